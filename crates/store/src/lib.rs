@@ -1,1 +1,11 @@
-//! Placeholder until its first slice lands.
+//! Stores: where managed files live. This half (names, store.bin, ctl, slots, devices) allocates nothing and calls no libc,
+//! because the preloaded library links it; the half behind the feature `admin` creates, moves, checks and indexes.
+
+pub mod bin;
+pub mod ctl;
+pub mod devices;
+pub mod names;
+pub mod slot;
+
+#[cfg(feature = "admin")]
+pub mod admin;

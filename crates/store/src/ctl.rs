@@ -1,0 +1,278 @@
+//! The shared control words of one file: its size, the layout generation in force, and the volatile half of a move.
+//! Every process that has the file open maps them; a killed process leaves nothing to clean up here.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Bytes of a ctl file.
+pub const CTL_BYTES: usize = 65_536;
+/// Bytes of its header; the dirty bitmap follows.
+pub const CTL_HEADER_BYTES: usize = 4096;
+/// Dirty bits that one move may have: a span is cut into at most so many chunks.
+pub const DIRTY_BITS: u64 = ((CTL_BYTES - CTL_HEADER_BYTES) * 8) as u64;
+/// First bytes of a ctl file.
+pub const CTL_MAGIC: [u8; 8] = *b"SWCTL001";
+/// Flag: the file has been unlinked; its last closer need not mirror anything.
+pub const FLAG_UNLINKED: u64 = 1;
+
+/// State of a move as writers see it (low three bits of the move word).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum MoveState {
+    /// No move.
+    Idle = 0,
+    /// New slices are being filled: writers set dirty bits before they write.
+    Copying = 1,
+    /// Writers to the span wait.
+    Frozen = 2,
+    /// The new layout is being made durable: writers to the span wait, and may no longer abort.
+    Publishing = 3,
+    /// A writer waited past the deadline: the mover must start another pass or give up.
+    Aborted = 4,
+}
+
+impl MoveState {
+    /// The state in a move word; an unknown one counts as publishing, so that writers wait and never race.
+    pub fn of(word: u64) -> Self {
+        match word & 7 {
+            0 => Self::Idle,
+            1 => Self::Copying,
+            2 => Self::Frozen,
+            4 => Self::Aborted,
+            _ => Self::Publishing,
+        }
+    }
+}
+
+/// The first 4,096 bytes of a ctl file.
+#[repr(C)]
+pub struct CtlHeader {
+    /// [`CTL_MAGIC`].
+    pub magic: [u8; 8],
+    /// Boot under which the size is valid.
+    pub boot_id: [AtomicU64; 2],
+    pad0: [u8; 40],
+    /// Logical size in bytes.
+    pub size: AtomicU64,
+    /// Generation of the layout in force.
+    pub generation: AtomicU64,
+    /// [`FLAG_UNLINKED`].
+    pub flags: AtomicU64,
+    pad1: [u8; 40],
+    /// State in bits 0-2, number of the move above.
+    pub move_word: AtomicU64,
+    /// First byte of the span that moves.
+    pub span_start: AtomicU64,
+    /// Its length.
+    pub span_len: AtomicU64,
+    /// log2 of the bytes that one dirty bit stands for.
+    pub chunk_shift: AtomicU32,
+    pad2: u32,
+    /// CLOCK_MONOTONIC ns after which a waiter may abort a freeze.
+    pub freeze_deadline_ns: AtomicU64,
+}
+
+/// A mapped ctl file.
+#[derive(Clone, Copy)]
+pub struct Ctl {
+    base: *mut u8,
+}
+
+// SAFETY: all access is through atomics in shared memory.
+unsafe impl Send for Ctl {}
+// SAFETY: as above.
+unsafe impl Sync for Ctl {}
+
+impl Ctl {
+    /// # Safety
+    /// `base` is a shared, writable mapping of [`CTL_BYTES`] bytes that outlives every use.
+    pub const unsafe fn from_mapping(base: *mut u8) -> Self {
+        Self { base }
+    }
+
+    /// The mapping's first byte, for unmapping.
+    pub fn base(self) -> *mut u8 {
+        self.base
+    }
+
+    /// The header words.
+    pub fn header(&self) -> &CtlHeader {
+        // SAFETY: from_mapping's contract; the header is smaller than 4,096 bytes and the mapping page-aligned.
+        unsafe { &*self.base.cast::<CtlHeader>() }
+    }
+
+    /// Writes magic, boot, size and generation into a fresh ctl.
+    pub fn initialise(&self, boot_id: [u64; 2], size: u64, generation: u64) {
+        let h = self.header();
+        h.size.store(size, Ordering::Relaxed);
+        h.generation.store(generation, Ordering::Relaxed);
+        self.set_boot(boot_id);
+        // SAFETY: within the mapping; readers check the magic last.
+        unsafe { core::ptr::copy_nonoverlapping(CTL_MAGIC.as_ptr(), self.base, 8) };
+    }
+
+    /// Whether the magic is there.
+    pub fn is_valid(&self) -> bool {
+        self.header().magic == CTL_MAGIC
+    }
+
+    /// Whether the size belongs to this boot.
+    pub fn boot_is(&self, boot_id: [u64; 2]) -> bool {
+        let h = self.header();
+        [h.boot_id[0].load(Ordering::Acquire), h.boot_id[1].load(Ordering::Acquire)] == boot_id
+    }
+
+    /// States that size and words belong to this boot.
+    pub fn set_boot(&self, boot_id: [u64; 2]) {
+        let h = self.header();
+        h.boot_id[0].store(boot_id[0], Ordering::Release);
+        h.boot_id[1].store(boot_id[1], Ordering::Release);
+    }
+
+    /// Logical size in bytes.
+    #[inline]
+    pub fn size(&self) -> u64 {
+        self.header().size.load(Ordering::Acquire)
+    }
+
+    /// Raises the size to at least `end`.
+    #[inline]
+    pub fn raise_size(&self, end: u64) {
+        let size = &self.header().size;
+        if size.load(Ordering::Relaxed) < end {
+            size.fetch_max(end, Ordering::AcqRel);
+        }
+    }
+
+    /// Sets the size (truncate, under the file's exclusive lock).
+    pub fn set_size(&self, size: u64) {
+        self.header().size.store(size, Ordering::Release);
+    }
+
+    /// The move word; sequentially consistent, because it is half of a store-load handshake with the slots.
+    #[inline]
+    pub fn move_word(&self) -> u64 {
+        self.header().move_word.load(Ordering::SeqCst)
+    }
+
+    /// Whether `[at, at + len)` meets the span that moves.
+    pub fn in_span(&self, at: u64, len: u64) -> bool {
+        let h = self.header();
+        let start = h.span_start.load(Ordering::Acquire);
+        let end = start.saturating_add(h.span_len.load(Ordering::Acquire));
+        at < end && at.saturating_add(len) > start
+    }
+
+    /// Sets the dirty bits of the chunks that `[at, at + len)` touches in the span.
+    pub fn mark_dirty(&self, at: u64, len: u64) {
+        let h = self.header();
+        let start = h.span_start.load(Ordering::Acquire);
+        let end = start.saturating_add(h.span_len.load(Ordering::Acquire));
+        let shift = h.chunk_shift.load(Ordering::Acquire) & 63;
+        let from = at.max(start);
+        let to = at.saturating_add(len).min(end);
+        if from >= to {
+            return;
+        }
+        let first = (from - start) >> shift;
+        let last = ((to - 1 - start) >> shift).min(DIRTY_BITS - 1);
+        for bit in first..=last {
+            if let Some(word) = self.dirty_word(bit / 64) {
+                let mask = 1u64 << (bit % 64);
+                if word.load(Ordering::Relaxed) & mask == 0 {
+                    word.fetch_or(mask, Ordering::SeqCst);
+                }
+            }
+        }
+    }
+
+    /// Takes and clears one word of the dirty bitmap: bits of 64 chunks, lowest first.
+    pub fn take_dirty(&self, word: u64) -> u64 {
+        self.dirty_word(word).map_or(0, |w| w.swap(0, Ordering::SeqCst))
+    }
+
+    fn dirty_word(&self, index: u64) -> Option<&AtomicU64> {
+        if index >= DIRTY_BITS / 64 {
+            return None;
+        }
+        // SAFETY: inside the mapping, 8-byte aligned.
+        Some(unsafe { &*self.base.add(CTL_HEADER_BYTES).cast::<AtomicU64>().add(index as usize) })
+    }
+
+    /// Turns the move word from `from` into `state` with the same move number; false if it was no longer `from`.
+    pub fn advance(&self, from: u64, state: MoveState) -> bool {
+        let to = (from & !7) | state as u64;
+        self.header().move_word.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// Begins a move over a span: clears the bitmap, sets the words, state `Copying`; returns the new move word.
+    pub fn begin_move(&self, start: u64, len: u64, chunk_shift: u32) -> u64 {
+        let h = self.header();
+        for word in 0..DIRTY_BITS / 64 {
+            self.take_dirty(word);
+        }
+        h.span_start.store(start, Ordering::SeqCst);
+        h.span_len.store(len, Ordering::SeqCst);
+        h.chunk_shift.store(chunk_shift, Ordering::SeqCst);
+        let number = (h.move_word.load(Ordering::SeqCst) >> 3).wrapping_add(1);
+        let word = number << 3 | MoveState::Copying as u64;
+        h.move_word.store(word, Ordering::SeqCst);
+        word
+    }
+
+    /// Ends a move whatever its state was.
+    pub fn end_move(&self) {
+        let h = self.header();
+        let word = h.move_word.load(Ordering::SeqCst);
+        h.move_word.store(word & !7, Ordering::SeqCst);
+    }
+}
+
+const _: () = assert!(core::mem::offset_of!(CtlHeader, size) == 64 && core::mem::offset_of!(CtlHeader, move_word) == 128);
+const _: () = assert!(core::mem::offset_of!(CtlHeader, chunk_shift) == 152 && core::mem::offset_of!(CtlHeader, freeze_deadline_ns) == 160);
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    fn ctl() -> (Box<[u64; CTL_BYTES / 8]>, Ctl) {
+        let mut memory = Box::new([0u64; CTL_BYTES / 8]);
+        // SAFETY: the box outlives the ctl in each test.
+        let ctl = unsafe { Ctl::from_mapping(memory.as_mut_ptr().cast()) };
+        ctl.initialise([1, 2], 0, 1);
+        (memory, ctl)
+    }
+
+    #[test]
+    fn the_size_only_grows_by_writes() {
+        let (_memory, ctl) = ctl();
+        ctl.raise_size(10);
+        ctl.raise_size(5);
+        assert_eq!(ctl.size(), 10);
+        ctl.set_size(3);
+        assert_eq!(ctl.size(), 3);
+    }
+
+    #[test]
+    fn a_write_dirties_exactly_the_chunks_it_touches() {
+        let (_memory, ctl) = ctl();
+        ctl.begin_move(1 << 20, 1 << 20, 12);
+        ctl.mark_dirty((1 << 20) - 100, 101);
+        ctl.mark_dirty((1 << 20) + 4095, 2);
+        ctl.mark_dirty((2 << 20) - 1, 1 << 20);
+        assert_eq!(ctl.take_dirty(0), 0b11);
+        assert_eq!(ctl.take_dirty(3), 1 << 63);
+        assert_eq!(ctl.take_dirty(0), 0);
+    }
+
+    #[test]
+    fn a_freeze_is_either_aborted_or_published() {
+        let (_memory, ctl) = ctl();
+        let copying = ctl.begin_move(0, 4096, 12);
+        assert!(ctl.advance(copying, MoveState::Frozen));
+        let frozen = ctl.move_word();
+        assert!(ctl.advance(frozen, MoveState::Aborted));
+        assert!(!ctl.advance(frozen, MoveState::Publishing));
+        assert_eq!(MoveState::of(ctl.move_word()), MoveState::Aborted);
+    }
+}

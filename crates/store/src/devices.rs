@@ -1,0 +1,193 @@
+//! Emulated devices: one clock per target, shared by all processes of this machine through a mapped file, and the counters
+//! that `store info` and `tune` read. A request reserves `[max(now, next_free), + startup + bytes * per_byte)` and sleeps until its end,
+//! so a laptop behaves like a rack of disks for real processes that move real bytes. Everything measured on it is called emulated.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use rustix::thread::ClockId;
+use rustix::time::Timespec;
+
+/// First bytes of the devices file.
+pub const DEVICES_MAGIC: [u8; 8] = *b"SWDEVICE";
+/// Bytes before the first target's line.
+pub const DEVICES_HEADER_BYTES: usize = 4096;
+/// Bytes per target.
+pub const DEVICE_LINE_BYTES: usize = 256;
+
+/// Bytes of a devices file for `targets` targets.
+pub const fn devices_bytes(targets: usize) -> usize {
+    (DEVICES_HEADER_BYTES + targets * DEVICE_LINE_BYTES).next_multiple_of(4096)
+}
+
+/// Service-time figures of a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceModel {
+    /// Startup of a read that does not continue the last access, ns.
+    pub startup_read_ns: u64,
+    /// The same for a write, ns.
+    pub startup_write_ns: u64,
+    /// Transfer time of a read, picoseconds per byte.
+    pub read_ps_per_byte: u64,
+    /// Transfer time of a write, picoseconds per byte.
+    pub write_ps_per_byte: u64,
+}
+
+/// The clock and the counters of one target.
+#[repr(C)]
+pub struct DeviceLine {
+    /// CLOCK_MONOTONIC ns at which the device has done all that was reserved.
+    pub next_free_ns: AtomicU64,
+    /// Key of the byte after the last access.
+    pub position: AtomicU64,
+    /// Accesses that read.
+    pub accesses_read: AtomicU64,
+    /// Accesses that wrote.
+    pub accesses_write: AtomicU64,
+    /// Bytes read.
+    pub bytes_read: AtomicU64,
+    /// Bytes written.
+    pub bytes_written: AtomicU64,
+    /// Service time of reads, ns.
+    pub busy_read_ns: AtomicU64,
+    /// Service time of writes, ns.
+    pub busy_write_ns: AtomicU64,
+    /// Accesses that paid their startup.
+    pub startups: AtomicU64,
+    /// Upper estimate of the bytes allocated on the target; `u64::MAX` = not counted yet.
+    pub used_bytes: AtomicU64,
+}
+
+/// A mapped devices file.
+#[derive(Clone, Copy)]
+pub struct Devices {
+    base: *mut u8,
+    targets: usize,
+}
+
+// SAFETY: all access is through atomics in shared memory.
+unsafe impl Send for Devices {}
+// SAFETY: as above.
+unsafe impl Sync for Devices {}
+
+/// Position key of byte `offset` of the object of file `id`: equal keys mean that an access continues the last one.
+#[inline]
+pub fn position_key(id: u64, offset: u64) -> u64 {
+    (id.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(offset).wrapping_add(1)
+}
+
+/// CLOCK_MONOTONIC in ns.
+#[inline]
+pub fn now_ns() -> u64 {
+    let t = rustix::time::clock_gettime(ClockId::Monotonic);
+    (t.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(t.tv_nsec as u64)
+}
+
+impl Devices {
+    /// # Safety
+    /// `base` is a shared, writable mapping of [`devices_bytes`]`(targets)` bytes that outlives every use.
+    pub const unsafe fn from_mapping(base: *mut u8, targets: usize) -> Self {
+        Self { base, targets }
+    }
+
+    /// The line of a target; `None` past the last one.
+    #[inline]
+    pub fn line(&self, target: u32) -> Option<&DeviceLine> {
+        let target = target as usize;
+        if target >= self.targets {
+            return None;
+        }
+        // SAFETY: inside the mapping by the check, 256-byte aligned.
+        Some(unsafe { &*self.base.add(DEVICES_HEADER_BYTES + target * DEVICE_LINE_BYTES).cast::<DeviceLine>() })
+    }
+
+    /// Counts one access of `bytes` at `offset` of the object of file `id`; on an emulated device also reserves its service
+    /// time from `now_ns` on and returns its end (CLOCK_MONOTONIC ns), else 0.
+    pub fn reserve(&self, target: u32, model: Option<&DeviceModel>, write: bool, id: u64, offset: u64, bytes: u64, now_ns: u64) -> u64 {
+        let Some(line) = self.line(target) else { return 0 };
+        let (accesses, moved, busy) = if write {
+            (&line.accesses_write, &line.bytes_written, &line.busy_write_ns)
+        } else {
+            (&line.accesses_read, &line.bytes_read, &line.busy_read_ns)
+        };
+        accesses.fetch_add(1, Ordering::Relaxed);
+        moved.fetch_add(bytes, Ordering::Relaxed);
+        let Some(model) = model else { return 0 };
+        let before = line.position.swap(position_key(id, offset.wrapping_add(bytes)), Ordering::AcqRel);
+        let (startup_ns, ps_per_byte) =
+            if write { (model.startup_write_ns, model.write_ps_per_byte) } else { (model.startup_read_ns, model.read_ps_per_byte) };
+        let mut service_ns = (u128::from(bytes) * u128::from(ps_per_byte) / 1000) as u64;
+        if before != position_key(id, offset) {
+            service_ns = service_ns.saturating_add(startup_ns);
+            line.startups.fetch_add(1, Ordering::Relaxed);
+        }
+        busy.fetch_add(service_ns, Ordering::Relaxed);
+        let mut free = line.next_free_ns.load(Ordering::Relaxed);
+        loop {
+            let end = free.max(now_ns).saturating_add(service_ns);
+            match line.next_free_ns.compare_exchange_weak(free, end, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return end,
+                Err(seen) => free = seen,
+            }
+        }
+    }
+}
+
+/// Sleeps until `end_ns` (CLOCK_MONOTONIC) with the finest timer slack, which it restores; interruptions by signals are slept on.
+pub fn sleep_until(end_ns: u64) {
+    if end_ns == 0 || now_ns() >= end_ns {
+        return;
+    }
+    let slack = rustix::thread::current_timer_slack().ok();
+    let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1000));
+    let until = Timespec { tv_sec: (end_ns / 1_000_000_000) as i64, tv_nsec: (end_ns % 1_000_000_000) as _ };
+    while rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &until).is_err() && now_ns() < end_ns {}
+    if let Some(slack) = slack {
+        let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(slack));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    const DISK: DeviceModel =
+        DeviceModel { startup_read_ns: 3_000_000, startup_write_ns: 4_000_000, read_ps_per_byte: 10_000, write_ps_per_byte: 10_000 };
+
+    fn devices() -> (Vec<u64>, Devices) {
+        let mut memory = vec![0u64; devices_bytes(2) / 8];
+        // SAFETY: the vector outlives the devices in each test.
+        let devices = unsafe { Devices::from_mapping(memory.as_mut_ptr().cast(), 2) };
+        (memory, devices)
+    }
+
+    #[test]
+    fn a_random_access_pays_startup_and_transfer() {
+        let (_memory, devices) = devices();
+        assert_eq!(devices.reserve(0, Some(&DISK), false, 7, 0, 100_000, 50), 50 + 3_000_000 + 1_000_000);
+    }
+
+    #[test]
+    fn an_access_that_continues_the_last_one_pays_no_startup() {
+        let (_memory, devices) = devices();
+        let first = devices.reserve(0, Some(&DISK), true, 7, 0, 1000, 0);
+        assert_eq!(devices.reserve(0, Some(&DISK), true, 7, 1000, 1000, 0), first + 10_000);
+        assert_eq!(devices.reserve(0, Some(&DISK), true, 8, 2000, 1000, 0), first + 10_000 + 4_010_000);
+    }
+
+    #[test]
+    fn devices_queue_alone_and_plain_targets_only_count() {
+        let (_memory, devices) = devices();
+        devices.reserve(0, Some(&DISK), false, 1, 0, 1000, 0);
+        assert_eq!(devices.reserve(1, None, false, 1, 0, 1000, 0), 0);
+        let line = devices.line(1).unwrap();
+        assert_eq!((line.accesses_read.load(Ordering::Relaxed), line.busy_read_ns.load(Ordering::Relaxed)), (1, 0));
+        assert!(devices.line(2).is_none());
+    }
+
+    #[test]
+    fn sleeping_never_ends_early() {
+        let end = now_ns() + 300_000;
+        sleep_until(end);
+        assert!(now_ns() >= end);
+    }
+}
