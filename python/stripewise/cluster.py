@@ -1,0 +1,182 @@
+"""The cluster: the targets that data can lie on and the network before them, read from cluster.toml.
+
+A store's store.toml is the same form plus the tables [store] and [[rule]], so that either can be given wherever a
+cluster is asked for. The schema is drawn in docs/formats.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import ClusterError
+from .fields import Fields
+
+VERSION = 1
+CLASSES = ("hdd", "ssd", "swd", "any")
+KINDS = ("dir", "emulated")
+TARGETS_MAX = 4096
+#: Figures above an hour per access or a second per byte are slips of the unit.
+STARTUP_S_MAX = 3600.0
+PER_BYTE_S_MAX = 1.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """One storage server or device.
+
+    `startup_*_s` are seconds per access, `per_byte_*_s` seconds per byte; `capacity_bytes` 0 means what the file system
+    has. Targets of class ssd are the papers' SServers, all others their HServers.
+    """
+
+    name: str
+    klass: str
+    kind: str
+    path: Path
+    capacity_bytes: int
+    startup_read_s: float
+    startup_write_s: float
+    per_byte_read_s: float
+    per_byte_write_s: float
+
+    @property
+    def is_ssd(self) -> bool:
+        """Whether the models count this target as an SServer."""
+        return self.klass == "ssd"
+
+
+@dataclass(frozen=True)
+class Network:
+    """Seconds to establish a connection, seconds per byte, client processes on one node (the models' e, t and c)."""
+
+    establish_s: float = 0.0
+    per_byte_s: float = 0.0
+    processes_per_node: int = 1
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """All targets in the order of the file, and the network."""
+
+    source: Path
+    network: Network
+    targets: tuple[Target, ...]
+
+    @property
+    def hservers(self) -> tuple[Target, ...]:
+        """Targets that are not SSDs, in order."""
+        return tuple(target for target in self.targets if not target.is_ssd)
+
+    @property
+    def sservers(self) -> tuple[Target, ...]:
+        """SSD targets, in order."""
+        return tuple(target for target in self.targets if target.is_ssd)
+
+    def index(self, name: str) -> int:
+        """Position of the target `name`; KeyError when there is none."""
+        for position, target in enumerate(self.targets):
+            if target.name == name:
+                return position
+        raise KeyError(name)
+
+    def digest(self) -> str:
+        """SHA-256 of what a plan depends on: network and targets, without paths."""
+        parts = [repr((self.network.establish_s, self.network.per_byte_s, self.network.processes_per_node))]
+        parts += [
+            repr((t.name, t.klass, t.capacity_bytes, t.startup_read_s, t.startup_write_s,
+                  t.per_byte_read_s, t.per_byte_write_s))
+            for t in self.targets
+        ]  # fmt: skip
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The parsed TOML file; ClusterError when it is missing, not UTF-8 or not TOML."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise ClusterError(f"{path}: cannot be read ({error.strerror}); give a cluster.toml or store.toml") from error
+    try:
+        return tomllib.loads(raw.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ClusterError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise ClusterError(f"{path}: not TOML: {error or 'nested too deeply'}; correct that line") from error
+
+
+def read_cluster(path: str | os.PathLike[str]) -> Cluster:
+    """Reads and validates cluster.toml or store.toml.
+
+    Raises ClusterError naming the file, the key and the cure.
+    """
+    source = Path(path)
+    if source.is_dir() and (source / "store.toml").is_file():
+        source = source / "store.toml"
+    return cluster_from_mapping(read_toml(source), source)
+
+
+def cluster_from_mapping(data: Mapping[str, Any], source: Path) -> Cluster:
+    """The cluster described by parsed TOML; `source` names the file in errors and anchors relative paths."""
+    top = Fields(data, source, "", ClusterError)
+    version = top.integer("version", 1, 2**31, default=VERSION)
+    if version > VERSION:
+        raise top.error("version", f"= {version} is newer than this program knows ({VERSION})", "upgrade stripewise")
+    top.only({"version", "network", "target", "store", "rule"})
+    network = _network(Fields(top.table("network"), source, "network.", ClusterError))
+    entries = top.tables("target")
+    if not entries:
+        raise ClusterError(f"{source}: no [[target]] is given; describe at least one storage target")
+    if len(entries) > TARGETS_MAX:
+        raise ClusterError(f"{source}: {len(entries)} [[target]] tables are more than {TARGETS_MAX}; use fewer targets")
+    targets: list[Target] = []
+    for position, entry in enumerate(entries):
+        target = _target(Fields(entry, source, f"target[{position}].", ClusterError), source)
+        for other in targets:
+            if other.name == target.name:
+                raise ClusterError(f"{source}: target[{position}].name '{target.name}' is used twice; rename one")
+            if other.path == target.path:
+                raise ClusterError(
+                    f"{source}: target[{position}].path is the directory of '{other.name}' too; give each its own"
+                )
+        targets.append(target)
+    return Cluster(source, network, tuple(targets))
+
+
+def _network(fields: Fields) -> Network:
+    fields.only({"establish_s", "per_byte_s", "processes_per_node"})
+    return Network(
+        fields.number("establish_s", 0.0, STARTUP_S_MAX, default=0.0),
+        fields.number("per_byte_s", 0.0, PER_BYTE_S_MAX, default=0.0),
+        fields.integer("processes_per_node", 1, 2**31, default=1),
+    )
+
+
+def _target(fields: Fields, source: Path) -> Target:
+    fields.only(
+        {"name", "class", "kind", "path", "capacity_bytes", "startup_read_s", "startup_write_s",
+         "per_byte_read_s", "per_byte_write_s"}
+    )  # fmt: skip
+    name = fields.text("name")
+    if any(ord(char) <= 32 or char in "/:,\x7f" for char in name):
+        raise fields.error("name", f"'{name}' holds a space, '/', ':', ',' or a control character", "use letters")
+    path = fields.text("path")
+    if "\x00" in path:
+        raise fields.error("path", "holds a NUL character", "give a directory")
+    # normpath, not resolve: a symbolic link stays what the user wrote.
+    absolute = Path(os.path.normpath(os.path.join(os.path.abspath(source.parent), path)))
+    return Target(
+        name=name,
+        klass=fields.choice("class", CLASSES),
+        kind=fields.choice("kind", KINDS, default="dir"),
+        path=absolute,
+        capacity_bytes=fields.integer("capacity_bytes", 0, 2**62, default=0),
+        startup_read_s=fields.number("startup_read_s", 0.0, STARTUP_S_MAX),
+        startup_write_s=fields.number("startup_write_s", 0.0, STARTUP_S_MAX),
+        per_byte_read_s=fields.number("per_byte_read_s", 0.0, PER_BYTE_S_MAX),
+        per_byte_write_s=fields.number("per_byte_write_s", 0.0, PER_BYTE_S_MAX),
+    )

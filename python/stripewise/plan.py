@@ -1,0 +1,301 @@
+"""plan.json: what a policy decided, as data that can be read, diffed, edited by hand and validated.
+
+One region stands on one line with its expected cost, DEF's cost and the reason. A hand edit of stripes, lengths or
+comments survives reading and writing; sums (`target_bytes`, `expected`) are the policy's and only checked. The schema
+is drawn in docs/formats.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .cluster import Cluster
+from .errors import PlanError
+from .fields import Fields
+from .layout import Region, Stripes, parse_regions, read_json, target_bytes
+from .units import OFFSET_BYTES_MAX
+
+VERSION = 1
+#: Sums of seconds stay far below this; larger ones are slips.
+SECONDS_MAX = 1e15
+
+
+@dataclass(frozen=True)
+class RegionPlan:
+    """One region: where it goes, what its requests cost there and under DEF (seconds), and why."""
+
+    start: int
+    len: int
+    stripes: Stripes
+    cost_s: float = 0.0
+    cost_def_s: float = 0.0
+    reason: str = ""
+    comment: str = ""
+
+    @property
+    def region(self) -> Region:
+        """The region without its prices."""
+        return Region(self.start, self.len, self.stripes)
+
+
+@dataclass(frozen=True)
+class FilePlan:
+    """One file: `id` is the store's name for it when it is known, `size` its bytes when it was planned."""
+
+    path: str
+    id: str | None
+    size: int
+    regions: tuple[RegionPlan, ...]
+    comment: str = ""
+
+    @property
+    def layout(self) -> tuple[Region, ...]:
+        """The regions without their prices."""
+        return tuple(region.region for region in self.regions)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The span of the trace that the plan is for, ns of the trace's clock."""
+
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Sums over all requests in seconds: the model's cost, and the bound on the makespan; each also under DEF."""
+
+    cost_s: float
+    cost_def_s: float
+    bound_s: float = 0.0
+    bound_def_s: float = 0.0
+
+    @property
+    def gain(self) -> float:
+        """How many times cheaper than DEF the model thinks the plan is."""
+        return self.cost_def_s / self.cost_s if self.cost_s > 0 else 1.0
+
+    @property
+    def bound_gain(self) -> float:
+        """How many times shorter than DEF's the bound on the makespan is."""
+        return self.bound_def_s / self.bound_s if self.bound_s > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole plan."""
+
+    policy: str
+    options: Mapping[str, Any]
+    cluster_digest: str
+    command: tuple[str, ...]
+    processes: int
+    windows: tuple[Window, ...]
+    files: tuple[FilePlan, ...]
+    target_bytes: Mapping[str, int]
+    expected: Expected
+    comment: str = field(default="")
+
+    def bytes_per_target(self) -> dict[str, int]:
+        """Bytes that each target holds when the plan is applied, from the regions as they stand."""
+        held: dict[str, int] = {}
+        for file in self.files:
+            for name, count in target_bytes(file.layout, file.size).items():
+                held[name] = held.get(name, 0) + count
+        return held
+
+
+def dump_plan(plan: Plan) -> str:
+    """The plan as JSON text, one region per line."""
+    head = {
+        "version": VERSION,
+        "policy": plan.policy,
+        **({"comment": plan.comment} if plan.comment else {}),
+        "options": dict(plan.options),
+        "cluster_digest": plan.cluster_digest,
+        "application": {"command": list(plan.command), "processes": plan.processes},
+        "windows": [{"start_ns": w.start_ns, "end_ns": w.end_ns} for w in plan.windows],
+        "target_bytes": dict(plan.target_bytes),
+        "expected": {
+            "cost_s": plan.expected.cost_s,
+            "cost_def_s": plan.expected.cost_def_s,
+            "gain": plan.expected.gain,
+            "bound_s": plan.expected.bound_s,
+            "bound_def_s": plan.expected.bound_def_s,
+            "bound_gain": plan.expected.bound_gain,
+        },
+    }
+    lines = ["{"]
+    lines += [f'  "{key}": {json.dumps(value)},' for key, value in head.items()]
+    lines.append('  "files": [')
+    for number, file in enumerate(plan.files):
+        top: dict[str, Any] = {"path": file.path}
+        if file.id is not None:
+            top["id"] = file.id
+        top["size"] = file.size
+        if file.comment:
+            top["comment"] = file.comment
+        inner = ", ".join(f'"{key}": {json.dumps(value)}' for key, value in top.items())
+        lines.append(f'    {{{inner}, "regions": [')
+        rows = [f"      {json.dumps(_region_json(region))}" for region in file.regions]
+        lines.append(",\n".join(rows))
+        lines.append("    ]}" + ("," if number + 1 < len(plan.files) else ""))
+    lines += ["  ]", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def _region_json(region: RegionPlan) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "start": region.start,
+        "len": region.len,
+        "stripes": [list(stripe) for stripe in region.stripes],
+        "cost_s": region.cost_s,
+        "cost_def_s": region.cost_def_s,
+        "reason": region.reason,
+    }
+    if region.comment:
+        data["comment"] = region.comment
+    return data
+
+
+def write_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
+    """Writes plan.json; a reader sees the old file or the new one, never half of one."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(dump_plan(plan), encoding="utf-8")
+        temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise PlanError(f"{target}: cannot be written ({error.strerror}); choose another place with -o") from error
+
+
+def read_plan(path: str | os.PathLike[str]) -> Plan:
+    """Reads and validates plan.json; PlanError naming file, key and cure."""
+    source = Path(path)
+    return plan_from_json(read_json(source, PlanError, "a plan that 'stripewise plan -o' wrote"), source)
+
+
+def plan_from_json(data: Any, source: Path | str) -> Plan:
+    """The plan in a JSON object; `source` names the file in errors."""
+    top = Fields(data, source, "", PlanError)
+    version = top.integer("version", 1, 2**31)
+    if version > VERSION:
+        raise top.error("version", f"= {version} is newer than this program knows ({VERSION})", "upgrade stripewise")
+    top.only(
+        {"version", "policy", "comment", "options", "cluster_digest", "application", "windows", "files",
+         "target_bytes", "expected"}
+    )  # fmt: skip
+    application = Fields(top.table("application"), source, "application.", PlanError)
+    application.only({"command", "processes"})
+    command = application.data.get("command", [])
+    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
+        raise application.error("command", "is not a list of strings", 'write ["program", "argument"]')
+    expected = Fields(top.table("expected"), source, "expected.", PlanError)
+    # The gains follow from the sums; they are there for people.
+    expected.only({"cost_s", "cost_def_s", "gain", "bound_s", "bound_def_s", "bound_gain"})
+    held = Fields(top.table("target_bytes"), source, "target_bytes.", PlanError)
+    return Plan(
+        policy=top.text("policy"),
+        options=dict(top.table("options")),
+        cluster_digest=top.text("cluster_digest", ""),
+        command=tuple(command),
+        processes=application.integer("processes", 1, 2**31, 1),
+        windows=tuple(_windows(top, source)),
+        files=tuple(_files(top, source)),
+        target_bytes={str(name): held.integer(str(name), 0, OFFSET_BYTES_MAX) for name in held.data},
+        expected=Expected(*(_seconds(expected, key) for key in ("cost_s", "cost_def_s", "bound_s", "bound_def_s"))),
+        comment=top.text("comment", ""),
+    )
+
+
+def _seconds(fields: Fields, key: str) -> float:
+    return fields.number(key, 0.0, SECONDS_MAX, 0.0)
+
+
+def _windows(top: Fields, source: Path | str) -> list[Window]:
+    windows = []
+    for number, entry in enumerate(top.tables("windows")):
+        fields = Fields(entry, source, f"windows[{number}].", PlanError)
+        fields.only({"start_ns", "end_ns"})
+        low = fields.integer("start_ns", -(2**63), 2**63 - 1)
+        windows.append(Window(low, fields.integer("end_ns", low, 2**63 - 1)))
+    return windows
+
+
+def _files(top: Fields, source: Path | str) -> list[FilePlan]:
+    entries = top.tables("files")
+    if not entries:
+        raise top.error("files", "is empty or missing", "plan a trace that touches a file")
+    files: list[FilePlan] = []
+    seen: set[str] = set()
+    for number, entry in enumerate(entries):
+        fields = Fields(entry, source, f"files[{number}].", PlanError)
+        fields.only({"path", "id", "size", "regions", "comment"})
+        path = fields.text("path")
+        if path in seen:
+            raise fields.error("path", f"= '{path}' is planned twice", "keep one of the two")
+        seen.add(path)
+        regions = parse_regions(
+            fields.items("regions"),
+            source,
+            f"files[{number}].regions",
+            None,
+            PlanError,
+            frozenset({"cost_s", "cost_def_s", "reason", "comment"}),
+        )
+        priced = []
+        for position, (region, item) in enumerate(zip(regions, fields.items("regions"), strict=True)):
+            extra = Fields(item, source, f"files[{number}].regions[{position}].", PlanError)
+            priced.append(
+                RegionPlan(
+                    region.start,
+                    region.len,
+                    region.stripes,
+                    _seconds(extra, "cost_s"),
+                    _seconds(extra, "cost_def_s"),
+                    extra.text("reason", ""),
+                    extra.text("comment", ""),
+                )
+            )
+        identity = None if fields.data.get("id") is None else fields.text("id")
+        size = fields.integer("size", 0, OFFSET_BYTES_MAX)
+        files.append(FilePlan(path, identity, size, tuple(priced), fields.text("comment", "")))
+    return files
+
+
+def check_plan(plan: Plan, cluster: Cluster, source: Path | str) -> list[str]:
+    """Holds the plan against a cluster; returns remarks that do not stop it.
+
+    Raises PlanError for a target that is not there and for one that would be overfilled.
+    """
+    known = {target.name: target for target in cluster.targets}
+    for number, file in enumerate(plan.files):
+        for position, region in enumerate(file.regions):
+            for name, _ in region.stripes:
+                if name not in known:
+                    raise PlanError(
+                        f"{source}: files[{number}].regions[{position}].stripes names the target '{name}', which "
+                        f"{cluster.source} does not have; use one of {', '.join(known)}"
+                    )
+    held = plan.bytes_per_target()
+    for name, count in held.items():
+        capacity = known[name].capacity_bytes
+        if capacity and count > capacity:
+            raise PlanError(
+                f"{source}: puts {count} bytes on '{name}', whose capacity_bytes in {cluster.source} is {capacity}; "
+                f"move regions to another target"
+            )
+    remarks = []
+    if plan.cluster_digest and plan.cluster_digest != cluster.digest():
+        remarks.append(f"{source}: was made for other targets or figures than {cluster.source} has now; plan anew")
+    stated = {name: count for name, count in plan.target_bytes.items() if count}
+    if stated != {name: count for name, count in held.items() if count}:
+        remarks.append(f"{source}: target_bytes differs from the regions (edited by hand?); the regions count")
+    return remarks

@@ -1,0 +1,6 @@
+"""Placement policies: each takes a workload and a cluster and returns a plan. One file per policy."""
+
+from . import default, h2dp
+from .base import POLICIES, PlanOptions, Policy, policy_named
+
+__all__ = ["POLICIES", "PlanOptions", "Policy", "default", "h2dp", "policy_named"]

@@ -1,0 +1,63 @@
+"""DEF: every region on all servers of every class with one stripe, as a parallel file system does without advice.
+
+With limited SServer space, regions go on hybrid servers in a seeded random order until the space is used up, the rest
+on HServers alone with the same stripe (placement.md, DEF). It is the baseline that every other plan is compared with.
+"""
+
+from __future__ import annotations
+
+import random
+
+from ..cluster import Cluster
+from ..layout import Stripes, rotate, stripes_over
+from ..plan import Plan
+from ..workload.requests import Workload
+from .base import PlanOptions, Policy, register
+from .build import build_plan, region_name
+from .regions import RegionTable, build_regions
+from .space import Space
+
+
+def place_default(
+    table: RegionTable, workload: Workload, cluster: Cluster, options: PlanOptions
+) -> tuple[list[Stripes], list[str]]:
+    """Stripes and reason of every region under DEF."""
+    space = Space(cluster, options.reserved_bytes)
+    order = list(range(table.regions))
+    random.Random(options.seed).shuffle(order)
+    placed: list[Stripes] = [()] * table.regions
+    reasons = [""] * table.regions
+    for region in order:
+        number = int(table.number[region])
+        # As equals: the first server rotates over all of them, not within its class.
+        choices = [stripes_over(rotate(cluster.targets, number), options.stripe_bytes)]
+        if cluster.sservers and cluster.hservers:
+            choices.append(stripes_over(rotate(cluster.hservers, number), options.stripe_bytes))
+        placed[region], choice = space.place(
+            choices,
+            number,
+            options.stripe_bytes * len(cluster.targets),
+            int(table.valid_bytes[region]),
+            region_name(workload, table, region),
+        )
+        reasons[region] = (
+            "all servers, equal stripe"
+            if choice == 0
+            else "HServers only: no SServer space left in random order"
+            if choice == 1 and len(choices) == 2
+            else "where room was left: its servers are full"
+        )
+    return placed, reasons
+
+
+@register
+class Default(Policy):
+    """All servers, equal stripe."""
+
+    name = "def"
+    summary = "every region on all servers with one stripe; the baseline"
+
+    def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
+        table = build_regions(workload, options.region_bytes)
+        placed, reasons = place_default(table, workload, cluster, options)
+        return build_plan(self.name, table, workload, cluster, options, placed, reasons, placed)

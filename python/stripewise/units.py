@@ -1,0 +1,55 @@
+"""Sizes in words and in numbers: `64MiB` on the command line, 67108864 inside."""
+
+from __future__ import annotations
+
+import re
+
+from .errors import UsageError
+
+KIB = 1 << 10
+MIB = 1 << 20
+GIB = 1 << 30
+#: Widths, starts and lengths of slices are multiples of this (docs/formats.md).
+GRANULE_BYTES = 4096
+#: The request size assumed where none was seen.
+STRIPE_FALLBACK_BYTES = 64 * KIB
+#: File offsets stay below this: the object of a file needs twice its length.
+OFFSET_BYTES_MAX = 1 << 62
+
+_FACTORS = {
+    "": 1, "b": 1,
+    "k": KIB, "kib": KIB, "m": MIB, "mib": MIB, "g": GIB, "gib": GIB, "t": 1 << 40, "tib": 1 << 40,
+    "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+}  # fmt: skip
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", re.ASCII)
+
+
+def parse_size(text: str, what: str = "size") -> int:
+    """Bytes meant by `text`: `65536`, `64K`, `64KiB` (both 1,024) or `64kB` (1,000).
+
+    Raises UsageError naming `what`.
+    """
+    match = _SIZE.fullmatch(text)
+    factor = _FACTORS.get(match.group(2).lower()) if match else None
+    if match is None or factor is None:
+        raise UsageError(f"{what}: '{text}' is not a size; write bytes, or a number with KiB, MiB or GiB")
+    number = match.group(1)
+    value = int(number) * factor if "." not in number else round(float(number) * factor)
+    if value > OFFSET_BYTES_MAX:
+        raise UsageError(f"{what}: '{text}' is larger than 2^62 bytes; give a smaller size")
+    return value
+
+
+def format_size(size_bytes: float) -> str:
+    """`size_bytes` with a binary unit, for people."""
+    value = float(size_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024 or unit == "TiB":
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def round_up(value: int, step: int = GRANULE_BYTES) -> int:
+    """The smallest multiple of `step` that is at least `value`."""
+    return -(-value // step) * step

@@ -1,0 +1,49 @@
+"""The workload: for every file its data requests as one structured array, and who made them.
+
+It is what every policy takes, wherever it came from: a collected trace, a synthetic pattern, a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Times in ns of the trace's clock, offset and size in bytes; write is true for writes, false for reads.
+REQUEST_DTYPE = np.dtype(
+    [("start_ns", "i8"), ("end_ns", "i8"), ("rank", "i4"), ("write", "?"), ("offset", "i8"), ("size", "i8")]
+)
+Requests = NDArray[np.void]
+
+
+@dataclass(frozen=True)
+class FileRequests:
+    """One file: `size_bytes` is the largest end that is known, `id` the store's name for it if it is managed."""
+
+    path: str
+    requests: Requests
+    size_bytes: int
+    id: str | None = None
+
+
+@dataclass(frozen=True)
+class Workload:
+    """All files of one run, by path; `processes` client processes made the requests."""
+
+    files: tuple[FileRequests, ...]
+    processes: int
+    source: str = "workload"
+    command: tuple[str, ...] = field(default=())
+
+    @property
+    def requests(self) -> int:
+        """How many requests there are in all."""
+        return sum(len(file.requests) for file in self.files)
+
+
+def make_requests(rows: Sequence[tuple[Any, ...]]) -> Requests:
+    """Requests from (start_ns, end_ns, rank, write, offset, size) tuples."""
+    return np.array(list(rows), dtype=REQUEST_DTYPE)
