@@ -1,0 +1,97 @@
+# Build, demo, tests, benchmarks. Needs git, make, cc, cargo (Rust >= 1.85) and Python >= 3.11; everything else comes from crates.io and PyPI in locked versions.
+
+VENV := .venv
+TARGET := target
+PY := $(VENV)/bin/python
+# One place for all of cargo's output, whatever the caller's environment says.
+export CARGO_TARGET_DIR := $(abspath $(TARGET))
+export VIRTUAL_ENV := $(abspath $(VENV))
+export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
+unexport PYTHONPATH PYTHONHOME
+
+CFLAGS ?= -O2
+WARNINGS := -Wall -Wextra -Werror=implicit-function-declaration
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+SHIM_SOURCES := $(wildcard shim/*.c)
+SHIM_HEADERS := $(wildcard shim/*.h shim/exports.map)
+LIBRARY := python/stripewise/lib/libstripewise.so
+STATIC := $(TARGET)/preload/libstripewise_runtime.a
+BINDING := $(VENV)/.binding
+MPIIO := $(TARGET)/workloads/mpiio
+NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native/*.c))
+PROGRAM_TESTS := $(wildcard tests/program)
+UNIT_TESTS := $(wildcard tests/python)
+
+.PHONY: help build demo test check bench soak clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo 'make build   the library, the command (.venv/bin/stripewise) and the MPI workload'
+	@echo 'make demo    an unmodified MPI program gets faster because its data moved (two minutes)'
+	@echo 'make test    all tests'
+	@echo 'make check   formatting, lint and types, then all tests'
+	@echo 'make bench   costs per call and ratios to plain files, into target/bench.json'
+	@echo 'make soak    the long tests: all workloads, 200 kills, 50 power cuts (needs root; an hour)'
+	@echo 'make clean   remove everything that was built'
+
+build: $(LIBRARY) $(BINDING) $(MPIIO)
+
+$(VENV)/.requirements: requirements.lock tools/venv.sh
+	tools/versions.sh
+	test -x $(PY) && $(PY) -m pip --version >/dev/null 2>&1 || { rm -rf $(VENV); tools/venv.sh $(VENV); }
+	$(PY) -m pip install --disable-pip-version-check --quiet -r requirements.lock
+	touch $@
+
+$(BINDING): $(VENV)/.requirements pyproject.toml $(RUST_SOURCES)
+	$(VENV)/bin/maturin develop --release --locked --quiet
+	touch $@
+
+$(STATIC): $(RUST_SOURCES)
+	tools/versions.sh
+	cargo build --locked --profile preload -p stripewise-runtime
+	touch $@
+
+# Only what exports.map names is visible to the program that the library is preloaded into.
+$(LIBRARY): $(STATIC) $(SHIM_SOURCES) $(SHIM_HEADERS)
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) -std=gnu11 -fPIC -shared $(WARNINGS) -o $@ $(SHIM_SOURCES) $(STATIC) \
+		$(if $(wildcard shim/exports.map),-Wl$(comma)--version-script=shim/exports.map) -Wl,--gc-sections -lgcc_s -lpthread -lm -ldl
+
+comma := ,
+
+$(MPIIO): $(VENV)/.requirements $(wildcard workloads/*.c workloads/*.h)
+	mkdir -p $(@D)
+	$(VENV)/bin/mpicc $(CFLAGS) -std=c11 $(WARNINGS) -o $@ workloads/*.c -lm
+
+$(TARGET)/native/%: tests/native/%.c $(wildcard tests/native/*.h)
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -lpthread
+
+# The same source linked statically: what no preloaded library can reach.
+$(TARGET)/native/failclosed-static: tests/native/failclosed.c
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -static -o $@ $<
+
+demo: build
+	tools/demo.sh
+
+test: build $(NATIVE) $(TARGET)/native/failclosed-static
+	cargo test --locked --workspace --quiet
+	$(PY) -m pytest $(UNIT_TESTS) $(PROGRAM_TESTS)
+
+check: build $(NATIVE)
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	$(VENV)/bin/ruff check python tests
+	$(VENV)/bin/ruff format --check python tests
+	$(VENV)/bin/mypy
+	$(MAKE) test
+
+bench: build
+	$(PY) -m stripewise.bench
+
+soak: build $(NATIVE) $(TARGET)/native/failclosed-static
+	STRIPEWISE_SOAK=1 $(PY) -m pytest $(PROGRAM_TESTS) --timeout=7200
+
+clean:
+	rm -rf $(TARGET) $(VENV) $(LIBRARY) python/stripewise/_stripewise*.so
