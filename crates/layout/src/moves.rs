@@ -1,0 +1,119 @@
+//! Whether the parts of a move belong together, and whether regions that are alive together keep out of each other's bytes.
+//!
+//! Planes alone are not enough when the bounds of old and new regions differ: region [0, 8 MiB) in plane 0 may reach byte 8 MiB of an object, and
+//! plane 1 of region [0, 4 MiB) begins at byte 4 MiB. So the check compares the slices themselves.
+
+use crate::check::Targets;
+use crate::format::{u32_at, u64_at};
+use crate::table::{RegionRef, Table};
+use crate::{GRANULE, LayoutError, MAX_LOGICAL, View};
+
+/// Pairs of windows that are compared at most: every pair of the largest lists, and room for the repeating tails to come into step.
+const MAX_PAIRS: u64 = 1 << 22;
+
+pub(crate) fn check(view: &View<'_>) -> Result<(), LayoutError> {
+    let (phase, span) = (u32_at(view.header(), 72), view.span());
+    let fail = |reason| Err(LayoutError::Move { reason });
+    let (moving, idle) = match phase {
+        0 => {
+            if !view.pending().is_empty()
+                || !view.retired().is_empty()
+                || u64_at(view.header(), 80) != 0
+                || span.len != 0
+            {
+                return fail("without a move, pending, retired and span must be empty");
+            }
+            return Ok(());
+        }
+        1 => (view.pending(), view.retired()),
+        2 => (view.retired(), view.pending()),
+        _ => return fail("phase must be 0 (none), 1 (copying) or 2 (punching)"),
+    };
+    if !idle.is_empty() {
+        return fail("copying has pending regions only, punching retired ones only");
+    }
+    if span.len == 0 || span.start % GRANULE != 0 || (!span.is_to_end() && span.len % GRANULE != 0)
+    {
+        return fail("the span must be whole pages of 4096 bytes, or go to the end");
+    }
+    let end = if span.is_to_end() {
+        MAX_LOGICAL
+    } else {
+        span.end()
+    };
+    if moving.is_empty() || moving.start() != span.start || moving.end() != end || end > MAX_LOGICAL
+    {
+        return fail(
+            "pending or retired regions must cover the span exactly; the last repeats only when the span goes to the end",
+        );
+    }
+    let repeats = moving.region(moving.len() - 1).is_some_and(|r| r.repeats);
+    if repeats != span.is_to_end() {
+        return fail(
+            "the last pending or retired region must repeat exactly when the span goes to the end",
+        );
+    }
+    let on_border = |at| view.home().region_at(at).is_none_or(|r| r.start == at);
+    if !on_border(span.start) || !(span.is_to_end() || on_border(end)) {
+        return fail("the span must begin and end where regions do");
+    }
+    planes(&view.home(), &moving, end)
+}
+
+/// Walks both lists over the moving one's range and refuses windows that share bytes.
+fn planes(home: &Table<'_>, moving: &Table<'_>, end: u64) -> Result<(), LayoutError> {
+    let (mut a, mut b) = (
+        home.region_at(moving.start()),
+        moving.region_at(moving.start()),
+    );
+    for _ in 0..MAX_PAIRS {
+        let (Some(x), Some(y)) = (a, b) else {
+            return Ok(());
+        };
+        if x.start >= end || y.start >= end {
+            return Ok(());
+        }
+        if collide(&x, &y) {
+            return Err(LayoutError::Collision {
+                home: x.start,
+                other: y.start,
+            });
+        }
+        if x.end() == y.end() && x.repeats && y.repeats && x.start == y.start {
+            // In step for ever: every later pair looks like this one.
+            return Ok(());
+        }
+        let (xe, ye) = (x.end(), y.end());
+        if xe <= ye {
+            a = home.after(&x);
+        }
+        if ye <= xe {
+            b = moving.after(&y);
+        }
+    }
+    Err(LayoutError::Move {
+        reason: "old and new regions must come into step; choose lengths of which one is a multiple of the other",
+    })
+}
+
+/// Whether two windows could put different bytes at the same place: they name a common target and their slices, each taken
+/// as long as its longest share, overlap.
+pub(crate) fn collide(x: &RegionRef<'_>, y: &RegionRef<'_>) -> bool {
+    if x.is_original()
+        || y.is_original()
+        || (x.start == y.start && x.len == y.len && x.plane() != y.plane())
+    {
+        return false;
+    }
+    let longest = |r: &RegionRef<'_>| r.slices().map(|s| s.len).max().unwrap_or(0);
+    if x.slice >= y.slice.saturating_add(longest(y))
+        || y.slice >= x.slice.saturating_add(longest(x))
+    {
+        return false;
+    }
+    let mut named = Targets::new();
+    for slice in x.slices() {
+        named.insert(slice.target);
+    }
+    y.slices().any(|slice| named.contains(slice.target))
+}

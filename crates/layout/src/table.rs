@@ -1,0 +1,381 @@
+//! A list of regions in its mapped form, and the look-up of the region that holds a byte.
+//!
+//! The home regions, the pending and retired ones of a move and the regions of a replica all are such tables. The home table has a bucket index, so
+//! that a look-up touches one or two records whatever their number; the short ones are searched.
+
+use crate::cycle::{Cycle, Places, StripeRef};
+use crate::format::{INDEX, REGION, REPEATS, div_rem, record, u32_at, u64_at};
+use crate::{Extents, MAX_LOGICAL, ORIGINAL, Pieces};
+
+/// An ordered list of regions without gaps. Copy it freely: it borrows the mapped bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Table<'a> {
+    regions: &'a [u8],
+    index: &'a [u8],
+    shift: u32,
+    count: u32,
+    /// Added to every object offset: a replica's domain.
+    base: u64,
+    start: u64,
+    end: u64,
+    places: Places<'a>,
+}
+
+/// One region, or one repetition of the repeating one: the unit that has a slice of its own on every target.
+#[derive(Clone, Copy, Debug)]
+pub struct RegionRef<'a> {
+    /// First logical byte of the window (of this repetition).
+    pub start: u64,
+    /// Bytes of the window.
+    pub len: u64,
+    /// Generation of the region: its lowest bit is the plane.
+    pub generation: u32,
+    /// Number of the region in its list.
+    pub index: u32,
+    /// Whether the region repeats for ever.
+    pub repeats: bool,
+    pub(crate) cycle: Cycle<'a>,
+    pub(crate) slice: u64,
+}
+
+/// The bytes that one window owns on one target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slice {
+    /// The target; never [`ORIGINAL`].
+    pub target: u32,
+    /// First byte in the target's object.
+    pub object_offset: u64,
+    /// Bytes: the target's whole share of the window.
+    pub len: u64,
+}
+
+impl<'a> RegionRef<'a> {
+    /// First logical byte after the window.
+    #[inline]
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.start.saturating_add(self.len)
+    }
+
+    /// Whether the bytes lie in the plain file.
+    #[inline]
+    #[must_use]
+    pub fn is_original(&self) -> bool {
+        self.cycle.is_original()
+    }
+
+    /// 0 or 1: which half of its window the slice begins in.
+    #[inline]
+    #[must_use]
+    pub fn plane(&self) -> u32 {
+        self.generation & 1
+    }
+
+    /// The slice on `target`, `None` when the window has no byte there.
+    #[must_use]
+    pub fn slice(&self, target: u32) -> Option<Slice> {
+        if self.is_original() {
+            return None;
+        }
+        self.slice_of(self.cycle.find(target)?)
+    }
+
+    fn slice_of(&self, s: StripeRef) -> Option<Slice> {
+        let len = Cycle::below(s, self.cycle.split(self.len));
+        (len > 0).then_some(Slice {
+            target: s.target,
+            object_offset: self.slice,
+            len,
+        })
+    }
+
+    /// The slices on all targets, in the order of the cycle; none when original. What a mover punches and `fsck` checks.
+    #[must_use]
+    pub fn slices(&self) -> Slices<'a> {
+        Slices {
+            region: *self,
+            next: 0,
+        }
+    }
+
+    /// The `(target, width in bytes)` pairs of the cycle, in order; none when original.
+    pub fn stripes(&self) -> impl Iterator<Item = (u32, u64)> + use<'a> {
+        let cycle = self.cycle;
+        (0..cycle.count)
+            .map(move |i| cycle.stripe(i))
+            .map(|s| (s.target, s.width))
+    }
+
+    /// Where the window ends for addressing: original bytes are contiguous through all repetitions.
+    #[inline]
+    pub(crate) fn reach(&self) -> u64 {
+        if self.repeats && self.is_original() {
+            MAX_LOGICAL
+        } else {
+            self.end()
+        }
+    }
+}
+
+/// Iterator over [`RegionRef::slices`].
+#[derive(Clone, Copy, Debug)]
+pub struct Slices<'a> {
+    region: RegionRef<'a>,
+    next: u32,
+}
+
+impl Iterator for Slices<'_> {
+    type Item = Slice;
+
+    fn next(&mut self) -> Option<Slice> {
+        while !self.region.is_original() && self.next < self.region.cycle.count {
+            let stripe = self.region.cycle.stripe(self.next);
+            self.next += 1;
+            if let Some(slice) = self.region.slice_of(stripe) {
+                return Some(slice);
+            }
+        }
+        None
+    }
+}
+
+impl<'a> Table<'a> {
+    pub(crate) fn new(regions: &'a [u8], base: u64, places: Places<'a>) -> Table<'a> {
+        let count = (regions.len() / REGION) as u32;
+        let mut table = Table {
+            regions,
+            index: &[],
+            shift: 0,
+            count,
+            base,
+            start: 0,
+            end: 0,
+            places,
+        };
+        if count > 0 {
+            let last = table.record(count - 1);
+            table.start = table.record_start(0);
+            table.end = if last.repeats {
+                MAX_LOGICAL
+            } else {
+                last.end()
+            };
+        }
+        table
+    }
+
+    pub(crate) fn with_index(mut self, index: &'a [u8], shift: u32) -> Table<'a> {
+        self.index = index;
+        self.shift = shift;
+        self
+    }
+
+    /// Number of region records.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether there is no region.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// First logical byte that the table maps.
+    #[inline]
+    #[must_use]
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// First logical byte that it does not map any more: [`MAX_LOGICAL`] when the last region repeats.
+    #[inline]
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    #[inline]
+    fn record_start(&self, i: u32) -> u64 {
+        u64_at(record::<REGION>(self.regions, i as usize), 0)
+    }
+
+    /// Region record `i` as it stands: the first repetition of a repeating one.
+    #[inline]
+    pub(crate) fn record(&self, i: u32) -> RegionRef<'a> {
+        let r = record::<REGION>(self.regions, i as usize);
+        let region = RegionRef {
+            start: u64_at(r, 0),
+            len: u64_at(r, 8),
+            generation: u32_at(r, 16),
+            index: i,
+            repeats: u32_at(r, 24) & REPEATS != 0,
+            cycle: self.places.get(u32_at(r, 20)),
+            slice: 0,
+        };
+        self.placed(region)
+    }
+
+    /// Region record `i`: the first repetition when it repeats; `None` past the end.
+    #[must_use]
+    pub fn region(&self, i: usize) -> Option<RegionRef<'a>> {
+        (i < self.count as usize).then(|| self.record(i as u32))
+    }
+
+    #[inline]
+    fn placed(&self, mut region: RegionRef<'a>) -> RegionRef<'a> {
+        // Wrapping: sums of validated values fit; unvalidated ones are only looked at by the check.
+        let plane = if region.generation & 1 == 1 {
+            region.len
+        } else {
+            0
+        };
+        region.slice = region
+            .start
+            .wrapping_mul(2)
+            .wrapping_add(plane)
+            .wrapping_add(self.base);
+        region
+    }
+
+    #[inline]
+    fn index_entry(&self, i: u64) -> u32 {
+        u32_at(self.index, i as usize * INDEX)
+    }
+
+    /// Number of the region record that holds `at`; `at` must not lie before the first.
+    #[inline]
+    fn find(&self, at: u64) -> u32 {
+        let last = self.count.saturating_sub(1);
+        let (mut lo, mut hi) = (0, last);
+        if !self.index.is_empty() {
+            let bucket = at >> self.shift;
+            let entries = (self.index.len() / INDEX) as u64;
+            lo = if bucket < entries {
+                self.index_entry(bucket)
+            } else {
+                last
+            };
+            hi = if bucket + 1 < entries {
+                self.index_entry(bucket + 1)
+            } else {
+                last
+            };
+        }
+        while lo < hi {
+            let mid = lo + (hi - lo).div_ceil(2);
+            if self.record_start(mid) <= at {
+                lo = mid;
+            } else {
+                hi = mid - 1;
+            }
+        }
+        lo
+    }
+
+    /// The window that holds byte `at`; `None` outside `start()..end()`.
+    #[inline]
+    #[must_use]
+    pub fn region_at(&self, at: u64) -> Option<RegionRef<'a>> {
+        if at < self.start || at >= self.end {
+            return None;
+        }
+        let mut region = self.record(self.find(at));
+        let l = at - region.start;
+        if region.repeats && l >= region.len {
+            let past = if region.len.is_power_of_two() {
+                l & (region.len - 1)
+            } else {
+                div_rem(l, region.len).1
+            };
+            region.start = at - past;
+            region = self.placed(region);
+        }
+        Some(region)
+    }
+
+    /// The window that follows.
+    #[inline]
+    pub(crate) fn after(&self, region: &RegionRef<'a>) -> Option<RegionRef<'a>> {
+        if !region.repeats {
+            return (region.index + 1 < self.count).then(|| self.record(region.index + 1));
+        }
+        let start = region.end();
+        (start < self.end).then(|| self.placed(RegionRef { start, ..*region }))
+    }
+
+    /// The windows that touch `[from, to)`, in order; a repeating region gives one per repetition.
+    #[must_use]
+    pub fn windows(&self, from: u64, to: u64) -> Windows<'a> {
+        let next = if from < to {
+            self.region_at(from.max(self.start))
+        } else {
+            None
+        };
+        Windows {
+            table: *self,
+            next,
+            to,
+        }
+    }
+
+    /// Cuts `[at, at + len)` into pieces, in logical order. Empty when the request does not lie inside `start()..end()`.
+    #[inline]
+    #[must_use]
+    pub fn pieces(&self, at: u64, len: u64) -> Pieces<'a> {
+        Pieces::new(*self, at, len)
+    }
+
+    /// The contiguous object ranges of `[at, at + len)`, one per window and target. Empty when the request does not lie inside `start()..end()`.
+    #[inline]
+    #[must_use]
+    pub fn extents(&self, at: u64, len: u64) -> Extents<'a> {
+        Extents::new(*self, at, len)
+    }
+
+    /// The logical offset whose byte lies at `object_offset` of `target`'s object, `None` when that byte is nobody's.
+    #[must_use]
+    pub fn inverse(&self, target: u32, object_offset: u64) -> Option<u64> {
+        if target == ORIGINAL {
+            return self
+                .region_at(object_offset)
+                .filter(RegionRef::is_original)
+                .map(|_| object_offset);
+        }
+        let region = self.region_at(object_offset.checked_sub(self.base)? / 2)?;
+        let slice = region.slice(target)?;
+        let local = object_offset
+            .checked_sub(slice.object_offset)
+            .filter(|l| *l < slice.len)?;
+        let at = region.start
+            + region
+                .cycle
+                .window_offset(region.cycle.find(target)?, local);
+        (at < self.end).then_some(at)
+    }
+
+    pub(crate) fn base(&self) -> u64 {
+        self.base
+    }
+}
+
+/// Iterator over [`Table::windows`].
+#[derive(Clone, Copy, Debug)]
+pub struct Windows<'a> {
+    table: Table<'a>,
+    next: Option<RegionRef<'a>>,
+    to: u64,
+}
+
+impl<'a> Iterator for Windows<'a> {
+    type Item = RegionRef<'a>;
+
+    fn next(&mut self) -> Option<RegionRef<'a>> {
+        let region = self.next.filter(|r| r.start < self.to)?;
+        self.next = self.table.after(&region);
+        Some(region)
+    }
+}

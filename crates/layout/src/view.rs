@@ -1,0 +1,267 @@
+//! The layout file as the library maps it: checked once, then read in place.
+//!
+//! [`View::parse`] proves everything that later look-ups rely on (order, bounds, sums, index, planes), so that they need no error
+//! path. A view borrows the bytes and is `Copy`. The bytes must not change under it: layout files are replaced, never rewritten.
+
+use crate::check;
+use crate::cycle::Places;
+use crate::format::{
+    DIM, HEADER, ID_AT, INDEX, ORIGINAL_KIND, PLACEMENT, REGION, REPLICA, STRIPE, record, u32_at,
+    u64_at,
+};
+use crate::stamp::check_envelope;
+use crate::{
+    Extents, LayoutError, Logical, MAX_DIMS, MAX_INDEX, MAX_PLACEMENTS, MAX_REGIONS, MAX_REPLICAS,
+    MAX_STRIPES, MovePhase, ORIGINAL, ObjectOffset, Pieces, RegionRef, Span, Table,
+};
+
+/// A validated layout in its mapped form.
+///
+/// ```
+/// use stripewise_layout::{Layout, Logical, MovePhase, Placement, Region, Span, Stripe, View};
+/// let stripe = |target| Stripe { target, width_bytes: 65_536 };
+/// let region = Region { start: 0, len: 1 << 20, generation: 0, placement: Placement::Striped(vec![stripe(0), stripe(1)]) };
+/// let layout = Layout { regions: vec![region], ..Layout::default() };
+/// let bytes = layout.encode()?;
+/// let view = View::parse(&bytes)?;
+/// let targets: Vec<u32> = view.pieces(Logical(60_000), 10_000).map(|p| p.target).collect();
+/// assert_eq!(targets, [0, 1]);
+/// # Ok::<(), stripewise_layout::LayoutError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    header: &'a [u8; HEADER],
+    home: Table<'a>,
+    pending: Table<'a>,
+    retired: Table<'a>,
+    pub(crate) places: Places<'a>,
+    pub(crate) replicas: &'a [u8],
+    pub(crate) dims: &'a [u8],
+    pub(crate) replica_regions: &'a [u8],
+}
+
+/// Takes sections off the front of the file, one after another.
+struct Sections<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Sections<'a> {
+    fn take(
+        &mut self,
+        what: &'static str,
+        count: u32,
+        limit: u64,
+        size: usize,
+    ) -> Result<&'a [u8], LayoutError> {
+        if u64::from(count) > limit {
+            return Err(LayoutError::TooMany {
+                what,
+                count: u64::from(count),
+                limit,
+            });
+        }
+        let short = LayoutError::Header {
+            reason: "its counts need more bytes than the file has; restore it, or run `stripewise store fsck`",
+        };
+        let Some(bytes) = (count as usize).checked_mul(size) else {
+            return Err(short);
+        };
+        let Some((section, rest)) = self.rest.split_at_checked(bytes) else {
+            return Err(short);
+        };
+        self.rest = rest;
+        Ok(section)
+    }
+}
+
+impl<'a> View<'a> {
+    /// Checks the bytes of a layout file, all of them, and returns the view. Linear in the file's size.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, as a sentence without the file's name.
+    pub fn parse(bytes: &'a [u8]) -> Result<View<'a>, LayoutError> {
+        check_envelope(bytes)?;
+        let (Some(header), Some(rest)) = (bytes.first_chunk::<HEADER>(), bytes.get(HEADER..))
+        else {
+            return Err(LayoutError::TooShort {
+                bytes: bytes.len() as u64,
+            });
+        };
+        let count = |at| u32_at(header, at);
+        let mut sections = Sections { rest };
+        let regions = sections.take("regions", count(32), MAX_REGIONS, REGION)?;
+        let pending = sections.take("pending regions", count(36), MAX_REGIONS, REGION)?;
+        let retired = sections.take("retired regions", count(40), MAX_REGIONS, REGION)?;
+        let placements = sections.take("placements", count(44), MAX_PLACEMENTS, PLACEMENT)?;
+        let stripes = sections.take("stripes", count(48), MAX_STRIPES, STRIPE)?;
+        let replicas = sections.take("replicas", count(52), MAX_REPLICAS, REPLICA)?;
+        let dims = sections.take("dims", count(56), MAX_REPLICAS * u64::from(MAX_DIMS), DIM)?;
+        let replica_regions = sections.take("replica regions", count(60), MAX_REGIONS, REGION)?;
+        let index = sections.take("index entries", count(64), MAX_INDEX, INDEX)?;
+        if !sections.rest.is_empty() {
+            return Err(LayoutError::Header {
+                reason: "there are bytes after the last section; restore it, or run `stripewise store fsck`",
+            });
+        }
+        let places = Places {
+            placements,
+            stripes,
+        };
+        check::placements(&places, count(76))?;
+        check::regions("regions", regions, &places)?;
+        let view = View {
+            header,
+            home: Table::new(regions, 0, places).with_index(index, count(68)),
+            pending: Table::new(pending, 0, places),
+            retired: Table::new(retired, 0, places),
+            places,
+            replicas,
+            dims,
+            replica_regions,
+        };
+        check::home(&view.home, index, count(68))?;
+        check::header(header)?;
+        check::regions("pending", pending, &places)?;
+        check::regions("retired", retired, &places)?;
+        crate::moves::check(&view)?;
+        crate::replica::check(&view)?;
+        Ok(view)
+    }
+
+    /// Generation of the file's layout.
+    #[inline]
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        u64_at(self.header, 24)
+    }
+
+    /// The file's id; `[0, 0]` in a template.
+    #[inline]
+    #[must_use]
+    pub fn file_id(&self) -> [u64; 2] {
+        [u64_at(self.header, ID_AT), u64_at(self.header, ID_AT + 8)]
+    }
+
+    /// 1 + the largest target that the layout names; 0 when it names none.
+    #[inline]
+    #[must_use]
+    pub fn target_count(&self) -> u32 {
+        u32_at(self.header, 76)
+    }
+
+    /// Number of home regions.
+    #[inline]
+    #[must_use]
+    pub fn region_count(&self) -> usize {
+        self.home.len()
+    }
+
+    /// Phase of the move.
+    #[must_use]
+    pub fn phase(&self) -> MovePhase {
+        match u32_at(self.header, 72) {
+            1 => MovePhase::Copying,
+            2 => MovePhase::Punching,
+            _ => MovePhase::None,
+        }
+    }
+
+    /// Span of the move; empty when there is none.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        Span {
+            start: u64_at(self.header, 80),
+            len: u64_at(self.header, 88),
+        }
+    }
+
+    pub(crate) fn header(&self) -> &'a [u8; HEADER] {
+        self.header
+    }
+
+    /// The home regions: where every byte lies.
+    #[inline]
+    #[must_use]
+    pub fn home(&self) -> Table<'a> {
+        self.home
+    }
+
+    /// The regions that a move copies into: exactly the span, empty when not copying.
+    #[inline]
+    #[must_use]
+    pub fn pending(&self) -> Table<'a> {
+        self.pending
+    }
+
+    /// The regions that a move left, to be punched: exactly the span, empty when not punching.
+    #[inline]
+    #[must_use]
+    pub fn retired(&self) -> Table<'a> {
+        self.retired
+    }
+
+    /// The window of the repetition that holds `at`; past [`crate::MAX_LOGICAL`], the last window there is.
+    #[inline]
+    #[must_use]
+    pub fn region_at(&self, at: Logical) -> RegionRef<'a> {
+        let at = at.0.min(crate::MAX_LOGICAL - 1);
+        match self.home.region_at(at) {
+            Some(region) => region,
+            None => self.home.record(0),
+        }
+    }
+
+    /// Cuts a request into pieces, in logical order. Empty when it reaches past [`crate::MAX_LOGICAL`]: test that first where it is an error.
+    #[inline]
+    #[must_use]
+    pub fn pieces(&self, at: Logical, len: u64) -> Pieces<'a> {
+        self.home.pieces(at.0, len)
+    }
+
+    /// The object ranges of a request, one per window and target. Empty when it reaches past [`crate::MAX_LOGICAL`].
+    #[inline]
+    #[must_use]
+    pub fn extents(&self, at: Logical, len: u64) -> Extents<'a> {
+        self.home.extents(at.0, len)
+    }
+
+    /// The logical offset whose home is this byte of an object; `None` when it is nobody's home.
+    #[must_use]
+    pub fn inverse(&self, target: u32, offset: ObjectOffset) -> Option<Logical> {
+        self.home.inverse(target, offset.0).map(Logical)
+    }
+
+    /// An object length on `target` that holds all home bytes of logical offsets below `size` and none at or above it: where a truncate
+    /// to `size` bytes cuts the object.
+    #[must_use]
+    pub fn end_of(&self, target: u32, size: u64) -> u64 {
+        self.home.end_of(target, size)
+    }
+
+    /// 1 + the largest logical offset whose home byte lies below `object_len` in `target`'s object; 0 if there is none.
+    ///
+    /// The length of an object that also held another plane (an aborted or unpunched move) says nothing about this one: cut it first.
+    #[must_use]
+    pub fn logical_end(&self, target: u32, object_len: u64) -> u64 {
+        self.home.logical_end(target, object_len)
+    }
+
+    /// Bytes of `[0, size)` whose home is `target`. Linear in the number of regions.
+    #[must_use]
+    pub fn target_bytes(&self, target: u32, size: u64) -> u64 {
+        self.home.target_bytes(target, size)
+    }
+
+    /// Whether any region, home, pending, retired or of a replica, names `target` (or, for [`ORIGINAL`], stays in the plain file).
+    #[must_use]
+    pub fn uses_target(&self, target: u32) -> bool {
+        if target == ORIGINAL {
+            let count = self.places.placements.len() / PLACEMENT;
+            return (0..count).any(|i| {
+                u32_at(record::<PLACEMENT>(self.places.placements, i), 16) == ORIGINAL_KIND
+            });
+        }
+        let count = self.places.stripes.len() / STRIPE;
+        (0..count).any(|i| u32_at(record::<STRIPE>(self.places.stripes, i), 16) == target)
+    }
+}
