@@ -5,6 +5,9 @@
 
 use crate::format::{EQUAL, ORIGINAL_KIND, PLACEMENT, STRIPE, div_rem, record, u32_at, u64_at};
 
+/// Cycles of up to so many stripes are scanned, longer ones searched.
+const FEW: u32 = 16;
+
 /// The sections that all region lists of a file share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places<'a> {
@@ -135,6 +138,12 @@ impl<'a> Cycle<'a> {
     fn search(&self, r: u64) -> u32 {
         if self.flags & EQUAL != 0 {
             return div_rem(r, self.stripe(0).width).0 as u32;
+        }
+        if self.count <= FEW {
+            // Counting without a branch beats a search whose branches no processor can predict.
+            return (1..self.count)
+                .map(|i| u32::from(self.stripe(i).start <= r))
+                .sum();
         }
         let (mut lo, mut hi) = (0, self.count.saturating_sub(1));
         while lo < hi {

@@ -97,10 +97,10 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// The bucket index: the finest power of two that needs at most two entries per region.
+/// The bucket index: the finest power of two that needs at most four entries per region.
 fn index(regions: &[Region]) -> (Vec<u8>, u32) {
     let last = regions.last().map_or(0, |r| r.start);
-    let limit = (2 * regions.len() as u64).min(MAX_INDEX);
+    let limit = (4 * regions.len() as u64).min(MAX_INDEX);
     let shift = (12..62).find(|shift| (last >> shift) < limit).unwrap_or(62);
     let (mut out, mut at) = (Vec::new(), 0);
     // A start past the limit is refused by the parser; the minimum keeps a broken list from filling memory.

@@ -70,7 +70,7 @@ pub const MAX_REPLICAS: u64 = 4096;
 /// small enough for the sorted order to live in a register's worth of stack.
 pub const MAX_DIMS: u32 = 8;
 
-/// Entries of the bucket index: two per region at the most regions, rounded up to the next power of two.
+/// Entries of the bucket index: four per region at the most regions, so that most buckets lie in one region.
 pub const MAX_INDEX: u64 = 1 << 22;
 
 /// [`Piece::target`] for bytes that never left the plain file; the object offset is then the logical one.

@@ -83,7 +83,7 @@ impl<'a> ReplicaRef<'a> {
             n += 1;
         }
         if let Some(used) = sorted.get_mut(..n) {
-            used.sort_unstable_by(|a, b| b.stride.cmp(&a.stride));
+            used.sort_unstable_by_key(|l| core::cmp::Reverse(l.stride));
         }
         (sorted, n)
     }

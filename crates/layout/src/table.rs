@@ -246,25 +246,32 @@ impl<'a> Table<'a> {
         u32_at(self.index, i as usize * INDEX)
     }
 
-    /// Number of the region record that holds `at`; `at` must not lie before the first.
+    /// The region record that holds `at`; `at` must not lie before the first.
     #[inline]
-    fn find(&self, at: u64) -> u32 {
+    fn find(&self, at: u64) -> RegionRef<'a> {
         let last = self.count.saturating_sub(1);
-        let (mut lo, mut hi) = (0, last);
-        if !self.index.is_empty() {
-            let bucket = at >> self.shift;
-            let entries = (self.index.len() / INDEX) as u64;
-            lo = if bucket < entries {
-                self.index_entry(bucket)
-            } else {
-                last
-            };
-            hi = if bucket + 1 < entries {
-                self.index_entry(bucket + 1)
-            } else {
-                last
-            };
+        let bucket = at >> self.shift;
+        let entries = (self.index.len() / INDEX) as u64;
+        let lo = match () {
+            () if bucket < entries => self.index_entry(bucket),
+            () if entries > 0 => last,
+            () => 0,
+        };
+        let guess = self.record(lo);
+        // Nearly always right, so the processor predicts it: most buckets lie wholly in one region.
+        if at - guess.start < guess.len || lo == last {
+            return guess;
         }
+        let hi = if bucket + 1 < entries {
+            self.index_entry(bucket + 1)
+        } else {
+            last
+        };
+        self.search(at, lo + 1, hi)
+    }
+
+    /// The last record among `lo..=hi` that starts at or below `at`.
+    fn search(&self, at: u64, mut lo: u32, mut hi: u32) -> RegionRef<'a> {
         while lo < hi {
             let mid = lo + (hi - lo).div_ceil(2);
             if self.record_start(mid) <= at {
@@ -273,7 +280,7 @@ impl<'a> Table<'a> {
                 hi = mid - 1;
             }
         }
-        lo
+        self.record(lo)
     }
 
     /// The window that holds byte `at`; `None` outside `start()..end()`.
@@ -283,7 +290,7 @@ impl<'a> Table<'a> {
         if at < self.start || at >= self.end {
             return None;
         }
-        let mut region = self.record(self.find(at));
+        let mut region = self.find(at);
         let l = at - region.start;
         if region.repeats && l >= region.len {
             let past = if region.len.is_power_of_two() {
@@ -345,7 +352,9 @@ impl<'a> Table<'a> {
                 .filter(RegionRef::is_original)
                 .map(|_| object_offset);
         }
-        let region = self.region_at(object_offset.checked_sub(self.base)? / 2)?;
+        // The last window may reach past the limit; its bytes below the limit are still its own.
+        let middle = (object_offset.checked_sub(self.base)? / 2).min(self.end.checked_sub(1)?);
+        let region = self.region_at(middle)?;
         let slice = region.slice(target)?;
         let local = object_offset
             .checked_sub(slice.object_offset)
