@@ -18,7 +18,7 @@ LIBRARY := python/stripewise/lib/libstripewise.so
 STATIC := $(TARGET)/preload/libstripewise_runtime.a
 BINDING := $(VENV)/.binding
 MPIIO := $(TARGET)/workloads/mpiio
-NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native/*.c))
+NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native/*.c)) $(TARGET)/native/randops $(TARGET)/native/failclosed-static
 PROGRAM_TESTS := $(wildcard tests/program)
 UNIT_TESTS := $(wildcard tests/python)
 
@@ -67,6 +67,10 @@ $(TARGET)/native/%: tests/native/%.c $(wildcard tests/native/*.h)
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -lpthread
 
+$(TARGET)/native/randops: $(wildcard tests/native/randops/*.c tests/native/randops/*.h)
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ tests/native/randops/*.c -lpthread
+
 # The same source linked statically: what no preloaded library can reach.
 $(TARGET)/native/failclosed-static: tests/native/failclosed.c
 	mkdir -p $(@D)
@@ -75,7 +79,7 @@ $(TARGET)/native/failclosed-static: tests/native/failclosed.c
 demo: build
 	tools/demo.sh
 
-test: build $(NATIVE) $(TARGET)/native/failclosed-static
+test: build $(NATIVE)
 	cargo test --locked --workspace --quiet
 	$(PY) -m pytest $(UNIT_TESTS) $(PROGRAM_TESTS)
 
@@ -90,7 +94,7 @@ check: build $(NATIVE)
 bench: build
 	$(PY) -m stripewise.bench
 
-soak: build $(NATIVE) $(TARGET)/native/failclosed-static
+soak: build $(NATIVE)
 	STRIPEWISE_SOAK=1 $(PY) -m pytest $(PROGRAM_TESTS) --timeout=7200
 
 clean:

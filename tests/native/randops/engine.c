@@ -1,0 +1,247 @@
+/* The world of a run: random choices, the history that is printed on a mismatch, and the comparisons. */
+#define _GNU_SOURCE
+#include "randops.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WINDOW_BYTES = 8192, COMPARE_ALL_EVERY = 64 };
+
+uint64_t world_random(struct world *w)
+{
+    uint64_t x = w->random += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+uint64_t world_below(struct world *w, uint64_t bound)
+{
+    return world_random(w) % bound;
+}
+
+int64_t world_offset(struct world *w)
+{
+    static const int64_t grids[] = {1, 512, 4096, 16384, 65536, 1 << 20};
+    int64_t grid = grids[world_below(w, sizeof grids / sizeof grids[0])];
+    int64_t offset = (int64_t)world_below(w, (uint64_t)w->size_max + 1) / grid * grid;
+    if (world_below(w, 3) == 0)
+        offset += (int64_t)world_below(w, 9) - 4;
+    return offset < 0 ? 0 : offset > w->size_max ? w->size_max : offset;
+}
+
+size_t world_length(struct world *w)
+{
+    switch (world_below(w, 8)) {
+    case 0: return world_below(w, 4);
+    case 1: return 4096 * (1 + world_below(w, 16));
+    case 2: return world_below(w, IO_BYTES_MAX);
+    case 3: return world_below(w, 65536);
+    default: return world_below(w, 6000);
+    }
+}
+
+void world_path(const struct world *w, int oracle, int name, char path[PATH_MAX])
+{
+    snprintf(path, PATH_MAX, "%s/%s", oracle ? w->oracle_dir : w->dir, w->names[name]);
+}
+
+void world_note(struct world *w, const char *form, ...)
+{
+    va_list arguments;
+    va_start(arguments, form);
+    vsnprintf(w->history[w->operation % HISTORY], sizeof w->history[0], form, arguments);
+    va_end(arguments);
+}
+
+void world_fail(struct world *w, const char *form, ...)
+{
+    va_list arguments;
+    char text[512];
+    va_start(arguments, form);
+    vsnprintf(text, sizeof text, form, arguments);
+    va_end(arguments);
+    fprintf(stderr, "randops: seed %" PRIu64 ", operation %" PRIu64 " in %s: %s\n", w->seed, w->operation, w->dir, text);
+    uint64_t first = w->operation >= HISTORY ? w->operation - HISTORY + 1 : 0;
+    for (uint64_t i = first; i <= w->operation; i++)
+        fprintf(stderr, "  %" PRIu64 ": %s\n", i, w->history[i % HISTORY]);
+    fflush(stderr);
+    _exit(1);
+}
+
+int world_same(struct world *w, int64_t subject, int subject_errno, int64_t oracle, int oracle_errno)
+{
+    if ((subject < 0) != (oracle < 0) || (subject >= 0 && subject != oracle) || (subject < 0 && subject_errno != oracle_errno))
+        world_fail(w, "returned %" PRId64 " (%s), a plain file %" PRId64 " (%s)", subject, subject < 0 ? strerror(subject_errno) : "no error", oracle,
+                   oracle < 0 ? strerror(oracle_errno) : "no error");
+    return subject >= 0;
+}
+
+static void compare_stat(struct world *w, const struct stat *s, const struct stat *o)
+{
+    if (s->st_size != o->st_size)
+        world_fail(w, "size %" PRId64 ", a plain file's %" PRId64, (int64_t)s->st_size, (int64_t)o->st_size);
+    if (s->st_mode != o->st_mode || s->st_uid != o->st_uid || s->st_gid != o->st_gid || s->st_nlink != o->st_nlink)
+        world_fail(w, "mode %o, owner %u:%u, links %u; a plain file has %o, %u:%u, %u", s->st_mode, s->st_uid, s->st_gid, (unsigned)s->st_nlink, o->st_mode,
+                   o->st_uid, o->st_gid, (unsigned)o->st_nlink);
+}
+
+void world_compare_state(struct world *w, const struct pair *pair)
+{
+    struct stat s, o;
+    if (fstat(pair->subject, &s) != 0 || fstat(pair->oracle, &o) != 0)
+        world_fail(w, "fstat: %s", strerror(errno));
+    compare_stat(w, &s, &o);
+    int64_t at = lseek(pair->subject, 0, SEEK_CUR), oracle_at = lseek(pair->oracle, 0, SEEK_CUR);
+    if (at != oracle_at)
+        world_fail(w, "the file offset is %" PRId64 ", a plain file's %" PRId64, at, oracle_at);
+}
+
+void world_compare_range(struct world *w, const struct pair *pair, int64_t offset, int64_t length)
+{
+    int64_t end = offset + length + WINDOW_BYTES;
+    int64_t at = offset > WINDOW_BYTES ? offset - WINDOW_BYTES : 0;
+    if (!pair->reads)
+        return;
+    while (at < end) {
+        size_t take = end - at < IO_BYTES_MAX ? (size_t)(end - at) : IO_BYTES_MAX;
+        ssize_t s = pread(pair->subject, w->subject_buf, take, at);
+        int subject_errno = errno;
+        ssize_t o = pread(pair->oracle, w->oracle_buf, take, at);
+        world_same(w, s, subject_errno, o, errno);
+        for (ssize_t i = 0; i < s; i++)
+            if (w->subject_buf[i] != w->oracle_buf[i])
+                world_fail(w, "byte %" PRId64 " is %02x, a plain file's %02x", at + i, w->subject_buf[i], w->oracle_buf[i]);
+        if (s < (ssize_t)take)
+            return;
+        at += (int64_t)take;
+    }
+}
+
+static void compare_name(struct world *w, int name)
+{
+    char subject[PATH_MAX], oracle[PATH_MAX];
+    struct stat status;
+    world_path(w, 0, name, subject);
+    world_path(w, 1, name, oracle);
+    struct pair pair = {.reads = 1};
+    pair.subject = open(subject, O_RDONLY);
+    int subject_errno = errno;
+    pair.oracle = open(oracle, O_RDONLY);
+    if (!world_same(w, pair.subject < 0 ? -1 : 0, subject_errno, pair.oracle < 0 ? -1 : 0, errno))
+        return;
+    world_compare_state(w, &pair);
+    if (fstat(pair.subject, &status) == 0)
+        world_compare_range(w, &pair, 0, status.st_size);
+    close(pair.subject);
+    close(pair.oracle);
+}
+
+void world_compare_all(struct world *w)
+{
+    for (int name = 0; name < NAMES; name++)
+        compare_name(w, name);
+    for (int i = 0; i < w->pair_count; i++) {
+        struct stat status;
+        world_compare_state(w, &w->pairs[i]);
+        if (fstat(w->pairs[i].subject, &status) == 0)
+            world_compare_range(w, &w->pairs[i], 0, status.st_size);
+    }
+}
+
+void world_init(struct world *w, const char *dir, const char *oracle_dir, const char *prefix, uint64_t seed, int64_t size_max)
+{
+    memset(w, 0, sizeof *w);
+    w->dir = dir;
+    w->oracle_dir = oracle_dir;
+    w->seed = w->random = seed;
+    w->size_max = size_max;
+    for (int i = 0; i < NAMES; i++)
+        snprintf(w->names[i], sizeof w->names[i], "%s%c.dat", prefix, 'a' + i);
+    w->buf = malloc(3 * (size_t)IO_BYTES_MAX);
+    w->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    w->oracle_dir_fd = open(oracle_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (w->buf == NULL || w->dir_fd < 0 || w->oracle_dir_fd < 0)
+        world_fail(w, "%s and %s must be directories: %s", dir, oracle_dir, strerror(errno));
+    w->subject_buf = w->buf + IO_BYTES_MAX;
+    w->oracle_buf = w->subject_buf + IO_BYTES_MAX;
+}
+
+void world_close(struct world *w)
+{
+    while (w->pair_count > 0)
+        op_close(w, w->pair_count - 1);
+    close(w->dir_fd);
+    close(w->oracle_dir_fd);
+    free(w->buf);
+}
+
+static void on_names(struct world *w)
+{
+    switch (world_below(w, 8)) {
+    case 0: op_rename(w); break;
+    case 1: op_unlink(w); break;
+    case 2: op_truncate_name(w); break;
+    case 3: op_access(w); break;
+    default: op_stat(w);
+    }
+}
+
+static void one_operation(struct world *w)
+{
+    uint64_t choice = world_below(w, 1000);
+    if (w->pair_count == 0 || choice < 40) {
+        op_open(w);
+        return;
+    }
+    int index = (int)world_below(w, (uint64_t)w->pair_count);
+    struct pair *p = &w->pairs[index];
+    if (choice < 370)
+        op_read(w, p);
+    else if (choice < 700)
+        op_write(w, p);
+    else if (choice < 750)
+        op_seek(w, p);
+    else if (choice < 770)
+        op_seek_data(w, p);
+    else if (choice < 810)
+        op_truncate(w, p);
+    else if (choice < 850)
+        op_fallocate(w, p);
+    else if (choice < 865)
+        op_sync(w, p);
+    else if (choice < 885)
+        op_duplicate(w, index);
+    else if (choice < 915)
+        op_close(w, index);
+    else if (choice < 935)
+        op_flags(w, p);
+    else if (choice < 940)
+        op_temporary(w);
+    else if (choice < 942)
+        op_fork(w);
+    else if (choice < 943)
+        op_exec(w);
+    else
+        on_names(w);
+}
+
+void world_run(struct world *w, uint64_t operations)
+{
+    for (uint64_t done = 0; done < operations; done++) {
+        one_operation(w);
+        if (done % COMPARE_ALL_EVERY == COMPARE_ALL_EVERY - 1)
+            world_compare_all(w);
+        w->operation++;
+    }
+    if (w->operation > 0)
+        w->operation--;
+    world_compare_all(w);
+}

@@ -1,0 +1,84 @@
+/*
+ * randops: random file operations, each done twice: on a subject (a managed file, or any) and on a plain oracle file elsewhere.
+ *
+ * After every operation return values, errno, sizes, offsets and the bytes around it must be the same; all bytes of all files are compared every few
+ * operations. A world is one such set of files and descriptors; every process or thread has its own.
+ */
+#ifndef RANDOPS_H
+#define RANDOPS_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { NAMES = 4, PAIRS_MAX = 12, HISTORY = 24, IO_BYTES_MAX = 320 << 10, FALLOCATE_MODES = 4 };
+
+struct pair {
+    int subject, oracle;
+    int reads, writes; /* by access mode */
+};
+
+struct world {
+    uint64_t seed, random, operation;
+    const char *dir, *oracle_dir;
+    int dir_fd, oracle_dir_fd;
+    char names[NAMES][32];
+    int64_t size_max;
+    struct pair pairs[PAIRS_MAX];
+    int pair_count;
+    int threaded; /* descriptor numbers may be reused by others at any moment */
+    int nested;   /* in a forked or executed child: no children of its own */
+    char history[HISTORY][160];
+    uint64_t fallocate_seen[FALLOCATE_MODES]; /* 1 carried, 2 refused: must not change */
+    uint32_t records; /* appended to the shared log so far */
+    unsigned char *buf, *subject_buf, *oracle_buf;
+};
+
+/* engine.c */
+void world_init(struct world *w, const char *dir, const char *oracle_dir, const char *prefix, uint64_t seed, int64_t size_max);
+void world_run(struct world *w, uint64_t operations);
+void world_compare_all(struct world *w);
+void world_close(struct world *w);
+uint64_t world_random(struct world *w);
+uint64_t world_below(struct world *w, uint64_t bound);
+int64_t world_offset(struct world *w); /* 0..size_max, often near a border */
+size_t world_length(struct world *w);
+void world_note(struct world *w, const char *form, ...) __attribute__((format(printf, 2, 3)));
+void world_fail(struct world *w, const char *form, ...) __attribute__((format(printf, 2, 3), noreturn));
+/* Both results alike? errno counts when they are negative. Returns whether both succeeded. */
+int world_same(struct world *w, int64_t subject, int subject_errno, int64_t oracle, int oracle_errno);
+void world_compare_state(struct world *w, const struct pair *pair);
+void world_compare_range(struct world *w, const struct pair *pair, int64_t offset, int64_t length);
+void world_path(const struct world *w, int oracle, int name, char path[PATH_MAX]);
+
+/* data.c, names.c, descriptors.c: one operation each, chosen by engine.c */
+void op_read(struct world *w, struct pair *p);
+void op_write(struct world *w, struct pair *p);
+void op_seek(struct world *w, struct pair *p);
+void op_seek_data(struct world *w, struct pair *p);
+void op_truncate(struct world *w, struct pair *p);
+void op_fallocate(struct world *w, struct pair *p);
+void op_sync(struct world *w, struct pair *p);
+void op_open(struct world *w);
+void op_temporary(struct world *w);
+void op_close(struct world *w, int index);
+void op_duplicate(struct world *w, int index);
+void op_flags(struct world *w, struct pair *p);
+void op_fork(struct world *w);
+void op_exec(struct world *w);
+void op_stat(struct world *w);
+void op_truncate_name(struct world *w);
+void op_rename(struct world *w);
+void op_unlink(struct world *w);
+void op_access(struct world *w);
+
+/* shared.c: several workers on the same files. Each returns only when all is well. */
+void shared_prepare(const char *dir, const char *oracle_dir);
+void shared_work(struct world *w, int worker, uint64_t operations, int last);
+void shared_finish(const char *dir, int workers);
+
+/* main.c */
+extern const char *program_path;
+
+#endif
