@@ -69,6 +69,14 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     !update(!0, bytes)
 }
 
+/// CRC-32C of `bytes` with the four at `at` taken as zero: the checksum of a file that holds it at `at`.
+#[must_use]
+pub fn crc32c_without(bytes: &[u8], at: usize) -> u32 {
+    let before = bytes.get(..at).unwrap_or(bytes);
+    let after = bytes.get(at.saturating_add(4)..).unwrap_or(&[]);
+    !update(update(update(!0, before), &[0; 4]), after)
+}
+
 #[cfg(test)]
 mod tests {
     use super::crc32c;

@@ -31,7 +31,7 @@ mod stamp;
 mod table;
 mod view;
 
-pub use crc::crc32c;
+pub use crc::{crc32c, crc32c_without};
 #[cfg(feature = "alloc")]
 pub use edit::{MixedPlanes, plane_for, rotated, spans, splice, unrolled, within};
 pub use error::LayoutError;

@@ -1,1 +1,23 @@
-//! Placeholder until its first slice lands.
+//! What the preloaded library runs: the descriptor table, redirection of managed files to their targets, and tracing. The shim
+//! (shim/posix.c) declares the C symbols and hands over here. Nothing in this crate allocates or calls libc: the program's
+//! allocator may be what is calling us, and the C library's functions are the ones that the shim has replaced.
+
+pub mod abi;
+mod create;
+mod desc;
+mod env;
+mod fds;
+mod file;
+mod gate;
+mod io;
+mod lock;
+mod log;
+mod names;
+mod open;
+mod room;
+mod size;
+mod store;
+mod sys;
+mod tls;
+mod trace;
+mod vector;

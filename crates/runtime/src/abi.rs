@@ -1,0 +1,499 @@
+//! What the shim calls: each function does one call of the C library on managed files, in the kernel's terms (-errno on failure).
+
+use crate::create;
+use crate::desc;
+use crate::fds::{self, TRACED};
+use crate::io;
+use crate::names;
+use crate::open::{self, of_fd};
+use crate::size;
+use crate::sys::{self, Errno, Sys, to_c};
+use crate::trace;
+use crate::vector::{Buffers, REQUEST_MAX};
+use core::ffi::CStr;
+use core::sync::atomic::Ordering;
+use libc::{c_char, iovec, off_t};
+use stripewise_trace::Op;
+
+/// "Not ours": the shim does the plain call.
+const PASS: i64 = -4096;
+const HERE: u64 = u64::MAX;
+
+unsafe extern "C" {
+    fn sw_real_openat(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> i64;
+}
+
+fn one(base: *mut u8, len: usize) -> iovec {
+    iovec { iov_base: base.cast(), iov_len: len.min(REQUEST_MAX as usize) }
+}
+
+fn offset(at: off_t) -> Sys<u64> {
+    u64::try_from(at).map_err(|_| Errno(libc::EINVAL))
+}
+
+/// openat and all its spellings.
+///
+/// # Safety
+/// `path` is a C string or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_openat(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> i64 {
+    let start = trace::begin();
+    // SAFETY: passed through.
+    let (result, managed) = unsafe { open_any(dirfd, path, flags, mode) };
+    if start != 0 && !path.is_null() {
+        // SAFETY: the caller's promise.
+        record_open(unsafe { CStr::from_ptr(path) }, dirfd, flags, &result, managed, start);
+    }
+    to_c(result)
+}
+
+/// The descriptor, and whether the file is managed.
+unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (Sys<i64>, bool) {
+    if !path.is_null() && flags & libc::O_CREAT != 0 && flags & libc::O_TMPFILE != libc::O_TMPFILE {
+        // SAFETY: the caller's promise.
+        match open_new(dirfd, unsafe { CStr::from_ptr(path) }, flags, mode) {
+            Ok(Some(fd)) => return (Ok(fd), true),
+            Ok(None) => {}
+            Err(errno) => return (Err(errno), true),
+        }
+    }
+    // SAFETY: as given by the program.
+    let result = sys::from_c(unsafe { sw_real_openat(dirfd, path, flags, mode) });
+    // A managed name looks like a link to nowhere: a directory that does not exist, a file that does, or a link too many. O_PATH with O_NOFOLLOW opens the link itself.
+    let maybe = match result {
+        Err(Errno(libc::ENOENT | libc::EEXIST | libc::ELOOP)) => true,
+        Ok(_) => flags & (libc::O_PATH | libc::O_NOFOLLOW) == libc::O_PATH | libc::O_NOFOLLOW,
+        Err(_) => false,
+    };
+    if !maybe {
+        return (result, false);
+    }
+    // SAFETY: the caller's promise.
+    match unsafe { names::find(dirfd, path, flags & libc::O_NOFOLLOW == 0) } {
+        Ok(None) => (result, false),
+        Err(errno) => (Err(errno), true),
+        Ok(Some(found)) => {
+            if let Ok(fd) = result {
+                sys::close(fd as i32);
+            }
+            if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 {
+                return (Err(Errno(libc::EEXIST)), true);
+            }
+            (open::open_managed(found.store, found.id, flags).map(i64::from), true)
+        }
+    }
+}
+
+/// Creates a managed file when the name does not exist and the rules say so.
+fn open_new(dirfd: i32, path: &CStr, flags: i32, mode: u32) -> Sys<Option<i64>> {
+    if crate::env::store_path().is_none() {
+        return Ok(None);
+    }
+    // SAFETY: a valid C string.
+    if unsafe { sys::faccessat_raw(dirfd, path.as_ptr(), libc::F_OK, libc::AT_SYMLINK_NOFOLLOW) } != Err(Errno(libc::ENOENT)) {
+        return Ok(None);
+    }
+    let Some(place) = create::place_for(dirfd, path)? else { return Ok(None) };
+    match create::create(&place, mode) {
+        Ok(index) => {
+            let fd = open::open_acquired(index, flags & !libc::O_TRUNC).inspect_err(|_| crate::file::release(index))?;
+            Ok(Some(i64::from(fd)))
+        }
+        // Another process was first: its file is the one.
+        Err(Errno(libc::EEXIST)) if flags & libc::O_EXCL == 0 => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn record_open(path: &CStr, dirfd: i32, flags: i32, result: &Sys<i64>, managed: bool, start: u64) {
+    let mut id = 0;
+    if let Ok(fd) = result {
+        let fd = *fd as i32;
+        let st = sys::fstat(fd);
+        let regular = st.as_ref().is_ok_and(|s| s.st_mode & libc::S_IFMT == libc::S_IFREG);
+        if regular {
+            let name = names::absolute(dirfd, path.to_bytes()).ok();
+            let name = name.as_ref().map_or(path.to_bytes(), |n| n.as_bytes());
+            id = trace::file_id(name, st.as_ref().map_or(0, |s| s.st_dev), st.as_ref().map_or(0, |s| s.st_ino));
+            if managed {
+                if let Ok(open) = of_fd(fd) {
+                    open.trace_id.store(id, Ordering::Relaxed);
+                }
+            } else {
+                open::register_plain(fd, id);
+            }
+        }
+    } else {
+        id = trace::file_id(path.to_bytes(), 0, 0);
+    }
+    trace::opened(id, managed, flags, result, start);
+}
+
+/// close.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_close(fd: i32) -> i64 {
+    to_c(desc::close(fd))
+}
+
+/// close_range.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_close_range(first: u32, last: u32, flags: u32) -> i64 {
+    to_c(desc::close_range(first, last, flags))
+}
+
+fn traced(fd: i32, op: Op, at: u64, asked: u64, work: impl FnOnce() -> Sys<u64>) -> i64 {
+    let start = trace::begin();
+    let result = work().map(|n| n as i64);
+    trace::data(fd, op, at, asked, &result, start);
+    to_c(result)
+}
+
+fn read_here(fd: i32, buffers: &Buffers<'_>) -> Sys<u64> {
+    let open = of_fd(fd)?;
+    open.readable()?;
+    open.at_offset(fd, |at| io::read_at(open, buffers, at, 0).map(|n| (n, at + n)))
+}
+
+fn write_here(fd: i32, buffers: &Buffers<'_>) -> Sys<u64> {
+    let open = of_fd(fd)?;
+    open.writable()?;
+    if open.is_append() {
+        return open.at_offset(fd, |_| io::append(open, buffers, 0));
+    }
+    open.at_offset(fd, |at| io::write_at(open, buffers, at, 0).map(|n| (n, at + n)))
+}
+
+/// read.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_read(fd: i32, to: *mut u8, len: usize) -> i64 {
+    traced(fd, Op::Read, HERE, len as u64, || read_here(fd, &Buffers::of(&[one(to, len)])?))
+}
+
+/// write.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_write(fd: i32, from: *mut u8, len: usize) -> i64 {
+    traced(fd, Op::Write, HERE, len as u64, || write_here(fd, &Buffers::of(&[one(from, len)])?))
+}
+
+/// pread.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_pread(fd: i32, to: *mut u8, len: usize, at: off_t) -> i64 {
+    traced(fd, Op::Read, at as u64, len as u64, || io::read_at(of_fd(fd)?, &Buffers::of(&[one(to, len)])?, offset(at)?, 0))
+}
+
+/// pwrite. With O_APPEND Linux appends whatever the offset says, and so do we.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_pwrite(fd: i32, from: *mut u8, len: usize, at: off_t) -> i64 {
+    traced(fd, Op::Write, at as u64, len as u64, || {
+        let open = of_fd(fd)?;
+        let at = offset(at)?;
+        let vector = [one(from, len)];
+        let buffers = Buffers::of(&vector)?;
+        if open.is_append() { io::append(open, &buffers, 0).map(|(n, _)| n) } else { io::write_at(open, &buffers, at, 0) }
+    })
+}
+
+/// readv.
+///
+/// # Safety
+/// `iov` points to `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_readv(fd: i32, iov: *const iovec, count: i32) -> i64 {
+    // SAFETY: the caller's promise.
+    let buffers = unsafe { Buffers::new(iov, count) };
+    traced(fd, Op::Read, HERE, buffers.map_or(0, |b| b.len()), || read_here(fd, &buffers?))
+}
+
+/// writev.
+///
+/// # Safety
+/// `iov` points to `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_writev(fd: i32, iov: *const iovec, count: i32) -> i64 {
+    // SAFETY: the caller's promise.
+    let buffers = unsafe { Buffers::new(iov, count) };
+    traced(fd, Op::Write, HERE, buffers.map_or(0, |b| b.len()), || write_here(fd, &buffers?))
+}
+
+/// preadv, preadv2.
+///
+/// # Safety
+/// `iov` points to `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_preadv(fd: i32, iov: *const iovec, count: i32, at: off_t, flags: i32) -> i64 {
+    // SAFETY: the caller's promise.
+    let buffers = unsafe { Buffers::new(iov, count) };
+    traced(fd, Op::Read, at as u64, buffers.map_or(0, |b| b.len()), || io::read_at(of_fd(fd)?, &buffers?, offset(at)?, flags))
+}
+
+/// pwritev, pwritev2.
+///
+/// # Safety
+/// `iov` points to `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_pwritev(fd: i32, iov: *const iovec, count: i32, at: off_t, flags: i32) -> i64 {
+    // SAFETY: the caller's promise.
+    let buffers = unsafe { Buffers::new(iov, count) };
+    traced(fd, Op::Write, at as u64, buffers.map_or(0, |b| b.len()), || {
+        let open = of_fd(fd)?;
+        if open.is_append() || flags & libc::RWF_APPEND != 0 {
+            io::append(open, &buffers?, flags).map(|(n, _)| n)
+        } else {
+            io::write_at(open, &buffers?, offset(at)?, flags)
+        }
+    })
+}
+
+/// lseek.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_lseek(fd: i32, at: off_t, whence: i32) -> i64 {
+    let start = trace::begin();
+    let result = of_fd(fd).and_then(|open| size::seek(open, fd, at, whence));
+    trace::data(fd, Op::Seek, at as u64, whence as u64, &result, start);
+    to_c(result)
+}
+
+/// ftruncate.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_ftruncate(fd: i32, len: off_t) -> i64 {
+    let start = trace::begin();
+    let result = of_fd(fd).and_then(|open| {
+        // The kernel answers EINVAL, not EBADF, to a descriptor that cannot write.
+        let file = open.writable().map_err(|_| Errno(libc::EINVAL))?;
+        size::truncate(file, len)?;
+        open.touch(file);
+        Ok(0)
+    });
+    trace::data(fd, Op::Truncate, len as u64, 0, &result, start);
+    to_c(result)
+}
+
+/// truncate by name.
+///
+/// # Safety
+/// `path` is a C string or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_truncate(path: *const c_char, len: off_t) -> i64 {
+    // SAFETY: the caller's promise.
+    match unsafe { names::find(libc::AT_FDCWD, path, true) } {
+        Ok(None) => PASS,
+        Err(errno) => to_c(Err(errno)),
+        Ok(Some(found)) => to_c((|| {
+            let head = found.head();
+            // SAFETY: a valid C string.
+            unsafe { sys::faccessat_raw(libc::AT_FDCWD, head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?.as_ptr(), libc::W_OK, libc::AT_EACCESS)? };
+            found.with(|file| size::truncate(file, len))?;
+            Ok(0)
+        })()),
+    }
+}
+
+/// fallocate.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_fallocate(fd: i32, mode: i32, at: off_t, len: off_t) -> i64 {
+    let start = trace::begin();
+    let result = of_fd(fd).and_then(|open| size::fallocate(open, mode, at, len)).map(|()| 0);
+    trace::data(fd, Op::Fallocate, at as u64, len as u64, &result, start);
+    to_c(result)
+}
+
+/// fsync, fdatasync.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_fsync(fd: i32, data_only: i32) -> i64 {
+    let start = trace::begin();
+    let result = of_fd(fd).and_then(|open| size::sync(open.file()?, open, data_only != 0)).map(|()| 0);
+    trace::data(fd, Op::Sync, 0, data_only as u64, &result, start);
+    to_c(result)
+}
+
+/// The stat family.
+///
+/// # Safety
+/// As the C library's fstatat.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_fstatat(dirfd: i32, path: *const c_char, st: *mut libc::stat, flags: i32) -> i64 {
+    // SAFETY: passed through; the kernel checks.
+    let plain = unsafe { sys::fstatat_raw(dirfd, path, st, flags) };
+    // SAFETY: a path that the kernel has just read, when it is not null.
+    let empty = flags & libc::AT_EMPTY_PATH != 0 && (path.is_null() || unsafe { *path == 0 });
+    match plain {
+        Ok(()) if empty => {
+            let entry = fds::entry(dirfd);
+            if entry != 0 && entry & (TRACED | fds::INTERNAL) == 0 {
+                let patched = of_fd(dirfd).and_then(|open| open.file()).and_then(|file| {
+                    // SAFETY: the kernel has just written it.
+                    names::patch_stat(file, unsafe { &mut *st })
+                });
+                return to_c(patched.map(|()| 0));
+            }
+            0
+        }
+        // SAFETY: the kernel has just written it.
+        Ok(()) if flags & libc::AT_SYMLINK_NOFOLLOW == 0 || unsafe { (*st).st_mode } & libc::S_IFMT != libc::S_IFLNK => 0,
+        Ok(()) | Err(Errno(libc::ENOENT)) => {
+            // SAFETY: the caller's promise.
+            match unsafe { names::find(dirfd, path, flags & libc::AT_SYMLINK_NOFOLLOW == 0) } {
+                Ok(None) => to_c(plain.map(|()| 0)),
+                Err(errno) => to_c(Err(errno)),
+                Ok(Some(found)) => to_c(found.stat().map(|patched| {
+                    // SAFETY: the program's struct, which the kernel has accepted or will not see again.
+                    unsafe { st.write(patched) };
+                    0
+                })),
+            }
+        }
+        Err(errno) => to_c(Err(errno)),
+    }
+}
+
+/// statx.
+///
+/// # Safety
+/// As the C library's statx.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_statx(dirfd: i32, path: *const c_char, flags: i32, mask: u32, st: *mut libc::statx) -> i64 {
+    // SAFETY: passed through.
+    let plain = unsafe { sys::statx_raw(dirfd, path, flags, mask, st) };
+    // SAFETY: as in sw_fstatat.
+    let empty = flags & libc::AT_EMPTY_PATH != 0 && (path.is_null() || unsafe { *path == 0 });
+    let patch = |file: &'static crate::file::File| {
+        // SAFETY: the kernel has filled it.
+        let st = unsafe { &mut *st };
+        let mut size_and_blocks = sys::fstat(file.object(0).unwrap_or(-1)).unwrap_or(unsafe { core::mem::zeroed() });
+        names::patch_stat(file, &mut size_and_blocks)?;
+        st.stx_size = size_and_blocks.st_size as u64;
+        st.stx_blocks = size_and_blocks.st_blocks as u64;
+        Ok(0)
+    };
+    match plain {
+        Ok(()) if empty => match of_fd(dirfd).and_then(|open| open.file()) {
+            Ok(file) => to_c(patch(file)),
+            Err(_) => 0,
+        },
+        // SAFETY: the kernel has just written it.
+        Ok(()) if flags & libc::AT_SYMLINK_NOFOLLOW == 0 || i32::from(unsafe { (*st).stx_mode }) & libc::S_IFMT as i32 != libc::S_IFLNK as i32 => 0,
+        Ok(()) | Err(Errno(libc::ENOENT)) => {
+            // SAFETY: the caller's promise.
+            match unsafe { names::find(dirfd, path, flags & libc::AT_SYMLINK_NOFOLLOW == 0) } {
+                Ok(None) => to_c(plain.map(|()| 0)),
+                Err(errno) => to_c(Err(errno)),
+                Ok(Some(found)) => to_c((|| {
+                    let head = found.head();
+                    // SAFETY: valid path, the program's struct.
+                    unsafe { sys::statx_raw(libc::AT_FDCWD, head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?.as_ptr(), flags & !libc::AT_SYMLINK_NOFOLLOW, mask, st)? };
+                    found.with(patch)
+                })()),
+            }
+        }
+        Err(errno) => to_c(Err(errno)),
+    }
+}
+
+/// Does a call by name; when the name leads nowhere and is managed, does it again on head.
+unsafe fn on_head(dirfd: i32, path: *const c_char, follow: bool, plain: Sys<i64>, again: impl FnOnce(&CStr) -> Sys<i64>) -> i64 {
+    if plain != Err(Errno(libc::ENOENT)) {
+        return to_c(plain);
+    }
+    // SAFETY: the caller's promise.
+    match unsafe { names::find(dirfd, path, follow) } {
+        Ok(Some(found)) => to_c(found.head().as_c_str().ok_or(Errno(libc::ENAMETOOLONG)).and_then(again)),
+        Ok(None) => to_c(plain),
+        Err(errno) => to_c(Err(errno)),
+    }
+}
+
+/// statfs.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_statfs(path: *const c_char, st: *mut u8) -> i64 {
+    // SAFETY: passed through.
+    unsafe { on_head(libc::AT_FDCWD, path, true, sys::statfs_raw(path, st), |head| sys::statfs_raw(head.as_ptr(), st)) }
+}
+
+/// access, faccessat.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_faccessat(dirfd: i32, path: *const c_char, mode: i32, flags: i32) -> i64 {
+    // SAFETY: passed through.
+    unsafe {
+        on_head(dirfd, path, flags & libc::AT_SYMLINK_NOFOLLOW == 0, sys::faccessat_raw(dirfd, path, mode, flags), |head| {
+            sys::faccessat_raw(libc::AT_FDCWD, head.as_ptr(), mode, flags & !libc::AT_SYMLINK_NOFOLLOW)
+        })
+    }
+}
+
+/// unlink, unlinkat: the link goes first, then what it led to.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_unlinkat(dirfd: i32, path: *const c_char, flags: i32) -> i64 {
+    // SAFETY: the caller's promise.
+    let found = if flags & libc::AT_REMOVEDIR == 0 { unsafe { names::find(dirfd, path, false) }.unwrap_or(None) } else { None };
+    // SAFETY: passed through.
+    let result = unsafe { sys::unlinkat_raw(dirfd, path, flags) };
+    if let (Some(found), Ok(_)) = (found, result) {
+        found.discard();
+    }
+    to_c(result)
+}
+
+/// rename and its kin: a managed file that is replaced goes to the trash; one that moves keeps a record of its name.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_renameat2(from_dir: i32, from: *const c_char, to_dir: i32, to: *const c_char, flags: u32) -> i64 {
+    // SAFETY: the caller's promise.
+    let (moved, replaced) = unsafe { (names::find(from_dir, from, false).unwrap_or(None), names::find(to_dir, to, false).unwrap_or(None)) };
+    // SAFETY: passed through.
+    let result = unsafe { sys::renameat2_raw(from_dir, from, to_dir, to, flags) };
+    if result.is_ok() {
+        let exchange = flags & libc::RENAME_EXCHANGE != 0;
+        let same = moved.zip(replaced).is_some_and(|(a, b)| a.id == b.id && a.store.index == b.store.index);
+        if let Some(replaced) = replaced.filter(|_| !exchange && !same) {
+            replaced.discard();
+        }
+        // SAFETY: paths that the kernel has just followed.
+        let record = |found: names::Managed, dir: i32, path: *const c_char| unsafe {
+            if let Ok(name) = names::absolute(dir, CStr::from_ptr(path).to_bytes()) {
+                let _ = names::record_link(found.store, found.id, &name);
+            }
+        };
+        if let Some(moved) = moved {
+            record(moved, to_dir, to);
+        }
+        if let Some(replaced) = replaced.filter(|_| exchange) {
+            record(replaced, from_dir, from);
+        }
+    }
+    to_c(result)
+}
+
+/// dup.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_dup(fd: i32) -> i64 {
+    to_c(desc::dup(fd))
+}
+
+/// dup2 (flags -1), dup3.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_dup3(fd: i32, to: i32, flags: i32) -> i64 {
+    to_c(desc::dup3(fd, to, flags))
+}
+
+/// fcntl.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_fcntl(fd: i32, op: i32, arg: usize) -> i64 {
+    to_c(desc::fcntl(fd, op, arg))
+}
+
+/// flock.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_flock(fd: i32, op: i32) -> i64 {
+    to_c(desc::flock(fd, op))
+}

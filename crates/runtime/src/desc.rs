@@ -1,0 +1,231 @@
+//! Descriptors: close, dup, close_range, fcntl and locks, as the program sees them. The library's own descriptors do not exist for it.
+
+use crate::env;
+use crate::fds::{self, INTERNAL, TRACED, entry, set_entry};
+use crate::open::{self, OpenFile};
+use crate::sys::{self, Errno, Sys};
+use crate::trace;
+
+unsafe extern "C" {
+    fn sw_real_close(fd: i32) -> i64;
+    fn sw_real_fcntl(fd: i32, op: i32, arg: usize) -> i64;
+}
+
+fn is_internal(fd: i32) -> bool {
+    entry(fd) & INTERNAL != 0
+}
+
+/// A child of vfork closes and duplicates in its own descriptor table but in its parent's memory: only the kernel's table may change.
+fn in_vfork_child() -> bool {
+    sys::getpid() != env::pid()
+}
+
+fn real_close(fd: i32) -> Sys<i64> {
+    // SAFETY: the C library's close.
+    sys::from_c(unsafe { sw_real_close(fd) })
+}
+
+/// close.
+pub fn close(fd: i32) -> Sys<i64> {
+    if is_internal(fd) {
+        return Err(Errno(libc::EBADF));
+    }
+    if in_vfork_child() {
+        return real_close(fd);
+    }
+    let before = set_entry(fd, 0);
+    let timer = trace::begin();
+    if before & TRACED == 0 && before != 0 {
+        open::release(before);
+    }
+    let result = real_close(fd);
+    trace::closed(before, fd, &result, timer);
+    if before & TRACED != 0 {
+        open::release(before);
+    }
+    result
+}
+
+/// close_range; with CLOSE_RANGE_CLOEXEC nothing is closed now.
+pub fn close_range(first: u32, last: u32, flags: u32) -> Sys<i64> {
+    if first > last {
+        return Err(Errno(libc::EINVAL));
+    }
+    let covered = last.min(fds::FDS as u32 - 1);
+    let only_mark = flags & libc::CLOSE_RANGE_CLOEXEC != 0;
+    let mut gap = first;
+    let highest = highest_entry();
+    let stop = covered.min(highest);
+    let mut fd = first;
+    while fd <= stop {
+        let e = entry(fd as i32);
+        if e != 0 {
+            if gap < fd {
+                sys::close_range(gap, fd - 1, flags)?;
+            }
+            gap = fd + 1;
+            if e & INTERNAL == 0 {
+                if only_mark {
+                    let _ = fcntl(fd as i32, libc::F_SETFD, libc::FD_CLOEXEC as usize);
+                } else {
+                    let _ = close(fd as i32);
+                }
+            } else if in_vfork_child() || only_mark {
+                // Kept open here; exec closes those that are marked, and start-up drops companions that nobody needs.
+            }
+        }
+        fd += 1;
+    }
+    if gap <= last { sys::close_range(gap, last, flags) } else { Ok(0) }
+}
+
+/// A bound on the descriptors with an entry: the limit, which the kernel keeps descriptors below.
+fn highest_entry() -> u32 {
+    let limit = sys::nofile_limit().min(fds::FDS as u64) as u32;
+    limit.saturating_sub(1)
+}
+
+/// dup.
+pub fn dup(fd: i32) -> Sys<i64> {
+    fcntl(fd, libc::F_DUPFD, 0)
+}
+
+/// dup2 (`flags` -1) and dup3.
+pub fn dup3(fd: i32, to: i32, flags: i32) -> Sys<i64> {
+    if is_internal(fd) {
+        return Err(Errno(libc::EBADF));
+    }
+    if fd == to {
+        return if flags == -1 { sys::fcntl(fd, libc::F_GETFD, 0).map(|_| i64::from(to)) } else { Err(Errno(libc::EINVAL)) };
+    }
+    if in_vfork_child() {
+        return sys::dup3(fd, to, flags.max(0));
+    }
+    if is_internal(to) {
+        fds::give_way(to)?;
+    }
+    let from = entry(fd);
+    if from != 0 {
+        open::retain(from);
+    }
+    // The old file behind `to` must be let go before its descriptor closes, and its number must not be used meanwhile.
+    let before = set_entry(to, 0);
+    match sys::dup3(fd, to, flags.max(0)) {
+        Ok(_) => {
+            if before != 0 {
+                open::release(before);
+            }
+            set_entry(to, from);
+            mirror_cloexec(from, flags.max(0) & libc::O_CLOEXEC != 0);
+            Ok(i64::from(to))
+        }
+        Err(errno) => {
+            set_entry(to, before);
+            if from != 0 {
+                open::release(from);
+            }
+            Err(errno)
+        }
+    }
+}
+
+fn mirror_cloexec(entry: u32, close_on_exec: bool) {
+    if entry != 0
+        && entry & TRACED == 0
+        && let Some(open) = open::of_entry(entry)
+    {
+        open.mirror_close_on_exec(close_on_exec);
+    }
+}
+
+/// fcntl.
+pub fn fcntl(fd: i32, op: i32, arg: usize) -> Sys<i64> {
+    let e = entry(fd);
+    if e & INTERNAL != 0 {
+        return Err(Errno(libc::EBADF));
+    }
+    // SAFETY: the C library's fcntl; `arg` is what the program gave.
+    let plain = || sys::from_c(unsafe { sw_real_fcntl(fd, op, arg) });
+    if matches!(op, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) {
+        let to = plain()?;
+        if e != 0 && !in_vfork_child() {
+            open::retain(e);
+            set_entry(to as i32, e);
+            mirror_cloexec(e, op == libc::F_DUPFD_CLOEXEC);
+        }
+        return Ok(to);
+    }
+    if e == 0 || e & TRACED != 0 {
+        return plain();
+    }
+    let open = open::of_entry(e).ok_or(Errno(libc::EBADF))?;
+    managed_fcntl(open, fd, op, arg)
+}
+
+fn managed_fcntl(open: &'static OpenFile, fd: i32, op: i32, arg: usize) -> Sys<i64> {
+    let Some(companion) = open.companion() else { return sys::fcntl(fd, op, arg) };
+    match op {
+        libc::F_SETFD => {
+            let result = sys::fcntl(fd, op, arg);
+            if !in_vfork_child() {
+                open.mirror_close_on_exec(arg & libc::FD_CLOEXEC as usize != 0);
+            }
+            result
+        }
+        libc::F_GETFD => sys::fcntl(fd, op, arg),
+        libc::F_GETFL => {
+            // The companion's flags are the program's; O_LARGEFILE as the kernel always shows it.
+            sys::fcntl(companion, op, 0)
+        }
+        libc::F_SETFL => {
+            let result = sys::fcntl(companion, op, arg & !(libc::O_DIRECT as usize) & !(libc::O_ASYNC as usize))?;
+            let now = sys::fcntl(companion, libc::F_GETFL, 0)? as i32;
+            open.set_flags(now | open.flags() & libc::O_CLOEXEC);
+            Ok(result)
+        }
+        libc::F_SETLK | libc::F_SETLKW | libc::F_GETLK | libc::F_OFD_SETLK | libc::F_OFD_SETLKW | libc::F_OFD_GETLK => {
+            let timer = trace::begin();
+            let result = lock(open, fd, companion, op, arg);
+            trace::lock(fd, op, arg, &result, timer);
+            result
+        }
+        _ => sys::fcntl(companion, op, arg),
+    }
+}
+
+/// Byte-range locks are those of head, taken through the companion. Ranges that count from the offset or the end are made
+/// absolute first: the companion's offset and head's size are not the file's.
+fn lock(open: &'static OpenFile, fd: i32, companion: i32, op: i32, arg: usize) -> Sys<i64> {
+    if arg == 0 {
+        return Err(Errno(libc::EFAULT));
+    }
+    // SAFETY: fcntl's contract: the argument of a lock command points to a struct flock.
+    let asked = unsafe { &mut *(arg as *mut libc::flock) };
+    let mut range = libc::flock { ..*asked };
+    let base = match i32::from(asked.l_whence) {
+        libc::SEEK_CUR => sys::lseek(open.offset_fd(fd), 0, libc::SEEK_CUR)? as i64,
+        libc::SEEK_END => open.file()?.ctl().ok_or(Errno(libc::EIO))?.size() as i64,
+        libc::SEEK_SET => 0,
+        _ => return Err(Errno(libc::EINVAL)),
+    };
+    range.l_start = range.l_start.checked_add(base).ok_or(Errno(libc::EOVERFLOW))?;
+    range.l_whence = libc::SEEK_SET as i16;
+    let result = sys::fcntl(companion, op, &raw mut range as usize)?;
+    if matches!(op, libc::F_GETLK | libc::F_OFD_GETLK) {
+        if i32::from(range.l_type) == libc::F_UNLCK {
+            asked.l_type = range.l_type;
+        } else {
+            *asked = range;
+        }
+    }
+    Ok(result)
+}
+
+/// flock, on the companion: it belongs to the open file, not to the process.
+pub fn flock(fd: i32, op: i32) -> Sys<i64> {
+    if is_internal(fd) {
+        return Err(Errno(libc::EBADF));
+    }
+    let open = open::of_fd(fd)?;
+    sys::flock(open.companion().ok_or(Errno(libc::EBADF))?, op)
+}

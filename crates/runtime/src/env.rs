@@ -1,0 +1,212 @@
+//! What this process was told (STRIPEWISE_STORE, _MANAGE, _TRACE, _LOG) and its life: start, descriptors inherited across exec, fork.
+
+use crate::fds;
+use crate::file;
+use crate::open;
+use crate::store;
+use crate::sys;
+use crate::tls;
+use crate::trace;
+use core::cell::UnsafeCell;
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use stripewise_store::names::{FixedPath, parse_id};
+
+struct Told {
+    store: FixedPath,
+    manage: FixedPath,
+    trace: FixedPath,
+    log: FixedPath,
+}
+
+struct Cell(UnsafeCell<Told>);
+// SAFETY: written once, by `start`, before READY is set.
+unsafe impl Sync for Cell {}
+
+static TOLD: Cell = Cell(UnsafeCell::new(Told { store: FixedPath::new(), manage: FixedPath::new(), trace: FixedPath::new(), log: FixedPath::new() }));
+static READY: AtomicBool = AtomicBool::new(false);
+static PID: AtomicU32 = AtomicU32::new(0);
+
+fn told() -> Option<&'static Told> {
+    // SAFETY: not written any more once READY.
+    READY.load(Ordering::Acquire).then(|| unsafe { &*TOLD.0.get() })
+}
+
+fn if_any(path: &FixedPath) -> Option<&[u8]> {
+    (!path.is_empty()).then(|| path.as_bytes())
+}
+
+/// The process id as of start or fork; differs from the kernel's answer in a vfork child.
+pub fn pid() -> u32 {
+    match PID.load(Ordering::Acquire) {
+        0 => {
+            let pid = sys::getpid();
+            PID.store(pid, Ordering::Release);
+            pid
+        }
+        pid => pid,
+    }
+}
+
+/// The store that new files go to.
+pub fn store_path() -> Option<&'static [u8]> {
+    told().and_then(|t| if_any(&t.store))
+}
+
+/// Patterns of this run, colon-separated; empty: the store's rules count.
+pub fn manage_globs() -> &'static [u8] {
+    told().map_or(&[], |t| t.manage.as_bytes())
+}
+
+/// The trace directory.
+pub fn trace_dir() -> Option<&'static [u8]> {
+    told().and_then(|t| if_any(&t.trace))
+}
+
+/// The file for our own messages.
+pub fn log_path() -> Option<&'static CStr> {
+    told().filter(|t| !t.log.is_empty()).and_then(|t| t.log.as_c_str())
+}
+
+/// Reads an environment variable from the kernel's copy or the C library's: `environ` is a plain array.
+fn variable(name: &[u8]) -> Option<&'static [u8]> {
+    unsafe extern "C" {
+        static environ: *const *const libc::c_char;
+    }
+    // SAFETY: environ is a null-terminated array of C strings; start runs before the program can change it.
+    unsafe {
+        let mut at = environ;
+        while !at.is_null() && !(*at).is_null() {
+            let text = CStr::from_ptr(*at).to_bytes();
+            if let Some(value) = text.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"=")) {
+                return Some(value);
+            }
+            at = at.add(1);
+        }
+    }
+    None
+}
+
+fn number(names: &[&[u8]]) -> i32 {
+    let text = names.iter().find_map(|name| variable(name));
+    text.and_then(|t| core::str::from_utf8(t).ok()?.parse().ok()).unwrap_or(-1)
+}
+
+/// The constructor.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_start() {
+    if READY.load(Ordering::Acquire) {
+        return;
+    }
+    PID.store(sys::getpid(), Ordering::Release);
+    // SAFETY: only writer, before READY.
+    let told = unsafe { &mut *TOLD.0.get() };
+    for (name, into) in [(&b"STRIPEWISE_STORE"[..], &mut told.store), (b"STRIPEWISE_MANAGE", &mut told.manage), (b"STRIPEWISE_TRACE", &mut told.trace), (b"STRIPEWISE_LOG", &mut told.log)] {
+        if let Some(value) = variable(name) {
+            into.push(value);
+        }
+    }
+    READY.store(true, Ordering::Release);
+    if let Some(dir) = told.trace.as_c_str().filter(|d| !d.is_empty()) {
+        let rank = number(&[b"PMI_RANK", b"PMIX_RANK", b"OMPI_COMM_WORLD_RANK", b"SLURM_PROCID"]);
+        let world = number(&[b"PMI_SIZE", b"OMPI_COMM_WORLD_SIZE", b"SLURM_NTASKS"]);
+        let mut command = [0u8; 1024];
+        let command = sys::read_file(c"/proc/self/cmdline", &mut command).unwrap_or(&[]);
+        trace::start(dir, rank, world, command);
+    }
+    inherit();
+}
+
+/// Finds managed descriptors that came across exec: by what the kernel knows of them, no table has to be handed on.
+fn inherit() {
+    const MOST: usize = 256;
+    let mut found: [(i32, bool); MOST] = [(-1, false); MOST];
+    let mut used = 0;
+    let _ = sys::for_each_name(c"/proc/self/fd", |name| {
+        let Some(fd) = core::str::from_utf8(name).ok().and_then(|n| n.parse::<i32>().ok()) else { return };
+        let mut text = [0u8; 4096];
+        if head_of(fd, &mut text).is_none() {
+            return;
+        }
+        let how = sys::fcntl(fd, libc::F_GETFL, 0).unwrap_or(0) as i32;
+        let programs = how & libc::O_PATH != 0 || how & libc::O_ACCMODE == 3;
+        if let Some(slot) = found.get_mut(used) {
+            *slot = (fd, programs);
+            used += 1;
+        }
+    });
+    let found = found.get_mut(..used).unwrap_or(&mut []);
+    for i in 0..found.len() {
+        let Some(&(fd, true)) = found.get(i) else { continue };
+        if fds::entry(fd) != 0 {
+            continue;
+        }
+        adopt(fd, found);
+    }
+    // Companions whose descriptors did not come along.
+    for &(fd, programs) in found.iter() {
+        if !programs && fds::entry(fd) == 0 {
+            sys::close(fd);
+        }
+    }
+}
+
+/// Store path and id of the head that a descriptor refers to.
+fn head_of(fd: i32, text: &mut [u8; 4096]) -> Option<(&[u8], u64)> {
+    let mut link = FixedPath::from_bytes(b"/proc/self/fd/");
+    link.push_decimal(fd as u64);
+    let target = sys::readlinkat(libc::AT_FDCWD, link.as_c_str()?, text).ok()?;
+    let dir = target.strip_suffix(b"/head")?;
+    let slash = dir.iter().rposition(|c| *c == b'/')?;
+    let id = parse_id(dir.get(slash + 1..)?)?;
+    let store = dir.get(..slash)?.strip_suffix(b"/files")?;
+    Some((store, id))
+}
+
+/// Takes over one of the program's descriptors, with its dups and its companion (equal tags on the same head).
+fn adopt(fd: i32, found: &[(i32, bool)]) {
+    let mut text = [0u8; 4096];
+    let Some((path, id)) = head_of(fd, &mut text) else { return };
+    let Ok(store) = store::attach(path) else { return };
+    let tag = open::tag_of(fd);
+    let same = |other: i32| {
+        let mut text = [0u8; 4096];
+        head_of(other, &mut text) == Some((path, id)) && open::tag_of(other) == tag
+    };
+    let companion = found.iter().find(|(other, programs)| !programs && fds::entry(*other) == 0 && same(*other)).map(|(other, _)| *other);
+    let Ok(place) = open::inherit(store, id, fd, companion) else { return };
+    for (other, programs) in found {
+        if *programs && *other != fd && fds::entry(*other) == 0 && tag != 0 && same(*other) {
+            open::retain(place);
+            fds::set_entry(*other, place);
+        }
+    }
+}
+
+/// Before fork, in the parent.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_fork_prepare() {
+    open::share_all();
+}
+
+/// After fork, in the parent.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_fork_parent() {}
+
+/// After fork, in the child: threads, slots and logs of the parent are not ours.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_fork_child() {
+    PID.store(sys::getpid(), Ordering::Release);
+    tls::after_fork();
+    file::after_fork();
+    open::after_fork();
+    store::after_fork();
+    trace::after_fork();
+}
+
+/// When a thread ends.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_thread_exit() {
+    trace::at_thread_exit();
+    tls::thread_exit();
+}

@@ -1,0 +1,101 @@
+//! The descriptor table that the shim looks up, and the library's own descriptors: they live high, are hidden from the program's
+//! close, dup2 and close_range, and give way when the program wants their number.
+
+use crate::sys::{self, Errno, Sys};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+
+/// Descriptors that the table covers; higher ones are left alone, and opens of managed files that would get one fail with EMFILE.
+pub const FDS: usize = 1 << 20;
+/// Entry of a plain file whose calls are recorded; the low bits are its place in the table of open files.
+pub const TRACED: u32 = 0x4000_0000;
+/// Entry of one of the library's own descriptors.
+pub const INTERNAL: u32 = 0x8000_0000;
+
+/// What each descriptor is: 0 = not ours, else a place in the table of open files, with [`TRACED`] or [`INTERNAL`].
+#[allow(non_upper_case_globals)]
+#[unsafe(no_mangle)]
+pub static sw_fds: [AtomicU32; FDS] = [const { AtomicU32::new(0) }; FDS];
+
+/// For each internal descriptor the word that holds its number (plus one).
+static HOLDERS: [AtomicPtr<AtomicI32>; FDS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FDS];
+
+/// The entry of a descriptor.
+#[inline]
+pub fn entry(fd: i32) -> u32 {
+    usize::try_from(fd).ok().and_then(|fd| sw_fds.get(fd)).map_or(0, |e| e.load(Ordering::Acquire))
+}
+
+/// Sets an entry, returns the one before.
+pub fn set_entry(fd: i32, value: u32) -> u32 {
+    usize::try_from(fd).ok().and_then(|fd| sw_fds.get(fd)).map_or(0, |e| e.swap(value, Ordering::AcqRel))
+}
+
+/// Where internal descriptors begin: out of the way of programs that expect small numbers, within the limit.
+fn high_base() -> usize {
+    let limit = sys::nofile_limit().min(FDS as u64);
+    (limit / 2) as usize
+}
+
+/// Moves a fresh descriptor high and registers it; `holder` keeps its number plus one (0 = none).
+pub fn make_internal(fd: i32, holder: &'static AtomicI32, close_on_exec: bool) -> Sys<i32> {
+    let op = if close_on_exec { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
+    let high = match sys::fcntl(fd, op, high_base()) {
+        Ok(high) => {
+            sys::close(fd);
+            high as i32
+        }
+        // No number that high is free: it stays where it is.
+        Err(Errno(libc::EMFILE | libc::EINVAL)) => fd,
+        Err(errno) => {
+            sys::close(fd);
+            return Err(errno);
+        }
+    };
+    adopt_internal(high, holder)
+}
+
+/// Registers a descriptor that already is where it should be.
+pub fn adopt_internal(fd: i32, holder: &'static AtomicI32) -> Sys<i32> {
+    let Some(slot) = usize::try_from(fd).ok().and_then(|fd| HOLDERS.get(fd)) else {
+        sys::close(fd);
+        return Err(Errno(libc::EMFILE));
+    };
+    slot.store(core::ptr::from_ref(holder).cast_mut(), Ordering::Release);
+    set_entry(fd, INTERNAL);
+    holder.store(fd + 1, Ordering::Release);
+    Ok(fd)
+}
+
+/// The descriptor in a holder.
+#[inline]
+pub fn held(holder: &AtomicI32) -> Option<i32> {
+    let fd = holder.load(Ordering::Acquire) - 1;
+    (fd >= 0).then_some(fd)
+}
+
+/// Closes an internal descriptor, if there is one.
+pub fn close_internal(holder: &AtomicI32) {
+    let fd = holder.swap(0, Ordering::AcqRel) - 1;
+    if fd >= 0 {
+        set_entry(fd, 0);
+        sys::close(fd);
+    }
+}
+
+/// Moves an internal descriptor out of the way of a program that wants its number.
+pub fn give_way(fd: i32) -> Sys<()> {
+    let Some(slot) = usize::try_from(fd).ok().and_then(|fd| HOLDERS.get(fd)) else { return Ok(()) };
+    let holder = slot.swap(core::ptr::null_mut(), Ordering::AcqRel);
+    if holder.is_null() {
+        return Ok(());
+    }
+    let flags = sys::fcntl(fd, libc::F_GETFD, 0)?;
+    let op = if flags & i64::from(libc::FD_CLOEXEC) != 0 { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
+    let to = sys::fcntl(fd, op, (fd as usize + 1).max(high_base()))? as i32;
+    // SAFETY: holders are statics.
+    adopt_internal(to, unsafe { &*holder })?;
+    set_entry(fd, 0);
+    // Whoever read the old number finishes first.
+    crate::tls::quiesce();
+    Ok(())
+}

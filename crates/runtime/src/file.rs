@@ -1,0 +1,366 @@
+//! Managed files that this process has open: layout, control words and object descriptors, shared by all descriptors of a file.
+
+use crate::fds::{self, held};
+use crate::lock::Lock;
+use crate::log;
+use crate::store::{self, Store};
+use crate::sys::{self, Errno, Sys};
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use stripewise_layout::View;
+use stripewise_store::bin::MAX_TARGETS;
+use stripewise_store::ctl::{CTL_BYTES, Ctl, FLAG_UNLINKED};
+use stripewise_store::names::{self, FixedPath};
+
+/// Most managed files that one process has open at a time.
+pub const MAX_FILES: usize = 8192;
+
+/// A layout in force, in anonymous memory of its own so that readers hold a plain pointer.
+pub struct Loaded {
+    /// The mapped layout.
+    pub view: View<'static>,
+    bytes: &'static [u8],
+    older: *mut Loaded,
+}
+
+/// One managed file.
+pub struct File {
+    /// Descriptors' open files that refer to it.
+    refs: AtomicU32,
+    /// Store and id.
+    store: AtomicU32,
+    id: AtomicU64,
+    loaded: AtomicPtr<Loaded>,
+    ctl: UnsafeCell<Option<Ctl>>,
+    ctl_fd: AtomicI32,
+    ctl_writable: AtomicBool,
+    ctl_pid: AtomicU32,
+    objects: [AtomicI32; MAX_TARGETS],
+    /// Guards the slow paths of this file within the process.
+    pub lock: Lock,
+    /// Second (in ticks of about 4 ms) at which head's times were last set.
+    pub touched: AtomicU64,
+    /// Size last mirrored to head, plus one.
+    pub mirrored: AtomicU64,
+}
+
+// SAFETY: `ctl` is written under TABLE before `refs` becomes positive.
+unsafe impl Sync for File {}
+
+static TABLE: Lock = Lock::new();
+static FILES: [File; MAX_FILES] = [const {
+    File {
+        refs: AtomicU32::new(0),
+        store: AtomicU32::new(0),
+        id: AtomicU64::new(0),
+        loaded: AtomicPtr::new(core::ptr::null_mut()),
+        ctl: UnsafeCell::new(None),
+        ctl_fd: AtomicI32::new(0),
+        ctl_writable: AtomicBool::new(false),
+        ctl_pid: AtomicU32::new(0),
+        objects: [const { AtomicI32::new(0) }; MAX_TARGETS],
+        lock: Lock::new(),
+        touched: AtomicU64::new(0),
+        mirrored: AtomicU64::new(0),
+    }
+}; MAX_FILES];
+static HIGH_WATER: AtomicU32 = AtomicU32::new(0);
+
+/// The file of a place in the table.
+#[inline]
+pub fn get(index: u32) -> Option<&'static File> {
+    FILES.get(index as usize)
+}
+
+fn used() -> impl Iterator<Item = (u32, &'static File)> {
+    let high = HIGH_WATER.load(Ordering::Acquire) as usize;
+    FILES.iter().take(high).enumerate().map(|(i, f)| (i as u32, f))
+}
+
+/// The file `id` of `store`, opened in this process if it was not; the caller gives it back with [`release`].
+pub fn acquire(store: &'static Store, id: u64) -> Sys<u32> {
+    let Some(_held) = TABLE.lock() else { return Err(Errno(libc::EDEADLK)) };
+    for (index, file) in used() {
+        if file.refs.load(Ordering::Acquire) > 0 && file.id.load(Ordering::Relaxed) == id && file.store.load(Ordering::Relaxed) as usize == store.index {
+            file.refs.fetch_add(1, Ordering::AcqRel);
+            return Ok(index);
+        }
+    }
+    let (index, file) = FILES.iter().enumerate().find(|(_, f)| f.refs.load(Ordering::Acquire) == 0).ok_or(Errno(libc::ENFILE))?;
+    file.store.store(store.index as u32, Ordering::Relaxed);
+    file.id.store(id, Ordering::Relaxed);
+    file.touched.store(0, Ordering::Relaxed);
+    file.mirrored.store(0, Ordering::Relaxed);
+    if let Err(errno) = file.open() {
+        file.drop_all();
+        return Err(errno);
+    }
+    HIGH_WATER.fetch_max(index as u32 + 1, Ordering::AcqRel);
+    file.refs.store(1, Ordering::Release);
+    Ok(index as u32)
+}
+
+/// Gives a reference back; the last one closes.
+pub fn release(index: u32) {
+    let Some(file) = get(index) else { return };
+    let table = TABLE.lock();
+    if file.refs.fetch_sub(1, Ordering::AcqRel) == 1 {
+        // A thread that still is inside (closing under a running I/O) keeps its mappings: they are leaked rather than unmapped.
+        let unlinked = file.ctl().is_some_and(|c| c.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0);
+        if unlinked {
+            crate::names::remove_if_last(file);
+        }
+        file.drop_all();
+    }
+    drop(table);
+}
+
+impl File {
+    /// The store it is in.
+    pub fn store(&self) -> Sys<&'static Store> {
+        store::get(self.store.load(Ordering::Relaxed) as usize).ok_or(Errno(libc::EIO))
+    }
+
+    /// Its id.
+    pub fn id(&self) -> u64 {
+        self.id.load(Ordering::Relaxed)
+    }
+
+    /// Control words.
+    #[inline]
+    pub fn ctl(&self) -> Option<Ctl> {
+        // SAFETY: see `Sync`.
+        unsafe { *self.ctl.get() }
+    }
+
+    /// Whether this process may change the control words.
+    pub fn may_write(&self) -> bool {
+        self.ctl_writable.load(Ordering::Relaxed)
+    }
+
+    /// Path of a part (`head`, `layout`, ...).
+    pub fn part(&self, part: &[u8]) -> Sys<FixedPath> {
+        Ok(names::file_part(self.store()?.path(), self.id(), part))
+    }
+
+    /// The layout in force; loads the new one when a move has published it.
+    #[inline]
+    pub fn current(&self) -> Sys<&'static Loaded> {
+        let loaded = self.loaded.load(Ordering::Acquire);
+        let ctl = self.ctl().ok_or(Errno(libc::EIO))?;
+        // SAFETY: a published layout stays mapped until the file is closed.
+        match unsafe { loaded.as_ref() } {
+            Some(l) if l.view.generation() == ctl.header().generation.load(Ordering::SeqCst) => Ok(l),
+            _ => self.reload(),
+        }
+    }
+
+    #[cold]
+    fn reload(&self) -> Sys<&'static Loaded> {
+        let held = self.lock.lock();
+        let ctl = self.ctl().ok_or(Errno(libc::EIO))?;
+        let before = self.loaded.load(Ordering::Acquire);
+        // SAFETY: as in `current`.
+        if let Some(l) = unsafe { before.as_ref() }
+            && (l.view.generation() >= ctl.header().generation.load(Ordering::SeqCst) || held.is_none())
+        {
+            return Ok(l);
+        }
+        let bytes = self.map_layout()?;
+        let Ok(view) = View::parse(bytes) else {
+            log::say(b"the layout is damaged or newer than this library; data are never guessed: run stripewise store fsck", self.part(b"layout")?.as_bytes());
+            return Err(Errno(libc::EIO));
+        };
+        if view.file_id()[0] != self.id() || view.target_count() as usize > self.store()?.view()?.target_count() {
+            log::say(b"the layout belongs to another file or store; run stripewise store fsck", self.part(b"layout")?.as_bytes());
+            return Err(Errno(libc::EIO));
+        }
+        let memory = sys::mmap(-1, core::mem::size_of::<Loaded>(), libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?.cast::<Loaded>();
+        // SAFETY: fresh page-aligned memory of that size.
+        let loaded = unsafe {
+            memory.write(Loaded { view, bytes, older: before });
+            &*memory
+        };
+        if self.may_write() {
+            ctl.header().generation.fetch_max(view.generation(), Ordering::SeqCst);
+        }
+        self.loaded.store(memory, Ordering::Release);
+        Ok(loaded)
+    }
+
+    fn map_layout(&self) -> Sys<&'static [u8]> {
+        let path = self.part(b"layout")?;
+        store::map_file(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?)
+    }
+
+    fn open(&'static self) -> Sys<()> {
+        let path = self.part(b"ctl")?;
+        let path = path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
+        let head = sys::stat(self.part(b"head")?.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)?;
+        let (fd, writable) = match sys::open(path, libc::O_RDWR | libc::O_CREAT, head.st_mode & 0o777) {
+            Ok(fd) => (fd, true),
+            Err(Errno(libc::EACCES | libc::EROFS | libc::EPERM)) => (sys::open(path, libc::O_RDONLY, 0)?, false),
+            Err(errno) => return Err(errno),
+        };
+        self.ctl_writable.store(writable, Ordering::Relaxed);
+        self.ctl_pid.store(sys::getpid(), Ordering::Relaxed);
+        let fd = fds::make_internal(fd, &self.ctl_fd, true)?;
+        if writable && sys::fstat(fd)?.st_size < CTL_BYTES as i64 {
+            sys::fallocate(fd, 0, 0, CTL_BYTES as u64).or_else(|_| sys::ftruncate(fd, CTL_BYTES as u64))?;
+        }
+        // Whoever unlinks asks by an exclusive flock whether anybody has the file open.
+        sys::flock(fd, libc::LOCK_SH)?;
+        let prot = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+        let base = sys::mmap(fd, CTL_BYTES, prot, libc::MAP_SHARED)?;
+        // SAFETY: a mapping of CTL_BYTES, unmapped in drop_all; without write permission nothing is stored to it.
+        let ctl = unsafe { Ctl::from_mapping(base) };
+        // SAFETY: under TABLE, refs is 0.
+        unsafe { *self.ctl.get() = Some(ctl) };
+        self.reload()?;
+        if !ctl.is_valid() || !ctl.boot_is(self.store()?.boot_id()) {
+            self.recover_ctl(&ctl)?;
+        }
+        Ok(())
+    }
+
+    /// After a power cut (or a lost ctl): the size is the larger of head's and what the objects hold.
+    fn recover_ctl(&'static self, ctl: &Ctl) -> Sys<()> {
+        if !self.may_write() {
+            return Err(Errno(libc::EACCES));
+        }
+        let boot = self.store()?.boot_id();
+        self.exclusively(|| {
+            if ctl.is_valid() && ctl.boot_is(boot) {
+                return Ok(());
+            }
+            let head = sys::stat(self.part(b"head")?.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)?;
+            let loaded = self.current()?;
+            let mut size = head.st_size as u64;
+            for target in (0..loaded.view.target_count()).filter(|t| loaded.view.uses_target(*t)) {
+                let len = sys::fstat(self.object(target)?)?.st_size as u64;
+                size = size.max(loaded.view.logical_end(target, len));
+            }
+            ctl.end_move();
+            ctl.header().flags.store(0, Ordering::Release);
+            ctl.initialise(boot, size, loaded.view.generation());
+            Ok(())
+        })
+    }
+
+    /// The descriptor of its object on a target, opened at first use. A missing object is an error, never a hole.
+    #[inline]
+    pub fn object(&'static self, target: u32) -> Sys<i32> {
+        match self.objects.get(target as usize).and_then(held) {
+            Some(fd) => Ok(fd),
+            None => self.open_object(target),
+        }
+    }
+
+    #[cold]
+    fn open_object(&'static self, target: u32) -> Sys<i32> {
+        let holder = self.objects.get(target as usize).ok_or(Errno(libc::EIO))?;
+        let _held = self.lock.lock();
+        if let Some(fd) = held(holder) {
+            return Ok(fd);
+        }
+        let dir = self.store()?.view()?.target(target as usize).ok_or(Errno(libc::EIO))?;
+        let path = names::object(dir.path, self.id());
+        let c_path = path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
+        let fd = match sys::open(c_path, libc::O_RDWR, 0) {
+            Err(Errno(libc::EACCES | libc::EROFS)) => sys::open(c_path, libc::O_RDONLY, 0),
+            result => result,
+        };
+        match fd {
+            Ok(fd) => fds::make_internal(fd, holder, true),
+            Err(Errno(libc::ENOENT | libc::ENOTDIR)) => {
+                log::say(b"an object is missing; is its target mounted? run stripewise store fsck", path.as_bytes());
+                Err(Errno(libc::EIO))
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Takes over a descriptor of an object that was just created (a read-only file may be written through it).
+    pub fn give_object(&'static self, target: u32, fd: i32) -> Sys<()> {
+        let holder = self.objects.get(target as usize).ok_or(Errno(libc::EIO))?;
+        fds::close_internal(holder);
+        fds::make_internal(fd, holder, true).map(|_| ())
+    }
+
+    /// Runs `work` while no other thread or process does anything exclusive on this file (append, truncate, recovery).
+    pub fn exclusively<T>(&'static self, work: impl FnOnce() -> Sys<T>) -> Sys<T> {
+        let _held = EXCLUSIVE.get(self.id() as usize % EXCLUSIVE.len()).and_then(Lock::lock);
+        let fd = self.lock_fd()?;
+        let mut range = libc::flock { l_type: libc::F_WRLCK as i16, l_whence: 0, l_start: 0, l_len: 1, l_pid: 0 };
+        while let Err(errno) = sys::fcntl(fd, libc::F_OFD_SETLKW, &raw const range as usize) {
+            if errno != Errno(libc::EINTR) {
+                return Err(errno);
+            }
+        }
+        let result = work();
+        range.l_type = libc::F_UNLCK as i16;
+        let _ = sys::fcntl(fd, libc::F_OFD_SETLK, &raw const range as usize);
+        result
+    }
+
+    /// The ctl descriptor for locks: a forked child needs one of its own, or it would share its parent's locks.
+    fn lock_fd(&'static self) -> Sys<i32> {
+        let pid = crate::env::pid();
+        if self.ctl_pid.load(Ordering::Acquire) != pid {
+            let path = self.part(b"ctl")?;
+            let flags = if self.may_write() { libc::O_RDWR } else { libc::O_RDONLY };
+            let fd = sys::open(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, flags, 0)?;
+            sys::flock(fd, libc::LOCK_SH | libc::LOCK_NB)?;
+            fds::close_internal(&self.ctl_fd);
+            fds::make_internal(fd, &self.ctl_fd, true)?;
+            self.ctl_pid.store(pid, Ordering::Release);
+        }
+        held(&self.ctl_fd).ok_or(Errno(libc::EIO))
+    }
+
+    /// Whether no other process has the file open (asks for the exclusive flock on ctl, and keeps it).
+    pub fn is_last(&'static self) -> bool {
+        held(&self.ctl_fd).is_some_and(|fd| sys::flock(fd, libc::LOCK_EX | libc::LOCK_NB).is_ok())
+    }
+
+    fn drop_all(&'static self) {
+        let quiet = crate::tls::quiesce();
+        for holder in &self.objects {
+            fds::close_internal(holder);
+        }
+        fds::close_internal(&self.ctl_fd);
+        let mut loaded = self.loaded.swap(core::ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: refs is 0 and nobody is inside (or the mappings are leaked).
+        let ctl = unsafe { (*self.ctl.get()).take() };
+        if !quiet {
+            return;
+        }
+        if let Some(ctl) = ctl {
+            // SAFETY: as above.
+            unsafe { sys::munmap(ctl.base(), CTL_BYTES) };
+        }
+        // SAFETY: as above; each was made by reload.
+        unsafe {
+            while let Some(l) = loaded.as_ref() {
+                let older = l.older;
+                sys::munmap(l.bytes.as_ptr().cast_mut(), l.bytes.len());
+                sys::munmap(loaded.cast(), core::mem::size_of::<Loaded>());
+                loaded = older;
+            }
+        }
+    }
+}
+
+/// Locks between threads for [`File::exclusively`], chosen by id: apart from `File::lock`, which it is taken before.
+static EXCLUSIVE: [Lock; 64] = [const { Lock::new() }; 64];
+
+/// In a forked child: locks of threads that are gone are free.
+pub fn after_fork() {
+    TABLE.reset();
+    for lock in &EXCLUSIVE {
+        lock.reset();
+    }
+    for (_, file) in used() {
+        file.lock.reset();
+    }
+}

@@ -1,0 +1,194 @@
+//! Reading and writing managed files: the request is cut into extents, one per target and region, each done by one vectored call.
+//! Emulated targets reserve all first, then the I/O is done, then one sleep lasts until the latest end.
+
+use crate::file::File;
+use crate::gate;
+use crate::open::OpenFile;
+use crate::room;
+use crate::sys::{self, Errno, Sys};
+use crate::vector::{Batch, Buffers};
+use stripewise_layout::{Extent, Logical, MAX_LOGICAL};
+use stripewise_store::devices::{now_ns, sleep_until};
+
+fn object_bytes(done: usize) -> u64 {
+    done as u64
+}
+
+/// Reads one extent; a hole or the object's end reads as zeros.
+fn read_extent(file: &'static File, buffers: &Buffers<'_>, extent: &Extent<'_>, at: u64, flags: i32) -> Sys<()> {
+    let fd = file.object(extent.target)?;
+    Batch::new(|vector, before, bytes| {
+        let mut got = object_bytes(sys::preadv2(fd, vector, extent.object_offset + before, flags)?);
+        // Short: the object ends here, or a signal came; ask on until the kernel says end.
+        while got < bytes {
+            let (mut first, mut skip) = (0, got);
+            while let Some(element) = vector.get(first).filter(|e| e.iov_len as u64 <= skip) {
+                skip -= element.iov_len as u64;
+                first += 1;
+            }
+            let Some(element) = vector.get(first) else { break };
+            let to = element.iov_base.cast::<u8>().wrapping_add(skip as usize);
+            let want = element.iov_len - skip as usize;
+            // SAFETY: the rest of a buffer that the program gave; the kernel checks.
+            let more = object_bytes(unsafe { sys::pread(fd, to, want, extent.object_offset + before + got)? });
+            if more == 0 {
+                // SAFETY: the kernel has just checked this address range for the read above.
+                unsafe { core::ptr::write_bytes(to, 0, want) };
+                got += want as u64;
+            } else {
+                got += more;
+            }
+        }
+        Ok(true)
+    })
+    .run(buffers, extent, at)
+}
+
+/// Writes one extent; `Err` carries how many bytes of it were written before.
+fn write_extent(file: &'static File, buffers: &Buffers<'_>, extent: &Extent<'_>, at: u64, flags: i32) -> (u64, Sys<()>) {
+    let mut done = 0;
+    let result = (|| {
+        let fd = file.object(extent.target)?;
+        if !room::is_there(file, extent.target, fd, extent.object_offset, extent.len)? {
+            return Err(Errno(libc::ENOSPC));
+        }
+        Batch::new(|vector, before, bytes| {
+            let wrote = object_bytes(sys::pwritev2(fd, vector, extent.object_offset + before, flags)?);
+            done = before + wrote;
+            // A short write means that the target is full (or a limit is reached): what was written counts, the rest not.
+            Ok(wrote == bytes)
+        })
+        .run(buffers, extent, at)
+    })();
+    (done, result)
+}
+
+/// The first logical byte of an extent that lies behind its first `done` bytes.
+fn first_missing(extent: &Extent<'_>, mut done: u64) -> u64 {
+    for (logical, len) in extent.pieces() {
+        if done < len {
+            return logical + done;
+        }
+        done -= len;
+    }
+    u64::MAX
+}
+
+/// Counts the extents on their targets and reserves emulated service time; returns when the last one ends (0 = none emulated).
+fn reserve(file: &'static File, extents: impl Iterator<Item = (u32, u64, u64)>, write: bool) -> Sys<u64> {
+    let store = file.store()?;
+    let Some(devices) = store.devices() else { return Ok(0) };
+    let mut latest = 0;
+    let mut now = 0;
+    for (target, offset, len) in extents {
+        let model = store.model(target);
+        if model.is_some() && now == 0 {
+            now = now_ns();
+        }
+        latest = latest.max(devices.reserve(target, model.as_ref(), write, file.id(), offset, len, now));
+    }
+    Ok(latest)
+}
+
+/// Reads at `at`; returns the bytes read, fewer only at the end of the file.
+pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> Sys<u64> {
+    let file = open.readable()?;
+    let mut n;
+    let end;
+    {
+        let passed = gate::for_read(file)?;
+        let size = passed.ctl.size();
+        if at >= size || buffers.len() == 0 {
+            return Ok(0);
+        }
+        n = buffers.len().min(size - at);
+        let view = &passed.loaded.view;
+        let mut extents = view.extents(Logical(at), n);
+        let Some(first) = extents.next() else { return Err(Errno(libc::EIO)) };
+        if first.len == n {
+            end = reserve(file, core::iter::once((first.target, first.object_offset, n)), false)?;
+            match buffers.single() {
+                Some(to) if flags == 0 => {
+                    let fd = file.object(first.target)?;
+                    let mut got = 0u64;
+                    while got < n {
+                        // SAFETY: the program's buffer; the kernel checks.
+                        let more = unsafe { sys::pread(fd, to.wrapping_add(got as usize), (n - got) as usize, first.object_offset + got)? };
+                        if more == 0 {
+                            // SAFETY: a zero-length result with room left means a checked buffer.
+                            unsafe { buffers.zero(got, n - got) };
+                            break;
+                        }
+                        got += more as u64;
+                    }
+                }
+                _ => read_extent(file, buffers, &first, at, flags)?,
+            }
+        } else {
+            let all = || view.extents(Logical(at), n);
+            end = reserve(file, all().map(|e| (e.target, e.object_offset, e.len)), false)?;
+            if end == 0 {
+                for extent in all() {
+                    sys::fadvise(file.object(extent.target)?, extent.object_offset, extent.len, libc::POSIX_FADV_WILLNEED);
+                }
+            }
+            for extent in all() {
+                read_extent(file, buffers, &extent, at, flags)?;
+            }
+        }
+        // A truncate that came in between has made zeros of what lies behind the new end: they are not the file's bytes.
+        n = n.min(passed.ctl.size().saturating_sub(at));
+    }
+    sleep_until(end);
+    Ok(n)
+}
+
+/// Writes at `at`; returns the contiguous prefix that was written, or the error when that is nothing.
+pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> Sys<u64> {
+    let file = open.writable()?;
+    let n = buffers.len();
+    if n == 0 {
+        return Ok(0);
+    }
+    let end_offset = at.checked_add(n).filter(|e| *e < MAX_LOGICAL).ok_or(Errno(libc::EFBIG))?;
+    let end;
+    let mut prefix = end_offset;
+    let mut error = None;
+    {
+        let passed = gate::for_write(file, at, n)?;
+        let all = || passed.loaded.view.extents(Logical(at), n);
+        end = reserve(file, all().map(|e| (e.target, e.object_offset, e.len)), true)?;
+        for extent in all() {
+            let (done, result) = write_extent(file, buffers, &extent, at, flags & !libc::RWF_APPEND);
+            if done < extent.len {
+                let missing = first_missing(&extent, done);
+                if missing < prefix {
+                    prefix = missing;
+                    error = result.err();
+                }
+            }
+        }
+        if prefix > at {
+            passed.ctl.raise_size(prefix);
+        }
+    }
+    sleep_until(end);
+    if prefix == at {
+        return Err(error.unwrap_or(Errno(libc::ENOSPC)));
+    }
+    open.touch(file);
+    if open.is_sync() {
+        crate::size::sync(file, open, true)?;
+    }
+    Ok(prefix - at)
+}
+
+/// Writes at the end of the file, under its exclusive lock; returns (bytes, new end).
+pub fn append(open: &OpenFile, buffers: &Buffers<'_>, flags: i32) -> Sys<(u64, u64)> {
+    let file = open.writable()?;
+    file.exclusively(|| {
+        let at = file.ctl().ok_or(Errno(libc::EIO))?.size();
+        let n = write_at(open, buffers, at, flags)?;
+        Ok((n, at + n))
+    })
+}

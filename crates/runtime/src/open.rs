@@ -1,0 +1,346 @@
+//! Open files: what the program's descriptors of managed (and of recorded plain) files refer to. The program's own descriptor is
+//! one of `head` in access mode 3: the kernel lets fstat, dup, fsync, lseek and close through and refuses everything that would move bytes.
+//! A private companion, opened as the program asked, carries locks and status flags, and is inherited like the program's.
+
+use crate::fds::{self, TRACED, held};
+use crate::file::{self, File};
+use crate::lock::Lock;
+use crate::names;
+use crate::store::Store;
+use crate::sys::{self, Errno, Sys};
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use stripewise_store::devices::now_ns;
+
+/// Most open files (not descriptors: dups share one) of one process.
+pub const MAX_OPEN: usize = 65_536;
+/// "ioctl only": neither readable nor writable, but not O_PATH either.
+const ACCESS_NONE: i32 = 3;
+/// Flags of the program's open that its companion is opened with.
+const COMPANION_FLAGS: i32 = libc::O_ACCMODE | libc::O_APPEND | libc::O_NONBLOCK | libc::O_SYNC | libc::O_DSYNC | libc::O_NOATIME;
+
+/// One open file.
+pub struct OpenFile {
+    refs: AtomicU32,
+    /// Place in the table of files plus one; 0 for a plain file that is only recorded.
+    file: AtomicU32,
+    flags: AtomicI32,
+    companion: AtomicI32,
+    /// Another process may use the same offset: reads and writes that move it exclude each other across processes.
+    shared: AtomicBool,
+    /// The program's descriptor is O_PATH (a permission was missing): the offset lives in the companion.
+    path_only: AtomicBool,
+    /// Id in the trace.
+    pub trace_id: AtomicU32,
+    offset_lock: Lock,
+}
+
+static TABLE: [OpenFile; MAX_OPEN] = [const {
+    OpenFile {
+        refs: AtomicU32::new(0),
+        file: AtomicU32::new(0),
+        flags: AtomicI32::new(0),
+        companion: AtomicI32::new(0),
+        shared: AtomicBool::new(false),
+        path_only: AtomicBool::new(false),
+        trace_id: AtomicU32::new(0),
+        offset_lock: Lock::new(),
+    }
+}; MAX_OPEN];
+static NEXT: AtomicU32 = AtomicU32::new(1);
+static HIGH_WATER: AtomicU32 = AtomicU32::new(0);
+
+/// The open file of a table entry.
+#[inline]
+pub fn of_entry(entry: u32) -> Option<&'static OpenFile> {
+    TABLE.get((entry & !TRACED) as usize)
+}
+
+/// The open file of a managed descriptor.
+#[inline]
+pub fn of_fd(fd: i32) -> Sys<&'static OpenFile> {
+    let entry = fds::entry(fd);
+    if entry == 0 || entry & (TRACED | fds::INTERNAL) != 0 {
+        return Err(Errno(libc::EBADF));
+    }
+    of_entry(entry).ok_or(Errno(libc::EBADF))
+}
+
+fn used() -> impl Iterator<Item = (u32, &'static OpenFile)> {
+    let high = HIGH_WATER.load(Ordering::Acquire) as usize + 1;
+    TABLE.iter().take(high).enumerate().map(|(i, o)| (i as u32, o)).filter(|(_, o)| o.refs.load(Ordering::Acquire) > 0)
+}
+
+/// Takes a free place with one reference.
+fn claim() -> Sys<(u32, &'static OpenFile)> {
+    let start = NEXT.load(Ordering::Relaxed) as usize;
+    for i in 0..MAX_OPEN {
+        // Place 0 is never used: entry 0 means "not ours".
+        let at = 1 + (start + i) % (MAX_OPEN - 1);
+        if let Some(open) = TABLE.get(at)
+            && open.refs.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        {
+            NEXT.store(if i == 0 { at as u32 } else { 0 }, Ordering::Relaxed);
+            HIGH_WATER.fetch_max(at as u32, Ordering::AcqRel);
+            open.file.store(0, Ordering::Relaxed);
+            open.flags.store(0, Ordering::Relaxed);
+            open.shared.store(false, Ordering::Relaxed);
+            open.path_only.store(false, Ordering::Relaxed);
+            open.trace_id.store(0, Ordering::Relaxed);
+            open.offset_lock.reset();
+            return Ok((at as u32, open));
+        }
+    }
+    Err(Errno(libc::ENFILE))
+}
+
+/// Registers a plain descriptor whose calls are recorded.
+pub fn register_plain(fd: i32, trace_id: u32) {
+    if let Ok((index, open)) = claim() {
+        open.trace_id.store(trace_id, Ordering::Relaxed);
+        fds::set_entry(fd, index | TRACED);
+    }
+}
+
+/// Opens file `id` of `store` as the program asked; returns its descriptor.
+pub fn open_managed(store: &'static Store, id: u64, flags: i32) -> Sys<i32> {
+    if flags & libc::O_DIRECTORY != 0 {
+        return Err(Errno(libc::ENOTDIR));
+    }
+    let index = file::acquire(store, id)?;
+    let result = open_acquired(index, flags);
+    if result.is_err() {
+        file::release(index);
+    }
+    result
+}
+
+/// The same for a file that this caller has acquired; takes the reference over when it succeeds.
+pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
+    let file = file::get(index).ok_or(Errno(libc::EIO))?;
+    let head = file.part(b"head")?;
+    let head = head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
+    let (place, open) = claim()?;
+    let result = (|| {
+        let close_on_exec = flags & libc::O_CLOEXEC != 0;
+        let mut path_only = flags & libc::O_PATH != 0;
+        if !path_only {
+            let fd = sys::openat(libc::AT_FDCWD, head, flags & COMPANION_FLAGS | libc::O_CLOEXEC, 0)?;
+            fds::make_internal(fd, &open.companion, close_on_exec)?;
+            if flags & libc::O_ACCMODE != libc::O_RDONLY && !file.may_write() {
+                return Err(Errno(libc::EACCES));
+            }
+            if flags & libc::O_TRUNC != 0 && flags & libc::O_ACCMODE != libc::O_RDONLY {
+                crate::size::truncate(file, 0)?;
+            }
+        }
+        let cloexec = flags & libc::O_CLOEXEC;
+        let fd = match sys::openat(libc::AT_FDCWD, head, if path_only { libc::O_PATH } else { ACCESS_NONE } | cloexec, 0) {
+            Err(Errno(libc::EACCES | libc::EROFS | libc::EPERM)) if !path_only => {
+                path_only = true;
+                sys::openat(libc::AT_FDCWD, head, libc::O_PATH | cloexec, 0)
+            }
+            result => result,
+        }?;
+        if fd as usize >= fds::FDS {
+            sys::close(fd);
+            return Err(Errno(libc::EMFILE));
+        }
+        open.tag(place, fd);
+        open.file.store(index + 1, Ordering::Relaxed);
+        open.flags.store(flags, Ordering::Relaxed);
+        open.path_only.store(path_only, Ordering::Relaxed);
+        Ok(fd)
+    })();
+    match result {
+        Ok(fd) => {
+            fds::set_entry(fd, place);
+        }
+        Err(_) => {
+            fds::close_internal(&open.companion);
+            open.refs.store(0, Ordering::Release);
+        }
+    }
+    result
+}
+
+/// Takes over a descriptor that an earlier image of this process (or its parent) had of `head`.
+pub fn inherit(store: &'static Store, id: u64, fd: i32, companion: Option<i32>) -> Sys<u32> {
+    let index = file::acquire(store, id)?;
+    let (place, open) = claim().inspect_err(|_| file::release(index))?;
+    let raw = sys::fcntl(fd, libc::F_GETFL, 0).unwrap_or(0) as i32;
+    let flags = match companion {
+        Some(companion) => {
+            let flags = sys::fcntl(companion, libc::F_GETFL, 0)? as i32;
+            fds::adopt_internal(companion, &open.companion)?;
+            flags
+        }
+        None => {
+            let head = file::get(index).ok_or(Errno(libc::EIO))?.part(b"head")?;
+            let head = head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
+            let (fd, flags) = match sys::openat(libc::AT_FDCWD, head, libc::O_RDWR | libc::O_CLOEXEC, 0) {
+                Ok(fd) => (fd, libc::O_RDWR),
+                Err(_) => (sys::openat(libc::AT_FDCWD, head, libc::O_RDONLY | libc::O_CLOEXEC, 0)?, libc::O_RDONLY),
+            };
+            fds::make_internal(fd, &open.companion, false)?;
+            flags
+        }
+    };
+    open.file.store(index + 1, Ordering::Relaxed);
+    open.flags.store(flags, Ordering::Relaxed);
+    open.path_only.store(raw & libc::O_PATH != 0, Ordering::Relaxed);
+    open.shared.store(true, Ordering::Relaxed);
+    fds::set_entry(fd, place);
+    Ok(place)
+}
+
+/// One more descriptor refers to the open file of `entry`.
+pub fn retain(entry: u32) {
+    if let Some(open) = of_entry(entry) {
+        open.refs.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// One descriptor less; the last one closes companion and file.
+pub fn release(entry: u32) {
+    let Some(open) = of_entry(entry) else { return };
+    // Keep the place until all is closed: nobody may claim it before.
+    if open.refs.load(Ordering::Acquire) == 1 {
+        if let Some(index) = open.file.swap(0, Ordering::AcqRel).checked_sub(1) {
+            if let Some(file) = file::get(index)
+                && open.flags.load(Ordering::Relaxed) & libc::O_ACCMODE != libc::O_RDONLY
+            {
+                names::at_close(file);
+            }
+            fds::close_internal(&open.companion);
+            file::release(index);
+        }
+    }
+    open.refs.fetch_sub(1, Ordering::AcqRel);
+}
+
+/// In parent and child of a fork: offsets are shared from now on.
+pub fn share_all() {
+    for (_, open) in used() {
+        open.shared.store(true, Ordering::Relaxed);
+    }
+}
+
+/// In a forked child.
+pub fn after_fork() {
+    for (_, open) in used() {
+        open.offset_lock.reset();
+    }
+}
+
+/// The mark that ties a companion to its descriptor across exec: equal signal numbers, which nobody receives without O_ASYNC.
+pub fn tag_of(fd: i32) -> i64 {
+    sys::fcntl(fd, F_GETSIG, 0).unwrap_or(0)
+}
+
+const F_SETSIG: i32 = 10;
+const F_GETSIG: i32 = 11;
+
+impl OpenFile {
+    fn tag(&self, place: u32, fd: i32) {
+        let tag = (place % 62 + 1) as usize;
+        let _ = sys::fcntl(fd, F_SETSIG, tag);
+        if let Some(companion) = held(&self.companion) {
+            let _ = sys::fcntl(companion, F_SETSIG, tag);
+        }
+    }
+
+    /// The file.
+    #[inline]
+    pub fn file(&self) -> Sys<&'static File> {
+        self.file.load(Ordering::Acquire).checked_sub(1).and_then(file::get).ok_or(Errno(libc::EBADF))
+    }
+
+    /// The flags it was opened with, as changed since.
+    pub fn flags(&self) -> i32 {
+        self.flags.load(Ordering::Relaxed)
+    }
+
+    /// Takes over what F_SETFL changed.
+    pub fn set_flags(&self, flags: i32) {
+        self.flags.store(flags, Ordering::Relaxed);
+    }
+
+    /// The file, if it was opened for reading.
+    #[inline]
+    pub fn readable(&self) -> Sys<&'static File> {
+        let flags = self.flags();
+        if flags & libc::O_ACCMODE == libc::O_WRONLY || flags & libc::O_PATH != 0 {
+            return Err(Errno(libc::EBADF));
+        }
+        self.file()
+    }
+
+    /// The file, if it was opened for writing.
+    pub fn writable(&self) -> Sys<&'static File> {
+        let flags = self.flags();
+        if flags & libc::O_ACCMODE == libc::O_RDONLY || flags & libc::O_PATH != 0 {
+            return Err(Errno(libc::EBADF));
+        }
+        self.file()
+    }
+
+    /// Opened with O_APPEND.
+    pub fn is_append(&self) -> bool {
+        self.flags() & libc::O_APPEND != 0
+    }
+
+    /// Opened with O_SYNC or O_DSYNC.
+    pub fn is_sync(&self) -> bool {
+        self.flags() & libc::O_DSYNC != 0
+    }
+
+    /// The companion descriptor.
+    pub fn companion(&self) -> Option<i32> {
+        held(&self.companion)
+    }
+
+    /// The descriptor that holds the offset.
+    pub fn offset_fd(&self, fd: i32) -> i32 {
+        if self.path_only.load(Ordering::Relaxed) { self.companion().unwrap_or(fd) } else { fd }
+    }
+
+    /// Runs `work` at the current offset and moves it on by what `work` says; excludes other users of the offset.
+    pub fn at_offset(&'static self, fd: i32, work: impl FnOnce(u64) -> Sys<(u64, u64)>) -> Sys<u64> {
+        let fd = self.offset_fd(fd);
+        let step = || {
+            let at = sys::lseek(fd, 0, libc::SEEK_CUR)?;
+            let (n, to) = work(at)?;
+            if to != at {
+                sys::lseek(fd, to as i64, libc::SEEK_SET)?;
+            }
+            Ok(n)
+        };
+        let _held = self.offset_lock.lock();
+        if self.shared.load(Ordering::Relaxed) && !self.is_append() { self.file()?.exclusively(step) } else { step() }
+    }
+
+    /// Data moved: head's times follow, at most once per 4 ms.
+    pub fn touch(&self, file: &'static File) {
+        let tick = now_ns() >> 22;
+        if file.touched.swap(tick, Ordering::Relaxed) != tick {
+            touch_head(file);
+        }
+    }
+
+    /// Close-on-exec of a descriptor changed: the companion stays open across exec as long as any descriptor does.
+    pub fn mirror_close_on_exec(&self, close_on_exec: bool) {
+        if let Some(companion) = self.companion()
+            && (!close_on_exec || self.refs.load(Ordering::Acquire) == 1)
+        {
+            let _ = sys::fcntl(companion, libc::F_SETFD, if close_on_exec { libc::FD_CLOEXEC as usize } else { 0 });
+        }
+    }
+}
+
+/// Sets head's times to now.
+pub fn touch_head(file: &'static File) {
+    if let Ok(head) = file.part(b"head") {
+        head.as_c_str().map(|p: &CStr| sys::touch(p));
+    }
+}

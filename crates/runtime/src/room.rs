@@ -1,0 +1,58 @@
+//! Capacities: a target with a configured capacity must not be overfilled. The common case costs one load and one add on a shared
+//! estimate that only errs upwards; only near the limit are blocks really counted.
+
+use crate::file::File;
+use crate::sys::{self, Errno, Sys};
+use core::sync::atomic::Ordering;
+use stripewise_store::names::FixedPath;
+
+/// Estimate not made yet.
+const UNKNOWN: u64 = u64::MAX;
+
+/// Whether `[offset, offset + len)` of an object may be written without exceeding its target's capacity.
+pub fn is_there(file: &'static File, target: u32, fd: i32, offset: u64, len: u64) -> Sys<bool> {
+    let store = file.store()?;
+    let Some(config) = store.view()?.target(target as usize) else { return Err(Errno(libc::EIO)) };
+    if config.capacity_bytes == 0 {
+        return Ok(true);
+    }
+    let Some(line) = store.devices().and_then(|d| d.line(target)) else { return Ok(true) };
+    // Whole blocks are allocated.
+    let need = len.next_multiple_of(4096) + 4096;
+    let mut used = line.used_bytes.load(Ordering::Relaxed);
+    if used == 0 || used == UNKNOWN {
+        used = count(config.path)?;
+        line.used_bytes.store(used.max(1), Ordering::Relaxed);
+    }
+    if used.saturating_add(need) <= config.capacity_bytes {
+        line.used_bytes.fetch_add(need, Ordering::Relaxed);
+        return Ok(true);
+    }
+    if is_allocated(fd, offset, len) {
+        return Ok(true);
+    }
+    let counted = count(config.path)?;
+    let fits = counted.saturating_add(len.next_multiple_of(4096)) <= config.capacity_bytes;
+    line.used_bytes.store(if fits { counted + need } else { counted.max(1) }, Ordering::Relaxed);
+    Ok(fits)
+}
+
+/// Whether a range of an object has its blocks already.
+fn is_allocated(fd: i32, offset: u64, len: u64) -> bool {
+    sys::lseek(fd, offset as i64, libc::SEEK_HOLE).is_ok_and(|hole| hole >= offset + len)
+}
+
+/// Bytes allocated by the objects in a target's directory.
+fn count(dir: &[u8]) -> Sys<u64> {
+    let path = FixedPath::from_bytes(dir);
+    let mut sum = 0u64;
+    sys::for_each_name(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, |name| {
+        if name.ends_with(b".data") || name.ends_with(b".repl") {
+            let mut object = path.clone();
+            if let Some(st) = object.push(b"/").push(name).as_c_str().and_then(|p| sys::stat(p, 0).ok()) {
+                sum += st.st_blocks as u64 * 512;
+            }
+        }
+    })?;
+    Ok(sum)
+}

@@ -1,0 +1,220 @@
+//! Size, place and durability of managed files: seek, truncate, fallocate, sync.
+
+use crate::file::File;
+use crate::gate::{self, FLAG_TRUNCATING};
+use crate::open::OpenFile;
+use crate::sys::{self, Errno, Sys};
+use crate::tls;
+use core::sync::atomic::Ordering;
+use stripewise_layout::{Logical, MAX_LOGICAL};
+use stripewise_store::names::{self, FixedPath};
+use stripewise_store::slot;
+
+/// Flag in ctl: everything that makes the file reachable (layout, directory entries) has been made durable.
+pub const FLAG_DURABLE: u64 = 4;
+/// How long a truncate waits for other processes' running I/O.
+const DRAIN_NS: u64 = 30_000_000_000;
+
+fn c(path: &FixedPath) -> Sys<&core::ffi::CStr> {
+    path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))
+}
+
+/// lseek.
+pub fn seek(open: &OpenFile, fd: i32, at: i64, whence: i32) -> Sys<i64> {
+    let file = open.file()?;
+    let offset_fd = open.offset_fd(fd);
+    let size = || file.ctl().map(|ctl| ctl.size() as i64).ok_or(Errno(libc::EIO));
+    match whence {
+        libc::SEEK_SET | libc::SEEK_CUR => sys::lseek(offset_fd, at, whence).map(|v| v as i64),
+        libc::SEEK_END => {
+            let to = size()?.checked_add(at).ok_or(Errno(libc::EOVERFLOW))?;
+            sys::lseek(offset_fd, to, libc::SEEK_SET).map(|v| v as i64)
+        }
+        libc::SEEK_DATA | libc::SEEK_HOLE => {
+            let size = size()?;
+            if at < 0 || at >= size {
+                return Err(Errno(libc::ENXIO));
+            }
+            let to = find(file, at as u64, size as u64, whence == libc::SEEK_DATA)?;
+            sys::lseek(offset_fd, to as i64, libc::SEEK_SET).map(|v| v as i64)
+        }
+        _ => Err(Errno(libc::EINVAL)),
+    }
+}
+
+/// The next data (or hole) at or after `at`, looked up extent by extent in windows of the request size.
+fn find(file: &'static File, at: u64, size: u64, data: bool) -> Sys<u64> {
+    let passed = gate::for_read(file)?;
+    let view = &passed.loaded.view;
+    let mut from = at;
+    while from < size {
+        let region = view.region_at(Logical(from));
+        let end = region.end().min(size);
+        let mut best = u64::MAX;
+        for extent in view.extents(Logical(from), end - from) {
+            let fd = file.object(extent.target)?;
+            let stop = extent.object_offset + extent.len;
+            let found = match sys::lseek(fd, extent.object_offset as i64, if data { libc::SEEK_DATA } else { libc::SEEK_HOLE }) {
+                Ok(found) => found,
+                // Past the object's end: a hole.
+                Err(Errno(libc::ENXIO)) if data => continue,
+                Err(Errno(libc::ENXIO)) => extent.object_offset,
+                Err(errno) => return Err(errno),
+            };
+            if found < stop {
+                let mut skip = found - extent.object_offset;
+                for (logical, len) in extent.pieces() {
+                    if skip < len {
+                        best = best.min(logical + skip);
+                        break;
+                    }
+                    skip -= len;
+                }
+            }
+        }
+        if best != u64::MAX {
+            return Ok(best);
+        }
+        from = end;
+    }
+    if data { Err(Errno(libc::ENXIO)) } else { Ok(size) }
+}
+
+/// Sets the size: shrinking drains running I/O, then cuts every object; growing makes a hole.
+pub fn truncate(file: &'static File, len: i64) -> Sys<()> {
+    let len = u64::try_from(len).map_err(|_| Errno(libc::EINVAL))?;
+    if len >= MAX_LOGICAL {
+        return Err(Errno(libc::EFBIG));
+    }
+    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+    file.exclusively(|| {
+        if len >= ctl.size() {
+            ctl.raise_size(len);
+            return Ok(());
+        }
+        ctl.header().flags.fetch_or(FLAG_TRUNCATING, Ordering::SeqCst);
+        let result = cut(file, len);
+        ctl.header().flags.fetch_and(!FLAG_TRUNCATING, Ordering::SeqCst);
+        result
+    })?;
+    mirror_size(file)
+}
+
+fn cut(file: &'static File, len: u64) -> Sys<()> {
+    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+    let store = file.store()?;
+    tls::quiesce();
+    slot::grace(c(store.run())?, store.slot_name(), DRAIN_NS).map_err(|_| Errno(libc::EBUSY))?;
+    let view = &file.current()?.view;
+    ctl.set_size(len);
+    for target in (0..view.target_count()).filter(|t| view.uses_target(*t)) {
+        let fd = file.object(target)?;
+        let end = view.end_of(target, len);
+        if sys::fstat(fd)?.st_size as u64 > end {
+            sys::ftruncate(fd, end)?;
+        }
+    }
+    Ok(())
+}
+
+/// Mirrors the size to head, by name: opening head here could drop the process's POSIX locks when it is closed again.
+pub fn mirror_size(file: &'static File) -> Sys<()> {
+    let size = file.ctl().ok_or(Errno(libc::EIO))?.size();
+    if file.mirrored.load(Ordering::Acquire) != size + 1 {
+        let head = file.part(b"head")?;
+        sys::truncate(c(&head)?, size)?;
+        file.mirrored.store(size + 1, Ordering::Release);
+    }
+    Ok(())
+}
+
+/// fallocate; the modes that shift bytes are refused.
+pub fn fallocate(open: &OpenFile, mode: i32, at: i64, len: i64) -> Sys<()> {
+    let file = open.writable()?;
+    let (Ok(at), Ok(len)) = (u64::try_from(at), u64::try_from(len)) else { return Err(Errno(libc::EINVAL)) };
+    if len == 0 {
+        return Err(Errno(libc::EINVAL));
+    }
+    let end = at.checked_add(len).filter(|e| *e < MAX_LOGICAL).ok_or(Errno(libc::EFBIG))?;
+    let keep = mode & libc::FALLOC_FL_KEEP_SIZE != 0;
+    match mode & !libc::FALLOC_FL_KEEP_SIZE {
+        0 | libc::FALLOC_FL_ZERO_RANGE => {}
+        libc::FALLOC_FL_PUNCH_HOLE if keep => {}
+        _ => return Err(Errno(libc::EOPNOTSUPP)),
+    }
+    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+    // Blocks beyond the end would be lost at the next move, and are no part of the file: with KEEP_SIZE only what is inside is touched.
+    let stop = if keep { end.min(ctl.size()) } else { end };
+    if at < stop {
+        let passed = gate::for_write(file, at, stop - at)?;
+        for extent in passed.loaded.view.extents(Logical(at), stop - at) {
+            let fd = file.object(extent.target)?;
+            if mode & libc::FALLOC_FL_PUNCH_HOLE == 0 && !crate::room::is_there(file, extent.target, fd, extent.object_offset, extent.len)? {
+                return Err(Errno(libc::ENOSPC));
+            }
+            let object_mode = if mode & libc::FALLOC_FL_PUNCH_HOLE != 0 { mode } else { mode & !libc::FALLOC_FL_KEEP_SIZE };
+            sys::fallocate(fd, object_mode, extent.object_offset, extent.len)?;
+        }
+        if !keep {
+            passed.ctl.raise_size(end);
+        }
+    }
+    open.touch(file);
+    Ok(())
+}
+
+/// fsync: every object that may hold this file's bytes, then its size; the first time also whatever leads to it.
+pub fn sync(file: &'static File, open: &OpenFile, data_only: bool) -> Sys<()> {
+    let view = &file.current()?.view;
+    for target in (0..view.target_count()).filter(|t| view.uses_target(*t)) {
+        sys::fsync(file.object(target)?, data_only)?;
+    }
+    if !file.may_write() {
+        return Ok(());
+    }
+    mirror_size(file)?;
+    // Through a descriptor that is open anyway: opening head here and closing it would drop the process's POSIX locks.
+    if let Some(fd) = open.companion() {
+        sys::fsync(fd, false)?;
+    }
+    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+    if ctl.header().flags.load(Ordering::Acquire) & FLAG_DURABLE == 0 {
+        make_reachable(file)?;
+        ctl.header().flags.fetch_or(FLAG_DURABLE, Ordering::AcqRel);
+    }
+    Ok(())
+}
+
+fn fsync_path(path: &FixedPath, flags: i32) -> Sys<()> {
+    let fd = sys::open(c(path)?, libc::O_RDONLY | flags, 0)?;
+    let result = sys::fsync(fd, false);
+    sys::close(fd);
+    result.map(|_| ())
+}
+
+fn make_reachable(file: &'static File) -> Sys<()> {
+    let store = file.store()?;
+    fsync_path(&file.part(b"layout")?, 0)?;
+    fsync_path(&file.part(b"")?, libc::O_DIRECTORY)?;
+    let mut files = FixedPath::from_bytes(store.path());
+    fsync_path(files.push(b"/files"), libc::O_DIRECTORY)?;
+    let view = &file.current()?.view;
+    for target in (0..view.target_count()).filter(|t| view.uses_target(*t)) {
+        let dir = store.view()?.target(target as usize).ok_or(Errno(libc::EIO))?;
+        fsync_path(&FixedPath::from_bytes(dir.path), libc::O_DIRECTORY)?;
+    }
+    // The directory of the name: recorded in `link` as "dev ino path".
+    let link = file.part(b"link")?;
+    fsync_path(&link, 0)?;
+    let mut text = [0u8; names::PATH_MAX + 64];
+    let text = sys::read_file(c(&link)?, &mut text)?;
+    if let Some(start) = text.iter().position(|b| *b == b'/')
+        && let Some(name) = text.get(start..)
+        && let Some(slash) = name.iter().rposition(|b| *b == b'/')
+    {
+        let parent = FixedPath::from_bytes(name.get(..slash.max(1)).unwrap_or(b"/"));
+        // The name may have moved since; then its new directory was synced by whoever moved it, or is not ours to care for.
+        let _ = fsync_path(&parent, libc::O_DIRECTORY);
+    }
+    Ok(())
+}

@@ -1,0 +1,318 @@
+//! System calls without libc. The library hooks libc, so calling it from here would come back through our own hooks.
+//! Results are those of the kernel: a value, or an [`Errno`].
+
+use core::ffi::CStr;
+use syscalls::Sysno;
+
+/// The kernel's error number (positive).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errno(pub i32);
+
+/// Result of a system call.
+pub type Sys<T> = Result<T, Errno>;
+
+/// Turns a kernel result into what the C side takes: the value, or -errno.
+pub fn to_c(result: Sys<i64>) -> i64 {
+    match result {
+        Ok(value) => value,
+        Err(Errno(number)) => -i64::from(number),
+    }
+}
+
+/// Turns what the C side returned (-errno on failure) into a result.
+pub fn from_c(value: i64) -> Sys<i64> {
+    if (-4095..0).contains(&value) { Err(Errno(-value as i32)) } else { Ok(value) }
+}
+
+#[inline]
+fn call(nr: Sysno, args: [usize; 6]) -> Sys<i64> {
+    let [a, b, c, d, e, f] = args;
+    // SAFETY: each wrapper below states what its call needs; the kernel checks pointers and answers EFAULT.
+    match unsafe { syscalls::syscall6(nr, a, b, c, d, e, f) } {
+        Ok(value) => Ok(value as i64),
+        Err(errno) => Err(Errno(errno.into_raw())),
+    }
+}
+
+fn fd_arg(fd: i32) -> usize {
+    fd as isize as usize
+}
+
+fn path_arg(path: &CStr) -> usize {
+    path.as_ptr() as usize
+}
+
+/// openat(2) with raw flags (access mode 3 among them).
+pub fn openat(dirfd: i32, path: &CStr, flags: i32, mode: u32) -> Sys<i32> {
+    call(Sysno::openat, [fd_arg(dirfd), path_arg(path), flags as usize, mode as usize, 0, 0]).map(|fd| fd as i32)
+}
+
+/// open by absolute path, always close-on-exec.
+pub fn open(path: &CStr, flags: i32, mode: u32) -> Sys<i32> {
+    openat(libc::AT_FDCWD, path, flags | libc::O_CLOEXEC, mode)
+}
+
+/// close(2).
+pub fn close(fd: i32) {
+    let _ = call(Sysno::close, [fd_arg(fd), 0, 0, 0, 0, 0]);
+}
+
+/// close_range(2).
+pub fn close_range(first: u32, last: u32, flags: u32) -> Sys<i64> {
+    call(Sysno::close_range, [first as usize, last as usize, flags as usize, 0, 0, 0])
+}
+
+/// pread(2).
+/// # Safety
+/// `to` is writable for `len` bytes (else EFAULT).
+#[inline]
+pub unsafe fn pread(fd: i32, to: *mut u8, len: usize, at: u64) -> Sys<usize> {
+    call(Sysno::pread64, [fd_arg(fd), to as usize, len, at as usize, 0, 0]).map(|n| n as usize)
+}
+
+/// pwrite(2).
+/// # Safety
+/// `from` is readable for `len` bytes (else EFAULT).
+#[inline]
+pub unsafe fn pwrite(fd: i32, from: *const u8, len: usize, at: u64) -> Sys<usize> {
+    call(Sysno::pwrite64, [fd_arg(fd), from as usize, len, at as usize, 0, 0]).map(|n| n as usize)
+}
+
+/// preadv2(2).
+pub fn preadv2(fd: i32, iov: &[libc::iovec], at: u64, flags: i32) -> Sys<usize> {
+    call(Sysno::preadv2, [fd_arg(fd), iov.as_ptr() as usize, iov.len(), at as usize, 0, flags as usize]).map(|n| n as usize)
+}
+
+/// pwritev2(2).
+pub fn pwritev2(fd: i32, iov: &[libc::iovec], at: u64, flags: i32) -> Sys<usize> {
+    call(Sysno::pwritev2, [fd_arg(fd), iov.as_ptr() as usize, iov.len(), at as usize, 0, flags as usize]).map(|n| n as usize)
+}
+
+/// Reads from the current position.
+pub fn read(fd: i32, to: &mut [u8]) -> Sys<usize> {
+    call(Sysno::read, [fd_arg(fd), to.as_mut_ptr() as usize, to.len(), 0, 0, 0]).map(|n| n as usize)
+}
+
+/// Writes at the current position.
+pub fn write(fd: i32, from: &[u8]) -> Sys<usize> {
+    call(Sysno::write, [fd_arg(fd), from.as_ptr() as usize, from.len(), 0, 0, 0]).map(|n| n as usize)
+}
+
+/// lseek(2).
+#[inline]
+pub fn lseek(fd: i32, at: i64, whence: i32) -> Sys<u64> {
+    call(Sysno::lseek, [fd_arg(fd), at as usize, whence as usize, 0, 0, 0]).map(|v| v as u64)
+}
+
+/// fstat by descriptor or path: newfstatat(2) into the C library's `struct stat`, which is the kernel's on 64-bit Linux.
+/// # Safety
+/// `path` is a C string or null, `st` writable (else EFAULT).
+pub unsafe fn fstatat_raw(dirfd: i32, path: *const libc::c_char, st: *mut libc::stat, flags: i32) -> Sys<()> {
+    call(Sysno::newfstatat, [fd_arg(dirfd), path as usize, st as usize, flags as usize, 0, 0]).map(|_| ())
+}
+
+/// stat of a path.
+pub fn stat(path: &CStr, flags: i32) -> Sys<libc::stat> {
+    let mut st = core::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: both pointers are valid; zeroed is a valid stat.
+    unsafe { fstatat_raw(libc::AT_FDCWD, path.as_ptr(), st.as_mut_ptr(), flags).map(|()| st.assume_init()) }
+}
+
+/// stat of a descriptor.
+pub fn fstat(fd: i32) -> Sys<libc::stat> {
+    let mut st = core::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: as above; the empty path names the descriptor itself.
+    unsafe { fstatat_raw(fd, c"".as_ptr(), st.as_mut_ptr(), libc::AT_EMPTY_PATH).map(|()| st.assume_init()) }
+}
+
+/// statx(2).
+/// # Safety
+/// As [`fstatat_raw`].
+pub unsafe fn statx_raw(dirfd: i32, path: *const libc::c_char, flags: i32, mask: u32, st: *mut libc::statx) -> Sys<()> {
+    call(Sysno::statx, [fd_arg(dirfd), path as usize, flags as usize, mask as usize, st as usize, 0]).map(|_| ())
+}
+
+/// statfs(2).
+/// # Safety
+/// As [`fstatat_raw`].
+pub unsafe fn statfs_raw(path: *const libc::c_char, st: *mut u8) -> Sys<i64> {
+    call(Sysno::statfs, [path as usize, st as usize, 0, 0, 0, 0])
+}
+
+/// faccessat2(2).
+/// # Safety
+/// `path` is a C string or null (else EFAULT).
+pub unsafe fn faccessat_raw(dirfd: i32, path: *const libc::c_char, mode: i32, flags: i32) -> Sys<i64> {
+    call(Sysno::faccessat2, [fd_arg(dirfd), path as usize, mode as usize, flags as usize, 0, 0])
+}
+
+/// readlinkat(2); the bytes of the link's text, or an error.
+pub fn readlinkat<'a>(dirfd: i32, path: &CStr, into: &'a mut [u8]) -> Sys<&'a [u8]> {
+    let n = call(Sysno::readlinkat, [fd_arg(dirfd), path_arg(path), into.as_mut_ptr() as usize, into.len(), 0, 0])? as usize;
+    into.get(..n).ok_or(Errno(libc::EINVAL))
+}
+
+/// symlinkat(2).
+pub fn symlinkat(text: &CStr, dirfd: i32, path: &CStr) -> Sys<i64> {
+    call(Sysno::symlinkat, [path_arg(text), fd_arg(dirfd), path_arg(path), 0, 0, 0])
+}
+
+/// unlinkat(2).
+/// # Safety
+/// As [`faccessat_raw`].
+pub unsafe fn unlinkat_raw(dirfd: i32, path: *const libc::c_char, flags: i32) -> Sys<i64> {
+    call(Sysno::unlinkat, [fd_arg(dirfd), path as usize, flags as usize, 0, 0, 0])
+}
+
+/// Removes a file (or, with `AT_REMOVEDIR`, a directory) by absolute path.
+pub fn unlink(path: &CStr, flags: i32) -> Sys<i64> {
+    // SAFETY: a valid C string.
+    unsafe { unlinkat_raw(libc::AT_FDCWD, path.as_ptr(), flags) }
+}
+
+/// renameat2(2).
+/// # Safety
+/// Both paths are C strings or null (else EFAULT).
+pub unsafe fn renameat2_raw(from_dir: i32, from: *const libc::c_char, to_dir: i32, to: *const libc::c_char, flags: u32) -> Sys<i64> {
+    call(Sysno::renameat2, [fd_arg(from_dir), from as usize, fd_arg(to_dir), to as usize, flags as usize, 0])
+}
+
+/// Renames by absolute paths.
+pub fn rename(from: &CStr, to: &CStr) -> Sys<i64> {
+    // SAFETY: valid C strings.
+    unsafe { renameat2_raw(libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), 0) }
+}
+
+/// mkdir by absolute path.
+pub fn mkdir(path: &CStr, mode: u32) -> Sys<i64> {
+    call(Sysno::mkdirat, [fd_arg(libc::AT_FDCWD), path_arg(path), mode as usize, 0, 0, 0])
+}
+
+/// chmod by absolute path.
+pub fn chmod(path: &CStr, mode: u32) -> Sys<i64> {
+    call(Sysno::fchmodat, [fd_arg(libc::AT_FDCWD), path_arg(path), mode as usize, 0, 0, 0])
+}
+
+/// truncate(2).
+pub fn truncate(path: &CStr, len: u64) -> Sys<i64> {
+    call(Sysno::truncate, [path_arg(path), len as usize, 0, 0, 0, 0])
+}
+
+/// ftruncate(2).
+pub fn ftruncate(fd: i32, len: u64) -> Sys<i64> {
+    call(Sysno::ftruncate, [fd_arg(fd), len as usize, 0, 0, 0, 0])
+}
+
+/// fallocate(2).
+pub fn fallocate(fd: i32, mode: i32, at: u64, len: u64) -> Sys<i64> {
+    call(Sysno::fallocate, [fd_arg(fd), mode as usize, at as usize, len as usize, 0, 0])
+}
+
+/// fsync(2) or fdatasync(2).
+pub fn fsync(fd: i32, data_only: bool) -> Sys<i64> {
+    call(if data_only { Sysno::fdatasync } else { Sysno::fsync }, [fd_arg(fd), 0, 0, 0, 0, 0])
+}
+
+/// fcntl(2).
+pub fn fcntl(fd: i32, op: i32, arg: usize) -> Sys<i64> {
+    call(Sysno::fcntl, [fd_arg(fd), op as usize, arg, 0, 0, 0])
+}
+
+/// flock(2).
+pub fn flock(fd: i32, op: i32) -> Sys<i64> {
+    call(Sysno::flock, [fd_arg(fd), op as usize, 0, 0, 0, 0])
+}
+
+/// dup3(2).
+pub fn dup3(fd: i32, to: i32, flags: i32) -> Sys<i64> {
+    call(Sysno::dup3, [fd_arg(fd), fd_arg(to), flags as usize, 0, 0, 0])
+}
+
+/// posix_fadvise(2).
+pub fn fadvise(fd: i32, at: u64, len: u64, advice: i32) {
+    let _ = call(Sysno::fadvise64, [fd_arg(fd), at as usize, len as usize, advice as usize, 0, 0]);
+}
+
+/// Sets both times of a file to now (utimensat with a null time array).
+pub fn touch(path: &CStr) {
+    let _ = call(Sysno::utimensat, [fd_arg(libc::AT_FDCWD), path_arg(path), 0, 0, 0, 0]);
+}
+
+/// Process id, from the kernel: right in vfork children too.
+pub fn getpid() -> u32 {
+    call(Sysno::getpid, [0; 6]).unwrap_or(0) as u32
+}
+
+/// Thread id.
+pub fn gettid() -> u32 {
+    call(Sysno::gettid, [0; 6]).unwrap_or(0) as u32
+}
+
+/// Maps a file (or, with fd -1, anonymous memory).
+pub fn mmap(fd: i32, len: usize, prot: i32, flags: i32) -> Sys<*mut u8> {
+    call(Sysno::mmap, [0, len, prot as usize, flags as usize, fd_arg(fd), 0]).map(|p| p as *mut u8)
+}
+
+/// Unmaps.
+/// # Safety
+/// Nothing refers to the mapping any more.
+pub unsafe fn munmap(base: *mut u8, len: usize) {
+    let _ = call(Sysno::munmap, [base as usize, len, 0, 0, 0, 0]);
+}
+
+/// Waits on a futex word while it is `value`, at most 10 ms (a killed waker must not block anybody for good).
+pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32) {
+    let timeout = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+    let _ = call(Sysno::futex, [word.as_ptr() as usize, libc::FUTEX_WAIT as usize, value as usize, &raw const timeout as usize, 0, 0]);
+}
+
+/// Wakes one waiter.
+pub fn futex_wake(word: &core::sync::atomic::AtomicU32) {
+    let _ = call(Sysno::futex, [word.as_ptr() as usize, libc::FUTEX_WAKE as usize, 1, 0, 0, 0]);
+}
+
+/// Soft limit of open descriptors.
+pub fn nofile_limit() -> u64 {
+    let mut limit = [0u64; 2];
+    let _ = call(Sysno::prlimit64, [0, libc::RLIMIT_NOFILE as usize, 0, limit.as_mut_ptr() as usize, 0, 0]);
+    limit[0]
+}
+
+/// Directory entries, raw.
+pub fn getdents<'a>(fd: i32, into: &'a mut [u8]) -> Sys<&'a [u8]> {
+    let n = call(Sysno::getdents64, [fd_arg(fd), into.as_mut_ptr() as usize, into.len(), 0, 0, 0])? as usize;
+    into.get(..n).ok_or(Errno(libc::EINVAL))
+}
+
+/// Calls `each` with every name in a directory but `.` and `..`.
+pub fn for_each_name(dir: &CStr, mut each: impl FnMut(&[u8])) -> Sys<()> {
+    let fd = open(dir, libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
+    let mut buffer = [0u8; 4096];
+    let result = loop {
+        match getdents(fd, &mut buffer) {
+            Ok([]) => break Ok(()),
+            Err(errno) => break Err(errno),
+            Ok(mut entries) => {
+                // struct linux_dirent64: ino u64, off u64, reclen u16, type u8, name.
+                while let Some(len) = entries.get(16..18).and_then(|b| b.try_into().ok()).map(u16::from_le_bytes) {
+                    let Some(entry) = entries.get(19..len as usize) else { break };
+                    let name = entry.split(|&c| c == 0).next().unwrap_or(&[]);
+                    if name != b"." && name != b".." {
+                        each(name);
+                    }
+                    entries = entries.get(len as usize..).unwrap_or(&[]);
+                }
+            }
+        }
+    };
+    close(fd);
+    result
+}
+
+/// Reads a small file whole.
+pub fn read_file<'a>(path: &CStr, into: &'a mut [u8]) -> Sys<&'a [u8]> {
+    let fd = open(path, libc::O_RDONLY, 0)?;
+    let result = read(fd, into);
+    close(fd);
+    into.get(..result?).ok_or(Errno(libc::EINVAL))
+}

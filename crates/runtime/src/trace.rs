@@ -1,0 +1,195 @@
+//! Recording calls: the runtime's side of crates/trace. Costs nothing but one load when tracing is off.
+
+use crate::fds::{self, INTERNAL, TRACED};
+use crate::open;
+use crate::sys::{self, Errno, Sys};
+use crate::tls;
+use core::sync::atomic::{AtomicU32, Ordering};
+use stripewise_trace::clock::now_ticks;
+use stripewise_trace::{Op, Process, Record, ThreadLog, after_fork_child, flags, record, thread_exit};
+
+static PROCESS: Process = Process::new();
+
+/// 1 while tracing is on: what the shim tests before it takes the time of a call by name.
+#[allow(non_upper_case_globals)]
+#[unsafe(no_mangle)]
+pub static sw_tracing: AtomicU32 = AtomicU32::new(0);
+
+const _: () = assert!(core::mem::size_of::<ThreadLog>() <= 256);
+
+fn log() -> *mut ThreadLog {
+    // SAFETY: the block begins with room for the log, zero at first.
+    unsafe { (&raw mut (*tls::thread()).log).cast() }
+}
+
+/// Whether calls are recorded.
+#[inline]
+pub fn on() -> bool {
+    sw_tracing.load(Ordering::Relaxed) != 0
+}
+
+/// Begins tracing into a directory.
+pub fn start(dir: &core::ffi::CStr, rank: i32, world: i32, command: &[u8]) {
+    if PROCESS.start(dir, rank, world, command).is_ok() {
+        sw_tracing.store(1, Ordering::Release);
+    }
+}
+
+/// Ticks at the start of a call, 0 when tracing is off.
+#[inline]
+pub fn begin() -> u64 {
+    if on() { now_ticks() } else { 0 }
+}
+
+/// Ticks, for the shim.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_ticks() -> u64 {
+    now_ticks()
+}
+
+struct Call {
+    op: Op,
+    offset: u64,
+    requested: u64,
+    done: i64,
+    errno: i32,
+    flags: u32,
+    aux: u32,
+}
+
+fn put(file: u32, fd: i32, start: u64, call: &Call) {
+    // A child of vfork shares this thread's log; its calls are not recorded.
+    let record_ = Record {
+        start_ticks: start,
+        end_ticks: now_ticks(),
+        offset: call.offset,
+        requested_bytes: call.requested,
+        done: call.done,
+        file,
+        fd,
+        op: call.op as u16,
+        errno: call.errno as u16,
+        flags: call.flags,
+        aux: call.aux,
+        check: 0,
+    };
+    // SAFETY: this thread's own log.
+    unsafe { record(log(), &PROCESS, &record_) };
+}
+
+/// Id of a file in the trace, 0 when tracing is off.
+pub fn file_id(path: &[u8], dev: u64, ino: u64) -> u32 {
+    PROCESS.file_id(path, dev, ino)
+}
+
+fn split(result: &Sys<i64>) -> (i64, i32) {
+    match result {
+        Ok(value) => (*value, 0),
+        Err(Errno(number)) => (-1, *number),
+    }
+}
+
+/// An open that has been done.
+pub fn opened(trace_id: u32, managed: bool, how: i32, result: &Sys<i64>, start: u64) {
+    if start != 0 {
+        let (done, errno) = split(result);
+        put(trace_id, done as i32, start, &Call { op: Op::Open, offset: 0, requested: 0, done, errno, flags: managed_flag(managed), aux: how as u32 });
+    }
+}
+
+/// A close that has been done.
+pub fn closed(entry: u32, fd: i32, result: &Sys<i64>, start: u64) {
+    if start != 0 && entry != 0 && entry & INTERNAL == 0 {
+        let id = open::of_entry(entry).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
+        let (done, errno) = split(result);
+        put(id, fd, start, &Call { op: Op::Close, offset: 0, requested: 0, done, errno, flags: managed_flag(entry & TRACED == 0), aux: 0 });
+    }
+}
+
+fn managed_flag(managed: bool) -> u32 {
+    if managed { flags::MANAGED } else { 0 }
+}
+
+/// A lock command that has been done.
+pub fn lock(fd: i32, op: i32, arg: usize, result: &Sys<i64>, start: u64) {
+    if start == 0 || arg == 0 {
+        return;
+    }
+    // SAFETY: fcntl's contract for lock commands.
+    let range = unsafe { &*(arg as *const libc::flock) };
+    let (done, errno) = split(result);
+    let id = open::of_fd(fd).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
+    put(id, fd, start, &Call { op: Op::Lock, offset: range.l_start as u64, requested: range.l_len as u64, done, errno, flags: flags::MANAGED, aux: op as u32 });
+}
+
+/// A data call on a managed descriptor that has been done; `at` is `u64::MAX` when it moved the offset by itself.
+pub fn data(fd: i32, op: Op, at: u64, requested: u64, result: &Sys<i64>, start: u64) {
+    if start == 0 {
+        return;
+    }
+    let Ok(open) = open::of_fd(fd) else { return };
+    let (done, errno) = split(result);
+    let mut bits = flags::MANAGED | if open.is_append() { flags::APPEND } else { 0 };
+    let offset = if at == u64::MAX {
+        bits |= flags::IMPLICIT_OFFSET;
+        sys::lseek(open.offset_fd(fd), 0, libc::SEEK_CUR).unwrap_or(0).saturating_sub(done.max(0) as u64)
+    } else {
+        at
+    };
+    put(open.trace_id.load(Ordering::Relaxed), fd, start, &Call { op, offset, requested, done, errno, flags: bits, aux: 0 });
+}
+
+/// A call on a plain descriptor, from the shim: `done` is the C library's result, errno still stands.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_traced(fd: i32, op: u32, at: u64, asked: u64, done: i64, start: u64) {
+    let errno = if done < 0 { c_errno() } else { 0 };
+    let entry = fds::entry(fd);
+    let Some(op) = u16::try_from(op).ok().and_then(Op::from_number) else { return };
+    let id = open::of_entry(entry).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
+    let mut bits = 0;
+    let offset = if at == u64::MAX {
+        bits |= flags::IMPLICIT_OFFSET;
+        sys::lseek(fd, 0, libc::SEEK_CUR).unwrap_or(0).saturating_sub(done.max(0) as u64)
+    } else {
+        at
+    };
+    put(id, fd, start, &Call { op, offset, requested: asked, done, errno, flags: bits, aux: if op == Op::Seek { asked as u32 } else { 0 } });
+}
+
+/// A call by name, from the shim.
+///
+/// # Safety
+/// `path` is a C string or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_traced_path(path: *const libc::c_char, op: u32, done: i64, start: u64) {
+    if path.is_null() {
+        return;
+    }
+    let errno = if done < 0 { c_errno() } else { 0 };
+    let Some(op) = u16::try_from(op).ok().and_then(Op::from_number) else { return };
+    // SAFETY: the caller's promise.
+    let id = PROCESS.file_id(unsafe { core::ffi::CStr::from_ptr(path) }.to_bytes(), 0, 0);
+    put(id, -1, start, &Call { op, offset: 0, requested: 0, done, errno, flags: 0, aux: 0 });
+}
+
+fn c_errno() -> i32 {
+    unsafe extern "C" {
+        fn __errno_location() -> *mut i32;
+    }
+    // SAFETY: the C library's errno of this thread.
+    unsafe { *__errno_location() }
+}
+
+/// In a forked child: its log is its own.
+pub fn after_fork() {
+    // SAFETY: this thread's own log.
+    unsafe { after_fork_child(log()) };
+}
+
+/// When a thread ends.
+pub fn at_thread_exit() {
+    if on() {
+        // SAFETY: this thread's own log.
+        unsafe { thread_exit(log(), &PROCESS) };
+    }
+}
