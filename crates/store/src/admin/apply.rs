@@ -1,0 +1,177 @@
+//! Applying a layout to a file: what differs, in which order there is room for it, and one [`Mover`] step per group.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use stripewise_layout::{MovePhase, Region, Span, View, plane_for, spans, within};
+
+use super::capacity::{SpanCost, bytes_by_target, free_bytes, schedule};
+use super::copy::data_ranges;
+use super::error::{Context, Result, StoreError};
+use super::medium::DevicesMap;
+use super::mover::Mover;
+use super::size::{mirror_size, open_ctl};
+use super::spec::{LayoutJson, plain_layout};
+use super::store::{Store, id_text, layout_error};
+use crate::bin::Kind;
+
+/// What an apply did.
+#[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
+pub struct Applied {
+    /// Spans that got a new home.
+    pub spans: usize,
+    /// Publishing steps they were moved in.
+    pub groups: usize,
+    /// Bytes of data that moved.
+    pub moved_bytes: u64,
+    /// Generation of the layout now.
+    pub generation: u64,
+}
+
+/// Told (bytes done, bytes in all) after each group; returns false to stop there.
+pub type Progress<'p> = dyn FnMut(u64, u64) -> bool + 'p;
+
+/// Gives file `id` the layout `wanted` while no program uses the store. Bytes whose home does not change are not touched.
+///
+/// # Errors
+/// `InUse` when programs hold the store, `NoSpace` before anything is changed when the move cannot fit, `Invalid` for the layout.
+/// When it stops half way, what has been moved stays moved and the file is whole.
+pub fn apply(store: &Store<'_>, id: u64, wanted: &LayoutJson, progress: &mut Progress<'_>) -> Result<Applied> {
+    let new = wanted.regions(&format!("layout of file {}", id_text(id)), store.targets.len())?;
+    let layout = store.layout(id)?;
+    let _lock = store.lock_exclusive()?;
+    let emulated = store.targets.iter().any(|t| t.kind == Kind::Emulated);
+    let run = store.run_dir()?;
+    let devices = store.medium.devices(&run, store.targets.len(), emulated).doing("map the device clocks in", &run)?;
+    let map = open_ctl(store, id, &layout)?;
+    mirror_size(store, id, map.ctl().size())?;
+    let mut mover = Mover::new(store, id, layout, map.as_ref(), devices.as_deref());
+    mover.recover()?;
+    let result = Apply { store, id, new, size: map.ctl().size(), mover: &mut mover }.run(progress);
+    mover.close()?;
+    forget_usage(store, devices.as_deref());
+    let mut applied = result?;
+    applied.generation = mover.layout().generation;
+    Ok(applied)
+}
+
+/// Finishes or undoes what an interrupted move left in file `id`; true when there was something.
+///
+/// # Errors
+/// Those of the medium.
+pub fn recover(store: &Store<'_>, id: u64) -> Result<bool> {
+    let layout = store.layout(id)?;
+    if layout.phase == MovePhase::None {
+        return Ok(false);
+    }
+    let map = open_ctl(store, id, &layout)?;
+    Mover::new(store, id, layout, map.as_ref(), None).recover()?;
+    Ok(true)
+}
+
+/// The programs' estimates of what targets hold no longer fit: they count anew.
+fn forget_usage(store: &Store<'_>, devices: Option<&dyn DevicesMap>) {
+    let Some(map) = devices else { return };
+    for target in 0..store.targets.len() as u32 {
+        if let Some(line) = map.devices().line(target) {
+            line.used_bytes.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+}
+
+struct Apply<'a, 'm> {
+    store: &'a Store<'a>,
+    id: u64,
+    new: Vec<Region>,
+    size: u64,
+    mover: &'m mut Mover<'a>,
+}
+
+impl Apply<'_, '_> {
+    fn run(&mut self, progress: &mut Progress<'_>) -> Result<Applied> {
+        let all = spans(&self.mover.layout().regions, &self.new, self.size);
+        let (with_data, beyond): (Vec<Span>, Vec<Span>) = all.iter().partition(|s| s.start < self.size);
+        let mut applied = Applied { spans: all.len(), ..Applied::default() };
+        for span in beyond {
+            let new = self.generation_of(span)?;
+            self.mover.redescribe(span, new)?;
+            applied.groups += 1;
+        }
+        let costs = self.costs(&with_data)?;
+        let groups = schedule(self.store, &costs, free_bytes(self.store)?)?;
+        let total: u64 = costs.iter().map(SpanCost::bytes).sum();
+        for group in groups {
+            let members: Vec<&SpanCost> = group.iter().filter_map(|i| costs.get(*i)).collect();
+            self.move_group(&members)?;
+            applied.groups += 1;
+            applied.moved_bytes += members.iter().map(|c| c.bytes()).sum::<u64>();
+            if !progress(applied.moved_bytes, total) {
+                return Err(StoreError::InUse(format!(
+                    "stopped after {} of {total} bytes; the file is whole, run `stripewise apply` again for the rest",
+                    applied.moved_bytes
+                )));
+            }
+        }
+        Ok(applied)
+    }
+
+    /// What each span takes and frees. Holes cost nothing.
+    fn costs(&self, all: &[Span]) -> Result<Vec<SpanCost>> {
+        let path = self.store.part(self.id, "layout");
+        let old_bytes = self.mover.layout().encode().map_err(|e| layout_error(&path, e))?;
+        let old = View::parse(&old_bytes).map_err(|e| layout_error(&path, e))?;
+        let wanted = plain_layout(self.new.clone(), 0, [0, 0]);
+        let new_bytes = wanted.encode().map_err(|e| StoreError::Invalid(format!("layout of file {}: {e}", id_text(self.id))))?;
+        let new = View::parse(&new_bytes).map_err(|e| StoreError::Invalid(format!("layout of file {}: {e}", id_text(self.id))))?;
+        let mut handles = BTreeMap::new();
+        let mut costs = Vec::with_capacity(all.len());
+        for span in all {
+            let end = span.end().min(self.size);
+            let data = data_ranges(self.store, self.id, old.home(), span.start, end, &mut handles)?;
+            costs.push(SpanCost {
+                span: *span,
+                incoming: bytes_by_target(new.home(), span.start, end, &data),
+                outgoing: bytes_by_target(old.home(), span.start, end, &data),
+            });
+        }
+        Ok(costs)
+    }
+
+    /// The wanted regions of a span, in the plane that its present regions leave free.
+    fn generation_of(&self, span: Span) -> Result<Vec<Region>> {
+        let old = &self.mover.layout().regions;
+        // A span without bytes may use any plane: mixed ones matter only where there is something to collide with.
+        let generation = plane_for(old, span).unwrap_or_else(|_| newest(old).wrapping_add(1));
+        let mut new = within(&self.new, span).map_err(|e| StoreError::Invalid(format!("layout of file {}: {e}", id_text(self.id))))?;
+        new.iter_mut().for_each(|r| r.generation = generation);
+        Ok(new)
+    }
+
+    fn move_group(&mut self, members: &[&SpanCost]) -> Result<()> {
+        let mut new = Vec::new();
+        for cost in members {
+            if plane_for(&self.mover.layout().regions, cost.span).is_err() {
+                self.into_one_plane(cost.span)?;
+            }
+            new.extend(self.generation_of(cost.span)?);
+        }
+        let (Some(first), Some(last)) = (members.first(), members.last()) else { return Ok(()) };
+        let hull = if last.span.is_to_end() { Span::to_end(first.span.start) } else { Span { start: first.span.start, len: last.span.end() - first.span.start } };
+        self.mover.shift(hull, new)
+    }
+
+    /// Brings a span whose regions use both planes into one: those in plane 1 move, placement unchanged, to plane 0.
+    fn into_one_plane(&mut self, span: Span) -> Result<()> {
+        let old = within(&self.mover.layout().regions, span).map_err(|e| layout_error(&self.store.part(self.id, "layout"), e))?;
+        for (i, region) in old.iter().enumerate().filter(|(_, r)| r.generation & 1 == 1) {
+            let alone = if span.is_to_end() && i + 1 == old.len() { Span::to_end(region.start) } else { Span { start: region.start, len: region.len } };
+            let moved = Region { generation: region.generation.wrapping_add(1), ..region.clone() };
+            self.mover.shift(alone, vec![moved])?;
+        }
+        Ok(())
+    }
+}
+
+fn newest(regions: &[Region]) -> u32 {
+    regions.iter().map(|r| r.generation).max().unwrap_or(0)
+}

@@ -1,0 +1,185 @@
+//! Room on the targets: what they hold, what a move adds and frees, and an order of the moves in which no target ever holds
+//! more than it may, both copies counted.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+
+use stripewise_layout::{Span, Table};
+
+use super::copy::overlapping;
+use super::error::{Context, Result, StoreError};
+use super::store::Store;
+
+/// Spans that one group moves at most: their publishing is shared.
+const GROUP_SPANS: usize = 64;
+/// Data bytes after which a group is closed.
+const GROUP_BYTES: u64 = 64 << 20;
+
+/// Bytes that the objects of all files have allocated on each target.
+///
+/// # Errors
+/// `Io`.
+pub fn used_bytes(store: &Store<'_>) -> Result<Vec<u64>> {
+    let mut used = Vec::with_capacity(store.targets.len());
+    for target in &store.targets {
+        let mut sum = 0u64;
+        for name in store.medium.list(&target.path).doing("list", &target.path)? {
+            if !name.as_bytes().ends_with(b".data") && !name.as_bytes().ends_with(b".repl") {
+                continue;
+            }
+            let path = target.path.join(&name);
+            sum += store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.allocated_bytes);
+        }
+        used.push(sum);
+    }
+    Ok(used)
+}
+
+/// Bytes that each target can still take: to its capacity, or what its file system has free.
+///
+/// # Errors
+/// `Io`.
+pub fn free_bytes(store: &Store<'_>) -> Result<Vec<u64>> {
+    let mut free = Vec::with_capacity(store.targets.len());
+    for (target, used) in store.targets.iter().zip(used_bytes(store)?) {
+        let disk = store.medium.free_bytes(&target.path).doing("look at", &target.path)?;
+        free.push(if target.capacity_bytes == 0 { disk } else { disk.min(target.capacity_bytes.saturating_sub(used)) });
+    }
+    Ok(free)
+}
+
+/// What moving one span takes and gives back, in bytes of data per target.
+#[derive(Clone, Debug)]
+pub struct SpanCost {
+    /// The span.
+    pub span: Span,
+    /// Bytes that land on each target.
+    pub incoming: BTreeMap<u32, u64>,
+    /// Bytes that leave each target once the old slices are punched.
+    pub outgoing: BTreeMap<u32, u64>,
+}
+
+impl SpanCost {
+    /// Bytes of data that move.
+    pub fn bytes(&self) -> u64 {
+        self.incoming.values().sum()
+    }
+}
+
+/// Bytes of the logical ranges `data` that `table` puts on each target.
+pub fn bytes_by_target(table: Table<'_>, from: u64, to: u64, data: &[(u64, u64)]) -> BTreeMap<u32, u64> {
+    let mut sums = BTreeMap::new();
+    for (a, b) in overlapping(data, from, to) {
+        for extent in table.extents(a, b - a) {
+            *sums.entry(extent.target).or_default() += extent.len;
+        }
+    }
+    sums
+}
+
+struct Schedule<'c> {
+    costs: &'c [SpanCost],
+    free: Vec<u64>,
+    groups: Vec<Vec<usize>>,
+    open: Vec<usize>,
+    open_bytes: u64,
+    open_in: BTreeMap<u32, u64>,
+}
+
+/// Cuts the spans (sorted by start) into groups of neighbours, in an order in which every group fits when its turn comes. When not
+/// everything fits at once, what frees the scarce targets goes first.
+///
+/// # Errors
+/// `NoSpace` naming the target, before anything has been changed.
+pub fn schedule(store: &Store<'_>, costs: &[SpanCost], free: Vec<u64>) -> Result<Vec<Vec<usize>>> {
+    let mut total: BTreeMap<u32, u64> = BTreeMap::new();
+    for (target, bytes) in costs.iter().flat_map(|c| &c.incoming) {
+        *total.entry(*target).or_default() += bytes;
+    }
+    let scarce: Vec<u32> = total.iter().filter(|(t, bytes)| free.get(**t as usize).is_some_and(|f| f < bytes)).map(|(t, _)| *t).collect();
+    let on_scarce = |m: &BTreeMap<u32, u64>| scarce.iter().filter_map(|t| m.get(t)).sum::<u64>();
+    let releases = |c: &SpanCost| on_scarce(&c.outgoing) >= on_scarce(&c.incoming);
+    let mut plan = Schedule { costs, free, groups: Vec::new(), open: Vec::new(), open_bytes: 0, open_in: BTreeMap::new() };
+    let mut left: Vec<usize> = (0..costs.len()).collect();
+    while !left.is_empty() {
+        let before = left.len();
+        if !scarce.is_empty() {
+            left = plan.pass(left, &releases);
+        }
+        if left.len() == before {
+            left = plan.pass(left, &|_| true);
+        }
+        if left.len() == before {
+            return Err(plan.stuck(store, &left));
+        }
+    }
+    Ok(plan.groups)
+}
+
+impl Schedule<'_> {
+    /// Places what it may and can, in order; returns the rest.
+    fn pass(&mut self, left: Vec<usize>, may: &dyn Fn(&SpanCost) -> bool) -> Vec<usize> {
+        let mut rest = Vec::new();
+        for i in left {
+            let Some(cost) = self.costs.get(i) else { continue };
+            if !may(cost) {
+                rest.push(i);
+                continue;
+            }
+            let joins = self.open.last().and_then(|l| self.costs.get(*l)).is_some_and(|l| l.span.end() == cost.span.start);
+            if !joins || self.open.len() >= GROUP_SPANS || self.open_bytes >= GROUP_BYTES || self.lacks(cost).is_some() {
+                self.close();
+            }
+            if self.lacks(cost).is_some() {
+                rest.push(i);
+                continue;
+            }
+            for (target, bytes) in &cost.incoming {
+                *self.open_in.entry(*target).or_default() += bytes;
+            }
+            self.open_bytes += cost.bytes();
+            self.open.push(i);
+        }
+        self.close();
+        rest
+    }
+
+    /// The target that has no room for a span beside the open group, and the bytes it is short of.
+    fn lacks(&self, cost: &SpanCost) -> Option<(u32, u64)> {
+        cost.incoming.iter().find_map(|(target, bytes)| {
+            let need = bytes + self.open_in.get(target).copied().unwrap_or(0);
+            let free = self.free.get(*target as usize).copied().unwrap_or(0);
+            (need > free).then(|| (*target, need - free))
+        })
+    }
+
+    fn close(&mut self) {
+        for i in &self.open {
+            let Some(cost) = self.costs.get(*i) else { continue };
+            for (target, bytes) in &cost.incoming {
+                if let Some(free) = self.free.get_mut(*target as usize) {
+                    *free = free.saturating_sub(*bytes);
+                }
+            }
+            for (target, bytes) in &cost.outgoing {
+                if let Some(free) = self.free.get_mut(*target as usize) {
+                    *free = free.saturating_add(*bytes);
+                }
+            }
+        }
+        if !self.open.is_empty() {
+            self.groups.push(std::mem::take(&mut self.open));
+        }
+        self.open_in.clear();
+        self.open_bytes = 0;
+    }
+
+    fn stuck(&self, store: &Store<'_>, left: &[usize]) -> StoreError {
+        let short = left.iter().filter_map(|i| self.costs.get(*i)).find_map(|c| self.lacks(c).map(|(t, b)| (t, b, c.span.start)));
+        let (target, bytes, start) = short.unwrap_or_default();
+        let name = store.target(target).map_or_else(|_| target.to_string(), |t| t.name.clone());
+        StoreError::NoSpace(format!(
+            "target {name} has no room for the region at byte {start}: {bytes} bytes short of its capacity while both copies exist; raise its capacity_bytes, free space there, or choose a layout that puts less on it"
+        ))
+    }
+}

@@ -1,0 +1,222 @@
+//! Copying a range from its present home to the slices it will have: object runs of up to 1 MiB on both sides, holes stay
+//! holes, nothing past the size. On emulated targets every run is paid on the device's clock.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::Range;
+
+use stripewise_layout::{Extent, Table, View};
+
+use super::error::{Context, Result};
+use super::medium::{DevicesMap, Handle, Open};
+use super::store::Store;
+use crate::bin::Kind;
+use crate::devices::{now_ns, sleep_until};
+
+/// Longest single read or write: long enough that a disk's startup is small beside the transfer.
+const RUN_BYTES: u64 = 1 << 20;
+/// Logical bytes that are held in memory at once.
+const CHUNK_BYTES: u64 = 8 << 20;
+
+/// Copies within one file, from the home regions of a layout to its pending ones.
+pub struct Copier<'a> {
+    store: &'a Store<'a>,
+    id: u64,
+    view: View<'a>,
+    size: u64,
+    devices: Option<&'a dyn DevicesMap>,
+    handles: BTreeMap<u32, Box<dyn Handle>>,
+    chunk: Vec<u8>,
+    run: Vec<u8>,
+    /// End of what the chunk before reserved: the clock is waited for one chunk behind, so that reads and writes overlap.
+    paid_until_ns: u64,
+}
+
+impl<'a> Copier<'a> {
+    /// A copier for the move that `view` describes.
+    pub fn new(store: &'a Store<'a>, id: u64, view: View<'a>, size: u64, devices: Option<&'a dyn DevicesMap>) -> Self {
+        Self { store, id, view, size, devices, handles: BTreeMap::new(), chunk: Vec::new(), run: Vec::new(), paid_until_ns: 0 }
+    }
+
+    /// Copies `[from, to)`. With `again`, what is a hole at home is made one in the copy too.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn copy(&mut self, from: u64, to: u64, again: bool) -> Result<()> {
+        let to = to.min(self.size);
+        let mut at = from;
+        while at < to {
+            let end = to.min(at + CHUNK_BYTES);
+            let waited_for = self.paid_until_ns;
+            let data = self.read_chunk(at, end)?;
+            self.write_chunk(at, end, &data, again)?;
+            sleep_until(waited_for);
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// Waits until the devices have done all that was copied.
+    pub fn settle(&mut self) {
+        sleep_until(self.paid_until_ns);
+    }
+
+    /// Reads what `[from, to)` has at home; returns the logical ranges that hold data, sorted, joined.
+    fn read_chunk(&mut self, from: u64, to: u64) -> Result<Vec<(u64, u64)>> {
+        let mut chunk = std::mem::take(&mut self.chunk);
+        chunk.resize((to - from) as usize, 0);
+        let mut run = std::mem::take(&mut self.run);
+        let mut data = Vec::new();
+        for extent in self.view.home().extents(from, to - from) {
+            let path = self.store.object(extent.target, self.id)?;
+            let end = extent.object_offset + extent.len;
+            let mut at = extent.object_offset;
+            while at < end {
+                let object = self.handle(extent.target)?;
+                let Some((start, stop)) = object.next_data(at).doing("read", &path)? else { break };
+                let (start, stop) = (start.max(at), stop.min(end).min(start.max(at) + RUN_BYTES));
+                if start >= end {
+                    break;
+                }
+                run.clear();
+                run.resize((stop - start) as usize, 0);
+                object.read_at(&mut run, start).doing("read", &path)?;
+                self.pay(extent.target, false, start, stop - start);
+                for (logical, part) in logical_parts(&extent, start, stop) {
+                    let put = (logical - from) as usize..(logical - from) as usize + part.len();
+                    if let (Some(to), Some(from)) = (chunk.get_mut(put), run.get(part.clone())) {
+                        to.copy_from_slice(from);
+                    }
+                    data.push((logical, logical + part.len() as u64));
+                }
+                at = stop;
+            }
+        }
+        self.chunk = chunk;
+        self.run = run;
+        Ok(joined(data))
+    }
+
+    fn write_chunk(&mut self, from: u64, to: u64, data: &[(u64, u64)], again: bool) -> Result<()> {
+        let chunk = std::mem::take(&mut self.chunk);
+        let mut run = std::mem::take(&mut self.run);
+        for extent in self.view.pending().extents(from, to - from) {
+            let path = self.store.object(extent.target, self.id)?;
+            if again {
+                self.handle(extent.target)?.punch(extent.object_offset, extent.len).doing("punch", &path)?;
+            }
+            // Runs that are contiguous in the object are gathered until one is long enough.
+            run.clear();
+            let mut run_at = extent.object_offset;
+            let mut at = extent.object_offset;
+            for (logical, len) in extent.pieces() {
+                for (a, b) in overlapping(data, logical, logical + len) {
+                    let object_at = at + (a - logical);
+                    if run_at + run.len() as u64 != object_at || run.len() as u64 >= RUN_BYTES {
+                        self.flush(extent.target, &run, run_at)?;
+                        run.clear();
+                        run_at = object_at;
+                    }
+                    run.extend_from_slice(chunk.get((a - from) as usize..(b - from) as usize).unwrap_or(&[]));
+                }
+                at += len;
+            }
+            self.flush(extent.target, &run, run_at)?;
+        }
+        self.chunk = chunk;
+        self.run = run;
+        Ok(())
+    }
+
+    fn flush(&mut self, target: u32, run: &[u8], at: u64) -> Result<()> {
+        for (i, part) in run.chunks(RUN_BYTES as usize).enumerate() {
+            let at = at + i as u64 * RUN_BYTES;
+            let path = self.store.object(target, self.id)?;
+            self.handle(target)?.write_at(part, at).doing("write", &path)?;
+            self.pay(target, true, at, part.len() as u64);
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, target: u32) -> Result<&dyn Handle> {
+        match self.handles.entry(target) {
+            Entry::Occupied(held) => Ok(&**held.into_mut()),
+            Entry::Vacant(room) => {
+                let path = self.store.object(target, self.id)?;
+                let handle = self.store.medium.open(&path, Open::Write).doing("open", &path)?;
+                Ok(&**room.insert(handle))
+            }
+        }
+    }
+
+    fn pay(&mut self, target: u32, write: bool, offset: u64, bytes: u64) {
+        let (Some(map), Ok(info)) = (self.devices, self.store.target(target)) else { return };
+        let model = (info.kind == Kind::Emulated).then_some(&info.model);
+        let end = map.devices().reserve(target, model, write, self.id, offset, bytes, now_ns());
+        self.paid_until_ns = self.paid_until_ns.max(end);
+    }
+}
+
+/// What the object range `[start, stop)` of an extent is in the file: (logical offset, place in the range).
+fn logical_parts(extent: &Extent<'_>, start: u64, stop: u64) -> Vec<(u64, Range<usize>)> {
+    let mut parts = Vec::new();
+    let mut at = extent.object_offset;
+    for (logical, len) in extent.pieces() {
+        let (low, high) = (at.max(start), (at + len).min(stop));
+        if low < high {
+            parts.push((logical + (low - at), (low - start) as usize..(high - start) as usize));
+        }
+        at += len;
+        if at >= stop {
+            break;
+        }
+    }
+    parts
+}
+
+/// Sorts ranges and joins those that touch.
+pub fn joined(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    ranges.sort_unstable();
+    let mut out: Vec<(u64, u64)> = Vec::with_capacity(ranges.len());
+    for (from, to) in ranges {
+        match out.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => out.push((from, to)),
+        }
+    }
+    out
+}
+
+/// The parts of sorted ranges that lie in `[from, to)`.
+pub fn overlapping(ranges: &[(u64, u64)], from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let first = ranges.partition_point(|r| r.1 <= from);
+    ranges.get(first..).unwrap_or(&[]).iter().take_while(move |r| r.0 < to).map(move |r| (r.0.max(from), r.1.min(to)))
+}
+
+/// The logical ranges of `[from, to)` that hold data at home in `table`, sorted and joined.
+///
+/// # Errors
+/// `Io`; a missing object holds nothing.
+pub fn data_ranges(store: &Store<'_>, id: u64, table: Table<'_>, from: u64, to: u64, handles: &mut BTreeMap<u32, Option<Box<dyn Handle>>>) -> Result<Vec<(u64, u64)>> {
+    let mut data = Vec::new();
+    for extent in table.extents(from, to.saturating_sub(from)) {
+        let path = store.object(extent.target, id)?;
+        if let Entry::Vacant(room) = handles.entry(extent.target) {
+            let there = store.medium.stat(&path).doing("look at", &path)?.is_some();
+            room.insert(if there { Some(store.medium.open(&path, Open::Read).doing("open", &path)?) } else { None });
+        }
+        let Some(Some(object)) = handles.get(&extent.target) else { continue };
+        let end = extent.object_offset + extent.len;
+        let mut at = extent.object_offset;
+        while at < end {
+            let Some((start, stop)) = object.next_data(at).doing("read", &path)? else { break };
+            let (start, stop) = (start.max(at), stop.min(end));
+            if start >= end {
+                break;
+            }
+            data.extend(logical_parts(&extent, start, stop).into_iter().map(|(logical, part)| (logical, logical + part.len() as u64)));
+            at = stop;
+        }
+    }
+    Ok(joined(data))
+}

@@ -1,0 +1,83 @@
+//! Making a store and changing its configuration. store.bin comes last and appears at once, so a killed create leaves no store
+//! and can simply be run again.
+
+use std::path::Path;
+
+use super::error::{Context, Result, StoreError};
+use super::identity;
+use super::medium::{FsyncPoint, Kind, Medium, replace_file};
+use super::spec::SpecJson;
+use super::store::{Store, id_text};
+
+/// Makes a store at an absolute path.
+///
+/// # Errors
+/// `Exists` when there is one, `Invalid` for a bad specification, `NotFound` for a target that cannot be made.
+pub fn create(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()> {
+    if !root.is_absolute() {
+        return Err(StoreError::Invalid(format!("the store's path {} is not absolute; links of files name it, give it in full", root.display())));
+    }
+    let bytes = spec.compile()?;
+    let bin = root.join("store.bin");
+    if medium.stat(&bin).doing("look at", &bin)?.is_some() {
+        return Err(StoreError::Exists(format!("{} is a store already; choose another directory, or change its store.toml", root.display())));
+    }
+    let uuid = spec.uuid()?;
+    for dir in [root.to_path_buf(), root.join("files"), root.join("run"), root.join("trash")] {
+        match medium.stat(&dir).doing("look at", &dir)? {
+            Some(s) if s.kind == Kind::File => {
+                return Err(StoreError::Exists(format!("{} is a file; choose another directory for the store", dir.display())));
+            }
+            Some(_) => {}
+            None => medium.mkdir(&dir).doing("make the directory", &dir)?,
+        }
+    }
+    if let Some(parent) = root.parent() {
+        medium.sync_dir(parent, FsyncPoint::StoreDir).doing("flush", parent)?;
+    }
+    for (index, target) in spec.targets.iter().enumerate() {
+        identity::take(medium, root, Path::new(&target.path), &uuid, index)?;
+    }
+    replace_file(medium, &bin, &bytes, FsyncPoint::StoreTmp, FsyncPoint::StoreDir).doing("write", &bin)
+}
+
+/// Compiles a store's changed specification. Targets may be added at the end, moved to where their directory now is, and
+/// dropped from the end when no layout names them.
+///
+/// # Errors
+/// `Invalid` for a bad specification or one that would lose data, `InUse` when programs hold the store.
+pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()> {
+    let store = Store::open(medium, root)?;
+    let bytes = spec.compile()?;
+    let uuid = spec.uuid()?;
+    if uuid != store.uuid {
+        return Err(StoreError::Invalid(format!("{}: the uuid in store.toml is not this store's; put the old one back", root.display())));
+    }
+    let _lock = store.lock_exclusive()?;
+    for id in store.ids()? {
+        let named = match store.layout(id) {
+            Ok(layout) => super::publish::targets_of(&layout),
+            Err(StoreError::NotFound(_)) => continue,
+            Err(e) => return Err(e),
+        };
+        if let Some(lost) = named.into_iter().find(|t| *t as usize >= spec.targets.len()) {
+            return Err(StoreError::Invalid(format!(
+                "{}: store.toml drops target {lost}, which holds data of file {}; apply a layout without it first",
+                root.display(),
+                id_text(id)
+            )));
+        }
+    }
+    for (index, target) in spec.targets.iter().enumerate() {
+        let dir = Path::new(&target.path);
+        if index < store.targets.len() {
+            if let Some(why) = identity::mismatch(medium, dir, &uuid, index) {
+                return Err(StoreError::Invalid(format!("store.toml: target {}: {why}", target.name)));
+            }
+        } else {
+            identity::take(medium, root, dir, &uuid, index)?;
+        }
+    }
+    let bin = root.join("store.bin");
+    replace_file(medium, &bin, &bytes, FsyncPoint::StoreTmp, FsyncPoint::StoreDir).doing("write", &bin)
+}

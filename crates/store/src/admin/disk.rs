@@ -1,0 +1,270 @@
+//! The real file system as a [`Medium`]: std and rustix calls, one to one.
+
+use std::ffi::{CString, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FallocateFlags, FlockOperation, SeekFrom};
+
+use super::medium::{CtlMap, DevicesMap, FsyncPoint, Handle, Kind, Lock, Medium, Open, Stat};
+use crate::ctl::{CTL_BYTES, Ctl};
+use crate::devices::{DEVICES_MAGIC, Devices, devices_bytes};
+
+/// How long [`Medium::grace`] waits for a living program that stays inside one I/O.
+const GRACE_PATIENCE_NS: u64 = 30_000_000_000;
+/// The kernel's name of a POSIX access ACL.
+const ACL: &str = "system.posix_acl_access";
+
+/// The file system of this machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+struct RealFile(File);
+
+impl Handle for RealFile {
+    fn read_at(&self, buf: &mut [u8], at: u64) -> io::Result<usize> {
+        let mut done = 0;
+        while let Some(rest) = buf.get_mut(done..).filter(|r| !r.is_empty()) {
+            match self.0.read_at(rest, at + done as u64) {
+                Ok(0) => break,
+                Ok(n) => done += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, buf: &[u8], at: u64) -> io::Result<()> {
+        self.0.write_all_at(buf, at)
+    }
+
+    fn punch(&self, at: u64, len: u64) -> io::Result<()> {
+        Ok(rustix::fs::fallocate(self.0.as_fd(), FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, len)?)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn next_data(&self, at: u64) -> io::Result<Option<(u64, u64)>> {
+        match rustix::fs::seek(self.0.as_fd(), SeekFrom::Data(at)) {
+            Ok(start) => Ok(Some((start, rustix::fs::seek(self.0.as_fd(), SeekFrom::Hole(start))?))),
+            Err(rustix::io::Errno::NXIO) => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn sync(&self, _point: FsyncPoint) -> io::Result<()> {
+        self.0.sync_all()
+    }
+}
+
+struct HeldLock(#[allow(dead_code, reason = "closing the descriptor gives the lock back")] File);
+impl Lock for HeldLock {}
+
+struct RealDevices(*mut u8, usize);
+
+// SAFETY: a shared mapping reached through atomics only.
+unsafe impl Send for RealDevices {}
+
+impl DevicesMap for RealDevices {
+    fn devices(&self) -> Devices {
+        // SAFETY: mapped by `RealDisk::devices` for that many targets; the trait's users keep nothing beyond the map.
+        unsafe { Devices::from_mapping(self.0, self.1) }
+    }
+}
+
+impl Drop for RealDevices {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `RealDisk::devices` with this length.
+        let _ = unsafe { rustix::mm::munmap(self.0.cast(), devices_bytes(self.1)) };
+    }
+}
+
+struct RealCtl(Ctl);
+
+// SAFETY: a shared mapping reached through atomics only.
+unsafe impl Send for RealCtl {}
+
+impl CtlMap for RealCtl {
+    fn ctl(&self) -> Ctl {
+        self.0
+    }
+}
+
+impl Drop for RealCtl {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `RealDisk::ctl` with this length; the trait's users keep no Ctl beyond the map.
+        let _ = unsafe { rustix::mm::munmap(self.0.base().cast(), CTL_BYTES) };
+    }
+}
+
+impl Medium for RealDisk {
+    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
+        let mut options = File::options();
+        options.read(true).mode(0o600);
+        match how {
+            Open::Read => &mut options,
+            Open::Write => options.write(true),
+            Open::Create => options.write(true).create(true).truncate(false),
+            Open::CreateNew => options.write(true).create_new(true),
+        };
+        Ok(Box::new(RealFile(options.open(path)?)))
+    }
+
+    fn mkdir(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn unlink(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn rmdir(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
+    fn symlink(&self, text: &Path, at: &Path) -> io::Result<()> {
+        std::os::unix::fs::symlink(text, at)
+    }
+
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::read_link(path)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<OsString>> {
+        let mut names = fs::read_dir(dir)?.map(|e| Ok(e?.file_name())).collect::<io::Result<Vec<_>>>()?;
+        names.sort();
+        Ok(names)
+    }
+
+    fn stat(&self, path: &Path) -> io::Result<Option<Stat>> {
+        let meta = match fs::symlink_metadata(path) {
+            Ok(meta) => meta,
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let kind = match meta.file_type() {
+            t if t.is_file() => Kind::File,
+            t if t.is_dir() => Kind::Dir,
+            t if t.is_symlink() => Kind::Link,
+            _ => Kind::Other,
+        };
+        let allocated_bytes = meta.blocks() * 512;
+        Ok(Some(Stat { kind, size: meta.len(), allocated_bytes, dev: meta.dev(), ino: meta.ino(), mtime_s: meta.mtime() }))
+    }
+
+    fn sync_dir(&self, dir: &Path, _point: FsyncPoint) -> io::Result<()> {
+        File::open(dir)?.sync_all()
+    }
+
+    fn try_lock(&self, path: &Path, exclusive: bool) -> io::Result<Option<Box<dyn Lock>>> {
+        let file = File::options().read(true).write(true).create(true).truncate(false).mode(0o666).open(path)?;
+        let how = if exclusive { FlockOperation::NonBlockingLockExclusive } else { FlockOperation::NonBlockingLockShared };
+        match rustix::fs::flock(file.as_fd(), how) {
+            Ok(()) => Ok(Some(Box::new(HeldLock(file)))),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn ctl(&self, path: &Path, create: bool) -> io::Result<Box<dyn CtlMap>> {
+        use rustix::mm::{MapFlags, ProtFlags, mmap};
+        let file = File::options().read(true).write(true).create(create).truncate(false).mode(0o600).open(path)?;
+        if file.metadata()?.len() < CTL_BYTES as u64 {
+            if !create {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "shorter than 65,536 bytes"));
+            }
+            file.set_len(CTL_BYTES as u64)?;
+        }
+        // SAFETY: a fresh shared mapping of a file at least that long; unmapped by RealCtl's drop.
+        let base = unsafe { mmap(core::ptr::null_mut(), CTL_BYTES, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, file.as_fd(), 0)? };
+        // SAFETY: as above.
+        Ok(Box::new(RealCtl(unsafe { Ctl::from_mapping(base.cast()) })))
+    }
+
+    fn devices(&self, run_dir: &Path, targets: usize, create: bool) -> io::Result<Option<Box<dyn DevicesMap>>> {
+        use rustix::mm::{MapFlags, ProtFlags, mmap};
+        let path = run_dir.join("devices");
+        if create && !run_dir.exists() {
+            fs::create_dir(run_dir)?;
+            // As a program does at its first use of the store: everybody makes slots there, nobody removes another's.
+            fs::set_permissions(run_dir, fs::Permissions::from_mode(0o1777))?;
+            fs::write(run_dir.join("host"), fs::read("/etc/machine-id").unwrap_or_default())?;
+        }
+        let file = match File::options().read(true).write(true).create(create).truncate(false).mode(0o666).open(&path) {
+            Err(e) if !create && e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let bytes = devices_bytes(targets);
+        if file.metadata()?.len() < bytes as u64 {
+            file.set_len(bytes as u64)?;
+            let mut header = DEVICES_MAGIC.to_vec();
+            header.extend((targets as u32).to_le_bytes());
+            file.write_all_at(&header, 0)?;
+            // Best effort: only the owner can, and only the owner has to.
+            let _ = fs::set_permissions(&path, fs::Permissions::from_mode(0o666));
+        }
+        // SAFETY: a fresh shared mapping of a file at least that long; unmapped by RealDevices's drop.
+        let base = unsafe { mmap(core::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, file.as_fd(), 0)? };
+        Ok(Some(Box::new(RealDevices(base.cast(), targets))))
+    }
+
+    fn own_like(&self, like: &Path, to: &Path) -> io::Result<()> {
+        let meta = fs::symlink_metadata(like)?;
+        let now = fs::symlink_metadata(to)?;
+        if (now.uid(), now.gid()) != (meta.uid(), meta.gid()) {
+            std::os::unix::fs::lchown(to, Some(meta.uid()), Some(meta.gid()))?;
+        }
+        if now.mode() != meta.mode() {
+            fs::set_permissions(to, fs::Permissions::from_mode(meta.mode() & 0o7777))?;
+        }
+        let mut acl = [0u8; 4096];
+        if let Ok(len) = rustix::fs::lgetxattr(like, ACL, &mut acl) {
+            rustix::fs::lsetxattr(to, ACL, acl.get(..len).unwrap_or(&[]), rustix::fs::XattrFlags::empty())?;
+        }
+        Ok(())
+    }
+
+    fn grace(&self, run_dir: &Path) -> io::Result<()> {
+        let run = CString::new(run_dir.as_os_str().as_bytes())?;
+        match crate::slot::grace(&run, b"", GRACE_PATIENCE_NS) {
+            // No directory of this boot: no program has used the store since it began.
+            Ok(_) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn boot_id(&self) -> io::Result<String> {
+        Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_string())
+    }
+
+    fn machine_id(&self) -> io::Result<String> {
+        match fs::read_to_string("/etc/machine-id") {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            text => Ok(text?.trim().to_string()),
+        }
+    }
+
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        let s = rustix::fs::statvfs(dir)?;
+        Ok(s.f_bavail.saturating_mul(s.f_frsize))
+    }
+
+    fn now_s(&self) -> i64 {
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64)
+    }
+}

@@ -1,0 +1,158 @@
+//! What a file of the fake disk holds: pages and a length, the changes to it that are not flushed, and what of them a power
+//! cut leaves.
+
+use std::collections::BTreeMap;
+
+/// Granularity at which content reaches the disk and at which holes are seen.
+pub(super) const PAGE: u64 = 4096;
+pub(super) type Page = Box<[u8; PAGE as usize]>;
+
+/// A file's content: pages that hold data, and a length.
+#[derive(Clone, Default)]
+pub(super) struct Content {
+    pub(super) pages: BTreeMap<u64, Page>,
+    pub(super) len: u64,
+}
+
+/// One change of content that is not flushed yet.
+#[derive(Clone)]
+pub(super) enum DataOp {
+    Write(u64, Vec<u8>),
+    Punch(u64, u64),
+    Truncate(u64),
+}
+
+/// What a file holds after a power cut: each page some prefix of the changes to it, the length some prefix of its changes.
+pub(super) fn survive(durable: &Content, ops: &[DataOp], dice: &mut Dice) -> Content {
+    let mut after = durable.clone();
+    let mut by_page: BTreeMap<u64, Vec<&DataOp>> = BTreeMap::new();
+    let mut lens = vec![durable.len];
+    for op in ops {
+        let len = lens.last().copied().unwrap_or(0);
+        let (from, to) = match op {
+            DataOp::Write(at, bytes) => {
+                if at + bytes.len() as u64 > len {
+                    lens.push(at + bytes.len() as u64);
+                }
+                (*at, at + bytes.len() as u64)
+            }
+            DataOp::Punch(at, n) => (*at, at + n),
+            DataOp::Truncate(to) => {
+                lens.push(*to);
+                (*to, u64::MAX)
+            }
+        };
+        if to == u64::MAX {
+            for page in pages_known(durable, &by_page, from / PAGE) {
+                by_page.entry(page).or_default().push(op);
+            }
+        } else if from < to {
+            for page in from / PAGE..=(to - 1) / PAGE {
+                by_page.entry(page).or_default().push(op);
+            }
+        }
+    }
+    for (page, changes) in by_page {
+        let take = dice.prefix(changes.len());
+        for change in changes.iter().take(take) {
+            apply_page(&mut after.pages, page, change);
+        }
+    }
+    after.len = lens.get(dice.prefix(lens.len() - 1)).copied().unwrap_or(0);
+    clip(&mut after);
+    after
+}
+
+fn pages_known(durable: &Content, by_page: &BTreeMap<u64, Vec<&DataOp>>, from: u64) -> Vec<u64> {
+    let mut pages: Vec<u64> = durable.pages.range(from..).map(|(p, _)| *p).chain(by_page.range(from..).map(|(p, _)| *p)).collect();
+    pages.sort_unstable();
+    pages.dedup();
+    pages
+}
+
+/// Drops what lies past the length.
+fn clip(content: &mut Content) {
+    let whole = content.len.div_ceil(PAGE);
+    content.pages.split_off(&whole);
+    if let Some(page) = content.pages.get_mut(&(content.len / PAGE))
+        && let Some(tail) = page.get_mut((content.len % PAGE) as usize..)
+    {
+        tail.fill(0);
+    }
+}
+
+fn apply_page(pages: &mut BTreeMap<u64, Page>, page: u64, op: &DataOp) {
+    let start = page * PAGE;
+    let (from, to, bytes) = match op {
+        DataOp::Write(at, bytes) => (*at, at + bytes.len() as u64, Some(bytes)),
+        DataOp::Punch(at, len) => (*at, at + len, None),
+        DataOp::Truncate(len) => (*len, u64::MAX, None),
+    };
+    let (low, high) = (from.max(start), to.min(start + PAGE));
+    if low >= high {
+        return;
+    }
+    let inside = (low - start) as usize..(high - start) as usize;
+    match bytes {
+        Some(bytes) => {
+            let held = pages.entry(page).or_insert_with(|| Box::new([0; PAGE as usize]));
+            if let (Some(to), Some(from)) = (held.get_mut(inside), bytes.get((low - from) as usize..(high - from) as usize)) {
+                to.copy_from_slice(from);
+            }
+        }
+        None if high - low == PAGE => {
+            pages.remove(&page);
+        }
+        None => {
+            if let Some(room) = pages.get_mut(&page).and_then(|p| p.get_mut(inside)) {
+                room.fill(0);
+            }
+        }
+    }
+}
+
+pub(super) fn apply_content(content: &mut Content, op: &DataOp) {
+    match op {
+        DataOp::Truncate(len) => {
+            content.len = *len;
+            clip(content);
+        }
+        DataOp::Write(at, bytes) => {
+            let end = at + bytes.len() as u64;
+            content.len = content.len.max(end);
+            if !bytes.is_empty() {
+                (at / PAGE..=(end - 1) / PAGE).for_each(|page| apply_page(&mut content.pages, page, op));
+            }
+        }
+        DataOp::Punch(at, len) => {
+            let touched: Vec<u64> = content.pages.range(at / PAGE..=(at + len) / PAGE).map(|(p, _)| *p).collect();
+            touched.into_iter().for_each(|page| apply_page(&mut content.pages, page, op));
+        }
+    }
+}
+
+/// SplitMix64: small, seeded, good enough to choose what a power cut leaves.
+pub(super) struct Dice(pub(super) u64);
+
+impl Dice {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(super) fn one_in(&mut self, n: u64) -> bool {
+        self.next() % n == 0
+    }
+
+    /// A prefix of `n` changes; none and all come more often than chance, because they are where rules break.
+    fn prefix(&mut self, n: usize) -> usize {
+        match self.next() % 3 {
+            0 => 0,
+            1 => n,
+            _ => (self.next() % (n as u64 + 1)) as usize,
+        }
+    }
+}

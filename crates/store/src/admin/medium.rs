@@ -1,0 +1,196 @@
+//! The medium under a store: every operation that changes durable state, as a trait. The real file system is one
+//! implementation ([`super::disk::RealDisk`]); the other ([`super::fake::FakeDisk`]) keeps a live and a durable image, so
+//! that tests can cut the power after any step and reorder whatever was not flushed.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::ctl::Ctl;
+use crate::devices::Devices;
+
+/// Why an fsync is done: each has a name, so that a test can leave one out and show what then breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FsyncPoint {
+    /// The layout's new content, before it takes the old one's name.
+    LayoutTmp,
+    /// The directory of the file, after the new layout took the old one's name.
+    LayoutDir,
+    /// New slices, before the layout that names them.
+    SliceData,
+    /// The target's directory, when a new object was made in it.
+    SliceDir,
+    /// Punched slices, before a layout says that nothing is retired.
+    PunchData,
+    /// head, whose size is the durable one, before anything is moved.
+    HeadSize,
+    /// The parts of a new file, before its link exists.
+    NewFileParts,
+    /// The directory of a new file, before its link exists.
+    NewFileDir,
+    /// `files/`, which names the new file's directory.
+    FilesDir,
+    /// The directory that holds a managed file's link.
+    LinkDir,
+    /// store.bin's new content.
+    StoreTmp,
+    /// The store's directory, after store.bin took its name, and the directories made for it.
+    StoreDir,
+    /// A target's identity file and the directory it is in.
+    Identity,
+    /// `trash/`, after an entry was removed.
+    TrashDir,
+}
+
+/// How to open a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// Existing, for reading.
+    Read,
+    /// Existing, for reading and writing.
+    Write,
+    /// For reading and writing, made (mode 0600 less umask) when missing.
+    Create,
+    /// For reading and writing; an error when it exists.
+    CreateNew,
+}
+
+/// What a name leads to, links not followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link.
+    Link,
+    /// Anything else.
+    Other,
+}
+
+/// What lstat says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// What it is.
+    pub kind: Kind,
+    /// Length in bytes.
+    pub size: u64,
+    /// Bytes allocated.
+    pub allocated_bytes: u64,
+    /// Device.
+    pub dev: u64,
+    /// Inode.
+    pub ino: u64,
+    /// Last change of the content, seconds since 1970.
+    pub mtime_s: i64,
+}
+
+/// An open file.
+pub trait Handle: Send {
+    /// Reads at an offset; short only at the end of the file.
+    fn read_at(&self, buf: &mut [u8], at: u64) -> io::Result<usize>;
+    /// Writes all of `buf` at an offset.
+    fn write_at(&self, buf: &[u8], at: u64) -> io::Result<()>;
+    /// Makes a range a hole; the length stays.
+    fn punch(&self, at: u64, len: u64) -> io::Result<()>;
+    /// Sets the length.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// The length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Whether the length is zero.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+    /// The next range that holds data at or after `at`: (start, end); `None` when only holes follow.
+    fn next_data(&self, at: u64) -> io::Result<Option<(u64, u64)>>;
+    /// Makes content and length durable.
+    fn sync(&self, point: FsyncPoint) -> io::Result<()>;
+}
+
+/// A lock that is given back when dropped.
+pub trait Lock: Send {}
+
+/// A mapped ctl file, unmapped when dropped.
+pub trait CtlMap: Send {
+    /// The words.
+    fn ctl(&self) -> Ctl;
+}
+
+/// Mapped device clocks and counters, unmapped when dropped.
+pub trait DevicesMap: Send {
+    /// The lines.
+    fn devices(&self) -> Devices;
+}
+
+/// Everything the admin half does to durable state.
+pub trait Medium: Send + Sync {
+    /// Opens a file.
+    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>>;
+    /// Makes a directory; an error when the name is taken.
+    fn mkdir(&self, path: &Path) -> io::Result<()>;
+    /// Renames within one file system, replacing.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file or link.
+    fn unlink(&self, path: &Path) -> io::Result<()>;
+    /// Removes an empty directory.
+    fn rmdir(&self, path: &Path) -> io::Result<()>;
+    /// Makes a symbolic link.
+    fn symlink(&self, text: &Path, at: &Path) -> io::Result<()>;
+    /// The text of a symbolic link.
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf>;
+    /// Names in a directory, sorted.
+    fn list(&self, dir: &Path) -> io::Result<Vec<OsString>>;
+    /// What a name leads to; `None` when it does not exist.
+    fn stat(&self, path: &Path) -> io::Result<Option<Stat>>;
+    /// Makes a directory's entries durable.
+    fn sync_dir(&self, dir: &Path, point: FsyncPoint) -> io::Result<()>;
+    /// Takes an advisory lock on a file without waiting, which is made when missing; `None` when somebody else has it.
+    fn try_lock(&self, path: &Path, exclusive: bool) -> io::Result<Option<Box<dyn Lock>>>;
+    /// Maps a ctl file; made (zeroes) when missing and `create`. An error of kind InvalidData when it is too short.
+    fn ctl(&self, path: &Path, create: bool) -> io::Result<Box<dyn CtlMap>>;
+    /// Maps the device clocks of this boot; with `create`, run directory and file are made when missing. `None` when there are none.
+    fn devices(&self, run_dir: &Path, targets: usize, create: bool) -> io::Result<Option<Box<dyn DevicesMap>>>;
+    /// Gives `to` the owner, mode and ACL of `like`.
+    fn own_like(&self, like: &Path, to: &Path) -> io::Result<()>;
+    /// Waits until every live program was outside an I/O once.
+    fn grace(&self, run_dir: &Path) -> io::Result<()>;
+    /// This boot's id, as the kernel spells it.
+    fn boot_id(&self) -> io::Result<String>;
+    /// This machine's id: text that differs between machines and survives reboots; empty when it has none.
+    fn machine_id(&self) -> io::Result<String>;
+    /// Bytes free in the file system of a directory.
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
+    /// Seconds since 1970.
+    fn now_s(&self) -> i64;
+}
+
+/// Reads a whole small file (at most `limit` bytes; longer is an error of kind InvalidData).
+pub fn read_small(medium: &dyn Medium, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let file = medium.open(path, Open::Read)?;
+    let len = file.len()?;
+    if len > limit {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{len} bytes long, at most {limit} expected")));
+    }
+    let mut bytes = vec![0u8; len as usize];
+    let got = file.read_at(&mut bytes, 0)?;
+    bytes.truncate(got);
+    Ok(bytes)
+}
+
+/// Replaces a small file: tmp, fsync, rename, fsync(dir). Old or new content is there whatever happens.
+pub fn replace_file(medium: &dyn Medium, path: &Path, bytes: &[u8], tmp_point: FsyncPoint, dir_point: FsyncPoint) -> io::Result<()> {
+    let dir = path.parent().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let mut name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?.to_os_string();
+    name.push(".tmp");
+    let tmp = dir.join(name);
+    let file = medium.open(&tmp, Open::Create)?;
+    file.set_len(0)?;
+    file.write_at(bytes, 0)?;
+    file.sync(tmp_point)?;
+    drop(file);
+    if medium.stat(path)?.is_some() {
+        medium.own_like(path, &tmp)?;
+    }
+    medium.rename(&tmp, path)?;
+    medium.sync_dir(dir, dir_point)
+}

@@ -1,0 +1,24 @@
+//! The half of the store that allocates: create and configure, apply (the mover), fsck, sizes after a power cut, the index.
+//! Nothing here runs inside the preloaded library. Every change of durable state goes through [`medium::Medium`].
+
+pub mod apply;
+pub mod capacity;
+pub mod copy;
+pub mod create;
+pub mod data;
+pub mod disk;
+pub mod error;
+pub mod fake;
+mod fake_content;
+pub mod identity;
+pub mod medium;
+pub mod mover;
+pub mod newfile;
+pub mod publish;
+pub mod ranges;
+pub mod size;
+pub mod spec;
+pub mod store;
+
+pub use error::{Result, StoreError};
+pub use store::Store;

@@ -1,0 +1,75 @@
+//! Publishing: the one order in which a layout and its objects become durable. New slices first, on all targets; then the
+//! layout by tmp, fsync, rename, fsync(dir). Whoever punches does so only after that.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use stripewise_layout::{Layout, Region};
+
+use super::error::{Context, Result, StoreError};
+use super::medium::{FsyncPoint, Open, replace_file};
+use super::spec::stripes_of;
+use super::store::Store;
+
+/// Targets that regions name.
+pub fn targets_in<'a>(regions: impl IntoIterator<Item = &'a Region>) -> BTreeSet<u32> {
+    regions.into_iter().flat_map(|r| stripes_of(&r.placement)).map(|s| s.target).collect()
+}
+
+/// Targets that a layout names anywhere: home, pending or retired.
+pub fn targets_of(layout: &Layout) -> BTreeSet<u32> {
+    targets_in(layout.regions.iter().chain(&layout.pending).chain(&layout.retired))
+}
+
+/// Replaces a file's layout durably.
+///
+/// # Errors
+/// `Invalid` when the format refuses the layout, `Io`.
+pub fn publish_layout(store: &Store<'_>, id: u64, layout: &Layout) -> Result<()> {
+    let path = store.part(id, "layout");
+    let bytes = layout.encode().map_err(|e| StoreError::Invalid(format!("{}: {e}", path.display())))?;
+    replace_file(store.medium, &path, &bytes, FsyncPoint::LayoutTmp, FsyncPoint::LayoutDir).doing("publish", &path)
+}
+
+/// Makes the objects of a file on targets that lack one, with the owner and mode of `head`, and makes their names durable.
+///
+/// # Errors
+/// `Damaged` when a target's directory is not the store's, `Io`.
+pub fn make_objects(store: &Store<'_>, id: u64, targets: &BTreeSet<u32>) -> Result<()> {
+    for &target in targets {
+        let path = store.object(target, id)?;
+        if store.medium.stat(&path).doing("look at", &path)?.is_some() {
+            continue;
+        }
+        let dir = store.target(target)?.path.as_path();
+        if let Some(why) = super::identity::mismatch(store.medium, dir, &store.uuid, target as usize) {
+            return Err(StoreError::Damaged(format!("target {}: {why}", store.target(target)?.name)));
+        }
+        drop(store.medium.open(&path, Open::Create).doing("make the object", &path)?);
+        let head = store.part(id, "head");
+        store.medium.own_like(&head, &path).doing("give the owner of head to", &path)?;
+        sync_dir(store, dir, FsyncPoint::SliceDir)?;
+    }
+    Ok(())
+}
+
+/// Makes the objects of a file durable on all of `targets`.
+///
+/// # Errors
+/// `Io`.
+pub fn sync_objects(store: &Store<'_>, id: u64, targets: &BTreeSet<u32>, point: FsyncPoint) -> Result<()> {
+    for &target in targets {
+        let path = store.object(target, id)?;
+        let file = store.medium.open(&path, Open::Write).doing("open", &path)?;
+        file.sync(point).doing("flush", &path)?;
+    }
+    Ok(())
+}
+
+/// Makes a directory's entries durable.
+///
+/// # Errors
+/// `Io`.
+pub fn sync_dir(store: &Store<'_>, dir: &Path, point: FsyncPoint) -> Result<()> {
+    store.medium.sync_dir(dir, point).doing("flush", dir)
+}

@@ -1,0 +1,108 @@
+//! The size of a file, and how it is found again after a power cut.
+//!
+//! While a boot lasts, the u64 in ctl is the size. After a power cut it is the larger of head's length (written at fsync and close)
+//! and the logical end of the longest object. An object whose last byte is a home byte gives its end exactly; one that also held
+//! another plane (an interrupted move) gives only the last block with home data in it, and head's length counts when it ends in that block.
+
+use stripewise_layout::{Layout, View};
+
+use super::error::{Context, Result, StoreError};
+use super::medium::{CtlMap, FsyncPoint, Open};
+use super::ranges::data_in_home;
+use super::store::Store;
+
+/// Blocks in which file systems keep holes, bytes.
+const BLOCK: u64 = 4096;
+
+/// A boot id as ctl holds it: its 32 hexadecimal digits as two words, the first digits highest.
+pub fn boot_words(text: &str) -> [u64; 2] {
+    let mut words = [0u64; 2];
+    for (i, digit) in text.chars().filter_map(|c| c.to_digit(16)).enumerate() {
+        if let Some(word) = words.get_mut(i / 16) {
+            *word = *word << 4 | u64::from(digit);
+        }
+    }
+    words
+}
+
+/// Length of head: the size at the last fsync or close.
+///
+/// # Errors
+/// `NotFound` when head is missing, `Io`.
+pub fn head_size(store: &Store<'_>, id: u64) -> Result<u64> {
+    let path = store.part(id, "head");
+    let stat = store.medium.stat(&path).doing("look at", &path)?;
+    stat.map(|s| s.size).ok_or_else(|| StoreError::NotFound(format!("{} is missing; run `stripewise store fsck`", path.display())))
+}
+
+/// The size as head and the objects tell it (the rule above).
+///
+/// # Errors
+/// `Io`, `NotFound` when head is missing. A missing object counts as empty: fsck reports it.
+pub fn recovered_size(store: &Store<'_>, id: u64, layout: &Layout) -> Result<u64> {
+    let path = store.part(id, "layout");
+    let bytes = layout.encode().map_err(|e| super::store::layout_error(&path, e))?;
+    let view = View::parse(&bytes).map_err(|e| super::store::layout_error(&path, e))?;
+    let head = head_size(store, id)?;
+    let mut size = head;
+    for target in super::publish::targets_in(&layout.regions) {
+        let path = store.object(target, id)?;
+        if store.medium.stat(&path).doing("look at", &path)?.is_none() {
+            continue;
+        }
+        let object = store.medium.open(&path, Open::Read).doing("open", &path)?;
+        let len = object.len().doing("look at", &path)?;
+        if len == 0 {
+            continue;
+        }
+        if view.home().inverse(target, len - 1).is_some() {
+            size = size.max(view.logical_end(target, len));
+            continue;
+        }
+        let mut last = None;
+        data_in_home(object.as_ref(), &view, target, |from, to| last = Some((from, to))).doing("read", &path)?;
+        if let Some((from, to)) = last {
+            let block = from.max((to - 1) / BLOCK * BLOCK);
+            let low = view.home().inverse(target, block).unwrap_or(0);
+            if head <= low {
+                size = size.max(view.logical_end(target, to));
+            }
+        }
+    }
+    Ok(size)
+}
+
+/// The control words of a file, brought up to date: made anew when missing or damaged, the size recovered after a power cut.
+///
+/// # Errors
+/// `Io`, and those of [`recovered_size`].
+pub fn open_ctl(store: &Store<'_>, id: u64, layout: &Layout) -> Result<Box<dyn CtlMap>> {
+    let path = store.part(id, "ctl");
+    let boot = boot_words(&store.boot_id()?);
+    let fresh = store.medium.stat(&path).doing("look at", &path)?.is_none();
+    let map = store.medium.ctl(&path, true).doing("map", &path)?;
+    if fresh {
+        store.medium.own_like(&store.part(id, "head"), &path).doing("give the owner of head to", &path)?;
+    }
+    let ctl = map.ctl();
+    if !ctl.is_valid() || !ctl.boot_is(boot) {
+        let size = recovered_size(store, id, layout)?;
+        ctl.end_move();
+        ctl.header().flags.store(0, std::sync::atomic::Ordering::Release);
+        ctl.initialise(boot, size, layout.generation);
+    }
+    Ok(map)
+}
+
+/// Writes the size to head and makes it durable, so that a power cut during a move finds it exactly.
+///
+/// # Errors
+/// `Io`.
+pub fn mirror_size(store: &Store<'_>, id: u64, size: u64) -> Result<()> {
+    let path = store.part(id, "head");
+    let head = store.medium.open(&path, Open::Write).doing("open", &path)?;
+    if head.len().doing("look at", &path)? != size {
+        head.set_len(size).doing("set the length of", &path)?;
+    }
+    head.sync(FsyncPoint::HeadSize).doing("flush", &path)
+}
