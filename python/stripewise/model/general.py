@@ -61,9 +61,7 @@ def bytes_on_servers(cycle: Cycle, offset: Int, size: Int) -> list[Int]:
         width = cycle.widths[..., server]
         if cycle.widths.ndim == 2:
             width = width[:, None]
-        served.append(
-            whole * width + np.clip(last_rest - start, 0, width) - np.clip(first_rest - start, 0, width)
-        )
+        served.append(whole * width + np.clip(last_rest - start, 0, width) - np.clip(first_rest - start, 0, width))
         start = start + width
     return served
 

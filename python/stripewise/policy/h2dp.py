@@ -57,9 +57,7 @@ class H2dp(Policy):
         table = build_regions(workload, options.region_bytes)
         params = parameters(cluster, workload.processes)
         request_bytes = _file_requests(table)
-        on_hdd = [
-            hserver_stripes(cluster, int(table.number[g]), int(request_bytes[g])) for g in range(table.regions)
-        ]
+        on_hdd = [hserver_stripes(cluster, int(table.number[g]), int(request_bytes[g])) for g in range(table.regions)]
         pairs = search_pairs(table, params, len(cluster.hservers), len(cluster.sservers), options.step_bytes)
         if cluster.hservers:
             cost_hdd = region_costs(table, params, cluster, on_hdd)

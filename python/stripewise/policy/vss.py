@@ -40,11 +40,7 @@ def grid(request_bytes: int, M: int, N: int, step_bytes: int) -> list[tuple[int,
         return []
     step = round_up(max(step_bytes, -(-request_bytes // N) // STEPS_MAX), step_bytes)
     h_last = request_bytes // (M + N) if M else 0
-    pairs = [
-        (h, s)
-        for h in range(0, h_last + 1, step)
-        for s in range(h + step, request_bytes // N + 1, step)
-    ]
+    pairs = [(h, s) for h in range(0, h_last + 1, step) for s in range(h + step, request_bytes // N + 1, step)]
     return pairs or [(0, round_up(-(-request_bytes // N), step))]
 
 

@@ -1,0 +1,33 @@
+"""Options that several verbs share, so that one name means one thing everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..units import parse_size
+
+StoreArgument = Annotated[Path, typer.Argument(help="The store's directory.", metavar="STORE")]
+StoreOption = Annotated[Path, typer.Option("--store", help="The store's directory.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+ManageOption = Annotated[
+    list[str] | None,
+    typer.Option("--manage", help="Put new files under this directory or matching this glob into the store."),
+]
+CommandArgument = Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The program and its arguments.")]
+RegionOption = Annotated[str, typer.Option("--region-size", help="Size of a region, e.g. 64MiB.")]
+StripeOption = Annotated[str, typer.Option("--stripe-size", help="Stripe of DEF.")]
+StepOption = Annotated[str, typer.Option("--step-size", help="Step of the search for stripe pairs.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of DEF's random order.")]
+FileOption = Annotated[
+    list[str] | None, typer.Option("--file", help="Only files whose path matches this glob (default: managed files).")
+]
+#: The program's own options follow its name without a --.
+COMMAND_SETTINGS = {"allow_interspersed_args": False}
+
+
+def size(text: str, option: str) -> int:
+    """Bytes of a size option."""
+    return parse_size(text, option)

@@ -1,0 +1,135 @@
+"""`stripewise plan`: from a trace to plan.json, and the check of a plan."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..cluster import read_cluster
+from ..errors import UsageError
+from ..plan import Plan, check_plan, read_plan, write_plan
+from ..policy import POLICIES, PlanOptions, policy_named
+from ..store import Store
+from ..units import format_size
+from ..workload import Workload
+from ..workload.trace import read_trace
+from .options import FileOption, JsonOption, RegionOption, SeedOption, StepOption, StripeOption, size
+from .output import print_json, progress, say, stdout, table
+
+
+def options_from(region: str, stripe: str, step: str, seed: int) -> PlanOptions:
+    """The plan options of the command line; UsageError for a bad one."""
+    return PlanOptions(
+        region_bytes=size(region, "--region-size"),
+        stripe_bytes=size(stripe, "--stripe-size"),
+        step_bytes=size(step, "--step-size"),
+        seed=seed,
+    )
+
+
+def summary(plan: Plan) -> dict[str, object]:
+    """A plan in figures."""
+    expected = plan.expected
+    return {
+        "policy": plan.policy,
+        "files": len(plan.files),
+        "regions": sum(len(file.regions) for file in plan.files),
+        "target_bytes": plan.bytes_per_target(),
+        "expected": {
+            **dataclasses.asdict(expected),
+            "gain": expected.gain,
+            "bound_gain": expected.bound_gain,
+        },
+    }
+
+
+def print_plan(plan: Plan, title: str) -> None:
+    """A plan for people."""
+    made = table(title, "target", "bytes")
+    for name, count in plan.bytes_per_target().items():
+        made.add_row(name, format_size(count))
+    stdout().print(made)
+    expected = plan.expected
+    typer.echo(
+        f"expected against def: {expected.gain:.2f} times cheaper by the request model, "
+        f"{expected.bound_gain:.2f} times faster by the bound"
+    )
+
+
+def _of_store(workload: Workload, store: Store) -> Workload:
+    """The files of the workload that the store holds, with ids and sizes."""
+    known = {file.id: file for file in store.files()}
+    files = []
+    for file in workload.files:
+        identity = store.resolve(file.path)
+        if identity is not None:
+            held = known[identity].size if identity in known else 0
+            files.append(dataclasses.replace(file, id=identity, size_bytes=max(file.size_bytes, held)))
+    if not files:
+        raise UsageError(
+            f"--store: {store.root} holds none of the files in {workload.source}; drop --store or trace anew"
+        )
+    return dataclasses.replace(workload, files=tuple(files))
+
+
+def _check(path: Path, cluster: Path | None, json: bool) -> None:
+    plan = read_plan(path)
+    remarks = check_plan(plan, read_cluster(cluster), path) if cluster is not None else []
+    if json:
+        print_json({"ok": True, "remarks": remarks, **summary(plan)})
+        return
+    for remark in remarks:
+        say(f"stripewise: {remark}")
+    print_plan(plan, f"{path}: sound")
+
+
+def plan(
+    trace: Annotated[Path | None, typer.Argument(help="A collected trace.", metavar="TRACE")] = None,
+    check: Annotated[Path | None, typer.Option("--check", help="Validate this plan instead.")] = None,
+    cluster: Annotated[Path | None, typer.Option("--cluster", help="cluster.toml, store.toml or a store.")] = None,
+    policy: Annotated[str, typer.Option("--policy", help=f"One of {', '.join(sorted(POLICIES))}.")] = "h2dp",
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the plan here.")] = None,
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Plan only this store's files, around what its other files hold.")
+    ] = None,
+    file: FileOption = None,
+    region_size: RegionOption = "64MiB",
+    stripe_size: StripeOption = "64KiB",
+    step_size: StepOption = "4KiB",
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Price layouts for the files of a trace and write the best as plan.json, or check one with --check."""
+    if check is not None:
+        if trace is not None or output is not None:
+            raise UsageError("--check: takes a plan and at most a --cluster; leave out the trace and -o")
+        _check(check, cluster, json)
+        return
+    if trace is None:
+        raise UsageError("plan: give a collected TRACE, or --check plan.json")
+    if cluster is None and store is None:
+        raise UsageError("plan: give --cluster cluster.toml, or --store")
+    chosen = policy_named(policy)
+    options = options_from(region_size, stripe_size, step_size, seed)
+    opened = None if store is None else Store(store)
+    described = read_cluster(cluster) if cluster is not None else opened.config.cluster if opened else None
+    assert described is not None  # one of the two was given
+    with progress("reading the trace") as step:
+        workload = read_trace(trace, file or [], step)
+    if opened is not None:
+        workload = _of_store(workload, opened)
+        reserved = opened.used_by_others([each.path for each in workload.files])
+        options = dataclasses.replace(options, reserved_bytes=reserved)
+    with progress(f"planning with {policy}"):
+        made = chosen.plan(workload, described, options)
+    if output is not None:
+        write_plan(made, output)
+    if json:
+        print_json(summary(made))
+        return
+    print_plan(made, f"{policy}: {len(made.files)} file(s)")
+    if output is not None:
+        typer.echo(f"{output}: written; go on with: stripewise apply {output} --store STORE")

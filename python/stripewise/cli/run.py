@@ -1,0 +1,43 @@
+"""`stripewise run`: a program with the library preloaded; its exit status is ours."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import runner
+from ..errors import UsageError
+from ..store import Store
+from .options import CommandArgument, ManageOption
+from .output import say
+
+
+def trace_directory(path: Path) -> Path:
+    """The directory for raw logs, made if need be; UsageError when something is in it."""
+    path = path.absolute()
+    path.mkdir(parents=True, exist_ok=True)
+    if any(path.iterdir()):
+        raise UsageError(f"--trace: {path} is not empty; name a new directory, for runs must not mix")
+    return path
+
+
+def run(
+    command: CommandArgument,
+    store: Annotated[Path | None, typer.Option("--store", help="Serve files of this store.")] = None,
+    trace: Annotated[Path | None, typer.Option("--trace", help="Record every call into this new directory.")] = None,
+    manage: ManageOption = None,
+) -> None:
+    """Run CMD (and what it starts on this machine) on a store, traced or both."""
+    if store is None and trace is None:
+        raise UsageError("run: give --store, --trace or both; without them the program needs no stripewise")
+    if manage and store is None:
+        raise UsageError("--manage: needs --store, for the files must go somewhere")
+    root = None if store is None else Store(store).root
+    logs = None if trace is None else trace_directory(trace)
+    ended = runner.run(command, runner.environment(os.environ, root, logs, manage or []))
+    if logs is not None:
+        say(f"stripewise: traced into {logs}; go on with: stripewise collect {logs}")
+    raise typer.Exit(ended.status)

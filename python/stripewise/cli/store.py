@@ -1,0 +1,100 @@
+"""`stripewise store`: make, list, describe and check stores."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import StoreError
+from ..store import Store, create_store
+from ..units import format_size
+from .options import JsonOption, ManageOption, RegionOption, StoreArgument, size
+from .output import print_json, stdout, table
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("create")
+def create(
+    store: StoreArgument,
+    cluster: Annotated[Path, typer.Option("--cluster", help="cluster.toml with the targets.")],
+    manage: ManageOption = None,
+    region_size: RegionOption = "64MiB",
+    layout: Annotated[
+        str, typer.Option("--layout", help="Layout of new files: def (all targets), hservers, or a JSON file.")
+    ] = "def",
+) -> None:
+    """Make a store over a cluster's targets."""
+    made = create_store(store, cluster, manage or [], size(region_size, "--region-size"), layout)
+    managed = [rule.glob for rule in made.config.rules if rule.action == "manage"]
+    typer.echo(f"{made.root}: a store over {len(made.config.cluster.targets)} target(s)")
+    typer.echo(f"new files that go into it: {', '.join(managed)}")
+    typer.echo(f"go on with: stripewise run --store {made.root} -- CMD")
+
+
+@app.command("ls")
+def ls(store: StoreArgument, json: JsonOption = False) -> None:
+    """List the files of a store."""
+    files = Store(store).files()
+    if json:
+        print_json([{"id": file.id, "path": file.path, "size": file.size} for file in files])
+        return
+    made = table("", "file", "size", "id")
+    for file in files:
+        made.add_row(file.path or "(no name)", format_size(file.size), file.id)
+    stdout().print(made)
+
+
+@app.command("info")
+def info(store: StoreArgument, json: JsonOption = False) -> None:
+    """Describe a store: its targets, rules and what its devices did since boot."""
+    opened = Store(store)
+    details, devices = opened.info(), opened.devices()
+    if json:
+        rules = [dataclasses.asdict(rule) for rule in opened.config.rules]
+        print_json({**details, "devices": devices, "rules": rules})
+        return
+    counters = {str(row["name"]): row for row in devices}
+    made = table(f"{opened.root}", "target", "class", "kind", "capacity", "reads", "writes", "busy s")
+    for target in opened.config.cluster.targets:
+        row = counters.get(target.name, {})
+        busy_s = (int(row.get("busy_read_ns", 0)) + int(row.get("busy_write_ns", 0))) / 1e9
+        made.add_row(
+            target.name,
+            target.klass,
+            target.kind,
+            format_size(target.capacity_bytes) if target.capacity_bytes else "its disk's",
+            f"{row.get('accesses_read', 0):,}",
+            f"{row.get('accesses_write', 0):,}",
+            f"{busy_s:.2f}",
+        )
+    stdout().print(made)
+    typer.echo(
+        f"regions of {format_size(opened.config.region_bytes)}, new files laid out as {opened.config.default_layout}"
+    )
+    for rule in opened.config.rules:
+        typer.echo(f"{rule.action} {rule.glob}" + (f" as {rule.layout}" if rule.layout else ""))
+
+
+@app.command("fsck")
+def fsck(
+    store: StoreArgument,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Make the index anew from the layout files.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended without a loss.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Prove that every byte has one home, no slices overlap, no object is missing, capacities hold."""
+    found = Store(store).fsck(rebuild, repair)
+    problems = [str(problem) for problem in found.get("problems", [])]
+    if json:
+        print_json(found)
+    else:
+        for problem in problems:
+            typer.echo(problem)
+    if problems and not found.get("repaired", False):
+        raise StoreError(f"{store}: {len(problems)} problem(s) found; see them above, --repair mends what it can")
+    if not json:
+        typer.echo(f"{store}: sound" if not problems else f"{store}: mended")

@@ -1,0 +1,76 @@
+"""`stripewise store template`: layouts for new files by glob, kept in store.toml as rules."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import StoreError, UsageError
+from ..globs import manage_globs
+from ..store import Store, read_layout, save_layout
+from ..store_toml import Rule, StoreConfig, read_store
+from .options import JsonOption, StoreArgument
+from .output import print_json, stdout, table
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+GlobArgument = Annotated[str, typer.Argument(metavar="GLOB", help="A glob over absolute paths; quote it.")]
+
+
+def _write(config: StoreConfig, rules: list[Rule]) -> None:
+    changed = config.with_rules(rules)
+    temporary = config.path.with_suffix(".tmp")
+    try:
+        temporary.write_text(changed.text(), encoding="utf-8")
+        temporary.replace(config.path)
+    except OSError as error:
+        raise StoreError(f"{config.path}: cannot be written ({error.strerror}); make the store writable") from error
+    Store(config.root)
+
+
+@app.command("add")
+def add(
+    store: StoreArgument,
+    glob: GlobArgument,
+    layout: Annotated[Path, typer.Option("--layout", help="A layout JSON, or a plan of one file.")],
+) -> None:
+    """New files that match GLOB get this layout. It goes before all other rules."""
+    opened = Store(store)
+    config = opened.config
+    pattern = manage_globs([glob])[0]
+    name = hashlib.sha256(pattern.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    saved = save_layout(config, name, read_layout(layout, config))
+    kept = [rule for rule in config.rules if not (rule.glob == pattern and rule.layout)]
+    _write(config, [Rule(pattern, "manage", saved), *kept])
+    typer.echo(f"new files matching {pattern} are laid out as {config.root / saved}")
+
+
+@app.command("rm")
+def rm(store: StoreArgument, glob: GlobArgument) -> None:
+    """Forget the template of GLOB; files that exist keep their layout."""
+    config = read_store(store)
+    pattern = manage_globs([glob])[0]
+    gone = [rule for rule in config.rules if rule.layout and rule.glob in (glob, pattern)]
+    if not gone:
+        raise UsageError(f"template rm: {config.path} has no template for '{glob}'; see 'stripewise store template ls'")
+    _write(config, [rule for rule in config.rules if rule not in gone])
+    still = {rule.layout for rule in config.rules if rule not in gone} | {config.default_layout}
+    for rule in gone:
+        if rule.layout not in still:
+            (config.root / str(rule.layout)).unlink(missing_ok=True)
+    typer.echo(f"forgot the template of {pattern}")
+
+
+@app.command("ls")
+def ls(store: StoreArgument, json: JsonOption = False) -> None:
+    """List the templates of a store, in the order in which they are tried."""
+    rules = [rule for rule in read_store(store).rules if rule.layout]
+    if json:
+        print_json([{"glob": rule.glob, "layout": rule.layout} for rule in rules])
+        return
+    made = table("", "glob", "layout")
+    for rule in rules:
+        made.add_row(rule.glob, str(rule.layout))
+    stdout().print(made)

@@ -1,0 +1,42 @@
+"""The one place that touches the native module: imported late, JSON in and out, its errors turned into ours.
+
+Planning needs none of it; only the verbs that work on a store or on raw traces do.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+from .errors import StoreError, StripewiseError
+
+Progress = Callable[[int, int], None]
+
+
+def _module() -> Any:
+    try:
+        return importlib.import_module("stripewise._stripewise")
+    except ImportError as error:
+        raise StoreError(
+            f"the native module stripewise._stripewise cannot be loaded ({error}); build it with 'make build'"
+        ) from error
+
+
+def call(name: str, *arguments: Any) -> Any:
+    """Calls the binding's function `name` and parses the JSON it returns.
+
+    Raises StoreError with the binding's sentence.
+    """
+    module = _module()
+    function = getattr(module, name, None)
+    if function is None:
+        raise StoreError(f"the native module has no {name}; it is older than this package: build it with 'make build'")
+    try:
+        text = function(*arguments)
+    except StripewiseError:
+        raise
+    except Exception as error:
+        raise StoreError(" ".join(str(error).split()) or type(error).__name__) from error
+    return json.loads(text) if isinstance(text, str | bytes) else text

@@ -1,0 +1,203 @@
+"""store.toml: the cluster's form plus [store] and [[rule]], written here and compiled for the library.
+
+    [store]  uuid, region_bytes, default_layout ("def", "hservers" or a JSON file in the store)
+    [[rule]] glob, action ("manage" or "ignore"), layout (a JSON file in the store; absent: the default)
+
+Rust never reads it: `spec_json` is what it gets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid as uuid_module
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .cluster import VERSION, Cluster, cluster_from_mapping, read_toml
+from .errors import ClusterError, LayoutError
+from .fields import Fields
+from .layout import Layout, parse_layout, read_json, to_indexes, whole_file
+from .units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX
+
+DEFAULT_STRIPE_BYTES = 64 * KIB
+DEFAULT_REGION_BYTES = 64 * MIB
+BUILT_IN_LAYOUTS = ("def", "hservers")
+RULES_MAX = 1024
+_UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Files that are new and match `glob` are managed (with this layout) or left alone; the first match counts."""
+
+    glob: str
+    action: str = "manage"
+    layout: str | None = None
+
+
+@dataclass(frozen=True)
+class StoreConfig:
+    """A store.toml in parsed form; layouts are names of JSON files relative to the store."""
+
+    root: Path
+    cluster: Cluster
+    uuid: str
+    region_bytes: int
+    default_layout: str
+    rules: tuple[Rule, ...]
+
+    @property
+    def path(self) -> Path:
+        """store.toml itself."""
+        return self.root / "store.toml"
+
+    def layout(self, name: str) -> Layout:
+        """The layout that `name` means."""
+        targets = self.cluster.targets
+        if name == "hservers":
+            targets = self.cluster.hservers or self.cluster.targets
+        if name in BUILT_IN_LAYOUTS:
+            return whole_file(targets, DEFAULT_STRIPE_BYTES, self.region_bytes)
+        path = self.root / name
+        known = [target.name for target in self.cluster.targets]
+        return parse_layout(read_json(path, LayoutError, "a layout as in docs/formats.md"), path, known)
+
+    def spec(self, digest: str, default_layout: str | None = None, first: Sequence[dict[str, Any]] = ()) -> str:
+        """What the native module compiles into store.bin.
+
+        `first` are rules in its own form that go before those of the file.
+        """
+        rules = []
+        for rule in self.rules:
+            layout = None if rule.layout is None else to_indexes(self.layout(rule.layout).regions, self.cluster)
+            rules.append({"glob": rule.glob, "action": rule.action, "layout": layout})
+        return json.dumps(
+            {
+                "toml_sha256": digest,
+                "uuid": self.uuid,
+                "region_bytes": self.region_bytes,
+                "default_layout": to_indexes(self.layout(default_layout or self.default_layout).regions, self.cluster),
+                "targets": [
+                    {
+                        "name": t.name,
+                        "class": t.klass,
+                        "kind": t.kind,
+                        "path": str(t.path),
+                        "capacity_bytes": t.capacity_bytes,
+                        "startup_read_ns": round(t.startup_read_s * 1e9),
+                        "startup_write_ns": round(t.startup_write_s * 1e9),
+                        "read_ps_per_byte": round(t.per_byte_read_s * 1e12),
+                        "write_ps_per_byte": round(t.per_byte_write_s * 1e12),
+                    }
+                    for t in self.cluster.targets
+                ],
+                "rules": [*first, *rules],
+            }
+        )
+
+    def digest(self) -> str:
+        """SHA-256 of store.toml, followed by the layout files it names if any, so that a change in any is noticed."""
+        digest = hashlib.sha256(_bytes(self.path))
+        named = {self.default_layout, *(rule.layout for rule in self.rules if rule.layout)} - set(BUILT_IN_LAYOUTS)
+        for name in sorted(named):
+            digest.update(_bytes(self.root / name))
+        return digest.hexdigest()
+
+    def text(self) -> str:
+        """The store.toml that says this."""
+        network = self.cluster.network
+        lines = [
+            "# Written by stripewise; edit it and run any 'stripewise store' verb to make it count.",
+            "# 'stripewise store template' rewrites it, without comments.",
+            f"version = {VERSION}",
+            "",
+            "[store]",
+            f"uuid = {_toml(self.uuid)}",
+            f"region_bytes = {self.region_bytes}",
+            f"default_layout = {_toml(self.default_layout)}",
+            "",
+            "[network]",
+            f"establish_s = {network.establish_s!r}",
+            f"per_byte_s = {network.per_byte_s!r}",
+            f"processes_per_node = {network.processes_per_node}",
+        ]
+        for t in self.cluster.targets:
+            lines += [
+                "",
+                "[[target]]",
+                f"name = {_toml(t.name)}",
+                f"class = {_toml(t.klass)}",
+                f"kind = {_toml(t.kind)}",
+                f"path = {_toml(str(t.path))}",
+                f"capacity_bytes = {t.capacity_bytes}",
+                f"startup_read_s = {t.startup_read_s!r}",
+                f"startup_write_s = {t.startup_write_s!r}",
+                f"per_byte_read_s = {t.per_byte_read_s!r}",
+                f"per_byte_write_s = {t.per_byte_write_s!r}",
+            ]
+        for rule in self.rules:
+            lines += ["", "[[rule]]", f"glob = {_toml(rule.glob)}", f"action = {_toml(rule.action)}"]
+            if rule.layout is not None:
+                lines.append(f"layout = {_toml(rule.layout)}")
+        return "\n".join(lines) + "\n"
+
+    def with_rules(self, rules: Sequence[Rule]) -> StoreConfig:
+        """The same with other rules."""
+        if len(rules) > RULES_MAX:
+            raise ClusterError(f"{self.path}: {len(rules)} rules are more than {RULES_MAX}; use wider globs")
+        return replace(self, rules=tuple(rules))
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ClusterError(f"{path}: cannot be read ({error.strerror}); restore it") from error
+
+
+def _toml(text: str) -> str:
+    """A TOML basic string; JSON's escapes are TOML's, but for DEL."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ClusterError(f"{text!r}: is not UTF-8, which store.toml must be; rename it") from error
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def read_store(root: Path) -> StoreConfig:
+    """Reads <root>/store.toml; ClusterError naming file, key and cure."""
+    root = Path(root).absolute()
+    path = root / "store.toml"
+    if not path.exists():
+        raise ClusterError(f"{root}: is not a store (it has no store.toml); make one with 'stripewise store create'")
+    data = read_toml(path)
+    cluster = cluster_from_mapping(data, path)
+    top = Fields(data, path, "", ClusterError)
+    store = Fields(top.table("store"), path, "store.", ClusterError)
+    store.only({"uuid", "region_bytes", "default_layout"})
+    identity = store.text("uuid")
+    if not _UUID.fullmatch(identity):
+        raise store.error("uuid", f"= '{identity}' is not a UUID", "put back the one that 'store create' wrote")
+    region_bytes = store.integer("region_bytes", GRANULE_BYTES, OFFSET_BYTES_MAX, DEFAULT_REGION_BYTES)
+    if region_bytes % GRANULE_BYTES:
+        raise store.error("region_bytes", f"= {region_bytes} is not a multiple of 4096", "round it up")
+    config = StoreConfig(root, cluster, identity, region_bytes, store.text("default_layout", "def"), ())
+    rules = []
+    for number, entry in enumerate(top.tables("rule")):
+        fields = Fields(entry, path, f"rule[{number}].", ClusterError)
+        fields.only({"glob", "action", "layout"})
+        glob = fields.text("glob")
+        if not glob.startswith("/"):
+            raise fields.error("glob", f"= '{glob}' is not absolute", "begin it with /, for it matches whole paths")
+        name = None if fields.data.get("layout") is None else fields.text("layout")
+        rules.append(Rule(glob, fields.choice("action", ("manage", "ignore"), "manage"), name))
+    return config.with_rules(rules)
+
+
+def new_uuid() -> str:
+    """A fresh store id."""
+    return str(uuid_module.uuid4())

@@ -1,0 +1,201 @@
+"""Reads a collected trace (trace.parquet and meta.json, docs/formats.md) into a workload.
+
+Streams row group by row group and keeps only what policies price: reads and writes of the posix layer that moved at
+least a byte at a known offset. Which files: those given by --file, else the managed ones, else all outside the system's
+own directories.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import WorkloadError
+from .requests import REQUEST_DTYPE, FileRequests, Requests, Workload
+
+#: Bits of the column `flags` (docs/formats.md).
+FLAG_MANAGED = 1 << 1
+FLAG_UNKNOWN_OFFSET = 1 << 5
+META_VERSION = 1
+NEEDED = ("op", "file", "offset", "bytes_done", "start_ns", "end_ns")
+OPTIONAL = ("layer", "rank", "pid", "world_size", "flags")
+SYSTEM_DIRS = ("/dev/", "/proc/", "/sys/", "/etc/", "/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/")
+Progress = Callable[[int, int], None]
+
+
+@dataclass
+class _File:
+    """What is known of one file so far."""
+
+    parts: list[Requests] = field(default_factory=list)
+    pids: set[int] = field(default_factory=set)
+    ranks: set[int] = field(default_factory=set)
+    world: int = 0
+    managed: bool = False
+    end: int = 0
+
+
+def trace_file(path: Path) -> Path:
+    """The Parquet file meant by `path`: itself, or trace.parquet in the directory."""
+    if path.is_dir():
+        inside = path / "trace.parquet"
+        if not inside.exists():
+            raw = any(path.iterdir())
+            cure = "run 'stripewise collect' on it first" if raw else "trace a run with 'stripewise run --trace'"
+            raise WorkloadError(f"{path}: has no trace.parquet; {cure}")
+        return inside
+    if not path.exists():
+        raise WorkloadError(f"{path}: does not exist; give the directory that 'stripewise collect' wrote")
+    return path
+
+
+def read_meta(path: Path) -> dict[str, Any]:
+    """meta.json beside the trace; empty when there is none."""
+    meta = trace_file(path).with_name("meta.json")
+    if not meta.exists():
+        return {}
+    try:
+        data = json.loads(meta.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise WorkloadError(f"{meta}: cannot be read as JSON ({error}); run 'stripewise collect' again") from error
+    if not isinstance(data, dict):
+        raise WorkloadError(f"{meta}: is not a JSON object; run 'stripewise collect' again")
+    version = data.get("version", META_VERSION)
+    if isinstance(version, int) and version > META_VERSION:
+        raise WorkloadError(
+            f"{meta}: version = {version} is newer than this program knows ({META_VERSION}); upgrade stripewise"
+        )
+    return data
+
+
+def read_trace(path: str | os.PathLike[str], files: Sequence[str] = (), progress: Progress | None = None) -> Workload:
+    """The workload in a collected trace.
+
+    `files` are shell patterns of paths to keep. Raises WorkloadError naming the file when it cannot be read or holds
+    nothing to plan with.
+    """
+    source = trace_file(Path(path))
+    meta = read_meta(Path(path))
+    found: dict[str, _File] = {}
+    try:
+        with pq.ParquetFile(source) as parquet:
+            columns = _columns(parquet, source)
+            groups = parquet.num_row_groups
+            for group in range(groups):
+                _read_group(parquet.read_row_group(group, columns=columns), found)
+                if progress:
+                    progress(group + 1, groups)
+    except (OSError, pa.ArrowException) as error:
+        raise WorkloadError(f"{source}: cannot be read as Parquet ({_first_line(error)}); collect it again") from error
+    kept = _select(found, files)
+    if not kept:
+        what = f" on files matching {', '.join(files)}" if files else ""
+        raise WorkloadError(f"{source}: holds no read or write that moved a byte{what}; trace a run that does I/O")
+    command = meta.get("command", [])
+    return Workload(
+        files=tuple(FileRequests(name, _joined(found[name]), found[name].end) for name in kept),
+        processes=_processes([found[name] for name in kept]),
+        source=str(source),
+        command=tuple(str(word) for word in command) if isinstance(command, list) else (),
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _columns(parquet: Any, source: Path) -> list[str]:
+    present = set(parquet.schema_arrow.names)
+    for name in NEEDED:
+        if name not in present:
+            raise WorkloadError(f"{source}: has no column '{name}'; give a trace that 'stripewise collect' wrote")
+    return [name for name in (*NEEDED, *OPTIONAL) if name in present]
+
+
+def _numbers(table: Any, name: str, default: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    if name not in table.column_names:
+        return np.full(table.num_rows, default, dtype=np.int64)
+    column = table.column(name)
+    if column.null_count:
+        column = column.fill_null(default)
+    return np.asarray(column.to_numpy()).astype(np.int64, copy=False)
+
+
+def _codes(table: Any, name: str) -> tuple[np.ndarray[Any, np.dtype[np.int64]], list[str]]:
+    """A text column as numbers and the texts they stand for; null is -1."""
+    column = table.column(name).combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], pa.string())
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, [os.fsdecode(value) if value is not None else "" for value in column.dictionary.to_pylist()]
+
+
+def _read_group(table: Any, found: dict[str, _File]) -> None:
+    if not table.num_rows:
+        return
+    op_code, ops = _codes(table, "op")
+    file_code, names = _codes(table, "file")
+    data_ops = [code for code, op in enumerate(ops) if op in ("read", "write")]
+    writes = [code for code, op in enumerate(ops) if op == "write"]
+    flags = _numbers(table, "flags", 0)
+    done = _numbers(table, "bytes_done", 0)
+    keep = np.isin(op_code, data_ops) & (done > 0) & (file_code >= 0) & ((flags & FLAG_UNKNOWN_OFFSET) == 0)
+    if "layer" in table.column_names:
+        layer_code, layers = _codes(table, "layer")
+        keep &= ~np.isin(layer_code, [code for code, layer in enumerate(layers) if layer == "mpi"])
+    rows = np.flatnonzero(keep)
+    if not len(rows):
+        return
+    requests = np.zeros(len(rows), dtype=REQUEST_DTYPE)
+    requests["start_ns"] = _numbers(table, "start_ns", 0)[rows]
+    requests["end_ns"] = _numbers(table, "end_ns", 0)[rows]
+    requests["rank"] = _numbers(table, "rank", -1)[rows]
+    requests["write"] = np.isin(op_code[rows], writes)
+    requests["offset"] = _numbers(table, "offset", 0)[rows]
+    requests["size"] = done[rows]
+    pid, world = _numbers(table, "pid", -1)[rows], _numbers(table, "world_size", 0)[rows]
+    codes = file_code[rows]
+    for code in np.unique(codes).tolist():
+        mine = codes == code
+        part = requests[mine]
+        file = found.setdefault(names[code], _File())
+        file.parts.append(part)
+        file.end = max(file.end, int((part["offset"] + part["size"]).max()))
+        file.pids.update(np.unique(pid[mine]).tolist())
+        file.ranks.update(np.unique(part["rank"]).tolist())
+        file.world = max(file.world, int(world[mine].max()))
+        file.managed = file.managed or bool((flags[rows][mine] & FLAG_MANAGED).any())
+
+
+def _select(found: dict[str, _File], patterns: Sequence[str]) -> list[str]:
+    """The paths to plan, sorted."""
+    names: Iterable[str] = sorted(name for name in found if name)
+    if patterns:
+        absolute = [os.path.abspath(pattern) for pattern in patterns]
+        return [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in absolute)]
+    managed = [name for name in names if found[name].managed]
+    return managed or [name for name in names if not name.startswith(SYSTEM_DIRS)]
+
+
+def _joined(file: _File) -> Requests:
+    joined = np.concatenate(file.parts)
+    return joined[np.argsort(joined["start_ns"], kind="stable")]
+
+
+def _processes(files: Sequence[_File]) -> int:
+    """p of the models: the size of the MPI world where it is known, else the processes that did I/O."""
+    world = max((file.world for file in files), default=0)
+    pids = {pid for file in files for pid in file.pids if pid >= 0}
+    ranks = {rank for file in files for rank in file.ranks if rank >= 0}
+    return max(1, world if world > 1 else max(len(pids), len(ranks)))
