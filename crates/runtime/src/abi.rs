@@ -157,6 +157,9 @@ fn read_here(fd: i32, buffers: &Buffers<'_>) -> Sys<u64> {
 fn write_here(fd: i32, buffers: &Buffers<'_>) -> Sys<u64> {
     let open = of_fd(fd)?;
     open.writable()?;
+    if buffers.len() == 0 {
+        return Ok(0);
+    }
     if open.is_append() {
         return open.at_offset(fd, |_| io::append(open, buffers, 0));
     }
@@ -178,15 +181,18 @@ pub extern "C" fn sw_write(fd: i32, from: *mut u8, len: usize) -> i64 {
 /// pread.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_pread(fd: i32, to: *mut u8, len: usize, at: off_t) -> i64 {
-    traced(fd, Op::Read, at as u64, len as u64, || io::read_at(of_fd(fd)?, &Buffers::of(&[one(to, len)])?, offset(at)?, 0))
+    traced(fd, Op::Read, at as u64, len as u64, || {
+        let at = offset(at)?;
+        io::read_at(of_fd(fd)?, &Buffers::of(&[one(to, len)])?, at, 0)
+    })
 }
 
 /// pwrite. With O_APPEND Linux appends whatever the offset says, and so do we.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_pwrite(fd: i32, from: *mut u8, len: usize, at: off_t) -> i64 {
     traced(fd, Op::Write, at as u64, len as u64, || {
-        let open = of_fd(fd)?;
         let at = offset(at)?;
+        let open = of_fd(fd)?;
         let vector = [one(from, len)];
         let buffers = Buffers::of(&vector)?;
         if open.is_append() { io::append(open, &buffers, 0).map(|(n, _)| n) } else { io::write_at(open, &buffers, at, 0) }
@@ -223,7 +229,10 @@ pub unsafe extern "C" fn sw_writev(fd: i32, iov: *const iovec, count: i32) -> i6
 pub unsafe extern "C" fn sw_preadv(fd: i32, iov: *const iovec, count: i32, at: off_t, flags: i32) -> i64 {
     // SAFETY: the caller's promise.
     let buffers = unsafe { Buffers::new(iov, count) };
-    traced(fd, Op::Read, at as u64, buffers.map_or(0, |b| b.len()), || io::read_at(of_fd(fd)?, &buffers?, offset(at)?, flags))
+    traced(fd, Op::Read, at as u64, buffers.map_or(0, |b| b.len()), || {
+        let at = offset(at)?;
+        io::read_at(of_fd(fd)?, &buffers?, at, flags)
+    })
 }
 
 /// pwritev, pwritev2.
@@ -235,11 +244,12 @@ pub unsafe extern "C" fn sw_pwritev(fd: i32, iov: *const iovec, count: i32, at: 
     // SAFETY: the caller's promise.
     let buffers = unsafe { Buffers::new(iov, count) };
     traced(fd, Op::Write, at as u64, buffers.map_or(0, |b| b.len()), || {
+        let at = offset(at)?;
         let open = of_fd(fd)?;
         if open.is_append() || flags & libc::RWF_APPEND != 0 {
             io::append(open, &buffers?, flags).map(|(n, _)| n)
         } else {
-            io::write_at(open, &buffers?, offset(at)?, flags)
+            io::write_at(open, &buffers?, at, flags)
         }
     })
 }

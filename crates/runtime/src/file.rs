@@ -320,7 +320,8 @@ impl File {
 
     /// Whether no other process has the file open (asks for the exclusive flock on ctl, and keeps it).
     pub fn is_last(&'static self) -> bool {
-        held(&self.ctl_fd).is_some_and(|fd| sys::flock(fd, libc::LOCK_EX | libc::LOCK_NB).is_ok())
+        // Asked through a descriptor of this process's own: on one inherited by fork the parent's lock would be ours.
+        self.lock_fd().is_ok_and(|fd| sys::flock(fd, libc::LOCK_EX | libc::LOCK_NB).is_ok())
     }
 
     fn drop_all(&'static self) {

@@ -71,7 +71,12 @@ pub fn find_str(dirfd: i32, path: &CStr, follow: bool) -> Sys<Option<Managed>> {
 
 /// Puts the logical size and the objects' blocks into a stat of head.
 pub fn patch_stat(file: &'static File, st: &mut libc::stat) -> Sys<()> {
-    st.st_size = file.ctl().ok_or(Errno(libc::EIO))?.size() as i64;
+    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+    st.st_size = ctl.size() as i64;
+    // The name is gone though head is still there.
+    if ctl.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0 {
+        st.st_nlink = 0;
+    }
     st.st_blocks = blocks(file)?;
     Ok(())
 }

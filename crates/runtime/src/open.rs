@@ -285,9 +285,13 @@ impl OpenFile {
         self.file()
     }
 
-    /// Opened with O_APPEND.
+    /// Opened with O_APPEND, or set so since. Another process that shares the open file may have changed it: then the companion knows.
     pub fn is_append(&self) -> bool {
-        self.flags() & libc::O_APPEND != 0
+        let flags = match self.companion() {
+            Some(companion) if self.shared.load(Ordering::Relaxed) => sys::fcntl(companion, libc::F_GETFL, 0).unwrap_or(0) as i32,
+            _ => self.flags(),
+        };
+        flags & libc::O_APPEND != 0
     }
 
     /// Opened with O_SYNC or O_DSYNC.

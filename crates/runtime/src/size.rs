@@ -130,18 +130,19 @@ pub fn mirror_size(file: &'static File) -> Sys<()> {
 
 /// fallocate; the modes that shift bytes are refused.
 pub fn fallocate(open: &OpenFile, mode: i32, at: i64, len: i64) -> Sys<()> {
-    let file = open.writable()?;
+    // In the kernel's order: the range, the mode, then the descriptor.
     let (Ok(at), Ok(len)) = (u64::try_from(at), u64::try_from(len)) else { return Err(Errno(libc::EINVAL)) };
     if len == 0 {
         return Err(Errno(libc::EINVAL));
     }
-    let end = at.checked_add(len).filter(|e| *e < MAX_LOGICAL).ok_or(Errno(libc::EFBIG))?;
     let keep = mode & libc::FALLOC_FL_KEEP_SIZE != 0;
     match mode & !libc::FALLOC_FL_KEEP_SIZE {
         0 | libc::FALLOC_FL_ZERO_RANGE => {}
         libc::FALLOC_FL_PUNCH_HOLE if keep => {}
         _ => return Err(Errno(libc::EOPNOTSUPP)),
     }
+    let file = open.writable()?;
+    let end = at.checked_add(len).filter(|e| *e < MAX_LOGICAL).ok_or(Errno(libc::EFBIG))?;
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
     // Blocks beyond the end would be lost at the next move, and are no part of the file: with KEEP_SIZE only what is inside is touched.
     let stop = if keep { end.min(ctl.size()) } else { end };
