@@ -6,7 +6,7 @@ use std::path::Path;
 use super::error::{Context, Result, StoreError};
 use super::identity;
 use super::medium::{FsyncPoint, Kind, Medium, replace_file};
-use super::spec::SpecJson;
+use super::spec::{SpecJson, kind_name};
 use super::store::{Store, id_text};
 
 /// Makes a store at an absolute path.
@@ -53,7 +53,8 @@ pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()
     if uuid != store.uuid {
         return Err(StoreError::Invalid(format!("{}: the uuid in store.toml is not this store's; put the old one back", root.display())));
     }
-    let _lock = store.lock_exclusive()?;
+    // Rules and templates are read at the next start of a program; only targets may not change under one that runs.
+    let _lock = if same_targets(&store, spec) { None } else { Some(store.lock_exclusive()?) };
     for id in store.ids()? {
         let named = match store.layout(id) {
             Ok(layout) => super::publish::targets_of(&layout),
@@ -80,4 +81,16 @@ pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()
     }
     let bin = root.join("store.bin");
     replace_file(medium, &bin, &bytes, FsyncPoint::StoreTmp, FsyncPoint::StoreDir).doing("write", &bin)
+}
+
+fn same_targets(store: &Store<'_>, spec: &SpecJson) -> bool {
+    store.targets.len() == spec.targets.len()
+        && store.targets.iter().zip(&spec.targets).all(|(old, new)| {
+            let m = &old.model;
+            old.path == Path::new(&new.path)
+                && old.capacity_bytes == new.capacity_bytes
+                && kind_name(old.kind) == new.kind
+                && (m.startup_read_ns, m.startup_write_ns, m.read_ps_per_byte, m.write_ps_per_byte)
+                    == (new.startup_read_ns, new.startup_write_ns, new.read_ps_per_byte, new.write_ps_per_byte)
+        })
 }

@@ -3,6 +3,7 @@
 
 pub mod apply;
 pub mod capacity;
+pub mod catalogue;
 pub mod copy;
 pub mod create;
 pub mod data;
@@ -10,7 +11,11 @@ pub mod disk;
 pub mod error;
 pub mod fake;
 mod fake_content;
+pub mod findings;
+pub mod fsck;
+pub mod fsck_file;
 pub mod identity;
+pub mod info;
 pub mod medium;
 pub mod mover;
 pub mod newfile;

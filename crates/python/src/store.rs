@@ -1,0 +1,164 @@
+//! Stores for Python: JSON text in and out (docs/formats.md), the interpreter released while the disk works.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use stripewise_store::admin::disk::RealDisk;
+use stripewise_store::admin::medium::Medium;
+use stripewise_store::admin::spec::{LayoutJson, SpecJson};
+use stripewise_store::admin::store::{id_from, id_text};
+use stripewise_store::admin::{Result, Store, StoreError, apply, catalogue, create, findings, fsck, info};
+
+use crate::errors::from_store;
+
+/// A path in full with the links of its directories resolved: file links name the store by it.
+fn absolute(path: &Path) -> Result<PathBuf> {
+    if let Ok(found) = std::fs::canonicalize(path) {
+        return Ok(found);
+    }
+    let full = std::path::absolute(path).map_err(|e| StoreError::io("find", path, e))?;
+    match (full.parent().map(std::fs::canonicalize), full.file_name()) {
+        (Some(Ok(parent)), Some(name)) => Ok(parent.join(name)),
+        _ => Ok(full),
+    }
+}
+
+fn with_store<T: Send>(py: Python<'_>, path: &Path, work: impl FnOnce(&Store<'_>) -> Result<T> + Send) -> PyResult<T> {
+    py.detach(|| work(&Store::open(&RealDisk, &absolute(path)?)?)).map_err(from_store)
+}
+
+fn text(value: &Value) -> String {
+    value.to_string()
+}
+
+fn as_json<T: serde::Serialize>(value: &T) -> Result<Value> {
+    serde_json::to_value(value).map_err(|e| StoreError::Invalid(format!("the result cannot be written as JSON: {e}; report it")))
+}
+
+/// Makes a store from its specification.
+#[pyfunction]
+fn store_create(py: Python<'_>, store: PathBuf, spec_json: String) -> PyResult<()> {
+    py.detach(|| create::create(&RealDisk, &absolute(&store)?, &SpecJson::parse(&spec_json)?)).map_err(from_store)
+}
+
+/// Compiles a changed specification.
+#[pyfunction]
+fn store_configure(py: Python<'_>, store: PathBuf, spec_json: String) -> PyResult<()> {
+    py.detach(|| create::configure(&RealDisk, &absolute(&store)?, &SpecJson::parse(&spec_json)?)).map_err(from_store)
+}
+
+/// Describes a store: path, version, uuid, toml_sha256, region_bytes, targets.
+#[pyfunction]
+fn store_info(py: Python<'_>, store: PathBuf) -> PyResult<String> {
+    with_store(py, &store, |s| Ok(text(&info::store_info(s))))
+}
+
+/// Lists the files: {"files": [{"id", "path", "size", "generation", "regions"}]}.
+#[pyfunction]
+fn store_files(py: Python<'_>, store: PathBuf) -> PyResult<String> {
+    with_store(py, &store, |s| Ok(text(&json!({"files": as_json(&info::store_files(s)?)?}))))
+}
+
+/// The layout of a file: {"id", "generation", "size", "regions", "pending", "retired"}.
+#[pyfunction]
+fn store_layout(py: Python<'_>, store: PathBuf, id: String) -> PyResult<String> {
+    with_store(py, &store, |s| Ok(text(&info::layout_json(s, id_from(&id)?)?)))
+}
+
+/// Gives a file a layout. `progress` is called with bytes done and in all; an exception in it stops between two steps, the file
+/// then is whole. Returns {"spans", "groups", "moved_bytes", "generation", "seconds"}.
+#[pyfunction]
+#[pyo3(signature = (store, id, layout_json, progress=None))]
+fn store_apply(py: Python<'_>, store: PathBuf, id: String, layout_json: String, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let mut stopped: Option<PyErr> = None;
+    let result = py.detach(|| -> Result<String> {
+        let opened = Store::open(&RealDisk, &absolute(&store)?)?;
+        let begin = Instant::now();
+        let mut step = |done: u64, total: u64| {
+            let told = Python::attach(|py| {
+                py.check_signals()?;
+                match &progress {
+                    Some(call) => call.call1(py, (done, total)).map(drop),
+                    None => Ok(()),
+                }
+            });
+            told.map_err(|e| stopped = Some(e)).is_ok()
+        };
+        let applied = apply::apply(&opened, id_from(&id)?, &LayoutJson::parse(&layout_json)?, &mut step)?;
+        let mut value = as_json(&applied)?;
+        if let Some(object) = value.as_object_mut() {
+            object.insert("seconds".into(), json!(begin.elapsed().as_secs_f64()));
+        }
+        Ok(text(&value))
+    });
+    match stopped {
+        Some(e) => Err(e),
+        None => result.map_err(from_store),
+    }
+}
+
+/// Checks a store. Options: {"repair", "rebuild", "purge"}, all false when left out. Returns {"findings", "files", "objects",
+/// "data_bytes", "errors", "warnings", "mended", "problems", "repaired"}.
+#[pyfunction]
+#[pyo3(signature = (store, options_json="{}".to_string()))]
+fn store_fsck(py: Python<'_>, store: PathBuf, options_json: String) -> PyResult<String> {
+    with_store(py, &store, |s| {
+        let options: findings::Options =
+            serde_json::from_str(&options_json).map_err(|e| StoreError::Invalid(format!("fsck options: {e}; known are repair, rebuild and purge")))?;
+        let report = fsck::fsck(s, options)?;
+        if options.rebuild {
+            catalogue::Catalogue::open(s)?.rebuild(s)?;
+        }
+        Ok(text(&as_json(&report)?))
+    })
+}
+
+/// The store and id of the file that a path leads to: {"store", "id"}, or null.
+#[pyfunction]
+fn store_resolve(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    let found = py.detach(|| info::resolve(&RealDisk, &path)).map_err(from_store)?;
+    Ok(text(&found.map_or(Value::Null, |(store, id)| json!({"store": store.to_string_lossy(), "id": id_text(id)}))))
+}
+
+/// Counters of the targets since boot: {"targets": [..]}.
+#[pyfunction]
+fn store_devices(py: Python<'_>, store: PathBuf) -> PyResult<String> {
+    with_store(py, &store, |s| Ok(text(&info::devices_json(s)?)))
+}
+
+/// Frees trash entries at least `min_age_s` seconds old: {"removed"}.
+#[pyfunction]
+#[pyo3(signature = (store, min_age_s=0))]
+fn store_gc(py: Python<'_>, store: PathBuf, min_age_s: i64) -> PyResult<String> {
+    with_store(py, &store, |s| Ok(text(&json!({"removed": fsck::gc(s, min_age_s)?}))))
+}
+
+/// Adds a JSON object to a table of the index (runs, patterns, plans, results): {"key"}.
+#[pyfunction]
+fn catalogue_add(py: Python<'_>, store: PathBuf, table: String, payload_json: String) -> PyResult<String> {
+    with_store(py, &store, |s| Ok(text(&json!({"key": catalogue::Catalogue::open(s)?.add(&table, &payload_json, RealDisk.now_s())?}))))
+}
+
+/// Rows of a table of the index, oldest first: {"rows"}.
+#[pyfunction]
+fn catalogue_list(py: Python<'_>, store: PathBuf, table: String) -> PyResult<String> {
+    with_store(py, &store, |s| Ok(text(&json!({"rows": catalogue::Catalogue::open(s)?.list(&table)?}))))
+}
+
+/// Adds the functions to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(store_create, module)?)?;
+    module.add_function(wrap_pyfunction!(store_configure, module)?)?;
+    module.add_function(wrap_pyfunction!(store_info, module)?)?;
+    module.add_function(wrap_pyfunction!(store_files, module)?)?;
+    module.add_function(wrap_pyfunction!(store_layout, module)?)?;
+    module.add_function(wrap_pyfunction!(store_apply, module)?)?;
+    module.add_function(wrap_pyfunction!(store_fsck, module)?)?;
+    module.add_function(wrap_pyfunction!(store_resolve, module)?)?;
+    module.add_function(wrap_pyfunction!(store_devices, module)?)?;
+    module.add_function(wrap_pyfunction!(store_gc, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue_add, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue_list, module)?)
+}

@@ -1,0 +1,324 @@
+//! The check of one file: its parts, its layout, its control words, its name, and every allocated byte of its objects.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use stripewise_layout::{Layout, MovePhase, View};
+
+use super::error::{Context, Result, StoreError};
+use super::findings::Severity;
+use super::fsck::Check;
+use super::medium::{FsyncPoint, Handle, Kind, Open, read_small};
+use super::newfile::parse_link_record;
+use super::publish::{targets_in, targets_of};
+use super::ranges::stretches;
+use super::size::{boot_words, head_size, open_ctl, recovered_size};
+use super::store::{Store, id_text, layout_error};
+use crate::ctl::{FLAG_UNLINKED, MoveState};
+use crate::names::parse_link;
+
+/// Longest record of a link: two numbers and a path.
+const LINK_LIMIT_BYTES: u64 = 8192;
+/// Bytes that are read at once to see whether a range holds anything but zeros.
+const LOOK_BYTES: u64 = 1 << 20;
+
+/// Checks one file of the store.
+///
+/// # Errors
+/// What keeps it from being checked further; the caller reports it.
+pub fn check_file(check: &mut Check<'_>, id: u64) -> Result<()> {
+    let store = check.store;
+    if never_finished(check, id)? {
+        return Ok(());
+    }
+    let mut layout = store.layout(id)?;
+    if layout.file_id != [id, 0] {
+        return Err(StoreError::Damaged(format!("{} belongs to another file; restore it from a copy", store.part(id, "layout").display())));
+    }
+    if let Some(target) = targets_of(&layout).into_iter().find(|t| *t as usize >= store.targets.len()) {
+        store.target(target)?;
+    }
+    if layout.regions.iter().any(|r| super::spec::stripes_of(&r.placement).is_empty()) {
+        return Err(StoreError::Damaged(format!("{}: a region lies in a plain file; restore it from a copy", store.part(id, "layout").display())));
+    }
+    if missing_objects(check, id, &layout)? {
+        return Ok(());
+    }
+    if layout.phase != MovePhase::None && check.idle {
+        if check.repair {
+            super::apply::recover(store, id)?;
+            layout = store.layout(id)?;
+        }
+        let text = format!("file {}: a move was interrupted", id_text(id));
+        check.found(Severity::Warning, "move-interrupted", id, text, "`stripewise store fsck --repair`, or the next apply, finishes or undoes it", check.repair);
+    }
+    let size = check_ctl(check, id, &layout)?;
+    check_link(check, id, size)?;
+    let path = store.part(id, "layout");
+    let bytes = layout.encode().map_err(|e| layout_error(&path, e))?;
+    let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
+    for target in 0..store.targets.len() as u32 {
+        if check.sound.get(target as usize).copied().unwrap_or(false) {
+            check_object(check, id, &view, target, size)?;
+        }
+    }
+    Ok(())
+}
+
+/// A creation that was killed: no name ever stood, or a part is missing, and no object holds data. Not touched while programs run.
+fn never_finished(check: &mut Check<'_>, id: u64) -> Result<bool> {
+    let store = check.store;
+    let there = |part: &str| -> Result<bool> {
+        let path = store.part(id, part);
+        Ok(store.medium.stat(&path).doing("look at", &path)?.is_some())
+    };
+    let parts = (there("layout")?, there("head")?);
+    if parts == (true, true) && there("link")? {
+        return Ok(false);
+    }
+    if data_bytes(check, id)? > 0 {
+        if parts == (true, true) {
+            return Ok(false);
+        }
+        let part = if parts.0 { "head" } else { "layout" };
+        let path = store.part(id, part);
+        return Err(StoreError::NotFound(format!("{} is missing but its objects hold data; restore it from a copy", path.display())));
+    }
+    let mend = check.repair;
+    if mend {
+        remove_file(store, id, &store.file_dir(id))?;
+    }
+    let severity = if check.idle { Severity::Warning } else { Severity::Info };
+    let text = format!("file {}: its creation was never finished; it holds nothing", id_text(id));
+    check.found(severity, "creation-unfinished", id, text, "`stripewise store fsck --repair` removes it when no program runs", mend);
+    Ok(true)
+}
+
+/// Bytes allocated in all objects of a file; those of unsound targets count as some, because nobody can tell.
+fn data_bytes(check: &Check<'_>, id: u64) -> Result<u64> {
+    let mut sum = 0;
+    for target in 0..check.store.targets.len() as u32 {
+        let path = check.store.object(target, id)?;
+        if !check.sound.get(target as usize).copied().unwrap_or(false) {
+            return Ok(1);
+        }
+        sum += check.store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.allocated_bytes.max(s.size));
+    }
+    Ok(sum)
+}
+
+/// Objects are made with the file or with the move that brings a target in: one that a layout names and is not there is a loss,
+/// except an empty new home whose move did not begin.
+fn missing_objects(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<bool> {
+    let mut missing = false;
+    for target in targets_in(&layout.regions) {
+        let path = check.store.object(target, id)?;
+        if check.sound.get(target as usize).copied().unwrap_or(false) && check.store.medium.stat(&path).doing("look at", &path)?.is_none() {
+            missing = true;
+            let cure = "restore it, or the file, from a copy; its bytes are not guessed";
+            check.found(Severity::Error, "object-missing", id, format!("{} is missing", path.display()), cure, false);
+        }
+    }
+    Ok(missing)
+}
+
+/// Checks the control words and returns the size.
+fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
+    let store = check.store;
+    let path = store.part(id, "ctl");
+    let boot = boot_words(&store.boot_id()?);
+    let valid = match store.medium.ctl(&path, false) {
+        Ok(map) => map.ctl().is_valid(),
+        Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::InvalidData) => false,
+        Err(e) => return Err(StoreError::io("map", &path, e)),
+    };
+    if !valid {
+        let text = format!("{} is missing or damaged; the size is known from head and the objects", path.display());
+        check.found(Severity::Warning, "ctl-damaged", id, text, "`stripewise store fsck --repair`, or the next open, makes it anew", check.repair);
+    }
+    if !valid && !check.repair {
+        return recovered_size(store, id, layout);
+    }
+    let current = if valid { store.medium.ctl(&path, false).doing("map", &path)?.ctl().boot_is(boot) } else { false };
+    if !current && !check.repair {
+        return recovered_size(store, id, layout);
+    }
+    let map = open_ctl(store, id, layout)?;
+    let ctl = map.ctl();
+    let head = head_size(store, id)?;
+    if ctl.size() >= stripewise_layout::MAX_LOGICAL {
+        let size = recovered_size(store, id, layout)?;
+        if check.repair {
+            ctl.set_size(size);
+        }
+        let text = format!("{}: the size {} is past every layout", path.display(), ctl.size());
+        check.found(Severity::Error, "size-insane", id, text, "`stripewise store fsck --repair` takes it from head and the objects", check.repair);
+        return Ok(size);
+    }
+    if check.idle {
+        if ctl.header().generation.load(Ordering::SeqCst) != layout.generation {
+            if check.repair {
+                ctl.header().generation.store(layout.generation, Ordering::SeqCst);
+            }
+            let text = format!("{}: it names generation {}, the layout is {}", path.display(), ctl.header().generation.load(Ordering::SeqCst), layout.generation);
+            check.found(Severity::Warning, "ctl-generation", id, text, "`stripewise store fsck --repair` corrects it", check.repair);
+        }
+        if MoveState::of(ctl.move_word()) != MoveState::Idle {
+            if check.repair {
+                ctl.end_move();
+            }
+            check.found(Severity::Warning, "ctl-move", id, format!("{}: a mover died", path.display()), "`stripewise store fsck --repair` ends its move", check.repair);
+        }
+        if head != ctl.size() {
+            if check.repair {
+                super::size::mirror_size(store, id, ctl.size())?;
+            }
+            let text = format!("file {}: head says {head} bytes, the file has {} (a program was killed)", id_text(id), ctl.size());
+            check.found(Severity::Info, "head-size", id, text, "the next close mirrors it", check.repair);
+        }
+        if ctl.header().flags.load(Ordering::SeqCst) & FLAG_UNLINKED != 0 {
+            let text = format!("file {} was unlinked and its last user was killed", id_text(id));
+            if check.repair {
+                let to = store.trash_dir().join(id_text(id));
+                store.medium.rename(&store.file_dir(id), &to).doing("move to the trash", &to)?;
+            }
+            check.found(Severity::Warning, "unlinked", id, text, "`stripewise store fsck --repair` moves it to the trash", check.repair);
+        }
+    }
+    Ok(ctl.size())
+}
+
+/// Compares the record of the link with the link. Nothing is ever deleted for a missing name.
+fn check_link(check: &mut Check<'_>, id: u64, size: u64) -> Result<()> {
+    let store = check.store;
+    let path = store.part(id, "link");
+    if store.medium.stat(&store.file_dir(id)).doing("look at", &path)?.is_none() {
+        return Ok(());
+    }
+    let record = match read_small(store.medium, &path, LINK_LIMIT_BYTES) {
+        Ok(bytes) => bytes,
+        Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::InvalidData) => Vec::new(),
+        Err(e) => return Err(StoreError::io("read", &path, e)),
+    };
+    let orphan = "find its name and relink it, or unlink it with the library; nothing is deleted for a missing name";
+    let Some((dev, ino, name)) = parse_link_record(&record) else {
+        let text = format!("file {} ({size} bytes) has no record of its name", id_text(id));
+        check.found(Severity::Warning, "orphaned", id, text, orphan, false);
+        return Ok(());
+    };
+    let Some(stat) = store.medium.stat(name).doing("look at", name)? else {
+        let text = format!("file {} ({size} bytes): its name {} is gone", id_text(id), name.display());
+        check.found(Severity::Warning, "orphaned", id, text, orphan, false);
+        return Ok(());
+    };
+    let ours = stat.kind == Kind::Link && {
+        let text = store.medium.read_link(name).doing("read", name)?;
+        parse_link(text.as_os_str().as_bytes()) == Some((store.root.as_os_str().as_bytes(), id))
+    };
+    if !ours {
+        let text = format!("file {} ({size} bytes): its name {} is taken by something else", id_text(id), name.display());
+        check.found(Severity::Warning, "name-taken", id, text, orphan, false);
+    } else if (stat.dev, stat.ino) != (dev, ino) {
+        let text = format!("file {}: {} is not the link it was made with, perhaps a copy", id_text(id), name.display());
+        check.found(Severity::Info, "link-copied", id, text, "nothing, unless another name should be the file's", false);
+    }
+    Ok(())
+}
+
+/// Every allocated range of an object must lie in a live slice, below the size.
+fn check_object(check: &mut Check<'_>, id: u64, view: &View<'_>, target: u32, size: u64) -> Result<()> {
+    let store = check.store;
+    let path = store.object(target, id)?;
+    if store.medium.stat(&path).doing("look at", &path)?.is_none() {
+        return Ok(());
+    }
+    let how = if check.repair { Open::Write } else { Open::Read };
+    let object = store.medium.open(&path, how).doing("open", &path)?;
+    let end = view.end_of(target, size);
+    let (mut foreign, mut beyond, mut live) = (Vec::new(), Vec::new(), 0);
+    let mut at = 0;
+    while let Some((from, to)) = object.next_data(at).doing("read", &path)? {
+        at = to;
+        stretches(view.home(), target, from, to, |s| {
+            let moving = view.pending().inverse(target, s.from).is_some() || view.retired().inverse(target, s.from).is_some();
+            if s.owner.is_none() && !moving {
+                foreign.push((s.from, s.to));
+            } else if s.owner.is_some() && s.to > end {
+                beyond.push((s.from.max(end), s.to));
+                live += end.saturating_sub(s.from);
+            } else {
+                live += s.to - s.from;
+            }
+            Ok(())
+        })
+        .doing("read", &path)?;
+    }
+    check.report.data_bytes += live;
+    let lists = [(foreign, "foreign-bytes", "outside every slice of"), (beyond, "beyond-size", "past the end of")];
+    for (ranges, code, what) in lists {
+        if what.starts_with("past") && !check.idle {
+            continue;
+        }
+        let mut bytes = 0;
+        for (from, to) in ranges {
+            if holds_bytes(object.as_ref(), from, to).doing("read", &path)? {
+                bytes += to - from;
+                if check.repair {
+                    object.punch(from, to - from).doing("punch", &path)?;
+                }
+            }
+        }
+        if bytes > 0 {
+            if check.repair {
+                object.sync(FsyncPoint::PunchData).doing("flush", &path)?;
+            }
+            let severity = if code == "foreign-bytes" { Severity::Error } else { Severity::Warning };
+            let text = format!("{}: {bytes} bytes lie {what} file {}", path.display(), id_text(id));
+            check.found(severity, code, id, text, "`stripewise store fsck --repair` punches them", check.repair);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a range holds anything but zeros: allocation alone may be the file system's coarser block.
+fn holds_bytes(object: &dyn Handle, from: u64, to: u64) -> std::io::Result<bool> {
+    let mut at = from;
+    let mut buf = vec![0u8; LOOK_BYTES.min(to - from) as usize];
+    while at < to {
+        let want = LOOK_BYTES.min(to - at) as usize;
+        let Some(part) = buf.get_mut(..want) else { break };
+        part.fill(0);
+        let got = object.read_at(part, at)?;
+        if part.iter().any(|b| *b != 0) {
+            return Ok(true);
+        }
+        if got == 0 {
+            break;
+        }
+        at += got as u64;
+    }
+    Ok(false)
+}
+
+/// Removes a file's objects, then its directory `dir` (in `files/` or `trash/`).
+///
+/// # Errors
+/// `Io`.
+pub fn remove_file(store: &Store<'_>, id: u64, dir: &Path) -> Result<()> {
+    for target in &store.targets {
+        for kind in ["data", "repl"] {
+            let path = target.path.join(format!("{}.{kind}", id_text(id)));
+            if store.medium.stat(&path).doing("look at", &path)?.is_some() {
+                store.medium.unlink(&path).doing("remove", &path)?;
+            }
+        }
+    }
+    for part in store.medium.list(dir).doing("list", dir)? {
+        let part = dir.join(part);
+        store.medium.unlink(&part).doing("remove", &part)?;
+    }
+    store.medium.rmdir(dir).doing("remove", dir)?;
+    let parent = dir.parent().unwrap_or(dir);
+    store.medium.sync_dir(parent, FsyncPoint::TrashDir).doing("flush", parent)
+}

@@ -1,0 +1,141 @@
+//! What a store can tell about itself: targets, files, counters; all from its own files, never from the index.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::error::{Context, Result};
+use super::medium::{Medium, read_small};
+use super::newfile::parse_link_record;
+use super::size::{boot_words, recovered_size};
+use super::spec::{class_name, kind_name, regions_json};
+use super::store::{Store, id_text, path_of};
+use crate::bin::STORE_VERSION;
+use crate::names::parse_link;
+
+/// One managed file.
+#[derive(Clone, Debug, Serialize)]
+pub struct FileInfo {
+    /// 16 hexadecimal digits.
+    pub id: String,
+    /// Where its link was made; empty when no record of it is left.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// Generation of its layout.
+    pub generation: u64,
+    /// Regions of its layout.
+    pub regions: usize,
+    /// What is wrong with it, when it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The store as JSON: path, version, uuid, targets.
+pub fn store_info(store: &Store<'_>) -> Value {
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let targets: Vec<Value> = store
+        .targets
+        .iter()
+        .map(|t| {
+            json!({"name": t.name, "path": t.path.to_string_lossy(), "class": class_name(t.class), "kind": kind_name(t.kind),
+                "capacity_bytes": t.capacity_bytes, "startup_read_ns": t.model.startup_read_ns, "startup_write_ns": t.model.startup_write_ns,
+                "read_ps_per_byte": t.model.read_ps_per_byte, "write_ps_per_byte": t.model.write_ps_per_byte})
+        })
+        .collect();
+    json!({"store": store.root.to_string_lossy(), "version": STORE_VERSION, "uuid": hex(&store.uuid), "toml_sha256": hex(&store.toml_sha256),
+        "region_bytes": store.region_bytes, "targets": targets, "rules": store.rules.len()})
+}
+
+/// All files, by id. One that cannot be read is listed with its error.
+///
+/// # Errors
+/// `Io` of `files/` itself.
+pub fn store_files(store: &Store<'_>) -> Result<Vec<FileInfo>> {
+    Ok(store.ids()?.into_iter().map(|id| file_info(store, id)).collect())
+}
+
+fn file_info(store: &Store<'_>, id: u64) -> FileInfo {
+    let path = link_path(store, id).map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut info = FileInfo { id: id_text(id), path, size: 0, generation: 0, regions: 0, error: None };
+    let read = || -> Result<(u64, u64, usize)> {
+        let layout = store.layout(id)?;
+        Ok((current_size(store, id, &layout)?, layout.generation, layout.regions.len()))
+    };
+    match read() {
+        Ok((size, generation, regions)) => (info.size, info.generation, info.regions) = (size, generation, regions),
+        Err(e) => info.error = Some(e.to_string()),
+    }
+    info
+}
+
+/// The size without changing anything: from ctl when it is of this boot, else as recovery would find it.
+fn current_size(store: &Store<'_>, id: u64, layout: &stripewise_layout::Layout) -> Result<u64> {
+    let boot = boot_words(&store.boot_id()?);
+    if let Ok(map) = store.medium.ctl(&store.part(id, "ctl"), false)
+        && map.ctl().is_valid()
+        && map.ctl().boot_is(boot)
+    {
+        return Ok(map.ctl().size());
+    }
+    recovered_size(store, id, layout)
+}
+
+/// Where a file's link was made.
+pub fn link_path(store: &Store<'_>, id: u64) -> Option<PathBuf> {
+    let record = read_small(store.medium, &store.part(id, "link"), 8192).ok()?;
+    parse_link_record(&record).map(|(_, _, path)| path.to_path_buf())
+}
+
+/// A file's layout as JSON: generation, size, regions, and the move if there is one.
+///
+/// # Errors
+/// As [`Store::layout`].
+pub fn layout_json(store: &Store<'_>, id: u64) -> Result<Value> {
+    let layout = store.layout(id)?;
+    let size = current_size(store, id, &layout)?;
+    Ok(json!({"id": id_text(id), "generation": layout.generation, "size": size, "regions": regions_json(&layout.regions),
+        "pending": regions_json(&layout.pending), "retired": regions_json(&layout.retired)}))
+}
+
+/// Counters of all targets since boot; zeros when no program has used the store.
+///
+/// # Errors
+/// `Io`.
+pub fn devices_json(store: &Store<'_>) -> Result<Value> {
+    let run = store.run_dir()?;
+    let map = store.medium.devices(&run, store.targets.len(), false).doing("map the device clocks in", &run)?;
+    let mut targets = Vec::new();
+    for (index, target) in store.targets.iter().enumerate() {
+        let devices = map.as_ref().map(|m| m.devices());
+        let line = devices.as_ref().and_then(|d| d.line(index as u32));
+        let of = |pick: fn(&crate::devices::DeviceLine) -> &std::sync::atomic::AtomicU64| line.map_or(0, |l| pick(l).load(Ordering::Relaxed));
+        targets.push(json!({"name": target.name,
+            "accesses_read": of(|l| &l.accesses_read), "accesses_write": of(|l| &l.accesses_write),
+            "bytes_read": of(|l| &l.bytes_read), "bytes_written": of(|l| &l.bytes_written),
+            "busy_read_ns": of(|l| &l.busy_read_ns), "busy_write_ns": of(|l| &l.busy_write_ns), "startups": of(|l| &l.startups)}));
+    }
+    Ok(json!({"targets": targets}))
+}
+
+/// Links that may be followed before a managed one is reached, as in the kernel.
+const MAX_LINKS: usize = 40;
+
+/// The store and id that a path leads to; `None` when it is no managed file.
+///
+/// # Errors
+/// `Io`, a loop of links included.
+pub fn resolve(medium: &dyn Medium, path: &Path) -> Result<Option<(PathBuf, u64)>> {
+    let mut at = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        let Ok(text) = medium.read_link(&at) else { return Ok(None) };
+        if let Some((store, id)) = parse_link(text.as_os_str().as_bytes()) {
+            return Ok(Some((path_of(store), id)));
+        }
+        at = at.parent().unwrap_or(Path::new("/")).join(text);
+    }
+    Err(super::error::StoreError::io("follow the links of", path, rustix::io::Errno::LOOP.into()))
+}

@@ -1,0 +1,72 @@
+//! What the store's tests share: specifications, layouts, contents that say where they belong, and checks on whole files.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::path::{Path, PathBuf};
+
+use stripewise_store::admin::medium::Medium;
+use stripewise_store::admin::spec::{LayoutJson, RegionJson, SpecJson, TargetJson};
+use stripewise_store::admin::{Result, Store, apply, create, data, newfile};
+
+pub const ID: u64 = 0x1234_5678_9abc_def0;
+pub const K: u64 = 1024;
+
+pub fn target(name: &str, kind: &str, path: &Path, capacity_bytes: u64) -> TargetJson {
+    TargetJson {
+        name: name.into(),
+        class: "hdd".into(),
+        kind: kind.into(),
+        path: path.to_str().unwrap().into(),
+        capacity_bytes,
+        startup_read_ns: 1000,
+        startup_write_ns: 1000,
+        read_ps_per_byte: 10,
+        write_ps_per_byte: 10,
+    }
+}
+
+/// One region that repeats over all targets with one width.
+pub fn even(targets: u32, region_bytes: u64, width: u64) -> LayoutJson {
+    LayoutJson { regions: vec![RegionJson { start: 0, len: region_bytes, stripes: (0..targets).map(|t| (t, width)).collect() }] }
+}
+
+/// Regions of one length, each with its own stripes; the last repeats.
+pub fn uneven(region_bytes: u64, stripes: &[&[(u32, u64)]]) -> LayoutJson {
+    let regions = stripes.iter().enumerate().map(|(i, s)| RegionJson { start: i as u64 * region_bytes, len: region_bytes, stripes: s.to_vec() });
+    LayoutJson { regions: regions.collect() }
+}
+
+pub fn spec(base: &Path, kind: &str, targets: usize, capacity_bytes: u64, layout: LayoutJson) -> SpecJson {
+    SpecJson {
+        toml_sha256: "00".repeat(32),
+        uuid: "11".repeat(16),
+        region_bytes: 64 * K,
+        default_layout: layout,
+        targets: (0..targets).map(|i| target(&format!("t{i}"), kind, &base.join(format!("t{i}")), capacity_bytes)).collect(),
+        rules: vec![],
+    }
+}
+
+/// A store below `base` with one empty file linked at `base/file`.
+pub fn store_with_file(medium: &dyn Medium, base: &Path, spec: &SpecJson) -> PathBuf {
+    let root = base.join("store");
+    create::create(medium, &root, spec).unwrap();
+    let store = Store::open(medium, &root).unwrap();
+    newfile::create_file(&store, ID, &base.join("file"), None).unwrap();
+    root
+}
+
+/// Content that says which offset and which writer it is from; never zero.
+pub fn pattern(stamp: u8, offset: u64, len: usize) -> Vec<u8> {
+    (0..len as u64).map(|i| ((offset + i) % 251) as u8 ^ stamp | 1).collect()
+}
+
+pub fn read_all(store: &Store<'_>, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0xee; len];
+    let got = data::read_file(store, ID, 0, &mut bytes).unwrap();
+    bytes.truncate(got);
+    bytes
+}
+
+pub fn apply_all(store: &Store<'_>, layout: &LayoutJson) -> Result<apply::Applied> {
+    apply::apply(store, ID, layout, &mut |_, _| true)
+}
