@@ -1,1 +1,14 @@
-//! Placeholder until its first slice lands.
+//! `stripewise._stripewise`: the one binding. JSON strings in and out, errors as one sentence each, the GIL released while working.
+
+use pyo3::prelude::*;
+
+mod errors;
+mod store;
+mod trace;
+
+#[pymodule]
+fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    errors::register(module)?;
+    store::register(module)?;
+    module.add_function(wrap_pyfunction!(trace::collect, module)?)
+}

@@ -85,7 +85,7 @@ fn reserve(file: &'static File, extents: impl Iterator<Item = (u32, u64, u64)>, 
         if model.is_some() && now == 0 {
             now = now_ns();
         }
-        latest = latest.max(devices.reserve(target, model.as_ref(), write, file.id(), offset, len, now));
+        latest = latest.max(devices.reserve(target, model, write, file.id(), offset, len, now));
     }
     Ok(latest)
 }

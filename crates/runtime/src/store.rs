@@ -6,7 +6,7 @@ use crate::log;
 use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use stripewise_store::bin::{Kind, StoreView};
+use stripewise_store::bin::{Kind, MAX_TARGETS, StoreView};
 use stripewise_store::devices::{DEVICES_MAGIC, DeviceModel, Devices, devices_bytes};
 use stripewise_store::names::FixedPath;
 use stripewise_store::slot::{SLOT_BYTES, Slot};
@@ -32,6 +32,8 @@ struct Inner {
     slot_name: FixedPath,
     view: Option<StoreView<'static>>,
     devices: Option<Devices>,
+    /// Models of the emulated targets, looked up at each I/O.
+    models: [Option<DeviceModel>; MAX_TARGETS],
     boot_id: [u64; 2],
 }
 
@@ -51,6 +53,7 @@ static STORES: [Store; MAX_STORES] = {
                 slot_name: FixedPath::new(),
                 view: None,
                 devices: None,
+                models: [None; MAX_TARGETS],
                 boot_id: [0; 2],
             }),
             slot: AtomicPtr::new(core::ptr::null_mut()),
@@ -134,9 +137,9 @@ impl Store {
     }
 
     /// The model of an emulated target.
-    pub fn model(&self, target: u32) -> Option<DeviceModel> {
-        let target = self.inner().view.as_ref()?.target(target as usize)?;
-        (target.kind == Kind::Emulated).then_some(target.model)
+    #[inline]
+    pub fn model(&self, target: u32) -> Option<&DeviceModel> {
+        self.inner().models.get(target as usize)?.as_ref()
     }
 
     /// This boot.
@@ -264,6 +267,11 @@ impl Store {
         fds::make_internal(fd, self.session_fd_static(), true)?;
         let targets = inner.view.as_ref().map_or(0, StoreView::target_count);
         inner.devices = Some(map_devices(run, targets)?);
+        if let Some(view) = &inner.view {
+            for (i, model) in inner.models.iter_mut().enumerate() {
+                *model = view.target(i).filter(|t| t.kind == Kind::Emulated).map(|t| t.model);
+            }
+        }
         self.make_slot()
     }
 

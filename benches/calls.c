@@ -1,0 +1,176 @@
+/* Costs of calls, side by side in one process: the C library's own function (looked up in libc.so itself, so past any preloaded
+ * library) and the hooked one, on a plain and on a managed file, batch by batch in turn. Prints one JSON object; tools/bench.py runs it.
+ *
+ *   calls pread PLAIN MANAGED           ns of one cached 4 KiB pread: direct, hooked on the plain file, hooked on the managed file
+ *   calls bulk PLAIN MANAGED            bytes/s of 1 MiB reads, overwrites and extending writes: direct on the plain file, hooked on the managed
+ *   calls closed REQUESTS PROCS FILE... closed loop: PROCS processes per file read REQUESTS random 4 KiB blocks each; seconds in all */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BLOCK = 4096, BULK = 1 << 20, BATCHES = 61, CALLS = 4000 };
+
+typedef ssize_t (*pread_fn)(int, void *, size_t, off_t);
+typedef ssize_t (*pwrite_fn)(int, const void *, size_t, off_t);
+
+static void die(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static uint64_t next(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof *values, compare);
+    return values[n / 2];
+}
+
+static void *libc_function(const char *name)
+{
+    void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD), *f = libc ? dlsym(libc, name) : NULL;
+    if (!f) {
+        fprintf(stderr, "calls: no %s in libc.so.6\n", name);
+        exit(1);
+    }
+    return f;
+}
+
+static int open_or_die(const char *path, int flags)
+{
+    int fd = open(path, flags, 0644);
+    if (fd < 0) die(path);
+    return fd;
+}
+
+static double batch(pread_fn f, int fd, char *buffer, uint64_t blocks, uint64_t *seed)
+{
+    /* Each batch finds its own file's pages and code warm, whatever ran before. */
+    for (int i = 0; i < CALLS / 4; i++)
+        if (f(fd, buffer, BLOCK, (off_t)(next(seed) % blocks * BLOCK)) != BLOCK) die("pread");
+    double start = now();
+    for (int i = 0; i < CALLS; i++)
+        if (f(fd, buffer, BLOCK, (off_t)(next(seed) % blocks * BLOCK)) != BLOCK) die("pread");
+    return (now() - start) / CALLS * 1e9;
+}
+
+static void pread_costs(const char *plain, const char *managed)
+{
+    static char buffer[BLOCK];
+    int p = open_or_die(plain, O_RDONLY), m = open_or_die(managed, O_RDONLY);
+    struct stat st;
+    if (fstat(m, &st)) die(managed);
+    uint64_t blocks = (uint64_t)st.st_size / BLOCK, seed = 42;
+    pread_fn direct = (pread_fn)libc_function("pread64");
+    double times[3][BATCHES], added[2][BATCHES];
+    for (int i = 0; i < BATCHES; i++) {
+        times[0][i] = batch(direct, p, buffer, blocks, &seed);
+        times[1][i] = batch(pread, p, buffer, blocks, &seed);
+        times[2][i] = batch(pread, m, buffer, blocks, &seed);
+        added[0][i] = times[1][i] - times[0][i];
+        added[1][i] = times[2][i] - times[0][i];
+    }
+    printf("{\"direct_ns\": %.1f, \"unmanaged_added_ns\": %.1f, \"managed_added_ns\": %.1f}\n", median(times[0], BATCHES), median(added[0], BATCHES),
+           median(added[1], BATCHES));
+}
+
+static double bulk_pass(pread_fn r, pwrite_fn w, int fd, char *buffer, uint64_t from, uint64_t to)
+{
+    double start = now();
+    for (uint64_t at = from; at < to; at += BULK)
+        if ((r ? r(fd, buffer, BULK, (off_t)at) : w(fd, buffer, BULK, (off_t)at)) != BULK) die("1 MiB");
+    return (now() - start);
+}
+
+static void bulk_ratios(const char *plain, const char *managed)
+{
+    enum { PASSES = 15, SIZE = 64 << 20 };
+    char *buffer = mmap(NULL, BULK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(buffer, 7, BULK);
+    pread_fn direct_read = (pread_fn)libc_function("pread64");
+    pwrite_fn direct_write = (pwrite_fn)libc_function("pwrite64");
+    double ratio[3][PASSES], direct[3][PASSES];
+    for (int i = 0; i < PASSES; i++) {
+        int p = open_or_die(plain, O_RDWR | O_CREAT | O_TRUNC), m = open_or_die(managed, O_RDWR | O_CREAT | O_TRUNC);
+        direct[2][i] = bulk_pass(NULL, direct_write, p, buffer, 0, SIZE);
+        ratio[2][i] = direct[2][i] / bulk_pass(NULL, pwrite, m, buffer, 0, SIZE);
+        direct[1][i] = bulk_pass(NULL, direct_write, p, buffer, 0, SIZE);
+        ratio[1][i] = direct[1][i] / bulk_pass(NULL, pwrite, m, buffer, 0, SIZE);
+        direct[0][i] = bulk_pass(direct_read, NULL, p, buffer, 0, SIZE);
+        ratio[0][i] = direct[0][i] / bulk_pass(pread, NULL, m, buffer, 0, SIZE);
+        close(p), close(m);
+    }
+    const char *names[] = {"read", "overwrite", "extend"};
+    printf("{");
+    for (int k = 0; k < 3; k++) printf("%s\"%s_ratio\": %.3f, \"%s_plain_mb_s\": %.0f", k ? ", " : "", names[k], median(ratio[k], PASSES), names[k], SIZE / 1e6 / median(direct[k], PASSES));
+    printf("}\n");
+}
+
+static void closed_loop(int requests, int procs, char **files, int n)
+{
+    int *go = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (int k = 0; k < n * procs; k++) {
+        pid_t child = fork();
+        if (child < 0) die("fork");
+        if (child) continue;
+        static char buffer[BLOCK];
+        int fd = open_or_die(files[k % n], O_RDONLY);
+        struct stat st;
+        fstat(fd, &st);
+        uint64_t seed = 1000003u * (unsigned)(k + 1), blocks = (uint64_t)st.st_size / BLOCK;
+        __atomic_fetch_add(go, 1, __ATOMIC_SEQ_CST);
+        while (__atomic_load_n(go, __ATOMIC_SEQ_CST) <= n * procs) usleep(100);
+        for (int i = 0; i < requests; i++)
+            if (pread(fd, buffer, BLOCK, (off_t)(next(&seed) % blocks * BLOCK)) != BLOCK) die("pread");
+        _exit(0);
+    }
+    while (__atomic_load_n(go, __ATOMIC_SEQ_CST) < n * procs) usleep(100);
+    double start = now();
+    __atomic_fetch_add(go, 1, __ATOMIC_SEQ_CST);
+    for (int k = 0; k < n * procs; k++) {
+        int status;
+        if (wait(&status) < 0 || status) die("a reader failed");
+    }
+    printf("{\"seconds\": %.6f}\n", now() - start);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && !strcmp(argv[1], "pread")) pread_costs(argv[2], argv[3]);
+    else if (argc == 4 && !strcmp(argv[1], "bulk")) bulk_ratios(argv[2], argv[3]);
+    else if (argc > 4 && !strcmp(argv[1], "closed")) closed_loop(atoi(argv[2]), atoi(argv[3]), argv + 4, argc - 4);
+    else {
+        fprintf(stderr, "usage: calls pread PLAIN MANAGED | bulk PLAIN MANAGED | closed REQUESTS PROCS FILE...\n");
+        return 2;
+    }
+    return 0;
+}
