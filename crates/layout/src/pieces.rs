@@ -20,75 +20,76 @@ pub struct Piece {
 #[derive(Clone, Copy, Debug)]
 pub struct Pieces<'a> {
     table: Table<'a>,
-    region: Option<RegionRef<'a>>,
     at: u64,
     end: u64,
+    /// The window of `at`, once a request has turned out to have more than one run: keeping it would cost the others more than the look-up.
+    region: Option<RegionRef<'a>>,
     ahead: Option<Piece>,
+}
+
+/// The run that begins at `at`, within one stripe and one window, and ends at `end` at the latest.
+#[inline]
+fn run(region: &RegionRef<'_>, at: u64, end: u64) -> Piece {
+    let left = region.reach().min(end) - at;
+    if region.is_original() {
+        return Piece {
+            target: ORIGINAL,
+            object_offset: at,
+            logical: at,
+            len: left,
+        };
+    }
+    let slot = region.cycle.locate(at - region.start);
+    // One target alone: the whole window is one run, however narrow its stripe.
+    let len = if region.cycle.count == 1 {
+        left
+    } else {
+        slot.run.min(left)
+    };
+    Piece {
+        target: slot.target,
+        object_offset: region.slice + slot.local,
+        logical: at,
+        len,
+    }
 }
 
 impl<'a> Pieces<'a> {
     #[inline]
     pub(crate) fn new(table: Table<'a>, at: u64, len: u64) -> Pieces<'a> {
         let end = at.saturating_add(len);
-        let region = if end <= table.end() && len > 0 {
-            table.region_at(at)
+        let end = if at >= table.start() && end <= table.end() {
+            end
         } else {
-            None
+            at
         };
         Pieces {
             table,
-            region,
             at,
             end,
+            region: None,
             ahead: None,
         }
     }
 
-    /// The next run within one stripe and one window.
-    #[inline]
     fn cut(&mut self) -> Option<Piece> {
         if self.at >= self.end {
             return None;
         }
-        let mut region = self.region?;
-        if self.at >= region.reach() {
-            self.region = self.table.after(&region);
-            region = self.region?;
-        }
-        let left = region.reach().min(self.end) - self.at;
-        let piece = if region.is_original() {
-            Piece {
-                target: ORIGINAL,
-                object_offset: self.at,
-                logical: self.at,
-                len: left,
-            }
-        } else {
-            let l = self.at - region.start;
-            let slot = region.cycle.locate(l);
-            // One target alone: the whole window is one run, however narrow its stripe.
-            let run = if region.cycle.count == 1 {
-                left
-            } else {
-                slot.run.min(left)
-            };
-            Piece {
-                target: slot.target,
-                object_offset: region.slice + slot.local,
-                logical: self.at,
-                len: run,
-            }
+        let region = match self.region {
+            Some(region) if self.at < region.reach() => region,
+            Some(region) => self.table.after(&region)?,
+            None => self.table.region_at(self.at)?,
         };
+        self.region = Some(region);
+        let piece = run(&region, self.at, self.end);
         self.at += piece.len;
         Some(piece)
     }
-}
 
-impl Iterator for Pieces<'_> {
-    type Item = Piece;
-
-    #[inline]
-    fn next(&mut self) -> Option<Piece> {
+    /// The next piece of a request of several runs: joins runs as long as they continue each other in the object.
+    #[inline(never)]
+    fn merged(&mut self) -> Option<Piece> {
         let mut piece = match self.ahead.take() {
             Some(piece) => piece,
             None => self.cut()?,
@@ -102,5 +103,23 @@ impl Iterator for Pieces<'_> {
             piece.len += next.len;
         }
         Some(piece)
+    }
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = Piece;
+
+    #[inline]
+    fn next(&mut self) -> Option<Piece> {
+        if self.region.is_none() && self.at < self.end {
+            // Most requests are one run: answered without writing any state but the position.
+            let region = self.table.region_at(self.at)?;
+            let piece = run(&region, self.at, self.end);
+            if self.at + piece.len == self.end {
+                self.at = self.end;
+                return Some(piece);
+            }
+        }
+        self.merged()
     }
 }
