@@ -8,7 +8,13 @@ from __future__ import annotations
 
 
 class StripewiseError(Exception):
-    """The base of all errors that this package raises on purpose."""
+    """The base of all errors that this package raises on purpose.
+
+    The message is one printable line, whatever the names and keys hold that it quotes.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__("".join(char if char.isprintable() else ascii(char)[1:-1] for char in message))
 
 
 class ClusterError(StripewiseError, ValueError):

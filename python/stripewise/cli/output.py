@@ -100,5 +100,4 @@ class OneLineErrors(TyperGroup):
 
 
 def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return "".join(char if char.isprintable() else " " for char in str(error))

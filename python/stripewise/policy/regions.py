@@ -57,7 +57,7 @@ def build_regions(workload: Workload, region_bytes: int) -> RegionTable:
 
     Raises WorkloadError for requests that no file can have, PlanError for too many regions.
     """
-    if not workload.requests:
+    if not any((file.requests["size"] > 0).any() for file in workload.files):
         raise WorkloadError(
             f"{workload.source}: holds no read or write that moved a byte; trace a run that does I/O on files"
         )

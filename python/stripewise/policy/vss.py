@@ -1,9 +1,10 @@
 """Varied-size striping: the cheapest stripe pair (h, s) for every region (seed 000, Algorithm 1).
 
 The grid runs h from 0 in steps up to r/(M+N) and s from h + step up to r/N, r being the largest request of the region;
-where it is empty, the one candidate is (0, r/N rounded up to a step). Cost is O(grid * distinct keys): requests are
-grouped, regions with the same multiset of keys share one search, and the residues of a candidate's cycle stand for all
-offsets where they are fewer.
+where it is empty, the one candidate is (0, r/N rounded up to a step). Among equally cheap pairs the last, widest one
+counts: it cuts a request into the fewest pieces. Cost is O(grid * distinct keys): requests are grouped, regions with
+the same multiset of keys share one search, and the residues of a candidate's cycle stand for all offsets where they are
+fewer.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from .regions import RegionTable
 STEPS_MAX = 512
 #: Candidates times keys priced in one pass.
 BLOCK = 1 << 18
-#: A later pair must be cheaper by more than rounding to replace an earlier one.
-TIE = 1.0 - 1e-12
+#: Costs that differ by less are equal: sums of the same numbers in another order.
+TIE = 1.0 + 1e-12
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def _search(
         else:
             totals = np.stack([np.bincount(owner, weights=one[key] * count, minlength=len(shared)) for one in each])
         for number, total in enumerate(totals, start=low):
-            better = total < best * TIE
+            better = total <= best * TIE
             best = np.where(better, total, best)
             best_pair = np.where(better, number, best_pair)
     table_of_pairs = np.array(pairs, dtype=np.int64)

@@ -26,8 +26,8 @@ from .requests import REQUEST_DTYPE, FileRequests, Requests, Workload
 FLAG_MANAGED = 1 << 1
 FLAG_UNKNOWN_OFFSET = 1 << 5
 META_VERSION = 1
-NEEDED = ("op", "file", "offset", "bytes_done", "start_ns", "end_ns")
-OPTIONAL = ("layer", "rank", "pid", "world_size", "flags")
+NEEDED = ("op", "file", "offset", "done", "start_ns", "end_ns")
+OPTIONAL = ("layer", "rank", "pid", "world", "flags")
 SYSTEM_DIRS = ("/dev/", "/proc/", "/sys/", "/etc/", "/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/")
 Progress = Callable[[int, int], None]
 
@@ -149,7 +149,7 @@ def _read_group(table: Any, found: dict[str, _File]) -> None:
     data_ops = [code for code, op in enumerate(ops) if op in ("read", "write")]
     writes = [code for code, op in enumerate(ops) if op == "write"]
     flags = _numbers(table, "flags", 0)
-    done = _numbers(table, "bytes_done", 0)
+    done = _numbers(table, "done", 0)
     keep = np.isin(op_code, data_ops) & (done > 0) & (file_code >= 0) & ((flags & FLAG_UNKNOWN_OFFSET) == 0)
     if "layer" in table.column_names:
         layer_code, layers = _codes(table, "layer")
@@ -164,7 +164,7 @@ def _read_group(table: Any, found: dict[str, _File]) -> None:
     requests["write"] = np.isin(op_code[rows], writes)
     requests["offset"] = _numbers(table, "offset", 0)[rows]
     requests["size"] = done[rows]
-    pid, world = _numbers(table, "pid", -1)[rows], _numbers(table, "world_size", 0)[rows]
+    pid, world = _numbers(table, "pid", -1)[rows], _numbers(table, "world", 0)[rows]
     codes = file_code[rows]
     for code in np.unique(codes).tolist():
         mine = codes == code

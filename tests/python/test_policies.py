@@ -1,0 +1,196 @@
+"""The contract of a policy, one class run for each of them, and what is particular to DEF and H2DP."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from stripewise.errors import PlanError, UsageError, WorkloadError
+from stripewise.plan import check_plan, dump_plan
+from stripewise.policy import POLICIES, PlanOptions, policy_named
+from stripewise.policy.pricing import region_costs
+from stripewise.policy.regions import build_regions
+from stripewise.units import round_up
+from stripewise.workload import Workload
+from support import KIB, MIB, cluster, clusters, file_of, walk, workloads, zipf_workload
+
+OPTIONS = PlanOptions(region_bytes=MIB)
+
+
+def counted(plan) -> dict[str, int]:
+    """Bytes per target, region by region with the slow map."""
+    held: dict[str, int] = {}
+    for file in plan.files:
+        for region in file.regions:
+            valid = min(region.len, file.size - region.start)
+            if valid > 0:
+                for name, share in walk(list(region.stripes), 0, valid).items():
+                    held[name] = held.get(name, 0) + round_up(share)
+    return held
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+class TestEveryPolicy:
+    def plan(self, name, workload, on, options=OPTIONS):
+        return policy_named(name).plan(workload, on, options)
+
+    @settings(max_examples=60, deadline=None)
+    @given(on=clusters(), workload=workloads())
+    def test_no_target_is_ever_overfilled(self, name, on, workload):
+        try:
+            plan = self.plan(name, workload, on, PlanOptions(region_bytes=256 * KIB))
+        except (PlanError, WorkloadError):
+            return
+        held = counted(plan)
+        for target in on.targets:
+            assert not target.capacity_bytes or held.get(target.name, 0) <= target.capacity_bytes
+        assert {k: v for k, v in plan.target_bytes.items() if v} == {k: v for k, v in held.items() if v}
+        check_plan(plan, on, "plan.json")
+
+    @settings(max_examples=30, deadline=None)
+    @given(on=clusters(), workload=workloads())
+    def test_data_that_fit_are_placed(self, name, on, workload):
+        # Room for every region's share with its rounding: then there is a plan.
+        roomy = tuple(dataclasses.replace(t, capacity_bytes=t.capacity_bytes and 64 * MIB) for t in on.targets)
+        if not any((file.requests["size"] > 0).any() for file in workload.files):
+            return
+        plan = self.plan(name, workload, dataclasses.replace(on, targets=roomy), PlanOptions(region_bytes=256 * KIB))
+        assert {file.path for file in plan.files} == {f.path for f in workload.files if f.size_bytes}
+
+    def test_regions_cover_the_file_without_gaps(self, name):
+        plan = self.plan(name, zipf_workload(20, 100), cluster(4, 2, 2 * MIB))
+        end = 0
+        for region in plan.files[0].regions:
+            assert region.start == end
+            end += region.len
+        assert end > plan.files[0].size == 20 * MIB
+
+    def test_the_same_input_gives_the_same_plan(self, name):
+        workload, on = zipf_workload(40, 300), cluster(4, 2, 3 * MIB)
+        assert dump_plan(self.plan(name, workload, on)) == dump_plan(self.plan(name, workload, on))
+
+    def test_every_region_says_why(self, name):
+        plan = self.plan(name, zipf_workload(20, 100), cluster(4, 2, 2 * MIB))
+        assert all(region.reason for region in plan.files[0].regions)
+
+    def test_costs_per_region_add_up_to_what_is_expected(self, name):
+        plan = self.plan(name, zipf_workload(20, 100), cluster(4, 2, 2 * MIB))
+        assert sum(r.cost_s for r in plan.files[0].regions) == pytest.approx(plan.expected.cost_s)
+        assert sum(r.cost_def_s for r in plan.files[0].regions) == pytest.approx(plan.expected.cost_def_s)
+
+    @pytest.mark.parametrize(("M", "N"), [(1, 0), (0, 1), (4, 0), (0, 3), (1, 1)])
+    def test_any_mix_of_classes_gets_a_plan(self, name, M, N):
+        plan = self.plan(name, zipf_workload(8, 50), cluster(M, N))
+        assert sum(plan.bytes_per_target().values()) == 8 * MIB
+
+    def test_one_process_and_one_request_is_enough(self, name):
+        assert self.plan(name, Workload((file_of([0], [1]),), 1), cluster(2, 1)).files[0].size == 1
+
+    def test_an_empty_trace_is_one_clear_error(self, name):
+        with pytest.raises(WorkloadError, match="holds no read or write"):
+            self.plan(name, Workload((), 1, "trace.parquet"), cluster(2, 1))
+
+    def test_requests_of_no_bytes_are_no_work(self, name):
+        workload = Workload((file_of([0, MIB, 5000], [4096, 0, 0]),), 1)
+        assert self.plan(name, workload, cluster(2, 1)).files[0].size == 4096
+
+    def test_a_file_that_was_only_read_is_planned(self, name):
+        assert self.plan(name, Workload((file_of([0], [MIB], [False]),), 1), cluster(2, 1)).files
+
+    def test_too_little_room_names_file_and_region(self, name):
+        with pytest.raises(PlanError, match=r"/data/f: region \d+: needs .* raise capacity_bytes"):
+            self.plan(name, zipf_workload(8, 50), cluster(2, 1, MIB, MIB))
+
+    def test_a_region_larger_than_any_server_is_cut_over_them(self, name):
+        plan = self.plan(name, Workload((file_of([0], [4 * MIB]),), 1), cluster(3, 2, MIB, MIB), PlanOptions())
+        assert max(counted(plan).values()) <= MIB
+
+    def test_space_that_other_files_hold_is_left_alone(self, name):
+        options = dataclasses.replace(OPTIONS, reserved_bytes={"ssd0": 2 * MIB, "ssd1": 2 * MIB})
+        plan = self.plan(name, zipf_workload(20, 100), cluster(4, 2, 2 * MIB), options)
+        assert not plan.bytes_per_target().get("ssd0") and not plan.bytes_per_target().get("ssd1")
+
+    def test_the_first_server_rotates_from_region_to_region(self, name):
+        plan = self.plan(name, zipf_workload(8, 400), cluster(4, 0))
+        firsts = [region.stripes[0][0] for region in plan.files[0].regions[:8]]
+        assert firsts == [f"hdd{n % 4}" for n in range(8)]
+
+
+def test_def_fills_ssds_in_seeded_random_order():
+    workload, on = zipf_workload(64, 200), cluster(4, 2, 4 * MIB)
+    plans = [policy_named("def").plan(workload, on, dataclasses.replace(OPTIONS, seed=seed)) for seed in (1, 2)]
+    hybrid = [
+        {r.start for r in plan.files[0].regions if any(n.startswith("ssd") for n, _ in r.stripes)} for plan in plans
+    ]
+    assert hybrid[0] != hybrid[1]
+    assert all(len(chosen) >= 20 for chosen in hybrid)
+    assert all({width for _, width in region.stripes} == {64 * KIB} for region in plans[0].files[0].regions[:64])
+
+
+def test_def_is_its_own_baseline():
+    plan = policy_named("def").plan(zipf_workload(20, 100), cluster(4, 2, 2 * MIB), OPTIONS)
+    assert plan.expected.gain == 1.0 and plan.expected.bound_gain == 1.0
+
+
+def test_h2dp_gives_ssds_to_the_regions_with_the_largest_benefit():
+    # Seed 000, eq. 1 and section 3.6: descending B until the space is used up.
+    workload, on = zipf_workload(60, 600), cluster(4, 2, 5 * MIB)
+    table = build_regions(workload, MIB)
+    plan = policy_named("h2dp").plan(workload, on, OPTIONS)
+    count = np.bincount(np.repeat(np.arange(60), np.diff(table.first)), weights=table.count, minlength=60)
+    critical = [g for g in range(60) if plan.files[0].regions[g].reason.startswith("critical")]
+    assert len(critical) == 10
+    assert min(count[critical]) >= max(count[[g for g in range(60) if g not in critical]])
+
+
+def test_h2dp_puts_the_rest_on_hservers_with_stripe_r_over_m():
+    plan = policy_named("h2dp").plan(zipf_workload(60, 600), cluster(4, 2, 5 * MIB), OPTIONS)
+    cold = [r for r in plan.files[0].regions[:60] if r.reason.startswith("HServers")]
+    assert cold and all(sorted(r.stripes) == [(f"hdd{i}", 64 * KIB) for i in range(4)] for r in cold)
+
+
+def test_h2dp_rounds_r_over_m_up_to_4_kib():
+    # Cost-models section 7: at 64 KiB over 12 HServers r/M = 5.3 KiB becomes 8 KiB, so 8 startups.
+    plan = policy_named("h2dp").plan(zipf_workload(16, 64, 64 * KIB), cluster(12, 0), OPTIONS)
+    assert {width for _, width in plan.files[0].regions[0].stripes} == {8 * KIB}
+
+
+def test_h2dp_leaves_untouched_regions_on_hservers():
+    workload = Workload((file_of([0], [MIB], size_bytes=8 * MIB),), 4)
+    plan = policy_named("h2dp").plan(workload, cluster(4, 2), OPTIONS)
+    assert plan.files[0].regions[5].reason == "HServers: not touched in the trace"
+    assert all(name.startswith("hdd") for name, _ in plan.files[0].regions[5].stripes)
+
+
+def test_h2dp_is_expected_to_double_the_demo():
+    # The demo's simulation: DEF 80 MB/s, H2DP 178 MB/s (512 regions of 1 MiB, Zipf 0.8, SSDs hold 1/6).
+    workload = zipf_workload(512, 20_000)
+    on = cluster(4, 2, 512 * MIB // 12 // 4096 * 4096)
+    plan = policy_named("h2dp").plan(workload, on, OPTIONS)
+    moved_mb = 20_000 * 256 * KIB / 1e6
+    assert 75 < moved_mb / plan.expected.bound_def_s < 90
+    assert 170 < moved_mb / plan.expected.bound_s < 190
+
+
+def test_def_costs_depend_on_where_a_request_starts():
+    workload = Workload((file_of([0, 32 * KIB], [64 * KIB, 64 * KIB]),), 1)
+    table = build_regions(workload, MIB)
+    on = cluster(2, 0)
+    from stripewise.model import parameters
+
+    costs = region_costs(table, parameters(on, 1), on, [(("hdd0", 64 * KIB), ("hdd1", 64 * KIB))])
+    assert costs[0] == pytest.approx((0.003 + 65536e-8) + (0.003 + 32768e-8))
+
+
+def test_an_unknown_policy_names_those_that_exist():
+    with pytest.raises(UsageError, match="did you mean h2dp"):
+        policy_named("h2pd")
+
+
+@pytest.mark.parametrize("bad", [0, -4096, 5000])
+def test_sizes_that_are_no_granules_are_refused(bad):
+    with pytest.raises(UsageError, match="multiple of 4096"):
+        PlanOptions(region_bytes=bad)

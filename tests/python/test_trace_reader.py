@@ -1,0 +1,112 @@
+"""The trace reader: what counts as a request, which files are kept, and traces that are none."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from stripewise.errors import WorkloadError
+from stripewise.workload.trace import FLAG_MANAGED, FLAG_UNKNOWN_OFFSET, read_trace
+
+TYPES = {
+    "pid": pa.int32(), "rank": pa.int32(), "world": pa.int32(), "layer": pa.string(), "op": pa.string(),
+    "file": pa.string(), "offset": pa.int64(), "requested": pa.int64(), "done": pa.int64(), "start_ns": pa.int64(),
+    "end_ns": pa.int64(), "flags": pa.int32(),
+}  # fmt: skip
+
+
+def row(**changes):
+    base = {
+        "pid": 10, "rank": None, "world": None, "layer": "posix", "op": "read", "file": "/data/f", "offset": 0,
+        "requested": 4096, "done": 4096, "start_ns": 5, "end_ns": 9, "flags": 0,
+    }  # fmt: skip
+    return {**base, **changes}
+
+
+def trace(tmp_path, *groups, columns=None):
+    """A collected trace of some row groups."""
+    kept = {name: kind for name, kind in TYPES.items() if columns is None or name in columns}
+    schema = pa.schema(list(kept.items()))
+    with pq.ParquetWriter(tmp_path / "trace.parquet", schema) as writer:
+        for rows in groups:
+            table = pa.table({name: [r[name] for r in rows] for name in kept}, schema=schema)
+            writer.write_table(table)
+    return tmp_path
+
+
+def test_reads_and_writes_that_moved_bytes_are_requests(tmp_path):
+    workload = read_trace(
+        trace(
+            tmp_path,
+            [
+                row(offset=8192, start_ns=20, end_ns=30),
+                row(op="write", done=100, start_ns=7, end_ns=8),
+                row(done=0), row(done=-1), row(op="open", done=3), row(op="truncate"),
+                row(layer="mpi", op="mpi_read"), row(layer="mpi"),
+                row(offset=None, flags=FLAG_UNKNOWN_OFFSET), row(file=None),
+            ],
+        )
+    )  # fmt: skip
+    assert [file.path for file in workload.files] == ["/data/f"]
+    requests = workload.files[0].requests
+    assert requests[["write", "offset", "size"]].tolist() == [(True, 0, 100), (False, 8192, 4096)]
+    assert workload.files[0].size_bytes == 8192 + 4096
+
+
+def test_row_groups_of_several_processes_are_merged_in_time(tmp_path):
+    workload = read_trace(
+        trace(tmp_path, [row(pid=1, start_ns=30)], [row(pid=2, start_ns=10), row(pid=2, start_ns=20)])
+    )
+    assert workload.files[0].requests["start_ns"].tolist() == [10, 20, 30]
+    assert workload.processes == 2
+
+
+def test_the_mpi_world_is_the_number_of_processes(tmp_path):
+    assert read_trace(trace(tmp_path, [row(rank=0, world=16)])).processes == 16
+
+
+def test_managed_files_are_preferred_and_system_files_left_out(tmp_path):
+    rows = [row(file="/data/a", flags=FLAG_MANAGED), row(file="/data/b"), row(file="/etc/hosts")]
+    path = trace(tmp_path, rows)
+    assert [file.path for file in read_trace(path).files] == ["/data/a"]
+    assert [file.path for file in read_trace(path, ["/data/*"]).files] == ["/data/a", "/data/b"]
+    assert [file.path for file in read_trace(trace(tmp_path, rows[1:])).files] == ["/data/b"]
+
+
+def test_optional_columns_may_be_missing(tmp_path):
+    needed = {"op", "file", "offset", "done", "start_ns", "end_ns"}
+    assert read_trace(trace(tmp_path, [row()], columns=needed)).processes == 1
+
+
+def test_the_command_comes_from_meta_json(tmp_path):
+    trace(tmp_path, [row()])
+    (tmp_path / "meta.json").write_text(json.dumps({"version": 1, "command": ["mpiio", "--file", "f"]}))
+    assert read_trace(tmp_path).command == ("mpiio", "--file", "f")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "said"),
+    [
+        (lambda p: None, "run --trace"),
+        (lambda p: (p / "10-1.log").write_bytes(b"x"), "stripewise collect"),
+        (lambda p: (p / "trace.parquet").write_bytes(b"junk"), "cannot be read as Parquet"),
+        (lambda p: trace(p, [row()], columns={"op", "file"}), "has no column 'offset'"),
+        (lambda p: trace(p), "holds no read or write"),
+        (lambda p: trace(p, [row(done=0)]), "holds no read or write"),
+        (lambda p: (trace(p, [row()]), (p / "meta.json").write_text("{")), "meta.json: cannot be read as JSON"),
+        (lambda p: (trace(p, [row()]), (p / "meta.json").write_text('{"version": 9}')), "version = 9 is newer"),
+    ],
+)
+def test_a_directory_that_is_no_trace_is_one_sentence(tmp_path, prepare, said):
+    prepare(tmp_path)
+    with pytest.raises(WorkloadError) as caught:
+        read_trace(tmp_path)
+    assert said in str(caught.value) and str(tmp_path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_missing_trace_is_named(tmp_path):
+    with pytest.raises(WorkloadError, match="does not exist"):
+        read_trace(tmp_path / "none")
