@@ -111,6 +111,15 @@ impl Process {
         Ok(())
     }
 
+    /// Makes every free entry a taken one.
+    #[cfg(test)]
+    pub(crate) fn fill_table_for_test(&self) {
+        let Some(table) = self.table() else { return };
+        for entry in 0..ENTRIES {
+            let _ = table.key(entry).compare_exchange(0, u64::MAX - entry as u64, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
     /// The table, mapped at first use; none if there is no memory.
     fn table(&self) -> Option<Table> {
         let known = self.table.load(Ordering::Acquire);
@@ -177,7 +186,7 @@ fn fill_entry(entry: &mut [u8; NAMES_ENTRY_BYTES], id: u32, path: &[u8], device:
 /// Never 0. Eight bytes at a time: paths are hashed at every open.
 fn hash(path: &[u8], device: u64, inode: u64) -> u64 {
     let mix = |state: u64, word: u64| {
-        let product = u128::from(state ^ word) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835u128;
+        let product = u128::from(state ^ word) * 0x9e37_79b9_7f4a_7c15u128;
         (product as u64 ^ (product >> 64) as u64).wrapping_add(0x632b_e59b_d9b4_e019)
     };
     let mut state = mix(mix(path.len() as u64, device), inode);

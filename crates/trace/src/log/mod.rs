@@ -11,6 +11,8 @@
 //! ```
 
 mod start;
+#[cfg(test)]
+mod tests;
 
 use crate::format::Header;
 use crate::process::Process;
@@ -59,8 +61,10 @@ pub struct ThreadLog {
     retry_in: AtomicU32,
     /// The last number given to `retry_in`.
     backoff: AtomicU32,
+    /// 1 = the file of this name is ours, though it may not be begun.
+    created: AtomicU32,
     /// Zero.
-    reserved: [u32; 17],
+    reserved: [u32; 16],
 }
 
 /// Bytes that C has to set aside for a [`ThreadLog`].
@@ -88,7 +92,8 @@ impl ThreadLog {
             suffix: AtomicU32::new(0),
             retry_in: AtomicU32::new(0),
             backoff: AtomicU32::new(0),
-            reserved: [0; 17],
+            created: AtomicU32::new(0),
+            reserved: [0; 16],
         }
     }
 
@@ -167,7 +172,7 @@ fn discard(log: &ThreadLog) {
     for word in [&log.used, &log.limit, &log.capacity, &log.start_id] {
         word.store(0, Ordering::Relaxed);
     }
-    for word in [&log.pid, &log.tid, &log.suffix, &log.retry_in, &log.backoff] {
+    for word in [&log.pid, &log.tid, &log.suffix, &log.retry_in, &log.backoff, &log.created] {
         word.store(0, Ordering::Relaxed);
     }
     if !window.is_null() {

@@ -20,12 +20,15 @@ use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 /// Logs of one thread id in one process: more than this and records are dropped.
 const SUFFIX_MAX: u32 = 9_999;
 
-/// Creates the file, maps its beginning, writes the header. On an error nothing of it is left but, perhaps, an empty file: the
-/// reader takes that for a log whose records were lost.
+/// Creates the file, maps its beginning, writes the header. After an error an empty file may be left: the reader takes it for
+/// a log whose records were lost, the next attempt uses it.
 pub(super) fn begin(log: &ThreadLog, process: &Process) -> Result<*mut u8, Errno> {
     let identity = process.with_identity(|identity| *identity);
     let tid = rustix::thread::gettid().as_raw_nonzero().get() as u32;
-    log.start_id.store(identity.start_id, Relaxed);
+    if log.start_id.swap(identity.start_id, Relaxed) != identity.start_id {
+        // A fork came between a failed attempt and this one.
+        log.created.store(0, Relaxed);
+    }
     log.pid.store(identity.pid, Relaxed);
     log.tid.store(tid, Relaxed);
     let file = create(log, process)?;
@@ -108,11 +111,18 @@ pub(crate) fn check_file_size_limit(bytes: u64) -> Result<(), Errno> {
 
 /// A new file, with a suffix if an earlier thread had our id.
 fn create(log: &ThreadLog, process: &Process) -> Result<OwnedFd, Errno> {
+    if log.created.load(Relaxed) == 1 {
+        return open(log, process, OFlags::CREATE);
+    }
     let mut suffix = log.suffix.load(Relaxed);
     loop {
         match open(log, process, OFlags::CREATE | OFlags::EXCL) {
             Err(Errno::EXIST) if suffix < SUFFIX_MAX => suffix += 1,
-            result => return result,
+            Err(error) => return Err(error),
+            Ok(file) => {
+                log.created.store(1, Relaxed);
+                return Ok(file);
+            }
         }
         log.suffix.store(suffix, Relaxed);
     }

@@ -215,6 +215,12 @@ impl Paths {
     fn place(&mut self, run: &Run, process: &ProcessLogs, id: u32) -> u32 {
         let Some(name) = run.name(&process.identity, id) else { return NO_PATH };
         if let Some(&place) = self.places.get(&name.path) {
+            // Calls by name do not know the inode; an open of the same path does.
+            for file in [&mut self.posix, &mut self.mpi].into_iter().filter_map(|layer| layer.get_mut(place as usize)) {
+                if file.inode == 0 {
+                    (file.device, file.inode) = (name.device, name.inode);
+                }
+            }
             return place;
         }
         let place = self.shown.len() as u32;
