@@ -30,7 +30,7 @@ def manage_globs(patterns: Iterable[str]) -> list[str]:
     for pattern in patterns:
         full = absolute(pattern)
         if os.path.isdir(full):
-            globs.append(escape(full).rstrip("/") + "/**")
+            globs += _below(full)
         elif any(char in pattern for char in _WILD):
             # The working directory is a path, not a pattern, whatever its name holds.
             globs.append(os.path.normpath(os.path.join(escape(os.getcwd()), os.path.expanduser(pattern))))
@@ -40,9 +40,15 @@ def manage_globs(patterns: Iterable[str]) -> list[str]:
     return globs
 
 
+def _below(directory: str) -> list[str]:
+    """Everything below a directory, under the name given and under its real one."""
+    names = dict.fromkeys((directory, os.path.realpath(directory)))
+    return [escape(name).rstrip("/") + "/**" for name in names]
+
+
 def default_manage(root: Path) -> list[str]:
     """Everything beside the store."""
-    return [escape(str(root.parent)).rstrip("/") + "/**"]
+    return _below(str(root.parent))
 
 
 def ignored(root: Path, cluster: Cluster) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -182,7 +183,7 @@ def create_store(root: Path, cluster_path: Path, manage: Sequence[str], region_b
 
     `layout` is def, hservers or a JSON file, which is copied into the store.
     """
-    root = root.absolute()
+    root = Path(os.path.realpath(root))
     cluster = read_cluster(cluster_path)
     if (root / "store.bin").exists():
         raise StoreError(f"{root}: is a store already; choose another directory, or edit its store.toml")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import uuid as uuid_module
 from collections.abc import Sequence
@@ -170,7 +171,7 @@ def _toml(text: str) -> str:
 
 def read_store(root: Path) -> StoreConfig:
     """Reads <root>/store.toml; ClusterError naming file, key and cure."""
-    root = Path(root).absolute()
+    root = Path(os.path.realpath(root))
     path = root / "store.toml"
     if not path.exists():
         raise ClusterError(f"{root}: is not a store (it has no store.toml); make one with 'stripewise store create'")

@@ -27,7 +27,9 @@ WIDTH_WITHOUT_TERMINAL = 120
 
 def stdout() -> Console:
     """The console for results."""
-    return Console(width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL, highlight=False, soft_wrap=False)
+    return Console(
+        width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL, highlight=False, markup=False, emoji=False
+    )
 
 
 def say(text: str) -> None:
@@ -38,6 +40,11 @@ def say(text: str) -> None:
 def print_json(value: Any) -> None:
     """One line of JSON on stdout; infinities and NaN do not occur."""
     typer.echo(json.dumps(value, allow_nan=False))
+
+
+def printable(text: str) -> str:
+    """A name as one line that no terminal stumbles over."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def table(title: str, *columns: str) -> Table:

@@ -12,7 +12,7 @@ from ..errors import StoreError
 from ..store import Store, create_store
 from ..units import format_size
 from .options import JsonOption, ManageOption, RegionOption, StoreArgument, size
-from .output import print_json, stdout, table
+from .output import print_json, printable, stdout, table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -44,7 +44,8 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
         return
     made = table("", "file", "size", "id")
     for file in files:
-        made.add_row(file.path or "(no name)", format_size(file.size), file.id)
+        wrong = f" ({file.details['error']})" if file.details.get("error") else ""
+        made.add_row(printable(file.path or "(no name)") + wrong, format_size(file.size), file.id)
     stdout().print(made)
 
 
@@ -94,7 +95,9 @@ def fsck(
     else:
         for problem in problems:
             typer.echo(problem)
-    if problems and not found.get("repaired", False):
-        raise StoreError(f"{store}: {len(problems)} problem(s) found; see them above, --repair mends what it can")
+    # Warnings are said and no failure: nothing is lost or ambiguous.
+    errors = int(found.get("errors", 0 if found.get("repaired") else len(problems)))
+    if errors:
+        raise StoreError(f"{store}: {errors} error(s) stand; see them above, --repair mends what it can")
     if not json:
-        typer.echo(f"{store}: sound" if not problems else f"{store}: mended")
+        typer.echo(f"{store}: sound")

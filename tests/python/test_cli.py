@@ -1,0 +1,280 @@
+"""The command line without the native module or with one made of paper: verbs, exit codes, one line per error."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from stripewise import runner
+from stripewise.cli.main import app
+from stripewise.cluster import read_cluster
+from stripewise.plan import read_plan
+from stripewise.workload.trace import FLAG_MANAGED
+from support import MIB, zipf_workload
+from test_cluster import TARGET
+from test_trace_reader import row, trace
+
+SSD = TARGET.replace("hdd0", "ssd0").replace('"hdd"', '"ssd"').replace("0.003", "0.0001").replace("0.004", "0.0001")
+
+
+def stripewise(*words, code=0):
+    """Runs a verb and holds it to the contract: its exit code, and one line on stderr when it fails."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert code is None or result.exit_code == code, f"{result.exit_code}: {result.output}\n{result.stderr}"
+    assert "Traceback" not in result.output + result.stderr
+    if code == 1:
+        assert len(result.stderr.strip().splitlines()) == 1, result.stderr
+    return result
+
+
+@pytest.fixture
+def cluster_toml(tmp_path) -> Path:
+    path = tmp_path / "cluster.toml"
+    path.write_text(TARGET.replace("1048576", "0") + SSD)
+    return path
+
+
+@pytest.fixture
+def a_trace(tmp_path) -> Path:
+    requests = zipf_workload(8, 80).files[0].requests
+    place = tmp_path / "trace"
+    place.mkdir()
+    return trace(
+        place,
+        [
+            row(offset=int(r["offset"]), done=int(r["size"]), op="write" if r["write"] else "read", rank=0, world=4)
+            for r in requests
+        ],
+    )
+
+
+class Paper(types.ModuleType):
+    """A native module that remembers: one file of 8 MiB, devices whose HDD works twice as long under DEF."""
+
+    class StripewiseError(Exception):
+        pass
+
+    def __init__(self, base: Path) -> None:
+        super().__init__("stripewise._stripewise")
+        self.base = base
+        self.specs: list[dict] = []
+        self.applied: list[dict] = []
+        self.devices = 0
+        self.file = str(base / "data" / "f")
+
+    def store_create(self, store, spec):
+        self.specs.append(json.loads(spec))
+        (Path(store) / "store.bin").write_bytes(b"")
+
+    def store_configure(self, store, spec):
+        self.specs.append(json.loads(spec))
+
+    def store_info(self, store):
+        return json.dumps({"store": store, "toml_sha256": self.specs[-1]["toml_sha256"] if self.specs else ""})
+
+    def store_files(self, store):
+        return json.dumps(
+            {"files": [{"id": "a" * 16, "path": self.file, "size": 8 * MIB, "generation": 1, "regions": 1}]}
+        )
+
+    def store_layout(self, store, identity):
+        return json.dumps(self.applied[-1] if self.applied else self.specs[-1]["default_layout"])
+
+    def store_apply(self, store, identity, layout, progress):
+        self.applied.append(json.loads(layout))
+        progress(1, 2)
+        return json.dumps({"moved_bytes": 4096, "seconds": 0.5})
+
+    def store_resolve(self, path):
+        return json.dumps({"store": str(self.base / "store"), "id": "a" * 16} if path == self.file else None)
+
+    def store_devices(self, store):
+        self.devices += 1
+        step = 1 if self.devices > 2 else 0
+        busy = {"hdd0": step * self.devices * 10**9, "ssd0": 0}
+        return json.dumps({"targets": [{"name": n, "busy_read_ns": b, "busy_write_ns": 0} for n, b in busy.items()]})
+
+    def store_fsck(self, store, options):
+        return json.dumps({"problems": ["an object is orphaned"], "repaired": json.loads(options)["repair"]})
+
+    def trace_collect(self, raw, out, lenient):
+        Path(out).mkdir(exist_ok=True)
+        requests = zipf_workload(8, 80).files[0].requests
+        trace(
+            Path(out),
+            [
+                row(file=self.file, flags=FLAG_MANAGED, offset=int(r["offset"]), done=int(r["size"]), pid=n % 3)
+                for n, r in enumerate(requests)
+            ],
+        )
+        return json.dumps({"records": len(requests), "dropped": 0})
+
+
+@pytest.fixture
+def paper(tmp_path, monkeypatch):
+    module = Paper(tmp_path)
+    monkeypatch.setitem(sys.modules, "stripewise._stripewise", module)
+    monkeypatch.setattr(runner, "library_path", lambda: Path("/none/libstripewise.so"))
+    return module
+
+
+@pytest.fixture
+def store(tmp_path, cluster_toml, paper) -> Path:
+    stripewise("store", "create", tmp_path / "store", "--cluster", cluster_toml, "--region-size", "1MiB")
+    return tmp_path / "store"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["frobnicate"], ["plan", "--frobnicate"], ["run"], ["run", "true"], ["plan"], ["plan", "t"],
+        ["plan", "t", "--cluster", "c", "--policy", "h2pd"], ["plan", "t", "--cluster", "c", "--region-size", "64Mib!"],
+        ["plan", "t", "--cluster", "c", "--region-size", "1000"], ["plan", "t", "--check", "p"], ["store", "create"],
+        ["apply", "p"], ["tune", "--", "true"],
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_exit_code_2(words):
+    stripewise(*words, code=2)
+
+
+def test_version_and_help_are_exit_code_0():
+    assert stripewise("--version").stdout.startswith("stripewise ")
+    for verb in ("run", "collect", "show", "plan", "apply", "tune", "store"):
+        assert verb in stripewise("--help").stdout
+        stripewise(verb, "--help")
+
+
+def test_a_trace_becomes_a_plan_that_passes_its_check(tmp_path, cluster_toml, a_trace):
+    plan = tmp_path / "plan.json"
+    for policy in ("def", "h2dp"):
+        stripewise("plan", a_trace, "--cluster", cluster_toml, "--policy", policy, "--region-size", "1MiB", "-o", plan)
+        said = json.loads(stripewise("plan", "--check", plan, "--cluster", cluster_toml, "--json").stdout)
+        assert said["ok"] and said["policy"] == policy and said["remarks"] == []
+    assert read_plan(plan).processes == 4
+    assert read_plan(plan).cluster_digest == read_cluster(cluster_toml).digest()
+
+
+def test_show_counts_requests_per_file(a_trace):
+    said = json.loads(stripewise("show", a_trace, "--json").stdout)
+    assert said["processes"] == 4
+    assert said["files"][0]["reads"] + said["files"][0]["writes"] == 80
+    assert "/data/f" in stripewise("show", a_trace).stdout
+
+
+def test_bad_files_are_exit_code_1_and_named(tmp_path, cluster_toml, a_trace):
+    for words, name in [
+        (["plan", tmp_path / "none", "--cluster", cluster_toml], "none"),
+        (["plan", a_trace, "--cluster", tmp_path / "none.toml"], "none.toml"),
+        (["plan", a_trace, "--cluster", cluster_toml, "--file", "/elsewhere/*"], "/elsewhere/*"),
+        (["plan", "--check", cluster_toml], "cluster.toml"),
+        (["plan", a_trace, "--cluster", cluster_toml, "-o", tmp_path / "no" / "plan.json"], "plan.json"),
+        (["show", cluster_toml], "cluster.toml"),
+        (["collect", tmp_path / "none"], "none"),
+        (["store", "ls", tmp_path], "not a store"),
+        (["run", "--store", tmp_path, "--", "true"], "not a store"),
+    ]:
+        assert name in stripewise(*words, code=1).stderr
+
+
+def test_a_store_gets_its_targets_rules_and_default_layout_as_numbers(tmp_path, store, paper):
+    spec = paper.specs[0]
+    assert [t["name"] for t in spec["targets"]] == ["hdd0", "ssd0"]
+    assert spec["targets"][0]["startup_read_ns"] == 3_000_000 and spec["targets"][0]["read_ps_per_byte"] == 10_000
+    assert spec["default_layout"]["regions"][0]["stripes"] == [[0, 65536], [1, 65536]]
+    manage = [rule["glob"] for rule in spec["rules"] if rule["action"] == "manage"]
+    assert manage == [f"{tmp_path}/**"]
+    assert spec["rules"][0] == {"glob": str(store), "action": "ignore", "layout": None}
+    assert spec["toml_sha256"] == hashlib.sha256((store / "store.toml").read_bytes()).hexdigest()
+
+
+def test_a_store_is_not_made_twice_nor_left_half_made(tmp_path, cluster_toml, store, paper):
+    assert "is a store already" in stripewise("store", "create", store, "--cluster", cluster_toml, code=1).stderr
+
+    def refuse(*_):
+        raise paper.StripewiseError("a target\nis missing")
+
+    paper.store_create = refuse
+    said = stripewise("store", "create", tmp_path / "second", "--cluster", cluster_toml, code=1)
+    assert "a target is missing" in said.stderr
+    assert not (tmp_path / "second").exists()
+
+
+def test_an_edited_store_toml_is_compiled_anew_by_the_next_verb(store, paper):
+    stripewise("store", "ls", store)
+    assert len(paper.specs) == 1
+    toml = store / "store.toml"
+    toml.write_text(toml.read_text().replace("1048576", "2097152", 1))
+    stripewise("store", "info", store)
+    assert len(paper.specs) == 2 and paper.specs[-1]["region_bytes"] == 2097152
+
+
+def test_templates_come_first_and_go_again(tmp_path, store, paper):
+    layout = tmp_path / "layout.json"
+    layout.write_text(json.dumps({"regions": [{"start": 0, "len": 65536, "stripes": [["ssd0", 8192]]}]}))
+    stripewise("store", "template", "add", store, "/data/*.h5", "--layout", layout)
+    assert paper.specs[-1]["rules"][0]["layout"]["regions"][0]["stripes"] == [[1, 8192]]
+    assert json.loads(stripewise("store", "template", "ls", store, "--json").stdout)[0]["glob"] == "/data/*.h5"
+    stripewise("store", "template", "rm", store, "/data/*.h5")
+    assert all(rule["layout"] is None for rule in paper.specs[-1]["rules"])
+    stripewise("store", "template", "rm", store, "/data/*.h5", code=2)
+    layout.write_text("{}")
+    assert "layout.json" in stripewise("store", "template", "add", store, "/x/*", "--layout", layout, code=1).stderr
+
+
+def test_a_plan_is_applied_to_the_files_it_names_and_no_others(tmp_path, cluster_toml, store, paper, a_trace):
+    plan = tmp_path / "plan.json"
+    stripewise("plan", a_trace, "--cluster", cluster_toml, "--region-size", "1MiB", "-o", plan)
+    assert "'/data/f' is not a file of the store" in stripewise("apply", plan, "--store", store, code=1).stderr
+    plan.write_text(plan.read_text().replace('"/data/f"', json.dumps(paper.file)))
+    said = json.loads(stripewise("apply", plan, "--store", store, "--json").stdout)
+    assert said["moved_bytes"] == 4096 and paper.applied[-1]["regions"][0]["stripes"]
+
+
+def test_fsck_fails_until_repaired(store):
+    failed = stripewise("store", "fsck", store, code=1)
+    assert "an object is orphaned" in failed.stdout and "1 problem(s)" in failed.stderr
+    stripewise("store", "fsck", store, "--repair")
+
+
+def test_a_missing_native_module_says_how_to_build_it(tmp_path, cluster_toml, monkeypatch):
+    monkeypatch.setitem(sys.modules, "stripewise._stripewise", None)
+    said = stripewise("store", "create", tmp_path / "s", "--cluster", cluster_toml, code=1).stderr
+    assert "make build" in said and not (tmp_path / "s").exists()
+
+
+SAYS = {"read_mb_s": 80, "write_mb_s": 50.0, "read_seconds": 2.0, "write_seconds": 2.0, "verified_bytes": 7}
+PRINTS = f"import json; print('hello'); print(json.dumps({SAYS}))"
+
+
+def test_tune_goes_round_the_circle_and_ends_with_one_json_object(store, paper):
+    said = stripewise(
+        *("tune", "--store", store, "--region-size", "1MiB", "--json", "--", sys.executable, "-c", PRINTS)
+    )
+    lines = said.stdout.strip().splitlines()
+    result = json.loads(lines[-1])
+    assert [run["policy"] for run in result["runs"]] == ["def", "h2dp"]
+    assert all(run["read_mb_s"] == 80 and run["verified_bytes"] == 7 for run in result["runs"])
+    # The paper HDD is busy for a second or more in each measured run, of 4 s that the program reports.
+    assert all(run["bound_ratio"] >= 0.25 for run in result["runs"])
+    assert len(paper.applied) == 2 and paper.applied[0] != paper.applied[1]
+    # New files keep the planned layout while it tunes; at the end store.toml's rules count again.
+    assert any(spec["rules"][0]["layout"] for spec in paper.specs)
+    assert paper.specs[-1]["rules"][0]["layout"] is None and paper.specs[-1]["toml_sha256"] != "0" * 64
+
+
+def test_tune_says_when_the_program_touches_no_file_of_the_store(store, paper):
+    paper.file = "/elsewhere/f"
+    paper.store_resolve = lambda path: "null"
+    said = stripewise("tune", "--store", store, "--json", "--", sys.executable, "-c", "pass", code=None)
+    assert said.exit_code == 1 and "--manage" in said.stderr.strip().splitlines()[-1]
+
+
+def test_tune_stops_when_the_program_fails(store):
+    said = stripewise("tune", "--store", store, "--", sys.executable, "-c", "raise SystemExit(9)", code=None)
+    assert said.exit_code == 1 and "ended with status 9" in said.stderr
