@@ -56,6 +56,11 @@ impl<'a> Copier<'a> {
         Ok(())
     }
 
+    /// Takes in that the file has grown.
+    pub fn grow(&mut self, size: u64) {
+        self.size = self.size.max(size);
+    }
+
     /// Waits until the devices have done all that was copied.
     pub fn settle(&mut self) {
         sleep_until(self.paid_until_ns);

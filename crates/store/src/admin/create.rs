@@ -38,6 +38,8 @@ pub fn create(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()> {
     for (index, target) in spec.targets.iter().enumerate() {
         identity::take(medium, root, Path::new(&target.path), &uuid, index)?;
     }
+    // Whoever sees store.bin finds the directories beside it.
+    medium.sync_dir(root, FsyncPoint::StoreDir).doing("flush", root)?;
     replace_file(medium, &bin, &bytes, FsyncPoint::StoreTmp, FsyncPoint::StoreDir).doing("write", &bin)
 }
 

@@ -307,9 +307,18 @@ impl Handle for FakeFile {
     fn read_at(&self, buf: &mut [u8], at: u64) -> io::Result<usize> {
         self.with(|content| {
             let want = (buf.len() as u64).min(content.len.saturating_sub(at)) as usize;
-            for (i, byte) in buf.iter_mut().take(want).enumerate() {
-                let here = at + i as u64;
-                *byte = content.pages.get(&(here / PAGE)).and_then(|p| p.get((here % PAGE) as usize)).copied().unwrap_or(0);
+            let mut done = 0;
+            while let Some(rest) = buf.get_mut(done..want).filter(|r| !r.is_empty()) {
+                let here = at + done as u64;
+                let within = (here % PAGE) as usize;
+                let len = rest.len().min(PAGE as usize - within);
+                if let Some(to) = rest.get_mut(..len) {
+                    match content.pages.get(&(here / PAGE)).and_then(|p| p.get(within..within + len)) {
+                        Some(from) => to.copy_from_slice(from),
+                        None => to.fill(0),
+                    }
+                }
+                done += len;
             }
             want
         })

@@ -135,7 +135,7 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
     };
     if !valid {
         let text = format!("{} is missing or damaged; the size is known from head and the objects", path.display());
-        check.found(Severity::Warning, "ctl-damaged", id, text, "`stripewise store fsck --repair`, or the next open, makes it anew", check.repair);
+        check.found(Severity::Info, "ctl-damaged", id, text, "`stripewise store fsck --repair`, or the next open, makes it anew", check.repair);
     }
     if !valid && !check.repair {
         return recovered_size(store, id, layout);
@@ -313,6 +313,10 @@ pub fn remove_file(store: &Store<'_>, id: u64, dir: &Path) -> Result<()> {
                 store.medium.unlink(&path).doing("remove", &path)?;
             }
         }
+    }
+    // The objects go for good before the entry that names them does: no object may outlive its file.
+    for target in &store.targets {
+        store.medium.sync_dir(&target.path, FsyncPoint::ObjectsGone).doing("flush", &target.path)?;
     }
     for part in store.medium.list(dir).doing("list", dir)? {
         let part = dir.join(part);

@@ -38,6 +38,8 @@ pub enum FsyncPoint {
     StoreDir,
     /// A target's identity file and the directory it is in.
     Identity,
+    /// A target's directory, after the objects of a removed file went.
+    ObjectsGone,
     /// `trash/`, after an entry was removed.
     TrashDir,
 }

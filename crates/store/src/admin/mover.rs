@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering;
 
-use stripewise_layout::{Layout, MovePhase, Region, Span, View, splice, within};
+use stripewise_layout::{Layout, LayoutError, MovePhase, Region, Span, View, splice, within};
 
 use super::copy::Copier;
 use super::error::{Context, Result, StoreError};
@@ -72,7 +72,7 @@ impl<'a> Mover<'a> {
             ..self.layout.clone()
         };
         let path = self.store.part(self.id, "layout");
-        let bytes = copying.encode().map_err(|e| layout_error(&path, e))?;
+        let bytes = copying.encode().map_err(|e| refused(&path, e))?;
         let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
         make_objects(self.store, self.id, &targets_in(&copying.pending))?;
         self.publish(&copying)?;
@@ -130,7 +130,7 @@ impl<'a> Mover<'a> {
         self.close()
     }
 
-    fn edit<T>(&self, result: std::result::Result<T, stripewise_layout::LayoutError>) -> Result<T> {
+    fn edit<T>(&self, result: std::result::Result<T, LayoutError>) -> Result<T> {
         result.map_err(|e| StoreError::Invalid(format!("{}: {e}", self.store.part(self.id, "layout").display())))
     }
 
@@ -199,7 +199,9 @@ impl<'a> Mover<'a> {
     fn pass(&self, copier: &mut Copier<'_>, span: Span, shift: u32) -> Result<usize> {
         let ctl = self.ctl();
         let mut chunks = Vec::new();
-        for word in 0..DIRTY_BITS / 64 {
+        copier.grow(ctl.size());
+        let words = (span.len.saturating_sub(1) >> shift).min(DIRTY_BITS - 1) / 64 + 1;
+        for word in 0..words {
             let mut bits = ctl.take_dirty(word);
             while bits != 0 {
                 chunks.push(word * 64 + u64::from(bits.trailing_zeros()));
@@ -261,5 +263,17 @@ impl<'a> Mover<'a> {
             object.sync(FsyncPoint::PunchData).doing("flush", &path)?;
         }
         Ok(())
+    }
+}
+
+/// Why a move cannot be written down. Slices follow from a region's bounds, so data cannot pass directly between regions of other bounds
+/// whose slices would meet.
+fn refused(path: &std::path::Path, e: LayoutError) -> StoreError {
+    match e {
+        LayoutError::Collision { home, other } => StoreError::Invalid(format!(
+            "{}: the new region at byte {other} would lie on bytes of the present one at byte {home}; plan with regions of the present length, or name other targets",
+            path.display()
+        )),
+        e => StoreError::Invalid(format!("{}: {e}", path.display())),
     }
 }
