@@ -238,7 +238,7 @@ def test_a_plan_is_applied_to_the_files_it_names_and_no_others(tmp_path, cluster
 
 def test_fsck_fails_until_repaired(store):
     failed = stripewise("store", "fsck", store, code=1)
-    assert "an object is orphaned" in failed.stdout and "1 problem(s)" in failed.stderr
+    assert "an object is orphaned" in failed.stdout and "1 error(s)" in failed.stderr
     stripewise("store", "fsck", store, "--repair")
 
 
