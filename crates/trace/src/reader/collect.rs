@@ -6,7 +6,9 @@
 
 use super::columns::{Group, NO_PATH, Row, Table};
 use super::log_file::Records;
-use super::{Error, FileSummary, LogFile, ProcessLogs, ProcessSummary, Run, Slot, Summary, Timeline};
+use super::{
+    Error, FileSummary, LogFile, ProcessLogs, ProcessSummary, Run, Slot, Summary, Timeline,
+};
 use crate::record::{Op, Record, flags};
 use parquet::data_type::ByteArray;
 use std::cmp::Reverse;
@@ -40,16 +42,27 @@ pub fn collect(dir: &Path, out: &Path, lenient: bool) -> Result<Summary, Error> 
             end_ns = end_ns.max(survey(&run, log, lenient, &mut summary, &mut entry)?);
         }
         // A thread's header tells what its process had lost when it last looked.
-        summary.names_lost += process.logs.iter().map(|log| log.header.names_lost).max().unwrap_or(0);
+        let names_lost = process
+            .logs
+            .iter()
+            .map(|log| log.header.names_lost)
+            .max()
+            .unwrap_or(0);
+        summary.names_lost = summary.names_lost.saturating_add(names_lost);
         summary.records += entry.records;
-        summary.dropped += entry.dropped;
+        summary.dropped = summary.dropped.saturating_add(entry.dropped);
         summary.processes.push(entry);
     }
     if summary.records == 0 {
         summary.zero_unix_ns = 0;
     }
     summary.duration_ns = end_ns.saturating_sub(summary.zero_unix_ns);
-    summary.command = summary.processes.iter().min_by_key(|entry| entry.rank).map(|entry| entry.command.clone()).unwrap_or_default();
+    summary.command = summary
+        .processes
+        .iter()
+        .min_by_key(|entry| entry.rank)
+        .map(|entry| entry.command.clone())
+        .unwrap_or_default();
 
     std::fs::create_dir_all(out).map_err(Error::io(out, "create the directory"))?;
     let temporary = |name: &str| out.join(format!(".{name}.{}.tmp", std::process::id()));
@@ -66,7 +79,11 @@ pub fn collect(dir: &Path, out: &Path, lenient: bool) -> Result<Summary, Error> 
 }
 
 fn describe(number: u32, process: &ProcessLogs) -> ProcessSummary {
-    let header = process.logs.first().map(|log| log.header.clone()).unwrap_or_default();
+    let header = process
+        .logs
+        .first()
+        .map(|log| log.header.clone())
+        .unwrap_or_default();
     ProcessSummary {
         process: number,
         pid: process.identity.pid,
@@ -82,8 +99,14 @@ fn describe(number: u32, process: &ProcessLogs) -> ProcessSummary {
 }
 
 /// First pass over one log: counts, and the latest end in ns since the epoch.
-fn survey(run: &Run, log: &LogFile, lenient: bool, summary: &mut Summary, process: &mut ProcessSummary) -> Result<u64, Error> {
-    process.dropped += log.header.dropped;
+fn survey(
+    run: &Run,
+    log: &LogFile,
+    lenient: bool,
+    summary: &mut Summary,
+    process: &mut ProcessSummary,
+) -> Result<u64, Error> {
+    process.dropped = process.dropped.saturating_add(log.header.dropped);
     let (mut end_ns, mut empty, mut kept, mut last) = (0, 0, 0, 0);
     let mut records = log.records();
     while let Some((slot, content)) = records.next_slot()? {
@@ -91,24 +114,35 @@ fn survey(run: &Run, log: &LogFile, lenient: bool, summary: &mut Summary, proces
             Slot::Empty => empty += 1,
             Slot::Incomplete => summary.incomplete += 1,
             Slot::Damaged if lenient => summary.damaged += 1,
-            Slot::Damaged => return Err(Error::damaged(&log.path, slot * 64, format!("the check word of slot {slot} does not fit"))),
+            Slot::Damaged => {
+                return Err(Error::damaged(
+                    &log.path,
+                    slot * 64,
+                    format!("the check word of slot {slot} does not fit"),
+                ));
+            }
             Slot::Complete(record) => {
                 let line = run.timeline(log)?;
                 summary.zero_unix_ns = summary.zero_unix_ns.min(line.wall_ns(record.start_ticks));
                 end_ns = end_ns.max(line.wall_ns(record.end_ticks));
                 // Empty slots count only when something follows; those at the end were never used.
-                summary.missing += std::mem::take(&mut empty);
+                summary.missing = summary.missing.saturating_add(std::mem::take(&mut empty));
                 kept += 1;
             }
         }
         last = slot + 1;
     }
     if last < log.header.closed_at_slot {
-        let what = format!("the file ends at slot {last}, but its thread had written up to slot {}", log.header.closed_at_slot);
+        let what = format!(
+            "the file ends at slot {last}, but its thread had written up to slot {}",
+            log.header.closed_at_slot
+        );
         if !lenient {
             return Err(Error::damaged(&log.path, last * 64, what));
         }
-        summary.missing += log.header.closed_at_slot - last;
+        summary.missing = summary
+            .missing
+            .saturating_add(log.header.closed_at_slot - last);
     }
     process.records += kept;
     process.threads += u32::from(kept > 0);
@@ -120,7 +154,9 @@ fn write_table(run: &Run, path: &Path, summary: &mut Summary) -> Result<(), Erro
     let mut table = Table::create(path)?;
     let mut paths = Paths::default();
     for (number, process) in run.processes.iter().enumerate() {
-        let Some(host) = process.logs.first().map(|log| log.header.host.as_str()) else { continue };
+        let Some(host) = process.logs.first().map(|log| log.header.host.as_str()) else {
+            continue;
+        };
         let mut rows = Vec::new();
         let mut known = HashMap::new();
         let mut merge = Merge::new(run, process)?;
@@ -128,12 +164,24 @@ fn write_table(run: &Run, path: &Path, summary: &mut Summary) -> Result<(), Erro
             let next = merge.next()?;
             if rows.len() == GROUP_ROWS || next.is_none() {
                 let (rank, world, zero_ns) = (process.rank, process.world, summary.zero_unix_ns);
-                let group = Group { process: number as u32, pid: process.identity.pid, rank, world, host, paths: &paths.shown, zero_ns };
+                let group = Group {
+                    process: number as u32,
+                    pid: process.identity.pid,
+                    rank,
+                    world,
+                    host,
+                    paths: &paths.shown,
+                    zero_ns,
+                };
                 table.write(&group, &rows)?;
                 rows.clear();
             }
             let Some(mut row) = next else { break };
-            let mut place = |id: u32| *known.entry(id).or_insert_with(|| paths.place(run, process, id));
+            let mut place = |id: u32| {
+                *known
+                    .entry(id)
+                    .or_insert_with(|| paths.place(run, process, id))
+            };
             row.path = place(row.record.file);
             if [Op::Rename as u16, Op::Link as u16].contains(&row.record.op) {
                 row.path2 = place(row.record.aux);
@@ -162,10 +210,16 @@ struct Merge<'a> {
 
 impl<'a> Merge<'a> {
     fn new(run: &'a Run, process: &'a ProcessLogs) -> Result<Merge<'a>, Error> {
-        let mut merge = Merge { streams: Vec::new(), heads: BinaryHeap::new(), waiting: Vec::new() };
+        let mut merge = Merge {
+            streams: Vec::new(),
+            heads: BinaryHeap::new(),
+            waiting: Vec::new(),
+        };
         for log in &process.logs {
             // A log without a clock has no complete record, else the first pass had said so.
-            let Ok(line) = run.timeline(log) else { continue };
+            let Ok(line) = run.timeline(log) else {
+                continue;
+            };
             merge.streams.push((log.records(), line, log.header.tid));
             merge.waiting.push(None);
             merge.advance(merge.streams.len() - 1)?;
@@ -175,10 +229,13 @@ impl<'a> Merge<'a> {
 
     /// Puts the next record of a stream on the heap.
     fn advance(&mut self, stream: usize) -> Result<(), Error> {
-        let Some((records, line, _)) = self.streams.get_mut(stream) else { return Ok(()) };
+        let Some((records, line, _)) = self.streams.get_mut(stream) else {
+            return Ok(());
+        };
         while let Some((slot, content)) = records.next_slot()? {
             if let Slot::Complete(record) = content {
-                self.heads.push(Reverse((line.wall_ns(record.start_ticks), stream, slot)));
+                self.heads
+                    .push(Reverse((line.wall_ns(record.start_ticks), stream, slot)));
                 if let Some(place) = self.waiting.get_mut(stream) {
                     *place = Some(record);
                 }
@@ -189,13 +246,25 @@ impl<'a> Merge<'a> {
     }
 
     fn next(&mut self) -> Result<Option<Row>, Error> {
-        let Some(Reverse((start_ns, stream, slot))) = self.heads.pop() else { return Ok(None) };
-        let (Some((_, line, thread)), Some(Some(record))) = (self.streams.get(stream), self.waiting.get(stream).copied()) else {
+        let Some(Reverse((start_ns, stream, slot))) = self.heads.pop() else {
+            return Ok(None);
+        };
+        let (Some((_, line, thread)), Some(Some(record))) =
+            (self.streams.get(stream), self.waiting.get(stream).copied())
+        else {
             return Ok(None);
         };
         let end_ns = line.wall_ns(record.end_ticks).max(start_ns);
         let seq = slot - crate::format::FIRST_SLOT;
-        let row = Row { record, thread: *thread, seq, start_ns, end_ns, path: NO_PATH, path2: NO_PATH };
+        let row = Row {
+            record,
+            thread: *thread,
+            seq,
+            start_ns,
+            end_ns,
+            path: NO_PATH,
+            path2: NO_PATH,
+        };
         self.advance(stream)?;
         Ok(Some(row))
     }
@@ -213,10 +282,15 @@ struct Paths {
 impl Paths {
     /// The place of the path that an id of a process stands for.
     fn place(&mut self, run: &Run, process: &ProcessLogs, id: u32) -> u32 {
-        let Some(name) = run.name(&process.identity, id) else { return NO_PATH };
+        let Some(name) = run.name(&process.identity, id) else {
+            return NO_PATH;
+        };
         if let Some(&place) = self.places.get(&name.path) {
             // Calls by name do not know the inode; an open of the same path does.
-            for file in [&mut self.posix, &mut self.mpi].into_iter().filter_map(|layer| layer.get_mut(place as usize)) {
+            for file in [&mut self.posix, &mut self.mpi]
+                .into_iter()
+                .filter_map(|layer| layer.get_mut(place as usize))
+            {
                 if file.inode == 0 {
                     (file.device, file.inode) = (name.device, name.inode);
                 }
@@ -226,7 +300,12 @@ impl Paths {
         let place = self.shown.len() as u32;
         let text = printable(&name.path);
         self.shown.push(ByteArray::from(text.as_str()));
-        let entry = FileSummary { path: text, device: name.device, inode: name.inode, ..FileSummary::default() };
+        let entry = FileSummary {
+            path: text,
+            device: name.device,
+            inode: name.inode,
+            ..FileSummary::default()
+        };
         self.posix.push(entry.clone());
         self.mpi.push(entry);
         self.places.insert(name.path.clone(), place);
@@ -236,8 +315,14 @@ impl Paths {
     /// Adds one call to what is known of its file.
     fn count(&mut self, row: &Row) {
         let record = &row.record;
-        let layer = if record.flags & flags::MPI != 0 { &mut self.mpi } else { &mut self.posix };
-        let Some(file) = layer.get_mut(row.path as usize) else { return };
+        let layer = if record.flags & flags::MPI != 0 {
+            &mut self.mpi
+        } else {
+            &mut self.posix
+        };
+        let Some(file) = layer.get_mut(row.path as usize) else {
+            return;
+        };
         file.managed |= record.flags & flags::MANAGED != 0;
         let (calls, bytes) = match Op::from_number(record.op) {
             Some(Op::Open | Op::MpiOpen) if record.errno == 0 => {
@@ -248,7 +333,9 @@ impl Paths {
             Some(Op::Write | Op::MpiWrite) => (&mut file.writes, &mut file.bytes_written),
             _ => return,
         };
-        let Ok(done) = u64::try_from(record.done) else { return };
+        let Ok(done) = u64::try_from(record.done) else {
+            return;
+        };
         *calls += 1;
         *bytes = bytes.saturating_add(done);
         if done > 0 && record.flags & flags::UNKNOWN_OFFSET == 0 {
@@ -259,7 +346,15 @@ impl Paths {
     fn summaries(self) -> Vec<FileSummary> {
         let both = self.posix.into_iter().zip(self.mpi);
         let used = |file: &FileSummary| file.reads + file.writes + file.opens > 0;
-        let mut files: Vec<FileSummary> = both.map(|(posix, mpi)| if used(&posix) || !used(&mpi) { posix } else { mpi }).collect();
+        let mut files: Vec<FileSummary> = both
+            .map(|(posix, mpi)| {
+                if used(&posix) || !used(&mpi) {
+                    posix
+                } else {
+                    mpi
+                }
+            })
+            .collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         files
     }
@@ -279,9 +374,13 @@ fn printable(path: &[u8]) -> String {
 
 fn write_meta(path: &Path, summary: &Summary) -> Result<(), Error> {
     use std::io::Write;
-    let text = serde_json::to_string_pretty(summary).map_err(std::io::Error::from).map_err(Error::io(path, "write"))?;
+    let text = serde_json::to_string_pretty(summary)
+        .map_err(std::io::Error::from)
+        .map_err(Error::io(path, "write"))?;
     let mut file = std::fs::File::create(path).map_err(Error::io(path, "create"))?;
-    file.write_all(text.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(Error::io(path, "write"))?;
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.write_all(b"\n"))
+        .map_err(Error::io(path, "write"))?;
     file.sync_all().map_err(Error::io(path, "sync"))
 }
 

@@ -51,19 +51,35 @@ pub enum Error {
 impl Error {
     pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> Error {
         let path = path.to_owned();
-        move |source| Error::Io { path, doing, source }
+        move |source| Error::Io {
+            path,
+            doing,
+            source,
+        }
     }
 
     pub(crate) fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> Error {
-        Error::Damaged { path: path.to_owned(), offset, what: what.into() }
+        Error::Damaged {
+            path: path.to_owned(),
+            offset,
+            what: what.into(),
+        }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Io { path, doing, source } => write!(f, "{}: cannot {doing}: {source}", path.display()),
-            Error::Newer { path, version, known } => write!(
+            Error::Io {
+                path,
+                doing,
+                source,
+            } => write!(f, "{}: cannot {doing}: {source}", path.display()),
+            Error::Newer {
+                path,
+                version,
+                known,
+            } => write!(
                 f,
                 "{}: written by a newer version of the trace format ({version}; this program reads up to {known}); collect it with the newer stripewise",
                 path.display()
@@ -79,7 +95,9 @@ impl fmt::Display for Error {
                 dir.display(),
                 dir.display()
             ),
-            Error::Parquet { path, source } => write!(f, "{}: cannot write Parquet: {source}", path.display()),
+            Error::Parquet { path, source } => {
+                write!(f, "{}: cannot write Parquet: {source}", path.display())
+            }
         }
     }
 }
