@@ -11,8 +11,9 @@ use stripewise_layout::{Layout, Logical, Placement, Region, Stripe, View};
 
 const GOAL_NS: f64 = 40.0;
 const REGIONS: u64 = 10_000;
-const REQUESTS: usize = 1 << 16;
-const BATCHES: usize = 41;
+/// Some 0.2 ms per batch: short against a scheduler's time slice, so that the median is of batches that were not interrupted.
+const REQUESTS: usize = 1 << 12;
+const BATCHES: usize = 1001;
 
 /// splitmix64: offsets that no prefetcher and no branch predictor can know.
 fn random(state: &mut u64) -> u64 {

@@ -204,7 +204,7 @@ pub fn splice(regions: &[Region], new: &[Region], span: Span) -> Result<Vec<Regi
     Ok(out)
 }
 
-/// The spans in which `new` differs from `old`, smallest first to be cut: each is a union of whole regions of both; regions equal in bounds and
+/// The spans in which `new` differs from `old`, in order and as short as they can be: each is a union of whole regions of both; regions equal in bounds and
 /// placement are left out (generations do not count). Beyond byte `up_to` (the file's size) all that differs is one span to the end.
 #[must_use]
 pub fn spans(old: &[Region], new: &[Region], up_to: u64) -> Vec<Span> {
@@ -219,7 +219,9 @@ pub fn spans(old: &[Region], new: &[Region], up_to: u64) -> Vec<Span> {
         while a.end != b.end {
             single = false;
             steps += 1;
-            if steps > MAX_STEPS || a.end.max(b.end) > MAX_LOGICAL {
+            // Past the file, repeating regions that are out of step hold no byte: no reason to look for where they meet.
+            let beyond = a.in_tail() && b.in_tail() && a.end.min(b.end) >= up_to;
+            if beyond || steps > MAX_STEPS || a.end.max(b.end) > MAX_LOGICAL {
                 out.push(Span::to_end(start));
                 return out;
             }

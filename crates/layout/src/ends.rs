@@ -3,7 +3,8 @@
 //! Windows stand in the object in the order of the file, so cutting a file at `size` is cutting each object at one place.
 
 use crate::cycle::Cycle;
-use crate::table::{RegionRef, Table};
+use crate::region::RegionRef;
+use crate::table::Table;
 use crate::{MAX_LOGICAL, ORIGINAL};
 
 impl Table<'_> {

@@ -5,7 +5,8 @@
 
 use crate::ORIGINAL;
 use crate::cycle::{Cycle, StripeRef};
-use crate::table::{RegionRef, Table};
+use crate::region::RegionRef;
+use crate::table::Table;
 
 /// The one contiguous object range that a request has on one target within one window.
 #[derive(Clone, Copy, Debug)]

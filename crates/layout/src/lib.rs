@@ -26,7 +26,9 @@ mod moves;
 #[cfg(feature = "alloc")]
 mod owned;
 mod pieces;
+mod region;
 mod replica;
+mod replica_check;
 mod stamp;
 mod table;
 mod view;
@@ -39,9 +41,10 @@ pub use extents::{Extent, ExtentPieces, Extents};
 #[cfg(feature = "alloc")]
 pub use owned::{Dim, Layout, Placement, Region, Replica, Stripe};
 pub use pieces::{Piece, Pieces};
+pub use region::{RegionRef, Slice, Slices};
 pub use replica::{ReplicaHit, ReplicaRef};
 pub use stamp::stamp;
-pub use table::{RegionRef, Slice, Slices, Table, Windows};
+pub use table::{Table, Windows};
 pub use view::View;
 
 /// Widths, region starts and region lengths are multiples of this many bytes: the page, and so the smallest unit that a

@@ -5,11 +5,12 @@
 
 use crate::check::Targets;
 use crate::format::{u32_at, u64_at};
-use crate::table::{RegionRef, Table};
+use crate::region::RegionRef;
+use crate::table::Table;
 use crate::{GRANULE, LayoutError, MAX_LOGICAL, View};
 
-/// Pairs of windows that are compared at most: every pair of the largest lists, and room for the repeating tails to come into step.
-const MAX_PAIRS: u64 = 1 << 22;
+/// Pairs of repetitions that are compared until old and new tails stand to each other as before: lengths of 32,768 pages each.
+const MAX_TAIL_PAIRS: u32 = 1 << 16;
 
 pub(crate) fn check(view: &View<'_>) -> Result<(), LayoutError> {
     let (phase, span) = (u32_at(view.header(), 72), view.span());
@@ -66,12 +67,24 @@ fn planes(home: &Table<'_>, moving: &Table<'_>, end: u64) -> Result<(), LayoutEr
         home.region_at(moving.start()),
         moving.region_at(moving.start()),
     );
-    for _ in 0..MAX_PAIRS {
-        let (Some(x), Some(y)) = (a, b) else {
-            return Ok(());
-        };
+    let (mut in_tails, mut first_shift) = (0, None);
+    while let (Some(x), Some(y)) = (a, b) {
         if x.start >= end || y.start >= end {
             return Ok(());
+        }
+        if x.repeats && y.repeats {
+            // Only the distance between the two matters; once it comes back, all later pairs look like earlier ones.
+            let shift = x.start.wrapping_sub(y.start);
+            if first_shift == Some(shift) {
+                return Ok(());
+            }
+            first_shift = first_shift.or(Some(shift));
+            in_tails += 1;
+            if in_tails > MAX_TAIL_PAIRS {
+                return Err(LayoutError::Move {
+                    reason: "the repeating old and new regions never come into step; choose lengths of which one is a multiple of the other",
+                });
+            }
         }
         if collide(&x, &y) {
             return Err(LayoutError::Collision {
@@ -79,21 +92,14 @@ fn planes(home: &Table<'_>, moving: &Table<'_>, end: u64) -> Result<(), LayoutEr
                 other: y.start,
             });
         }
-        if x.end() == y.end() && x.repeats && y.repeats && x.start == y.start {
-            // In step for ever: every later pair looks like this one.
-            return Ok(());
-        }
-        let (xe, ye) = (x.end(), y.end());
-        if xe <= ye {
+        if x.end() <= y.end() {
             a = home.after(&x);
         }
-        if ye <= xe {
+        if y.end() <= x.end() {
             b = moving.after(&y);
         }
     }
-    Err(LayoutError::Move {
-        reason: "old and new regions must come into step; choose lengths of which one is a multiple of the other",
-    })
+    Ok(())
 }
 
 /// Whether two windows could put different bytes at the same place: they name a common target and their slices, each taken

@@ -1,7 +1,8 @@
 //! Cutting a request into pieces: the longest runs that are contiguous both in the file and in one target's object.
 
 use crate::ORIGINAL;
-use crate::table::{RegionRef, Table};
+use crate::region::RegionRef;
+use crate::table::Table;
 
 /// A run of bytes that is contiguous in the file and in one target's object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -124,7 +124,7 @@ impl<'a> View<'a> {
         check::regions("pending", pending, &places)?;
         check::regions("retired", retired, &places)?;
         crate::moves::check(&view)?;
-        crate::replica::check(&view)?;
+        crate::replica_check::check(&view)?;
         Ok(view)
     }
 

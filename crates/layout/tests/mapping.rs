@@ -23,7 +23,7 @@ fn all_targets() -> impl Iterator<Item = u32> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn pieces_tile_the_request_and_lie_where_the_formula_says(layout in layout(), at in 0..REACH, len in 1..REACH) {
