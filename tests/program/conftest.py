@@ -1,0 +1,47 @@
+"""Fixtures of the whole-program tests. Nothing is skipped because something was not built: that is a failure."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from rig import LAYOUTS, LIBRARY, MPIEXEC, MPIIO, NATIVE, STRIPEWISE, Store, Target, create_store
+
+Maker = Callable[..., Store]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built() -> None:
+    """Everything that these tests run."""
+    needed = [STRIPEWISE, MPIEXEC, MPIIO, LIBRARY]
+    needed += [NATIVE / name for name in ("randops", "locks", "failclosed", "failclosed-static", "acked")]
+    missing = [str(path) for path in needed if not path.exists()]
+    assert not missing, f"not built: {', '.join(missing)}; run make build test"
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """A directory that any user may enter, removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="stripewise-test-", ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o755)
+        yield Path(name).resolve()
+
+
+@pytest.fixture
+def make_store(scratch: Path) -> Iterator[Maker]:
+    """Makes stores; at the end each must pass fsck."""
+    made: list[Store] = []
+
+    def make(targets: list[Target] | None = None, layout: str | None = None, **options: object) -> Store:
+        base = scratch / f"s{len(made)}"
+        if layout is not None:
+            targets, options["regions"] = LAYOUTS[layout]
+        made.append(create_store(base, targets or LAYOUTS["striped"][0], **options))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for store in made:
+        if store.check_at_end:
+            store.fsck()

@@ -1,0 +1,111 @@
+"""What the library does not carry ends in an error on a managed file: never in zeros or a scribble."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import Maker
+from rig import NATIVE, Store, execute
+
+FAILCLOSED = NATIVE / "failclosed"
+STATIC = NATIVE / "failclosed-static"
+SIZE = 300_000
+
+
+@pytest.fixture
+def store(make_store: Maker) -> Store:
+    """A store with one file of random bytes."""
+    made = make_store(layout="striped")
+    (made.base / "source").write_bytes(os.urandom(SIZE))
+    made.program("dd", f"if={made.base / 'source'}", f"of={made.data / 'f'}", "bs=1M")
+    return made
+
+
+def unchanged(store: Store) -> None:
+    """The file is what it was, and nobody scribbled on its head."""
+    sink = store.base / "sink"
+    store.program("dd", f"if={store.data / 'f'}", f"of={sink}", "bs=1M")
+    assert sink.read_bytes() == (store.base / "source").read_bytes()
+    for head in store.root.glob("files/*/head"):
+        assert head.stat().st_size in (0, SIZE) and head.stat().st_blocks == 0, f"{head} holds data"
+
+
+def test_every_way_works_on_a_plain_file(store: Store) -> None:
+    shutil.copy(store.base / "source", store.plain / "f")
+    store.program(FAILCLOSED, "--carried", store.plain / "f")
+    execute([STATIC, "--carried", store.plain / "f"])
+
+
+def test_ways_that_are_not_carried_fail(store: Store) -> None:
+    result = store.program(FAILCLOSED, store.data / "f", code=None)
+    wrong = [line for line in result.out.splitlines() if line.startswith("not ok")]
+    assert result.code == 0 and not wrong, "\n".join(wrong) or result.report
+    unchanged(store)
+
+
+def test_a_static_program_finds_no_file(store: Store) -> None:
+    said = store.program(STATIC, store.data / "f")
+    assert "open: No such file" in said.out, said.report
+    unchanged(store)
+
+
+@pytest.mark.parametrize("redirection", ["<", "<>", ">>"])
+def test_a_static_program_gets_errors_on_an_inherited_descriptor(store: Store, redirection: str) -> None:
+    result = store.program("sh", "-c", f"{STATIC} --fd 8 8{redirection} {store.data / 'f'}", code=None)
+    wrong = [line for line in result.out.splitlines() if line.startswith("not ok")]
+    assert result.code == 0 and not wrong and "ok mmap" in result.out, "\n".join(wrong) or result.report
+    unchanged(store)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "md5sum < {f}",
+        "awk 'BEGIN {{ for (i = 0; i < 9999; i++) print i }}' > {f}.new; test -s {f}.new",
+        "env -i cat < {f}",
+    ],
+)
+def test_standard_streams_that_slip_past_the_hooks_fail(store: Store, command: str) -> None:
+    result = store.program("sh", "-c", command.format(f=store.data / "f"), code=None)
+    assert result.code != 0 and result.err.strip(), result.report
+    assert "d41d8cd98f00b204e9800998ecf8427e" not in result.out, "md5sum of nothing"
+    unchanged(store)
+
+
+def test_programs_without_the_library_find_no_file(store: Store) -> None:
+    for command in (
+        ["cat", store.data / "f"],
+        ["cp", store.data / "f", store.plain / "g"],
+        ["md5sum", store.data / "f"],
+    ):
+        result = execute(command, code=None)
+        assert result.code != 0 and "No such file" in result.err, result.report
+    unchanged(store)
+
+
+def test_a_setuid_program_finds_no_file(store: Store) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("not run: making a setuid program needs root; make soak as root runs it")
+    program = store.base / "cat"
+    shutil.copy("/bin/cat", program)
+    os.chown(program, 0, 0)
+    program.chmod(0o4755)
+    result = execute(
+        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, store.data / "f"],
+        store.environment(),
+        None,
+    )
+    assert result.code != 0 and "No such file" in result.err and result.out == "", result.report
+    unchanged(store)
+
+
+def test_copies_of_the_link_are_no_second_writable_file(store: Store) -> None:
+    copy = Path(f"{store.data / 'f'}.copy")
+    execute(["cp", "-a", store.data / "f", copy])
+    result = store.program("sh", "-c", f"echo scribble > {copy}", code=None)
+    assert result.code != 0, result.report
+    unchanged(store)
+    copy.unlink()

@@ -1,0 +1,167 @@
+"""Kills at random moments: of single ranks, of whole jobs, of `apply`.
+
+Afterwards fsck finds a sound store, and all that was written is there.
+15 kills here, 200 in `make soak` (STRIPEWISE_SOAK=1).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from conftest import Maker
+from rig import (
+    NATIVE,
+    SOAK,
+    STRIPEWISE,
+    UNEVEN,
+    Store,
+    Target,
+    children,
+    execute,
+    mpiio_command,
+    parse_mpiio,
+    region,
+    stripes,
+    wait_until,
+)
+
+KILLS = {"job": 70, "writer": 65, "apply": 65} if SOAK else {"job": 5, "writer": 5, "apply": 5}
+ACKED = NATIVE / "acked"
+#: Slow enough that a move of a few MiB takes a second.
+TARGETS = [
+    Target("t0", "hdd", "emulated", 0, 1e-5, 1.5e-8),
+    Target("t1", "hdd"),
+    Target("t2", "ssd", "emulated", 0, 1e-6, 5e-9),
+]
+OTHER = [region(0, 64, stripes(("t2", 16))), region(64, 4096, stripes(("t0", 128), ("t2", 8)))]
+
+
+def sound(store: Store) -> None:
+    """fsck mends what a kill may leave (half a move, a half-made file) and then has nothing to say."""
+    store.fsck("--repair", code=None)
+    store.fsck()
+
+
+def start(store: Store, command: list[str | Path], stdout: int | None = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [os.fspath(word) for word in command],
+        env=store.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def end(job: subprocess.Popen[bytes]) -> None:
+    """Kill a whole job, whatever session mpiexec put its ranks in, and wait."""
+    for pid in [*children(job.pid), job.pid]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    job.wait()
+
+
+def test_a_killed_job_leaves_no_foreign_byte(make_store: Maker) -> None:
+    store = make_store(TARGETS, regions=UNEVEN)
+    rng = random.Random(1)
+    file = store.data / "f"
+    words = [
+        "--file-size",
+        "3MiB",
+        "--request-size",
+        "24KiB",
+        "--pieces",
+        "3",
+        "--requests",
+        "100000",
+        "--if-missing-fill",
+    ]
+    for number in range(KILLS["job"]):
+        pattern = rng.choice(["random", "strided", "interleaved"])
+        job = start(store, mpiio_command(3, file, *words, "--pattern", pattern, "--seed", str(number)))
+        wait_until(lambda job=job: len(children(job.pid)) >= 4, 10)
+        time.sleep(rng.uniform(0.0, 1.2))
+        ranks = [pid for pid in children(job.pid) if _program(pid) == "mpiio"]
+        if ranks and rng.random() < 0.5:
+            os.kill(rng.choice(ranks), signal.SIGKILL)
+            time.sleep(0.2)
+        end(job)
+        sound(store)
+        size = int(store.program("stat", "-c", "%s", file, code=None).out or 0)
+        if size >= 65536:
+            check = mpiio_command(
+                2, file, "--file-size", str(size), "--request-size", "4096", "--phases", "check", "--holes-legal"
+            )
+            parse_mpiio(store.program(*check))
+
+
+def _program(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def test_a_killed_writer_loses_nothing_that_it_wrote(make_store: Maker) -> None:
+    store = make_store(layout="uneven")
+    rng = random.Random(2)
+    for number in range(KILLS["writer"]):
+        file = store.data / f"f{number % 3}"
+        acks = store.base / f"acks{number % 3}"
+        with acks.open("ab") as sink:
+            # Versions begin at 1 in every run, so a run is checked against its own lines on a fresh file.
+            store.program("rm", "-f", file)
+            sink.truncate(0)
+            job = start(
+                store, [ACKED, "write", file, str(number + 1), str(rng.choice([5, 60, 400])), "written"], sink.fileno()
+            )
+            time.sleep(rng.uniform(0.02, 0.3))
+            end(job)
+        if number % 4 == 3:
+            sound(store)
+        # A kill may cut the last line short; what is not a whole line was not promised.
+        lines = acks.read_text()
+        whole = lines[: lines.rfind("\n") + 1]
+        if whole:
+            store.program(ACKED, "check", file, stdin=whole)
+    sound(store)
+
+
+def test_a_killed_apply_changes_no_byte(make_store: Maker) -> None:
+    store = make_store(TARGETS, regions=UNEVEN)
+    rng = random.Random(3)
+    file = store.data / "f"
+    size = 5_000_003
+    content = rng.randbytes(size)
+    (store.base / "source").write_bytes(content)
+    store.program("dd", f"if={store.base / 'source'}", f"of={file}", "bs=1M")
+    plans = [store.plan(store.base / f"plan{k}.json", file, regions, size) for k, regions in enumerate((OTHER, UNEVEN))]
+    layout = next((store.root / "files").glob("*/layout"))
+    interrupted = 0
+    for number in range(KILLS["apply"]):
+        before = layout.read_bytes()
+        job = subprocess.Popen(
+            [STRIPEWISE, "apply", plans[number % 2], "--store", store.root],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        wait_until(lambda before=before, job=job: layout.read_bytes() != before or job.poll() is not None, 30)
+        time.sleep(rng.choice([0.0, 0.001, 0.01, 0.1, 0.3, 0.6]))
+        interrupted += job.poll() is None
+        end(job)
+        if number % 2:
+            sound(store)
+        execute(["dd", f"if={file}", f"of={store.base / 'sink'}", "bs=64K"], store.environment())
+        assert (store.base / "sink").read_bytes() == content, f"kill {number} changed bytes"
+    assert interrupted, "no kill hit a move"
+    for plan in plans:
+        execute([STRIPEWISE, "apply", plan, "--store", store.root])
+    sound(store)

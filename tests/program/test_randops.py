@@ -1,0 +1,56 @@
+"""Random operations against plain files: several seeds, layouts, processes and threads; managed and unmanaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Maker
+from rig import LAYOUTS, NATIVE, SOAK, Store
+
+RANDOPS = NATIVE / "randops"
+OPERATIONS = 100_000 if SOAK else 12_000
+SEEDS = range(1, 6) if SOAK else range(1, 3)
+
+
+def randops(store: Store, directory: Path, seed: int, *options: str, operations: int = OPERATIONS) -> None:
+    oracle = store.base / "oracle"
+    oracle.mkdir(exist_ok=True)
+    words = ["--dir", str(directory), "--oracle-dir", str(oracle), "--seed", str(seed), "--ops", str(operations)]
+    store.program(RANDOPS, *words, *options, timeout_s=3600)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_random_operations_do_what_they_do_on_a_plain_file(make_store: Maker, layout: str, seed: int) -> None:
+    store = make_store(layout=layout)
+    randops(store, store.data, seed)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_processes_share_files_offsets_and_locks(make_store: Maker, layout: str) -> None:
+    store = make_store(layout=layout)
+    randops(store, store.data, 11, "--procs", "4")
+
+
+@pytest.mark.parametrize("layout", ["striped", "uneven"])
+def test_threads_share_files(make_store: Maker, layout: str) -> None:
+    store = make_store(layout=layout)
+    randops(store, store.data, 12, "--threads", "4")
+
+
+def test_large_files_hold_too(make_store: Maker) -> None:
+    store = make_store(layout="uneven")
+    randops(store, store.data, 13, "--max-size", str(1 << 33), operations=400)
+
+
+@pytest.mark.parametrize("options", [(), ("--procs", "4"), ("--threads", "4")], ids=["one", "processes", "threads"])
+def test_unmanaged_files_are_as_without_the_library(make_store: Maker, options: tuple[str, ...]) -> None:
+    store = make_store(layout="striped")
+    randops(store, store.plain, 14, *options)
+    assert store.files() == []
+
+
+def test_one_hundred_thousand_operations(make_store: Maker) -> None:
+    store = make_store(layout="uneven")
+    randops(store, store.data, 15, operations=100_000)
