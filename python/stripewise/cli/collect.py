@@ -10,7 +10,10 @@ import typer
 from .. import native
 from ..errors import WorkloadError
 from .options import JsonOption
-from .output import print_json
+from .output import print_json, say
+
+#: What meta.json counts that is not in the table; said when it is not zero.
+LOSSES = ("dropped", "incomplete", "missing", "damaged", "empty_logs", "names_lost", "unnamed")
 
 
 def collected_directory(logs: Path, out: Path | None) -> Path:
@@ -39,6 +42,8 @@ def collect(
     if json:
         print_json(account)
         return
-    said = ", ".join(f"{key} {value}" for key, value in account.items() if isinstance(value, int | float | str))
-    typer.echo(f"{place}/trace.parquet: {said}" if said else f"{place}/trace.parquet")
+    typer.echo(f"{place}/trace.parquet: {account.get('records', 0):,} records")
+    for key in LOSSES:
+        if account.get(key):
+            say(f"stripewise: {place}/trace.parquet: {key.replace('_', ' ')}: {account[key]:,}")
     typer.echo(f"go on with: stripewise plan {place} --cluster CLUSTER --policy h2dp -o plan.json")
