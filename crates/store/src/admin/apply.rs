@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use stripewise_layout::{MovePhase, Region, Span, View, plane_for, spans, within};
+use stripewise_layout::{GRANULE, MovePhase, Placement, Region, Span, Stripe, View, plane_for, spans, within};
 
-use super::capacity::{SpanCost, bytes_by_target, free_bytes, schedule};
+use super::capacity::{SpanCost, bytes_by_target, free_bytes, roomy, schedule};
 use super::copy::data_ranges;
 use super::error::{Context, Result, StoreError};
 use super::medium::DevicesMap;
@@ -98,8 +98,39 @@ impl Apply<'_, '_> {
             applied.groups += 1;
         }
         let costs = self.costs(&with_data)?;
-        let groups = schedule(self.store, &costs, free_bytes(self.store)?)?;
         let total: u64 = costs.iter().map(SpanCost::bytes).sum();
+        let order = schedule(self.store, &costs, free_bytes(self.store)?)?;
+        self.run_groups(&costs, order.groups, total, &mut applied, progress)?;
+        if !order.crowded.is_empty() {
+            let crowded: Vec<SpanCost> = order.crowded.iter().filter_map(|i| costs.get(*i).cloned()).collect();
+            for cost in &crowded {
+                self.step_aside(cost)?;
+            }
+            let costs = self.costs(&crowded.iter().map(|c| c.span).collect::<Vec<_>>())?;
+            let order = schedule(self.store, &costs, free_bytes(self.store)?)?;
+            if let Some(cost) = order.crowded.first().and_then(|i| costs.get(*i)) {
+                return Err(no_room(cost.span));
+            }
+            self.run_groups(&costs, order.groups, total, &mut applied, progress)?;
+        }
+        Ok(applied)
+    }
+
+    /// Moves a span to wherever there is room, so that its old copy makes way for its new one.
+    fn step_aside(&mut self, cost: &SpanCost) -> Result<()> {
+        let bytes = cost.bytes().next_multiple_of(GRANULE);
+        let free = free_bytes(self.store)?;
+        let targets = roomy(&free, bytes, 1);
+        let target = *targets.first().ok_or_else(|| no_room(cost.span))?;
+        let mut aside = self.generation_of(cost.span)?;
+        for region in &mut aside {
+            let width_bytes = region.len.min(cost.span.len).max(GRANULE);
+            region.placement = Placement::Striped(vec![Stripe { target, width_bytes }]);
+        }
+        self.mover.shift(cost.span, aside)
+    }
+
+    fn run_groups(&mut self, costs: &[SpanCost], groups: Vec<Vec<usize>>, total: u64, applied: &mut Applied, progress: &mut Progress<'_>) -> Result<()> {
         for group in groups {
             let members: Vec<&SpanCost> = group.iter().filter_map(|i| costs.get(*i)).collect();
             self.move_group(&members)?;
@@ -112,7 +143,7 @@ impl Apply<'_, '_> {
                 )));
             }
         }
-        Ok(applied)
+        Ok(())
     }
 
     /// What each span takes and frees. Holes cost nothing.
@@ -170,6 +201,13 @@ impl Apply<'_, '_> {
         }
         Ok(())
     }
+}
+
+fn no_room(span: Span) -> StoreError {
+    StoreError::NoSpace(format!(
+        "the region at byte {} fits its targets, but no target has room to keep it while it moves; free some space on any target",
+        span.start
+    ))
 }
 
 fn newest(regions: &[Region]) -> u32 {

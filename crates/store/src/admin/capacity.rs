@@ -86,12 +86,20 @@ struct Schedule<'c> {
     open_in: BTreeMap<u32, u64>,
 }
 
+/// An order of moves.
+pub struct Order {
+    /// Groups of neighbouring spans (indices), each of which fits when its turn comes.
+    pub groups: Vec<Vec<usize>>,
+    /// Spans that fit in the end, but for which old and new copy have no room side by side: they need a detour.
+    pub crowded: Vec<usize>,
+}
+
 /// Cuts the spans (sorted by start) into groups of neighbours, in an order in which every group fits when its turn comes. When not
 /// everything fits at once, what frees the scarce targets goes first.
 ///
 /// # Errors
-/// `NoSpace` naming the target, before anything has been changed.
-pub fn schedule(store: &Store<'_>, costs: &[SpanCost], free: Vec<u64>) -> Result<Vec<Vec<usize>>> {
+/// `NoSpace` naming the target when the layout does not fit even in the end, before anything has been changed.
+pub fn schedule(store: &Store<'_>, costs: &[SpanCost], free: Vec<u64>) -> Result<Order> {
     let mut total: BTreeMap<u32, u64> = BTreeMap::new();
     for (target, bytes) in costs.iter().flat_map(|c| &c.incoming) {
         *total.entry(*target).or_default() += bytes;
@@ -110,10 +118,20 @@ pub fn schedule(store: &Store<'_>, costs: &[SpanCost], free: Vec<u64>) -> Result
             left = plan.pass(left, &|_| true);
         }
         if left.len() == before {
-            return Err(plan.stuck(store, &left));
+            break;
         }
     }
-    Ok(plan.groups)
+    if !left.is_empty() {
+        plan.fits_in_the_end(store, &left)?;
+    }
+    Ok(Order { groups: plan.groups, crowded: left })
+}
+
+/// The targets with room for `bytes` each, roomiest first, at most as many as `most`.
+pub fn roomy(free: &[u64], bytes: u64, most: usize) -> Vec<u32> {
+    let mut targets: Vec<(u64, u32)> = free.iter().zip(0u32..).filter(|(f, _)| **f >= bytes).map(|(f, t)| (*f, t)).collect();
+    targets.sort_by_key(|(f, t)| (std::cmp::Reverse(*f), *t));
+    targets.into_iter().take(most).map(|(_, t)| t).collect()
 }
 
 impl Schedule<'_> {
@@ -174,12 +192,23 @@ impl Schedule<'_> {
         self.open_bytes = 0;
     }
 
-    fn stuck(&self, store: &Store<'_>, left: &[usize]) -> StoreError {
-        let short = left.iter().filter_map(|i| self.costs.get(*i)).find_map(|c| self.lacks(c).map(|(t, b)| (t, b, c.span.start)));
-        let (target, bytes, start) = short.unwrap_or_default();
-        let name = store.target(target).map_or_else(|_| target.to_string(), |t| t.name.clone());
-        StoreError::NoSpace(format!(
-            "target {name} has no room for the region at byte {start}: {bytes} bytes short of its capacity while both copies exist; raise its capacity_bytes, free space there, or choose a layout that puts less on it"
-        ))
+    /// Whether the spans that are left would fit if their old copies were gone.
+    fn fits_in_the_end(&self, store: &Store<'_>, left: &[usize]) -> Result<()> {
+        let mut balance: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        for cost in left.iter().filter_map(|i| self.costs.get(*i)) {
+            cost.incoming.iter().for_each(|(t, bytes)| balance.entry(*t).or_default().0 += bytes);
+            cost.outgoing.iter().for_each(|(t, bytes)| balance.entry(*t).or_default().1 += bytes);
+        }
+        for (target, (incoming, outgoing)) in balance {
+            let room = self.free.get(target as usize).copied().unwrap_or(0).saturating_add(outgoing);
+            if incoming > room {
+                let name = store.target(target).map_or_else(|_| target.to_string(), |t| t.name.clone());
+                return Err(StoreError::NoSpace(format!(
+                    "target {name} has no room for this layout: {} bytes short; raise its capacity_bytes, free space there, or choose a layout that puts less on it",
+                    incoming - room
+                )));
+            }
+        }
+        Ok(())
     }
 }
