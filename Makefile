@@ -43,7 +43,7 @@ $(VENV)/.requirements: requirements.lock tools/venv.sh
 	touch $@
 
 $(BINDING): $(VENV)/.requirements pyproject.toml $(RUST_SOURCES)
-	$(VENV)/bin/maturin develop --release --locked --quiet
+	PIP_QUIET=1 $(VENV)/bin/maturin develop --release --locked --quiet
 	touch $@
 
 $(STATIC): $(RUST_SOURCES)
@@ -71,6 +71,10 @@ $(TARGET)/native/randops: $(wildcard tests/native/randops/*.c tests/native/rando
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ tests/native/randops/*.c -lpthread
 
+$(TARGET)/native/calls: benches/calls.c
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -ldl
+
 # The same source linked statically: what no preloaded library can reach.
 $(TARGET)/native/failclosed-static: tests/native/failclosed.c
 	mkdir -p $(@D)
@@ -91,8 +95,8 @@ check: build $(NATIVE)
 	$(VENV)/bin/mypy
 	$(MAKE) test
 
-bench: build
-	$(PY) -m stripewise.bench
+bench: build $(TARGET)/native/calls
+	$(PY) tools/bench.py
 
 soak: build $(NATIVE)
 	STRIPEWISE_SOAK=1 $(PY) -m pytest $(PROGRAM_TESTS) --timeout=7200

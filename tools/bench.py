@@ -1,0 +1,126 @@
+"""`make bench`: costs per call and ratios to plain files, each against a baseline measured in the same run; writes target/bench.json.
+
+Every entry is `{name, value, unit, baseline, ratio}`. A cost's ratio is value over goal (below 1 is better), a throughput's is
+managed over plain (above 1 is better), an emulation error's is error over goal."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+STRIPEWISE = ROOT / ".venv/bin/stripewise"
+CALLS = ROOT / "target/native/calls"
+
+
+def run(*command: object) -> str:
+    done = subprocess.run([str(c) for c in command], check=False, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"bench: {' '.join(map(str, command))} failed ({done.returncode})\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def last_json(text: str) -> dict[str, float]:
+    return json.loads(text.strip().splitlines()[-1])
+
+
+def make_store(scratch: Path, name: str, targets: int, startup_s: float, stripes: int | None = None) -> tuple[Path, Path]:
+    """A store of its own over `targets` directories (emulated when they have a startup); new files lie on the first `stripes`."""
+    base = scratch / name
+    data = base / "data"
+    data.mkdir(parents=True)
+    kind = "emulated" if startup_s else "dir"
+    blocks = []
+    for n in range(targets):
+        (base / f"t{n}").mkdir()
+        figures = f"startup_read_s = {startup_s}\nstartup_write_s = 0.0\nper_byte_read_s = 0.0\nper_byte_write_s = 0.0\n"
+        blocks.append(f'[[target]]\nname = "t{n}"\nclass = "hdd"\nkind = "{kind}"\npath = "t{n}"\n{figures}')
+    (base / "cluster.toml").write_text("\n".join(blocks))
+    run(STRIPEWISE, "store", "create", base / "store", "--cluster", base / "cluster.toml", "--manage", data)
+    return base / "store", data
+
+
+def on(store: Path, *command: object) -> str:
+    return run(STRIPEWISE, "run", "--store", store, "--", *command)
+
+
+def fill(store: Path, path: Path, mib: float) -> None:
+    on(store, "dd", "if=/dev/urandom", f"of={path}", "bs=64k", f"count={int(mib * 16)}", "status=none")
+
+
+def calls(scratch: Path) -> list[dict[str, object]]:
+    store, data = make_store(scratch, "one", 1, 0)
+    plain = scratch / "plain"
+    plain.write_bytes(os.urandom(1 << 18))
+    fill(store, data / "managed", 0.25)
+    found = last_json(on(store, CALLS, "pread", plain, data / "managed"))
+    baseline = f"the C library's pread64 of the same size on a plain file: {found['direct_ns']} ns"
+    return [
+        entry("runtime.pread_4k_managed_added_ns", found["managed_added_ns"], "ns", f"{baseline}; goal 60 ns", 60),
+        entry("runtime.pread_4k_unmanaged_added_ns", found["unmanaged_added_ns"], "ns", f"{baseline}; goal 20 ns", 20),
+    ]
+
+
+def entry(name: str, value: float, unit: str, baseline: str, goal: float) -> dict[str, object]:
+    return {"name": name, "value": value, "unit": unit, "baseline": baseline, "ratio": round(value / goal, 3)}
+
+
+def bulk(scratch: Path) -> list[dict[str, object]]:
+    store, data = make_store(scratch, "four", 4, 0)
+    found = last_json(on(store, CALLS, "bulk", scratch / "plain-bulk", data / "managed"))
+    return [
+        {
+            "name": f"runtime.{what}_1m_ratio",
+            "value": found[f"{what}_ratio"],
+            "unit": "managed bytes/s over plain bytes/s, 4 directories on one disk",
+            "baseline": f"the same on a plain file: {found[f'{what}_plain_mb_s']:.0f} MB/s; goal 0.95",
+            "ratio": found[f"{what}_ratio"],
+        }
+        for what in ("read", "overwrite", "extend")
+    ]
+
+
+def emulated(scratch: Path, rate: int, goal: float) -> dict[str, object]:
+    """Four emulated devices of `rate` requests/s, 4 processes each: closed loop, so the devices should never be idle."""
+    seconds = 3
+    store, data = make_store(scratch, f"emulated-{rate}", 4, 1 / rate)
+    one = scratch / "one-target.json"
+    files = []
+    for n in range(4):
+        one.write_text(json.dumps({"regions": [{"start": 0, "len": 1 << 26, "stripes": [[f"t{n}", 1 << 16]]}]}))
+        run(STRIPEWISE, "store", "template", "add", store, data / f"file{n}", "--layout", one)
+        fill(store, data / f"file{n}", 16)
+        files.append(data / f"file{n}")
+    info = json.loads(run(STRIPEWISE, "store", "info", store, "--json"))
+    before = busy(info)
+    found = last_json(on(store, CALLS, "closed", rate * seconds // 4, 4, *files))
+    served = max(after - b for after, b in zip(busy(json.loads(run(STRIPEWISE, "store", "info", store, "--json"))), before, strict=True))
+    error = abs(found["seconds"] - served) / served
+    return entry(f"emulated.error_{rate}", round(error, 5), "relative error of time", f"the model's service time: {served:.3f} s per device; goal {goal}", goal)
+
+
+def busy(info: dict[str, list[dict[str, float]]]) -> list[float]:
+    return [t["busy_read_ns"] / 1e9 for t in info["devices"]]
+
+
+def cargo_bench(package: str) -> list[dict[str, object]]:
+    text = run("cargo", "bench", "--quiet", "--locked", "-p", package)
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+
+def main() -> None:
+    scratch = Path(tempfile.mkdtemp(prefix="bench-", dir=ROOT / "target"))
+    try:
+        results = [*calls(scratch), *bulk(scratch), emulated(scratch, 1000, 0.01), emulated(scratch, 5000, 0.02)]
+        results += [*cargo_bench("stripewise-trace"), *cargo_bench("stripewise-layout")]
+    finally:
+        shutil.rmtree(scratch)
+    for result in results:
+        print(f"{result['name']:<40} {result['value']:>10} {result['unit']}  (ratio {result['ratio']}; {result['baseline']})")
+    (ROOT / "target/bench.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
+main()
