@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use stripewise_layout::{GRANULE, MovePhase, Placement, Region, Span, Stripe, View, plane_for, spans, within};
+use stripewise_layout::{GRANULE, MovePhase, Placement, Region, Span, Stripe, View, spans, within};
 
 use super::capacity::{SpanCost, bytes_by_target, free_bytes, roomy, schedule};
 use super::copy::data_ranges;
@@ -90,14 +90,14 @@ struct Apply<'a, 'm> {
 impl Apply<'_, '_> {
     fn run(&mut self, progress: &mut Progress<'_>) -> Result<Applied> {
         let all = spans(&self.mover.layout().regions, &self.new, self.size);
-        let (with_data, beyond): (Vec<Span>, Vec<Span>) = all.iter().partition(|s| s.start < self.size);
         let mut applied = Applied { spans: all.len(), ..Applied::default() };
-        for span in beyond {
-            let new = self.generation_of(span)?;
-            self.mover.redescribe(span, new)?;
-            applied.groups += 1;
+        let (costs, bare): (Vec<SpanCost>, Vec<SpanCost>) = self.costs(&all)?.into_iter().partition(|c| c.bytes() > 0);
+        for hull in joined_spans(bare.iter().map(|c| c.span)) {
+            // No byte lies there, so nothing can collide: any generation will do.
+            let generation = newest(&self.mover.layout().regions).wrapping_add(1);
+            let new = self.wanted_in(hull, generation)?;
+            self.mover.redescribe(hull, new)?;
         }
-        let costs = self.costs(&with_data)?;
         let total: u64 = costs.iter().map(SpanCost::bytes).sum();
         let order = schedule(self.store, &costs, free_bytes(self.store)?)?;
         self.run_groups(&costs, order.groups, total, &mut applied, progress)?;
@@ -122,7 +122,7 @@ impl Apply<'_, '_> {
         let free = free_bytes(self.store)?;
         let targets = roomy(&free, bytes, 1);
         let target = *targets.first().ok_or_else(|| no_room(cost.span))?;
-        let mut aside = self.generation_of(cost.span)?;
+        let mut aside = self.wanted_apart(cost.span)?;
         for region in &mut aside {
             let width_bytes = region.len.min(cost.span.len).max(GRANULE);
             region.placement = Placement::Striped(vec![Stripe { target, width_bytes }]);
@@ -157,7 +157,7 @@ impl Apply<'_, '_> {
         let mut handles = BTreeMap::new();
         let mut costs = Vec::with_capacity(all.len());
         for span in all {
-            let end = span.end().min(self.size);
+            let end = span.end().min(self.size.max(span.start));
             let data = data_ranges(self.store, self.id, old.home(), span.start, end, &mut handles)?;
             costs.push(SpanCost {
                 span: *span,
@@ -168,23 +168,25 @@ impl Apply<'_, '_> {
         Ok(costs)
     }
 
-    /// The wanted regions of a span, in the plane that its present regions leave free.
-    fn generation_of(&self, span: Span) -> Result<Vec<Region>> {
-        let old = &self.mover.layout().regions;
-        // A span without bytes may use any plane: mixed ones matter only where there is something to collide with.
-        let generation = plane_for(old, span).unwrap_or_else(|_| newest(old).wrapping_add(1));
+    fn wanted_in(&self, span: Span, generation: u32) -> Result<Vec<Region>> {
         let mut new = within(&self.new, span).map_err(|e| StoreError::Invalid(format!("layout of file {}: {e}", id_text(self.id))))?;
         new.iter_mut().for_each(|r| r.generation = generation);
         Ok(new)
     }
 
+    /// The wanted regions of a span, in the plane that its present regions leave free; those are first brought into one plane if need be.
+    fn wanted_apart(&mut self, span: Span) -> Result<Vec<Region>> {
+        if free_generation(&self.mover.layout().regions, span).is_none() {
+            self.unify_planes(span)?;
+        }
+        let generation = free_generation(&self.mover.layout().regions, span).unwrap_or_default();
+        self.wanted_in(span, generation)
+    }
+
     fn move_group(&mut self, members: &[&SpanCost]) -> Result<()> {
         let mut new = Vec::new();
         for cost in members {
-            if plane_for(&self.mover.layout().regions, cost.span).is_err() {
-                self.into_one_plane(cost.span)?;
-            }
-            new.extend(self.generation_of(cost.span)?);
+            new.extend(self.wanted_apart(cost.span)?);
         }
         let (Some(first), Some(last)) = (members.first(), members.last()) else { return Ok(()) };
         let hull = if last.span.is_to_end() { Span::to_end(first.span.start) } else { Span { start: first.span.start, len: last.span.end() - first.span.start } };
@@ -192,7 +194,7 @@ impl Apply<'_, '_> {
     }
 
     /// Brings a span whose regions use both planes into one: those in plane 1 move, placement unchanged, to plane 0.
-    fn into_one_plane(&mut self, span: Span) -> Result<()> {
+    fn unify_planes(&mut self, span: Span) -> Result<()> {
         let old = within(&self.mover.layout().regions, span).map_err(|e| layout_error(&self.store.part(self.id, "layout"), e))?;
         for (i, region) in old.iter().enumerate().filter(|(_, r)| r.generation & 1 == 1) {
             let alone = if span.is_to_end() && i + 1 == old.len() { Span::to_end(region.start) } else { Span { start: region.start, len: region.len } };
@@ -212,4 +214,31 @@ fn no_room(span: Span) -> StoreError {
 
 fn newest(regions: &[Region]) -> u32 {
     regions.iter().map(|r| r.generation).max().unwrap_or(0)
+}
+
+/// The generation for new regions of a span: the next whose plane its present regions leave free; `None` when they use both. As
+/// `stripewise_layout::plane_for`, but looking at the span's regions only: a file may have a million.
+fn free_generation(old: &[Region], span: Span) -> Option<u32> {
+    let first = old.partition_point(|r| r.start <= span.start).saturating_sub(1);
+    let mut present = old.get(first..)?.iter().take_while(|r| r.start < span.end()).map(|r| r.generation);
+    let mut newest = present.next()?;
+    for generation in present {
+        if generation & 1 != newest & 1 {
+            return None;
+        }
+        newest = newest.max(generation);
+    }
+    Some(newest.wrapping_add(1))
+}
+
+/// Joins neighbouring spans.
+fn joined_spans(spans: impl Iterator<Item = Span>) -> Vec<Span> {
+    let mut out: Vec<Span> = Vec::new();
+    for span in spans {
+        match out.last_mut() {
+            Some(last) if last.end() == span.start => last.len = if span.is_to_end() { u64::MAX - last.start } else { span.end() - last.start },
+            _ => out.push(span),
+        }
+    }
+    out
 }

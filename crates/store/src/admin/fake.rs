@@ -8,57 +8,27 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::fake_content::{Content, DataOp, Dice, PAGE, apply_content, survive};
+use super::fake_content::{Content, DataOp, Dice, PAGE, survive};
+use super::fake_file::{CtlMemory, FakeCtl, FakeFile};
 use super::medium::{CtlMap, DevicesMap, FsyncPoint, Handle, Kind, Lock, Medium, Open, Stat};
-use crate::ctl::{CTL_BYTES, Ctl};
+use crate::ctl::CTL_BYTES;
 
 /// One change of a directory: names and what they lead to from then on. A rename is one op, in one or two directories.
 #[derive(Clone)]
-struct DirOp {
+pub(super) struct DirOp {
     number: u64,
     changes: Vec<(OsString, Option<u64>)>,
 }
 
-enum Node {
+pub(super) enum Node {
     File { live: Content, durable: Content, ops: Vec<DataOp> },
     Dir { live: BTreeMap<OsString, u64>, durable: BTreeMap<OsString, u64>, ops: Vec<DirOp> },
     Link(PathBuf),
     Ctl(Arc<CtlMemory>),
 }
 
-/// Memory of a mapped ctl file; lives as long as a map of it.
-struct CtlMemory(*mut u8);
-// SAFETY: reached through atomics only.
-unsafe impl Send for CtlMemory {}
-// SAFETY: as above.
-unsafe impl Sync for CtlMemory {}
-
-const CTL_WORDS: usize = CTL_BYTES / 8;
-
-impl CtlMemory {
-    fn zeroed() -> Arc<Self> {
-        let words: Box<[u64; CTL_WORDS]> = Box::new([0; CTL_WORDS]);
-        Arc::new(Self(Box::into_raw(words).cast()))
-    }
-}
-
-impl Drop for CtlMemory {
-    fn drop(&mut self) {
-        // SAFETY: made by Box::into_raw of this very type in `zeroed`; dropped once, after the last map.
-        drop(unsafe { Box::from_raw(self.0.cast::<[u64; CTL_WORDS]>()) });
-    }
-}
-
-struct FakeCtl(Arc<CtlMemory>);
-impl CtlMap for FakeCtl {
-    fn ctl(&self) -> Ctl {
-        // SAFETY: CTL_BYTES of memory, 8-byte aligned, that live as long as this map.
-        unsafe { Ctl::from_mapping(self.0.0) }
-    }
-}
-
-struct Inner {
-    nodes: HashMap<u64, Node>,
+pub(super) struct Inner {
+    pub(super) nodes: HashMap<u64, Node>,
     next_node: u64,
     next_op: u64,
     boot: u64,
@@ -100,7 +70,7 @@ impl FakeDisk {
         })))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -204,7 +174,7 @@ fn missing(path: &Path) -> io::Error {
 
 impl Inner {
     /// Counts one change; refuses it past the point where the process was killed.
-    fn step(&mut self) -> io::Result<()> {
+    pub(super) fn step(&mut self) -> io::Result<()> {
         if self.stop_after.is_some_and(|at| self.steps >= at) {
             return Err(io::Error::other("the process was killed here"));
         }
@@ -267,100 +237,12 @@ impl Inner {
         self.change_dir(dir, op, vec![(name, None)])
     }
 
-    fn flushes(&mut self, point: FsyncPoint) -> io::Result<bool> {
+    pub(super) fn flushes(&mut self, point: FsyncPoint) -> io::Result<bool> {
         self.step()?;
         if !self.seen_points.contains(&point) {
             self.seen_points.push(point);
         }
         Ok(self.suppress != Some(point))
-    }
-}
-
-struct FakeFile {
-    disk: FakeDisk,
-    node: u64,
-}
-
-impl FakeFile {
-    fn change(&self, op: DataOp) -> io::Result<()> {
-        let mut inner = self.disk.lock();
-        inner.step()?;
-        match inner.nodes.get_mut(&self.node) {
-            Some(Node::File { live, ops, .. }) => {
-                apply_content(live, &op);
-                ops.push(op);
-                Ok(())
-            }
-            _ => Err(io::Error::from(io::ErrorKind::InvalidInput)),
-        }
-    }
-
-    fn with<T>(&self, f: impl FnOnce(&Content) -> T) -> io::Result<T> {
-        match self.disk.lock().nodes.get(&self.node) {
-            Some(Node::File { live, .. }) => Ok(f(live)),
-            _ => Err(io::Error::from(io::ErrorKind::InvalidInput)),
-        }
-    }
-}
-
-impl Handle for FakeFile {
-    fn read_at(&self, buf: &mut [u8], at: u64) -> io::Result<usize> {
-        self.with(|content| {
-            let want = (buf.len() as u64).min(content.len.saturating_sub(at)) as usize;
-            let mut done = 0;
-            while let Some(rest) = buf.get_mut(done..want).filter(|r| !r.is_empty()) {
-                let here = at + done as u64;
-                let within = (here % PAGE) as usize;
-                let len = rest.len().min(PAGE as usize - within);
-                if let Some(to) = rest.get_mut(..len) {
-                    match content.pages.get(&(here / PAGE)).and_then(|p| p.get(within..within + len)) {
-                        Some(from) => to.copy_from_slice(from),
-                        None => to.fill(0),
-                    }
-                }
-                done += len;
-            }
-            want
-        })
-    }
-
-    fn write_at(&self, buf: &[u8], at: u64) -> io::Result<()> {
-        self.change(DataOp::Write(at, buf.to_vec()))
-    }
-
-    fn punch(&self, at: u64, len: u64) -> io::Result<()> {
-        self.change(DataOp::Punch(at, len))
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.change(DataOp::Truncate(len))
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.with(|content| content.len)
-    }
-
-    fn next_data(&self, at: u64) -> io::Result<Option<(u64, u64)>> {
-        self.with(|content| {
-            let first = *content.pages.range(at / PAGE..).next()?.0;
-            let mut end = first;
-            while content.pages.contains_key(&end) {
-                end += 1;
-            }
-            let start = (first * PAGE).max(at);
-            (start < content.len).then(|| (start, (end * PAGE).min(content.len)))
-        })
-    }
-
-    fn sync(&self, point: FsyncPoint) -> io::Result<()> {
-        let mut inner = self.disk.lock();
-        if inner.flushes(point)?
-            && let Some(Node::File { live, durable, ops }) = inner.nodes.get_mut(&self.node)
-        {
-            durable.clone_from(live);
-            ops.clear();
-        }
-        Ok(())
     }
 }
 

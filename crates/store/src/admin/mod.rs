@@ -11,6 +11,7 @@ pub mod disk;
 pub mod error;
 pub mod fake;
 mod fake_content;
+mod fake_file;
 pub mod findings;
 pub mod fsck;
 pub mod fsck_file;
