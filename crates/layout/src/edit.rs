@@ -265,8 +265,7 @@ fn same_tail(mut a: Cursor<'_>, mut b: Cursor<'_>) -> bool {
 
 /// The generation for new regions in `span`: the next one whose plane the present regions there do not use.
 ///
-/// The planes of old and new regions are surely apart only when both have the same bounds; else [`crate::Layout::validate`] of the layout with `pending`
-/// set says whether they collide. Original regions stand in no plane.
+/// New regions in that plane share no object byte with the present ones, whatever the bounds of both. Original regions stand in no plane.
 ///
 /// # Errors
 /// [`MixedPlanes`] when the present regions of the span use both planes.

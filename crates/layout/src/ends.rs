@@ -1,17 +1,17 @@
-//! Sizes: how long a target's object is for a file of so many bytes, and back; how many bytes a target holds.
+//! Sizes: how long an object is for a file of so many bytes, and back; how many bytes a target holds.
 //!
-//! Windows stand in the object in the order of the file, so cutting a file at `size` is cutting each object at one place.
+//! The windows of one plane stand in their object in the order of the file, so cutting a file at `size` is cutting each object at one place.
 
 use crate::cycle::Cycle;
-use crate::region::RegionRef;
+use crate::region::{RegionRef, Slice};
 use crate::table::Table;
 use crate::{MAX_LOGICAL, ORIGINAL};
 
 impl Table<'_> {
-    /// See [`crate::View::end_of`]. Constant time (plus the look-up): where the window has no byte of this target below `size`, the
+    /// See [`crate::View::end_of`]. Constant time (plus the look-up): where the window has no byte of this object below `size`, the
     /// start of the window does.
     #[must_use]
-    pub fn end_of(&self, target: u32, size: u64) -> u64 {
+    pub fn end_of(&self, target: u32, plane: u32, size: u64) -> u64 {
         if target == ORIGINAL {
             return size;
         }
@@ -21,8 +21,8 @@ impl Table<'_> {
         let Some(region) = self.region_at(last) else {
             return 0;
         };
-        let floor = self.base() + 2 * region.start;
-        if region.is_original() {
+        let floor = region.slice;
+        if region.is_original() || region.plane() != plane {
             return floor;
         }
         let Some(stripe) = region.cycle.find(target) else {
@@ -30,26 +30,25 @@ impl Table<'_> {
         };
         match Cycle::below(stripe, region.cycle.split(last + 1 - region.start)) {
             0 => floor,
-            bytes => region.slice + bytes,
+            bytes => floor + bytes,
         }
     }
 
-    /// See [`crate::View::logical_end`]. Steps back over windows without a byte of this target: linear in the regions at worst.
+    /// See [`crate::View::logical_end`]. Steps back over windows without a byte of this object: linear in the regions at worst.
     #[must_use]
-    pub fn logical_end(&self, target: u32, object_len: u64) -> u64 {
+    pub fn logical_end(&self, target: u32, plane: u32, object_len: u64) -> u64 {
         let Some(last) = object_len.checked_sub(1 + self.base()) else {
             return 0;
         };
-        let at = if target == ORIGINAL { last } else { last / 2 };
         let Some(top) = self.end().checked_sub(1) else {
             return 0;
         };
-        let mut region = self.region_at(at.min(top));
+        let mut region = self.region_at(last.min(top));
         while let Some(window) = region {
             let end = if target == ORIGINAL {
                 original_end(&window, object_len)
             } else {
-                striped_end(&window, target, object_len)
+                striped_end(&window, target, plane, object_len)
             };
             if end > 0 {
                 return end.min(self.end());
@@ -58,7 +57,7 @@ impl Table<'_> {
             let empty = if target == ORIGINAL {
                 !window.is_original()
             } else {
-                window.slice(target).is_none()
+                slice_in(&window, target, plane).is_none()
             };
             let from = if empty {
                 self.record(window.index).start
@@ -104,8 +103,13 @@ impl Table<'_> {
     }
 }
 
-fn striped_end(window: &RegionRef<'_>, target: u32, object_len: u64) -> u64 {
-    let Some(slice) = window.slice(target) else {
+/// The slice of a window in one object.
+fn slice_in(window: &RegionRef<'_>, target: u32, plane: u32) -> Option<Slice> {
+    window.slice(target).filter(|s| s.plane == plane)
+}
+
+fn striped_end(window: &RegionRef<'_>, target: u32, plane: u32, object_len: u64) -> u64 {
+    let Some(slice) = slice_in(window, target, plane) else {
         return 0;
     };
     let below = object_len

@@ -142,7 +142,7 @@ impl fmt::Display for LayoutError {
             Self::Move { reason } => write!(f, "layout's move: {reason}"),
             Self::Collision { home, other } => write!(
                 f,
-                "region at byte {other} would share object bytes with the region at byte {home}: give it the other plane, and the same bounds or other targets"
+                "region at byte {other} would share object bytes with the region at byte {home}: give it the other plane or other targets"
             ),
             Self::Span { start, reason } => write!(f, "span at byte {start}: {reason}"),
         }

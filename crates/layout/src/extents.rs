@@ -13,7 +13,9 @@ use crate::table::Table;
 pub struct Extent<'a> {
     /// The target, or [`ORIGINAL`].
     pub target: u32,
-    /// First byte in the target's object (in the plain file for [`ORIGINAL`]).
+    /// Which of the target's two objects; 0 for [`ORIGINAL`].
+    pub plane: u32,
+    /// First byte in that object (in the plain file for [`ORIGINAL`]).
     pub object_offset: u64,
     /// Bytes.
     pub len: u64,
@@ -167,6 +169,7 @@ impl<'a> Iterator for Extents<'a> {
                 };
                 return Some(Extent {
                     target: ORIGINAL,
+                    plane: 0,
                     object_offset: at,
                     len,
                     region,
@@ -197,6 +200,7 @@ impl<'a> Iterator for Extents<'a> {
             self.turn = Some(turn);
             return Some(Extent {
                 target: stripe.target,
+                plane: region.plane(),
                 object_offset: region.slice + local,
                 len,
                 region,

@@ -4,8 +4,8 @@
 //! holds the owned form (build, encode, edit; feature `alloc`) and [`View`], the form that the preloaded library maps: it
 //! is validated once and then answers without allocation, locks or I/O. Drawn byte by byte in docs/formats.md, "Layout file".
 //!
-//! All offsets and lengths are bytes. A region `[s, s + len)` owns the window `[2s, 2s + 2len)` of every target's object; its slice
-//! starts at `2s + (generation & 1) * len` (ARCHITECTURE.md, "How a byte is found").
+//! All offsets and lengths are bytes. A target has two objects, one per plane; a region `[s, s + len)` owns the window
+//! `[s, s + len)` of the objects of its plane (`generation & 1`), and its slice starts at `s` (ARCHITECTURE.md, "How a byte is found").
 #![no_std]
 
 #[cfg(feature = "alloc")]
@@ -51,7 +51,7 @@ pub use view::View;
 /// file system allocates, punches and reads directly.
 pub const GRANULE: u64 = 4096;
 
-/// Logical offsets lie below this many bytes: a window starts at twice its region's start, and object offsets must fit `off_t`.
+/// Logical offsets lie below this many bytes: no object offset exceeds its logical one, and both and a replica's domain must fit `off_t`.
 pub const MAX_LOGICAL: u64 = 1 << 62;
 
 /// Regions in one list: 64 TiB in regions of 64 MiB, and a table (32 MiB) that is still cheap to map and check.

@@ -1,7 +1,7 @@
 //! Whether the parts of a move belong together, and whether regions that are alive together keep out of each other's bytes.
 //!
-//! Planes alone are not enough when the bounds of old and new regions differ: region [0, 8 MiB) in plane 0 may reach byte 8 MiB of an object, and
-//! plane 1 of region [0, 4 MiB) begins at byte 4 MiB. So the check compares the slices themselves.
+//! Planes are objects of their own, and a region's bytes stay inside its own bounds: only regions that overlap in the file and stand in the same
+//! plane can meet. Bounds never matter across planes. Within one plane the check compares targets and slices.
 
 use crate::check::Targets;
 use crate::format::{u32_at, u64_at};
@@ -73,6 +73,9 @@ fn planes(home: &Table<'_>, moving: &Table<'_>, end: u64) -> Result<(), LayoutEr
             return Ok(());
         }
         if x.repeats && y.repeats {
+            if x.plane() != y.plane() {
+                return Ok(());
+            }
             // Only the distance between the two matters; once it comes back, all later pairs look like earlier ones.
             let shift = x.start.wrapping_sub(y.start);
             if first_shift == Some(shift) {
@@ -102,13 +105,10 @@ fn planes(home: &Table<'_>, moving: &Table<'_>, end: u64) -> Result<(), LayoutEr
     Ok(())
 }
 
-/// Whether two windows could put different bytes at the same place: they name a common target and their slices, each taken
-/// as long as its longest share, overlap.
+/// Whether two windows could put different bytes at the same place: they stand in one plane, name a common target, and their
+/// slices, each taken as long as its longest share, overlap.
 pub(crate) fn collide(x: &RegionRef<'_>, y: &RegionRef<'_>) -> bool {
-    if x.is_original()
-        || y.is_original()
-        || (x.start == y.start && x.len == y.len && x.plane() != y.plane())
-    {
+    if x.is_original() || y.is_original() || x.plane() != y.plane() {
         return false;
     }
     let longest = |r: &RegionRef<'_>| r.slices().map(|s| s.len).max().unwrap_or(0);

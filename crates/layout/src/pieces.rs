@@ -1,15 +1,17 @@
-//! Cutting a request into pieces: the longest runs that are contiguous both in the file and in one target's object.
+//! Cutting a request into pieces: the longest runs that are contiguous both in the file and in one object of a target.
 
 use crate::ORIGINAL;
 use crate::region::RegionRef;
 use crate::table::Table;
 
-/// A run of bytes that is contiguous in the file and in one target's object.
+/// A run of bytes that is contiguous in the file and in one object of a target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
     /// The target, or [`ORIGINAL`].
     pub target: u32,
-    /// First byte in the target's object (in the plain file for [`ORIGINAL`]).
+    /// Which of the target's two objects; 0 for [`ORIGINAL`].
+    pub plane: u32,
+    /// First byte in that object (in the plain file for [`ORIGINAL`]).
     pub object_offset: u64,
     /// First byte in the file.
     pub logical: u64,
@@ -35,6 +37,7 @@ fn run(region: &RegionRef<'_>, at: u64, end: u64) -> Piece {
     if region.is_original() {
         return Piece {
             target: ORIGINAL,
+            plane: 0,
             object_offset: at,
             logical: at,
             len: left,
@@ -49,6 +52,7 @@ fn run(region: &RegionRef<'_>, at: u64, end: u64) -> Piece {
     };
     Piece {
         target: slot.target,
+        plane: region.plane(),
         object_offset: region.slice + slot.local,
         logical: at,
         len,
@@ -96,7 +100,9 @@ impl<'a> Pieces<'a> {
             None => self.cut()?,
         };
         while let Some(next) = self.cut() {
-            if next.target != piece.target || next.object_offset != piece.object_offset + piece.len
+            if next.target != piece.target
+                || next.plane != piece.plane
+                || next.object_offset != piece.object_offset + piece.len
             {
                 self.ahead = Some(next);
                 break;

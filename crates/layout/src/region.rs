@@ -22,12 +22,14 @@ pub struct RegionRef<'a> {
     pub(crate) slice: u64,
 }
 
-/// The bytes that one window owns on one target.
+/// The bytes that one window owns on one target, in the object of the window's plane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slice {
     /// The target; never [`ORIGINAL`].
     pub target: u32,
-    /// First byte in the target's object.
+    /// Which of the target's two objects.
+    pub plane: u32,
+    /// First byte in that object.
     pub object_offset: u64,
     /// Bytes: the target's whole share of the window.
     pub len: u64,
@@ -48,7 +50,7 @@ impl<'a> RegionRef<'a> {
         self.cycle.is_original()
     }
 
-    /// 0 or 1: which half of its window the slice begins in.
+    /// 0 or 1: which of a target's two objects holds the slice. Replicas have one object per target, whatever the plane.
     #[inline]
     #[must_use]
     pub fn plane(&self) -> u32 {
@@ -68,6 +70,7 @@ impl<'a> RegionRef<'a> {
         let len = Cycle::below(s, self.cycle.split(self.len));
         (len > 0).then_some(Slice {
             target: s.target,
+            plane: self.plane(),
             object_offset: self.slice,
             len,
         })

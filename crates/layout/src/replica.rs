@@ -160,7 +160,6 @@ impl<'a> ReplicaRef<'a> {
     pub(crate) fn domain_end(&self) -> Option<u64> {
         let last = self.table.region_at(self.total().checked_sub(1)?)?;
         last.end()
-            .checked_mul(2)?
             .checked_add(self.domain_base)
             .filter(|end| *end < 1 << 63)
     }

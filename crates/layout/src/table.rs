@@ -111,16 +111,7 @@ impl<'a> Table<'a> {
     #[inline]
     fn placed(&self, mut region: RegionRef<'a>) -> RegionRef<'a> {
         // Wrapping: sums of validated values fit; unvalidated ones are only looked at by the check.
-        let plane = if region.generation & 1 == 1 {
-            region.len
-        } else {
-            0
-        };
-        region.slice = region
-            .start
-            .wrapping_mul(2)
-            .wrapping_add(plane)
-            .wrapping_add(self.base);
+        region.slice = region.start.wrapping_add(self.base);
         region
     }
 
@@ -226,18 +217,20 @@ impl<'a> Table<'a> {
         Extents::new(*self, at, len)
     }
 
-    /// The logical offset whose byte lies at `object_offset` of `target`'s object, `None` when that byte is nobody's.
+    /// The logical offset whose byte lies at `object_offset` of `target`'s object of `plane`, `None` when that byte is nobody's.
+    /// [`ORIGINAL`] has no planes: any will do.
     #[must_use]
-    pub fn inverse(&self, target: u32, object_offset: u64) -> Option<u64> {
+    pub fn inverse(&self, target: u32, plane: u32, object_offset: u64) -> Option<u64> {
         if target == ORIGINAL {
             return self
                 .region_at(object_offset)
                 .filter(RegionRef::is_original)
                 .map(|_| object_offset);
         }
-        // The last window may reach past the limit; its bytes below the limit are still its own.
-        let middle = (object_offset.checked_sub(self.base)? / 2).min(self.end.checked_sub(1)?);
-        let region = self.region_at(middle)?;
+        // No byte lies further out in its object than in the file, so the window is the one at the same offset.
+        let region = self
+            .region_at(object_offset.checked_sub(self.base)?)
+            .filter(|r| r.plane() == plane)?;
         let slice = region.slice(target)?;
         let local = object_offset
             .checked_sub(slice.object_offset)
@@ -246,6 +239,7 @@ impl<'a> Table<'a> {
             + region
                 .cycle
                 .window_offset(region.cycle.find(target)?, local);
+        // The last window may reach past the limit; its bytes below the limit are still its own.
         (at < self.end).then_some(at)
     }
 

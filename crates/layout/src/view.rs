@@ -225,25 +225,26 @@ impl<'a> View<'a> {
         self.home.extents(at.0, len)
     }
 
-    /// The logical offset whose home is this byte of an object; `None` when it is nobody's home.
+    /// The logical offset whose home is this byte of `target`'s object of `plane`; `None` when it is nobody's home.
     #[must_use]
-    pub fn inverse(&self, target: u32, offset: ObjectOffset) -> Option<Logical> {
-        self.home.inverse(target, offset.0).map(Logical)
+    pub fn inverse(&self, target: u32, plane: u32, offset: ObjectOffset) -> Option<Logical> {
+        self.home.inverse(target, plane, offset.0).map(Logical)
     }
 
-    /// An object length on `target` that holds all home bytes of logical offsets below `size` and none at or above it: where a truncate
-    /// to `size` bytes cuts the object.
+    /// A length of `target`'s object of `plane` that holds all its home bytes of logical offsets below `size` and none at or above it:
+    /// where a truncate to `size` bytes cuts the object.
     #[must_use]
-    pub fn end_of(&self, target: u32, size: u64) -> u64 {
-        self.home.end_of(target, size)
+    pub fn end_of(&self, target: u32, plane: u32, size: u64) -> u64 {
+        self.home.end_of(target, plane, size)
     }
 
-    /// 1 + the largest logical offset whose home byte lies below `object_len` in `target`'s object; 0 if there is none.
+    /// 1 + the largest logical offset whose home byte lies below `object_len` in `target`'s object of `plane`; 0 if there is none.
     ///
-    /// The length of an object that also held another plane (an aborted or unpunched move) says nothing about this one: cut it first.
+    /// Never more than the file's size, also when the object still holds an unfinished move's bytes: those lie at or below their
+    /// logical offsets, and so behind no home byte past the size.
     #[must_use]
-    pub fn logical_end(&self, target: u32, object_len: u64) -> u64 {
-        self.home.logical_end(target, object_len)
+    pub fn logical_end(&self, target: u32, plane: u32, object_len: u64) -> u64 {
+        self.home.logical_end(target, plane, object_len)
     }
 
     /// Bytes of `[0, size)` whose home is `target`. Linear in the number of regions.
@@ -263,5 +264,13 @@ impl<'a> View<'a> {
         }
         let count = self.places.stripes.len() / STRIPE;
         (0..count).any(|i| u32_at(record::<STRIPE>(self.places.stripes, i), 16) == target)
+    }
+
+    /// Whether a home region of `plane` names `target`: whether that object must exist. Linear in the number of regions.
+    #[must_use]
+    pub fn uses_object(&self, target: u32, plane: u32) -> bool {
+        (0..self.home.len())
+            .filter_map(|i| self.home.region(i))
+            .any(|r| r.plane() == plane && !r.is_original() && r.cycle.find(target).is_some())
     }
 }

@@ -117,9 +117,9 @@ fn exercise(view: &View<'_>) {
         }
         for t in (0..3).chain([targets, ORIGINAL]) {
             let _ = (
-                view.inverse(t, ObjectOffset(at)),
-                view.end_of(t, at),
-                view.logical_end(t, at),
+                view.inverse(t, 1, ObjectOffset(at)),
+                view.end_of(t, 1, at),
+                view.logical_end(t, 1, at),
                 view.target_bytes(t, at),
                 view.uses_target(t),
             );

@@ -22,6 +22,13 @@ fn all_targets() -> impl Iterator<Item = u32> {
     (0..TARGETS).chain([ORIGINAL])
 }
 
+/// Every object, (target, plane); the plain file once.
+fn objects() -> impl Iterator<Item = (u32, u32)> {
+    (0..TARGETS)
+        .flat_map(|t| [(t, 0), (t, 1)])
+        .chain([(ORIGINAL, 0)])
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
@@ -34,7 +41,7 @@ proptest! {
             prop_assert_eq!(piece.logical, next);
             prop_assert!(piece.len > 0);
             for p in probes(piece.logical, piece.len) {
-                prop_assert_eq!(oracle(&layout.regions, p), (piece.target, piece.object_offset + (p - piece.logical)));
+                prop_assert_eq!(oracle(&layout.regions, p), (piece.target, piece.plane, piece.object_offset + (p - piece.logical)));
             }
             next += piece.len;
         }
@@ -46,7 +53,7 @@ proptest! {
         let bytes = layout.encode().unwrap();
         let pieces: Vec<_> = View::parse(&bytes).unwrap().pieces(Logical(at), len).collect();
         for pair in pieces.windows(2) {
-            prop_assert!(pair[0].target != pair[1].target || pair[0].object_offset + pair[0].len != pair[1].object_offset);
+            prop_assert!((pair[0].target, pair[0].plane) != (pair[1].target, pair[1].plane) || pair[0].object_offset + pair[0].len != pair[1].object_offset);
         }
     }
 
@@ -66,7 +73,7 @@ proptest! {
             for (logical, n) in extent.pieces() {
                 prop_assert_ne!(before, Some(logical), "adjacent slices are merged");
                 for p in probes(logical, n) {
-                    prop_assert_eq!(oracle(&layout.regions, p), (extent.target, offset + (p - logical)));
+                    prop_assert_eq!(oracle(&layout.regions, p), (extent.target, extent.plane, offset + (p - logical)));
                 }
                 covered.push((logical, n));
                 offset += n;
@@ -88,11 +95,12 @@ proptest! {
         let bytes = layout.encode().unwrap();
         let view = View::parse(&bytes).unwrap();
         for x in offsets {
-            let (target, object) = oracle(&layout.regions, x);
-            prop_assert_eq!(view.inverse(target, ObjectOffset(object)), Some(Logical(x)));
-            for target in all_targets() {
-                if let Some(Logical(at)) = view.inverse(target, ObjectOffset(x)) {
-                    prop_assert_eq!(oracle(&layout.regions, at), (target, x));
+            let (target, plane, object) = oracle(&layout.regions, x);
+            prop_assert!(object <= x);
+            prop_assert_eq!(view.inverse(target, plane, ObjectOffset(object)), Some(Logical(x)));
+            for (target, plane) in objects() {
+                if let Some(Logical(at)) = view.inverse(target, plane, ObjectOffset(x)) {
+                    prop_assert_eq!(oracle(&layout.regions, at), (target, plane, x));
                 }
             }
         }
@@ -120,9 +128,9 @@ proptest! {
         let mut ends = BTreeMap::new();
         let mut counts = BTreeMap::new();
         for p in probes(0, REACH + 60 * GRANULE).chain([size.saturating_sub(1), size]) {
-            let (target, object) = oracle(&layout.regions, p);
-            let end = *ends.entry(target).or_insert_with(|| view.end_of(target, size));
-            prop_assert_eq!(object < end, p < size, "byte {} on {}", p, target);
+            let (target, plane, object) = oracle(&layout.regions, p);
+            let end = *ends.entry((target, plane)).or_insert_with(|| view.end_of(target, plane, size));
+            prop_assert_eq!(object < end, p < size, "byte {} on {} in {}", p, target, plane);
         }
         for piece in view.pieces(Logical(0), size) {
             *counts.entry(piece.target).or_insert(0) += piece.len;
@@ -140,15 +148,15 @@ proptest! {
         for p in view.pieces(Logical(0), 2 * REACH) {
             if p.object_offset < object_len {
                 let bytes = (object_len - p.object_offset).min(p.len);
-                largest.insert(p.target, p.logical + bytes);
+                largest.insert((p.target, p.plane), p.logical + bytes);
             }
         }
-        for target in all_targets() {
-            prop_assert_eq!(view.logical_end(target, object_len), largest.get(&target).copied().unwrap_or(0));
-            prop_assert!(view.logical_end(target, view.end_of(target, size)) <= size);
+        for (t, p) in objects() {
+            prop_assert_eq!(view.logical_end(t, p, object_len), largest.get(&(t, p)).copied().unwrap_or(0));
+            prop_assert!(view.logical_end(t, p, view.end_of(t, p, size)) <= size);
         }
         // The longest object tells the size: what recovery after a power cut relies on.
-        let recovered = all_targets().map(|t| view.logical_end(t, view.end_of(t, size))).max();
+        let recovered = objects().map(|(t, p)| view.logical_end(t, p, view.end_of(t, p, size))).max();
         prop_assert_eq!(recovered, Some(size));
     }
 
@@ -167,11 +175,11 @@ proptest! {
         }
         let region = view.region_at(Logical(at));
         prop_assert!(region.start <= at && at < region.end());
-        for target in all_targets() {
-            let piece = view.pieces(Logical(at), 1).next().unwrap();
-            prop_assert_eq!(view.inverse(piece.target, ObjectOffset(piece.object_offset)), Some(Logical(at)));
+        let piece = view.pieces(Logical(at), 1).next().unwrap();
+        prop_assert_eq!(view.inverse(piece.target, piece.plane, ObjectOffset(piece.object_offset)), Some(Logical(at)));
+        for (t, p) in objects() {
             for extreme in [0, 1, MAX_LOGICAL, 1 << 63, u64::MAX] {
-                let _ = (view.inverse(target, ObjectOffset(extreme)), view.end_of(target, extreme), view.logical_end(target, extreme), view.target_bytes(target, extreme));
+                let _ = (view.inverse(t, p, ObjectOffset(extreme)), view.end_of(t, p, extreme), view.logical_end(t, p, extreme), view.target_bytes(t, extreme));
             }
         }
     }
@@ -203,15 +211,15 @@ fn default_striping_of_64_kib_over_four_targets_is_round_robin() {
         .map(|p| (p.target, p.object_offset, p.len))
         .collect();
     assert_eq!(found, [(1, 65_546, 65_526), (2, 65_536, 10)]);
-    // The second repetition has the window that begins at 128 MiB.
+    // The second repetition has the window that begins at 64 MiB.
     let second = view.pieces(Logical(64 << 20), 1).next().unwrap();
-    assert_eq!((second.target, second.object_offset), (0, 128 << 20));
+    assert_eq!((second.target, second.object_offset), (0, 64 << 20));
     assert!(view.uses_target(3) && !view.uses_target(4) && !view.uses_target(ORIGINAL));
     assert_eq!(view.target_count(), 4);
 }
 
 #[test]
-fn one_full_slice_in_plane_1_continues_in_the_next_window_in_plane_0() {
+fn full_slices_of_neighbours_are_one_piece_only_within_a_plane() {
     let region = |start, generation| Region {
         start,
         len: 8192,
@@ -221,13 +229,17 @@ fn one_full_slice_in_plane_1_continues_in_the_next_window_in_plane_0() {
             width_bytes: 4096,
         }]),
     };
-    let bytes = Layout {
-        regions: vec![region(0, 1), region(8192, 0)],
-        ..Layout::default()
+    for (generation, pieces) in [(1, 1), (3, 1), (0, 2)] {
+        let bytes = Layout {
+            regions: vec![region(0, 1), region(8192, generation)],
+            ..Layout::default()
+        }
+        .encode()
+        .unwrap();
+        let view = View::parse(&bytes).unwrap();
+        assert_eq!(view.pieces(Logical(0), 16_384).count(), pieces);
+        assert_eq!(view.extents(Logical(0), 16_384).count(), 2);
+        assert_eq!(view.uses_object(2, 0), generation == 0);
+        assert!(view.uses_object(2, 1) && !view.uses_object(1, 1));
     }
-    .encode()
-    .unwrap();
-    let view = View::parse(&bytes).unwrap();
-    assert_eq!(view.pieces(Logical(0), 16_384).count(), 1);
-    assert_eq!(view.extents(Logical(0), 16_384).count(), 2);
 }

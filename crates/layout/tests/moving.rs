@@ -54,11 +54,11 @@ fn replaced(list: &[Region], span: Span, generation: u32, by: &[Placement]) -> V
 }
 
 /// The granules of objects that the windows of a list own, up to `REACH`.
-fn owned(list: &[Region], from: u64, to: u64) -> BTreeSet<(u32, u64)> {
+fn owned(list: &[Region], from: u64, to: u64) -> BTreeSet<(u32, u32, u64)> {
     (from..to)
         .step_by(GRANULE as usize)
         .map(|at| oracle(list, at))
-        .filter(|(t, _)| *t != ORIGINAL)
+        .filter(|(t, _, _)| *t != ORIGINAL)
         .collect()
 }
 
@@ -146,7 +146,7 @@ proptest! {
         let to = span.end().min(REACH);
         prop_assert!(owned(&old, 0, REACH).is_disjoint(&owned(&pending, span.start, to)));
         for piece in view.pending().pieces(span.start, to.saturating_sub(span.start)) {
-            prop_assert_eq!(oracle(&pending, piece.logical), (piece.target, piece.object_offset));
+            prop_assert_eq!(oracle(&pending, piece.logical), (piece.target, piece.plane, piece.object_offset));
         }
         let published = Layout {
             regions: splice(&old, &pending, span).unwrap(),
@@ -171,6 +171,18 @@ proptest! {
     }
 
     #[test]
+    fn regions_of_the_other_plane_never_share_object_bytes_whatever_their_bounds(
+        mut old in regions_of(striped()), mut new in regions_of(striped()), plane in 0..2u32, base in 0..4u32,
+    ) {
+        for (list, plane) in [(&mut old, plane), (&mut new, 1 - plane)] {
+            list.iter_mut().for_each(|r| r.generation = 2 * base + plane);
+        }
+        prop_assert!(owned(&old, 0, REACH).is_disjoint(&owned(&new, 0, REACH)));
+        let copying = Layout { regions: old, pending: new, phase: MovePhase::Copying, span: Span::to_end(0), ..Layout::default() };
+        prop_assert_eq!(copying.validate(), Ok(()));
+    }
+
+    #[test]
     fn live_regions_never_share_object_bytes(list in regions()) {
         let all: Vec<_> = (0..REACH).step_by(GRANULE as usize).map(|at| oracle(&list, at)).collect();
         let distinct: BTreeSet<_> = all.iter().copied().collect();
@@ -179,30 +191,32 @@ proptest! {
 }
 
 #[test]
-fn planes_do_not_part_regions_of_different_bounds() {
-    let old = vec![region(0, 8 * GRANULE, 0, on(0))];
-    let halves = vec![
-        region(0, 4 * GRANULE, 1, on(0)),
-        region(4 * GRANULE, 4 * GRANULE, 1, on(0)),
-    ];
-    let mut copying = Layout {
-        regions: old,
-        pending: halves,
-        phase: MovePhase::Copying,
-        span: Span {
-            start: 0,
-            len: 8 * GRANULE,
-        },
-        ..Layout::default()
+fn only_regions_of_one_plane_that_overlap_collide() {
+    let halves = |generation, target| {
+        vec![
+            region(0, 4 * GRANULE, generation, on(target)),
+            region(4 * GRANULE, 4 * GRANULE, generation, on(target)),
+        ]
+    };
+    let copying = |pending| {
+        Layout {
+            regions: vec![region(0, 8 * GRANULE, 0, on(0))],
+            pending,
+            phase: MovePhase::Copying,
+            span: Span {
+                start: 0,
+                len: 8 * GRANULE,
+            },
+            ..Layout::default()
+        }
+        .validate()
     };
     assert_eq!(
-        copying.validate(),
+        copying(halves(2, 0)),
         Err(LayoutError::Collision { home: 0, other: 0 })
     );
-    for r in &mut copying.pending {
-        r.placement = on(1);
-    }
-    copying.validate().unwrap();
+    assert_eq!(copying(halves(2, 1)), Ok(()), "other targets");
+    assert_eq!(copying(halves(1, 0)), Ok(()), "the other plane");
 }
 
 #[test]

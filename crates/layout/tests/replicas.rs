@@ -128,7 +128,7 @@ proptest! {
         let inside = at + len <= mapped.total();
         let mut next = at;
         for piece in mapped.pieces(ReplicaOffset(at), len) {
-            let (target, object) = oracle(&r.regions, piece.logical);
+            let (target, _, object) = oracle(&r.regions, piece.logical);
             prop_assert_eq!((piece.logical, piece.target, piece.object_offset), (next, target, object + r.domain_base));
             next += piece.len;
         }

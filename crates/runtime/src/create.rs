@@ -84,14 +84,13 @@ fn fill(place: &Place, id: u64, mode: u32) -> Sys<u32> {
     let Ok(template) = View::parse(place.layout) else { return Err(Errno(libc::EIO)) };
     let head = file_part(store.path(), id, b"head");
     sys::close(sys::open(c(&head)?, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL, mode & 0o7777)?);
-    let targets = || (0..template.target_count()).filter(|t| template.uses_target(*t));
-    let mut made: [i32; stripewise_store::bin::MAX_TARGETS] = [-1; stripewise_store::bin::MAX_TARGETS];
+    let mut made: [i32; file::MAX_OBJECTS] = [-1; file::MAX_OBJECTS];
     let result = (|| {
-        for target in targets() {
+        for (target, plane) in file::objects(&template) {
             let config = store.view()?.target(target as usize).ok_or(Errno(libc::EIO))?;
-            let fd = sys::open(c(&object(config.path, id))?, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, mode & 0o777)
+            let fd = sys::open(c(&object(config.path, id, plane))?, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, mode & 0o777)
                 .inspect_err(|_| crate::log::say(b"an object could not be created on this target", config.path))?;
-            if let Some(slot) = made.get_mut(target as usize) {
+            if let Some(slot) = made.get_mut(file::object_place(target, plane)) {
                 *slot = fd;
             }
         }
@@ -106,8 +105,8 @@ fn fill(place: &Place, id: u64, mode: u32) -> Sys<u32> {
     };
     // The creator may write through them whatever the mode says.
     if let Some(file) = file::get(index) {
-        for (target, fd) in made.iter().enumerate().filter(|(_, fd)| **fd >= 0) {
-            let _ = file.give_object(target as u32, *fd);
+        for (place, fd) in made.iter().enumerate().filter(|(_, fd)| **fd >= 0) {
+            let _ = file.give_object(place, *fd);
         }
     }
     let named = sys::symlinkat(c(&link_text(store.path(), id))?, libc::AT_FDCWD, c(&place.path)?).and_then(|_| names::record_link(store, id, &place.path));
@@ -140,8 +139,10 @@ fn write_layout(store: &Store, id: u64, template: &[u8]) -> Sys<()> {
 fn undo(place: &Place, id: u64) {
     let Ok(view) = place.store.view() else { return };
     for target in (0..view.target_count()).filter_map(|t| view.target(t)) {
-        if let Ok(path) = c(&object(target.path, id)) {
-            let _ = sys::unlink(path, 0);
+        for plane in [0, 1] {
+            if let Ok(path) = c(&object(target.path, id, plane)) {
+                let _ = sys::unlink(path, 0);
+            }
         }
     }
     for part in [&b"link.tmp"[..], b"link", b"layout", b"ctl", b"head"] {

@@ -15,12 +15,36 @@ use stripewise_store::names::{self, FixedPath};
 /// Most managed files that one process has open at a time.
 pub const MAX_FILES: usize = 8192;
 
+/// Objects that a file can have: one per target and plane.
+pub const MAX_OBJECTS: usize = 2 * MAX_TARGETS;
+
+/// The place of an object among a file's.
+#[inline]
+pub const fn object_place(target: u32, plane: u32) -> usize {
+    target as usize * 2 + (plane & 1) as usize
+}
+
+/// The objects, as (target, plane), that hold bytes of a layout's home. Linear in the number of regions: [`Loaded::objects`] remembers them.
+pub fn objects<'a>(view: &'a View<'_>) -> impl Iterator<Item = (u32, u32)> + use<'a> {
+    (0..view.target_count()).flat_map(|t| [(t, 0), (t, 1)]).filter(|(t, p)| view.uses_object(*t, *p))
+}
+
 /// A layout in force, in anonymous memory of its own so that readers hold a plain pointer.
 pub struct Loaded {
     /// The mapped layout.
     pub view: View<'static>,
     bytes: &'static [u8],
     older: *mut Loaded,
+    /// One bit per place of an object: the home uses it.
+    used: [u64; MAX_OBJECTS / 64],
+}
+
+impl Loaded {
+    /// The objects, as (target, plane), that hold bytes of the file.
+    pub fn objects(&self) -> impl Iterator<Item = (u32, u32)> + use<'_> {
+        let is_used = |place: usize| self.used.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1);
+        (0..self.view.target_count()).flat_map(|t| [(t, 0), (t, 1)]).filter(move |(t, p)| is_used(object_place(*t, *p)))
+    }
 }
 
 /// One managed file.
@@ -35,7 +59,7 @@ pub struct File {
     ctl_fd: AtomicI32,
     ctl_writable: AtomicBool,
     ctl_pid: AtomicU32,
-    objects: [AtomicI32; MAX_TARGETS],
+    objects: [AtomicI32; MAX_OBJECTS],
     /// Guards the slow paths of this file within the process.
     pub lock: Lock,
     /// Second (in ticks of about 4 ms) at which head's times were last set.
@@ -58,7 +82,7 @@ static FILES: [File; MAX_FILES] = [const {
         ctl_fd: AtomicI32::new(0),
         ctl_writable: AtomicBool::new(false),
         ctl_pid: AtomicU32::new(0),
-        objects: [const { AtomicI32::new(0) }; MAX_TARGETS],
+        objects: [const { AtomicI32::new(0) }; MAX_OBJECTS],
         lock: Lock::new(),
         touched: AtomicU64::new(0),
         mirrored: AtomicU64::new(0),
@@ -145,7 +169,7 @@ impl File {
 
     /// The layout in force; loads the new one when a move has published it.
     #[inline]
-    pub fn current(&self) -> Sys<&'static Loaded> {
+    pub fn current(&'static self) -> Sys<&'static Loaded> {
         let loaded = self.loaded.load(Ordering::Acquire);
         let ctl = self.ctl().ok_or(Errno(libc::EIO))?;
         // SAFETY: a published layout stays mapped until the file is closed.
@@ -156,7 +180,7 @@ impl File {
     }
 
     #[cold]
-    fn reload(&self) -> Sys<&'static Loaded> {
+    fn reload(&'static self) -> Sys<&'static Loaded> {
         let held = self.lock.lock();
         let ctl = self.ctl().ok_or(Errno(libc::EIO))?;
         let before = self.loaded.load(Ordering::Acquire);
@@ -176,9 +200,18 @@ impl File {
             return Err(Errno(libc::EIO));
         }
         let memory = sys::mmap(-1, core::mem::size_of::<Loaded>(), libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?.cast::<Loaded>();
+        let mut used = [0u64; MAX_OBJECTS / 64];
+        for place in objects(&view).map(|(t, p)| object_place(t, p)) {
+            if let Some(word) = used.get_mut(place / 64) {
+                *word |= 1 << (place % 64);
+            }
+        }
+        if !before.is_null() {
+            self.drop_removed();
+        }
         // SAFETY: fresh page-aligned memory of that size.
         let loaded = unsafe {
-            memory.write(Loaded { view, bytes, older: before });
+            memory.write(Loaded { view, bytes, older: before, used });
             &*memory
         };
         if self.may_write() {
@@ -186,6 +219,16 @@ impl File {
         }
         self.loaded.store(memory, Ordering::Release);
         Ok(loaded)
+    }
+
+    /// Closes objects that a mover has removed: a later move may have made new ones of the same names. Nobody is inside an I/O on them,
+    /// because the mover waited for that before it removed them.
+    fn drop_removed(&'static self) {
+        for holder in &self.objects {
+            if held(holder).is_some_and(|fd| sys::fstat(fd).is_ok_and(|st| st.st_nlink == 0)) {
+                fds::close_internal(holder);
+            }
+        }
     }
 
     fn map_layout(&self) -> Sys<&'static [u8]> {
@@ -236,9 +279,9 @@ impl File {
             let head = sys::stat(self.part(b"head")?.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)?;
             let loaded = self.current()?;
             let mut size = head.st_size as u64;
-            for target in (0..loaded.view.target_count()).filter(|t| loaded.view.uses_target(*t)) {
-                let len = sys::fstat(self.object(target)?)?.st_size as u64;
-                size = size.max(loaded.view.logical_end(target, len));
+            for (target, plane) in loaded.objects() {
+                let len = sys::fstat(self.object(target, plane)?)?.st_size as u64;
+                size = size.max(loaded.view.logical_end(target, plane, len));
             }
             ctl.end_move();
             ctl.header().flags.store(0, Ordering::Release);
@@ -247,24 +290,24 @@ impl File {
         })
     }
 
-    /// The descriptor of its object on a target, opened at first use. A missing object is an error, never a hole.
+    /// The descriptor of its object of a plane on a target, opened at first use. A missing object is an error, never a hole.
     #[inline]
-    pub fn object(&'static self, target: u32) -> Sys<i32> {
-        match self.objects.get(target as usize).and_then(held) {
+    pub fn object(&'static self, target: u32, plane: u32) -> Sys<i32> {
+        match self.objects.get(object_place(target, plane)).and_then(held) {
             Some(fd) => Ok(fd),
-            None => self.open_object(target),
+            None => self.open_object(target, plane),
         }
     }
 
     #[cold]
-    fn open_object(&'static self, target: u32) -> Sys<i32> {
-        let holder = self.objects.get(target as usize).ok_or(Errno(libc::EIO))?;
+    fn open_object(&'static self, target: u32, plane: u32) -> Sys<i32> {
+        let holder = self.objects.get(object_place(target, plane)).ok_or(Errno(libc::EIO))?;
         let _held = self.lock.lock();
         if let Some(fd) = held(holder) {
             return Ok(fd);
         }
         let dir = self.store()?.view()?.target(target as usize).ok_or(Errno(libc::EIO))?;
-        let path = names::object(dir.path, self.id());
+        let path = names::object(dir.path, self.id(), plane);
         let c_path = path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
         let fd = match sys::open(c_path, libc::O_RDWR, 0) {
             Err(Errno(libc::EACCES | libc::EROFS)) => sys::open(c_path, libc::O_RDONLY, 0),
@@ -280,9 +323,9 @@ impl File {
         }
     }
 
-    /// Takes over a descriptor of an object that was just created (a read-only file may be written through it).
-    pub fn give_object(&'static self, target: u32, fd: i32) -> Sys<()> {
-        let holder = self.objects.get(target as usize).ok_or(Errno(libc::EIO))?;
+    /// Takes over a descriptor of the object of a place that was just created (a read-only file may be written through it).
+    pub fn give_object(&'static self, place: usize, fd: i32) -> Sys<()> {
+        let holder = self.objects.get(place).ok_or(Errno(libc::EIO))?;
         fds::close_internal(holder);
         fds::make_internal(fd, holder, true).map(|_| ())
     }

@@ -1,4 +1,4 @@
-//! Reading and writing managed files: the request is cut into extents, one per target and region, each done by one vectored call.
+//! Reading and writing managed files: the request is cut into extents, one per object and region, each done by one vectored call.
 //! Emulated targets reserve all first, then the I/O is done, then one sleep lasts until the latest end.
 
 use crate::file::File;
@@ -9,6 +9,7 @@ use crate::sys::{self, Errno, Sys};
 use crate::vector::{Batch, Buffers};
 use stripewise_layout::{Extent, Logical, MAX_LOGICAL};
 use stripewise_store::devices::{now_ns, sleep_until};
+use stripewise_store::names::object_key;
 
 fn object_bytes(done: usize) -> u64 {
     done as u64
@@ -16,7 +17,7 @@ fn object_bytes(done: usize) -> u64 {
 
 /// Reads one extent; a hole or the object's end reads as zeros.
 fn read_extent(file: &'static File, buffers: &Buffers<'_>, extent: &Extent<'_>, at: u64, flags: i32) -> Sys<()> {
-    let fd = file.object(extent.target)?;
+    let fd = file.object(extent.target, extent.plane)?;
     Batch::new(|vector, before, bytes| {
         let mut got = object_bytes(sys::preadv2(fd, vector, extent.object_offset + before, flags)?);
         // Short: the object ends here, or a signal came; ask on until the kernel says end.
@@ -48,7 +49,7 @@ fn read_extent(file: &'static File, buffers: &Buffers<'_>, extent: &Extent<'_>, 
 fn write_extent(file: &'static File, buffers: &Buffers<'_>, extent: &Extent<'_>, at: u64, flags: i32) -> (u64, Sys<()>) {
     let mut done = 0;
     let result = (|| {
-        let fd = file.object(extent.target)?;
+        let fd = file.object(extent.target, extent.plane)?;
         if !room::is_there(file, extent.target, fd, extent.object_offset, extent.len)? {
             return Err(Errno(libc::ENOSPC));
         }
@@ -75,17 +76,17 @@ fn first_missing(extent: &Extent<'_>, mut done: u64) -> u64 {
 }
 
 /// Counts the extents on their targets and reserves emulated service time; returns when the last one ends (0 = none emulated).
-fn reserve(file: &'static File, extents: impl Iterator<Item = (u32, u64, u64)>, write: bool) -> Sys<u64> {
+fn reserve(file: &'static File, extents: impl Iterator<Item = (u32, u32, u64, u64)>, write: bool) -> Sys<u64> {
     let store = file.store()?;
     let Some(devices) = store.devices() else { return Ok(0) };
     let mut latest = 0;
     let mut now = 0;
-    for (target, offset, len) in extents {
+    for (target, plane, offset, len) in extents {
         let model = store.model(target);
         if model.is_some() && now == 0 {
             now = now_ns();
         }
-        latest = latest.max(devices.reserve(target, model, write, file.id(), offset, len, now));
+        latest = latest.max(devices.reserve(target, model, write, object_key(file.id(), plane), offset, len, now));
     }
     Ok(latest)
 }
@@ -106,10 +107,10 @@ pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> S
         let mut extents = view.extents(Logical(at), n);
         let Some(first) = extents.next() else { return Err(Errno(libc::EIO)) };
         if first.len == n {
-            end = reserve(file, core::iter::once((first.target, first.object_offset, n)), false)?;
+            end = reserve(file, core::iter::once((first.target, first.plane, first.object_offset, n)), false)?;
             match buffers.single() {
                 Some(to) if flags == 0 => {
-                    let fd = file.object(first.target)?;
+                    let fd = file.object(first.target, first.plane)?;
                     let mut got = 0u64;
                     while got < n {
                         // SAFETY: the program's buffer; the kernel checks.
@@ -126,10 +127,10 @@ pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> S
             }
         } else {
             let all = || view.extents(Logical(at), n);
-            end = reserve(file, all().map(|e| (e.target, e.object_offset, e.len)), false)?;
+            end = reserve(file, all().map(|e| (e.target, e.plane, e.object_offset, e.len)), false)?;
             if end == 0 {
                 for extent in all() {
-                    sys::fadvise(file.object(extent.target)?, extent.object_offset, extent.len, libc::POSIX_FADV_WILLNEED);
+                    sys::fadvise(file.object(extent.target, extent.plane)?, extent.object_offset, extent.len, libc::POSIX_FADV_WILLNEED);
                 }
             }
             for extent in all() {
@@ -157,7 +158,7 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
     {
         let passed = gate::for_write(file, at, n)?;
         let all = || passed.loaded.view.extents(Logical(at), n);
-        end = reserve(file, all().map(|e| (e.target, e.object_offset, e.len)), true)?;
+        end = reserve(file, all().map(|e| (e.target, e.plane, e.object_offset, e.len)), true)?;
         for extent in all() {
             let (done, result) = write_extent(file, buffers, &extent, at, flags & !libc::RWF_APPEND);
             if done < extent.len {

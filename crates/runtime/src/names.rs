@@ -84,8 +84,8 @@ pub fn patch_stat(file: &'static File, st: &mut libc::stat) -> Sys<()> {
 fn blocks(file: &'static File) -> Sys<i64> {
     let loaded = file.current()?;
     let mut sum = 0;
-    for target in (0..loaded.view.target_count()).filter(|t| loaded.view.uses_target(*t)) {
-        sum += sys::fstat(file.object(target)?)?.st_blocks;
+    for (target, plane) in loaded.objects() {
+        sum += sys::fstat(file.object(target, plane)?)?.st_blocks;
     }
     Ok(sum)
 }
@@ -141,10 +141,10 @@ pub fn remove_if_last(file: &'static File) {
     }
     let Ok(view) = store.view() else { return };
     for target in (0..loaded.view.target_count()).filter(|t| loaded.view.uses_target(*t)) {
-        if let Some(target) = view.target(target as usize)
-            && let Some(object) = names::object(target.path, id).as_c_str()
-        {
-            let _ = sys::unlink(object, 0);
+        if let Some(target) = view.target(target as usize) {
+            for object in [names::object(target.path, id, 0), names::object(target.path, id, 1)] {
+                let _ = object.as_c_str().map(|path| sys::unlink(path, 0));
+            }
         }
         if let Some(line) = store.devices().and_then(|d| d.line(target)) {
             line.used_bytes.store(u64::MAX, Ordering::Relaxed);

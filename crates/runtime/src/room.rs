@@ -4,7 +4,7 @@
 use crate::file::File;
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::Ordering;
-use stripewise_store::names::FixedPath;
+use stripewise_store::names::{FixedPath, object_stem};
 
 /// Estimate not made yet.
 const UNKNOWN: u64 = u64::MAX;
@@ -47,7 +47,7 @@ fn count(dir: &[u8]) -> Sys<u64> {
     let path = FixedPath::from_bytes(dir);
     let mut sum = 0u64;
     sys::for_each_name(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, |name| {
-        if name.ends_with(b".data") || name.ends_with(b".repl") {
+        if object_stem(name).is_some() {
             let mut object = path.clone();
             if let Some(st) = object.push(b"/").push(name).as_c_str().and_then(|p| sys::stat(p, 0).ok()) {
                 sum += st.st_blocks as u64 * 512;

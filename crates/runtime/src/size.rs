@@ -52,7 +52,7 @@ fn find(file: &'static File, at: u64, size: u64, data: bool) -> Sys<u64> {
         let end = region.end().min(size);
         let mut best = u64::MAX;
         for extent in view.extents(Logical(from), end - from) {
-            let fd = file.object(extent.target)?;
+            let fd = file.object(extent.target, extent.plane)?;
             let stop = extent.object_offset + extent.len;
             let found = match sys::lseek(fd, extent.object_offset as i64, if data { libc::SEEK_DATA } else { libc::SEEK_HOLE }) {
                 Ok(found) => found,
@@ -105,11 +105,11 @@ fn cut(file: &'static File, len: u64) -> Sys<()> {
     let store = file.store()?;
     tls::quiesce();
     slot::grace(c(store.run())?, store.slot_name(), DRAIN_NS).map_err(|_| Errno(libc::EBUSY))?;
-    let view = &file.current()?.view;
+    let loaded = file.current()?;
     ctl.set_size(len);
-    for target in (0..view.target_count()).filter(|t| view.uses_target(*t)) {
-        let fd = file.object(target)?;
-        let end = view.end_of(target, len);
+    for (target, plane) in loaded.objects() {
+        let fd = file.object(target, plane)?;
+        let end = loaded.view.end_of(target, plane, len);
         if sys::fstat(fd)?.st_size as u64 > end {
             sys::ftruncate(fd, end)?;
         }
@@ -149,7 +149,7 @@ pub fn fallocate(open: &OpenFile, mode: i32, at: i64, len: i64) -> Sys<()> {
     if at < stop {
         let passed = gate::for_write(file, at, stop - at)?;
         for extent in passed.loaded.view.extents(Logical(at), stop - at) {
-            let fd = file.object(extent.target)?;
+            let fd = file.object(extent.target, extent.plane)?;
             if mode & libc::FALLOC_FL_PUNCH_HOLE == 0 && !crate::room::is_there(file, extent.target, fd, extent.object_offset, extent.len)? {
                 return Err(Errno(libc::ENOSPC));
             }
@@ -164,11 +164,10 @@ pub fn fallocate(open: &OpenFile, mode: i32, at: i64, len: i64) -> Sys<()> {
     Ok(())
 }
 
-/// fsync: every object that may hold this file's bytes, then its size; the first time also whatever leads to it.
+/// fsync: every object that holds this file's bytes, then its size; the first time also whatever leads to it.
 pub fn sync(file: &'static File, open: &OpenFile, data_only: bool) -> Sys<()> {
-    let view = &file.current()?.view;
-    for target in (0..view.target_count()).filter(|t| view.uses_target(*t)) {
-        sys::fsync(file.object(target)?, data_only)?;
+    for (target, plane) in file.current()?.objects() {
+        sys::fsync(file.object(target, plane)?, data_only)?;
     }
     if !file.may_write() {
         return Ok(());

@@ -70,8 +70,8 @@ unsafe impl Sync for Devices {}
 
 /// Position key of byte `offset` of the object of file `id`: equal keys mean that an access continues the last one.
 #[inline]
-pub fn position_key(id: u64, offset: u64) -> u64 {
-    (id.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(offset).wrapping_add(1)
+pub fn position_key(object: u64, offset: u64) -> u64 {
+    (object.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(offset).wrapping_add(1)
 }
 
 /// CLOCK_MONOTONIC in ns.
@@ -99,9 +99,9 @@ impl Devices {
         Some(unsafe { &*self.base.add(DEVICES_HEADER_BYTES + target * DEVICE_LINE_BYTES).cast::<DeviceLine>() })
     }
 
-    /// Counts one access of `bytes` at `offset` of the object of file `id`; on an emulated device also reserves its service
+    /// Counts one access of `bytes` at `offset` of the object with key `object` ([`crate::names::object_key`]); on an emulated device also reserves its service
     /// time from `now_ns` on and returns its end (CLOCK_MONOTONIC ns), else 0.
-    pub fn reserve(&self, target: u32, model: Option<&DeviceModel>, write: bool, id: u64, offset: u64, bytes: u64, now_ns: u64) -> u64 {
+    pub fn reserve(&self, target: u32, model: Option<&DeviceModel>, write: bool, object: u64, offset: u64, bytes: u64, now_ns: u64) -> u64 {
         let Some(line) = self.line(target) else { return 0 };
         let (accesses, moved, busy) = if write {
             (&line.accesses_write, &line.bytes_written, &line.busy_write_ns)
@@ -111,11 +111,11 @@ impl Devices {
         accesses.fetch_add(1, Ordering::Relaxed);
         moved.fetch_add(bytes, Ordering::Relaxed);
         let Some(model) = model else { return 0 };
-        let before = line.position.swap(position_key(id, offset.wrapping_add(bytes)), Ordering::AcqRel);
+        let before = line.position.swap(position_key(object, offset.wrapping_add(bytes)), Ordering::AcqRel);
         let (startup_ns, ps_per_byte) =
             if write { (model.startup_write_ns, model.write_ps_per_byte) } else { (model.startup_read_ns, model.read_ps_per_byte) };
         let mut service_ns = (u128::from(bytes) * u128::from(ps_per_byte) / 1000) as u64;
-        if before != position_key(id, offset) {
+        if before != position_key(object, offset) {
             service_ns = service_ns.saturating_add(startup_ns);
             line.startups.fetch_add(1, Ordering::Relaxed);
         }

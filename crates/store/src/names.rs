@@ -156,11 +156,27 @@ pub fn file_part(store: &[u8], id: u64, part: &[u8]) -> FixedPath {
     path
 }
 
-/// `<target>/<id>.data`: the object of file `id` on the target at `target`.
-pub fn object(target: &[u8], id: u64) -> FixedPath {
+/// Suffix of a target's object of each plane.
+pub const OBJECT_SUFFIXES: [&[u8]; 2] = [b".data", b".data1"];
+/// Suffix of a target's object of all replicas of a file.
+pub const REPLICA_SUFFIX: &[u8] = b".repl";
+
+/// `<target>/<id>.data` (plane 0) or `<target>/<id>.data1` (plane 1): an object of file `id` on the target at `target`.
+pub fn object(target: &[u8], id: u64, plane: u32) -> FixedPath {
+    let [first, second] = OBJECT_SUFFIXES;
     let mut path = FixedPath::from_bytes(target);
-    path.push(b"/").push_id(id).push(b".data");
+    path.push(b"/").push_id(id).push(if plane & 1 == 0 { first } else { second });
     path
+}
+
+/// The name of an object or of a replicas' object without its suffix; `None` for any other name.
+pub fn object_stem(name: &[u8]) -> Option<&[u8]> {
+    OBJECT_SUFFIXES.iter().chain([&REPLICA_SUFFIX]).find_map(|suffix| name.strip_suffix(*suffix))
+}
+
+/// What tells an object from all others where its device's position is kept: the two of a file lie apart like those of two files.
+pub fn object_key(id: u64, plane: u32) -> u64 {
+    id.wrapping_mul(2).wrapping_add(u64::from(plane & 1))
 }
 
 /// Whether `text` matches the shell pattern `glob`: `?` and `*` stay within one path component, `**` crosses them, `[a-z]` and
@@ -281,6 +297,19 @@ mod tests {
         for (glob, text) in no {
             assert!(!glob_matches(glob, text), "{glob:?} {text:?}");
         }
+    }
+
+    #[test]
+    fn the_two_planes_of_a_target_are_two_objects() {
+        assert_eq!(object(b"/t", 10, 0).as_bytes(), b"/t/000000000000000a.data");
+        assert_eq!(object(b"/t", 10, 3).as_bytes(), b"/t/000000000000000a.data1");
+        for name in [&b"x.data"[..], b"x.data1", b"x.repl"] {
+            assert_eq!(object_stem(name), Some(&b"x"[..]));
+        }
+        for name in [&b"x.data2"[..], b"x.data11", b"data", b"stripewise-target"] {
+            assert_eq!(object_stem(name), None);
+        }
+        assert_ne!(object_key(10, 1), object_key(10, 0));
     }
 
     #[test]

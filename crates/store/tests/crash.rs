@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use stripewise_store::admin::fake::FakeDisk;
 use stripewise_store::admin::findings::{Options, Severity};
 use stripewise_store::admin::fsck::{fsck, gc};
-use stripewise_store::admin::medium::{FsyncPoint, Medium};
+use stripewise_store::admin::medium::{FsyncPoint, Medium, Open};
+use stripewise_store::admin::size::open_ctl;
 use stripewise_store::admin::spec::{LayoutJson, SpecJson};
 use stripewise_store::admin::{Store, create, data, newfile};
 
@@ -17,7 +18,9 @@ fn seeds() -> u64 {
     std::env::var("STRIPEWISE_SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(3)
 }
 /// Not a multiple of a block, so that a size rounded to blocks is noticed.
-const SIZE: usize = 70_001;
+const SIZE: usize = 75_001;
+/// From here on the file is a hole that only its object's length tells of.
+const DATA: usize = 73_728;
 
 fn base() -> PathBuf {
     PathBuf::from("/b")
@@ -27,8 +30,9 @@ fn two_of_three() -> SpecJson {
     spec(&base(), "dir", 3, 0, even(2, 16 * K, 4 * K))
 }
 
+/// Its second region stays where it is: the move must punch in the plane it leaves, not only remove objects.
 fn new_home() -> LayoutJson {
-    uneven(16 * K, &[&[(2, 16 * K)], &[(0, 4 * K), (2, 8 * K)], &[(1, 4 * K), (0, 4 * K)], &[(2, 4 * K), (1, 4 * K), (0, 4 * K)]])
+    uneven(16 * K, &[&[(2, 16 * K)], &[(0, 4 * K), (1, 4 * K)], &[(0, 4 * K), (2, 8 * K)], &[(1, 4 * K), (0, 4 * K)], &[(2, 4 * K), (1, 4 * K), (0, 4 * K)]])
 }
 
 fn empty_disk() -> FakeDisk {
@@ -39,14 +43,23 @@ fn empty_disk() -> FakeDisk {
 }
 
 fn content() -> Vec<u8> {
-    pattern(3, 0, SIZE)
+    let mut bytes = pattern(3, 0, DATA);
+    bytes.resize(SIZE, 0);
+    bytes
 }
 
 /// A file with content, all durable, its size known to ctl and the objects only.
 fn disk_with_content() -> (FakeDisk, PathBuf) {
     let disk = empty_disk();
     let root = store_with_file(&disk, &base(), &two_of_three());
-    data::write_file(&Store::open(&disk, &root).unwrap(), ID, 0, &content()).unwrap();
+    let store = Store::open(&disk, &root).unwrap();
+    data::write_file(&store, ID, 0, &content()[..DATA]).unwrap();
+    let layout = store.layout(ID).unwrap();
+    open_ctl(&store, ID, &layout).unwrap().ctl().raise_size(SIZE as u64);
+    // As fallocate leaves it: bytes 65,536.. of the window at 64 KiB; its third stripe of 4 KiB is the second one on target 0.
+    let object = disk.open(&store.object(0, ID, 0).unwrap(), Open::Write).unwrap();
+    object.set_len(64 * K + 4 * K + (SIZE - DATA) as u64).unwrap();
+    drop(object);
     disk.settle();
     (disk, root)
 }
@@ -61,7 +74,7 @@ fn violation(disk: &FakeDisk, root: &Path, finished: bool) -> Option<String> {
         Ok(report) => report,
         Err(e) => return Some(format!("fsck: {e}")),
     };
-    let bad = look.findings.iter().find(|f| f.severity == Severity::Error || (finished && f.code == "move-interrupted"));
+    let bad = look.findings.iter().find(|f| f.severity == Severity::Error || (finished && ["move-interrupted", "object-unused"].contains(&f.code)));
     if let Some(bad) = bad {
         return Some(bad.message.clone());
     }
@@ -118,7 +131,7 @@ fn each_fsync_of_an_apply_is_needed() {
     used.sort();
     used.dedup();
     use FsyncPoint::*;
-    assert_eq!(used, [LayoutTmp, LayoutDir, SliceData, SliceDir, PunchData, HeadSize]);
+    assert_eq!(used, [LayoutTmp, LayoutDir, SliceData, SliceDir, PunchData, HeadSize, ObjectsGone]);
     for point in used {
         let found = cuts_during_apply(Some(point), 4 * seeds());
         println!("without {point:?}: {}", found.as_deref().unwrap_or("nothing found"));

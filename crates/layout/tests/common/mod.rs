@@ -79,19 +79,20 @@ pub fn window(list: &[Region], at: u64) -> (u64, &Region) {
     (start, &list[i])
 }
 
-/// (target, object offset) of a byte, by walking the cycle from the start of the window (ARCHITECTURE.md, "Slice addresses").
-pub fn oracle(list: &[Region], at: u64) -> (u32, u64) {
+/// (target, plane, object offset) of a byte, by walking the cycle from the start of the window (ARCHITECTURE.md, "Slice addresses").
+pub fn oracle(list: &[Region], at: u64) -> (u32, u32, u64) {
     let (start, region) = window(list, at);
     let Placement::Striped(stripes) = &region.placement else {
-        return (ORIGINAL, at);
+        return (ORIGINAL, 0, at);
     };
-    let slice = 2 * start + u64::from(region.generation & 1) * region.len;
+    let plane = region.generation & 1;
     let mut held = vec![0; TARGETS as usize];
     let mut walked = start;
     loop {
         for s in stripes {
             if at < walked + s.width_bytes {
-                return (s.target, slice + held[s.target as usize] + (at - walked));
+                let local = held[s.target as usize] + (at - walked);
+                return (s.target, plane, start + local);
             }
             walked += s.width_bytes;
             held[s.target as usize] += s.width_bytes;

@@ -9,6 +9,7 @@ use stripewise_layout::{Span, Table};
 use super::copy::overlapping;
 use super::error::{Context, Result, StoreError};
 use super::store::Store;
+use crate::names::object_stem;
 
 /// Spans that one group moves at most: their publishing is shared.
 const GROUP_SPANS: usize = 64;
@@ -24,7 +25,7 @@ pub fn used_bytes(store: &Store<'_>) -> Result<Vec<u64>> {
     for target in &store.targets {
         let mut sum = 0u64;
         for name in store.medium.list(&target.path).doing("list", &target.path)? {
-            if !name.as_bytes().ends_with(b".data") && !name.as_bytes().ends_with(b".repl") {
+            if object_stem(name.as_bytes()).is_none() {
                 continue;
             }
             let path = target.path.join(&name);

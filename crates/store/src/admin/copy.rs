@@ -9,9 +9,11 @@ use stripewise_layout::{Extent, Table, View};
 
 use super::error::{Context, Result};
 use super::medium::{DevicesMap, Handle, Open};
+use super::publish::ObjectId;
 use super::store::Store;
 use crate::bin::Kind;
 use crate::devices::{now_ns, sleep_until};
+use crate::names::object_key;
 
 /// Longest single read or write: long enough that a disk's startup is small beside the transfer.
 const RUN_BYTES: u64 = 1 << 20;
@@ -25,7 +27,7 @@ pub struct Copier<'a> {
     view: View<'a>,
     size: u64,
     devices: Option<&'a dyn DevicesMap>,
-    handles: BTreeMap<u32, Box<dyn Handle>>,
+    handles: BTreeMap<ObjectId, Box<dyn Handle>>,
     chunk: Vec<u8>,
     run: Vec<u8>,
     /// End of what the chunk before reserved: the clock is waited for one chunk behind, so that reads and writes overlap.
@@ -73,11 +75,11 @@ impl<'a> Copier<'a> {
         let mut run = std::mem::take(&mut self.run);
         let mut data = Vec::new();
         for extent in self.view.home().extents(from, to - from) {
-            let path = self.store.object(extent.target, self.id)?;
+            let path = self.store.object(extent.target, self.id, extent.plane)?;
             let end = extent.object_offset + extent.len;
             let mut at = extent.object_offset;
             while at < end {
-                let object = self.handle(extent.target)?;
+                let object = self.handle((extent.target, extent.plane))?;
                 let Some((start, stop)) = object.next_data(at).doing("read", &path)? else { break };
                 let (start, stop) = (start.max(at), stop.min(end).min(start.max(at) + RUN_BYTES));
                 if start >= end {
@@ -86,7 +88,7 @@ impl<'a> Copier<'a> {
                 run.clear();
                 run.resize((stop - start) as usize, 0);
                 object.read_at(&mut run, start).doing("read", &path)?;
-                self.pay(extent.target, false, start, stop - start);
+                self.pay((extent.target, extent.plane), false, start, stop - start);
                 for (logical, part) in logical_parts(&extent, start, stop) {
                     let put = (logical - from) as usize..(logical - from) as usize + part.len();
                     if let (Some(to), Some(from)) = (chunk.get_mut(put), run.get(part.clone())) {
@@ -106,9 +108,9 @@ impl<'a> Copier<'a> {
         let chunk = std::mem::take(&mut self.chunk);
         let mut run = std::mem::take(&mut self.run);
         for extent in self.view.pending().extents(from, to - from) {
-            let path = self.store.object(extent.target, self.id)?;
+            let path = self.store.object(extent.target, self.id, extent.plane)?;
             if again {
-                self.handle(extent.target)?.punch(extent.object_offset, extent.len).doing("punch", &path)?;
+                self.handle((extent.target, extent.plane))?.punch(extent.object_offset, extent.len).doing("punch", &path)?;
             }
             // Runs that are contiguous in the object are gathered until one is long enough.
             run.clear();
@@ -118,7 +120,7 @@ impl<'a> Copier<'a> {
                 for (a, b) in overlapping(data, logical, logical + len) {
                     let object_at = at + (a - logical);
                     if run_at + run.len() as u64 != object_at || run.len() as u64 >= RUN_BYTES {
-                        self.flush(extent.target, &run, run_at)?;
+                        self.flush((extent.target, extent.plane), &run, run_at)?;
                         run.clear();
                         run_at = object_at;
                     }
@@ -126,38 +128,38 @@ impl<'a> Copier<'a> {
                 }
                 at += len;
             }
-            self.flush(extent.target, &run, run_at)?;
+            self.flush((extent.target, extent.plane), &run, run_at)?;
         }
         self.chunk = chunk;
         self.run = run;
         Ok(())
     }
 
-    fn flush(&mut self, target: u32, run: &[u8], at: u64) -> Result<()> {
+    fn flush(&mut self, object: ObjectId, run: &[u8], at: u64) -> Result<()> {
         for (i, part) in run.chunks(RUN_BYTES as usize).enumerate() {
             let at = at + i as u64 * RUN_BYTES;
-            let path = self.store.object(target, self.id)?;
-            self.handle(target)?.write_at(part, at).doing("write", &path)?;
-            self.pay(target, true, at, part.len() as u64);
+            let path = self.store.object(object.0, self.id, object.1)?;
+            self.handle(object)?.write_at(part, at).doing("write", &path)?;
+            self.pay(object, true, at, part.len() as u64);
         }
         Ok(())
     }
 
-    fn handle(&mut self, target: u32) -> Result<&dyn Handle> {
-        match self.handles.entry(target) {
+    fn handle(&mut self, object: ObjectId) -> Result<&dyn Handle> {
+        match self.handles.entry(object) {
             Entry::Occupied(held) => Ok(&**held.into_mut()),
             Entry::Vacant(room) => {
-                let path = self.store.object(target, self.id)?;
+                let path = self.store.object(object.0, self.id, object.1)?;
                 let handle = self.store.medium.open(&path, Open::Write).doing("open", &path)?;
                 Ok(&**room.insert(handle))
             }
         }
     }
 
-    fn pay(&mut self, target: u32, write: bool, offset: u64, bytes: u64) {
+    fn pay(&mut self, (target, plane): ObjectId, write: bool, offset: u64, bytes: u64) {
         let (Some(map), Ok(info)) = (self.devices, self.store.target(target)) else { return };
         let model = (info.kind == Kind::Emulated).then_some(&info.model);
-        let end = map.devices().reserve(target, model, write, self.id, offset, bytes, now_ns());
+        let end = map.devices().reserve(target, model, write, object_key(self.id, plane), offset, bytes, now_ns());
         self.paid_until_ns = self.paid_until_ns.max(end);
     }
 }
@@ -202,15 +204,15 @@ pub fn overlapping(ranges: &[(u64, u64)], from: u64, to: u64) -> impl Iterator<I
 ///
 /// # Errors
 /// `Io`; a missing object holds nothing.
-pub fn data_ranges(store: &Store<'_>, id: u64, table: Table<'_>, from: u64, to: u64, handles: &mut BTreeMap<u32, Option<Box<dyn Handle>>>) -> Result<Vec<(u64, u64)>> {
+pub fn data_ranges(store: &Store<'_>, id: u64, table: Table<'_>, from: u64, to: u64, handles: &mut BTreeMap<ObjectId, Option<Box<dyn Handle>>>) -> Result<Vec<(u64, u64)>> {
     let mut data = Vec::new();
     for extent in table.extents(from, to.saturating_sub(from)) {
-        let path = store.object(extent.target, id)?;
-        if let Entry::Vacant(room) = handles.entry(extent.target) {
+        let path = store.object(extent.target, id, extent.plane)?;
+        if let Entry::Vacant(room) = handles.entry((extent.target, extent.plane)) {
             let there = store.medium.stat(&path).doing("look at", &path)?.is_some();
             room.insert(if there { Some(store.medium.open(&path, Open::Read).doing("open", &path)?) } else { None });
         }
-        let Some(Some(object)) = handles.get(&extent.target) else { continue };
+        let Some(Some(object)) = handles.get(&(extent.target, extent.plane)) else { continue };
         let end = extent.object_offset + extent.len;
         let mut at = extent.object_offset;
         while at < end {

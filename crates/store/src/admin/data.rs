@@ -47,7 +47,7 @@ fn each_piece(
     let bytes = store.layout(id)?.encode().map_err(|e| layout_error(&path, e))?;
     let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
     for piece in view.home().pieces(offset, len) {
-        let path = store.object(piece.target, id)?;
+        let path = store.object(piece.target, id, piece.plane)?;
         if store.medium.stat(&path).doing("look at", &path)?.is_none() {
             return Err(StoreError::NotFound(format!("the object {} is missing; is its target mounted? run `stripewise store fsck`", path.display())));
         }

@@ -10,7 +10,7 @@ use super::findings::{Finding, Options, Report, Severity};
 use super::fsck_file::{check_file, remove_file};
 use super::identity;
 use super::store::{Store, id_text};
-use crate::names::parse_id;
+use crate::names::{object_stem, parse_id};
 
 /// Checks a store.
 ///
@@ -115,8 +115,7 @@ fn check_orphans(check: &mut Check<'_>, known: &BTreeSet<u64>, purge: bool) -> R
         }
         for name in check.store.medium.list(&target.path).doing("list", &target.path)? {
             let bytes = name.as_bytes();
-            let Some(digits) = bytes.strip_suffix(b".data").or_else(|| bytes.strip_suffix(b".repl")) else { continue };
-            let Some(id) = parse_id(digits) else { continue };
+            let Some(id) = object_stem(bytes).and_then(parse_id) else { continue };
             check.report.objects += 1;
             if known.contains(&id) {
                 continue;

@@ -1,5 +1,6 @@
 //! The check of one file: its parts, its layout, its control words, its name, and every allocated byte of its objects.
 
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -11,12 +12,12 @@ use super::findings::Severity;
 use super::fsck::Check;
 use super::medium::{FsyncPoint, Handle, Kind, Open, read_small};
 use super::newfile::parse_link_record;
-use super::publish::{targets_in, targets_of};
+use super::publish::{ObjectId, objects_in, objects_of, remove_objects, targets_of};
 use super::ranges::stretches;
 use super::size::{boot_words, head_size, open_ctl, recovered_size};
 use super::store::{Store, id_text, layout_error};
 use crate::ctl::{FLAG_UNLINKED, MoveState};
-use crate::names::parse_link;
+use crate::names::{OBJECT_SUFFIXES, REPLICA_SUFFIX, parse_link};
 
 /// Longest record of a link: two numbers and a path.
 const LINK_LIMIT_BYTES: u64 = 8192;
@@ -58,9 +59,16 @@ pub fn check_file(check: &mut Check<'_>, id: u64) -> Result<()> {
     let path = store.part(id, "layout");
     let bytes = layout.encode().map_err(|e| layout_error(&path, e))?;
     let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
+    let used = objects_of(&layout);
     for target in 0..store.targets.len() as u32 {
         if check.sound.get(target as usize).copied().unwrap_or(false) {
-            check_object(check, id, &view, target, size)?;
+            for plane in [0, 1] {
+                if used.contains(&(target, plane)) {
+                    check_object(check, id, &view, (target, plane), size)?;
+                } else {
+                    check_unused(check, id, (target, plane))?;
+                }
+            }
         }
     }
     Ok(())
@@ -99,21 +107,23 @@ fn never_finished(check: &mut Check<'_>, id: u64) -> Result<bool> {
 fn data_bytes(check: &Check<'_>, id: u64) -> Result<u64> {
     let mut sum = 0;
     for target in 0..check.store.targets.len() as u32 {
-        let path = check.store.object(target, id)?;
         if !check.sound.get(target as usize).copied().unwrap_or(false) {
             return Ok(1);
         }
-        sum += check.store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.allocated_bytes.max(s.size));
+        for plane in [0, 1] {
+            let path = check.store.object(target, id, plane)?;
+            sum += check.store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.allocated_bytes.max(s.size));
+        }
     }
     Ok(sum)
 }
 
-/// Objects are made with the file or with the move that brings a target in: one that a layout names and is not there is a loss,
+/// Objects are made with the file or with the move that brings a target or plane in: one that a layout names and is not there is a loss,
 /// except an empty new home whose move did not begin.
 fn missing_objects(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<bool> {
     let mut missing = false;
-    for target in targets_in(&layout.regions) {
-        let path = check.store.object(target, id)?;
+    for (target, plane) in objects_in(&layout.regions) {
+        let path = check.store.object(target, id, plane)?;
         if check.sound.get(target as usize).copied().unwrap_or(false) && check.store.medium.stat(&path).doing("look at", &path)?.is_none() {
             missing = true;
             let cure = "restore it, or the file, from a copy; its bytes are not guessed";
@@ -226,22 +236,35 @@ fn check_link(check: &mut Check<'_>, id: u64, size: u64) -> Result<()> {
     Ok(())
 }
 
+/// An object of a plane that no region of the layout uses: what a kill left of a move. No byte of the file lies in it.
+fn check_unused(check: &mut Check<'_>, id: u64, object: ObjectId) -> Result<()> {
+    let path = check.store.object(object.0, id, object.1)?;
+    let Some(stat) = check.store.medium.stat(&path).doing("look at", &path)? else { return Ok(()) };
+    if check.repair {
+        remove_objects(check.store, id, &BTreeSet::from([object]))?;
+    }
+    let text = format!("{} ({} bytes) is used by no region of file {}", path.display(), stat.allocated_bytes, id_text(id));
+    let severity = if check.idle { Severity::Warning } else { Severity::Info };
+    check.found(severity, "object-unused", id, text, "`stripewise store fsck --repair`, or the next apply, removes it", check.repair);
+    Ok(())
+}
+
 /// Every allocated range of an object must lie in a live slice, below the size.
-fn check_object(check: &mut Check<'_>, id: u64, view: &View<'_>, target: u32, size: u64) -> Result<()> {
+fn check_object(check: &mut Check<'_>, id: u64, view: &View<'_>, (target, plane): ObjectId, size: u64) -> Result<()> {
     let store = check.store;
-    let path = store.object(target, id)?;
+    let path = store.object(target, id, plane)?;
     if store.medium.stat(&path).doing("look at", &path)?.is_none() {
         return Ok(());
     }
     let how = if check.repair { Open::Write } else { Open::Read };
     let object = store.medium.open(&path, how).doing("open", &path)?;
-    let end = view.end_of(target, size);
+    let end = view.end_of(target, plane, size);
     let (mut foreign, mut beyond, mut live) = (Vec::new(), Vec::new(), 0);
     let mut at = 0;
     while let Some((from, to)) = object.next_data(at).doing("read", &path)? {
         at = to;
-        stretches(view.home(), target, from, to, |s| {
-            let moving = view.pending().inverse(target, s.from).is_some() || view.retired().inverse(target, s.from).is_some();
+        stretches(view.home(), (target, plane), from, to, |s| {
+            let moving = view.pending().inverse(target, plane, s.from).is_some() || view.retired().inverse(target, plane, s.from).is_some();
             if s.owner.is_none() && !moving {
                 foreign.push((s.from, s.to));
             } else if s.owner.is_some() && s.to > end {
@@ -307,8 +330,10 @@ fn holds_bytes(object: &dyn Handle, from: u64, to: u64) -> std::io::Result<bool>
 /// `Io`.
 pub fn remove_file(store: &Store<'_>, id: u64, dir: &Path) -> Result<()> {
     for target in &store.targets {
-        for kind in ["data", "repl"] {
-            let path = target.path.join(format!("{}.{kind}", id_text(id)));
+        for suffix in OBJECT_SUFFIXES.iter().chain([&REPLICA_SUFFIX]) {
+            let mut name = id_text(id).into_bytes();
+            name.extend_from_slice(suffix);
+            let path = target.path.join(std::ffi::OsStr::from_bytes(&name));
             if store.medium.stat(&path).doing("look at", &path)?.is_some() {
                 store.medium.unlink(&path).doing("remove", &path)?;
             }

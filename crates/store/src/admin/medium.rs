@@ -38,7 +38,7 @@ pub enum FsyncPoint {
     StoreDir,
     /// A target's identity file and the directory it is in.
     Identity,
-    /// A target's directory, after the objects of a removed file went.
+    /// A target's directory, after the objects of a removed file, or of a plane that no region uses any more, went.
     ObjectsGone,
     /// `trash/`, after an entry was removed.
     TrashDir,

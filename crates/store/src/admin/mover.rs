@@ -2,9 +2,10 @@
 //! programs use the file or not.
 //!
 //! copying (pending slices durable in the layout) -> passes over the dirty bitmap -> frozen -> publishing (by compare-and-swap)
-//! -> the new layout, durable -> grace -> the old slices punched. The durable generation decides after a kill: before the
+//! -> the new layout, durable -> grace -> the old slices punched, objects of a plane that no region uses any more removed. The durable generation decides after a kill: before the
 //! publish the pending slices are dropped, after it the retired ones.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use stripewise_layout::{Layout, LayoutError, MovePhase, Region, Span, View, splice, within};
@@ -12,7 +13,7 @@ use stripewise_layout::{Layout, LayoutError, MovePhase, Region, Span, View, spli
 use super::copy::Copier;
 use super::error::{Context, Result, StoreError};
 use super::medium::{CtlMap, DevicesMap, FsyncPoint, Open};
-use super::publish::{make_objects, publish_layout, sync_objects, targets_in};
+use super::publish::{ObjectId, make_objects, objects_in, objects_of, publish_layout, remove_objects, sync_objects};
 use super::ranges::punch_slices;
 use super::store::{Store, layout_error};
 use crate::ctl::{Ctl, DIRTY_BITS, MoveState};
@@ -74,7 +75,8 @@ impl<'a> Mover<'a> {
         let path = self.store.part(self.id, "layout");
         let bytes = copying.encode().map_err(|e| refused(&path, e))?;
         let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
-        make_objects(self.store, self.id, &targets_in(&copying.pending))?;
+        self.sweep()?;
+        make_objects(self.store, self.id, &objects_in(&copying.pending))?;
         self.publish(&copying)?;
         if let Err(e) = self.fill(&view, span) {
             self.ctl().end_move();
@@ -95,7 +97,8 @@ impl<'a> Mover<'a> {
     /// Those of the medium.
     pub fn redescribe(&mut self, span: Span, new: Vec<Region>) -> Result<()> {
         let regions = self.edit(splice(&self.layout.regions, &new, span))?;
-        make_objects(self.store, self.id, &targets_in(&regions))?;
+        self.sweep()?;
+        make_objects(self.store, self.id, &objects_in(&regions))?;
         self.layout.regions = regions;
         self.owes_publish = true;
         Ok(())
@@ -106,11 +109,22 @@ impl<'a> Mover<'a> {
     /// # Errors
     /// Those of the medium.
     pub fn close(&mut self) -> Result<()> {
-        if !self.owes_publish {
+        if self.owes_publish {
+            let next = Layout { generation: self.layout.generation + 1, ..self.layout.clone() };
+            self.publish(&next)?;
+        }
+        self.sweep()
+    }
+
+    /// Removes objects that the layout on disk does not name: what a kill left, and planes that regions without bytes have left. A new
+    /// home must not find old bytes where it is going to have holes.
+    fn sweep(&self) -> Result<()> {
+        if self.owes_publish {
             return Ok(());
         }
-        let next = Layout { generation: self.layout.generation + 1, ..self.layout.clone() };
-        self.publish(&next)
+        let used = objects_of(&self.layout);
+        let all = (0..self.store.targets.len() as u32).flat_map(|t| [(t, 0), (t, 1)]);
+        remove_objects(self.store, self.id, &all.filter(|o| !used.contains(o)).collect())
     }
 
     /// Drops what an interrupted move left: pending slices before the publish, retired ones after it.
@@ -173,7 +187,7 @@ impl<'a> Mover<'a> {
             }
             let frozen = word & !7 | MoveState::Frozen as u64;
             self.pass(&mut copier, span, shift)?;
-            sync_objects(self.store, self.id, &targets_in(&self.layout.pending), FsyncPoint::SliceData)?;
+            sync_objects(self.store, self.id, &objects_in(&self.layout.pending), FsyncPoint::SliceData)?;
             if ctl.advance(frozen, MoveState::Publishing) {
                 copier.settle();
                 return Ok(());
@@ -218,7 +232,7 @@ impl<'a> Mover<'a> {
         Ok(chunks.len())
     }
 
-    /// Punches the retired slices durably; the layout without them is published by the next step.
+    /// Punches the retired slices durably, or removes their objects; the layout without them is published by the next step.
     fn finish(&mut self) -> Result<()> {
         self.punch(MovePhase::Punching)?;
         self.layout.retired = vec![];
@@ -248,30 +262,31 @@ impl<'a> Mover<'a> {
             _ => (view.retired(), &self.layout.retired),
         };
         let size = self.ctl().size();
-        for target in targets_in(regions) {
-            let path = self.store.object(target, self.id)?;
+        let home = objects_in(&self.layout.regions);
+        let (kept, left): (BTreeSet<ObjectId>, BTreeSet<ObjectId>) = objects_in(regions).into_iter().partition(|o| home.contains(o));
+        for (target, plane) in kept {
+            let path = self.store.object(target, self.id, plane)?;
             if self.store.medium.stat(&path).doing("look at", &path)?.is_none() {
                 continue;
             }
             let object = self.store.medium.open(&path, Open::Write).doing("open", &path)?;
-            punch_slices(object.as_ref(), table, target).doing("punch", &path)?;
+            punch_slices(object.as_ref(), table, (target, plane)).doing("punch", &path)?;
             // Nobody writes now (offline): cut the object where its home bytes end, so that its length tells the size again.
-            let end = view.end_of(target, size);
+            let end = view.end_of(target, plane, size);
             if object.len().doing("look at", &path)? > end {
                 object.set_len(end).doing("cut", &path)?;
             }
             object.sync(FsyncPoint::PunchData).doing("flush", &path)?;
         }
-        Ok(())
+        remove_objects(self.store, self.id, &left)
     }
 }
 
-/// Why a move cannot be written down. Slices follow from a region's bounds, so data cannot pass directly between regions of other bounds
-/// whose slices would meet.
+/// Why a move cannot be written down. Old and new regions of one plane that overlap would lie on each other.
 fn refused(path: &std::path::Path, e: LayoutError) -> StoreError {
     match e {
         LayoutError::Collision { home, other } => StoreError::Invalid(format!(
-            "{}: the new region at byte {other} would lie on bytes of the present one at byte {home}; plan with regions of the present length, or name other targets",
+            "{}: the new region at byte {other} would lie on bytes of the present one at byte {home} in the same plane; name other targets, or give the present regions' placements first",
             path.display()
         )),
         e => StoreError::Invalid(format!("{}: {e}", path.display())),

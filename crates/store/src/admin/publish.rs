@@ -11,14 +11,22 @@ use super::medium::{FsyncPoint, Open, replace_file};
 use super::spec::stripes_of;
 use super::store::Store;
 
-/// Targets that regions name.
-pub fn targets_in<'a>(regions: impl IntoIterator<Item = &'a Region>) -> BTreeSet<u32> {
-    regions.into_iter().flat_map(|r| stripes_of(&r.placement)).map(|s| s.target).collect()
+/// An object of a file: target and plane.
+pub type ObjectId = (u32, u32);
+
+/// Objects that regions name.
+pub fn objects_in<'a>(regions: impl IntoIterator<Item = &'a Region>) -> BTreeSet<ObjectId> {
+    regions.into_iter().flat_map(|r| stripes_of(&r.placement).iter().map(|s| (s.target, r.generation & 1))).collect()
+}
+
+/// Objects that a layout names anywhere: home, pending or retired.
+pub fn objects_of(layout: &Layout) -> BTreeSet<ObjectId> {
+    objects_in(layout.regions.iter().chain(&layout.pending).chain(&layout.retired))
 }
 
 /// Targets that a layout names anywhere: home, pending or retired.
 pub fn targets_of(layout: &Layout) -> BTreeSet<u32> {
-    targets_in(layout.regions.iter().chain(&layout.pending).chain(&layout.retired))
+    objects_of(layout).into_iter().map(|(target, _)| target).collect()
 }
 
 /// Replaces a file's layout durably.
@@ -31,13 +39,13 @@ pub fn publish_layout(store: &Store<'_>, id: u64, layout: &Layout) -> Result<()>
     replace_file(store.medium, &path, &bytes, FsyncPoint::LayoutTmp, FsyncPoint::LayoutDir).doing("publish", &path)
 }
 
-/// Makes the objects of a file on targets that lack one, with the owner and mode of `head`, and makes their names durable.
+/// Makes the objects of a file where they are missing, with the owner and mode of `head`, and makes their names durable.
 ///
 /// # Errors
 /// `Damaged` when a target's directory is not the store's, `Io`.
-pub fn make_objects(store: &Store<'_>, id: u64, targets: &BTreeSet<u32>) -> Result<()> {
-    for &target in targets {
-        let path = store.object(target, id)?;
+pub fn make_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>) -> Result<()> {
+    for &(target, plane) in objects {
+        let path = store.object(target, id, plane)?;
         if store.medium.stat(&path).doing("look at", &path)?.is_some() {
             continue;
         }
@@ -53,13 +61,32 @@ pub fn make_objects(store: &Store<'_>, id: u64, targets: &BTreeSet<u32>) -> Resu
     Ok(())
 }
 
-/// Makes the objects of a file durable on all of `targets`.
+/// Removes objects of a file that no region names, and makes that durable; what is not there is passed over.
 ///
 /// # Errors
 /// `Io`.
-pub fn sync_objects(store: &Store<'_>, id: u64, targets: &BTreeSet<u32>, point: FsyncPoint) -> Result<()> {
-    for &target in targets {
-        let path = store.object(target, id)?;
+pub fn remove_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>) -> Result<()> {
+    let mut changed = BTreeSet::new();
+    for &(target, plane) in objects {
+        let path = store.object(target, id, plane)?;
+        if store.medium.stat(&path).doing("look at", &path)?.is_some() {
+            store.medium.unlink(&path).doing("remove", &path)?;
+            changed.insert(target);
+        }
+    }
+    for target in changed {
+        sync_dir(store, &store.target(target)?.path, FsyncPoint::ObjectsGone)?;
+    }
+    Ok(())
+}
+
+/// Makes objects of a file durable.
+///
+/// # Errors
+/// `Io`.
+pub fn sync_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>, point: FsyncPoint) -> Result<()> {
+    for &(target, plane) in objects {
+        let path = store.object(target, id, plane)?;
         let file = store.medium.open(&path, Open::Write).doing("open", &path)?;
         file.sync(point).doing("flush", &path)?;
     }

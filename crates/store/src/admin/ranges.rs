@@ -2,9 +2,10 @@
 
 use std::io;
 
-use stripewise_layout::{RegionRef, Slice, Table, View};
+use stripewise_layout::{RegionRef, Slice, Table};
 
 use super::medium::Handle;
+use super::publish::ObjectId;
 
 /// Windows that a walk visits one by one before it follows the data instead: enough for every finite layout, few enough to be quick.
 const WINDOWS_MAX: u64 = 65_536;
@@ -20,20 +21,20 @@ pub struct Stretch<'a> {
     pub owner: Option<RegionRef<'a>>,
 }
 
-/// Cuts `[from, to)` of `target`'s object into stretches that belong to one slice of `table` or to none.
-pub fn stretches<'a>(table: Table<'a>, target: u32, from: u64, to: u64, mut each: impl FnMut(Stretch<'a>) -> io::Result<()>) -> io::Result<()> {
+/// Cuts `[from, to)` of `target`'s object of `plane` into stretches that belong to one slice of `table` or to none.
+pub fn stretches<'a>(table: Table<'a>, (target, plane): ObjectId, from: u64, to: u64, mut each: impl FnMut(Stretch<'a>) -> io::Result<()>) -> io::Result<()> {
     let mut at = from;
     while at < to {
-        // A window starts at twice its region's start: half the offset lies in the region that owns the window.
-        let Some(region) = table.region_at(at / 2) else {
+        // Windows lie in the object where they lie in the file.
+        let Some(region) = table.region_at(at) else {
             // Before or after the table: nobody's, up to where the table begins.
-            let end = if at / 2 < table.start() { to.min(table.start().saturating_mul(2)) } else { to };
+            let end = if at < table.start() { to.min(table.start()) } else { to };
             each(Stretch { from: at, to: end, owner: None })?;
             at = end;
             continue;
         };
-        let window_end = region.end().saturating_mul(2).min(to);
-        match region.slice(target) {
+        let window_end = region.end().min(to);
+        match region.slice(target).filter(|s| s.plane == plane) {
             Some(s) if at < s.object_offset => {
                 let end = s.object_offset.min(window_end);
                 each(Stretch { from: at, to: end, owner: None })?;
@@ -58,50 +59,32 @@ pub fn end_of(s: &Slice) -> u64 {
     s.object_offset.saturating_add(s.len)
 }
 
-/// Calls `each` with the ranges of data that lie in home slices, in object order.
-///
-/// # Errors
-/// Those of reading the object.
-pub fn data_in_home(object: &dyn Handle, view: &View<'_>, target: u32, mut each: impl FnMut(u64, u64)) -> io::Result<()> {
-    let mut at = 0;
-    while let Some((from, to)) = object.next_data(at)? {
-        stretches(view.home(), target, from, to, |s| {
-            if s.owner.is_some() {
-                each(s.from, s.to);
-            }
-            Ok(())
-        })?;
-        at = to;
-    }
-    Ok(())
-}
-
-/// Punches all slices of `table` on `target`: each slice as a whole, and only as far as the object reaches.
+/// Punches all slices of `table` in one object: each slice as a whole, and only as far as the object reaches.
 ///
 /// # Errors
 /// Those of the object.
-pub fn punch_slices(object: &dyn Handle, table: Table<'_>, target: u32) -> io::Result<()> {
+pub fn punch_slices(object: &dyn Handle, table: Table<'_>, (target, plane): ObjectId) -> io::Result<()> {
     let len = object.len()?;
-    let upto = len.div_ceil(2).min(table.end());
+    let upto = len.min(table.end());
     let mut windows = 0;
     for region in table.windows(table.start(), upto) {
-        if let Some(s) = region.slice(target).filter(|s| s.object_offset < len) {
+        if let Some(s) = region.slice(target).filter(|s| s.plane == plane && s.object_offset < len) {
             object.punch(s.object_offset, s.len)?;
         }
         windows += 1;
         if windows == WINDOWS_MAX {
-            return punch_data(object, table, target, region.end().saturating_mul(2));
+            return punch_data(object, table, (target, plane), region.end());
         }
     }
     Ok(())
 }
 
 /// The same from object offset `at` on, following the data: for objects with very many windows that are nearly all holes.
-fn punch_data(object: &dyn Handle, table: Table<'_>, target: u32, mut at: u64) -> io::Result<()> {
+fn punch_data(object: &dyn Handle, table: Table<'_>, id: ObjectId, mut at: u64) -> io::Result<()> {
     while let Some((from, to)) = object.next_data(at)? {
         at = to;
-        stretches(table, target, from, to, |s| {
-            if let Some(slice) = s.owner.and_then(|r| r.slice(target)) {
+        stretches(table, id, from, to, |s| {
+            if let Some(slice) = s.owner.and_then(|r| r.slice(id.0)) {
                 object.punch(slice.object_offset, slice.len)?;
             }
             Ok(())

@@ -1,18 +1,14 @@
 //! The size of a file, and how it is found again after a power cut.
 //!
 //! While a boot lasts, the u64 in ctl is the size. After a power cut it is the larger of head's length (written at fsync and close)
-//! and the logical end of the longest object. An object whose last byte is a home byte gives its end exactly; one that also held
-//! another plane (an interrupted move) gives only the last block with home data in it, and head's length counts when it ends in that block.
+//! and the logical ends of the objects. An unfinished move's bytes in an object do not disturb: no byte lies further out in its object than in
+//! the file, so they are never long enough to reach a home byte past the size.
 
 use stripewise_layout::{Layout, View};
 
 use super::error::{Context, Result, StoreError};
 use super::medium::{CtlMap, FsyncPoint, Open};
-use super::ranges::data_in_home;
 use super::store::Store;
-
-/// Blocks in which file systems keep holes, bytes.
-const BLOCK: u64 = 4096;
 
 /// A boot id as ctl holds it: its 32 hexadecimal digits as two words, the first digits highest.
 pub fn boot_words(text: &str) -> [u64; 2] {
@@ -43,31 +39,11 @@ pub fn recovered_size(store: &Store<'_>, id: u64, layout: &Layout) -> Result<u64
     let path = store.part(id, "layout");
     let bytes = layout.encode().map_err(|e| super::store::layout_error(&path, e))?;
     let view = View::parse(&bytes).map_err(|e| super::store::layout_error(&path, e))?;
-    let head = head_size(store, id)?;
-    let mut size = head;
-    for target in super::publish::targets_in(&layout.regions) {
-        let path = store.object(target, id)?;
-        if store.medium.stat(&path).doing("look at", &path)?.is_none() {
-            continue;
-        }
-        let object = store.medium.open(&path, Open::Read).doing("open", &path)?;
-        let len = object.len().doing("look at", &path)?;
-        if len == 0 {
-            continue;
-        }
-        if view.home().inverse(target, len - 1).is_some() {
-            size = size.max(view.logical_end(target, len));
-            continue;
-        }
-        let mut last = None;
-        data_in_home(object.as_ref(), &view, target, |from, to| last = Some((from, to))).doing("read", &path)?;
-        if let Some((from, to)) = last {
-            let block = from.max((to - 1) / BLOCK * BLOCK);
-            let low = view.home().inverse(target, block).unwrap_or(0);
-            if head <= low {
-                size = size.max(view.logical_end(target, to));
-            }
-        }
+    let mut size = head_size(store, id)?;
+    for (target, plane) in super::publish::objects_in(&layout.regions) {
+        let path = store.object(target, id, plane)?;
+        let stat = store.medium.stat(&path).doing("look at", &path)?;
+        size = size.max(view.logical_end(target, plane, stat.map_or(0, |s| s.size)));
     }
     Ok(size)
 }

@@ -10,7 +10,7 @@ use super::error::{Context, Result, StoreError};
 use super::medium::{Kind, Lock, Medium, read_small};
 use crate::bin::{BinError, Class, Kind as TargetKind, StoreView};
 use crate::devices::DeviceModel;
-use crate::names::parse_id;
+use crate::names::{self, parse_id};
 
 /// Longest store.bin that is read: 256 targets and 1,024 rules with layouts of their own fit many times.
 const STORE_BIN_LIMIT_BYTES: u64 = 1 << 30;
@@ -197,12 +197,12 @@ impl<'m> Store<'m> {
         })
     }
 
-    /// `<target>/<id>.data`.
+    /// The object of a plane: `<target>/<id>.data` or `<target>/<id>.data1`.
     ///
     /// # Errors
     /// As [`Store::target`].
-    pub fn object(&self, target: u32, id: u64) -> Result<PathBuf> {
-        Ok(self.target(target)?.path.join(format!("{}.data", id_text(id))))
+    pub fn object(&self, target: u32, id: u64, plane: u32) -> Result<PathBuf> {
+        Ok(path_of(names::object(self.target(target)?.path.as_os_str().as_bytes(), id, plane).as_bytes()))
     }
 
     /// Ids under `files/`, in order; other names are not touched.
