@@ -7,7 +7,7 @@ use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use stripewise_layout::View;
+use stripewise_layout::{MovePhase, View};
 use stripewise_store::bin::MAX_TARGETS;
 use stripewise_store::ctl::{CTL_BYTES, Ctl, FLAG_UNLINKED};
 use stripewise_store::names::{self, FixedPath};
@@ -58,7 +58,6 @@ pub struct File {
     ctl: UnsafeCell<Option<Ctl>>,
     ctl_fd: AtomicI32,
     ctl_writable: AtomicBool,
-    ctl_pid: AtomicU32,
     objects: [AtomicI32; MAX_OBJECTS],
     /// Guards the slow paths of this file within the process.
     pub lock: Lock,
@@ -81,7 +80,6 @@ static FILES: [File; MAX_FILES] = [const {
         ctl: UnsafeCell::new(None),
         ctl_fd: AtomicI32::new(0),
         ctl_writable: AtomicBool::new(false),
-        ctl_pid: AtomicU32::new(0),
         objects: [const { AtomicI32::new(0) }; MAX_OBJECTS],
         lock: Lock::new(),
         touched: AtomicU64::new(0),
@@ -246,7 +244,6 @@ impl File {
             Err(errno) => return Err(errno),
         };
         self.ctl_writable.store(writable, Ordering::Relaxed);
-        self.ctl_pid.store(sys::getpid(), Ordering::Relaxed);
         let fd = fds::make_internal(fd, &self.ctl_fd, true)?;
         if writable && sys::fstat(fd)?.st_size < CTL_BYTES as i64 {
             sys::fallocate(fd, 0, 0, CTL_BYTES as u64).or_else(|_| sys::ftruncate(fd, CTL_BYTES as u64))?;
@@ -279,7 +276,8 @@ impl File {
             let head = sys::stat(self.part(b"head")?.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)?;
             let loaded = self.current()?;
             let mut size = head.st_size as u64;
-            for (target, plane) in loaded.objects() {
+            // An interrupted move leaves bytes of slices that are no home: then head, which the mover made durable first, knows.
+            for (target, plane) in loaded.objects().filter(|_| loaded.view.phase() == MovePhase::None) {
                 let len = sys::fstat(self.object(target, plane)?)?.st_size as u64;
                 size = size.max(loaded.view.logical_end(target, plane, len));
             }
@@ -346,24 +344,27 @@ impl File {
         result
     }
 
-    /// The ctl descriptor for locks: a forked child needs one of its own, or it would share its parent's locks.
-    fn lock_fd(&'static self) -> Sys<i32> {
-        let pid = crate::env::pid();
-        if self.ctl_pid.load(Ordering::Acquire) != pid {
-            let path = self.part(b"ctl")?;
-            let flags = if self.may_write() { libc::O_RDWR } else { libc::O_RDONLY };
-            let fd = sys::open(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, flags, 0)?;
-            sys::flock(fd, libc::LOCK_SH | libc::LOCK_NB)?;
-            fds::close_internal(&self.ctl_fd);
-            fds::make_internal(fd, &self.ctl_fd, true)?;
-            self.ctl_pid.store(pid, Ordering::Release);
-        }
+    /// The ctl descriptor for locks, this process's own.
+    fn lock_fd(&self) -> Sys<i32> {
         held(&self.ctl_fd).ok_or(Errno(libc::EIO))
+    }
+
+    /// In a forked child: descriptor and mapping of ctl are replaced by ones of its own, or its locks would be its parent's.
+    fn own_ctl(&'static self) -> Sys<()> {
+        let Some(ctl) = self.ctl() else { return Ok(()) };
+        let path = self.part(b"ctl")?;
+        let path = path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
+        let (flags, prot) =
+            if self.may_write() { (libc::O_RDWR, libc::PROT_READ | libc::PROT_WRITE) } else { (libc::O_RDONLY, libc::PROT_READ) };
+        let fd = sys::open(path, flags, 0)?;
+        sys::flock(fd, libc::LOCK_SH | libc::LOCK_NB).inspect_err(|_| sys::close(fd))?;
+        sys::remap(ctl.base(), fd, CTL_BYTES, prot).inspect_err(|_| sys::close(fd))?;
+        fds::close_internal(&self.ctl_fd);
+        fds::make_internal(fd, &self.ctl_fd, true).map(|_| ())
     }
 
     /// Whether no other process has the file open (asks for the exclusive flock on ctl, and keeps it).
     pub fn is_last(&'static self) -> bool {
-        // Asked through a descriptor of this process's own: on one inherited by fork the parent's lock would be ours.
         self.lock_fd().is_ok_and(|fd| sys::flock(fd, libc::LOCK_EX | libc::LOCK_NB).is_ok())
     }
 
@@ -406,5 +407,9 @@ pub fn after_fork() {
     }
     for (_, file) in used() {
         file.lock.reset();
+        if file.refs.load(Ordering::Acquire) > 0 {
+            // A file unlinked meanwhile has no path any more: the parent's descriptor goes on serving.
+            let _ = file.own_ctl();
+        }
     }
 }

@@ -7,8 +7,8 @@ use crate::open::OpenFile;
 use crate::room;
 use crate::sys::{self, Errno, Sys};
 use crate::vector::{Batch, Buffers};
-use stripewise_layout::{Extent, Logical, MAX_LOGICAL};
-use stripewise_store::devices::{now_ns, sleep_until};
+use stripewise_layout::{Extent, Logical, MAX_LOGICAL, View};
+use stripewise_store::devices::{Access, now_ns, sleep_until};
 use stripewise_store::names::object_key;
 
 fn object_bytes(done: usize) -> u64 {
@@ -86,7 +86,8 @@ fn reserve(file: &'static File, extents: impl Iterator<Item = (u32, u32, u64, u6
         if model.is_some() && now == 0 {
             now = now_ns();
         }
-        latest = latest.max(devices.reserve(target, model, write, object_key(file.id(), plane), offset, len, now));
+        let access = Access { write, object: object_key(file.id(), plane), offset, bytes: len };
+        latest = latest.max(devices.reserve(target, model, access, now));
     }
     Ok(latest)
 }
@@ -104,44 +105,70 @@ pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> S
         }
         n = buffers.len().min(size - at);
         let view = &passed.loaded.view;
-        let mut extents = view.extents(Logical(at), n);
-        let Some(first) = extents.next() else { return Err(Errno(libc::EIO)) };
-        if first.len == n {
-            end = reserve(file, core::iter::once((first.target, first.plane, first.object_offset, n)), false)?;
-            match buffers.single() {
-                Some(to) if flags == 0 => {
-                    let fd = file.object(first.target, first.plane)?;
-                    let mut got = 0u64;
-                    while got < n {
-                        // SAFETY: the program's buffer; the kernel checks.
-                        let more = unsafe { sys::pread(fd, to.wrapping_add(got as usize), (n - got) as usize, first.object_offset + got)? };
-                        if more == 0 {
-                            // SAFETY: a zero-length result with room left means a checked buffer.
-                            unsafe { buffers.zero(got, n - got) };
-                            break;
-                        }
-                        got += more as u64;
-                    }
-                }
-                _ => read_extent(file, buffers, &first, at, flags)?,
+        let Some(first) = view.pieces(Logical(at), n).next() else { return Err(Errno(libc::EIO)) };
+        match buffers.single() {
+            Some(to) if first.len == n && flags == 0 => {
+                end = reserve(file, core::iter::once((first.target, first.plane, first.object_offset, n)), false)?;
+                read_run(file.object(first.target, first.plane)?, to, n, first.object_offset)?;
             }
-        } else {
-            let all = || view.extents(Logical(at), n);
-            end = reserve(file, all().map(|e| (e.target, e.plane, e.object_offset, e.len)), false)?;
-            if end == 0 {
-                for extent in all() {
-                    sys::fadvise(file.object(extent.target, extent.plane)?, extent.object_offset, extent.len, libc::POSIX_FADV_WILLNEED);
-                }
-            }
-            for extent in all() {
-                read_extent(file, buffers, &extent, at, flags)?;
-            }
+            _ => end = read_extents(file, view, buffers, at, n, flags)?,
         }
         // A truncate that came in between has made zeros of what lies behind the new end: they are not the file's bytes.
         n = n.min(passed.ctl.size().saturating_sub(at));
     }
     sleep_until(end);
     Ok(n)
+}
+
+/// Reads one run of one object into one buffer; behind the object's end there are zeros.
+#[inline]
+fn read_run(fd: i32, to: *mut u8, n: u64, offset: u64) -> Sys<()> {
+    let mut got = 0;
+    while got < n {
+        // SAFETY: the program's buffer; the kernel checks.
+        let more = unsafe { sys::pread(fd, to.wrapping_add(got as usize), (n - got) as usize, offset + got)? };
+        if more == 0 {
+            // SAFETY: a zero-length result with room left means a checked buffer.
+            unsafe { core::ptr::write_bytes(to.wrapping_add(got as usize), 0, (n - got) as usize) };
+            break;
+        }
+        got += more as u64;
+    }
+    Ok(())
+}
+
+/// Reads a request that is in pieces. What is cached is taken at once; from the first miss on, the kernel is told of all the
+/// rest before any of it is waited for, so that the devices work side by side.
+#[inline(never)]
+fn read_extents(file: &'static File, view: &View<'static>, buffers: &Buffers<'_>, at: u64, n: u64, flags: i32) -> Sys<u64> {
+    let all = || view.extents(Logical(at), n);
+    let end = reserve(file, all().map(|e| (e.target, e.plane, e.object_offset, e.len)), false)?;
+    let mut waiting = end != 0;
+    for extent in all() {
+        if !waiting {
+            if read_cached(file, buffers, &extent, at)? {
+                continue;
+            }
+            waiting = true;
+            for rest in all().filter(|e| e.object_offset != extent.object_offset || e.target != extent.target) {
+                sys::fadvise(file.object(rest.target, rest.plane)?, rest.object_offset, rest.len, libc::POSIX_FADV_WILLNEED);
+            }
+        }
+        read_extent(file, buffers, &extent, at, flags)?;
+    }
+    Ok(end)
+}
+
+/// Reads an extent if that needs no waiting; false when it does (or the file system cannot tell).
+fn read_cached(file: &'static File, buffers: &Buffers<'_>, extent: &Extent<'_>, at: u64) -> Sys<bool> {
+    let fd = file.object(extent.target, extent.plane)?;
+    let mut complete = true;
+    Batch::new(|vector, before, bytes| {
+        complete = sys::preadv2(fd, vector, extent.object_offset + before, libc::RWF_NOWAIT).is_ok_and(|got| object_bytes(got) == bytes);
+        Ok(complete)
+    })
+    .run(buffers, extent, at)?;
+    Ok(complete)
 }
 
 /// Writes at `at`; returns the contiguous prefix that was written, or the error when that is nothing.

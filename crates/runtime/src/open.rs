@@ -8,7 +8,6 @@ use crate::lock::Lock;
 use crate::names;
 use crate::store::Store;
 use crate::sys::{self, Errno, Sys};
-use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use stripewise_store::devices::now_ns;
 
@@ -344,7 +343,9 @@ impl OpenFile {
 
 /// Sets head's times to now.
 pub fn touch_head(file: &'static File) {
-    if let Ok(head) = file.part(b"head") {
-        head.as_c_str().map(|p: &CStr| sys::touch(p));
+    if let Ok(head) = file.part(b"head")
+        && let Some(path) = head.as_c_str()
+    {
+        sys::touch(path);
     }
 }

@@ -62,7 +62,9 @@ static STORES: [Store; MAX_STORES] = {
         }
     }; MAX_STORES];
     while index < MAX_STORES {
-        stores[index].index = index;
+        #[allow(clippy::indexing_slicing)] // Evaluated by the compiler.
+        let store = &mut stores[index];
+        store.index = index;
         index += 1;
     }
     stores
@@ -83,13 +85,11 @@ pub fn get(index: usize) -> Option<&'static Store> {
 fn boot_id(text: &mut [u8; 64]) -> Sys<([u64; 2], usize)> {
     let len = sys::read_file(c"/proc/sys/kernel/random/boot_id", text)?.iter().take_while(|c| c.is_ascii_hexdigit() || **c == b'-').count();
     let mut words = [0u64; 2];
-    let mut digits = 0;
-    for c in text.iter().take(len).filter(|c| **c != b'-') {
+    for (digit, c) in text.iter().take(len).filter(|c| **c != b'-').enumerate() {
         let nibble = (*c as char).to_digit(16).unwrap_or(0);
-        if let Some(word) = words.get_mut(digits / 16) {
+        if let Some(word) = words.get_mut(digit / 16) {
             *word = *word << 4 | u64::from(nibble);
         }
-        digits += 1;
     }
     Ok((words, len))
 }
@@ -305,7 +305,11 @@ impl Store {
     /// In a forked child: the slot is the parent's. Its flock must not be kept alive by us.
     pub fn after_fork(&self) {
         fds::close_internal(&self.slot_fd);
-        self.slot.store(core::ptr::null_mut(), Ordering::Release);
+        let base = self.slot.swap(core::ptr::null_mut(), Ordering::AcqRel);
+        if !base.is_null() {
+            // The mapping alone would keep the flock, too. SAFETY: the only thread of this child, outside any I/O.
+            unsafe { sys::munmap(base, SLOT_BYTES) };
+        }
     }
 }
 

@@ -253,6 +253,11 @@ pub fn mmap(fd: i32, len: usize, prot: i32, flags: i32) -> Sys<*mut u8> {
     call(Sysno::mmap, [0, len, prot as usize, flags as usize, fd_arg(fd), 0]).map(|p| p as *mut u8)
 }
 
+/// Replaces a shared mapping in place by one of another descriptor of the same file.
+pub fn remap(base: *mut u8, fd: i32, len: usize, prot: i32) -> Sys<i64> {
+    call(Sysno::mmap, [base as usize, len, prot as usize, (libc::MAP_SHARED | libc::MAP_FIXED) as usize, fd_arg(fd), 0])
+}
+
 /// Unmaps.
 /// # Safety
 /// Nothing refers to the mapping any more.
@@ -279,7 +284,7 @@ pub fn nofile_limit() -> u64 {
 }
 
 /// Directory entries, raw.
-pub fn getdents<'a>(fd: i32, into: &'a mut [u8]) -> Sys<&'a [u8]> {
+pub fn getdents(fd: i32, into: &mut [u8]) -> Sys<&[u8]> {
     let n = call(Sysno::getdents64, [fd_arg(fd), into.as_mut_ptr() as usize, into.len(), 0, 0, 0])? as usize;
     into.get(..n).ok_or(Errno(libc::EINVAL))
 }

@@ -81,18 +81,6 @@ impl<'a> Buffers<'a> {
         }
         Ok(())
     }
-
-    /// Fills bytes `[from, from + len)` with zeros.
-    ///
-    /// # Safety
-    /// The kernel has just accepted these buffers for writing, or the program promised them.
-    pub unsafe fn zero(&self, from: u64, len: u64) {
-        let _ = self.parts(from, len, |part| {
-            // SAFETY: the caller's promise.
-            unsafe { core::ptr::write_bytes(part.iov_base.cast::<u8>(), 0, part.iov_len) };
-            Ok(())
-        });
-    }
 }
 
 /// A vector being filled, sent when full.

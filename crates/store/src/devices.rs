@@ -56,6 +56,19 @@ pub struct DeviceLine {
     pub used_bytes: AtomicU64,
 }
 
+/// One access to one object.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// Writes, else reads.
+    pub write: bool,
+    /// Key of the object ([`crate::names::object_key`]).
+    pub object: u64,
+    /// First byte in the object.
+    pub offset: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
 /// A mapped devices file.
 #[derive(Clone, Copy)]
 pub struct Devices {
@@ -99,9 +112,10 @@ impl Devices {
         Some(unsafe { &*self.base.add(DEVICES_HEADER_BYTES + target * DEVICE_LINE_BYTES).cast::<DeviceLine>() })
     }
 
-    /// Counts one access of `bytes` at `offset` of the object with key `object` ([`crate::names::object_key`]); on an emulated device also reserves its service
-    /// time from `now_ns` on and returns its end (CLOCK_MONOTONIC ns), else 0.
-    pub fn reserve(&self, target: u32, model: Option<&DeviceModel>, write: bool, object: u64, offset: u64, bytes: u64, now_ns: u64) -> u64 {
+    /// Counts one access; on an emulated device also reserves its service time from `now_ns` on and returns its end (CLOCK_MONOTONIC ns), else 0.
+    #[inline]
+    pub fn reserve(&self, target: u32, model: Option<&DeviceModel>, access: Access, now_ns: u64) -> u64 {
+        let Access { write, object, offset, bytes } = access;
         let Some(line) = self.line(target) else { return 0 };
         let (accesses, moved, busy) = if write {
             (&line.accesses_write, &line.bytes_written, &line.busy_write_ns)
@@ -163,22 +177,22 @@ mod tests {
     #[test]
     fn a_random_access_pays_startup_and_transfer() {
         let (_memory, devices) = devices();
-        assert_eq!(devices.reserve(0, Some(&DISK), false, 7, 0, 100_000, 50), 50 + 3_000_000 + 1_000_000);
+        assert_eq!(devices.reserve(0, Some(&DISK), Access { write: false, object: 7, offset: 0, bytes: 100_000 }, 50), 50 + 3_000_000 + 1_000_000);
     }
 
     #[test]
     fn an_access_that_continues_the_last_one_pays_no_startup() {
         let (_memory, devices) = devices();
-        let first = devices.reserve(0, Some(&DISK), true, 7, 0, 1000, 0);
-        assert_eq!(devices.reserve(0, Some(&DISK), true, 7, 1000, 1000, 0), first + 10_000);
-        assert_eq!(devices.reserve(0, Some(&DISK), true, 8, 2000, 1000, 0), first + 10_000 + 4_010_000);
+        let first = devices.reserve(0, Some(&DISK), Access { write: true, object: 7, offset: 0, bytes: 1000 }, 0);
+        assert_eq!(devices.reserve(0, Some(&DISK), Access { write: true, object: 7, offset: 1000, bytes: 1000 }, 0), first + 10_000);
+        assert_eq!(devices.reserve(0, Some(&DISK), Access { write: true, object: 8, offset: 2000, bytes: 1000 }, 0), first + 10_000 + 4_010_000);
     }
 
     #[test]
     fn devices_queue_alone_and_plain_targets_only_count() {
         let (_memory, devices) = devices();
-        devices.reserve(0, Some(&DISK), false, 1, 0, 1000, 0);
-        assert_eq!(devices.reserve(1, None, false, 1, 0, 1000, 0), 0);
+        devices.reserve(0, Some(&DISK), Access { write: false, object: 1, offset: 0, bytes: 1000 }, 0);
+        assert_eq!(devices.reserve(1, None, Access { write: false, object: 1, offset: 0, bytes: 1000 }, 0), 0);
         let line = devices.line(1).unwrap();
         assert_eq!((line.accesses_read.load(Ordering::Relaxed), line.busy_read_ns.load(Ordering::Relaxed)), (1, 0));
         assert!(devices.line(2).is_none());

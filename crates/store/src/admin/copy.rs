@@ -12,7 +12,7 @@ use super::medium::{DevicesMap, Handle, Open};
 use super::publish::ObjectId;
 use super::store::Store;
 use crate::bin::Kind;
-use crate::devices::{now_ns, sleep_until};
+use crate::devices::{Access, now_ns, sleep_until};
 use crate::names::object_key;
 
 /// Longest single read or write: long enough that a disk's startup is small beside the transfer.
@@ -159,7 +159,7 @@ impl<'a> Copier<'a> {
     fn pay(&mut self, (target, plane): ObjectId, write: bool, offset: u64, bytes: u64) {
         let (Some(map), Ok(info)) = (self.devices, self.store.target(target)) else { return };
         let model = (info.kind == Kind::Emulated).then_some(&info.model);
-        let end = map.devices().reserve(target, model, write, object_key(self.id, plane), offset, bytes, now_ns());
+        let end = map.devices().reserve(target, model, Access { write, object: object_key(self.id, plane), offset, bytes }, now_ns());
         self.paid_until_ns = self.paid_until_ns.max(end);
     }
 }
