@@ -13,7 +13,7 @@ GIB = 1 << 30
 GRANULE_BYTES = 4096
 #: The request size assumed where none was seen.
 STRIPE_FALLBACK_BYTES = 64 * KIB
-#: File offsets stay below this: the object of a file needs twice its length.
+#: File offsets stay below this (docs/formats.md, Layout file).
 OFFSET_BYTES_MAX = 1 << 62
 
 _FACTORS = {

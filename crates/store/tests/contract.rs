@@ -47,7 +47,7 @@ impl Rig {
     }
 
     fn object(&self, target: u32) -> PathBuf {
-        self.store().object(target, ID).unwrap()
+        self.store().object(target, ID, 0).unwrap()
     }
 }
 
@@ -136,10 +136,15 @@ fn the_check_sees_and_mends_what_is_wrong(kind: &str) {
     let content = rig.fill(100_000);
     assert_eq!(rig.codes(), ["head-size"]);
     rig.check(true);
-    // A slice that no layout names: plane 1 of the first window.
-    std::os::unix::fs::FileExt::write_all_at(&std::fs::File::options().write(true).open(rig.object(0)).unwrap(), b"leak", 64 * K).unwrap();
+    // Behind the slice of the first window, which is at most 24 KiB long.
+    std::os::unix::fs::FileExt::write_all_at(&std::fs::File::options().write(true).open(rig.object(0)).unwrap(), b"leak", 40 * K).unwrap();
     assert_eq!(rig.codes(), ["foreign-bytes"]);
     assert_eq!(rig.check(true).mended, 1);
+    let unused = rig.store().object(0, ID, 1).unwrap();
+    std::fs::write(&unused, b"left by a killed move").unwrap();
+    assert_eq!(rig.codes(), ["object-unused"]);
+    assert_eq!(rig.check(true).mended, 1);
+    assert!(!unused.exists());
     std::fs::write(rig.part("ctl"), b"short").unwrap();
     assert_eq!(rig.codes(), ["ctl-damaged"]);
     assert!(rig.check(true).findings[0].repaired);

@@ -125,6 +125,7 @@ fn each_fsync_of_an_apply_is_needed() {
     let before = disk.points_seen();
     let store = Store::open(&disk, &root).unwrap();
     apply_all(&store, &new_home()).unwrap();
+    apply_all(&store, &even(2, 16 * K, 4 * K)).unwrap();
     let mut used = disk.points_seen();
     used.retain(|p| !before.contains(p));
     used.extend([FsyncPoint::LayoutTmp, FsyncPoint::LayoutDir, FsyncPoint::SliceDir]);

@@ -98,9 +98,28 @@ impl<'a> Mover<'a> {
     pub fn redescribe(&mut self, span: Span, new: Vec<Region>) -> Result<()> {
         let regions = self.edit(splice(&self.layout.regions, &new, span))?;
         self.sweep()?;
-        make_objects(self.store, self.id, &objects_in(&regions))?;
+        let objects = objects_in(&regions);
+        make_objects(self.store, self.id, &objects)?;
         self.layout.regions = regions;
         self.owes_publish = true;
+        self.cut(&objects)
+    }
+
+    /// Cuts objects where the home's bytes end: the old regions may have reached further, and a length tells the size.
+    fn cut(&self, objects: &BTreeSet<ObjectId>) -> Result<()> {
+        let path = self.store.part(self.id, "layout");
+        let bytes = self.layout.encode().map_err(|e| layout_error(&path, e))?;
+        let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
+        let size = self.ctl().size();
+        for &(target, plane) in objects {
+            let path = self.store.object(target, self.id, plane)?;
+            let end = view.end_of(target, plane, size);
+            if self.store.medium.stat(&path).doing("look at", &path)?.is_some_and(|s| s.size > end) {
+                let object = self.store.medium.open(&path, Open::Write).doing("open", &path)?;
+                object.set_len(end).doing("cut", &path)?;
+                object.sync(FsyncPoint::PunchData).doing("flush", &path)?;
+            }
+        }
         Ok(())
     }
 
