@@ -40,7 +40,7 @@ ssd_bytes=$((file_mib * 1048576 / 12 / 4096 * 4096))
 } >"$scratch/cluster.toml"
 
 echo "Stripewise demo: everything is in $scratch"
-"$stripewise" store create "$store" --cluster "$scratch/cluster.toml" --manage "$scratch/data" --region-size 1MiB
+"$stripewise" store create "$store" --cluster "$scratch/cluster.toml" --manage "$scratch/data"
 
 status=0
 "$stripewise" tune --store "$store" --policy h2dp --region-size 1MiB --json -- \

@@ -31,25 +31,14 @@ fn layout(widths: impl Fn(u64, u32) -> u64, len: impl Fn(u64) -> u64) -> Layout 
         let stripes = (0..6u32)
             .map(|k| {
                 let target = (k + i as u32) % 6;
-                Stripe {
-                    target,
-                    width_bytes: widths(i, target),
-                }
+                Stripe { target, width_bytes: widths(i, target) }
             })
             .collect();
         let placement = Placement::Striped(stripes);
-        regions.push(Region {
-            start,
-            len: len(i),
-            generation: (i % 3) as u32,
-            placement,
-        });
+        regions.push(Region { start, len: len(i), generation: (i % 3) as u32, placement });
         start += len(i);
     }
-    Layout {
-        regions,
-        ..Layout::default()
-    }
+    Layout { regions, ..Layout::default() }
 }
 
 /// Median over batches of the mean time per request, ns.
@@ -61,16 +50,10 @@ fn measure(layout: &Layout) -> f64 {
     let mut seed = 1;
     let mut batch_ns = Vec::new();
     for _ in 0..BATCHES {
-        let at: Vec<u64> = (0..REQUESTS)
-            .map(|_| random(&mut seed) % (size - 4096))
-            .collect();
+        let at: Vec<u64> = (0..REQUESTS).map(|_| random(&mut seed) % (size - 4096)).collect();
         let start = Instant::now();
         for at in &at {
-            black_box(
-                black_box(&view)
-                    .pieces(Logical(black_box(*at)), 4096)
-                    .next(),
-            );
+            black_box(black_box(&view).pieces(Logical(black_box(*at)), 4096).next());
         }
         batch_ns.push(start.elapsed().as_nanos() as f64 / REQUESTS as f64);
     }
@@ -83,24 +66,14 @@ fn main() {
     // h = 36 KiB, s = 148 KiB: a pair as H2DP's search gives it, changing every 400 regions.
     let pair = layout(
         |i, t| {
-            if t < 4 {
-                36_864 + i / 400 * 4096
-            } else {
-                151_552
-            }
+            if t < 4 { 36_864 + i / 400 * 4096 } else { 151_552 }
         },
         |_| 1 << 20,
     );
     let uneven = layout(|_, _| 65_536, |i| (1 + i * i % 97) << 16);
-    for (name, layout) in [
-        ("layout.map_ns", &even),
-        ("layout.map_uneven_widths_ns", &pair),
-        ("layout.map_uneven_regions_ns", &uneven),
-    ] {
+    for (name, layout) in [("layout.map_ns", &even), ("layout.map_uneven_widths_ns", &pair), ("layout.map_uneven_regions_ns", &uneven)] {
         let value = measure(layout);
         let ratio = value / GOAL_NS;
-        println!(
-            r#"{{"name":"{name}","value":{value:.1},"unit":"ns","baseline":"goal 40 ns","ratio":{ratio:.3}}}"#
-        );
+        println!(r#"{{"name":"{name}","value":{value:.1},"unit":"ns","baseline":"goal 40 ns","ratio":{ratio:.3}}}"#);
     }
 }

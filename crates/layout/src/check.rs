@@ -1,10 +1,7 @@
 //! What [`crate::View::parse`] proves about placements, regions and the index. After it, no sum overflows and no number points outside.
 
 use crate::cycle::Places;
-use crate::format::{
-    HEADER, INDEX, ORIGINAL_KIND, PLACEMENT, REGION, REPEATS, STRIPE, placement_flags, record,
-    u32_at, u64_at,
-};
+use crate::format::{HEADER, INDEX, ORIGINAL_KIND, PLACEMENT, REGION, REPEATS, STRIPE, placement_flags, record, u32_at, u64_at};
 use crate::{GRANULE, LayoutError, MAX_LOGICAL, MAX_TARGETS, Table};
 
 const WORDS: usize = MAX_TARGETS as usize / 64;
@@ -29,18 +26,14 @@ impl Targets {
     }
 
     pub fn contains(&self, target: u32) -> bool {
-        self.0
-            .get(target as usize / 64)
-            .is_some_and(|w| w & (1 << (target % 64)) != 0)
+        self.0.get(target as usize / 64).is_some_and(|w| w & (1 << (target % 64)) != 0)
     }
 }
 
 /// Fields of the header that no section explains.
 pub(crate) fn header(header: &[u8; HEADER]) -> Result<(), LayoutError> {
     if u64_at(header, 112) != 0 || u64_at(header, 120) != 0 {
-        return Err(LayoutError::Header {
-            reason: "its last 16 bytes must be zero; use the program that wrote it",
-        });
+        return Err(LayoutError::Header { reason: "its last 16 bytes must be zero; use the program that wrote it" });
     }
     Ok(())
 }
@@ -51,20 +44,9 @@ pub(crate) fn placements(places: &Places<'_>, targets: u32) -> Result<(), Layout
     let mut next = 0u64;
     let mut largest = 0;
     for i in 0..places.placements.len() / PLACEMENT {
-        let fail = |reason| {
-            Err(LayoutError::Placement {
-                index: i as u64,
-                reason,
-            })
-        };
+        let fail = |reason| Err(LayoutError::Placement { index: i as u64, reason });
         let r = record::<PLACEMENT>(places.placements, i);
-        let (cycle, first, count, kind, flags) = (
-            u64_at(r, 0),
-            u32_at(r, 8),
-            u32_at(r, 12),
-            u32_at(r, 16),
-            u32_at(r, 20),
-        );
+        let (cycle, first, count, kind, flags) = (u64_at(r, 0), u32_at(r, 8), u32_at(r, 12), u32_at(r, 16), u32_at(r, 20));
         if u64::from(first) != next {
             return fail("its stripes must follow those of the placement before it");
         }
@@ -84,31 +66,17 @@ pub(crate) fn placements(places: &Places<'_>, targets: u32) -> Result<(), Layout
         largest = largest.max(one_placement(places, i, cycle, flags)?);
     }
     if next != stripes {
-        return Err(LayoutError::Header {
-            reason: "there are stripes that belong to no placement",
-        });
+        return Err(LayoutError::Header { reason: "there are stripes that belong to no placement" });
     }
     if largest != targets {
-        return Err(LayoutError::Header {
-            reason: "targets must be 1 + the largest target named",
-        });
+        return Err(LayoutError::Header { reason: "targets must be 1 + the largest target named" });
     }
     Ok(())
 }
 
 /// One striped placement; returns 1 + its largest target.
-fn one_placement(
-    places: &Places<'_>,
-    i: usize,
-    cycle: u64,
-    flags: u32,
-) -> Result<u32, LayoutError> {
-    let fail = |reason| {
-        Err(LayoutError::Placement {
-            index: i as u64,
-            reason,
-        })
-    };
+fn one_placement(places: &Places<'_>, i: usize, cycle: u64, flags: u32) -> Result<u32, LayoutError> {
+    let fail = |reason| Err(LayoutError::Placement { index: i as u64, reason });
     let c = places.get(i as u32);
     if c.count == 0 {
         return fail("a striped placement needs at least one stripe");
@@ -132,9 +100,7 @@ fn one_placement(
             return fail("the cycle must be at most 2^62 bytes; use narrower stripes");
         }
         if !seen.insert(s.target) {
-            return fail(
-                "targets must be below 4096 and stand once in a cycle; join the widths of one that stands twice",
-            );
+            return fail("targets must be below 4096 and stand once in a cycle; join the widths of one that stands twice");
         }
         equal &= s.width == width0;
         largest = largest.max(s.target + 1);
@@ -149,34 +115,16 @@ fn one_placement(
 }
 
 /// A list of regions: order, granules, bounds, placements. An empty list is fine here.
-pub(crate) fn regions(
-    list: &'static str,
-    section: &[u8],
-    places: &Places<'_>,
-) -> Result<(), LayoutError> {
+pub(crate) fn regions(list: &'static str, section: &[u8], places: &Places<'_>) -> Result<(), LayoutError> {
     let count = section.len() / REGION;
     let placements = places.placements.len() / PLACEMENT;
     let mut next = None;
     for i in 0..count {
-        let fail = |reason| {
-            Err(LayoutError::Region {
-                list,
-                index: i as u64,
-                reason,
-            })
-        };
+        let fail = |reason| Err(LayoutError::Region { list, index: i as u64, reason });
         let r = record::<REGION>(section, i);
-        let (start, len, placement, flags, zero) = (
-            u64_at(r, 0),
-            u64_at(r, 8),
-            u32_at(r, 20),
-            u32_at(r, 24),
-            u32_at(r, 28),
-        );
+        let (start, len, placement, flags, zero) = (u64_at(r, 0), u64_at(r, 8), u32_at(r, 20), u32_at(r, 24), u32_at(r, 28));
         if start % GRANULE != 0 || len % GRANULE != 0 || len == 0 {
-            return fail(
-                "start and length must be multiples of 4096 bytes, the length at least 4096",
-            );
+            return fail("start and length must be multiples of 4096 bytes, the length at least 4096");
         }
         if next.is_some_and(|n| n != start) {
             return fail("it must start where the region before it ends");
@@ -203,23 +151,17 @@ pub(crate) fn home(table: &Table<'_>, index: &[u8], shift: u32) -> Result<(), La
     covers_all("regions", table)?;
     let last = table.record((table.len() - 1) as u32);
     if !(12..=62).contains(&shift) {
-        return Err(LayoutError::Header {
-            reason: "index shift must lie in 12..=62",
-        });
+        return Err(LayoutError::Header { reason: "index shift must lie in 12..=62" });
     }
     let entries = (index.len() / INDEX) as u64;
     if entries != (last.start >> shift) + 1 {
-        return Err(LayoutError::Header {
-            reason: "the index must end with the bucket in which the last region starts",
-        });
+        return Err(LayoutError::Header { reason: "the index must end with the bucket in which the last region starts" });
     }
     for entry in 0..entries {
         let region = u32_at(index, entry as usize * INDEX);
         let at = entry << shift;
         // The first repetition is enough: no bucket begins beyond the start of the last region.
-        let fits = table
-            .region(region as usize)
-            .is_some_and(|r| r.start <= at && at < r.end());
+        let fits = table.region(region as usize).is_some_and(|r| r.start <= at && at < r.end());
         if !fits {
             return Err(LayoutError::Index { entry });
         }
@@ -230,25 +172,13 @@ pub(crate) fn home(table: &Table<'_>, index: &[u8], shift: u32) -> Result<(), La
 /// A list that must map every byte: starts at 0, its last region repeats.
 pub(crate) fn covers_all(list: &'static str, table: &Table<'_>) -> Result<(), LayoutError> {
     let Some(last) = table.len().checked_sub(1) else {
-        return Err(LayoutError::Region {
-            list,
-            index: 0,
-            reason: "there must be at least one region",
-        });
+        return Err(LayoutError::Region { list, index: 0, reason: "there must be at least one region" });
     };
     if table.start() != 0 {
-        return Err(LayoutError::Region {
-            list,
-            index: 0,
-            reason: "the first region must start at byte 0",
-        });
+        return Err(LayoutError::Region { list, index: 0, reason: "the first region must start at byte 0" });
     }
     if !table.record(last as u32).repeats {
-        return Err(LayoutError::Region {
-            list,
-            index: last as u64,
-            reason: "the last region must repeat",
-        });
+        return Err(LayoutError::Region { list, index: last as u64, reason: "the last region must repeat" });
     }
     Ok(())
 }

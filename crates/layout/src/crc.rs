@@ -46,14 +46,7 @@ pub(crate) fn update(mut state: u32, bytes: &[u8]) -> u32 {
     let mut rest = bytes;
     while let Some(([a, b, c, d, e, f, g, h], tail)) = rest.split_first_chunk::<8>() {
         let [s0, s1, s2, s3] = state.to_le_bytes();
-        state = look(t7, a ^ s0)
-            ^ look(t6, b ^ s1)
-            ^ look(t5, c ^ s2)
-            ^ look(t4, d ^ s3)
-            ^ look(t3, *e)
-            ^ look(t2, *f)
-            ^ look(t1, *g)
-            ^ look(t0, *h);
+        state = look(t7, a ^ s0) ^ look(t6, b ^ s1) ^ look(t5, c ^ s2) ^ look(t4, d ^ s3) ^ look(t3, *e) ^ look(t2, *f) ^ look(t1, *g) ^ look(t0, *h);
         rest = tail;
     }
     for byte in rest {

@@ -68,11 +68,7 @@ impl<'a> Cycle<'a> {
     #[inline]
     pub fn stripe(&self, i: u32) -> StripeRef {
         let r = record::<STRIPE>(self.stripes, i as usize);
-        StripeRef {
-            width: u64_at(r, 0),
-            start: u64_at(r, 8),
-            target: u32_at(r, 16),
-        }
+        StripeRef { width: u64_at(r, 0), start: u64_at(r, 8), target: u32_at(r, 16) }
     }
 
     #[inline]
@@ -89,11 +85,7 @@ impl<'a> Cycle<'a> {
     #[inline]
     pub fn split(&self, l: u64) -> (u64, u64) {
         let shift = self.cycle_shift();
-        if shift != 0 {
-            (l >> shift, l & ((1 << shift) - 1))
-        } else {
-            div_rem(l, self.bytes)
-        }
+        if shift != 0 { (l >> shift, l & ((1 << shift) - 1)) } else { div_rem(l, self.bytes) }
     }
 
     /// The stripe that holds offset `l` of the window.
@@ -105,32 +97,19 @@ impl<'a> Cycle<'a> {
             let number = l >> shift;
             let cycle_shift = self.cycle_shift();
             let (q, i) = if cycle_shift != 0 {
-                (
-                    l >> cycle_shift,
-                    number & ((1 << (cycle_shift - shift)) - 1),
-                )
+                (l >> cycle_shift, number & ((1 << (cycle_shift - shift)) - 1))
             } else {
                 div_rem(number, u64::from(self.count))
             };
             let stripe = i as u32;
             let target = self.stripe(stripe).target;
-            return Slot {
-                stripe,
-                target,
-                local: (q << shift) + within,
-                run: (1 << shift) - within,
-            };
+            return Slot { stripe, target, local: (q << shift) + within, run: (1 << shift) - within };
         }
         let (q, r) = div_rem(l, self.bytes);
         let stripe = self.search(r);
         let s = self.stripe(stripe);
         let within = r - s.start;
-        Slot {
-            stripe,
-            target: s.target,
-            local: q * s.width + within,
-            run: s.width - within,
-        }
+        Slot { stripe, target: s.target, local: q * s.width + within, run: s.width - within }
     }
 
     /// The last stripe with `start <= r`.
@@ -141,9 +120,7 @@ impl<'a> Cycle<'a> {
         }
         if self.count <= FEW {
             // Counting without a branch beats a search whose branches no processor can predict.
-            return (1..self.count)
-                .map(|i| u32::from(self.stripe(i).start <= r))
-                .sum();
+            return (1..self.count).map(|i| u32::from(self.stripe(i).start <= r)).sum();
         }
         let (mut lo, mut hi) = (0, self.count.saturating_sub(1));
         while lo < hi {
@@ -172,8 +149,6 @@ impl<'a> Cycle<'a> {
 
     /// The stripe on `target`: a target stands at most once in a cycle.
     pub fn find(&self, target: u32) -> Option<StripeRef> {
-        (0..self.count)
-            .map(|i| self.stripe(i))
-            .find(|s| s.target == target)
+        (0..self.count).map(|i| self.stripe(i)).find(|s| s.target == target)
     }
 }

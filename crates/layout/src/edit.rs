@@ -21,11 +21,7 @@ pub struct MixedPlanes {
 
 impl fmt::Display for MixedPlanes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the region at byte {} stands in the other plane than those before it in the span; move it by itself first",
-            self.at
-        )
+        write!(f, "the region at byte {} stands in the other plane than those before it in the span; move it by itself first", self.at)
     }
 }
 
@@ -43,12 +39,7 @@ struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     fn new(list: &'a [Region]) -> Option<Cursor<'a>> {
         let first = list.first()?;
-        Some(Cursor {
-            list,
-            index: 0,
-            start: first.start,
-            end: first.start.saturating_add(first.len),
-        })
+        Some(Cursor { list, index: 0, start: first.start, end: first.start.saturating_add(first.len) })
     }
 
     fn region(&self) -> Option<&'a Region> {
@@ -64,17 +55,12 @@ impl<'a> Cursor<'a> {
         if !self.in_tail() {
             self.index += 1;
         }
-        self.end = self
-            .start
-            .saturating_add(self.region().map_or(0, |r| r.len).max(1));
+        self.end = self.start.saturating_add(self.region().map_or(0, |r| r.len).max(1));
     }
 
     /// The window as a region of its own.
     fn window(&self) -> Option<Region> {
-        self.region().map(|r| Region {
-            start: self.start,
-            ..r.clone()
-        })
+        self.region().map(|r| Region { start: self.start, ..r.clone() })
     }
 }
 
@@ -97,14 +83,8 @@ fn refuse<T>(start: u64, reason: &'static str) -> Result<T, LayoutError> {
 /// record's own start.
 fn border(list: &[Region], at: u64) -> Result<(usize, bool), LayoutError> {
     let index = list.partition_point(|r| r.start <= at);
-    let Some((index, r)) = index
-        .checked_sub(1)
-        .and_then(|i| list.get(i).map(|r| (i, r)))
-    else {
-        return refuse(
-            at,
-            "it begins before the first region; cut where a region begins",
-        );
+    let Some((index, r)) = index.checked_sub(1).and_then(|i| list.get(i).map(|r| (i, r))) else {
+        return refuse(at, "it begins before the first region; cut where a region begins");
     };
     if r.start == at {
         return Ok((index, true));
@@ -123,16 +103,9 @@ fn left_of(list: &[Region], at: u64) -> Result<Vec<Region>, LayoutError> {
         let times = (at - r.start) / r.len;
         let count = times + index as u64;
         if count > MAX_REGIONS {
-            return Err(LayoutError::TooMany {
-                what: "regions",
-                count,
-                limit: MAX_REGIONS,
-            });
+            return Err(LayoutError::TooMany { what: "regions", count, limit: MAX_REGIONS });
         }
-        out.extend((0..times).map(|k| Region {
-            start: r.start + k * r.len,
-            ..r.clone()
-        }));
+        out.extend((0..times).map(|k| Region { start: r.start + k * r.len, ..r.clone() }));
     }
     Ok(out)
 }
@@ -157,10 +130,7 @@ pub fn within(list: &[Region], span: Span) -> Result<Vec<Region>, LayoutError> {
         return Ok(right);
     }
     if span.end() > MAX_LOGICAL || span.len == 0 {
-        return refuse(
-            span.start,
-            "it must hold at least one byte and end at or below byte 2^62",
-        );
+        return refuse(span.start, "it must hold at least one byte and end at or below byte 2^62");
     }
     left_of(&right, span.end())
 }
@@ -176,18 +146,12 @@ pub fn splice(regions: &[Region], new: &[Region], span: Span) -> Result<Vec<Regi
     let mut at = span.start;
     for r in new {
         if r.start != at || r.len == 0 {
-            return refuse(
-                span.start,
-                "the new regions must cover it without gaps, from its first byte",
-            );
+            return refuse(span.start, "the new regions must cover it without gaps, from its first byte");
         }
         at = at.saturating_add(r.len);
     }
     if new.is_empty() || (!span.is_to_end() && at != span.end()) {
-        return refuse(
-            span.start,
-            "the new regions must cover it exactly, to its last byte",
-        );
+        return refuse(span.start, "the new regions must cover it exactly, to its last byte");
     }
     let mut out = left_of(regions, span.start)?;
     out.extend_from_slice(new);
@@ -195,11 +159,7 @@ pub fn splice(regions: &[Region], new: &[Region], span: Span) -> Result<Vec<Regi
         out.extend(right_of(regions, span.end())?);
     }
     if out.len() as u64 > MAX_REGIONS {
-        return Err(LayoutError::TooMany {
-            what: "regions",
-            count: out.len() as u64,
-            limit: MAX_REGIONS,
-        });
+        return Err(LayoutError::TooMany { what: "regions", count: out.len() as u64, limit: MAX_REGIONS });
     }
     Ok(out)
 }
@@ -228,10 +188,7 @@ pub fn spans(old: &[Region], new: &[Region], up_to: u64) -> Vec<Span> {
             if a.end < b.end { a.step() } else { b.step() }
         }
         if !(single && same) {
-            out.push(Span {
-                start,
-                len: a.end - start,
-            });
+            out.push(Span { start, len: a.end - start });
         }
         a.step();
         b.step();
@@ -279,9 +236,7 @@ pub fn plane_for(old: &[Region], span: Span) -> Result<u32, MixedPlanes> {
         }
         let p = r.generation & 1;
         if plane.is_some_and(|known| known != p) {
-            return Err(MixedPlanes {
-                at: r.start.max(span.start),
-            });
+            return Err(MixedPlanes { at: r.start.max(span.start) });
         }
         plane = Some(p);
         newest = newest.max(Some(r.generation));

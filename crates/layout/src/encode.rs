@@ -3,9 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::format::{
-    CRC_AT, HEADER, HOME, MAGIC, ORIGINAL_KIND, REPEATS, VERSION, placement_flags,
-};
+use crate::format::{CRC_AT, HEADER, HOME, MAGIC, ORIGINAL_KIND, REPEATS, VERSION, placement_flags};
 use crate::owned::{Layout, Placement, Region, Replica, Stripe};
 use crate::stamp::{checksum, put};
 use crate::{LayoutError, MAX_INDEX, MovePhase, Span, View};
@@ -53,15 +51,7 @@ impl<'a> Sections<'a> {
                 let width = stripes.first().map(|s| s.width_bytes);
                 let equal = width.filter(|w| stripes.iter().all(|s| s.width_bytes == *w));
                 u64s(&mut self.placements, &[cycle]);
-                u32s(
-                    &mut self.placements,
-                    &[
-                        first,
-                        count(stripes.len()),
-                        0,
-                        placement_flags(equal, cycle),
-                    ],
-                );
+                u32s(&mut self.placements, &[first, count(stripes.len()), 0, placement_flags(equal, cycle)]);
             }
         }
         self.known.insert(placement, index);
@@ -84,11 +74,7 @@ impl<'a> Sections<'a> {
     fn regions(&mut self, list: &'a [Region], last_repeats: bool) -> Vec<u8> {
         let mut out = Vec::new();
         for (i, r) in list.iter().enumerate() {
-            let repeats = if last_repeats && i + 1 == list.len() {
-                REPEATS
-            } else {
-                0
-            };
+            let repeats = if last_repeats && i + 1 == list.len() { REPEATS } else { 0 };
             u64s(&mut out, &[r.start, r.len]);
             let placement = self.placement(&r.placement);
             u32s(&mut out, &[r.generation, placement, repeats, 0]);
@@ -105,10 +91,7 @@ fn index(regions: &[Region]) -> (Vec<u8>, u32) {
     let (mut out, mut at) = (Vec::new(), 0);
     // A start past the limit is refused by the parser; the minimum keeps a broken list from filling memory.
     for entry in 0..=(last >> shift).min(MAX_INDEX) {
-        while regions
-            .get(at + 1)
-            .is_some_and(|r| r.start <= entry << shift)
-        {
+        while regions.get(at + 1).is_some_and(|r| r.start <= entry << shift) {
             at += 1;
         }
         u32s(&mut out, &[count(at)]);
@@ -163,15 +146,7 @@ impl Layout {
         let [low, high] = self.file_id;
         u64s(&mut out, &[low, high, 0, 0]);
         debug_assert_eq!(out.len(), HEADER, "the header is drawn in docs/formats.md");
-        for section in [
-            &body,
-            &sections.placements,
-            &sections.stripes,
-            &replicas,
-            &dims,
-            &rows,
-            &index,
-        ] {
+        for section in [&body, &sections.placements, &sections.stripes, &replicas, &dims, &rows, &index] {
             out.extend_from_slice(section);
         }
         let bytes = out.len() as u64;
@@ -193,15 +168,7 @@ fn phase_number(phase: MovePhase) -> u32 {
 
 fn replica_record(out: &mut Vec<u8>, r: &Replica, first_dim: u32, first_region: u32) {
     u64s(out, &[r.base, r.block]);
-    u32s(
-        out,
-        &[
-            first_dim,
-            count(r.dims.len()),
-            first_region,
-            count(r.regions.len()),
-        ],
-    );
+    u32s(out, &[first_dim, count(r.dims.len()), first_region, count(r.regions.len())]);
     u64s(out, &[r.domain_base]);
     u32s(out, &[if r.is_home { HOME } else { 0 }, r.id]);
     u64s(out, &[0, 0]);

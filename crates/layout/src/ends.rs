@@ -45,25 +45,13 @@ impl Table<'_> {
         };
         let mut region = self.region_at(last.min(top));
         while let Some(window) = region {
-            let end = if target == ORIGINAL {
-                original_end(&window, object_len)
-            } else {
-                striped_end(&window, target, plane, object_len)
-            };
+            let end = if target == ORIGINAL { original_end(&window, object_len) } else { striped_end(&window, target, plane, object_len) };
             if end > 0 {
                 return end.min(self.end());
             }
             // Without a share here, no repetition of this region has one.
-            let empty = if target == ORIGINAL {
-                !window.is_original()
-            } else {
-                slice_in(&window, target, plane).is_none()
-            };
-            let from = if empty {
-                self.record(window.index).start
-            } else {
-                window.start
-            };
+            let empty = if target == ORIGINAL { !window.is_original() } else { slice_in(&window, target, plane).is_none() };
+            let from = if empty { self.record(window.index).start } else { window.start };
             region = from.checked_sub(1).and_then(|at| self.region_at(at));
         }
         0
@@ -80,24 +68,15 @@ impl Table<'_> {
             };
             let bytes = size - region.start;
             if region.is_original() {
-                let all = if region.repeats {
-                    bytes
-                } else {
-                    bytes.min(region.len)
-                };
+                let all = if region.repeats { bytes } else { bytes.min(region.len) };
                 sum += if target == ORIGINAL { all } else { 0 };
                 continue;
             }
             let Some(stripe) = region.cycle.find(target) else {
                 continue;
             };
-            let (whole, rest) = if region.repeats {
-                (bytes / region.len, bytes % region.len)
-            } else {
-                (0, bytes.min(region.len))
-            };
-            sum += whole * Cycle::below(stripe, region.cycle.split(region.len))
-                + Cycle::below(stripe, region.cycle.split(rest));
+            let (whole, rest) = if region.repeats { (bytes / region.len, bytes % region.len) } else { (0, bytes.min(region.len)) };
+            sum += whole * Cycle::below(stripe, region.cycle.split(region.len)) + Cycle::below(stripe, region.cycle.split(rest));
         }
         sum
     }
@@ -112,9 +91,7 @@ fn striped_end(window: &RegionRef<'_>, target: u32, plane: u32, object_len: u64)
     let Some(slice) = slice_in(window, target, plane) else {
         return 0;
     };
-    let below = object_len
-        .saturating_sub(slice.object_offset)
-        .min(slice.len);
+    let below = object_len.saturating_sub(slice.object_offset).min(slice.len);
     match (below.checked_sub(1), window.cycle.find(target)) {
         (Some(last), Some(stripe)) => window.start + window.cycle.window_offset(stripe, last) + 1,
         _ => 0,
@@ -122,9 +99,5 @@ fn striped_end(window: &RegionRef<'_>, target: u32, plane: u32, object_len: u64)
 }
 
 fn original_end(window: &RegionRef<'_>, object_len: u64) -> u64 {
-    if window.is_original() && object_len > window.start {
-        object_len.min(window.reach()).min(MAX_LOGICAL)
-    } else {
-        0
-    }
+    if window.is_original() && object_len > window.start { object_len.min(window.reach()).min(MAX_LOGICAL) } else { 0 }
 }

@@ -99,51 +99,29 @@ impl fmt::Display for LayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::TooShort { bytes } => {
-                write!(
-                    f,
-                    "layout has {bytes} bytes, fewer than its header of 128; restore it, or run `stripewise store fsck`"
-                )
+                write!(f, "layout has {bytes} bytes, fewer than its header of 128; restore it, or run `stripewise store fsck`")
             }
-            Self::Magic => f.write_str(
-                "layout does not begin with SWLAYOUT: this is no layout file; check the path",
-            ),
-            Self::Newer { version } => write!(
-                f,
-                "layout has version {version}, this program reads version 1; use the newer program"
-            ),
+            Self::Magic => f.write_str("layout does not begin with SWLAYOUT: this is no layout file; check the path"),
+            Self::Newer { version } => write!(f, "layout has version {version}, this program reads version 1; use the newer program"),
             Self::Length { stated, actual } => {
-                write!(
-                    f,
-                    "layout's header says {stated} bytes but there are {actual}; restore it, or run `stripewise store fsck`"
-                )
+                write!(f, "layout's header says {stated} bytes but there are {actual}; restore it, or run `stripewise store fsck`")
             }
             Self::Checksum { stored, computed } => write!(
                 f,
                 "layout's checksum is {stored:08x} but its bytes give {computed:08x}: it is damaged; restore it, or run `stripewise store fsck`"
             ),
-            Self::TooMany { what, count, limit } => write!(
-                f,
-                "layout has {count} {what}, the limit is {limit}; use larger regions or fewer {what}"
-            ),
+            Self::TooMany { what, count, limit } => write!(f, "layout has {count} {what}, the limit is {limit}; use larger regions or fewer {what}"),
             Self::Header { reason } => write!(f, "layout's header: {reason}"),
-            Self::Region {
-                list,
-                index,
-                reason,
-            } => write!(f, "layout's {list}[{index}]: {reason}"),
+            Self::Region { list, index, reason } => write!(f, "layout's {list}[{index}]: {reason}"),
             Self::Placement { index, reason } => {
                 write!(f, "layout's placements[{index}]: {reason}")
             }
             Self::Replica { index, reason } => write!(f, "layout's replicas[{index}]: {reason}"),
-            Self::Index { entry } => write!(
-                f,
-                "layout's index[{entry}] names a region that does not hold its byte; run `stripewise store fsck`"
-            ),
+            Self::Index { entry } => write!(f, "layout's index[{entry}] names a region that does not hold its byte; run `stripewise store fsck`"),
             Self::Move { reason } => write!(f, "layout's move: {reason}"),
-            Self::Collision { home, other } => write!(
-                f,
-                "region at byte {other} would share object bytes with the region at byte {home}: give it the other plane or other targets"
-            ),
+            Self::Collision { home, other } => {
+                write!(f, "region at byte {other} would share object bytes with the region at byte {home}: give it the other plane or other targets")
+            }
             Self::Span { start, reason } => write!(f, "span at byte {start}: {reason}"),
         }
     }

@@ -30,13 +30,7 @@ impl<'a> Extent<'a> {
     #[inline]
     #[must_use]
     pub fn pieces(&self) -> ExtentPieces<'a> {
-        ExtentPieces {
-            region: self.region,
-            stripe: self.stripe,
-            local: self.local,
-            left: self.len,
-            start: self.object_offset,
-        }
+        ExtentPieces { region: self.region, stripe: self.stripe, local: self.local, left: self.len, start: self.object_offset }
     }
 
     /// Start of the window that the extent lies in.
@@ -70,10 +64,7 @@ impl Iterator for ExtentPieces<'_> {
         }
         let cycle = &self.region.cycle;
         if cycle.count == 1 {
-            return Some((
-                self.region.start + self.local,
-                core::mem::take(&mut self.left),
-            ));
+            return Some((self.region.start + self.local, core::mem::take(&mut self.left)));
         }
         let l = cycle.window_offset(self.stripe, self.local);
         let within = cycle.split(l).1 - self.stripe.start;
@@ -114,33 +105,15 @@ impl<'a> Extents<'a> {
     #[inline]
     pub(crate) fn new(table: Table<'a>, at: u64, len: u64) -> Extents<'a> {
         let end = at.saturating_add(len);
-        let region = if end <= table.end() && len > 0 {
-            table.region_at(at)
-        } else {
-            None
-        };
-        Extents {
-            table,
-            region,
-            at,
-            end,
-            turn: None,
-        }
+        let region = if end <= table.end() && len > 0 { table.region_at(at) } else { None };
+        Extents { table, region, at, end, turn: None }
     }
 
     #[inline]
     fn begin(&self, region: &RegionRef<'a>, upto: u64) -> Turn {
         let (from, to) = (self.at - region.start, upto - region.start);
         let slot = region.cycle.locate(from);
-        Turn {
-            to,
-            from_split: region.cycle.split(from),
-            to_split: region.cycle.split(to),
-            stripe: slot.stripe,
-            done: 0,
-            touch: from,
-            run: slot.run,
-        }
+        Turn { to, from_split: region.cycle.split(from), to_split: region.cycle.split(to), stripe: slot.stripe, done: 0, touch: from, run: slot.run }
     }
 }
 
@@ -162,20 +135,8 @@ impl<'a> Iterator for Extents<'a> {
             if region.is_original() {
                 let (at, len) = (self.at, upto - self.at);
                 self.at = upto;
-                let stripe = StripeRef {
-                    width: 0,
-                    start: 0,
-                    target: ORIGINAL,
-                };
-                return Some(Extent {
-                    target: ORIGINAL,
-                    plane: 0,
-                    object_offset: at,
-                    len,
-                    region,
-                    stripe,
-                    local: 0,
-                });
+                let stripe = StripeRef { width: 0, start: 0, target: ORIGINAL };
+                return Some(Extent { target: ORIGINAL, plane: 0, object_offset: at, len, region, stripe, local: 0 });
             }
             let mut turn = match self.turn {
                 Some(turn) => turn,
@@ -189,24 +150,12 @@ impl<'a> Iterator for Extents<'a> {
             let stripe = region.cycle.stripe(turn.stripe);
             let local = Cycle::below(stripe, turn.from_split);
             let len = Cycle::below(stripe, turn.to_split) - local;
-            turn.stripe = if turn.stripe + 1 == region.cycle.count {
-                0
-            } else {
-                turn.stripe + 1
-            };
+            turn.stripe = if turn.stripe + 1 == region.cycle.count { 0 } else { turn.stripe + 1 };
             turn.done += 1;
             turn.touch += turn.run;
             turn.run = region.cycle.stripe(turn.stripe).width;
             self.turn = Some(turn);
-            return Some(Extent {
-                target: stripe.target,
-                plane: region.plane(),
-                object_offset: region.slice + local,
-                len,
-                region,
-                stripe,
-                local,
-            });
+            return Some(Extent { target: stripe.target, plane: region.plane(), object_offset: region.slice + local, len, region, stripe, local });
         }
     }
 }

@@ -68,10 +68,6 @@ pub(crate) fn placement_flags(width_if_equal: Option<u64>, cycle: u64) -> u32 {
     if !width.is_power_of_two() {
         return EQUAL;
     }
-    let cycle_shift = if cycle.is_power_of_two() {
-        cycle.trailing_zeros()
-    } else {
-        0
-    };
+    let cycle_shift = if cycle.is_power_of_two() { cycle.trailing_zeros() } else { 0 };
     EQUAL | width.trailing_zeros() << 8 | cycle_shift << 16
 }

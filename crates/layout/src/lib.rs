@@ -119,10 +119,7 @@ impl Span {
     /// The span from `start` to the end of the file.
     #[must_use]
     pub const fn to_end(start: u64) -> Span {
-        Span {
-            start,
-            len: u64::MAX - start,
-        }
+        Span { start, len: u64::MAX - start }
     }
 
     /// First byte after the span; `u64::MAX` when it goes to the end.

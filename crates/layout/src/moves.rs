@@ -17,11 +17,7 @@ pub(crate) fn check(view: &View<'_>) -> Result<(), LayoutError> {
     let fail = |reason| Err(LayoutError::Move { reason });
     let (moving, idle) = match phase {
         0 => {
-            if !view.pending().is_empty()
-                || !view.retired().is_empty()
-                || u64_at(view.header(), 80) != 0
-                || span.len != 0
-            {
+            if !view.pending().is_empty() || !view.retired().is_empty() || u64_at(view.header(), 80) != 0 || span.len != 0 {
                 return fail("without a move, pending, retired and span must be empty");
             }
             return Ok(());
@@ -33,26 +29,16 @@ pub(crate) fn check(view: &View<'_>) -> Result<(), LayoutError> {
     if !idle.is_empty() {
         return fail("copying has pending regions only, punching retired ones only");
     }
-    if span.len == 0 || span.start % GRANULE != 0 || (!span.is_to_end() && span.len % GRANULE != 0)
-    {
+    if span.len == 0 || span.start % GRANULE != 0 || (!span.is_to_end() && span.len % GRANULE != 0) {
         return fail("the span must be whole pages of 4096 bytes, or go to the end");
     }
-    let end = if span.is_to_end() {
-        MAX_LOGICAL
-    } else {
-        span.end()
-    };
-    if moving.is_empty() || moving.start() != span.start || moving.end() != end || end > MAX_LOGICAL
-    {
-        return fail(
-            "pending or retired regions must cover the span exactly; the last repeats only when the span goes to the end",
-        );
+    let end = if span.is_to_end() { MAX_LOGICAL } else { span.end() };
+    if moving.is_empty() || moving.start() != span.start || moving.end() != end || end > MAX_LOGICAL {
+        return fail("pending or retired regions must cover the span exactly; the last repeats only when the span goes to the end");
     }
     let repeats = moving.region(moving.len() - 1).is_some_and(|r| r.repeats);
     if repeats != span.is_to_end() {
-        return fail(
-            "the last pending or retired region must repeat exactly when the span goes to the end",
-        );
+        return fail("the last pending or retired region must repeat exactly when the span goes to the end");
     }
     let on_border = |at| view.home().region_at(at).is_none_or(|r| r.start == at);
     if !on_border(span.start) || !(span.is_to_end() || on_border(end)) {
@@ -63,10 +49,7 @@ pub(crate) fn check(view: &View<'_>) -> Result<(), LayoutError> {
 
 /// Walks both lists over the moving one's range and refuses windows that share bytes.
 fn planes(home: &Table<'_>, moving: &Table<'_>, end: u64) -> Result<(), LayoutError> {
-    let (mut a, mut b) = (
-        home.region_at(moving.start()),
-        moving.region_at(moving.start()),
-    );
+    let (mut a, mut b) = (home.region_at(moving.start()), moving.region_at(moving.start()));
     let (mut in_tails, mut first_shift) = (0, None);
     while let (Some(x), Some(y)) = (a, b) {
         if x.start >= end || y.start >= end {
@@ -90,10 +73,7 @@ fn planes(home: &Table<'_>, moving: &Table<'_>, end: u64) -> Result<(), LayoutEr
             }
         }
         if collide(&x, &y) {
-            return Err(LayoutError::Collision {
-                home: x.start,
-                other: y.start,
-            });
+            return Err(LayoutError::Collision { home: x.start, other: y.start });
         }
         if x.end() <= y.end() {
             a = home.after(&x);
@@ -112,9 +92,7 @@ pub(crate) fn collide(x: &RegionRef<'_>, y: &RegionRef<'_>) -> bool {
         return false;
     }
     let longest = |r: &RegionRef<'_>| r.slices().map(|s| s.len).max().unwrap_or(0);
-    if x.slice >= y.slice.saturating_add(longest(y))
-        || y.slice >= x.slice.saturating_add(longest(x))
-    {
+    if x.slice >= y.slice.saturating_add(longest(y)) || y.slice >= x.slice.saturating_add(longest(x)) {
         return false;
     }
     let mut named = Targets::new();

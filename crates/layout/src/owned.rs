@@ -110,10 +110,7 @@ impl View<'_> {
             id: r.id,
             base: r.base,
             block: r.block,
-            dims: r
-                .dims()
-                .map(|(stride, count)| Dim { stride, count })
-                .collect(),
+            dims: r.dims().map(|(stride, count)| Dim { stride, count }).collect(),
             domain_base: r.domain_base,
             is_home: r.is_home,
             regions: r.regions().to_regions(),
@@ -126,10 +123,7 @@ impl View<'_> {
             retired: self.retired().to_regions(),
             phase: self.phase(),
             span: self.span(),
-            replicas: (0..self.replica_count())
-                .filter_map(|i| self.replica(i))
-                .map(replica)
-                .collect(),
+            replicas: (0..self.replica_count()).filter_map(|i| self.replica(i)).map(replica).collect(),
         }
     }
 }
@@ -138,10 +132,7 @@ impl crate::Table<'_> {
     /// The owned form of the list.
     #[must_use]
     pub fn to_regions(&self) -> Vec<Region> {
-        (0..self.len())
-            .filter_map(|i| self.region(i))
-            .map(|r| r.to_region())
-            .collect()
+        (0..self.len()).filter_map(|i| self.region(i)).map(|r| r.to_region()).collect()
     }
 }
 
@@ -152,20 +143,8 @@ impl crate::RegionRef<'_> {
         let placement = if self.is_original() {
             Placement::Original
         } else {
-            Placement::Striped(
-                self.stripes()
-                    .map(|(target, width_bytes)| Stripe {
-                        target,
-                        width_bytes,
-                    })
-                    .collect(),
-            )
+            Placement::Striped(self.stripes().map(|(target, width_bytes)| Stripe { target, width_bytes }).collect())
         };
-        Region {
-            start: self.start,
-            len: self.len,
-            generation: self.generation,
-            placement,
-        }
+        Region { start: self.start, len: self.len, generation: self.generation, placement }
     }
 }

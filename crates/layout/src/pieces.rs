@@ -35,46 +35,20 @@ pub struct Pieces<'a> {
 fn run(region: &RegionRef<'_>, at: u64, end: u64) -> Piece {
     let left = region.reach().min(end) - at;
     if region.is_original() {
-        return Piece {
-            target: ORIGINAL,
-            plane: 0,
-            object_offset: at,
-            logical: at,
-            len: left,
-        };
+        return Piece { target: ORIGINAL, plane: 0, object_offset: at, logical: at, len: left };
     }
     let slot = region.cycle.locate(at - region.start);
     // One target alone: the whole window is one run, however narrow its stripe.
-    let len = if region.cycle.count == 1 {
-        left
-    } else {
-        slot.run.min(left)
-    };
-    Piece {
-        target: slot.target,
-        plane: region.plane(),
-        object_offset: region.slice + slot.local,
-        logical: at,
-        len,
-    }
+    let len = if region.cycle.count == 1 { left } else { slot.run.min(left) };
+    Piece { target: slot.target, plane: region.plane(), object_offset: region.slice + slot.local, logical: at, len }
 }
 
 impl<'a> Pieces<'a> {
     #[inline]
     pub(crate) fn new(table: Table<'a>, at: u64, len: u64) -> Pieces<'a> {
         let end = at.saturating_add(len);
-        let end = if at >= table.start() && end <= table.end() {
-            end
-        } else {
-            at
-        };
-        Pieces {
-            table,
-            at,
-            end,
-            region: None,
-            ahead: None,
-        }
+        let end = if at >= table.start() && end <= table.end() { end } else { at };
+        Pieces { table, at, end, region: None, ahead: None }
     }
 
     fn cut(&mut self) -> Option<Piece> {
@@ -100,10 +74,7 @@ impl<'a> Pieces<'a> {
             None => self.cut()?,
         };
         while let Some(next) = self.cut() {
-            if next.target != piece.target
-                || next.plane != piece.plane
-                || next.object_offset != piece.object_offset + piece.len
-            {
+            if next.target != piece.target || next.plane != piece.plane || next.object_offset != piece.object_offset + piece.len {
                 self.ahead = Some(next);
                 break;
             }

@@ -68,39 +68,25 @@ impl<'a> RegionRef<'a> {
 
     fn slice_of(&self, s: StripeRef) -> Option<Slice> {
         let len = Cycle::below(s, self.cycle.split(self.len));
-        (len > 0).then_some(Slice {
-            target: s.target,
-            plane: self.plane(),
-            object_offset: self.slice,
-            len,
-        })
+        (len > 0).then_some(Slice { target: s.target, plane: self.plane(), object_offset: self.slice, len })
     }
 
     /// The slices on all targets, in the order of the cycle; none when original. What a mover punches and `fsck` checks.
     #[must_use]
     pub fn slices(&self) -> Slices<'a> {
-        Slices {
-            region: *self,
-            next: 0,
-        }
+        Slices { region: *self, next: 0 }
     }
 
     /// The `(target, width in bytes)` pairs of the cycle, in order; none when original.
     pub fn stripes(&self) -> impl Iterator<Item = (u32, u64)> + use<'a> {
         let cycle = self.cycle;
-        (0..cycle.count)
-            .map(move |i| cycle.stripe(i))
-            .map(|s| (s.target, s.width))
+        (0..cycle.count).map(move |i| cycle.stripe(i)).map(|s| (s.target, s.width))
     }
 
     /// Where the window ends for addressing: original bytes are contiguous through all repetitions.
     #[inline]
     pub(crate) fn reach(&self) -> u64 {
-        if self.repeats && self.is_original() {
-            MAX_LOGICAL
-        } else {
-            self.end()
-        }
+        if self.repeats && self.is_original() { MAX_LOGICAL } else { self.end() }
     }
 }
 

@@ -52,11 +52,7 @@ impl<'a> ReplicaRef<'a> {
         // From the innermost outwards, so that `inner` can grow.
         (0..count).rev().map(move |i| {
             let r = record::<DIM>(dims, i);
-            let step = Loop {
-                stride: u64_at(r, 0),
-                count: u64_at(r, 8),
-                inner,
-            };
+            let step = Loop { stride: u64_at(r, 0), count: u64_at(r, 8), inner };
             inner *= step.count;
             step
         })
@@ -65,9 +61,7 @@ impl<'a> ReplicaRef<'a> {
     /// The `(stride, count)` of the loops, outermost first.
     pub fn dims(&self) -> impl Iterator<Item = (u64, u64)> + use<'a> {
         let dims = self.dims;
-        (0..dims.len() / DIM)
-            .map(move |i| record::<DIM>(dims, i))
-            .map(|r| (u64_at(r, 0), u64_at(r, 8)))
+        (0..dims.len() / DIM).map(move |i| record::<DIM>(dims, i)).map(|r| (u64_at(r, 0), u64_at(r, 8)))
     }
 
     /// The loops by stride, largest first, and how many there are.
@@ -87,8 +81,7 @@ impl<'a> ReplicaRef<'a> {
     /// Bytes of all blocks.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.loops()
-            .fold(self.block, |bytes, step| bytes * step.count)
+        self.loops().fold(self.block, |bytes, step| bytes * step.count)
     }
 
     /// Where `[at, at + len)` lies when one block holds all of it.
@@ -100,16 +93,8 @@ impl<'a> ReplicaRef<'a> {
         for step in loops.iter().take(n).filter(|l| l.count > 1) {
             let (digit, r) = div_rem(rest, step.stride);
             // Past the last step the byte may still lie in the last one, beyond its stride; containment decides below.
-            let digit = if digit < step.count {
-                digit
-            } else {
-                step.count - 1
-            };
-            rest = if digit == step.count - 1 {
-                rest - digit * step.stride
-            } else {
-                r
-            };
+            let digit = if digit < step.count { digit } else { step.count - 1 };
+            rest = if digit == step.count - 1 { rest - digit * step.stride } else { r };
             rank += digit * step.inner;
         }
         let end = rest.checked_add(len)?;
@@ -123,9 +108,7 @@ impl<'a> ReplicaRef<'a> {
             return None;
         }
         let (rank, within) = div_rem(offset.0, self.block);
-        let at = self.loops().fold(self.base + within, |at, step| {
-            at + rank / step.inner % step.count * step.stride
-        });
+        let at = self.loops().fold(self.base + within, |at, step| at + rank / step.inner % step.count * step.stride);
         Some(Logical(at))
     }
 
@@ -143,11 +126,7 @@ impl<'a> ReplicaRef<'a> {
 
     /// `len`, or 0 (an empty request) when the request passes the replica's end.
     fn inside(&self, at: ReplicaOffset, len: u64) -> u64 {
-        if at.0.checked_add(len).is_some_and(|end| end <= self.total()) {
-            len
-        } else {
-            0
-        }
+        if at.0.checked_add(len).is_some_and(|end| end <= self.total()) { len } else { 0 }
     }
 
     /// The replica's regions, in replica offsets; object offsets include the domain.
@@ -159,9 +138,7 @@ impl<'a> ReplicaRef<'a> {
     /// First byte after the windows that the replica can touch, in the replica objects.
     pub(crate) fn domain_end(&self) -> Option<u64> {
         let last = self.table.region_at(self.total().checked_sub(1)?)?;
-        last.end()
-            .checked_add(self.domain_base)
-            .filter(|end| *end < 1 << 63)
+        last.end().checked_add(self.domain_base).filter(|end| *end < 1 << 63)
     }
 }
 
@@ -180,14 +157,8 @@ impl<'a> View<'a> {
         }
         let r = record::<REPLICA>(self.replicas, index);
         let part = |section: &'a [u8], at: usize, size: usize| -> &'a [u8] {
-            let (first, count) = (
-                u32_at(r, at) as usize * size,
-                u32_at(r, at + 4) as usize * size,
-            );
-            section
-                .get(first..)
-                .and_then(|s| s.get(..count))
-                .unwrap_or(&[])
+            let (first, count) = (u32_at(r, at) as usize * size, u32_at(r, at + 4) as usize * size);
+            section.get(first..).and_then(|s| s.get(..count)).unwrap_or(&[])
         };
         let domain_base = u64_at(r, 32);
         Some(ReplicaRef {
@@ -198,11 +169,7 @@ impl<'a> View<'a> {
             is_home: u32_at(r, 40) & HOME != 0,
             domain_base,
             dims: part(self.dims, 16, DIM),
-            table: Table::new(
-                part(self.replica_regions, 24, REGION),
-                domain_base,
-                self.places,
-            ),
+            table: Table::new(part(self.replica_regions, 24, REGION), domain_base, self.places),
         })
     }
 
@@ -218,10 +185,7 @@ impl<'a> View<'a> {
             if at.0 < base || len > block || best.is_some_and(|(b, _)| b <= block) {
                 continue;
             }
-            if let Some(offset) = self
-                .replica(index)
-                .and_then(|replica| replica.locate(at, len))
-            {
+            if let Some(offset) = self.replica(index).and_then(|replica| replica.locate(at, len)) {
                 best = Some((block, ReplicaHit { index, offset }));
             }
         }

@@ -8,12 +8,7 @@ use crate::{GRANULE, LayoutError, MAX_DIMS, MAX_LOGICAL, View};
 pub(crate) fn check(view: &View<'_>) -> Result<(), LayoutError> {
     let (mut dims, mut rows, mut domain) = (0u64, 0u64, 0u64);
     for index in 0..view.replica_count() {
-        let fail = |reason| {
-            Err(LayoutError::Replica {
-                index: index as u64,
-                reason,
-            })
-        };
+        let fail = |reason| Err(LayoutError::Replica { index: index as u64, reason });
         let r = record::<REPLICA>(view.replicas, index);
         if u64::from(u32_at(r, 16)) != dims || u64::from(u32_at(r, 24)) != rows {
             return fail("its dims and regions must follow those of the replica before it");
@@ -23,9 +18,7 @@ pub(crate) fn check(view: &View<'_>) -> Result<(), LayoutError> {
         }
         dims += u64::from(u32_at(r, 20));
         rows += u64::from(u32_at(r, 28));
-        if dims > (view.dims.len() / DIM) as u64
-            || rows > (view.replica_regions.len() / REGION) as u64
-        {
+        if dims > (view.dims.len() / DIM) as u64 || rows > (view.replica_regions.len() / REGION) as u64 {
             return fail("it names more dims or regions than there are");
         }
         if u32_at(r, 40) > HOME || u64_at(r, 48) != 0 || u64_at(r, 56) != 0 {
@@ -36,38 +29,24 @@ pub(crate) fn check(view: &View<'_>) -> Result<(), LayoutError> {
         };
         blocks(&replica).or_else(fail)?;
         let first = (rows as usize - replica.table.len()) * REGION;
-        let section = view
-            .replica_regions
-            .get(first..)
-            .and_then(|s| s.get(..replica.table.len() * REGION))
-            .unwrap_or(&[]);
+        let section = view.replica_regions.get(first..).and_then(|s| s.get(..replica.table.len() * REGION)).unwrap_or(&[]);
         regions("replica regions", section, &view.places)?;
         covers_all("replica regions", &replica.table)?;
-        if (0..replica.table.len())
-            .any(|i| replica.table.region(i).is_some_and(|r| r.is_original()))
-        {
+        if (0..replica.table.len()).any(|i| replica.table.region(i).is_some_and(|r| r.is_original())) {
             return fail("its regions must be striped: a replica has no plain file");
         }
         if replica.domain_base % GRANULE != 0 || replica.domain_base < domain {
-            return fail(
-                "domain base must be a multiple of 4096 and not lie in the domain of the replica before it; order replicas by domain base",
-            );
+            return fail("domain base must be a multiple of 4096 and not lie in the domain of the replica before it; order replicas by domain base");
         }
         match replica.domain_end() {
             Some(end) => domain = end,
             None => {
-                return fail(
-                    "its domain must end below object byte 2^63; use a lower domain base or shorter regions",
-                );
+                return fail("its domain must end below object byte 2^63; use a lower domain base or shorter regions");
             }
         }
     }
-    if dims != (view.dims.len() / DIM) as u64
-        || rows != (view.replica_regions.len() / REGION) as u64
-    {
-        return Err(LayoutError::Header {
-            reason: "there are dims or replica regions that belong to no replica",
-        });
+    if dims != (view.dims.len() / DIM) as u64 || rows != (view.replica_regions.len() / REGION) as u64 {
+        return Err(LayoutError::Header { reason: "there are dims or replica regions that belong to no replica" });
     }
     Ok(())
 }
@@ -89,15 +68,9 @@ fn blocks(replica: &ReplicaRef<'_>) -> Result<(), &'static str> {
     let mut reach = replica.block;
     for step in loops.iter().take(n).rev().filter(|l| l.count > 1) {
         if step.stride < reach {
-            return Err(
-                "its blocks overlap; each stride must be at least as long as what the smaller strides cover",
-            );
+            return Err("its blocks overlap; each stride must be at least as long as what the smaller strides cover");
         }
-        let Some(far) = step
-            .stride
-            .checked_mul(step.count - 1)
-            .and_then(|far| far.checked_add(reach))
-        else {
+        let Some(far) = step.stride.checked_mul(step.count - 1).and_then(|far| far.checked_add(reach)) else {
             return Err("its last block must end at or below byte 2^62");
         };
         reach = far;

@@ -11,9 +11,7 @@ pub(crate) fn checksum(bytes: &[u8]) -> u32 {
 /// Checks what tells a layout file from anything else: length, magic, version, checksum.
 pub(crate) fn check_envelope(bytes: &[u8]) -> Result<(), LayoutError> {
     if bytes.len() < HEADER {
-        return Err(LayoutError::TooShort {
-            bytes: bytes.len() as u64,
-        });
+        return Err(LayoutError::TooShort { bytes: bytes.len() as u64 });
     }
     if !bytes.starts_with(MAGIC) {
         return Err(LayoutError::Magic);
@@ -23,9 +21,7 @@ pub(crate) fn check_envelope(bytes: &[u8]) -> Result<(), LayoutError> {
         return Err(LayoutError::Newer { version });
     }
     if version != VERSION {
-        return Err(LayoutError::Header {
-            reason: "version must be 1; the file is damaged, run `stripewise store fsck`",
-        });
+        return Err(LayoutError::Header { reason: "version must be 1; the file is damaged, run `stripewise store fsck`" });
     }
     let (stated, actual) = (u64_at(bytes, 16), bytes.len() as u64);
     if stated != actual {

@@ -25,24 +25,11 @@ pub struct Table<'a> {
 impl<'a> Table<'a> {
     pub(crate) fn new(regions: &'a [u8], base: u64, places: Places<'a>) -> Table<'a> {
         let count = (regions.len() / REGION) as u32;
-        let mut table = Table {
-            regions,
-            index: &[],
-            shift: 0,
-            count,
-            base,
-            start: 0,
-            end: 0,
-            places,
-        };
+        let mut table = Table { regions, index: &[], shift: 0, count, base, start: 0, end: 0, places };
         if count > 0 {
             let last = table.record(count - 1);
             table.start = table.record_start(0);
-            table.end = if last.repeats {
-                MAX_LOGICAL
-            } else {
-                last.end()
-            };
+            table.end = if last.repeats { MAX_LOGICAL } else { last.end() };
         }
         table
     }
@@ -136,11 +123,7 @@ impl<'a> Table<'a> {
         if at - guess.start < guess.len || lo == last {
             return guess;
         }
-        let hi = if bucket + 1 < entries {
-            self.index_entry(bucket + 1)
-        } else {
-            last
-        };
+        let hi = if bucket + 1 < entries { self.index_entry(bucket + 1) } else { last };
         self.search(at, lo + 1, hi)
     }
 
@@ -167,11 +150,7 @@ impl<'a> Table<'a> {
         let mut region = self.find(at);
         let l = at - region.start;
         if region.repeats && l >= region.len {
-            let past = if region.len.is_power_of_two() {
-                l & (region.len - 1)
-            } else {
-                div_rem(l, region.len).1
-            };
+            let past = if region.len.is_power_of_two() { l & (region.len - 1) } else { div_rem(l, region.len).1 };
             region.start = at - past;
             region = self.placed(region);
         }
@@ -191,16 +170,8 @@ impl<'a> Table<'a> {
     /// The windows that touch `[from, to)`, in order; a repeating region gives one per repetition.
     #[must_use]
     pub fn windows(&self, from: u64, to: u64) -> Windows<'a> {
-        let next = if from < to {
-            self.region_at(from.max(self.start))
-        } else {
-            None
-        };
-        Windows {
-            table: *self,
-            next,
-            to,
-        }
+        let next = if from < to { self.region_at(from.max(self.start)) } else { None };
+        Windows { table: *self, next, to }
     }
 
     /// Cuts `[at, at + len)` into pieces, in logical order. Empty when the request does not lie inside `start()..end()`.
@@ -222,23 +193,13 @@ impl<'a> Table<'a> {
     #[must_use]
     pub fn inverse(&self, target: u32, plane: u32, object_offset: u64) -> Option<u64> {
         if target == ORIGINAL {
-            return self
-                .region_at(object_offset)
-                .filter(RegionRef::is_original)
-                .map(|_| object_offset);
+            return self.region_at(object_offset).filter(RegionRef::is_original).map(|_| object_offset);
         }
         // No byte lies further out in its object than in the file, so the window is the one at the same offset.
-        let region = self
-            .region_at(object_offset.checked_sub(self.base)?)
-            .filter(|r| r.plane() == plane)?;
+        let region = self.region_at(object_offset.checked_sub(self.base)?).filter(|r| r.plane() == plane)?;
         let slice = region.slice(target)?;
-        let local = object_offset
-            .checked_sub(slice.object_offset)
-            .filter(|l| *l < slice.len)?;
-        let at = region.start
-            + region
-                .cycle
-                .window_offset(region.cycle.find(target)?, local);
+        let local = object_offset.checked_sub(slice.object_offset).filter(|l| *l < slice.len)?;
+        let at = region.start + region.cycle.window_offset(region.cycle.find(target)?, local);
         // The last window may reach past the limit; its bytes below the limit are still its own.
         (at < self.end).then_some(at)
     }

@@ -5,14 +5,11 @@
 
 use crate::check;
 use crate::cycle::Places;
-use crate::format::{
-    DIM, HEADER, ID_AT, INDEX, ORIGINAL_KIND, PLACEMENT, REGION, REPLICA, STRIPE, record, u32_at,
-    u64_at,
-};
+use crate::format::{DIM, HEADER, ID_AT, INDEX, ORIGINAL_KIND, PLACEMENT, REGION, REPLICA, STRIPE, record, u32_at, u64_at};
 use crate::stamp::check_envelope;
 use crate::{
-    Extents, LayoutError, Logical, MAX_DIMS, MAX_INDEX, MAX_PLACEMENTS, MAX_REGIONS, MAX_REPLICAS,
-    MAX_STRIPES, MovePhase, ORIGINAL, ObjectOffset, Pieces, RegionRef, Span, Table,
+    Extents, LayoutError, Logical, MAX_DIMS, MAX_INDEX, MAX_PLACEMENTS, MAX_REGIONS, MAX_REPLICAS, MAX_STRIPES, MovePhase, ORIGINAL, ObjectOffset,
+    Pieces, RegionRef, Span, Table,
 };
 
 /// A validated layout in its mapped form.
@@ -46,23 +43,11 @@ struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    fn take(
-        &mut self,
-        what: &'static str,
-        count: u32,
-        limit: u64,
-        size: usize,
-    ) -> Result<&'a [u8], LayoutError> {
+    fn take(&mut self, what: &'static str, count: u32, limit: u64, size: usize) -> Result<&'a [u8], LayoutError> {
         if u64::from(count) > limit {
-            return Err(LayoutError::TooMany {
-                what,
-                count: u64::from(count),
-                limit,
-            });
+            return Err(LayoutError::TooMany { what, count: u64::from(count), limit });
         }
-        let short = LayoutError::Header {
-            reason: "its counts need more bytes than the file has; restore it, or run `stripewise store fsck`",
-        };
+        let short = LayoutError::Header { reason: "its counts need more bytes than the file has; restore it, or run `stripewise store fsck`" };
         let Some(bytes) = (count as usize).checked_mul(size) else {
             return Err(short);
         };
@@ -81,11 +66,8 @@ impl<'a> View<'a> {
     /// The first thing that is wrong, as a sentence without the file's name.
     pub fn parse(bytes: &'a [u8]) -> Result<View<'a>, LayoutError> {
         check_envelope(bytes)?;
-        let (Some(header), Some(rest)) = (bytes.first_chunk::<HEADER>(), bytes.get(HEADER..))
-        else {
-            return Err(LayoutError::TooShort {
-                bytes: bytes.len() as u64,
-            });
+        let (Some(header), Some(rest)) = (bytes.first_chunk::<HEADER>(), bytes.get(HEADER..)) else {
+            return Err(LayoutError::TooShort { bytes: bytes.len() as u64 });
         };
         let count = |at| u32_at(header, at);
         let mut sections = Sections { rest };
@@ -99,14 +81,9 @@ impl<'a> View<'a> {
         let replica_regions = sections.take("replica regions", count(60), MAX_REGIONS, REGION)?;
         let index = sections.take("index entries", count(64), MAX_INDEX, INDEX)?;
         if !sections.rest.is_empty() {
-            return Err(LayoutError::Header {
-                reason: "there are bytes after the last section; restore it, or run `stripewise store fsck`",
-            });
+            return Err(LayoutError::Header { reason: "there are bytes after the last section; restore it, or run `stripewise store fsck`" });
         }
-        let places = Places {
-            placements,
-            stripes,
-        };
+        let places = Places { placements, stripes };
         check::placements(&places, count(76))?;
         check::regions("regions", regions, &places)?;
         let view = View {
@@ -169,10 +146,7 @@ impl<'a> View<'a> {
     /// Span of the move; empty when there is none.
     #[must_use]
     pub fn span(&self) -> Span {
-        Span {
-            start: u64_at(self.header, 80),
-            len: u64_at(self.header, 88),
-        }
+        Span { start: u64_at(self.header, 80), len: u64_at(self.header, 88) }
     }
 
     pub(crate) fn header(&self) -> &'a [u8; HEADER] {
@@ -258,9 +232,7 @@ impl<'a> View<'a> {
     pub fn uses_target(&self, target: u32) -> bool {
         if target == ORIGINAL {
             let count = self.places.placements.len() / PLACEMENT;
-            return (0..count).any(|i| {
-                u32_at(record::<PLACEMENT>(self.places.placements, i), 16) == ORIGINAL_KIND
-            });
+            return (0..count).any(|i| u32_at(record::<PLACEMENT>(self.places.placements, i), 16) == ORIGINAL_KIND);
         }
         let count = self.places.stripes.len() / STRIPE;
         (0..count).any(|i| u32_at(record::<STRIPE>(self.places.stripes, i), 16) == target)
@@ -269,8 +241,6 @@ impl<'a> View<'a> {
     /// Whether a home region of `plane` names `target`: whether that object must exist. Linear in the number of regions.
     #[must_use]
     pub fn uses_object(&self, target: u32, plane: u32) -> bool {
-        (0..self.home.len())
-            .filter_map(|i| self.home.region(i))
-            .any(|r| r.plane() == plane && !r.is_original() && r.cycle.find(target).is_some())
+        (0..self.home.len()).filter_map(|i| self.home.region(i)).any(|r| r.plane() == plane && !r.is_original() && r.cycle.find(target).is_some())
     }
 }

@@ -1,18 +1,13 @@
 //! The layout file: what is written is read back; damage, limits and newer versions are refused; nothing panics on any bytes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod common;
 
 use common::{layout, regions};
 use proptest::prelude::*;
 use stripewise_layout::{
-    Dim, GRANULE, Layout, LayoutError, Logical, MAX_LOGICAL, MAX_TARGETS, MovePhase, ORIGINAL,
-    ObjectOffset, Placement, Region, Replica, ReplicaOffset, Span, Stripe, View, crc32c, stamp,
+    Dim, GRANULE, Layout, LayoutError, Logical, MAX_LOGICAL, MAX_TARGETS, MovePhase, ORIGINAL, ObjectOffset, Placement, Region, Replica,
+    ReplicaOffset, Span, Stripe, View, crc32c, stamp,
 };
 
 fn reseal(bytes: &mut [u8]) {
@@ -25,87 +20,43 @@ fn reseal(bytes: &mut [u8]) {
 
 /// A layout with something in every section.
 fn full() -> impl Strategy<Value = Layout> {
-    (
-        regions(),
-        common::regions_of(common::striped()),
-        0..3u8,
-        any::<[u64; 2]>(),
-        any::<u64>(),
-    )
-        .prop_map(|(mut regions, rows, phase, file_id, generation)| {
+    (regions(), common::regions_of(common::striped()), 0..3u8, any::<[u64; 2]>(), any::<u64>()).prop_map(
+        |(mut regions, rows, phase, file_id, generation)| {
             for r in &mut regions {
                 r.generation &= !1;
             }
-            let moved: Vec<_> = regions
-                .iter()
-                .map(|r| Region {
-                    generation: r.generation + 1,
-                    ..r.clone()
-                })
-                .collect();
+            let moved: Vec<_> = regions.iter().map(|r| Region { generation: r.generation + 1, ..r.clone() }).collect();
             let replica = Replica {
                 id: 3,
                 base: 10,
                 block: 100,
-                dims: vec![
-                    Dim {
-                        stride: 5000,
-                        count: 3,
-                    },
-                    Dim {
-                        stride: 200,
-                        count: 9,
-                    },
-                ],
+                dims: vec![Dim { stride: 5000, count: 3 }, Dim { stride: 200, count: 9 }],
                 domain_base: 1 << 30,
                 is_home: true,
                 regions: rows,
             };
-            let mut layout = Layout {
-                generation,
-                file_id,
-                regions,
-                replicas: vec![replica],
-                ..Layout::default()
-            };
+            let mut layout = Layout { generation, file_id, regions, replicas: vec![replica], ..Layout::default() };
             match phase {
-                1 => {
-                    (layout.pending, layout.phase, layout.span) =
-                        (moved, MovePhase::Copying, Span::to_end(0))
-                }
-                2 => {
-                    (layout.retired, layout.phase, layout.span) =
-                        (moved, MovePhase::Punching, Span::to_end(0))
-                }
+                1 => (layout.pending, layout.phase, layout.span) = (moved, MovePhase::Copying, Span::to_end(0)),
+                2 => (layout.retired, layout.phase, layout.span) = (moved, MovePhase::Punching, Span::to_end(0)),
                 _ => {}
             }
             layout
-        })
+        },
+    )
 }
 
 /// Asks a view everything; returns whether all answers hold together.
 fn exercise(view: &View<'_>) {
     let targets = view.target_count();
-    for at in [
-        0,
-        4095,
-        1 << 20,
-        1 << 40,
-        MAX_LOGICAL - 9000,
-        MAX_LOGICAL,
-        u64::MAX,
-    ] {
+    for at in [0, 4095, 1 << 20, 1 << 40, MAX_LOGICAL - 9000, MAX_LOGICAL, u64::MAX] {
         let region = view.region_at(Logical(at));
         assert!(region.index as usize <= view.region_count());
         for table in [view.home(), view.pending(), view.retired()] {
             for len in [1, 9000, 1 << 30] {
                 let (mut next, mut sum) = (at, 0);
                 for p in table.pieces(at, len).take(300) {
-                    assert!(
-                        p.len > 0
-                            && p.logical == next
-                            && (p.target < targets || p.target == ORIGINAL)
-                    );
+                    assert!(p.len > 0 && p.logical == next && (p.target < targets || p.target == ORIGINAL));
                     next += p.len;
                 }
                 for e in table.extents(at, len).take(300) {
@@ -126,16 +77,8 @@ fn exercise(view: &View<'_>) {
         }
         for i in 0..view.replica_count() {
             let replica = view.replica(i).unwrap();
-            let _ = (
-                view.replica_lookup(Logical(at), 50),
-                replica.inverse(ReplicaOffset(at)),
-                replica.total(),
-            );
-            assert!(
-                replica
-                    .pieces(ReplicaOffset(at), 50)
-                    .all(|p| p.target < targets)
-            );
+            let _ = (view.replica_lookup(Logical(at), 50), replica.inverse(ReplicaOffset(at)), replica.total());
+            assert!(replica.pieces(ReplicaOffset(at), 50).all(|p| p.target < targets));
         }
     }
 }
@@ -218,52 +161,26 @@ proptest! {
 }
 
 fn one(placement: Placement) -> Layout {
-    Layout {
-        regions: vec![Region {
-            start: 0,
-            len: 1 << 20,
-            generation: 0,
-            placement,
-        }],
-        ..Layout::default()
-    }
+    Layout { regions: vec![Region { start: 0, len: 1 << 20, generation: 0, placement }], ..Layout::default() }
 }
 
 fn stripes(list: &[(u32, u64)]) -> Placement {
-    Placement::Striped(
-        list.iter()
-            .map(|(target, width_bytes)| Stripe {
-                target: *target,
-                width_bytes: *width_bytes,
-            })
-            .collect(),
-    )
+    Placement::Striped(list.iter().map(|(target, width_bytes)| Stripe { target: *target, width_bytes: *width_bytes }).collect())
 }
 
 #[test]
 fn a_newer_version_is_refused_before_anything_else_of_it_is_read() {
     let mut bytes = one(stripes(&[(0, 4096)])).encode().unwrap();
     bytes[8] = 2;
-    assert_eq!(
-        View::parse(&bytes).unwrap_err(),
-        LayoutError::Newer { version: 2 }
-    );
+    assert_eq!(View::parse(&bytes).unwrap_err(), LayoutError::Newer { version: 2 });
     bytes[0] = b'X';
     assert_eq!(View::parse(&bytes).unwrap_err(), LayoutError::Magic);
-    assert_eq!(
-        View::parse(&bytes[..100]).unwrap_err(),
-        LayoutError::TooShort { bytes: 100 }
-    );
+    assert_eq!(View::parse(&bytes[..100]).unwrap_err(), LayoutError::TooShort { bytes: 100 });
 }
 
 #[test]
 fn each_rule_of_placements_is_kept() {
-    let refused = |p: Placement| {
-        matches!(
-            one(p).validate(),
-            Err(LayoutError::Placement { index: 0, .. })
-        )
-    };
+    let refused = |p: Placement| matches!(one(p).validate(), Err(LayoutError::Placement { index: 0, .. }));
     assert!(!refused(stripes(&[(0, 4096), (4095, 8192)])));
     assert!(refused(stripes(&[])));
     assert!(refused(stripes(&[(0, 0)])));
@@ -278,21 +195,8 @@ fn each_rule_of_placements_is_kept() {
 #[test]
 fn each_rule_of_regions_and_moves_is_kept() {
     let good = one(stripes(&[(0, 4096)]));
-    let at = |start, len| Region {
-        start,
-        len,
-        ..good.regions[0].clone()
-    };
-    let refused = |regions: Vec<Region>| {
-        matches!(
-            Layout {
-                regions,
-                ..Layout::default()
-            }
-            .validate(),
-            Err(LayoutError::Region { .. })
-        )
-    };
+    let at = |start, len| Region { start, len, ..good.regions[0].clone() };
+    let refused = |regions: Vec<Region>| matches!(Layout { regions, ..Layout::default() }.validate(), Err(LayoutError::Region { .. }));
     assert!(refused(vec![]));
     assert!(refused(vec![at(4096, 4096)]));
     assert!(refused(vec![at(0, 0)]));
@@ -300,63 +204,22 @@ fn each_rule_of_regions_and_moves_is_kept() {
     assert!(refused(vec![at(0, 4096), at(8192, 4096)]));
     assert!(refused(vec![at(0, 8192), at(4096, 8192)]));
     assert!(refused(vec![at(0, MAX_LOGICAL), at(MAX_LOGICAL, GRANULE)]));
-    let moves = |pending: Vec<Region>, phase, span| {
-        Layout {
-            pending,
-            phase,
-            span,
-            ..good.clone()
-        }
-        .validate()
-    };
-    let odd = |start, len| Region {
-        generation: 1,
-        ..at(start, len)
-    };
-    let two = Span {
-        start: 0,
-        len: 2 << 20,
-    };
-    assert_eq!(
-        moves(
-            vec![odd(0, 1 << 20), odd(1 << 20, 1 << 20)],
-            MovePhase::Copying,
-            two
-        ),
-        Ok(())
-    );
+    let moves = |pending: Vec<Region>, phase, span| Layout { pending, phase, span, ..good.clone() }.validate();
+    let odd = |start, len| Region { generation: 1, ..at(start, len) };
+    let two = Span { start: 0, len: 2 << 20 };
+    assert_eq!(moves(vec![odd(0, 1 << 20), odd(1 << 20, 1 << 20)], MovePhase::Copying, two), Ok(()));
     for (pending, phase, span) in [
         (vec![odd(0, 1 << 20)], MovePhase::None, Span::default()),
         (vec![], MovePhase::None, two),
         (vec![odd(0, 1 << 20)], MovePhase::Copying, two),
         (vec![odd(0, 2 << 20)], MovePhase::Punching, two),
-        (
-            vec![odd(0, 1 << 19)],
-            MovePhase::Copying,
-            Span {
-                start: 0,
-                len: 1 << 19,
-            },
-        ),
+        (vec![odd(0, 1 << 19)], MovePhase::Copying, Span { start: 0, len: 1 << 19 }),
         (vec![], MovePhase::Copying, Span::default()),
     ] {
-        assert!(matches!(
-            moves(pending, phase, span),
-            Err(LayoutError::Move { .. })
-        ));
+        assert!(matches!(moves(pending, phase, span), Err(LayoutError::Move { .. })));
     }
-    let same_plane = moves(
-        vec![at(0, 1 << 20)],
-        MovePhase::Copying,
-        Span {
-            start: 0,
-            len: 1 << 20,
-        },
-    );
-    assert_eq!(
-        same_plane,
-        Err(LayoutError::Collision { home: 0, other: 0 })
-    );
+    let same_plane = moves(vec![at(0, 1 << 20)], MovePhase::Copying, Span { start: 0, len: 1 << 20 });
+    assert_eq!(same_plane, Err(LayoutError::Collision { home: 0, other: 0 }));
 }
 
 #[test]
@@ -367,19 +230,10 @@ fn the_header_is_the_one_drawn_in_the_formats_document() {
     let bytes = layout.encode().unwrap();
     let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     assert_eq!(&bytes[..8], b"SWLAYOUT");
-    assert_eq!(
-        [8, 16, 24, 32, 44, 48, 64, 72, 76, 96, 104].map(u32_at),
-        [1, 236, 5, 1, 1, 2, 1, 0, 4, 6, 7]
-    );
+    assert_eq!([8, 16, 24, 32, 44, 48, 64, 72, 76, 96, 104].map(u32_at), [1, 236, 5, 1, 1, 2, 1, 0, 4, 6, 7]);
     // Region, placement (cycle of 2^17; flags: equal, width 2^16, cycle 2^17), stripes, one index entry.
     assert_eq!(bytes.len(), 128 + 32 + 24 + 48 + 4);
     assert_eq!(u32_at(128 + 24), 1);
-    assert_eq!(
-        [160, 172, 180].map(u32_at),
-        [131_072, 2, 1 | 16 << 8 | 17 << 16]
-    );
-    assert_eq!(
-        [184, 200, 208, 216, 224, 232].map(u32_at),
-        [65_536, 0, 65_536, 65_536, 3, 0]
-    );
+    assert_eq!([160, 172, 180].map(u32_at), [131_072, 2, 1 | 16 << 8 | 17 << 16]);
+    assert_eq!([184, 200, 208, 216, 224, 232].map(u32_at), [65_536, 0, 65_536, 65_536, 3, 0]);
 }

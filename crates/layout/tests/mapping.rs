@@ -1,10 +1,5 @@
 //! The map of random layouts against the slow, obvious one: tiling, bijection, merging, extents, sizes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod common;
 
@@ -12,9 +7,7 @@ use std::collections::BTreeMap;
 
 use common::{TARGETS, layout, oracle, probes, window};
 use proptest::prelude::*;
-use stripewise_layout::{
-    GRANULE, Layout, Logical, MAX_LOGICAL, ORIGINAL, ObjectOffset, Placement, Region, Stripe, View,
-};
+use stripewise_layout::{GRANULE, Layout, Logical, MAX_LOGICAL, ORIGINAL, ObjectOffset, Placement, Region, Stripe, View};
 
 const REACH: u64 = 400 * GRANULE;
 
@@ -24,9 +17,7 @@ fn all_targets() -> impl Iterator<Item = u32> {
 
 /// Every object, (target, plane); the plain file once.
 fn objects() -> impl Iterator<Item = (u32, u32)> {
-    (0..TARGETS)
-        .flat_map(|t| [(t, 0), (t, 1)])
-        .chain([(ORIGINAL, 0)])
+    (0..TARGETS).flat_map(|t| [(t, 0), (t, 1)]).chain([(ORIGINAL, 0)])
 }
 
 proptest! {
@@ -187,29 +178,11 @@ proptest! {
 
 #[test]
 fn default_striping_of_64_kib_over_four_targets_is_round_robin() {
-    let stripes = (0..4)
-        .map(|target| Stripe {
-            target,
-            width_bytes: 65_536,
-        })
-        .collect();
-    let region = Region {
-        start: 0,
-        len: 64 << 20,
-        generation: 0,
-        placement: Placement::Striped(stripes),
-    };
-    let bytes = Layout {
-        regions: vec![region],
-        ..Layout::default()
-    }
-    .encode()
-    .unwrap();
+    let stripes = (0..4).map(|target| Stripe { target, width_bytes: 65_536 }).collect();
+    let region = Region { start: 0, len: 64 << 20, generation: 0, placement: Placement::Striped(stripes) };
+    let bytes = Layout { regions: vec![region], ..Layout::default() }.encode().unwrap();
     let view = View::parse(&bytes).unwrap();
-    let found: Vec<_> = view
-        .pieces(Logical(5 * 65_536 + 10), 65_536)
-        .map(|p| (p.target, p.object_offset, p.len))
-        .collect();
+    let found: Vec<_> = view.pieces(Logical(5 * 65_536 + 10), 65_536).map(|p| (p.target, p.object_offset, p.len)).collect();
     assert_eq!(found, [(1, 65_546, 65_526), (2, 65_536, 10)]);
     // The second repetition has the window that begins at 64 MiB.
     let second = view.pieces(Logical(64 << 20), 1).next().unwrap();
@@ -220,22 +193,10 @@ fn default_striping_of_64_kib_over_four_targets_is_round_robin() {
 
 #[test]
 fn full_slices_of_neighbours_are_one_piece_only_within_a_plane() {
-    let region = |start, generation| Region {
-        start,
-        len: 8192,
-        generation,
-        placement: Placement::Striped(vec![Stripe {
-            target: 2,
-            width_bytes: 4096,
-        }]),
-    };
+    let region =
+        |start, generation| Region { start, len: 8192, generation, placement: Placement::Striped(vec![Stripe { target: 2, width_bytes: 4096 }]) };
     for (generation, pieces) in [(1, 1), (3, 1), (0, 2)] {
-        let bytes = Layout {
-            regions: vec![region(0, 1), region(8192, generation)],
-            ..Layout::default()
-        }
-        .encode()
-        .unwrap();
+        let bytes = Layout { regions: vec![region(0, 1), region(8192, generation)], ..Layout::default() }.encode().unwrap();
         let view = View::parse(&bytes).unwrap();
         assert_eq!(view.pieces(Logical(0), 16_384).count(), pieces);
         assert_eq!(view.extents(Logical(0), 16_384).count(), 2);

@@ -1,10 +1,5 @@
 //! Editing region lists: nothing outside a span changes, spans are what differs, planes keep old and new apart.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod common;
 
@@ -13,8 +8,7 @@ use std::collections::BTreeSet;
 use common::{oracle, probes, regions, regions_of, striped, window};
 use proptest::prelude::*;
 use stripewise_layout::{
-    GRANULE, Layout, LayoutError, MovePhase, ORIGINAL, Placement, Region, Span, Stripe, View,
-    plane_for, rotated, spans, splice, unrolled, within,
+    GRANULE, Layout, LayoutError, MovePhase, ORIGINAL, Placement, Region, Span, Stripe, View, plane_for, rotated, spans, splice, unrolled, within,
 };
 
 const REACH: u64 = 300 * GRANULE;
@@ -24,56 +18,29 @@ fn borders(list: &[Region]) -> Vec<u64> {
 }
 
 fn on(target: u32) -> Placement {
-    Placement::Striped(vec![Stripe {
-        target,
-        width_bytes: GRANULE,
-    }])
+    Placement::Striped(vec![Stripe { target, width_bytes: GRANULE }])
 }
 
 fn region(start: u64, len: u64, generation: u32, placement: Placement) -> Region {
-    Region {
-        start,
-        len,
-        generation,
-        placement,
-    }
+    Region { start, len, generation, placement }
 }
 
 /// The same bounds as `list` inside the span, new placements, the generation that `plane_for` gives.
 fn replaced(list: &[Region], span: Span, generation: u32, by: &[Placement]) -> Vec<Region> {
     let inside = within(list, span).unwrap();
-    inside
-        .into_iter()
-        .zip(by.iter().cycle())
-        .map(|(r, p)| Region {
-            generation,
-            placement: p.clone(),
-            ..r
-        })
-        .collect()
+    inside.into_iter().zip(by.iter().cycle()).map(|(r, p)| Region { generation, placement: p.clone(), ..r }).collect()
 }
 
 /// The granules of objects that the windows of a list own, up to `REACH`.
 fn owned(list: &[Region], from: u64, to: u64) -> BTreeSet<(u32, u32, u64)> {
-    (from..to)
-        .step_by(GRANULE as usize)
-        .map(|at| oracle(list, at))
-        .filter(|(t, _, _)| *t != ORIGINAL)
-        .collect()
+    (from..to).step_by(GRANULE as usize).map(|at| oracle(list, at)).filter(|(t, _, _)| *t != ORIGINAL).collect()
 }
 
 fn random_span(list: &[Region], a: usize, b: usize, to_end: bool) -> Span {
     let borders = borders(list);
     let (x, y) = (borders[a % borders.len()], borders[b % borders.len()]);
     let start = x.min(y);
-    if to_end || x == y {
-        Span::to_end(start)
-    } else {
-        Span {
-            start,
-            len: x.max(y) - start,
-        }
-    }
+    if to_end || x == y { Span::to_end(start) } else { Span { start, len: x.max(y) - start } }
 }
 
 proptest! {
@@ -192,62 +159,27 @@ proptest! {
 
 #[test]
 fn only_regions_of_one_plane_that_overlap_collide() {
-    let halves = |generation, target| {
-        vec![
-            region(0, 4 * GRANULE, generation, on(target)),
-            region(4 * GRANULE, 4 * GRANULE, generation, on(target)),
-        ]
-    };
+    let halves = |generation, target| vec![region(0, 4 * GRANULE, generation, on(target)), region(4 * GRANULE, 4 * GRANULE, generation, on(target))];
     let copying = |pending| {
         Layout {
             regions: vec![region(0, 8 * GRANULE, 0, on(0))],
             pending,
             phase: MovePhase::Copying,
-            span: Span {
-                start: 0,
-                len: 8 * GRANULE,
-            },
+            span: Span { start: 0, len: 8 * GRANULE },
             ..Layout::default()
         }
         .validate()
     };
-    assert_eq!(
-        copying(halves(2, 0)),
-        Err(LayoutError::Collision { home: 0, other: 0 })
-    );
+    assert_eq!(copying(halves(2, 0)), Err(LayoutError::Collision { home: 0, other: 0 }));
     assert_eq!(copying(halves(2, 1)), Ok(()), "other targets");
     assert_eq!(copying(halves(1, 0)), Ok(()), "the other plane");
 }
 
 #[test]
 fn a_span_in_both_planes_has_no_free_plane() {
-    let list = [
-        region(0, 8192, 2, on(0)),
-        region(8192, 8192, 3, on(0)),
-        region(16_384, 8192, 3, Placement::Original),
-    ];
-    assert_eq!(
-        plane_for(
-            &list,
-            Span {
-                start: 0,
-                len: 16_384
-            }
-        )
-        .unwrap_err()
-        .at,
-        8192
-    );
-    assert_eq!(
-        plane_for(
-            &list,
-            Span {
-                start: 0,
-                len: 8192
-            }
-        ),
-        Ok(3)
-    );
+    let list = [region(0, 8192, 2, on(0)), region(8192, 8192, 3, on(0)), region(16_384, 8192, 3, Placement::Original)];
+    assert_eq!(plane_for(&list, Span { start: 0, len: 16_384 }).unwrap_err().at, 8192);
+    assert_eq!(plane_for(&list, Span { start: 0, len: 8192 }), Ok(3));
     assert_eq!(plane_for(&list, Span::to_end(8192)), Ok(4));
     assert_eq!(plane_for(&list, Span::to_end(16_384)), Ok(0));
 }
@@ -256,80 +188,20 @@ fn a_span_in_both_planes_has_no_free_plane() {
 fn a_cut_repeating_region_goes_on_in_step() {
     let list = [region(0, 8192, 0, on(0))];
     let new = [region(16_384, 8192, 1, on(1))];
-    let got = splice(
-        &list,
-        &new,
-        Span {
-            start: 16_384,
-            len: 8192,
-        },
-    )
-    .unwrap();
+    let got = splice(&list, &new, Span { start: 16_384, len: 8192 }).unwrap();
     let starts: Vec<_> = got.iter().map(|r| (r.start, r.generation)).collect();
     assert_eq!(starts, [(0, 0), (8192, 0), (16_384, 1), (24_576, 0)]);
-    assert!(
-        splice(
-            &list,
-            &new,
-            Span {
-                start: 4096,
-                len: 8192
-            }
-        )
-        .is_err(),
-        "cuts a repetition"
-    );
-    assert!(
-        splice(
-            &list,
-            &new,
-            Span {
-                start: 16_384,
-                len: 16_384
-            }
-        )
-        .is_err(),
-        "new does not cover it"
-    );
-    assert!(
-        splice(
-            &list,
-            &[],
-            Span {
-                start: 16_384,
-                len: 8192
-            }
-        )
-        .is_err(),
-        "new is empty"
-    );
-    assert!(
-        within(
-            &list,
-            Span {
-                start: 0,
-                len: u64::MAX - 4096
-            }
-        )
-        .is_err(),
-        "ends past the limit"
-    );
+    assert!(splice(&list, &new, Span { start: 4096, len: 8192 }).is_err(), "cuts a repetition");
+    assert!(splice(&list, &new, Span { start: 16_384, len: 16_384 }).is_err(), "new does not cover it");
+    assert!(splice(&list, &[], Span { start: 16_384, len: 8192 }).is_err(), "new is empty");
+    assert!(within(&list, Span { start: 0, len: u64::MAX - 4096 }).is_err(), "ends past the limit");
 }
 
 #[test]
 fn a_span_may_end_past_the_file_when_regions_do() {
     let old = [region(0, 64 * GRANULE, 0, on(0))];
-    let new: Vec<_> = (0..64)
-        .map(|i| region(i * GRANULE, GRANULE, 0, on(1)))
-        .chain([region(64 * GRANULE, 64 * GRANULE, 0, on(0))])
-        .collect();
-    assert_eq!(
-        spans(&old, &new, 5),
-        [Span {
-            start: 0,
-            len: 64 * GRANULE
-        }]
-    );
+    let new: Vec<_> = (0..64).map(|i| region(i * GRANULE, GRANULE, 0, on(1))).chain([region(64 * GRANULE, 64 * GRANULE, 0, on(0))]).collect();
+    assert_eq!(spans(&old, &new, 5), [Span { start: 0, len: 64 * GRANULE }]);
     // Lengths that come into step only far out: the rest is one span.
     let odd = [region(0, 1_000_003 * GRANULE, 0, on(0))];
     let even = [region(0, (1 << 20) * GRANULE, 0, on(0))];
@@ -338,18 +210,7 @@ fn a_span_may_end_past_the_file_when_regions_do() {
 
 #[test]
 fn rotation_moves_the_first_target() {
-    let cycle: Vec<_> = (0..3)
-        .map(|target| Stripe {
-            target,
-            width_bytes: GRANULE,
-        })
-        .collect();
-    assert_eq!(
-        rotated(&cycle, 4)
-            .iter()
-            .map(|s| s.target)
-            .collect::<Vec<_>>(),
-        [1, 2, 0]
-    );
+    let cycle: Vec<_> = (0..3).map(|target| Stripe { target, width_bytes: GRANULE }).collect();
+    assert_eq!(rotated(&cycle, 4).iter().map(|s| s.target).collect::<Vec<_>>(), [1, 2, 0]);
     assert_eq!(rotated(&[], 4), []);
 }

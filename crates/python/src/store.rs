@@ -105,8 +105,8 @@ fn store_apply(py: Python<'_>, store: PathBuf, id: String, layout_json: String, 
 #[pyo3(signature = (store, options_json="{}".to_string()))]
 fn store_fsck(py: Python<'_>, store: PathBuf, options_json: String) -> PyResult<String> {
     with_store(py, &store, |s| {
-        let options: findings::Options =
-            serde_json::from_str(&options_json).map_err(|e| StoreError::Invalid(format!("fsck options: {e}; known are repair, rebuild and purge")))?;
+        let options: findings::Options = serde_json::from_str(&options_json)
+            .map_err(|e| StoreError::Invalid(format!("fsck options: {e}; known are repair, rebuild and purge")))?;
         let report = fsck::fsck(s, options)?;
         if options.rebuild {
             catalogue::Catalogue::open(s)?.rebuild(s)?;

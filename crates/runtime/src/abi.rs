@@ -391,7 +391,15 @@ pub unsafe extern "C" fn sw_statx(dirfd: i32, path: *const c_char, flags: i32, m
                 Ok(Some(found)) => to_c((|| {
                     let head = found.head();
                     // SAFETY: valid path, the program's struct.
-                    unsafe { sys::statx_raw(libc::AT_FDCWD, head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?.as_ptr(), flags & !libc::AT_SYMLINK_NOFOLLOW, mask, st)? };
+                    unsafe {
+                        sys::statx_raw(
+                            libc::AT_FDCWD,
+                            head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?.as_ptr(),
+                            flags & !libc::AT_SYMLINK_NOFOLLOW,
+                            mask,
+                            st,
+                        )?
+                    };
                     found.with(patch)
                 })()),
             }

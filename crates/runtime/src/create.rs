@@ -33,7 +33,8 @@ pub fn place_for(dirfd: i32, path: &CStr) -> Sys<Option<Place>> {
     let Ok(store) = store::attach(store_path) else { return Ok(None) };
     let view = store.view()?;
     let below = |dir: &[u8]| name.strip_prefix(dir).is_some_and(|rest| rest.first() == Some(&b'/'));
-    let ours = below(store.path()) || (0..view.target_count()).filter_map(|t| view.target(t)).any(|t| below(t.path)) || env::trace_dir().is_some_and(below);
+    let ours =
+        below(store.path()) || (0..view.target_count()).filter_map(|t| view.target(t)).any(|t| below(t.path)) || env::trace_dir().is_some_and(below);
     if ours || name.starts_with(b"/dev/") || name.starts_with(b"/proc/") || name.starts_with(b"/sys/") {
         return Ok(None);
     }
@@ -109,7 +110,8 @@ fn fill(place: &Place, id: u64, mode: u32) -> Sys<u32> {
             let _ = file.give_object(place, *fd);
         }
     }
-    let named = sys::symlinkat(c(&link_text(store.path(), id))?, libc::AT_FDCWD, c(&place.path)?).and_then(|_| names::record_link(store, id, &place.path));
+    let named =
+        sys::symlinkat(c(&link_text(store.path(), id))?, libc::AT_FDCWD, c(&place.path)?).and_then(|_| names::record_link(store, id, &place.path));
     if let Err(errno) = named {
         file::release(index);
         return Err(errno);

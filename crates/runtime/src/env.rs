@@ -101,7 +101,12 @@ pub extern "C" fn sw_start() {
     PID.store(sys::getpid(), Ordering::Release);
     // SAFETY: only writer, before READY.
     let told = unsafe { &mut *TOLD.0.get() };
-    for (name, into) in [(&b"STRIPEWISE_STORE"[..], &mut told.store), (b"STRIPEWISE_MANAGE", &mut told.manage), (b"STRIPEWISE_TRACE", &mut told.trace), (b"STRIPEWISE_LOG", &mut told.log)] {
+    for (name, into) in [
+        (&b"STRIPEWISE_STORE"[..], &mut told.store),
+        (b"STRIPEWISE_MANAGE", &mut told.manage),
+        (b"STRIPEWISE_TRACE", &mut told.trace),
+        (b"STRIPEWISE_LOG", &mut told.log),
+    ] {
         if let Some(value) = variable(name) {
             into.push(value);
         }

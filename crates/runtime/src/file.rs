@@ -103,7 +103,10 @@ fn used() -> impl Iterator<Item = (u32, &'static File)> {
 pub fn acquire(store: &'static Store, id: u64) -> Sys<u32> {
     let Some(_held) = TABLE.lock() else { return Err(Errno(libc::EDEADLK)) };
     for (index, file) in used() {
-        if file.refs.load(Ordering::Acquire) > 0 && file.id.load(Ordering::Relaxed) == id && file.store.load(Ordering::Relaxed) as usize == store.index {
+        if file.refs.load(Ordering::Acquire) > 0
+            && file.id.load(Ordering::Relaxed) == id
+            && file.store.load(Ordering::Relaxed) as usize == store.index
+        {
             file.refs.fetch_add(1, Ordering::AcqRel);
             return Ok(index);
         }
@@ -190,14 +193,18 @@ impl File {
         }
         let bytes = self.map_layout()?;
         let Ok(view) = View::parse(bytes) else {
-            log::say(b"the layout is damaged or newer than this library; data are never guessed: run stripewise store fsck", self.part(b"layout")?.as_bytes());
+            log::say(
+                b"the layout is damaged or newer than this library; data are never guessed: run stripewise store fsck",
+                self.part(b"layout")?.as_bytes(),
+            );
             return Err(Errno(libc::EIO));
         };
         if view.file_id()[0] != self.id() || view.target_count() as usize > self.store()?.view()?.target_count() {
             log::say(b"the layout belongs to another file or store; run stripewise store fsck", self.part(b"layout")?.as_bytes());
             return Err(Errno(libc::EIO));
         }
-        let memory = sys::mmap(-1, core::mem::size_of::<Loaded>(), libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?.cast::<Loaded>();
+        let memory = sys::mmap(-1, core::mem::size_of::<Loaded>(), libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?
+            .cast::<Loaded>();
         let mut used = [0u64; MAX_OBJECTS / 64];
         for place in objects(&view).map(|(t, p)| object_place(t, p)) {
             if let Some(word) = used.get_mut(place / 64) {
@@ -354,8 +361,7 @@ impl File {
         let Some(ctl) = self.ctl() else { return Ok(()) };
         let path = self.part(b"ctl")?;
         let path = path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
-        let (flags, prot) =
-            if self.may_write() { (libc::O_RDWR, libc::PROT_READ | libc::PROT_WRITE) } else { (libc::O_RDONLY, libc::PROT_READ) };
+        let (flags, prot) = if self.may_write() { (libc::O_RDWR, libc::PROT_READ | libc::PROT_WRITE) } else { (libc::O_RDONLY, libc::PROT_READ) };
         let fd = sys::open(path, flags, 0)?;
         sys::flock(fd, libc::LOCK_SH | libc::LOCK_NB).inspect_err(|_| sys::close(fd))?;
         sys::remap(ctl.base(), fd, CTL_BYTES, prot).inspect_err(|_| sys::close(fd))?;

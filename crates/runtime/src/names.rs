@@ -193,7 +193,8 @@ pub fn absolute(dirfd: i32, path: &[u8]) -> Sys<FixedPath> {
     let mut link = FixedPath::from_bytes(b"/proc/self/fd/");
     link.push_decimal(fd as u64);
     let mut text = [0u8; PATH_MAX];
-    let resolved = link.as_c_str().ok_or(Errno(libc::ENAMETOOLONG)).and_then(|l| sys::readlinkat(libc::AT_FDCWD, l, &mut text)).map(FixedPath::from_bytes);
+    let resolved =
+        link.as_c_str().ok_or(Errno(libc::ENAMETOOLONG)).and_then(|l| sys::readlinkat(libc::AT_FDCWD, l, &mut text)).map(FixedPath::from_bytes);
     sys::close(fd);
     let mut resolved = resolved?;
     if resolved.as_bytes() != b"/" {

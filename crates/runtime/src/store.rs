@@ -238,7 +238,8 @@ impl Store {
         inner.path = FixedPath::from_bytes(path);
         let mut name = inner.path.clone();
         name.push(b"/store.bin");
-        let bytes = map_file(name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?).inspect_err(|_| log::say(b"store.bin cannot be read; is this store complete? run: stripewise store fsck", path))?;
+        let bytes = map_file(name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?)
+            .inspect_err(|_| log::say(b"store.bin cannot be read; is this store complete? run: stripewise store fsck", path))?;
         match StoreView::parse(bytes) {
             Ok(view) => inner.view = Some(view),
             Err(_) => {

@@ -93,7 +93,12 @@ fn split(result: &Sys<i64>) -> (i64, i32) {
 pub fn opened(trace_id: u32, managed: bool, how: i32, result: &Sys<i64>, start: u64) {
     if start != 0 {
         let (done, errno) = split(result);
-        put(trace_id, done as i32, start, &Call { op: Op::Open, offset: 0, requested: 0, done, errno, flags: managed_flag(managed), aux: how as u32 });
+        put(
+            trace_id,
+            done as i32,
+            start,
+            &Call { op: Op::Open, offset: 0, requested: 0, done, errno, flags: managed_flag(managed), aux: how as u32 },
+        );
     }
 }
 
@@ -119,7 +124,12 @@ pub fn lock(fd: i32, op: i32, arg: usize, result: &Sys<i64>, start: u64) {
     let range = unsafe { &*(arg as *const libc::flock) };
     let (done, errno) = split(result);
     let id = open::of_fd(fd).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
-    put(id, fd, start, &Call { op: Op::Lock, offset: range.l_start as u64, requested: range.l_len as u64, done, errno, flags: flags::MANAGED, aux: op as u32 });
+    put(
+        id,
+        fd,
+        start,
+        &Call { op: Op::Lock, offset: range.l_start as u64, requested: range.l_len as u64, done, errno, flags: flags::MANAGED, aux: op as u32 },
+    );
 }
 
 /// A data call on a managed descriptor that has been done; `at` is `u64::MAX` when it moved the offset by itself.

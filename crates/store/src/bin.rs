@@ -102,8 +102,12 @@ impl fmt::Display for BinError {
             Self::Newer(version) => {
                 write!(f, "store.bin has version {version}, this Stripewise reads up to {STORE_VERSION}; use the newer Stripewise that wrote it")
             }
-            Self::Checksum => f.write_str("store.bin's checksum does not fit; run `stripewise store fsck --repair` to compile it anew from store.toml"),
-            Self::Field(name) => write!(f, "store.bin: {name} is out of range; run `stripewise store fsck --repair` to compile it anew from store.toml"),
+            Self::Checksum => {
+                f.write_str("store.bin's checksum does not fit; run `stripewise store fsck --repair` to compile it anew from store.toml")
+            }
+            Self::Field(name) => {
+                write!(f, "store.bin: {name} is out of range; run `stripewise store fsck --repair` to compile it anew from store.toml")
+            }
         }
     }
 }
@@ -401,7 +405,10 @@ mod tests {
         assert_eq!((view.target_count(), view.rule_count(), view.region_bytes()), (2, 2, 64 << 20));
         assert_eq!((view.toml_sha256(), view.uuid()), ([7; 32], [8; 16]));
         let b = view.target(1).unwrap();
-        assert_eq!((b.name, b.path, b.class, b.kind, b.capacity_bytes, b.model.write_ps_per_byte), ("b", &b"/t/b"[..], Class::Ssd, Kind::Emulated, 9, 4));
+        assert_eq!(
+            (b.name, b.path, b.class, b.kind, b.capacity_bytes, b.model.write_ps_per_byte),
+            ("b", &b"/t/b"[..], Class::Ssd, Kind::Emulated, 9, 4)
+        );
         assert_eq!(view.rule_for(b"/s/x.log").unwrap().action, Action::Ignore);
         assert_eq!(view.rule_for(b"/s/d/x").unwrap().layout, &template[..]);
         assert!(view.rule_for(b"/q").is_none());

@@ -263,7 +263,15 @@ mod tests {
 
     #[test]
     fn other_links_are_not_managed() {
-        for text in [&b"/stripewise:"[..], b"/stripewise:/s", b"/stripewise:/s/xyz", b"a", b"", b"/stripewise:s/0123456789abcdef", b"/stripewise:/s/0123456789ABCDEF"] {
+        for text in [
+            &b"/stripewise:"[..],
+            b"/stripewise:/s",
+            b"/stripewise:/s/xyz",
+            b"a",
+            b"",
+            b"/stripewise:s/0123456789abcdef",
+            b"/stripewise:/s/0123456789ABCDEF",
+        ] {
             assert_eq!(parse_link(text), None, "{text:?}");
         }
     }
@@ -286,14 +294,8 @@ mod tests {
         for (glob, text) in yes {
             assert!(glob_matches(glob, text), "{glob:?} {text:?}");
         }
-        let no: [(&[u8], &[u8]); 6] = [
-            (b"/a/*.dat", b"/a/b/x.dat"),
-            (b"/a/?", b"/a/"),
-            (b"/a/**", b"/b/x"),
-            (b"/a/[!x]", b"/a/x"),
-            (b"/a/*", b"/a/b/c"),
-            (b"a", b"ab"),
-        ];
+        let no: [(&[u8], &[u8]); 6] =
+            [(b"/a/*.dat", b"/a/b/x.dat"), (b"/a/?", b"/a/"), (b"/a/**", b"/b/x"), (b"/a/[!x]", b"/a/x"), (b"/a/*", b"/a/b/c"), (b"a", b"ab")];
         for (glob, text) in no {
             assert!(!glob_matches(glob, text), "{glob:?} {text:?}");
         }

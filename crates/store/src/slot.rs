@@ -180,7 +180,15 @@ mod tests {
         rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
         // SAFETY: leaked mapping of a long enough file.
         let base = unsafe {
-            rustix::mm::mmap(core::ptr::null_mut(), SLOT_BYTES, rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE, rustix::mm::MapFlags::SHARED, &file, 0).unwrap()
+            rustix::mm::mmap(
+                core::ptr::null_mut(),
+                SLOT_BYTES,
+                rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE,
+                rustix::mm::MapFlags::SHARED,
+                &file,
+                0,
+            )
+            .unwrap()
         };
         // SAFETY: as above.
         let slot = unsafe { Slot::from_mapping(base.cast()) };

@@ -32,7 +32,10 @@ fn two_of_three() -> SpecJson {
 
 /// Its second region stays where it is: the move must punch in the plane it leaves, not only remove objects.
 fn new_home() -> LayoutJson {
-    uneven(16 * K, &[&[(2, 16 * K)], &[(0, 4 * K), (1, 4 * K)], &[(0, 4 * K), (2, 8 * K)], &[(1, 4 * K), (0, 4 * K)], &[(2, 4 * K), (1, 4 * K), (0, 4 * K)]])
+    uneven(
+        16 * K,
+        &[&[(2, 16 * K)], &[(0, 4 * K), (1, 4 * K)], &[(0, 4 * K), (2, 8 * K)], &[(1, 4 * K), (0, 4 * K)], &[(2, 4 * K), (1, 4 * K), (0, 4 * K)]],
+    )
 }
 
 fn empty_disk() -> FakeDisk {
@@ -188,7 +191,11 @@ fn crashes(
             disk.suppress(suppress);
             disk.stop_after(step);
             finished = work(&disk);
-            if cut { disk.cut_power(seed * 104_729 + step) } else { disk.restart() }
+            if cut {
+                disk.cut_power(seed * 104_729 + step)
+            } else {
+                disk.restart()
+            }
             disk.suppress(None);
             if let Some(what) = check(&disk, finished) {
                 return Some(format!("step {step}, seed {seed}: {what}"));

@@ -2,12 +2,7 @@
 //!
 //! Prints one JSON line. The log lies in the temporary directory (TMPDIR). Each batch is four chunks of log, so its mean holds what
 //! calibrations, new chunks and page faults cost; the value is the median of the batches.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::ffi::CString;
 use std::hint::black_box;
@@ -23,9 +18,7 @@ fn main() {
     let dir = std::env::temp_dir().join(format!("stripewise-bench-{}", std::process::id()));
     std::fs::create_dir(&dir).expect("the bench needs a directory of its own");
     let c_dir = CString::new(dir.to_str().expect("a plain path")).expect("no zero byte");
-    PROCESS
-        .start(&c_dir, 0, 1, b"bench\0")
-        .expect("tracing starts");
+    PROCESS.start(&c_dir, 0, 1, b"bench\0").expect("tracing starts");
     let file = PROCESS.file_id(b"/bench", 1, 1);
 
     let ticks_ns = median_ns(|i| {
@@ -56,19 +49,11 @@ fn main() {
     unsafe { thread_exit(log_pointer, &PROCESS) };
     let _ = std::fs::remove_dir_all(&dir);
 
-    let goal_ns = if clock::kind() == clock::MONOTONIC {
-        100.0
-    } else {
-        60.0
-    };
+    let goal_ns = if clock::kind() == clock::MONOTONIC { 100.0 } else { 60.0 };
     eprintln!("two tick reads alone: {ticks_ns:.1} ns");
     println!(
         r#"{{"name":"trace.posix_record_added_ns","value":{record_ns:.1},"unit":"ns","baseline":"goal {goal_ns} ns ({})","ratio":{:.3}}}"#,
-        if goal_ns < 100.0 {
-            "invariant TSC"
-        } else {
-            "CLOCK_MONOTONIC"
-        },
+        if goal_ns < 100.0 { "invariant TSC" } else { "CLOCK_MONOTONIC" },
         record_ns / goal_ns,
     );
 }

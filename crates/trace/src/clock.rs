@@ -83,25 +83,18 @@ pub fn calibrate() -> (u64, u64) {
 /// A clock in nanoseconds.
 pub(crate) fn clock_ns(id: ClockId) -> u64 {
     let now = clock_gettime(id);
-    (now.tv_sec as u64)
-        .wrapping_mul(1_000_000_000)
-        .wrapping_add(now.tv_nsec as u64)
+    (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
 }
 
 /// Reads a small file into `buffer`; the bytes read, 0 when there is none.
 pub(crate) fn read_small(path: &core::ffi::CStr, buffer: &mut [u8]) -> usize {
-    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-        .and_then(|file| rustix::io::read(&file, buffer))
-        .unwrap_or(0)
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).and_then(|file| rustix::io::read(&file, buffer)).unwrap_or(0)
 }
 
 #[cfg(target_arch = "x86_64")]
 fn detect() -> u32 {
     let mut buffer = [0u8; 64];
-    let length = read_small(
-        c"/sys/devices/system/clocksource/clocksource0/current_clocksource",
-        &mut buffer,
-    );
+    let length = read_small(c"/sys/devices/system/clocksource/clocksource0/current_clocksource", &mut buffer);
     let source = buffer.get(..length).unwrap_or(&[]).trim_ascii_end();
     let trusted = match source {
         b"tsc" => true,

@@ -9,11 +9,7 @@ const fn table() -> [u32; 256] {
         let mut value = i as u32;
         let mut bit = 0;
         while bit < 8 {
-            value = if value & 1 == 1 {
-                value >> 1 ^ 0x82f6_3b78
-            } else {
-                value >> 1
-            };
+            value = if value & 1 == 1 { value >> 1 ^ 0x82f6_3b78 } else { value >> 1 };
             bit += 1;
         }
         // A const context offers nothing but indexing; i < 256 is the array's length.
@@ -32,10 +28,7 @@ pub(crate) fn crc32c(parts: &[&[u8]]) -> u32 {
     for part in parts {
         for &byte in *part {
             // The index is masked to a byte, so `get` always answers.
-            let entry = TABLE
-                .get(((crc ^ u32::from(byte)) & 0xff) as usize)
-                .copied()
-                .unwrap_or(0);
+            let entry = TABLE.get(((crc ^ u32::from(byte)) & 0xff) as usize).copied().unwrap_or(0);
             crc = crc >> 8 ^ entry;
         }
     }

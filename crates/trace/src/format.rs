@@ -110,14 +110,8 @@ impl Fixed {
     /// The bytes that the checksum covers.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         // SAFETY: Fixed is repr(C) without padding (asserted below), so all its bytes are initialised.
-        unsafe {
-            core::slice::from_raw_parts(
-                core::ptr::from_ref(self).cast(),
-                core::mem::size_of::<Fixed>(),
-            )
-        }
+        unsafe { core::slice::from_raw_parts(core::ptr::from_ref(self).cast(), core::mem::size_of::<Fixed>()) }
     }
 }
 
-const _: () =
-    assert!(core::mem::size_of::<Fixed>() == 16 + 32 + 8 + 8 + 16 + 64 + 16 + 8 + COMMAND_BYTES);
+const _: () = assert!(core::mem::size_of::<Fixed>() == 16 + 32 + 8 + 8 + 16 + 64 + 16 + 8 + COMMAND_BYTES);

@@ -29,13 +29,7 @@ impl Table {
 
     fn id(&self, entry: usize) -> &AtomicU32 {
         // SAFETY: the ids follow the keys in the same mapping.
-        unsafe {
-            &*self
-                .base
-                .add(ENTRIES * 8)
-                .cast::<AtomicU32>()
-                .add(entry & (ENTRIES - 1))
-        }
+        unsafe { &*self.base.add(ENTRIES * 8).cast::<AtomicU32>().add(entry & (ENTRIES - 1)) }
     }
 
     /// The entry of `key`, or the free one it would take; `None` where the table is crowded.
@@ -67,21 +61,11 @@ impl Process {
                 return id;
             }
         }
-        self.with_identity(|identity| {
-            self.new_id(identity, table.as_ref(), key, path, device, inode)
-        })
+        self.with_identity(|identity| self.new_id(identity, table.as_ref(), key, path, device, inode))
     }
 
     /// Under the lock: looks again, then writes the name.
-    fn new_id(
-        &self,
-        identity: &Identity,
-        table: Option<&Table>,
-        key: u64,
-        path: &[u8],
-        device: u64,
-        inode: u64,
-    ) -> u32 {
+    fn new_id(&self, identity: &Identity, table: Option<&Table>, key: u64, path: &[u8], device: u64, inode: u64) -> u32 {
         let entry = table.and_then(|table| Some((table, table.find(key)?)));
         if let Some((table, entry)) = entry {
             let id = table.id(entry).load(Ordering::Acquire);
@@ -103,19 +87,11 @@ impl Process {
     }
 
     /// Appends one entry; a partly written one is cut off again.
-    fn append(
-        &self,
-        identity: &Identity,
-        id: u32,
-        path: &[u8],
-        device: u64,
-        inode: u64,
-    ) -> Result<(), Errno> {
+    fn append(&self, identity: &Identity, id: u32, path: &[u8], device: u64, inode: u64) -> Result<(), Errno> {
         let dir = self.open_dir()?;
         let mut name = FileName::stem(identity);
         name.push(b".names");
-        let flags =
-            OFlags::CREATE | OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let flags = OFlags::CREATE | OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(&dir, name.as_c_str()?, flags, Mode::from_raw_mode(0o644))?;
         let size = rustix::fs::fstat(&file)?.st_size as u64;
         let mut header = [0u8; NAMES_HEADER_BYTES];
@@ -140,12 +116,7 @@ impl Process {
     pub(crate) fn fill_table_for_test(&self) {
         let Some(table) = self.table() else { return };
         for entry in 0..ENTRIES {
-            let _ = table.key(entry).compare_exchange(
-                0,
-                u64::MAX - entry as u64,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
+            let _ = table.key(entry).compare_exchange(0, u64::MAX - entry as u64, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
@@ -157,22 +128,9 @@ impl Process {
         }
         use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
         // SAFETY: a fresh private mapping of zeros, which is an empty table.
-        let base = unsafe {
-            mmap_anonymous(
-                core::ptr::null_mut(),
-                TABLE_BYTES,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE,
-            )
-        }
-        .ok()?
-        .cast::<u8>();
-        match self.table.compare_exchange(
-            core::ptr::null_mut(),
-            base,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        ) {
+        let base =
+            unsafe { mmap_anonymous(core::ptr::null_mut(), TABLE_BYTES, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) }.ok()?.cast::<u8>();
+        match self.table.compare_exchange(core::ptr::null_mut(), base, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Some(Table { base }),
             Err(winner) => {
                 // SAFETY: nobody else has seen this mapping.
@@ -246,10 +204,7 @@ pub(crate) struct FileName {
 impl FileName {
     /// `<pid>-<start id in hexadecimal>`.
     pub(crate) fn stem(identity: &Identity) -> FileName {
-        let mut name = FileName {
-            bytes: [0; 80],
-            length: 0,
-        };
+        let mut name = FileName { bytes: [0; 80], length: 0 };
         name.push_number(u64::from(identity.pid), 10);
         name.push(b"-");
         name.push_number(identity.start_id, 16);
@@ -266,11 +221,7 @@ impl FileName {
             self.push_number(number / radix, radix);
         }
         let digit = (number % radix) as u8;
-        self.push(&[if digit < 10 {
-            b'0' + digit
-        } else {
-            b'a' + digit - 10
-        }]);
+        self.push(&[if digit < 10 { b'0' + digit } else { b'a' + digit - 10 }]);
     }
 
     pub(crate) fn as_c_str(&self) -> Result<&CStr, Errno> {

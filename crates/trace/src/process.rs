@@ -76,14 +76,7 @@ impl Process {
             names_lost: AtomicU64::new(0),
             unlogged_drops: AtomicU64::new(0),
             table: AtomicPtr::new(core::ptr::null_mut()),
-            identity: UnsafeCell::new(Identity {
-                start_id: 0,
-                parent_start_id: 0,
-                pid: 0,
-                parent_pid: 0,
-                first_file_id: 1,
-                reserved: 0,
-            }),
+            identity: UnsafeCell::new(Identity { start_id: 0, parent_start_id: 0, pid: 0, parent_pid: 0, first_file_id: 1, reserved: 0 }),
             facts: UnsafeCell::new(Facts {
                 dir: [0; DIR_BYTES],
                 command: [0; COMMAND_BYTES],
@@ -104,13 +97,7 @@ impl Process {
     ///
     /// # Errors
     /// `INVAL` for a relative path, `NAMETOOLONG` for one of 4,096 bytes and more.
-    pub fn start(
-        &self,
-        dir: &CStr,
-        rank: i32,
-        world: i32,
-        command_line: &[u8],
-    ) -> Result<(), Errno> {
+    pub fn start(&self, dir: &CStr, rank: i32, world: i32, command_line: &[u8]) -> Result<(), Errno> {
         let bytes = dir.to_bytes();
         if bytes.first() != Some(&b'/') {
             return Err(Errno::INVAL);
@@ -119,11 +106,7 @@ impl Process {
             return Err(Errno::NAMETOOLONG);
         }
         let _blocked = Blocked::all();
-        if self
-            .state
-            .compare_exchange(OFF, STARTING, Ordering::Acquire, Ordering::Relaxed)
-            .is_err()
-        {
+        if self.state.compare_exchange(OFF, STARTING, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return Ok(());
         }
         // SAFETY: STARTING is ours alone and nobody reads `facts` before ON.
@@ -133,10 +116,7 @@ impl Process {
         let (ticks, wall_ns) = clock::calibrate();
         facts.pair = [ticks, wall_ns];
         facts.nominal_hz = clock::nominal_hz();
-        copy(
-            &mut facts.host,
-            rustix::system::uname().nodename().to_bytes(),
-        );
+        copy(&mut facts.host, rustix::system::uname().nodename().to_bytes());
         facts.boot_id = boot_id();
         self.set_rank(rank, world);
         self.state.store(ON, Ordering::Release);
@@ -206,18 +186,11 @@ impl Process {
 
     fn take_lock(&self, pid: u32) {
         loop {
-            match self
-                .lock
-                .compare_exchange(0, pid, Ordering::Acquire, Ordering::Relaxed)
-            {
+            match self.lock.compare_exchange(0, pid, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return,
                 // Held by a thread of our parent when it forked us: that thread does not exist here.
                 Err(holder) if holder != pid => {
-                    if self
-                        .lock
-                        .compare_exchange(holder, pid, Ordering::Acquire, Ordering::Relaxed)
-                        .is_ok()
-                    {
+                    if self.lock.compare_exchange(holder, pid, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                         return;
                     }
                 }
@@ -230,11 +203,7 @@ impl Process {
     pub(crate) fn open_dir(&self) -> Result<rustix::fd::OwnedFd, Errno> {
         let facts = self.facts().ok_or(Errno::INVAL)?;
         let dir = CStr::from_bytes_until_nul(&facts.dir).map_err(|_| Errno::INVAL)?;
-        rustix::fs::open(
-            dir,
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
+        rustix::fs::open(dir, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
     }
 
     /// The write-once part of a log's header.
@@ -261,10 +230,7 @@ impl Process {
 
 /// Copies what fits; the number of bytes copied.
 fn copy(to: &mut [u8], from: &[u8]) -> usize {
-    to.iter_mut()
-        .zip(from)
-        .map(|(to, from)| *to = *from)
-        .count()
+    to.iter_mut().zip(from).map(|(to, from)| *to = *from).count()
 }
 
 /// The kernel's boot id (/proc/sys/kernel/random/boot_id), zeros when it cannot be read.
@@ -272,10 +238,7 @@ fn boot_id() -> [u8; 16] {
     let mut text = [0u8; 64];
     let length = clock::read_small(c"/proc/sys/kernel/random/boot_id", &mut text);
     let mut id = [0u8; 16];
-    let digits = text
-        .iter()
-        .take(length)
-        .filter_map(|&byte| (byte as char).to_digit(16));
+    let digits = text.iter().take(length).filter_map(|&byte| (byte as char).to_digit(16));
     for (position, digit) in digits.take(32).enumerate() {
         if let Some(byte) = id.get_mut(position / 2) {
             *byte = *byte << 4 | digit as u8;

@@ -209,16 +209,7 @@ impl Record {
     /// The record of eight words, check included.
     #[must_use]
     pub const fn from_words(words: [u64; 8]) -> Record {
-        let [
-            start_ticks,
-            end_ticks,
-            offset,
-            requested_bytes,
-            done,
-            file_fd,
-            op,
-            aux,
-        ] = words;
+        let [start_ticks, end_ticks, offset, requested_bytes, done, file_fd, op, aux] = words;
         Record {
             start_ticks,
             end_ticks,
@@ -263,12 +254,7 @@ pub const fn check(words: &[u64; 8], slot: u64) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
     use proptest::prelude::*;
 

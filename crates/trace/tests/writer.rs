@@ -1,42 +1,22 @@
 //! The writer inside real processes: threads, forks, kills, signals, limits.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::cell::UnsafeCell;
 use std::ffi::CString;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use stripewise_trace::reader::{LogFile, Run, Slot};
-use stripewise_trace::{
-    Op, Process, Record, ThreadLog, after_fork_child, clock, record, thread_exit,
-};
+use stripewise_trace::{Op, Process, Record, ThreadLog, after_fork_child, clock, record, thread_exit};
 
 fn process(dir: &Path) -> &'static Process {
     let process: &'static Process = Box::leak(Box::new(Process::new()));
-    process
-        .start(
-            &CString::new(dir.to_str().unwrap()).unwrap(),
-            0,
-            4,
-            b"prog\0",
-        )
-        .unwrap();
+    process.start(&CString::new(dir.to_str().unwrap()).unwrap(), 0, 4, b"prog\0").unwrap();
     process
 }
 
 fn call(offset: u64, op: Op) -> Record {
     let start_ticks = clock::now_ticks();
-    Record {
-        start_ticks,
-        end_ticks: clock::now_ticks(),
-        offset,
-        op: op as u16,
-        ..Record::default()
-    }
+    Record { start_ticks, end_ticks: clock::now_ticks(), offset, op: op as u16, ..Record::default() }
 }
 
 /// Complete records and the number of other slots that are not empty.
@@ -85,12 +65,7 @@ fn each_thread_has_a_log_of_its_own() {
         let (records, other) = read(log);
         let thread = records[0].offset >> 32;
         assert_eq!((records.len(), other), (20_000, 0));
-        assert!(
-            records
-                .iter()
-                .enumerate()
-                .all(|(i, record)| record.offset == thread << 32 | i as u64)
-        );
+        assert!(records.iter().enumerate().all(|(i, record)| record.offset == thread << 32 | i as u64));
     }
 }
 
@@ -99,16 +74,9 @@ fn threads_that_meet_a_name_at_once_give_it_one_id() {
     let dir = tempfile::tempdir().unwrap();
     let process = process(dir.path());
     let ids: Vec<Vec<u32>> = std::thread::scope(|scope| {
-        let ask = || {
-            (0..200)
-                .map(|i| process.file_id(format!("/file/{i}").as_bytes(), 1, i))
-                .collect()
-        };
+        let ask = || (0..200).map(|i| process.file_id(format!("/file/{i}").as_bytes(), 1, i)).collect();
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert!(ids.iter().all(|of_thread| of_thread == &ids[0]));
     let mut all = ids[0].clone();
@@ -124,16 +92,7 @@ fn forked(told: bool) {
     let write = |log: &mut ThreadLog, file: u32, offsets: std::ops::Range<u64>| {
         for offset in offsets {
             // SAFETY: this thread's own log.
-            unsafe {
-                record(
-                    log,
-                    process,
-                    &Record {
-                        file,
-                        ..call(offset, Op::Read)
-                    },
-                )
-            };
+            unsafe { record(log, process, &Record { file, ..call(offset, Op::Read) }) };
         }
     };
     write(&mut log, before, 0..100);
@@ -162,19 +121,10 @@ fn forked(told: bool) {
         let (records, other) = read(&of.logs[0]);
         assert_eq!((of.logs.len(), records.len(), other), (1, 200, 0));
         let is_child = of.identity.pid == child as u32;
-        assert!(
-            records
-                .iter()
-                .all(|record| (record.offset >= 1_000) == is_child)
-        );
-        let name = |record: &Record| {
-            String::from_utf8(run.name(&of.identity, record.file).unwrap().path.clone()).unwrap()
-        };
+        assert!(records.iter().all(|record| (record.offset >= 1_000) == is_child));
+        let name = |record: &Record| String::from_utf8(run.name(&of.identity, record.file).unwrap().path.clone()).unwrap();
         assert_eq!(name(&records[0]), "/before");
-        assert_eq!(
-            name(&records[150]),
-            if is_child { "/child" } else { "/parent" }
-        );
+        assert_eq!(name(&records[150]), if is_child { "/child" } else { "/parent" });
     }
 }
 
@@ -193,16 +143,7 @@ fn a_killed_process_loses_at_most_the_record_being_written() {
     let dir = tempfile::tempdir().unwrap();
     let process = process(dir.path());
     // SAFETY: a fresh shared page of zeros, for the count that outlives the child.
-    let page = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            4096,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        )
-    };
+    let page = unsafe { libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0) };
     // SAFETY: the page is never unmapped.
     let done = unsafe { &*page.cast::<AtomicU64>() };
     // SAFETY: the child calls nothing but the writer.
@@ -224,18 +165,9 @@ fn a_killed_process_loses_at_most_the_record_being_written() {
     let run = Run::scan(dir.path(), false).unwrap();
     let (records, other) = read(&run.processes[0].logs[0]);
     let done = done.load(SeqCst);
-    assert!(
-        (done..=done + 1).contains(&(records.len() as u64)),
-        "{} of {done}",
-        records.len()
-    );
+    assert!((done..=done + 1).contains(&(records.len() as u64)), "{} of {done}", records.len());
     assert!(other <= 1);
-    assert!(
-        records
-            .iter()
-            .enumerate()
-            .all(|(i, record)| record.offset == i as u64)
-    );
+    assert!(records.iter().enumerate().all(|(i, record)| record.offset == i as u64));
 }
 
 struct Shared(UnsafeCell<ThreadLog>);
@@ -255,14 +187,7 @@ extern "C" fn handler(_: i32) {
 fn a_record_interrupted_by_a_handler_that_records_loses_neither() {
     const RECORDS: u64 = 400_000;
     let dir = tempfile::tempdir().unwrap();
-    SIGNALLED
-        .start(
-            &CString::new(dir.path().to_str().unwrap()).unwrap(),
-            0,
-            1,
-            b"prog\0",
-        )
-        .unwrap();
+    SIGNALLED.start(&CString::new(dir.path().to_str().unwrap()).unwrap(), 0, 1, b"prog\0").unwrap();
     // SAFETY: a plain handler for a signal that nothing else here uses.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -296,16 +221,8 @@ fn a_record_interrupted_by_a_handler_that_records_loses_neither() {
     unsafe { thread_exit(INTERRUPTED.0.get(), &SIGNALLED) };
     let run = Run::scan(dir.path(), false).unwrap();
     let (records, other) = read(&run.processes[0].logs[0]);
-    let of = |op: Op| {
-        records
-            .iter()
-            .filter(|record| record.op == op as u16)
-            .count() as u64
-    };
-    assert_eq!(
-        (of(Op::Read), of(Op::Sync), other),
-        (RECORDS, HANDLED.load(SeqCst), 0)
-    );
+    let of = |op: Op| records.iter().filter(|record| record.op == op as u16).count() as u64;
+    assert_eq!((of(Op::Read), of(Op::Sync), other), (RECORDS, HANDLED.load(SeqCst), 0));
 }
 
 #[test]
@@ -315,10 +232,7 @@ fn a_file_size_limit_costs_records_and_does_not_kill_the_host() {
     // SAFETY: the child changes its own limit and calls nothing but the writer.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let limit = libc::rlimit {
-            rlim_cur: 1 << 20,
-            rlim_max: 1 << 20,
-        };
+        let limit = libc::rlimit { rlim_cur: 1 << 20, rlim_max: 1 << 20 };
         let mut log = ThreadLog::new();
         // SAFETY: as above.
         unsafe {
@@ -343,15 +257,7 @@ fn a_full_file_system_costs_records_and_does_not_kill_the_host() {
     let dir = tempfile::tempdir().unwrap();
     let target = CString::new(dir.path().to_str().unwrap()).unwrap();
     // SAFETY: mounts on a directory of this test's own.
-    let mounted = unsafe {
-        libc::mount(
-            c"tmpfs".as_ptr(),
-            target.as_ptr(),
-            c"tmpfs".as_ptr(),
-            0,
-            c"size=256k".as_ptr().cast(),
-        )
-    };
+    let mounted = unsafe { libc::mount(c"tmpfs".as_ptr(), target.as_ptr(), c"tmpfs".as_ptr(), 0, c"size=256k".as_ptr().cast()) };
     if mounted != 0 {
         eprintln!("skipped: mounting a small tmpfs needs root");
         return;
@@ -365,17 +271,9 @@ fn a_full_file_system_costs_records_and_does_not_kill_the_host() {
     // SAFETY: as above.
     unsafe { thread_exit(&mut log, process) };
     let run = Run::scan(dir.path(), false);
-    let read = run.map(|run| {
-        (
-            read(&run.processes[0].logs[0]).0.len() as u64,
-            run.processes[0].logs[0].header.dropped,
-        )
-    });
+    let read = run.map(|run| (read(&run.processes[0].logs[0]).0.len() as u64, run.processes[0].logs[0].header.dropped));
     // SAFETY: unmounts what was mounted above; lazily, as a child that another test forked may still hold the mapping.
-    assert_eq!(
-        unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) },
-        0
-    );
+    assert_eq!(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) }, 0);
     let (kept, dropped) = read.unwrap();
     assert_eq!((kept, dropped), (960, 5_000 - 960));
 }

@@ -1,11 +1,5 @@
 //! Random layouts and the slow, obvious mapping that the fast one is compared with.
-#![allow(
-    dead_code,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use proptest::prelude::*;
 use stripewise_layout::{GRANULE, Layout, ORIGINAL, Placement, Region, Stripe};
@@ -17,22 +11,10 @@ pub fn striped() -> impl Strategy<Value = Placement> {
     let uneven = prop::collection::vec(1..6u64, TARGETS as usize);
     let even = (0..4u32).prop_map(|shift| vec![1u64 << shift; TARGETS as usize]);
     let same = (1..6u64).prop_map(|w| vec![w; TARGETS as usize]);
-    (
-        targets,
-        prop_oneof![uneven, even, same],
-        1..=TARGETS as usize,
-    )
-        .prop_map(|(targets, widths, n)| {
-            let stripes = targets.iter().zip(&widths).take(n);
-            Placement::Striped(
-                stripes
-                    .map(|(t, w)| Stripe {
-                        target: *t,
-                        width_bytes: w * GRANULE,
-                    })
-                    .collect(),
-            )
-        })
+    (targets, prop_oneof![uneven, even, same], 1..=TARGETS as usize).prop_map(|(targets, widths, n)| {
+        let stripes = targets.iter().zip(&widths).take(n);
+        Placement::Striped(stripes.map(|(t, w)| Stripe { target: *t, width_bytes: w * GRANULE }).collect())
+    })
 }
 
 pub fn placement() -> impl Strategy<Value = Placement> {
@@ -45,12 +27,7 @@ pub fn regions_of(place: impl Strategy<Value = Placement>) -> impl Strategy<Valu
         let mut start = 0;
         let mut out = Vec::new();
         for (len, generation, placement) in rows {
-            out.push(Region {
-                start,
-                len: len * GRANULE,
-                generation,
-                placement,
-            });
+            out.push(Region { start, len: len * GRANULE, generation, placement });
             start += len * GRANULE;
         }
         out
@@ -62,10 +39,7 @@ pub fn regions() -> impl Strategy<Value = Vec<Region>> {
 }
 
 pub fn layout() -> impl Strategy<Value = Layout> {
-    regions().prop_map(|regions| Layout {
-        regions,
-        ..Layout::default()
-    })
+    regions().prop_map(|regions| Layout { regions, ..Layout::default() })
 }
 
 /// The window `(start, region)` of a list whose last region repeats.
@@ -103,11 +77,6 @@ pub fn oracle(list: &[Region], at: u64) -> (u32, u32, u64) {
 /// Bytes that show the mapping of a range: its ends, and both sides of every granule's border.
 pub fn probes(at: u64, len: u64) -> impl Iterator<Item = u64> {
     let first = at.next_multiple_of(GRANULE);
-    let borders = (first..at + len)
-        .step_by(GRANULE as usize)
-        .flat_map(|b| [b.saturating_sub(1), b]);
-    [at, at + len - 1]
-        .into_iter()
-        .chain(borders)
-        .filter(move |p| *p >= at && *p < at + len)
+    let borders = (first..at + len).step_by(GRANULE as usize).flat_map(|b| [b.saturating_sub(1), b]);
+    [at, at + len - 1].into_iter().chain(borders).filter(move |p| *p >= at && *p < at + len)
 }

@@ -130,7 +130,14 @@ impl Apply<'_, '_> {
         self.mover.shift(cost.span, aside)
     }
 
-    fn run_groups(&mut self, costs: &[SpanCost], groups: Vec<Vec<usize>>, total: u64, applied: &mut Applied, progress: &mut Progress<'_>) -> Result<()> {
+    fn run_groups(
+        &mut self,
+        costs: &[SpanCost],
+        groups: Vec<Vec<usize>>,
+        total: u64,
+        applied: &mut Applied,
+        progress: &mut Progress<'_>,
+    ) -> Result<()> {
         for group in groups {
             let members: Vec<&SpanCost> = group.iter().filter_map(|i| costs.get(*i)).collect();
             self.move_group(&members)?;
@@ -189,7 +196,11 @@ impl Apply<'_, '_> {
             new.extend(self.wanted_apart(cost.span)?);
         }
         let (Some(first), Some(last)) = (members.first(), members.last()) else { return Ok(()) };
-        let hull = if last.span.is_to_end() { Span::to_end(first.span.start) } else { Span { start: first.span.start, len: last.span.end() - first.span.start } };
+        let hull = if last.span.is_to_end() {
+            Span::to_end(first.span.start)
+        } else {
+            Span { start: first.span.start, len: last.span.end() - first.span.start }
+        };
         self.mover.shift(hull, new)
     }
 
@@ -197,7 +208,8 @@ impl Apply<'_, '_> {
     fn unify_planes(&mut self, span: Span) -> Result<()> {
         let old = within(&self.mover.layout().regions, span).map_err(|e| layout_error(&self.store.part(self.id, "layout"), e))?;
         for (i, region) in old.iter().enumerate().filter(|(_, r)| r.generation & 1 == 1) {
-            let alone = if span.is_to_end() && i + 1 == old.len() { Span::to_end(region.start) } else { Span { start: region.start, len: region.len } };
+            let alone =
+                if span.is_to_end() && i + 1 == old.len() { Span::to_end(region.start) } else { Span { start: region.start, len: region.len } };
             let moved = Region { generation: region.generation.wrapping_add(1), ..region.clone() };
             self.mover.shift(alone, vec![moved])?;
         }

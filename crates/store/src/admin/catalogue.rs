@@ -41,11 +41,18 @@ impl Catalogue {
         };
         let (db, version) = open().map_err(|e| failed(&path, &e))?;
         if version > SCHEMA {
-            return Err(StoreError::Newer(format!("{} has version {version}, this Stripewise reads up to {SCHEMA}; use the newer Stripewise", path.display())));
+            return Err(StoreError::Newer(format!(
+                "{} has version {version}, this Stripewise reads up to {SCHEMA}; use the newer Stripewise",
+                path.display()
+            )));
         }
-        let mut sql = String::from("BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS files (id TEXT PRIMARY KEY, path TEXT, size INTEGER, generation INTEGER, created INTEGER);");
+        let mut sql = String::from(
+            "BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS files (id TEXT PRIMARY KEY, path TEXT, size INTEGER, generation INTEGER, created INTEGER);",
+        );
         for table in TABLES {
-            sql.push_str(&format!("CREATE TABLE IF NOT EXISTS {table} (key INTEGER PRIMARY KEY, created INTEGER, file TEXT, payload TEXT NOT NULL);"));
+            sql.push_str(&format!(
+                "CREATE TABLE IF NOT EXISTS {table} (key INTEGER PRIMARY KEY, created INTEGER, file TEXT, payload TEXT NOT NULL);"
+            ));
         }
         sql.push_str(&format!("PRAGMA user_version = {SCHEMA}; COMMIT;"));
         db.execute_batch(&sql).map_err(|e| failed(&path, &e))?;
@@ -53,9 +60,10 @@ impl Catalogue {
     }
 
     fn table(&self, table: &str) -> Result<&'static str> {
-        TABLES.into_iter().find(|t| *t == table).ok_or_else(|| {
-            StoreError::Invalid(format!("{} has no table {table:?}; it has {}", self.path.display(), TABLES.join(", ")))
-        })
+        TABLES
+            .into_iter()
+            .find(|t| *t == table)
+            .ok_or_else(|| StoreError::Invalid(format!("{} has no table {table:?}; it has {}", self.path.display(), TABLES.join(", "))))
     }
 
     /// Adds a JSON object; its key `file`, if any, is indexed. Returns the new key.
@@ -109,7 +117,10 @@ impl Catalogue {
             all.execute("DELETE FROM files", [])?;
             for f in files.iter().filter(|f| f.error.is_none()) {
                 let clamp = |v: u64| i64::try_from(v).unwrap_or(i64::MAX);
-                let created = super::store::id_from(&f.id).ok().and_then(|id| store.medium.stat(&store.part(id, "head")).ok().flatten()).map_or(0, |s| s.mtime_s);
+                let created = super::store::id_from(&f.id)
+                    .ok()
+                    .and_then(|id| store.medium.stat(&store.part(id, "head")).ok().flatten())
+                    .map_or(0, |s| s.mtime_s);
                 all.execute("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5)", params![f.id, f.path, clamp(f.size), clamp(f.generation), created])?;
             }
             all.commit()

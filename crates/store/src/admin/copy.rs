@@ -204,7 +204,14 @@ pub fn overlapping(ranges: &[(u64, u64)], from: u64, to: u64) -> impl Iterator<I
 ///
 /// # Errors
 /// `Io`; a missing object holds nothing.
-pub fn data_ranges(store: &Store<'_>, id: u64, table: Table<'_>, from: u64, to: u64, handles: &mut BTreeMap<ObjectId, Option<Box<dyn Handle>>>) -> Result<Vec<(u64, u64)>> {
+pub fn data_ranges(
+    store: &Store<'_>,
+    id: u64,
+    table: Table<'_>,
+    from: u64,
+    to: u64,
+    handles: &mut BTreeMap<ObjectId, Option<Box<dyn Handle>>>,
+) -> Result<Vec<(u64, u64)>> {
     let mut data = Vec::new();
     for extent in table.extents(from, to.saturating_sub(from)) {
         let path = store.object(extent.target, id, extent.plane)?;

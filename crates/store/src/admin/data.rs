@@ -49,7 +49,10 @@ fn each_piece(
     for piece in view.home().pieces(offset, len) {
         let path = store.object(piece.target, id, piece.plane)?;
         if store.medium.stat(&path).doing("look at", &path)?.is_none() {
-            return Err(StoreError::NotFound(format!("the object {} is missing; is its target mounted? run `stripewise store fsck`", path.display())));
+            return Err(StoreError::NotFound(format!(
+                "the object {} is missing; is its target mounted? run `stripewise store fsck`",
+                path.display()
+            )));
         }
         let object = store.medium.open(&path, Open::Write).doing("open", &path)?;
         let from = (piece.logical - offset) as usize;

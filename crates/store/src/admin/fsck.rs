@@ -33,13 +33,19 @@ pub fn fsck(store: &Store<'_>, options: Options) -> Result<Report> {
     for id in &ids {
         check.report.files += 1;
         if let Err(e) = check_file(&mut check, *id) {
-            let finding = Finding::new(Severity::Error, code_of(&e), e.to_string(), "see `stripewise store fsck --help`, or restore the file from a copy");
+            let finding =
+                Finding::new(Severity::Error, code_of(&e), e.to_string(), "see `stripewise store fsck --help`, or restore the file from a copy");
             check.report.add(finding.of_file(*id).at(&store.file_dir(*id)));
         }
     }
     let trash: BTreeSet<u64> = store.ids_in(&store.trash_dir())?.into_iter().collect();
     for id in &trash {
-        let finding = Finding::new(Severity::Info, "in-trash", format!("{} was unlinked and waits in the trash", id_text(*id)), "`stripewise store gc` frees it");
+        let finding = Finding::new(
+            Severity::Info,
+            "in-trash",
+            format!("{} was unlinked and waits in the trash", id_text(*id)),
+            "`stripewise store gc` frees it",
+        );
         check.report.add(finding.of_file(*id));
     }
     check_names(&mut check)?;
@@ -88,7 +94,12 @@ fn check_targets(store: &Store<'_>, report: &mut Report) -> Vec<bool> {
         let why = identity::mismatch(store.medium, &target.path, &store.uuid, index);
         sound.push(why.is_none());
         if let Some(why) = why {
-            let finding = Finding::new(Severity::Error, "target-wrong", format!("target {}: {why}", target.name), "its objects were not checked; check again then");
+            let finding = Finding::new(
+                Severity::Error,
+                "target-wrong",
+                format!("target {}: {why}", target.name),
+                "its objects were not checked; check again then",
+            );
             report.add(finding.on(&target.name).at(&target.path));
         }
     }

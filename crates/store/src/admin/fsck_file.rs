@@ -52,7 +52,14 @@ pub fn check_file(check: &mut Check<'_>, id: u64) -> Result<()> {
             layout = store.layout(id)?;
         }
         let text = format!("file {}: a move was interrupted", id_text(id));
-        check.found(Severity::Warning, "move-interrupted", id, text, "`stripewise store fsck --repair`, or the next apply, finishes or undoes it", check.repair);
+        check.found(
+            Severity::Warning,
+            "move-interrupted",
+            id,
+            text,
+            "`stripewise store fsck --repair`, or the next apply, finishes or undoes it",
+            check.repair,
+        );
     }
     let size = check_ctl(check, id, &layout)?;
     check_link(check, id, size)?;
@@ -171,14 +178,26 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
             if check.repair {
                 ctl.header().generation.store(layout.generation, Ordering::SeqCst);
             }
-            let text = format!("{}: it names generation {}, the layout is {}", path.display(), ctl.header().generation.load(Ordering::SeqCst), layout.generation);
+            let text = format!(
+                "{}: it names generation {}, the layout is {}",
+                path.display(),
+                ctl.header().generation.load(Ordering::SeqCst),
+                layout.generation
+            );
             check.found(Severity::Warning, "ctl-generation", id, text, "`stripewise store fsck --repair` corrects it", check.repair);
         }
         if MoveState::of(ctl.move_word()) != MoveState::Idle {
             if check.repair {
                 ctl.end_move();
             }
-            check.found(Severity::Warning, "ctl-move", id, format!("{}: a mover died", path.display()), "`stripewise store fsck --repair` ends its move", check.repair);
+            check.found(
+                Severity::Warning,
+                "ctl-move",
+                id,
+                format!("{}: a mover died", path.display()),
+                "`stripewise store fsck --repair` ends its move",
+                check.repair,
+            );
         }
         if head != ctl.size() {
             if check.repair {

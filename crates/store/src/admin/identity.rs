@@ -62,13 +62,18 @@ pub fn mismatch(medium: &dyn Medium, dir: &Path, uuid: &[u8; 16], index: usize) 
     }
     let path = dir.join(IDENTITY_FILE);
     match read_small(medium, &path, LIMIT_BYTES).ok().and_then(|b| Identity::parse(&b)) {
-        None => Some(format!("{} is missing or unreadable: perhaps its file system is not mounted; mount it, or put the right directory there", path.display())),
+        None => Some(format!(
+            "{} is missing or unreadable: perhaps its file system is not mounted; mount it, or put the right directory there",
+            path.display()
+        )),
         Some(id) if id.uuid != *uuid => {
             Some(format!("{} says that the directory belongs to the store {}; mount the right one", path.display(), id.store.display()))
         }
-        Some(id) if id.index != index => {
-            Some(format!("{} says that the directory is target {} of this store, not {index}; the paths of two targets are swapped", path.display(), id.index))
-        }
+        Some(id) if id.index != index => Some(format!(
+            "{} says that the directory is target {} of this store, not {index}; the paths of two targets are swapped",
+            path.display(),
+            id.index
+        )),
         Some(_) => None,
     }
 }

@@ -64,14 +64,8 @@ impl<'a> Mover<'a> {
     pub fn shift(&mut self, span: Span, new: Vec<Region>) -> Result<()> {
         let retired = self.edit(within(&self.layout.regions, span))?;
         let regions = self.edit(splice(&self.layout.regions, &new, span))?;
-        let copying = Layout {
-            generation: self.layout.generation + 1,
-            pending: new,
-            retired: vec![],
-            phase: MovePhase::Copying,
-            span,
-            ..self.layout.clone()
-        };
+        let copying =
+            Layout { generation: self.layout.generation + 1, pending: new, retired: vec![], phase: MovePhase::Copying, span, ..self.layout.clone() };
         let path = self.store.part(self.id, "layout");
         let bytes = copying.encode().map_err(|e| refused(&path, e))?;
         let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;

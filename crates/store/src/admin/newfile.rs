@@ -61,7 +61,8 @@ pub fn create_file(store: &Store<'_>, id: u64, path: &Path, regions: Option<Vec<
     sync_dir(store, &store.files_dir(), FsyncPoint::FilesDir)?;
     let text = path_of(link_text(store.root.as_os_str().as_bytes(), id).as_bytes());
     medium.symlink(&text, path).doing("make the link", path)?;
-    let stat = medium.stat(path).doing("look at", path)?.ok_or_else(|| StoreError::NotFound(format!("{} vanished; who removes it?", path.display())))?;
+    let stat =
+        medium.stat(path).doing("look at", path)?.ok_or_else(|| StoreError::NotFound(format!("{} vanished; who removes it?", path.display())))?;
     let record = dir.join("link");
     let file = medium.open(&record, Open::Create).doing("make", &record)?;
     file.write_at(&link_record(stat.dev, stat.ino, path), 0).doing("write", &record)?;

@@ -22,7 +22,13 @@ pub struct Stretch<'a> {
 }
 
 /// Cuts `[from, to)` of `target`'s object of `plane` into stretches that belong to one slice of `table` or to none.
-pub fn stretches<'a>(table: Table<'a>, (target, plane): ObjectId, from: u64, to: u64, mut each: impl FnMut(Stretch<'a>) -> io::Result<()>) -> io::Result<()> {
+pub fn stretches<'a>(
+    table: Table<'a>,
+    (target, plane): ObjectId,
+    from: u64,
+    to: u64,
+    mut each: impl FnMut(Stretch<'a>) -> io::Result<()>,
+) -> io::Result<()> {
     let mut at = from;
     while at < to {
         // Windows lie in the object where they lie in the file.

@@ -107,7 +107,8 @@ impl LayoutJson {
     /// # Errors
     /// `Invalid` with the place in the text.
     pub fn parse(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|e| invalid(format!("layout: {e}; expected {{\"regions\": [{{\"start\", \"len\", \"stripes\": [[target, width], ..]}}, ..]}}")))
+        serde_json::from_str(text)
+            .map_err(|e| invalid(format!("layout: {e}; expected {{\"regions\": [{{\"start\", \"len\", \"stripes\": [[target, width], ..]}}, ..]}}")))
     }
 
     /// The regions in owned form, generation 0, checked: from 0 on without gaps, granules, widths, targets below `targets`.
@@ -163,7 +164,10 @@ pub fn plain_layout(regions: Vec<Region>, generation: u64, file_id: [u64; 2]) ->
 
 /// Regions as JSON. Regions that stay in the plain file have no stripes.
 pub fn regions_json(regions: &[Region]) -> Vec<RegionJson> {
-    regions.iter().map(|r| RegionJson { start: r.start, len: r.len, stripes: stripes_of(&r.placement).iter().map(|s| (s.target, s.width_bytes)).collect() }).collect()
+    regions
+        .iter()
+        .map(|r| RegionJson { start: r.start, len: r.len, stripes: stripes_of(&r.placement).iter().map(|s| (s.target, s.width_bytes)).collect() })
+        .collect()
 }
 
 /// The stripes of a placement; none when original.
@@ -257,7 +261,10 @@ impl SpecJson {
                     return Err(invalid(format!("store.toml: targets[{j}] and targets[{i}] are both called {:?}; rename one", t.name)));
                 }
                 if Path::new(&t.path) == Path::new(&other.path) {
-                    return Err(invalid(format!("store.toml: targets[{j}] and targets[{i}] both lie in {}; give each a directory of its own", t.path)));
+                    return Err(invalid(format!(
+                        "store.toml: targets[{j}] and targets[{i}] both lie in {}; give each a directory of its own",
+                        t.path
+                    )));
                 }
             }
         }

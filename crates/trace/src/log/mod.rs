@@ -172,14 +172,7 @@ fn discard(log: &ThreadLog) {
     for word in [&log.used, &log.limit, &log.capacity, &log.start_id] {
         word.store(0, Ordering::Relaxed);
     }
-    for word in [
-        &log.pid,
-        &log.tid,
-        &log.suffix,
-        &log.retry_in,
-        &log.backoff,
-        &log.created,
-    ] {
+    for word in [&log.pid, &log.tid, &log.suffix, &log.retry_in, &log.backoff, &log.created] {
         word.store(0, Ordering::Relaxed);
     }
     if !window.is_null() {
@@ -215,9 +208,7 @@ unsafe fn store(window: *mut u8, slot: u64, call: &Record) {
     let [a, b, c, d, e, f, g, h] = words;
     // SAFETY: the offset stays inside the window and is a multiple of 64; the caller has the slot mapped.
     unsafe {
-        let at = window
-            .add(((slot * RECORD_BYTES) & (WINDOW_BYTES - 1)) as usize)
-            .cast::<u64>();
+        let at = window.add(((slot * RECORD_BYTES) & (WINDOW_BYTES - 1)) as usize).cast::<u64>();
         at.cast::<[u64; 7]>().write([a, b, c, d, e, f, g]);
         // Release: a kill between the stores must leave the check word for last.
         (*at.add(7).cast::<AtomicU64>()).store(h | u64::from(check) << 32, Ordering::Release);
@@ -275,10 +266,7 @@ fn record_at_limit(log: &ThreadLog, process: &Process, call: &Record, slot: u64)
             start::calibrate(header, process);
         }
         let next = (slot / CALIBRATE_SLOTS + 1) * CALIBRATE_SLOTS;
-        log.limit.store(
-            next.min(log.capacity.load(Ordering::Relaxed)),
-            Ordering::Relaxed,
-        );
+        log.limit.store(next.min(log.capacity.load(Ordering::Relaxed)), Ordering::Relaxed);
     }
     // SAFETY: the slot is below the capacity, so it is mapped.
     unsafe { store(log.window.load(Ordering::Relaxed), slot, call) }
@@ -302,9 +290,7 @@ fn fail(log: &ThreadLog) {
 
 /// Gives the slot back (handlers nest, so the last taken is the first given back; otherwise a hole stays) and counts the drop.
 fn drop_record(log: &ThreadLog, slot: u64) {
-    let _ = log
-        .used
-        .compare_exchange(slot + 1, slot, Ordering::Relaxed, Ordering::Relaxed);
+    let _ = log.used.compare_exchange(slot + 1, slot, Ordering::Relaxed, Ordering::Relaxed);
     if let Some(header) = log.header() {
         header.dropped.fetch_add(1, Ordering::Relaxed);
     }

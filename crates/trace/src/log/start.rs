@@ -3,9 +3,7 @@
 //! Room is allocated in the file before it is mapped, so that a full disk is an error here and never a SIGBUS in the host. The file is
 //! opened for each step and closed again: no descriptor of ours is left in the host for close_range, exec or fork to meet.
 
-use super::{
-    ALIVE, CHUNK_BYTES, FIRST_BYTES, FRONT_BYTES, MAPPED_BYTES, ThreadLog, WINDOW_BYTES, fork_word,
-};
+use super::{ALIVE, CHUNK_BYTES, FIRST_BYTES, FRONT_BYTES, MAPPED_BYTES, ThreadLog, WINDOW_BYTES, fork_word};
 use crate::clock;
 use crate::crc::crc32c;
 use crate::format::{FIRST_SLOT, Header, Identity, LOG_MAGIC, LOG_VERSION, PAIRS};
@@ -44,16 +42,10 @@ pub(super) fn begin(log: &ThreadLog, process: &Process) -> Result<*mut u8, Errno
                 let header = window.sub(FRONT_BYTES).cast::<Header>();
                 core::ptr::addr_of_mut!((*header).fixed).write(fixed);
                 (*header).version.store(LOG_VERSION, Relaxed);
-                (*header)
-                    .crc
-                    .store(crc32c(&[(*header).fixed.as_bytes()]), Relaxed);
+                (*header).crc.store(crc32c(&[(*header).fixed.as_bytes()]), Relaxed);
                 calibrate(&*header, process);
-                (*header)
-                    .dropped
-                    .store(process.unlogged_drops.swap(0, Relaxed), Relaxed);
-                (*header)
-                    .magic
-                    .store(u64::from_le_bytes(LOG_MAGIC), Release);
+                (*header).dropped.store(process.unlogged_drops.swap(0, Relaxed), Relaxed);
+                (*header).magic.store(u64::from_le_bytes(LOG_MAGIC), Release);
             }
         }
         Err(error) => {
@@ -82,10 +74,7 @@ pub(super) fn grow(log: &ThreadLog, process: &Process, slot: u64) -> Result<(), 
     unsafe {
         let half = window.add(((chunk * CHUNK_BYTES) & (WINDOW_BYTES - 1)) as usize);
         map_file(half, CHUNK_BYTES as usize, &file, chunk * CHUNK_BYTES)?;
-        populate(
-            half.add((first - chunk * CHUNK_BYTES) as usize),
-            (end - first) as usize,
-        )?;
+        populate(half.add((first - chunk * CHUNK_BYTES) as usize), (end - first) as usize)?;
     }
     log.capacity.store(end / RECORD_BYTES, Relaxed);
     Ok(())
@@ -102,9 +91,7 @@ pub(super) fn calibrate(header: &Header, process: &Process) {
     ticks.store(now, Release);
     wall.store(wall_ns, Release);
     header.pairs_taken.store(taken + 1, Relaxed);
-    header
-        .names_lost
-        .store(process.names_lost.load(Relaxed), Relaxed);
+    header.names_lost.store(process.names_lost.load(Relaxed), Relaxed);
 }
 
 /// The thread ends: says so in the header and cuts the file. If it cannot be opened any more (chroot, another user) it stays long.
@@ -121,11 +108,7 @@ pub(super) fn finish(log: &ThreadLog, process: &Process) {
 /// `FBIG` where the process may not make a file of `bytes` bytes: growing it all the same would kill the host by SIGXFSZ.
 pub(crate) fn check_file_size_limit(bytes: u64) -> Result<(), Errno> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-    if limit.is_some_and(|limit| bytes > limit) {
-        Err(Errno::FBIG)
-    } else {
-        Ok(())
-    }
+    if limit.is_some_and(|limit| bytes > limit) { Err(Errno::FBIG) } else { Ok(()) }
 }
 
 /// A new file, with a suffix if an earlier thread had our id.
@@ -148,11 +131,7 @@ fn create(log: &ThreadLog, process: &Process) -> Result<OwnedFd, Errno> {
 }
 
 fn open(log: &ThreadLog, process: &Process, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let identity = Identity {
-        start_id: log.start_id.load(Relaxed),
-        pid: log.pid.load(Relaxed),
-        ..Identity::default()
-    };
+    let identity = Identity { start_id: log.start_id.load(Relaxed), pid: log.pid.load(Relaxed), ..Identity::default() };
     let mut name = FileName::stem(&identity);
     name.push(b"-");
     name.push_number(u64::from(log.tid.load(Relaxed)), 10);
@@ -190,9 +169,7 @@ fn write_zeros(file: &OwnedFd, start: u64, length: u64) -> Result<(), Errno> {
     static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut at = start;
     while at < start + length {
-        let part = ZEROS
-            .get(..((start + length - at) as usize).min(ZEROS.len()))
-            .unwrap_or(&ZEROS);
+        let part = ZEROS.get(..((start + length - at) as usize).min(ZEROS.len())).unwrap_or(&ZEROS);
         match rustix::io::pwrite(file, part, at)? {
             0 => return Err(Errno::NOSPC),
             written => at += written as u64,
@@ -206,18 +183,9 @@ fn reserve() -> Result<*mut u8, Errno> {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     // SAFETY: a new mapping at an address of the kernel's choice; its first page becomes ours to write.
     unsafe {
-        let base = rustix::mm::mmap_anonymous(
-            core::ptr::null_mut(),
-            MAPPED_BYTES,
-            ProtFlags::empty(),
-            flags,
-        )?;
+        let base = rustix::mm::mmap_anonymous(core::ptr::null_mut(), MAPPED_BYTES, ProtFlags::empty(), flags)?;
         let window = base.cast::<u8>().add(2 * FRONT_BYTES);
-        if let Err(error) = rustix::mm::mprotect(
-            base,
-            FRONT_BYTES,
-            MprotectFlags::READ | MprotectFlags::WRITE,
-        ) {
+        if let Err(error) = rustix::mm::mprotect(base, FRONT_BYTES, MprotectFlags::READ | MprotectFlags::WRITE) {
             let _ = rustix::mm::munmap(base, MAPPED_BYTES);
             return Err(error);
         }
@@ -245,17 +213,7 @@ fn map_beginning(window: *mut u8, file: &OwnedFd) -> Result<(), Errno> {
 unsafe fn map_file(at: *mut u8, length: usize, file: &OwnedFd, offset: u64) -> Result<(), Errno> {
     let flags = MapFlags::SHARED | MapFlags::FIXED;
     // SAFETY: the caller's promise.
-    unsafe {
-        rustix::mm::mmap(
-            at.cast::<c_void>(),
-            length,
-            ProtFlags::READ | ProtFlags::WRITE,
-            flags,
-            file,
-            offset,
-        )
-    }
-    .map(|_| ())
+    unsafe { rustix::mm::mmap(at.cast::<c_void>(), length, ProtFlags::READ | ProtFlags::WRITE, flags, file, offset) }.map(|_| ())
 }
 
 /// Takes the page faults now and all at once. Also a second line against SIGBUS: copy-on-write file systems find out here,

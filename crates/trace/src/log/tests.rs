@@ -1,10 +1,5 @@
 //! What the log promises when its disk is full, when handlers nest, and at the edges of its chunks.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use super::start::tests::ALLOCATIONS_LEFT;
 use super::*;
@@ -23,35 +18,14 @@ impl Rig {
     fn new() -> Rig {
         let dir = tempfile::tempdir().unwrap();
         let process = Box::new(Process::new());
-        process
-            .start(
-                &CString::new(dir.path().to_str().unwrap()).unwrap(),
-                3,
-                8,
-                b"prog\0arg\0",
-            )
-            .unwrap();
-        Rig {
-            dir,
-            process,
-            log: Box::new(ThreadLog::new()),
-        }
+        process.start(&CString::new(dir.path().to_str().unwrap()).unwrap(), 3, 8, b"prog\0arg\0").unwrap();
+        Rig { dir, process, log: Box::new(ThreadLog::new()) }
     }
 
     fn write(&mut self, offsets: std::ops::Range<u64>) {
         for offset in offsets {
             // SAFETY: the test's own log.
-            unsafe {
-                record(
-                    &mut *self.log,
-                    &self.process,
-                    &Record {
-                        offset,
-                        op: 3,
-                        ..Record::default()
-                    },
-                )
-            };
+            unsafe { record(&mut *self.log, &self.process, &Record { offset, op: 3, ..Record::default() }) };
         }
     }
 
@@ -61,10 +35,7 @@ impl Rig {
     }
 
     fn logs(&self) -> Vec<PathBuf> {
-        let mut logs: Vec<_> = std::fs::read_dir(self.dir.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
+        let mut logs: Vec<_> = std::fs::read_dir(self.dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         logs.retain(|path| path.extension().is_some_and(|extension| extension == "swt"));
         logs.sort();
         logs
@@ -75,16 +46,8 @@ impl Rig {
         let bytes = std::fs::read(path).unwrap();
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
         let slots = FIRST_SLOT..bytes.len() as u64 / 64;
-        let records = slots.map(|slot| {
-            (
-                slot,
-                Record::from_words(std::array::from_fn(|i| word(slot as usize * 64 + 8 * i))),
-            )
-        });
-        let offsets = records
-            .filter(|(slot, record)| record.is_complete(*slot))
-            .map(|(_, record)| record.offset)
-            .collect();
+        let records = slots.map(|slot| (slot, Record::from_words(std::array::from_fn(|i| word(slot as usize * 64 + 8 * i)))));
+        let offsets = records.filter(|(slot, record)| record.is_complete(*slot)).map(|(_, record)| record.offset).collect();
         (offsets, word(core::mem::offset_of!(Header, dropped)))
     }
 }
@@ -102,10 +65,7 @@ fn records_cross_chunks_without_a_gap_and_the_file_ends_behind_the_last() {
     rig.exit();
     let logs = rig.logs();
     assert_eq!(logs.len(), 1);
-    assert_eq!(
-        std::fs::metadata(&logs[0]).unwrap().len(),
-        4096 + 50_000 * 64
-    );
+    assert_eq!(std::fs::metadata(&logs[0]).unwrap().len(), 4096 + 50_000 * 64);
     assert_eq!(rig.read(&logs[0]), ((0..50_000).collect(), 0));
 }
 
@@ -145,14 +105,8 @@ fn records_without_any_log_are_counted_in_the_first_log_that_can_be_begun() {
     ALLOCATIONS_LEFT.with(|left| left.store(0, Ordering::Relaxed));
     rig.write(0..100);
     assert_eq!(rig.process.unlogged_drops(), 100);
-    let [empty] = &rig.logs()[..] else {
-        panic!("one file, however many attempts")
-    };
-    assert_eq!(
-        std::fs::metadata(empty).unwrap().len(),
-        0,
-        "the empty file tells that records were lost"
-    );
+    let [empty] = &rig.logs()[..] else { panic!("one file, however many attempts") };
+    assert_eq!(std::fs::metadata(empty).unwrap().len(), 0, "the empty file tells that records were lost");
     ALLOCATIONS_LEFT.with(|left| left.store(u64::MAX, Ordering::Relaxed));
     rig.write(100..1_000);
     assert_eq!(rig.process.unlogged_drops(), 0);
@@ -179,16 +133,7 @@ fn a_record_interrupted_for_more_than_a_window_is_noticed_and_costs_one_other_at
     let slot = take_slot(&rig.log.used);
     rig.write(1..40_001);
     // SAFETY: the window is mapped; the slot's place in it now shows another chunk.
-    unsafe {
-        store(
-            rig.log.window.load(Ordering::Relaxed),
-            slot,
-            &Record {
-                offset: 77,
-                ..Record::default()
-            },
-        )
-    };
+    unsafe { store(rig.log.window.load(Ordering::Relaxed), slot, &Record { offset: 77, ..Record::default() }) };
     let (kept, _) = rig.read(&rig.logs()[0]);
     assert_eq!(kept.len(), 40_000);
 }
@@ -219,10 +164,7 @@ fn a_full_table_of_names_still_gives_every_name_an_id() {
     let known = rig.process.file_id(b"/known", 1, 1);
     rig.process.fill_table_for_test();
     let other = rig.process.file_id(b"/other", 1, 1);
-    assert!(
-        other > known && rig.process.file_id(b"/other", 1, 1) > other,
-        "each open a new id"
-    );
+    assert!(other > known && rig.process.file_id(b"/other", 1, 1) > other, "each open a new id");
     assert_eq!(rig.process.file_id(b"/known", 1, 1), known);
 }
 
@@ -230,10 +172,6 @@ fn a_full_table_of_names_still_gives_every_name_an_id() {
 fn a_relative_or_endless_directory_is_refused() {
     let process = Process::new();
     assert!(process.start(c"relative", 0, 1, b"").is_err());
-    assert!(
-        process
-            .start(&CString::new(vec![b'/'; 5000]).unwrap(), 0, 1, b"")
-            .is_err()
-    );
+    assert!(process.start(&CString::new(vec![b'/'; 5000]).unwrap(), 0, 1, b"").is_err());
     assert!(!process.enabled());
 }

@@ -6,9 +6,7 @@
 
 use super::columns::{Group, NO_PATH, Row, Table};
 use super::log_file::Records;
-use super::{
-    Error, FileSummary, LogFile, ProcessLogs, ProcessSummary, Run, Slot, Summary, Timeline,
-};
+use super::{Error, FileSummary, LogFile, ProcessLogs, ProcessSummary, Run, Slot, Summary, Timeline};
 use crate::record::{Op, Record, flags};
 use parquet::data_type::ByteArray;
 use std::cmp::Reverse;
@@ -42,12 +40,7 @@ pub fn collect(dir: &Path, out: &Path, lenient: bool) -> Result<Summary, Error> 
             end_ns = end_ns.max(survey(&run, log, lenient, &mut summary, &mut entry)?);
         }
         // A thread's header tells what its process had lost when it last looked.
-        let names_lost = process
-            .logs
-            .iter()
-            .map(|log| log.header.names_lost)
-            .max()
-            .unwrap_or(0);
+        let names_lost = process.logs.iter().map(|log| log.header.names_lost).max().unwrap_or(0);
         summary.names_lost = summary.names_lost.saturating_add(names_lost);
         summary.records += entry.records;
         summary.dropped = summary.dropped.saturating_add(entry.dropped);
@@ -57,12 +50,7 @@ pub fn collect(dir: &Path, out: &Path, lenient: bool) -> Result<Summary, Error> 
         summary.zero_unix_ns = 0;
     }
     summary.duration_ns = end_ns.saturating_sub(summary.zero_unix_ns);
-    summary.command = summary
-        .processes
-        .iter()
-        .min_by_key(|entry| entry.rank)
-        .map(|entry| entry.command.clone())
-        .unwrap_or_default();
+    summary.command = summary.processes.iter().min_by_key(|entry| entry.rank).map(|entry| entry.command.clone()).unwrap_or_default();
 
     std::fs::create_dir_all(out).map_err(Error::io(out, "create the directory"))?;
     let temporary = |name: &str| out.join(format!(".{name}.{}.tmp", std::process::id()));
@@ -79,11 +67,7 @@ pub fn collect(dir: &Path, out: &Path, lenient: bool) -> Result<Summary, Error> 
 }
 
 fn describe(number: u32, process: &ProcessLogs) -> ProcessSummary {
-    let header = process
-        .logs
-        .first()
-        .map(|log| log.header.clone())
-        .unwrap_or_default();
+    let header = process.logs.first().map(|log| log.header.clone()).unwrap_or_default();
     ProcessSummary {
         process: number,
         pid: process.identity.pid,
@@ -99,13 +83,7 @@ fn describe(number: u32, process: &ProcessLogs) -> ProcessSummary {
 }
 
 /// First pass over one log: counts, and the latest end in ns since the epoch.
-fn survey(
-    run: &Run,
-    log: &LogFile,
-    lenient: bool,
-    summary: &mut Summary,
-    process: &mut ProcessSummary,
-) -> Result<u64, Error> {
+fn survey(run: &Run, log: &LogFile, lenient: bool, summary: &mut Summary, process: &mut ProcessSummary) -> Result<u64, Error> {
     process.dropped = process.dropped.saturating_add(log.header.dropped);
     let (mut end_ns, mut empty, mut kept, mut last) = (0, 0, 0, 0);
     let mut records = log.records();
@@ -115,11 +93,7 @@ fn survey(
             Slot::Incomplete => summary.incomplete += 1,
             Slot::Damaged if lenient => summary.damaged += 1,
             Slot::Damaged => {
-                return Err(Error::damaged(
-                    &log.path,
-                    slot * 64,
-                    format!("the check word of slot {slot} does not fit"),
-                ));
+                return Err(Error::damaged(&log.path, slot * 64, format!("the check word of slot {slot} does not fit")));
             }
             Slot::Complete(record) => {
                 let line = run.timeline(log)?;
@@ -133,16 +107,11 @@ fn survey(
         last = slot + 1;
     }
     if last < log.header.closed_at_slot {
-        let what = format!(
-            "the file ends at slot {last}, but its thread had written up to slot {}",
-            log.header.closed_at_slot
-        );
+        let what = format!("the file ends at slot {last}, but its thread had written up to slot {}", log.header.closed_at_slot);
         if !lenient {
             return Err(Error::damaged(&log.path, last * 64, what));
         }
-        summary.missing = summary
-            .missing
-            .saturating_add(log.header.closed_at_slot - last);
+        summary.missing = summary.missing.saturating_add(log.header.closed_at_slot - last);
     }
     process.records += kept;
     process.threads += u32::from(kept > 0);
@@ -164,24 +133,12 @@ fn write_table(run: &Run, path: &Path, summary: &mut Summary) -> Result<(), Erro
             let next = merge.next()?;
             if rows.len() == GROUP_ROWS || next.is_none() {
                 let (rank, world, zero_ns) = (process.rank, process.world, summary.zero_unix_ns);
-                let group = Group {
-                    process: number as u32,
-                    pid: process.identity.pid,
-                    rank,
-                    world,
-                    host,
-                    paths: &paths.shown,
-                    zero_ns,
-                };
+                let group = Group { process: number as u32, pid: process.identity.pid, rank, world, host, paths: &paths.shown, zero_ns };
                 table.write(&group, &rows)?;
                 rows.clear();
             }
             let Some(mut row) = next else { break };
-            let mut place = |id: u32| {
-                *known
-                    .entry(id)
-                    .or_insert_with(|| paths.place(run, process, id))
-            };
+            let mut place = |id: u32| *known.entry(id).or_insert_with(|| paths.place(run, process, id));
             row.path = place(row.record.file);
             if [Op::Rename as u16, Op::Link as u16].contains(&row.record.op) {
                 row.path2 = place(row.record.aux);
@@ -210,11 +167,7 @@ struct Merge<'a> {
 
 impl<'a> Merge<'a> {
     fn new(run: &'a Run, process: &'a ProcessLogs) -> Result<Merge<'a>, Error> {
-        let mut merge = Merge {
-            streams: Vec::new(),
-            heads: BinaryHeap::new(),
-            waiting: Vec::new(),
-        };
+        let mut merge = Merge { streams: Vec::new(), heads: BinaryHeap::new(), waiting: Vec::new() };
         for log in &process.logs {
             // A log without a clock has no complete record, else the first pass had said so.
             let Ok(line) = run.timeline(log) else {
@@ -234,8 +187,7 @@ impl<'a> Merge<'a> {
         };
         while let Some((slot, content)) = records.next_slot()? {
             if let Slot::Complete(record) = content {
-                self.heads
-                    .push(Reverse((line.wall_ns(record.start_ticks), stream, slot)));
+                self.heads.push(Reverse((line.wall_ns(record.start_ticks), stream, slot)));
                 if let Some(place) = self.waiting.get_mut(stream) {
                     *place = Some(record);
                 }
@@ -249,22 +201,12 @@ impl<'a> Merge<'a> {
         let Some(Reverse((start_ns, stream, slot))) = self.heads.pop() else {
             return Ok(None);
         };
-        let (Some((_, line, thread)), Some(Some(record))) =
-            (self.streams.get(stream), self.waiting.get(stream).copied())
-        else {
+        let (Some((_, line, thread)), Some(Some(record))) = (self.streams.get(stream), self.waiting.get(stream).copied()) else {
             return Ok(None);
         };
         let end_ns = line.wall_ns(record.end_ticks).max(start_ns);
         let seq = slot - crate::format::FIRST_SLOT;
-        let row = Row {
-            record,
-            thread: *thread,
-            seq,
-            start_ns,
-            end_ns,
-            path: NO_PATH,
-            path2: NO_PATH,
-        };
+        let row = Row { record, thread: *thread, seq, start_ns, end_ns, path: NO_PATH, path2: NO_PATH };
         self.advance(stream)?;
         Ok(Some(row))
     }
@@ -287,10 +229,7 @@ impl Paths {
         };
         if let Some(&place) = self.places.get(&name.path) {
             // Calls by name do not know the inode; an open of the same path does.
-            for file in [&mut self.posix, &mut self.mpi]
-                .into_iter()
-                .filter_map(|layer| layer.get_mut(place as usize))
-            {
+            for file in [&mut self.posix, &mut self.mpi].into_iter().filter_map(|layer| layer.get_mut(place as usize)) {
                 if file.inode == 0 {
                     (file.device, file.inode) = (name.device, name.inode);
                 }
@@ -300,12 +239,7 @@ impl Paths {
         let place = self.shown.len() as u32;
         let text = printable(&name.path);
         self.shown.push(ByteArray::from(text.as_str()));
-        let entry = FileSummary {
-            path: text,
-            device: name.device,
-            inode: name.inode,
-            ..FileSummary::default()
-        };
+        let entry = FileSummary { path: text, device: name.device, inode: name.inode, ..FileSummary::default() };
         self.posix.push(entry.clone());
         self.mpi.push(entry);
         self.places.insert(name.path.clone(), place);
@@ -315,11 +249,7 @@ impl Paths {
     /// Adds one call to what is known of its file.
     fn count(&mut self, row: &Row) {
         let record = &row.record;
-        let layer = if record.flags & flags::MPI != 0 {
-            &mut self.mpi
-        } else {
-            &mut self.posix
-        };
+        let layer = if record.flags & flags::MPI != 0 { &mut self.mpi } else { &mut self.posix };
         let Some(file) = layer.get_mut(row.path as usize) else {
             return;
         };
@@ -346,15 +276,7 @@ impl Paths {
     fn summaries(self) -> Vec<FileSummary> {
         let both = self.posix.into_iter().zip(self.mpi);
         let used = |file: &FileSummary| file.reads + file.writes + file.opens > 0;
-        let mut files: Vec<FileSummary> = both
-            .map(|(posix, mpi)| {
-                if used(&posix) || !used(&mpi) {
-                    posix
-                } else {
-                    mpi
-                }
-            })
-            .collect();
+        let mut files: Vec<FileSummary> = both.map(|(posix, mpi)| if used(&posix) || !used(&mpi) { posix } else { mpi }).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         files
     }
@@ -374,13 +296,9 @@ fn printable(path: &[u8]) -> String {
 
 fn write_meta(path: &Path, summary: &Summary) -> Result<(), Error> {
     use std::io::Write;
-    let text = serde_json::to_string_pretty(summary)
-        .map_err(std::io::Error::from)
-        .map_err(Error::io(path, "write"))?;
+    let text = serde_json::to_string_pretty(summary).map_err(std::io::Error::from).map_err(Error::io(path, "write"))?;
     let mut file = std::fs::File::create(path).map_err(Error::io(path, "create"))?;
-    file.write_all(text.as_bytes())
-        .and_then(|()| file.write_all(b"\n"))
-        .map_err(Error::io(path, "write"))?;
+    file.write_all(text.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(Error::io(path, "write"))?;
     file.sync_all().map_err(Error::io(path, "sync"))
 }
 

@@ -87,22 +87,12 @@ impl Table {
             .set_created_by(super::collect::TOOL.to_owned());
         for column in ["seq", "start_ns", "end_ns", "offset"] {
             let column = ColumnPath::from(column);
-            properties = properties
-                .set_column_dictionary_enabled(column.clone(), false)
-                .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+            properties = properties.set_column_dictionary_enabled(column.clone(), false).set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
         }
         let writer = parse_message_type(SCHEMA)
-            .and_then(|schema| {
-                SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
-            })
-            .map_err(|source| Error::Parquet {
-                path: path.to_owned(),
-                source,
-            })?;
-        Ok(Table {
-            path: path.to_owned(),
-            writer,
-        })
+            .and_then(|schema| SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build())))
+            .map_err(|source| Error::Parquet { path: path.to_owned(), source })?;
+        Ok(Table { path: path.to_owned(), writer })
     }
 
     /// Writes a row group; an empty one is none.
@@ -114,32 +104,21 @@ impl Table {
             write_columns(&mut writer, group, rows)?;
             writer.close().map(|_| ())
         });
-        result.map_err(|source| Error::Parquet {
-            path: self.path.clone(),
-            source,
-        })
+        result.map_err(|source| Error::Parquet { path: self.path.clone(), source })
     }
 
     /// Writes the footer and waits for the disk.
     pub(super) fn finish(mut self, metadata: &[(&str, String)]) -> Result<(), Error> {
         for (key, value) in metadata {
-            self.writer
-                .append_key_value_metadata(KeyValue::new((*key).to_owned(), value.clone()));
+            self.writer.append_key_value_metadata(KeyValue::new((*key).to_owned(), value.clone()));
         }
-        let file = self.writer.into_inner().map_err(|source| Error::Parquet {
-            path: self.path.clone(),
-            source,
-        })?;
+        let file = self.writer.into_inner().map_err(|source| Error::Parquet { path: self.path.clone(), source })?;
         file.sync_all().map_err(Error::io(&self.path, "sync"))
     }
 }
 
 /// In the order of the schema.
-fn write_columns(
-    w: &mut SerializedRowGroupWriter<File>,
-    g: &Group,
-    rows: &[Row],
-) -> Result<(), ParquetError> {
+fn write_columns(w: &mut SerializedRowGroupWriter<File>, g: &Group, rows: &[Row]) -> Result<(), ParquetError> {
     let known = |number: i32| (number >= 0).then_some(number);
     let (host, ops) = (ByteArray::from(g.host), OpNames::default());
     let (posix, mpi) = (ByteArray::from("posix"), ByteArray::from("mpi"));
@@ -155,25 +134,15 @@ fn write_columns(
     required::<Int32Type>(w, rows, |row| row.thread as i32)?;
     required::<ByteArrayType>(w, rows, |_| host.clone())?;
     required::<Int64Type>(w, rows, |row| row.seq as i64)?;
-    required::<ByteArrayType>(w, rows, |row| {
-        if is_mpi(row) {
-            mpi.clone()
-        } else {
-            posix.clone()
-        }
-    })?;
+    required::<ByteArrayType>(w, rows, |row| if is_mpi(row) { mpi.clone() } else { posix.clone() })?;
     required::<ByteArrayType>(w, rows, |row| ops.get(row.record.op))?;
     optional::<ByteArrayType>(w, rows, |row| path(row.path))?;
     optional::<ByteArrayType>(w, rows, |row| path(row.path2))?;
     optional::<Int32Type>(w, rows, |row| (!is_mpi(row)).then_some(row.record.fd))?;
     optional::<Int32Type>(w, rows, |row| is_mpi(row).then_some(row.record.fd))?;
     optional::<Int32Type>(w, rows, |row| is_mpi(row).then_some(row.record.aux as i32))?;
-    optional::<Int64Type>(w, rows, |row| {
-        (!has(row, flags::UNKNOWN_OFFSET)).then_some(row.record.offset as i64)
-    })?;
-    required::<Int64Type>(w, rows, |row| {
-        i64::try_from(row.record.requested_bytes).unwrap_or(i64::MAX)
-    })?;
+    optional::<Int64Type>(w, rows, |row| (!has(row, flags::UNKNOWN_OFFSET)).then_some(row.record.offset as i64))?;
+    required::<Int64Type>(w, rows, |row| i64::try_from(row.record.requested_bytes).unwrap_or(i64::MAX))?;
     required::<Int64Type>(w, rows, |row| row.record.done)?;
     required::<Int64Type>(w, rows, |row| since_zero(row.start_ns))?;
     required::<Int64Type>(w, rows, |row| since_zero(row.end_ns))?;
@@ -181,9 +150,7 @@ fn write_columns(
     required::<BoolType>(w, rows, |row| has(row, flags::MANAGED))?;
     required::<Int32Type>(w, rows, |row| i32::from(row.record.errno))?;
     required::<Int32Type>(w, rows, |row| row.record.flags as i32)?;
-    optional::<Int32Type>(w, rows, |row| {
-        (!is_mpi(row)).then_some(row.record.aux as i32)
-    })
+    optional::<Int32Type>(w, rows, |row| (!is_mpi(row)).then_some(row.record.aux as i32))
 }
 
 /// The names of operations as column values, made once per row group; `op<number>` for one that this version does not know.
@@ -192,33 +159,19 @@ struct OpNames(std::cell::RefCell<HashMap<u16, ByteArray>>);
 
 impl OpNames {
     fn get(&self, number: u16) -> ByteArray {
-        let text = || {
-            Op::from_number(number).map_or_else(|| format!("op{number}"), |op| op.name().to_owned())
-        };
-        self.0
-            .borrow_mut()
-            .entry(number)
-            .or_insert_with(|| ByteArray::from(text().as_str()))
-            .clone()
+        let text = || Op::from_number(number).map_or_else(|| format!("op{number}"), |op| op.name().to_owned());
+        self.0.borrow_mut().entry(number).or_insert_with(|| ByteArray::from(text().as_str())).clone()
     }
 }
 
-fn required<T: DataType>(
-    group: &mut SerializedRowGroupWriter<File>,
-    rows: &[Row],
-    value: impl Fn(&Row) -> T::T,
-) -> Result<(), ParquetError> {
+fn required<T: DataType>(group: &mut SerializedRowGroupWriter<File>, rows: &[Row], value: impl Fn(&Row) -> T::T) -> Result<(), ParquetError> {
     batches::<T>(group, rows, |column, batch| {
         let values: Vec<T::T> = batch.iter().map(&value).collect();
         column.write_batch(&values, None, None).map(|_| ())
     })
 }
 
-fn optional<T: DataType>(
-    group: &mut SerializedRowGroupWriter<File>,
-    rows: &[Row],
-    value: impl Fn(&Row) -> Option<T::T>,
-) -> Result<(), ParquetError> {
+fn optional<T: DataType>(group: &mut SerializedRowGroupWriter<File>, rows: &[Row], value: impl Fn(&Row) -> Option<T::T>) -> Result<(), ParquetError> {
     batches::<T>(group, rows, |column, batch| {
         let cells: Vec<Option<T::T>> = batch.iter().map(&value).collect();
         let levels: Vec<i16> = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
@@ -232,8 +185,7 @@ fn batches<T: DataType>(
     rows: &[Row],
     mut write: impl FnMut(&mut ColumnWriterImpl<'_, T>, &[Row]) -> Result<(), ParquetError>,
 ) -> Result<(), ParquetError> {
-    let missing =
-        || ParquetError::General("the schema has fewer columns than are written".to_owned());
+    let missing = || ParquetError::General("the schema has fewer columns than are written".to_owned());
     let mut column = group.next_column()?.ok_or_else(missing)?;
     for batch in rows.chunks(BATCH_ROWS) {
         write(column.typed::<T>(), batch)?;

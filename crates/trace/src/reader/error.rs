@@ -51,44 +51,26 @@ pub enum Error {
 impl Error {
     pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> Error {
         let path = path.to_owned();
-        move |source| Error::Io {
-            path,
-            doing,
-            source,
-        }
+        move |source| Error::Io { path, doing, source }
     }
 
     pub(crate) fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> Error {
-        Error::Damaged {
-            path: path.to_owned(),
-            offset,
-            what: what.into(),
-        }
+        Error::Damaged { path: path.to_owned(), offset, what: what.into() }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Io {
-                path,
-                doing,
-                source,
-            } => write!(f, "{}: cannot {doing}: {source}", path.display()),
-            Error::Newer {
-                path,
-                version,
-                known,
-            } => write!(
+            Error::Io { path, doing, source } => write!(f, "{}: cannot {doing}: {source}", path.display()),
+            Error::Newer { path, version, known } => write!(
                 f,
                 "{}: written by a newer version of the trace format ({version}; this program reads up to {known}); collect it with the newer stripewise",
                 path.display()
             ),
-            Error::Damaged { path, offset, what } => write!(
-                f,
-                "{}: damaged at byte {offset}: {what}; collect with --lenient to count and skip what is damaged",
-                path.display()
-            ),
+            Error::Damaged { path, offset, what } => {
+                write!(f, "{}: damaged at byte {offset}: {what}; collect with --lenient to count and skip what is damaged", path.display())
+            }
             Error::NoLogs { dir } => write!(
                 f,
                 "{}: no trace logs (*.swt) here; run the program with `stripewise run --trace {} -- COMMAND` first",

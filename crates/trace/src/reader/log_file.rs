@@ -4,9 +4,7 @@
 
 use super::{Error, u32_at, u64_at};
 use crate::crc::crc32c;
-use crate::format::{
-    COMMAND_BYTES, FIRST_SLOT, Fixed, HEADER_BYTES, Header, Identity, LOG_MAGIC, LOG_VERSION, PAIRS,
-};
+use crate::format::{COMMAND_BYTES, FIRST_SLOT, Fixed, HEADER_BYTES, Header, Identity, LOG_MAGIC, LOG_VERSION, PAIRS};
 use crate::record::{RECORD_BYTES, Record};
 use std::fs::File;
 use std::io::Read;
@@ -75,69 +73,36 @@ impl LogFile {
     pub fn open(path: &Path) -> Result<Option<LogFile>, Error> {
         let mut bytes = Vec::with_capacity(HEADER_BYTES as usize);
         let file = File::open(path).map_err(Error::io(path, "open"))?;
-        file.take(HEADER_BYTES)
-            .read_to_end(&mut bytes)
-            .map_err(Error::io(path, "read"))?;
+        file.take(HEADER_BYTES).read_to_end(&mut bytes).map_err(Error::io(path, "read"))?;
         if bytes.iter().take(8).all(|&byte| byte == 0) {
             return Ok(None);
         }
         if !bytes.starts_with(&LOG_MAGIC) {
-            return Err(Error::damaged(
-                path,
-                0,
-                "it does not begin with SWTRACE1, so it is no trace log",
-            ));
+            return Err(Error::damaged(path, 0, "it does not begin with SWTRACE1, so it is no trace log"));
         }
         let version = u32_at(&bytes, offset_of!(Header, version));
         if version > LOG_VERSION {
-            return Err(Error::Newer {
-                path: path.to_owned(),
-                version,
-                known: LOG_VERSION,
-            });
+            return Err(Error::Newer { path: path.to_owned(), version, known: LOG_VERSION });
         }
         if bytes.len() < HEADER_BYTES as usize {
-            return Err(Error::damaged(
-                path,
-                bytes.len() as u64,
-                "the file ends inside its header of 4,096 bytes",
-            ));
+            return Err(Error::damaged(path, bytes.len() as u64, "the file ends inside its header of 4,096 bytes"));
         }
         let at = offset_of!(Header, fixed);
         let fixed = bytes.get(at..at + size_of::<Fixed>()).unwrap_or(&[]);
         if u32_at(&bytes, offset_of!(Header, crc)) != crc32c(&[fixed]) || version == 0 {
-            return Err(Error::damaged(
-                path,
-                12,
-                "the header's checksum does not fit",
-            ));
+            return Err(Error::damaged(path, 12, "the header's checksum does not fit"));
         }
-        let sizes = (
-            u32_at(fixed, offset_of!(Fixed, header_bytes)),
-            u32_at(fixed, offset_of!(Fixed, record_bytes)),
-        );
+        let sizes = (u32_at(fixed, offset_of!(Fixed, header_bytes)), u32_at(fixed, offset_of!(Fixed, record_bytes)));
         if sizes != (HEADER_BYTES as u32, RECORD_BYTES as u32) {
-            return Err(Error::damaged(
-                path,
-                at as u64,
-                format!("header and record of {} and {} bytes", sizes.0, sizes.1),
-            ));
+            return Err(Error::damaged(path, at as u64, format!("header and record of {} and {} bytes", sizes.0, sizes.1)));
         }
-        Ok(Some(LogFile {
-            path: path.to_owned(),
-            header: parse(&bytes, fixed),
-        }))
+        Ok(Some(LogFile { path: path.to_owned(), header: parse(&bytes, fixed) }))
     }
 
     /// All slots behind the header, in order.
     #[must_use]
     pub fn records(&self) -> Records<'_> {
-        Records {
-            path: &self.path,
-            next_slot: FIRST_SLOT,
-            piece: Vec::new(),
-            at: 0,
-        }
+        Records { path: &self.path, next_slot: FIRST_SLOT, piece: Vec::new(), at: 0 }
     }
 }
 
@@ -146,19 +111,14 @@ fn parse(bytes: &[u8], fixed: &[u8]) -> LogHeader {
     let field = |at: usize, length: usize| fixed.get(at..at + length).unwrap_or(&[]);
     let mut boot_id = [0; 16];
     boot_id.copy_from_slice(field(offset_of!(Fixed, boot_id), 16));
-    let host = field(offset_of!(Fixed, host), 64)
-        .split(|&byte| byte == 0)
-        .next()
-        .unwrap_or(&[]);
+    let host = field(offset_of!(Fixed, host), 64).split(|&byte| byte == 0).next().unwrap_or(&[]);
     let length = u32_at(fixed, offset_of!(Fixed, command_bytes)) as usize;
     let command = field(offset_of!(Fixed, command), length.min(COMMAND_BYTES));
     let command = command.strip_suffix(&[0]).unwrap_or(command);
     let pair = |at: usize| (u64_at(bytes, at), u64_at(bytes, at + 8));
     let first = offset_of!(Header, pairs);
     let process = offset_of!(Header, fixed) + offset_of!(Fixed, process_pair);
-    let pairs = std::iter::once(process)
-        .chain((0..PAIRS).map(|i| first + 16 * i))
-        .map(pair);
+    let pairs = std::iter::once(process).chain((0..PAIRS).map(|i| first + 16 * i)).map(pair);
     LogHeader {
         identity: Identity {
             start_id: u64_at(fixed, identity + offset_of!(Identity, start_id)),
@@ -175,16 +135,11 @@ fn parse(bytes: &[u8], fixed: &[u8]) -> LogHeader {
         nominal_hz: u64_at(fixed, offset_of!(Fixed, nominal_hz)),
         boot_id,
         host: String::from_utf8_lossy(host).into_owned(),
-        command: command
-            .split(|&byte| byte == 0)
-            .map(|word| String::from_utf8_lossy(word).into_owned())
-            .collect(),
+        command: command.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect(),
         dropped: u64_at(bytes, offset_of!(Header, dropped)),
         names_lost: u64_at(bytes, offset_of!(Header, names_lost)),
         closed_at_slot: u64_at(bytes, offset_of!(Header, closed_at_slot)),
-        pairs: pairs
-            .filter(|&(ticks, wall_ns)| ticks != 0 && wall_ns != 0)
-            .collect(),
+        pairs: pairs.filter(|&(ticks, wall_ns)| ticks != 0 && wall_ns != 0).collect(),
     }
 }
 

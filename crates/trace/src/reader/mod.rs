@@ -23,16 +23,10 @@ pub use timeline::Timeline;
 
 /// The 4 bytes at `at` as a little-endian number, 0 beyond the end.
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    bytes
-        .get(at..)
-        .and_then(|rest| rest.first_chunk())
-        .map_or(0, |word| u32::from_le_bytes(*word))
+    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_le_bytes(*word))
 }
 
 /// The 8 bytes at `at` as a little-endian number, 0 beyond the end.
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    bytes
-        .get(at..)
-        .and_then(|rest| rest.first_chunk())
-        .map_or(0, |word| u64::from_le_bytes(*word))
+    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u64::from_le_bytes(*word))
 }

@@ -48,34 +48,18 @@ impl NamesFile {
             return if NAMES_MAGIC.starts_with(bytes.get(..8.min(bytes.len())).unwrap_or(&[])) {
                 Ok(None)
             } else {
-                Err(Error::damaged(
-                    path,
-                    0,
-                    "it does not begin with SWNAMES1, so it is no names file",
-                ))
+                Err(Error::damaged(path, 0, "it does not begin with SWNAMES1, so it is no names file"))
             };
         };
         if !header.starts_with(&NAMES_MAGIC) {
-            return Err(Error::damaged(
-                path,
-                0,
-                "it does not begin with SWNAMES1, so it is no names file",
-            ));
+            return Err(Error::damaged(path, 0, "it does not begin with SWNAMES1, so it is no names file"));
         }
         let version = u32_at(header, 8);
         if version > NAMES_VERSION {
-            return Err(Error::Newer {
-                path: path.to_owned(),
-                version,
-                known: NAMES_VERSION,
-            });
+            return Err(Error::Newer { path: path.to_owned(), version, known: NAMES_VERSION });
         }
         if !fits(header, 12, &[]) {
-            return Err(Error::damaged(
-                path,
-                12,
-                "the header's checksum does not fit",
-            ));
+            return Err(Error::damaged(path, 12, "the header's checksum does not fit"));
         }
         let identity = Identity {
             start_id: u64_at(header, 16),
@@ -85,15 +69,10 @@ impl NamesFile {
             first_file_id: u32_at(header, 40),
             reserved: 0,
         };
-        let mut file = NamesFile {
-            identity,
-            ..NamesFile::default()
-        };
+        let mut file = NamesFile { identity, ..NamesFile::default() };
         while !rest.is_empty() {
             let path_bytes = u32_at(rest, 0) as usize;
-            let Some((entry, after)) =
-                rest.split_at_checked(NAMES_ENTRY_BYTES.saturating_add(path_bytes))
-            else {
+            let Some((entry, after)) = rest.split_at_checked(NAMES_ENTRY_BYTES.saturating_add(path_bytes)) else {
                 break;
             };
             let (fixed, name) = entry.split_at(NAMES_ENTRY_BYTES);
@@ -102,17 +81,9 @@ impl NamesFile {
                 if lenient {
                     break;
                 }
-                return Err(Error::damaged(
-                    path,
-                    offset,
-                    "the checksum of a name does not fit",
-                ));
+                return Err(Error::damaged(path, offset, "the checksum of a name does not fit"));
             }
-            let name = Name {
-                path: name.to_vec(),
-                device: u64_at(fixed, 16),
-                inode: u64_at(fixed, 24),
-            };
+            let name = Name { path: name.to_vec(), device: u64_at(fixed, 16), inode: u64_at(fixed, 24) };
             file.names.insert(u32_at(fixed, 8), name);
             rest = after;
         }
@@ -123,9 +94,6 @@ impl NamesFile {
 
 /// Does the checksum at `at`, computed with itself as zero, fit?
 fn fits(fixed: &[u8], at: usize, more: &[u8]) -> bool {
-    let (before, after) = (
-        fixed.get(..at).unwrap_or(&[]),
-        fixed.get(at + 4..).unwrap_or(&[]),
-    );
+    let (before, after) = (fixed.get(..at).unwrap_or(&[]), fixed.get(at + 4..).unwrap_or(&[]));
     crc32c(&[before, &[0; 4], after, more]) == u32_at(fixed, at)
 }

@@ -73,9 +73,7 @@ impl Run {
             }
         }
         if logs.is_empty() && run.empty_logs == 0 {
-            return Err(Error::NoLogs {
-                dir: dir.to_owned(),
-            });
+            return Err(Error::NoLogs { dir: dir.to_owned() });
         }
         run.timelines = timelines(&logs);
         run.group(logs);
@@ -88,10 +86,7 @@ impl Run {
         let mut identity = process;
         // Damaged headers could form a ring.
         for _ in 0..256 {
-            let own = self
-                .names
-                .get(&key(identity))
-                .and_then(|names| names.names.get(&id));
+            let own = self.names.get(&key(identity)).and_then(|names| names.names.get(&id));
             if own.is_some() || identity.parent_pid == 0 || id >= identity.first_file_id {
                 return own;
             }
@@ -123,19 +118,12 @@ impl Run {
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or("");
         // What an earlier collect into the same directory left.
         if !matches!(name, "trace.parquet" | "meta.json") && !name.starts_with('.') {
-            self.skip(
-                path,
-                "not a trace file (expected *.swt and *.names)".to_owned(),
-            );
+            self.skip(path, "not a trace file (expected *.swt and *.names)".to_owned());
         }
     }
 
     pub(super) fn skip(&mut self, path: &Path, why: String) {
-        let file = path
-            .file_name()
-            .unwrap_or(path.as_os_str())
-            .to_string_lossy()
-            .into_owned();
+        let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         self.skipped.push(Skipped { file, why });
     }
 
@@ -144,27 +132,19 @@ impl Run {
         for log in logs {
             let header = &log.header;
             self.parents.insert(key(&header.identity), header.identity);
-            let process = processes
-                .entry(key(&header.identity))
-                .or_insert_with(|| ProcessLogs {
-                    identity: header.identity,
-                    rank: -1,
-                    world: -1,
-                    logs: Vec::new(),
-                });
+            let process = processes.entry(key(&header.identity)).or_insert_with(|| ProcessLogs {
+                identity: header.identity,
+                rank: -1,
+                world: -1,
+                logs: Vec::new(),
+            });
             // Logs begun before MPI_Init do not know them.
             process.rank = process.rank.max(header.rank);
             process.world = process.world.max(header.world);
             process.logs.push(log);
         }
         self.processes = processes.into_values().collect();
-        self.processes.sort_by_key(|process| {
-            (
-                process.rank,
-                process.identity.start_id,
-                process.identity.pid,
-            )
-        });
+        self.processes.sort_by_key(|process| (process.rank, process.identity.start_id, process.identity.pid));
     }
 }
 
@@ -172,11 +152,7 @@ fn sorted_entries(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let entries = std::fs::read_dir(dir).map_err(Error::io(dir, "read the trace directory"))?;
     let mut paths = Vec::new();
     for entry in entries {
-        paths.push(
-            entry
-                .map_err(Error::io(dir, "read the trace directory"))?
-                .path(),
-        );
+        paths.push(entry.map_err(Error::io(dir, "read the trace directory"))?.path());
     }
     paths.sort();
     Ok(paths)
@@ -185,14 +161,9 @@ fn sorted_entries(dir: &Path) -> Result<Vec<PathBuf>, Error> {
 fn timelines(logs: &[LogFile]) -> HashMap<Clock, Timeline> {
     let mut pooled: HashMap<Clock, (Vec<(u64, u64)>, u64)> = HashMap::new();
     for log in logs {
-        let (pairs, hz) = pooled
-            .entry((log.header.boot_id, log.header.clock_kind))
-            .or_default();
+        let (pairs, hz) = pooled.entry((log.header.boot_id, log.header.clock_kind)).or_default();
         pairs.extend(&log.header.pairs);
         *hz = (*hz).max(log.header.nominal_hz);
     }
-    pooled
-        .into_iter()
-        .filter_map(|(clock, (pairs, hz))| Some((clock, Timeline::new(pairs, hz)?)))
-        .collect()
+    pooled.into_iter().filter_map(|(clock, (pairs, hz))| Some((clock, Timeline::new(pairs, hz)?))).collect()
 }

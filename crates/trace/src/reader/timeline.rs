@@ -25,25 +25,16 @@ impl Timeline {
         let mut knots: Vec<(u64, u64)> = Vec::new();
         let last = pairs.last().copied()?;
         for pair in pairs {
-            let far = knots.last().is_none_or(|&(ticks, ns)| {
-                pair.0 > ticks && pair.1 >= ns.saturating_add(KNOT_GAP_NS)
-            });
+            let far = knots.last().is_none_or(|&(ticks, ns)| pair.0 > ticks && pair.1 >= ns.saturating_add(KNOT_GAP_NS));
             if far {
                 knots.push(pair);
             }
         }
         // The last pair, in place of one that is too close before it (but not of the first).
-        if knots.len() > 1
-            && knots
-                .last()
-                .is_some_and(|&(ticks, ns)| last.0 > ticks && last.1 > ns)
-        {
+        if knots.len() > 1 && knots.last().is_some_and(|&(ticks, ns)| last.0 > ticks && last.1 > ns) {
             knots.pop();
         }
-        if knots
-            .last()
-            .is_some_and(|&(ticks, ns)| last.0 > ticks && last.1 > ns)
-        {
+        if knots.last().is_some_and(|&(ticks, ns)| last.0 > ticks && last.1 > ns) {
             knots.push(last);
         }
         let (first, last) = (knots.first().copied()?, knots.last().copied()?);
@@ -52,10 +43,7 @@ impl Timeline {
             return Some(Timeline { knots, rate: span });
         }
         knots.truncate(1);
-        (nominal_hz > 0).then_some(Timeline {
-            knots,
-            rate: (1_000_000_000, nominal_hz),
-        })
+        (nominal_hz > 0).then_some(Timeline { knots, rate: (1_000_000_000, nominal_hz) })
     }
 
     /// Nanoseconds since the epoch; saturating.
@@ -64,9 +52,7 @@ impl Timeline {
         let after = self.knots.partition_point(|knot| knot.0 <= ticks);
         let before = self.knots.get(after.wrapping_sub(1));
         match (before, self.knots.get(after)) {
-            (Some(from), Some(to)) => from
-                .1
-                .saturating_add(scale(ticks - from.0, (to.1 - from.1, to.0 - from.0))),
+            (Some(from), Some(to)) => from.1.saturating_add(scale(ticks - from.0, (to.1 - from.1, to.0 - from.0))),
             (Some(from), None) => from.1.saturating_add(scale(ticks - from.0, self.rate)),
             (None, Some(to)) => to.1.saturating_sub(scale(to.0 - ticks, self.rate)),
             (None, None) => 0,
@@ -81,12 +67,7 @@ fn scale(ticks: u64, (ns, per): (u64, u64)) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
     use proptest::prelude::*;
 
@@ -94,11 +75,7 @@ mod tests {
 
     #[test]
     fn a_counter_of_2_5_ghz_is_read_in_nanoseconds() {
-        let line = Timeline::new(
-            vec![(1_000, EPOCH), (2_500_001_000, EPOCH + 1_000_000_000)],
-            0,
-        )
-        .unwrap();
+        let line = Timeline::new(vec![(1_000, EPOCH), (2_500_001_000, EPOCH + 1_000_000_000)], 0).unwrap();
         assert_eq!(line.wall_ns(1_000 + 25), EPOCH + 10);
         assert_eq!(line.wall_ns(2_500_001_000 + 2_500), EPOCH + 1_000_001_000);
         assert_eq!(line.wall_ns(0), EPOCH - 400);
@@ -107,12 +84,7 @@ mod tests {
     #[test]
     fn one_pair_needs_the_hardwares_own_rate() {
         assert!(Timeline::new(vec![(5, EPOCH)], 0).is_none());
-        assert_eq!(
-            Timeline::new(vec![(5, EPOCH)], 1_000_000_000)
-                .unwrap()
-                .wall_ns(6),
-            EPOCH + 1
-        );
+        assert_eq!(Timeline::new(vec![(5, EPOCH)], 1_000_000_000).unwrap().wall_ns(6), EPOCH + 1);
         assert!(Timeline::new(vec![], 1).is_none());
     }
 
