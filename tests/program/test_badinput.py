@@ -340,7 +340,7 @@ def test_apply_waits_for_no_one_and_refuses_while_a_program_has_the_store_open(m
     content = write(store, "f")
     plan = store.plan(store.base / "plan.json", store.data / "f", UNEVEN[:1], len(content))
     script = f"exec 7<{store.data / 'f'}; LD_PRELOAD= {sys.executable} -m stripewise apply {plan} --store {store.root}"
-    one_clear_error(store.program("sh", "-c", script, code=None), "in use")
+    one_clear_error(store.program("sh", "-c", script, code=None), "using the store")
     stripewise("apply", plan, "--store", store.root)
     assert read(store, "f") == content
 

@@ -9,7 +9,7 @@ from conftest import Maker
 from rig import LAYOUTS, NATIVE, SOAK, Store
 
 RANDOPS = NATIVE / "randops"
-OPERATIONS = 100_000 if SOAK else 12_000
+OPERATIONS = 100_000 if SOAK else 6_000
 SEEDS = range(1, 6) if SOAK else range(1, 3)
 
 
@@ -41,7 +41,7 @@ def test_threads_share_files(make_store: Maker, layout: str) -> None:
 
 def test_large_files_hold_too(make_store: Maker) -> None:
     store = make_store(layout="uneven")
-    randops(store, store.data, 13, "--max-size", str(1 << 33), operations=400)
+    randops(store, store.data, 13, "--max-size", str(1 << 33), operations=4_000)
 
 
 @pytest.mark.parametrize("options", [(), ("--procs", "4"), ("--threads", "4")], ids=["one", "processes", "threads"])

@@ -89,7 +89,7 @@ fn fill(place: &Place, id: u64, mode: u32) -> Sys<u32> {
     let result = (|| {
         for (target, plane) in file::objects(&template) {
             let config = store.view()?.target(target as usize).ok_or(Errno(libc::EIO))?;
-            let fd = sys::open(c(&object(config.path, id, plane))?, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, mode & 0o777)
+            let fd = sys::open(c(&object(config.path, id, plane))?, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOATIME, mode & 0o777)
                 .inspect_err(|_| crate::log::say(b"an object could not be created on this target", config.path))?;
             if let Some(slot) = made.get_mut(file::object_place(target, plane)) {
                 *slot = fd;

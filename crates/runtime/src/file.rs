@@ -314,7 +314,12 @@ impl File {
         let dir = self.store()?.view()?.target(target as usize).ok_or(Errno(libc::EIO))?;
         let path = names::object(dir.path, self.id(), plane);
         let c_path = path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
-        let fd = match sys::open(c_path, libc::O_RDWR, 0) {
+        // Nobody reads an object's access time, so reads need not keep it; only the owner may ask for that.
+        let fd = match sys::open(c_path, libc::O_RDWR | libc::O_NOATIME, 0) {
+            Err(Errno(libc::EPERM)) => sys::open(c_path, libc::O_RDWR, 0),
+            result => result,
+        };
+        let fd = match fd {
             Err(Errno(libc::EACCES | libc::EROFS)) => sys::open(c_path, libc::O_RDONLY, 0),
             result => result,
         };
