@@ -27,7 +27,9 @@ def last_json(text: str) -> dict[str, float]:
     return json.loads(text.strip().splitlines()[-1])
 
 
-def make_store(scratch: Path, name: str, targets: int, startup_s: float, stripes: int | None = None) -> tuple[Path, Path]:
+def make_store(
+    scratch: Path, name: str, targets: int, startup_s: float, stripes: int | None = None
+) -> tuple[Path, Path]:
     """A store of its own over `targets` directories (emulated when they have a startup); new files lie on the first `stripes`."""
     base = scratch / name
     data = base / "data"
@@ -36,7 +38,9 @@ def make_store(scratch: Path, name: str, targets: int, startup_s: float, stripes
     blocks = []
     for n in range(targets):
         (base / f"t{n}").mkdir()
-        figures = f"startup_read_s = {startup_s}\nstartup_write_s = 0.0\nper_byte_read_s = 0.0\nper_byte_write_s = 0.0\n"
+        figures = (
+            f"startup_read_s = {startup_s}\nstartup_write_s = 0.0\nper_byte_read_s = 0.0\nper_byte_write_s = 0.0\n"
+        )
         blocks.append(f'[[target]]\nname = "t{n}"\nclass = "hdd"\nkind = "{kind}"\npath = "t{n}"\n{figures}')
     (base / "cluster.toml").write_text("\n".join(blocks))
     run(STRIPEWISE, "store", "create", base / "store", "--cluster", base / "cluster.toml", "--manage", data)
@@ -97,9 +101,18 @@ def emulated(scratch: Path, rate: int, goal: float) -> dict[str, object]:
     info = json.loads(run(STRIPEWISE, "store", "info", store, "--json"))
     before = busy(info)
     found = last_json(on(store, CALLS, "closed", rate * seconds // 4, 4, *files))
-    served = max(after - b for after, b in zip(busy(json.loads(run(STRIPEWISE, "store", "info", store, "--json"))), before, strict=True))
+    served = max(
+        after - b
+        for after, b in zip(busy(json.loads(run(STRIPEWISE, "store", "info", store, "--json"))), before, strict=True)
+    )
     error = abs(found["seconds"] - served) / served
-    return entry(f"emulated.error_{rate}", round(error, 5), "relative error of time", f"the model's service time: {served:.3f} s per device; goal {goal}", goal)
+    return entry(
+        f"emulated.error_{rate}",
+        round(error, 5),
+        "relative error of time",
+        f"the model's service time: {served:.3f} s per device; goal {goal}",
+        goal,
+    )
 
 
 def busy(info: dict[str, list[dict[str, float]]]) -> list[float]:
@@ -119,7 +132,9 @@ def main() -> None:
     finally:
         shutil.rmtree(scratch)
     for result in results:
-        print(f"{result['name']:<40} {result['value']:>10} {result['unit']}  (ratio {result['ratio']}; {result['baseline']})")
+        print(
+            f"{result['name']:<40} {result['value']:>10} {result['unit']}  (ratio {result['ratio']}; {result['baseline']})"
+        )
     (ROOT / "target/bench.json").write_text(json.dumps(results, indent=1) + "\n")
 
 

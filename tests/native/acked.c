@@ -4,7 +4,7 @@
  * usage: acked write FILE SEED SLOTS (fsync | written)   prints "slot version" for every block as soon as it is durable (fsync) or written (written)
  *        acked check FILE                                reads such lines; each slot must hold its version or a later one, and no byte that was never written
  *
- * FILE is an array of slots of SLOT_BYTES; block version v of a slot is a function of slot, version and position. Blocks begin and end anywhere in their
+ * FILE is an array of slots of SLOT_BYTES; block version v of a slot is a function of slot, version and position. Blocks begin and end at any word of their
  * slot, so they cross stripe and page borders; the part of a slot outside its block is zero for ever.
  */
 #define _GNU_SOURCE
@@ -29,10 +29,10 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Where in its slot the block lies: the same for all versions. Words of 8 bytes: version in the low half, a check in the high half. */
+/* Where in its slot the block lies: the same for all versions, and on words of the file, which no kill tears: pieces end at pages. Words of 8 bytes: version in the low half, a check in the high half. */
 static uint32_t block_start(uint32_t slot)
 {
-    return (uint32_t)(mix(slot) % 3000);
+    return (uint32_t)(mix(slot) % 3000 / 8 * 8);
 }
 
 static uint32_t block_words(uint32_t slot)

@@ -47,7 +47,7 @@ def test_a_traced_run_becomes_a_plan_that_is_applied_and_changes_no_byte(make_st
 
 
 def test_tune_prints_what_it_measured_and_ends_with_one_json_object(make_store: Maker) -> None:
-    store = make_store(TARGETS, region_size="256KiB")
+    store = make_store(TARGETS)
     job = mpiio_command(4, store.data / "f", *JOB)
     said = stripewise(
         "tune", "--store", store.root, "--policy", "h2dp", "--region-size", "256KiB", "--json", "--", *job
