@@ -1,4 +1,4 @@
-# Build, demo, tests, benchmarks. Needs git, make, cc, cargo (Rust >= 1.85) and Python >= 3.11; everything else comes from crates.io and PyPI in locked versions.
+# Build, demo, tests, benchmarks. Needs git, make, cc, cargo (Rust >= 1.88) and Python >= 3.11; everything else comes from crates.io and PyPI in locked versions.
 
 VENV := .venv
 TARGET := target
