@@ -1,7 +1,7 @@
-"""`make bench`: costs per call and ratios to plain files, each against a baseline measured in the same run; writes target/bench.json.
+"""`make bench`: costs per call and ratios to plain files, each against a baseline of the same run.
 
-Every entry is `{name, value, unit, baseline, ratio}`. A cost's ratio is value over goal (below 1 is better), a throughput's is
-managed over plain (above 1 is better), an emulation error's is error over goal."""
+Every entry is `{name, value, unit, baseline, ratio}`. A cost's ratio is value over goal (below 1 is better), a
+throughput's is managed over plain (above 1 is better), an emulation error's is error over goal."""
 
 import json
 import os
@@ -27,10 +27,8 @@ def last_json(text: str) -> dict[str, float]:
     return json.loads(text.strip().splitlines()[-1])
 
 
-def make_store(
-    scratch: Path, name: str, targets: int, startup_s: float, stripes: int | None = None
-) -> tuple[Path, Path]:
-    """A store of its own over `targets` directories (emulated when they have a startup); new files lie on the first `stripes`."""
+def make_store(scratch: Path, name: str, targets: int, startup_s: float) -> tuple[Path, Path]:
+    """A store of its own over `targets` directories, emulated when they have a startup."""
     base = scratch / name
     data = base / "data"
     data.mkdir(parents=True)
@@ -88,7 +86,7 @@ def bulk(scratch: Path) -> list[dict[str, object]]:
 
 
 def emulated(scratch: Path, rate: int, goal: float) -> dict[str, object]:
-    """Four emulated devices of `rate` requests/s, 4 processes each: closed loop, so the devices should never be idle."""
+    """Four emulated devices of `rate` requests/s, 4 processes each, closed loop: never idle."""
     seconds = 3
     store, data = make_store(scratch, f"emulated-{rate}", 4, 1 / rate)
     one = scratch / "one-target.json"
@@ -132,9 +130,8 @@ def main() -> None:
     finally:
         shutil.rmtree(scratch)
     for result in results:
-        print(
-            f"{result['name']:<40} {result['value']:>10} {result['unit']}  (ratio {result['ratio']}; {result['baseline']})"
-        )
+        name, value, unit, baseline, ratio = result.values()
+        print(f"{name:<40} {value:>10} {unit}  (ratio {ratio}; {baseline})")
     (ROOT / "target/bench.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
