@@ -136,8 +136,8 @@ def test_def_is_its_own_baseline():
 
 
 def test_h2dp_gives_ssds_to_the_regions_with_the_largest_benefit():
-    # Seed 000, eq. 1 and section 3.6: descending B until the space is used up.
-    workload, on = zipf_workload(60, 600), cluster(4, 2, 5 * MIB)
+    # Seed 000, eq. 1 and section 3.6: descending B until the space is used up (64 KiB are for the file system).
+    workload, on = zipf_workload(60, 600), cluster(4, 2, 5 * MIB + 65536)
     table = build_regions(workload, MIB)
     plan = policy_named("h2dp").plan(workload, on, OPTIONS)
     count = np.bincount(np.repeat(np.arange(60), np.diff(table.first)), weights=table.count, minlength=60)
