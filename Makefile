@@ -85,7 +85,7 @@ demo: build
 
 test: build $(NATIVE)
 	cargo test --locked --workspace --quiet
-	$(PY) -m pytest $(UNIT_TESTS) $(PROGRAM_TESTS)
+	$(PY) -m pytest --timeout=600 $(UNIT_TESTS) $(PROGRAM_TESTS)
 
 check: build $(NATIVE)
 	cargo fmt --all --check
