@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .cluster import Cluster
+from .durable import write_durably
 from .errors import PlanError
 from .fields import Fields
 from .layout import Region, Stripes, parse_regions, read_json, target_bytes
@@ -167,12 +168,9 @@ def _region_json(region: RegionPlan) -> dict[str, Any]:
 def write_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
     """Writes plan.json; a reader sees the old file or the new one, never half of one."""
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_text(dump_plan(plan), encoding="utf-8")
-        temporary.replace(target)
+        write_durably(target, dump_plan(plan))
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise PlanError(f"{target}: cannot be written ({error.strerror}); choose another place with -o") from error
 
 

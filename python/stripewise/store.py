@@ -13,6 +13,7 @@ from typing import Any
 
 from . import native
 from .cluster import read_cluster
+from .durable import write_durably
 from .errors import LayoutError, StoreError
 from .globs import default_manage, ignored, manage_globs
 from .layout import Layout, from_indexes, layout_json, parse_layout, read_json, target_bytes, to_indexes
@@ -194,7 +195,7 @@ def create_store(root: Path, cluster_path: Path, manage: Sequence[str], region_b
     try:
         root.mkdir(parents=True, exist_ok=True)
         config = _with_default(config, layout)
-        config.path.write_text(config.text(), encoding="utf-8")
+        write_durably(config.path, config.text())
     except OSError as error:
         raise StoreError(f"{root}: cannot be made ({error.strerror}); choose another directory") from error
     try:
@@ -237,9 +238,7 @@ def save_layout(config: StoreConfig, name: str, layout: Layout) -> str:
     target = config.root / relative
     try:
         target.parent.mkdir(exist_ok=True)
-        temporary = target.with_suffix(".tmp")
-        temporary.write_text(json.dumps(layout_json(layout)) + "\n", encoding="utf-8")
-        temporary.replace(target)
+        write_durably(target, json.dumps(layout_json(layout)) + "\n")
     except OSError as error:
         raise StoreError(f"{target}: cannot be written ({error.strerror}); make the store writable") from error
     return relative

@@ -65,8 +65,9 @@ def test_signals_are_forwarded_to_the_program():
             os.kill(os.getpid(), signal.SIGTERM)
 
     code = (
-        "import signal, sys, time\n"
-        "def end(*_):\n    print('got it', flush=True)\n    sys.exit(5)\n"
+        "import os, signal, sys, time\n"
+        # Not print: the signal may come while the one below is still flushing.
+        "def end(*_):\n    os.write(1, b'got it\\n')\n    os._exit(5)\n"
         "signal.signal(signal.SIGTERM, end)\nprint('ready', flush=True)\ntime.sleep(60)\n"
     )
     before = signal.getsignal(signal.SIGTERM)

@@ -89,7 +89,7 @@ fn one_placement(places: &Places<'_>, i: usize, cycle: u64, flags: u32) -> Resul
     let width0 = c.stripe(0).width;
     for k in 0..c.count {
         let s = c.stripe(k);
-        if s.width == 0 || s.width % GRANULE != 0 || s.width > MAX_LOGICAL {
+        if s.width == 0 || !s.width.is_multiple_of(GRANULE) || s.width > MAX_LOGICAL {
             return fail("widths must be positive multiples of 4096 bytes, at most 2^62");
         }
         if s.start != sum {

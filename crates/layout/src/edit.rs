@@ -89,7 +89,7 @@ fn border(list: &[Region], at: u64) -> Result<(usize, bool), LayoutError> {
     if r.start == at {
         return Ok((index, true));
     }
-    if index + 1 != list.len() || r.len == 0 || (at - r.start) % r.len != 0 {
+    if index + 1 != list.len() || r.len == 0 || !(at - r.start).is_multiple_of(r.len) {
         return refuse(at, "it cuts a region or a repetition; cut where one begins");
     }
     Ok((index, false))

@@ -60,6 +60,11 @@ unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (S
     // SAFETY: as given by the program.
     let result = sys::from_c(unsafe { sw_real_openat(dirfd, path, flags, mode) });
     // A managed name looks like a link to nowhere: a directory that does not exist, a file that does, or a link too many. O_PATH with O_NOFOLLOW opens the link itself.
+    if let Ok(fd) = result
+        && let Some(reopened) = unsafe { reopened_head(path, fd as i32, flags) }
+    {
+        return (reopened, true);
+    }
     let maybe = match result {
         Err(Errno(libc::ENOENT | libc::EEXIST | libc::ELOOP)) => true,
         Ok(_) => flags & (libc::O_PATH | libc::O_NOFOLLOW) == libc::O_PATH | libc::O_NOFOLLOW,
@@ -79,9 +84,27 @@ unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (S
             if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 {
                 return (Err(Errno(libc::EEXIST)), true);
             }
+            if flags & libc::O_PATH == 0 && flags & (libc::O_ACCMODE | libc::O_TRUNC) != libc::O_RDONLY && found.is_copy() {
+                crate::log::say(b"this link is a copy of a managed file's name and opens read-only", found.head().as_bytes());
+                return (Err(Errno(libc::EROFS)), true);
+            }
             (open::open_managed(found.store, found.id, flags).map(i64::from), true)
         }
     }
+}
+
+/// A descriptor of a managed file opened anew through /dev/stdin or /proc/self/fd/N: the kernel has opened head itself, whose
+/// bytes are nobody's.
+unsafe fn reopened_head(path: *const c_char, fd: i32, flags: i32) -> Option<Sys<i64>> {
+    // SAFETY: the kernel has just read this path.
+    let name = unsafe { CStr::from_ptr(path) }.to_bytes();
+    if !name.starts_with(b"/proc/") && !name.starts_with(b"/dev/") {
+        return None;
+    }
+    let mut text = [0u8; 4096];
+    let (store, id) = crate::env::head_of(fd, &mut text)?;
+    sys::close(fd);
+    Some(crate::store::attach(store).and_then(|store| open::open_managed(store, id, flags & !libc::O_CREAT)).map(i64::from))
 }
 
 /// Creates a managed file when the name does not exist and the rules say so.
@@ -288,6 +311,7 @@ pub unsafe extern "C" fn sw_truncate(path: *const c_char, len: off_t) -> i64 {
     match unsafe { names::find(libc::AT_FDCWD, path, true) } {
         Ok(None) => PASS,
         Err(errno) => to_c(Err(errno)),
+        Ok(Some(found)) if found.is_copy() => to_c(Err(Errno(libc::EROFS))),
         Ok(Some(found)) => to_c((|| {
             let head = found.head();
             // SAFETY: a valid C string.
@@ -455,7 +479,7 @@ pub unsafe extern "C" fn sw_unlinkat(dirfd: i32, path: *const c_char, flags: i32
     let found = if flags & libc::AT_REMOVEDIR == 0 { unsafe { names::find(dirfd, path, false) }.unwrap_or(None) } else { None };
     // SAFETY: passed through.
     let result = unsafe { sys::unlinkat_raw(dirfd, path, flags) };
-    if let (Some(found), Ok(_)) = (found, result) {
+    if let (Some(found), Ok(_)) = (found.filter(|f| !f.is_copy()), result) {
         found.discard();
     }
     to_c(result)
@@ -474,7 +498,7 @@ pub unsafe extern "C" fn sw_renameat2(from_dir: i32, from: *const c_char, to_dir
     if result.is_ok() {
         let exchange = flags & libc::RENAME_EXCHANGE != 0;
         let same = moved.zip(replaced).is_some_and(|(a, b)| a.id == b.id && a.store.index == b.store.index);
-        if let Some(replaced) = replaced.filter(|_| !exchange && !same) {
+        if let Some(replaced) = replaced.filter(|r| !exchange && !same && !r.is_copy()) {
             replaced.discard();
         }
         // SAFETY: paths that the kernel has just followed.
@@ -483,7 +507,7 @@ pub unsafe extern "C" fn sw_renameat2(from_dir: i32, from: *const c_char, to_dir
                 let _ = names::record_link(found.store, found.id, &name);
             }
         };
-        if let Some(moved) = moved {
+        if let Some(moved) = moved.filter(|m| !m.is_copy()) {
             record(moved, to_dir, to);
         }
         if let Some(replaced) = replaced.filter(|_| exchange) {

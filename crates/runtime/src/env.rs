@@ -157,7 +157,7 @@ fn inherit() {
 }
 
 /// Store path and id of the head that a descriptor refers to.
-fn head_of(fd: i32, text: &mut [u8; 4096]) -> Option<(&[u8], u64)> {
+pub fn head_of(fd: i32, text: &mut [u8; 4096]) -> Option<(&[u8], u64)> {
     let mut link = FixedPath::from_bytes(b"/proc/self/fd/");
     link.push_decimal(fd as u64);
     let target = sys::readlinkat(libc::AT_FDCWD, link.as_c_str()?, text).ok()?;

@@ -19,6 +19,8 @@ pub struct Managed {
     pub store: &'static Store,
     /// Its id.
     pub id: u64,
+    /// Inode of the symbolic link that led there.
+    link: u64,
 }
 
 /// The managed file that `path` names, directly or (with `follow`) through symbolic links; `None` for anything else.
@@ -41,7 +43,8 @@ pub fn find_str(dirfd: i32, path: &CStr, follow: bool) -> Sys<Option<Managed>> {
     let mut second = [0u8; PATH_MAX];
     for _ in 0..MAX_LINKS {
         if let Some((store, id)) = names::parse_link(target) {
-            return Ok(Some(Managed { store: store::attach(store)?, id }));
+            let link = name.as_c_str().and_then(|n| sys::lstat_at(dirfd, n).ok()).map_or(0, |st| st.st_ino);
+            return Ok(Some(Managed { store: store::attach(store)?, id, link }));
         }
         if !follow {
             return Ok(None);
@@ -99,6 +102,16 @@ impl Managed {
         result
     }
 
+    /// Whether the link is a copy (made by `cp -a`, `tar`, `rsync` without the library): a name, but not the file. Told by the inode that
+    /// was recorded for the link; device numbers change from boot to boot.
+    pub fn is_copy(&self) -> bool {
+        let mut text = [0u8; PATH_MAX + 64];
+        let record = names::file_part(self.store.path(), self.id, b"link");
+        let Some(text) = record.as_c_str().and_then(|p| sys::read_file(p, &mut text).ok()) else { return false };
+        let inode = text.split(|c| *c == b' ').nth(1).and_then(|w| core::str::from_utf8(w).ok()?.parse::<u64>().ok());
+        inode.is_some_and(|inode| inode != self.link)
+    }
+
     /// Path of its head.
     pub fn head(&self) -> FixedPath {
         names::file_part(self.store.path(), self.id, b"head")
@@ -114,10 +127,10 @@ impl Managed {
     /// Puts it into the trash: called when its link is gone. Freed at once when nobody has it open, else by the last closer or by gc.
     pub fn discard(&self) {
         let Ok(index) = file::acquire(self.store, self.id) else { return };
-        if let Some(file) = file::get(index) {
-            if let Some(ctl) = file.ctl().filter(|_| file.may_write()) {
-                ctl.header().flags.fetch_or(FLAG_UNLINKED, Ordering::AcqRel);
-            }
+        if let Some(file) = file::get(index)
+            && let Some(ctl) = file.ctl().filter(|_| file.may_write())
+        {
+            ctl.header().flags.fetch_or(FLAG_UNLINKED, Ordering::AcqRel);
         }
         // The release sees the flag, and removes if this was the last.
         file::release(index);

@@ -204,16 +204,16 @@ pub fn retain(entry: u32) {
 pub fn release(entry: u32) {
     let Some(open) = of_entry(entry) else { return };
     // Keep the place until all is closed: nobody may claim it before.
-    if open.refs.load(Ordering::Acquire) == 1 {
-        if let Some(index) = open.file.swap(0, Ordering::AcqRel).checked_sub(1) {
-            if let Some(file) = file::get(index)
-                && open.flags.load(Ordering::Relaxed) & libc::O_ACCMODE != libc::O_RDONLY
-            {
-                names::at_close(file);
-            }
-            fds::close_internal(&open.companion);
-            file::release(index);
+    if open.refs.load(Ordering::Acquire) == 1
+        && let Some(index) = open.file.swap(0, Ordering::AcqRel).checked_sub(1)
+    {
+        if let Some(file) = file::get(index)
+            && open.flags.load(Ordering::Relaxed) & libc::O_ACCMODE != libc::O_RDONLY
+        {
+            names::at_close(file);
         }
+        fds::close_internal(&open.companion);
+        file::release(index);
     }
     open.refs.fetch_sub(1, Ordering::AcqRel);
 }

@@ -118,6 +118,13 @@ pub fn stat(path: &CStr, flags: i32) -> Sys<libc::stat> {
     unsafe { fstatat_raw(libc::AT_FDCWD, path.as_ptr(), st.as_mut_ptr(), flags).map(|()| st.assume_init()) }
 }
 
+/// stat of a name itself, not of what it links to.
+pub fn lstat_at(dirfd: i32, path: &CStr) -> Sys<libc::stat> {
+    let mut st = core::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: both pointers are valid; zeroed is a valid stat.
+    unsafe { fstatat_raw(dirfd, path.as_ptr(), st.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW).map(|()| st.assume_init()) }
+}
+
 /// stat of a descriptor.
 pub fn fstat(fd: i32) -> Sys<libc::stat> {
     let mut st = core::mem::MaybeUninit::<libc::stat>::zeroed();

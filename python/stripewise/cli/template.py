@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ..durable import write_durably
 from ..errors import StoreError, UsageError
 from ..globs import manage_globs
 from ..store import Store, read_layout, save_layout
@@ -21,10 +22,8 @@ GlobArgument = Annotated[str, typer.Argument(metavar="GLOB", help="A glob over a
 
 def _write(config: StoreConfig, rules: list[Rule]) -> None:
     changed = config.with_rules(rules)
-    temporary = config.path.with_suffix(".tmp")
     try:
-        temporary.write_text(changed.text(), encoding="utf-8")
-        temporary.replace(config.path)
+        write_durably(config.path, changed.text())
     except OSError as error:
         raise StoreError(f"{config.path}: cannot be written ({error.strerror}); make the store writable") from error
     Store(config.root)

@@ -144,7 +144,7 @@ impl Dice {
     }
 
     pub(super) fn one_in(&mut self, n: u64) -> bool {
-        self.next() % n == 0
+        self.next().is_multiple_of(n)
     }
 
     /// A prefix of `n` changes; none and all come more often than chance, because they are where rules break.
