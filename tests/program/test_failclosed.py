@@ -109,3 +109,15 @@ def test_copies_of_the_link_are_no_second_writable_file(store: Store) -> None:
     assert result.code != 0, result.report
     unchanged(store)
     copy.unlink()
+
+
+def test_removing_a_copy_of_the_link_keeps_the_file(store: Store) -> None:
+    copy = Path(f"{store.data / 'f'}.copy")
+    execute(["cp", "-a", store.data / "f", copy])
+    store.program("rm", copy)
+    unchanged(store)
+
+
+def test_a_descriptor_reopened_by_name_reads_the_file_and_not_its_head(store: Store) -> None:
+    source, managed = store.base / "source", store.data / "f"
+    store.program("sh", "-c", f"cat /dev/stdin < {managed} | cmp - {source}")
