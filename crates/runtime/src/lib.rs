@@ -14,6 +14,7 @@ mod lock;
 mod log;
 mod names;
 mod open;
+mod opening;
 mod room;
 mod size;
 mod store;

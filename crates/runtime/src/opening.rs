@@ -1,0 +1,124 @@
+//! Opening by name: a new file that the rules send into the store, a managed one behind a link to nowhere, or a plain one, which the
+//! C library opens as ever.
+
+use crate::create;
+use crate::names;
+use crate::open::{self, of_fd};
+use crate::sys::{self, Errno, Sys};
+use crate::trace;
+use core::ffi::CStr;
+use core::sync::atomic::Ordering;
+use libc::c_char;
+
+unsafe extern "C" {
+    fn sw_real_openat(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> i64;
+}
+
+/// The descriptor, and whether the file is managed.
+///
+/// # Safety
+/// `path` is a C string or null.
+pub unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (Sys<i64>, bool) {
+    if !path.is_null() && flags & libc::O_CREAT != 0 && flags & libc::O_TMPFILE != libc::O_TMPFILE {
+        // SAFETY: the caller's promise.
+        match open_new(dirfd, unsafe { CStr::from_ptr(path) }, flags, mode) {
+            Ok(Some(fd)) => return (Ok(fd), true),
+            Ok(None) => {}
+            Err(errno) => return (Err(errno), true),
+        }
+    }
+    // SAFETY: as given by the program.
+    let result = sys::from_c(unsafe { sw_real_openat(dirfd, path, flags, mode) });
+    // A managed name looks like a link to nowhere: a directory that does not exist, a file that does, or a link too many. O_PATH with O_NOFOLLOW opens the link itself.
+    // SAFETY: the caller's promise.
+    if let Ok(fd) = result
+        && let Some(reopened) = unsafe { reopened_head(path, fd as i32, flags) }
+    {
+        return (reopened, true);
+    }
+    let maybe = match result {
+        Err(Errno(libc::ENOENT | libc::EEXIST | libc::ELOOP)) => true,
+        Ok(_) => flags & (libc::O_PATH | libc::O_NOFOLLOW) == libc::O_PATH | libc::O_NOFOLLOW,
+        Err(_) => false,
+    };
+    if !maybe {
+        return (result, false);
+    }
+    // SAFETY: the caller's promise.
+    match unsafe { names::find(dirfd, path, flags & libc::O_NOFOLLOW == 0) } {
+        Ok(None) => (result, false),
+        Err(errno) => (Err(errno), true),
+        Ok(Some(found)) => {
+            if let Ok(fd) = result {
+                sys::close(fd as i32);
+            }
+            if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 {
+                return (Err(Errno(libc::EEXIST)), true);
+            }
+            if flags & libc::O_PATH == 0 && flags & (libc::O_ACCMODE | libc::O_TRUNC) != libc::O_RDONLY && found.is_copy() {
+                crate::log::say(b"this link is a copy of a managed file's name and opens read-only", found.head().as_bytes());
+                return (Err(Errno(libc::EROFS)), true);
+            }
+            (open::open_managed(found.store, found.id, flags).map(i64::from), true)
+        }
+    }
+}
+
+/// A descriptor of a managed file opened anew through /dev/stdin or /proc/self/fd/N: the kernel has opened head itself, whose
+/// bytes are nobody's.
+unsafe fn reopened_head(path: *const c_char, fd: i32, flags: i32) -> Option<Sys<i64>> {
+    // SAFETY: the kernel has just read this path.
+    let name = unsafe { CStr::from_ptr(path) }.to_bytes();
+    if !name.starts_with(b"/proc/") && !name.starts_with(b"/dev/") {
+        return None;
+    }
+    let mut text = [0u8; 4096];
+    let (store, id) = crate::env::head_of(fd, &mut text)?;
+    sys::close(fd);
+    Some(crate::store::attach(store).and_then(|store| open::open_managed(store, id, flags & !libc::O_CREAT)).map(i64::from))
+}
+
+/// Creates a managed file when the name does not exist and the rules say so.
+fn open_new(dirfd: i32, path: &CStr, flags: i32, mode: u32) -> Sys<Option<i64>> {
+    if crate::env::store_path().is_none() {
+        return Ok(None);
+    }
+    // SAFETY: a valid C string.
+    if unsafe { sys::faccessat_raw(dirfd, path.as_ptr(), libc::F_OK, libc::AT_SYMLINK_NOFOLLOW) } != Err(Errno(libc::ENOENT)) {
+        return Ok(None);
+    }
+    let Some(place) = create::place_for(dirfd, path)? else { return Ok(None) };
+    match create::create(&place, mode) {
+        Ok(index) => {
+            let fd = open::open_acquired(index, flags & !libc::O_TRUNC).inspect_err(|_| crate::file::release(index))?;
+            Ok(Some(i64::from(fd)))
+        }
+        // Another process was first: its file is the one.
+        Err(Errno(libc::EEXIST)) if flags & libc::O_EXCL == 0 => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+pub fn record(path: &CStr, dirfd: i32, flags: i32, result: &Sys<i64>, managed: bool, start: u64) {
+    let mut id = 0;
+    if let Ok(fd) = result {
+        let fd = *fd as i32;
+        let st = sys::fstat(fd);
+        let regular = st.as_ref().is_ok_and(|s| s.st_mode & libc::S_IFMT == libc::S_IFREG);
+        if regular {
+            let name = names::absolute(dirfd, path.to_bytes()).ok();
+            let name = name.as_ref().map_or(path.to_bytes(), |n| n.as_bytes());
+            id = trace::file_id(name, st.as_ref().map_or(0, |s| s.st_dev), st.as_ref().map_or(0, |s| s.st_ino));
+            if managed {
+                if let Ok(open) = of_fd(fd) {
+                    open.trace_id.store(id, Ordering::Relaxed);
+                }
+            } else {
+                open::register_plain(fd, id);
+            }
+        }
+    } else {
+        id = trace::file_id(path.to_bytes(), 0, 0);
+    }
+    trace::opened(id, managed, flags, result, start);
+}
