@@ -1,5 +1,5 @@
 //! The gate before every change of a managed file: enter the epoch, take the layout in force, respect a move that is under way
-//! and a truncate that drains. This is the writer's half of the protocol in docs/layout.md; it is paid for from the start.
+//! and a truncate that drains. This is the writer's half of the protocol in ARCHITECTURE.md; it is paid for from the start.
 
 use crate::file::{File, Loaded};
 use crate::sys::{Errno, Sys};
