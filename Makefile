@@ -13,7 +13,7 @@ CFLAGS ?= -O2
 WARNINGS := -Wall -Wextra -Werror=implicit-function-declaration
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 SHIM_SOURCES := $(wildcard shim/*.c)
-SHIM_HEADERS := $(wildcard shim/*.h shim/exports.map)
+SHIM_HEADERS := $(wildcard shim/*.h)
 LIBRARY := python/stripewise/lib/libstripewise.so
 STATIC := $(TARGET)/preload/libstripewise_runtime.a
 BINDING := $(VENV)/.binding
@@ -51,13 +51,11 @@ $(STATIC): $(RUST_SOURCES)
 	cargo build --locked --profile preload -p stripewise-runtime
 	touch $@
 
-# Only what exports.map names is visible to the program that the library is preloaded into.
+# Only what the shim marks EXPORT is visible to the program that the library is preloaded into; its constructor runs before all others.
 $(LIBRARY): $(STATIC) $(SHIM_SOURCES) $(SHIM_HEADERS)
 	mkdir -p $(@D)
-	$(CC) $(CFLAGS) -std=gnu11 -fPIC -shared $(WARNINGS) -o $@ $(SHIM_SOURCES) $(STATIC) \
-		$(if $(wildcard shim/exports.map),-Wl$(comma)--version-script=shim/exports.map) -Wl,--gc-sections -lgcc_s -lpthread -lm -ldl
-
-comma := ,
+	$(CC) $(CFLAGS) -std=gnu11 -fPIC -fvisibility=hidden -shared $(WARNINGS) -o $@ $(SHIM_SOURCES) $(STATIC) \
+		-Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-z,initfirst -lgcc_s -lpthread -lm -ldl
 
 $(MPIIO): $(VENV)/.requirements $(wildcard workloads/*.c workloads/*.h)
 	mkdir -p $(@D)

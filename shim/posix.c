@@ -1,64 +1,13 @@
-/* The symbols of the preloaded library: every call is one array look-up, then either the C library's own function or the runtime's.
- * No logic lives here; what a managed file does is in crates/runtime. errno is set only when a call fails. */
-#define _GNU_SOURCE
-#undef _FORTIFY_SOURCE
-#include "stripewise.h"
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
+/* The symbols of the preloaded library for descriptors: every call is one array look-up, then either the C library's own function or the
+ * runtime's. No logic lives here; what a managed file does is in crates/runtime. errno is set only when a call fails. */
+#include "hook.h"
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <sys/statfs.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
-#define HIDDEN __attribute__((visibility("hidden")))
-#define LIKELY(x) __builtin_expect(!!(x), 1)
-
-/* Operation numbers of the trace, as in crates/trace. */
-enum { OP_READ = 3, OP_WRITE = 4, OP_SEEK = 5, OP_TRUNCATE = 6, OP_FALLOCATE = 7, OP_SYNC = 8, OP_STAT = 9, OP_STATFS = 10, OP_ACCESS = 11, OP_UNLINK = 12,
-       OP_RENAME = 13 };
-
 static __thread struct sw_thread tls __attribute__((tls_model("initial-exec")));
-HIDDEN struct sw_thread *sw_thread(void) { return &tls; }
-
-/* dlsym on success takes no memory, so this works before constructors and inside allocators. */
-#define REAL(name) next_##name()
-#define DECLARE_REAL(type, name, ...)                                                           \
-    static type (*real_##name)(__VA_ARGS__);                                                    \
-    static inline __typeof__(real_##name) next_##name(void)                                     \
-    {                                                                                           \
-        if (!LIKELY(real_##name)) real_##name = (__typeof__(real_##name))dlsym(RTLD_NEXT, #name); \
-        return real_##name;                                                                     \
-    }
-
-static inline uint32_t entry(int fd) { return (unsigned)fd < SW_FDS ? __atomic_load_n(&sw_fds[(unsigned)fd], __ATOMIC_ACQUIRE) : 0; }
-static inline long ret(long r)
-{
-    if (r < 0 && r > SW_PASS) {
-        errno = (int)-r;
-        return -1;
-    }
-    return r;
-}
-
-/* A call on a descriptor: plain, plain but recorded, or managed. */
-#define ON_FD(fd, op, at, asked, plain, managed)                          \
-    do {                                                                  \
-        uint32_t e_ = entry(fd);                                          \
-        if (LIKELY(e_ == 0)) return plain;                                \
-        if (e_ & SW_TRACED) {                                             \
-            uint64_t t_ = sw_ticks();                                     \
-            __typeof__(plain) r_ = plain;                                 \
-            sw_traced(fd, op, (uint64_t)(at), (uint64_t)(asked), r_, t_); \
-            return r_;                                                    \
-        }                                                                 \
-        return ret(managed);                                              \
-    } while (0)
+struct sw_thread *sw_thread(void) { return &tls; }
 
 static size_t iov_bytes(const struct iovec *iov, int count)
 {
@@ -72,7 +21,7 @@ DECLARE_REAL(int, openat, int, const char *, int, ...);
 DECLARE_REAL(int, close, int);
 DECLARE_REAL(int, fcntl, int, int, ...);
 
-HIDDEN long sw_real_openat(int dirfd, const char *path, int flags, unsigned mode)
+long sw_real_openat(int dirfd, const char *path, int flags, unsigned mode)
 {
     int saved = errno, fd = REAL(openat)(dirfd, path, flags, mode);
     if (fd >= 0) return fd;
@@ -80,7 +29,7 @@ HIDDEN long sw_real_openat(int dirfd, const char *path, int flags, unsigned mode
     errno = saved;
     return r;
 }
-HIDDEN long sw_real_close(int fd)
+long sw_real_close(int fd)
 {
     int saved = errno;
     if (REAL(close)(fd) == 0) return 0;
@@ -88,7 +37,7 @@ HIDDEN long sw_real_close(int fd)
     errno = saved;
     return r;
 }
-HIDDEN long sw_real_fcntl(int fd, int op, unsigned long arg)
+long sw_real_fcntl(int fd, int op, unsigned long arg)
 {
     int saved = errno, v = REAL(fcntl)(fd, op, arg);
     if (v != -1) return v;
@@ -155,8 +104,6 @@ EXPORT ssize_t pwritev64v2(int fd, const struct iovec *iov, int c, off64_t at, i
 {
     ON_FD(fd, OP_WRITE, at, iov_bytes(iov, c), REAL(pwritev64v2)(fd, iov, c, at, f), at == -1 ? sw_writev(fd, iov, c) : sw_pwritev(fd, iov, c, at, f));
 }
-/* On LP64 off_t is off64_t: the plain spellings are the same functions. */
-#define ALIAS(ret, name, of, ...) EXPORT ret name(__VA_ARGS__) __attribute__((alias(#of)))
 ALIAS(ssize_t, pread, pread64, int, void *, size_t, off_t);
 ALIAS(ssize_t, pwrite, pwrite64, int, const void *, size_t, off_t);
 ALIAS(ssize_t, preadv, preadv64, int, const struct iovec *, int, off_t);
@@ -211,70 +158,6 @@ ALIAS(int, posix_fallocate, posix_fallocate64, int, off_t, off_t);
 EXPORT int fsync(int fd) { ON_FD(fd, OP_SYNC, 0, 0, REAL(fsync)(fd), (int)sw_fsync(fd, 0)); }
 EXPORT int fdatasync(int fd) { ON_FD(fd, OP_SYNC, 0, 1, REAL(fdatasync)(fd), (int)sw_fsync(fd, 1)); }
 
-/* --- names ------------------------------------------------------------------------------------------------------------------ */
-#define ON_PATH(path, op, call)                              \
-    do {                                                     \
-        uint64_t t_ = sw_tracing ? sw_ticks() : 0;           \
-        int r_ = (int)ret(call);                             \
-        if (t_) sw_traced_path(path, op, r_, t_);            \
-        return r_;                                           \
-    } while (0)
-
-EXPORT int fstatat64(int dirfd, const char *path, struct stat64 *st, int flags) { ON_PATH(path, OP_STAT, sw_fstatat(dirfd, path, st, flags)); }
-ALIAS(int, fstatat, fstatat64, int, const char *, struct stat *, int);
-EXPORT int stat64(const char *path, struct stat64 *st) { ON_PATH(path, OP_STAT, sw_fstatat(AT_FDCWD, path, st, 0)); }
-ALIAS(int, stat, stat64, const char *, struct stat *);
-EXPORT int lstat64(const char *path, struct stat64 *st) { ON_PATH(path, OP_STAT, sw_fstatat(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW)); }
-ALIAS(int, lstat, lstat64, const char *, struct stat *);
-EXPORT int fstat64(int fd, struct stat64 *st) { return (int)ret(sw_fstatat(fd, "", st, AT_EMPTY_PATH)); }
-ALIAS(int, fstat, fstat64, int, struct stat *);
-EXPORT int __xstat64(int v, const char *path, struct stat64 *st) { (void)v; return stat64(path, st); }
-EXPORT int __lxstat64(int v, const char *path, struct stat64 *st) { (void)v; return lstat64(path, st); }
-EXPORT int __fxstat64(int v, int fd, struct stat64 *st) { (void)v; return fstat64(fd, st); }
-EXPORT int __fxstatat64(int v, int dirfd, const char *path, struct stat64 *st, int flags) { (void)v; return fstatat64(dirfd, path, st, flags); }
-ALIAS(int, __xstat, __xstat64, int, const char *, struct stat *);
-ALIAS(int, __lxstat, __lxstat64, int, const char *, struct stat *);
-ALIAS(int, __fxstat, __fxstat64, int, int, struct stat *);
-ALIAS(int, __fxstatat, __fxstatat64, int, int, const char *, struct stat *, int);
-EXPORT int statx(int dirfd, const char *path, int flags, unsigned mask, struct statx *st) { ON_PATH(path, OP_STAT, sw_statx(dirfd, path, flags, mask, st)); }
-EXPORT int statfs64(const char *path, struct statfs64 *st) { ON_PATH(path, OP_STATFS, sw_statfs(path, st)); }
-ALIAS(int, statfs, statfs64, const char *, struct statfs *);
-
-static int statvfs_of(const struct statfs64 *f, struct statvfs64 *v)
-{
-    __builtin_memset(v, 0, sizeof *v);
-    v->f_bsize = (unsigned long)f->f_bsize;
-    v->f_frsize = f->f_frsize ? (unsigned long)f->f_frsize : (unsigned long)f->f_bsize;
-    v->f_blocks = f->f_blocks, v->f_bfree = f->f_bfree, v->f_bavail = f->f_bavail;
-    v->f_files = f->f_files, v->f_ffree = f->f_ffree, v->f_favail = f->f_ffree;
-    v->f_fsid = (unsigned)f->f_fsid.__val[0] | (unsigned long)(unsigned)f->f_fsid.__val[1] << 32;
-    v->f_namemax = (unsigned long)f->f_namelen, v->f_flag = (unsigned long)f->f_flags & ~0x20UL; /* without ST_VALID */
-    return 0;
-}
-EXPORT int statvfs64(const char *path, struct statvfs64 *st)
-{
-    struct statfs64 f;
-    return statfs64(path, &f) ? -1 : statvfs_of(&f, st);
-}
-ALIAS(int, statvfs, statvfs64, const char *, struct statvfs *);
-EXPORT int access(const char *path, int mode) { ON_PATH(path, OP_ACCESS, sw_faccessat(AT_FDCWD, path, mode, 0)); }
-EXPORT int faccessat(int dirfd, const char *path, int mode, int flags) { ON_PATH(path, OP_ACCESS, sw_faccessat(dirfd, path, mode, flags)); }
-EXPORT int euidaccess(const char *path, int mode) { ON_PATH(path, OP_ACCESS, sw_faccessat(AT_FDCWD, path, mode, AT_EACCESS)); }
-EXPORT int eaccess(const char *path, int mode) { return euidaccess(path, mode); }
-EXPORT int unlink(const char *path) { ON_PATH(path, OP_UNLINK, sw_unlinkat(AT_FDCWD, path, 0)); }
-EXPORT int unlinkat(int dirfd, const char *path, int flags) { ON_PATH(path, OP_UNLINK, sw_unlinkat(dirfd, path, flags)); }
-EXPORT int remove(const char *path)
-{
-    int saved = errno;
-    long r = sw_unlinkat(AT_FDCWD, path, 0);
-    if (r == -EISDIR) r = sw_unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
-    errno = saved;
-    return (int)ret(r);
-}
-EXPORT int rename(const char *from, const char *to) { ON_PATH(from, OP_RENAME, sw_renameat2(AT_FDCWD, from, AT_FDCWD, to, 0)); }
-EXPORT int renameat(int fd, const char *from, int td, const char *to) { ON_PATH(from, OP_RENAME, sw_renameat2(fd, from, td, to, 0)); }
-EXPORT int renameat2(int fd, const char *from, int td, const char *to, unsigned f) { ON_PATH(from, OP_RENAME, sw_renameat2(fd, from, td, to, f)); }
-
 /* --- descriptors and locks -------------------------------------------------------------------------------------------------- */
 DECLARE_REAL(int, dup, int);
 DECLARE_REAL(int, dup2, int, int);
@@ -319,13 +202,16 @@ EXPORT int flock(int fd, int op)
 /* --- life ------------------------------------------------------------------------------------------------------------------- */
 static pthread_key_t exit_key;
 static void thread_gone(void *unused) { (void)unused; sw_thread_exit(); }
-HIDDEN void sw_watch_thread(void) { pthread_setspecific(exit_key, &tls); }
+void sw_watch_thread(void) { pthread_setspecific(exit_key, &tls); }
 
-__attribute__((constructor)) static void start(void)
+/* Runs before every other constructor (the library is linked with -z initfirst): libstdc++'s streams take what stdin and stdout point to when
+ * they are made. The C library has not set environ yet then; the loader passes it. */
+__attribute__((constructor)) static void start(int argc, char **argv, char **envp)
 {
     int saved = errno;
+    (void)argc, (void)argv;
     pthread_key_create(&exit_key, thread_gone);
     pthread_atfork(sw_fork_prepare, sw_fork_parent, sw_fork_child);
-    sw_start();
+    sw_start(envp);
     errno = saved;
 }

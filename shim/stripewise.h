@@ -28,7 +28,7 @@ long sw_real_close(int fd);
 long sw_real_fcntl(int fd, int op, unsigned long arg);
 
 /* The runtime. Results are those of system calls: -errno on failure; SW_PASS: do the plain call. */
-void sw_start(void);
+void sw_start(char **envp);
 void sw_fork_prepare(void);
 void sw_fork_parent(void);
 void sw_fork_child(void);

@@ -68,12 +68,12 @@ pub fn log_path() -> Option<&'static CStr> {
     told().filter(|t| !t.log.is_empty()).and_then(|t| t.log.as_c_str())
 }
 
-/// Reads an environment variable from the kernel's copy or the C library's: `environ` is a plain array.
-fn variable(name: &[u8]) -> Option<&'static [u8]> {
-    unsafe extern "C" {
-        static environ: *const *const libc::c_char;
-    }
-    // SAFETY: environ is a null-terminated array of C strings; start runs before the program can change it.
+/// Reads an environment variable.
+///
+/// # Safety
+/// `environ` is a null-terminated array of C strings that nobody changes yet.
+unsafe fn variable(environ: *const *const libc::c_char, name: &[u8]) -> Option<&'static [u8]> {
+    // SAFETY: the caller's promise.
     unsafe {
         let mut at = environ;
         while !at.is_null() && !(*at).is_null() {
@@ -87,14 +87,18 @@ fn variable(name: &[u8]) -> Option<&'static [u8]> {
     None
 }
 
-fn number(names: &[&[u8]]) -> i32 {
-    let text = names.iter().find_map(|name| variable(name));
+unsafe fn number(environ: *const *const libc::c_char, names: &[&[u8]]) -> i32 {
+    // SAFETY: the caller's promise.
+    let text = names.iter().find_map(|name| unsafe { variable(environ, name) });
     text.and_then(|t| core::str::from_utf8(t).ok()?.parse().ok()).unwrap_or(-1)
 }
 
-/// The constructor.
+/// The constructor, with the environment that the process was started with.
+///
+/// # Safety
+/// `environ` is the null-terminated array of C strings that the loader passes to constructors.
 #[unsafe(no_mangle)]
-pub extern "C" fn sw_start() {
+pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
     if READY.load(Ordering::Acquire) {
         return;
     }
@@ -107,12 +111,15 @@ pub extern "C" fn sw_start() {
         (b"STRIPEWISE_TRACE", &mut told.trace),
         (b"STRIPEWISE_LOG", &mut told.log),
     ] {
-        if let Some(value) = variable(name) {
+        // SAFETY: the caller's promise.
+        if let Some(value) = unsafe { variable(environ, name) } {
             into.push(value);
         }
     }
     READY.store(true, Ordering::Release);
     if let Some(dir) = told.trace.as_c_str().filter(|d| !d.is_empty()) {
+        // SAFETY: the caller's promise.
+        let number = |names: &[&[u8]]| unsafe { number(environ, names) };
         let rank = number(&[b"PMI_RANK", b"PMIX_RANK", b"OMPI_COMM_WORLD_RANK", b"SLURM_PROCID"]);
         let world = number(&[b"PMI_SIZE", b"OMPI_COMM_WORLD_SIZE", b"SLURM_NTASKS"]);
         let mut command = [0u8; 1024];

@@ -1,0 +1,68 @@
+/* What every file of the shim is written with: symbols that programs see, the C library's own functions behind them, and the look-up that tells
+ * a plain descriptor (its own call, at once) from a recorded or a managed one. */
+#ifndef STRIPEWISE_HOOK_H
+#define STRIPEWISE_HOOK_H
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#undef _FORTIFY_SOURCE
+#include "stripewise.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+
+/* Everything else is hidden: the library is compiled with -fvisibility=hidden, and the runtime's symbols are excluded when it is linked. */
+#define EXPORT __attribute__((visibility("default")))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+
+/* Operation numbers of the trace, as in crates/trace. */
+enum { OP_READ = 3, OP_WRITE = 4, OP_SEEK = 5, OP_TRUNCATE = 6, OP_FALLOCATE = 7, OP_SYNC = 8, OP_STAT = 9, OP_STATFS = 10, OP_ACCESS = 11, OP_UNLINK = 12,
+       OP_RENAME = 13 };
+
+/* dlsym on success takes no memory, so this works before constructors and inside allocators. */
+#define REAL(name) next_##name()
+#define DECLARE_REAL(type, name, ...)                                                           \
+    static type (*real_##name)(__VA_ARGS__);                                                    \
+    static inline __typeof__(real_##name) next_##name(void)                                     \
+    {                                                                                           \
+        if (!LIKELY(real_##name)) real_##name = (__typeof__(real_##name))dlsym(RTLD_NEXT, #name); \
+        return real_##name;                                                                     \
+    }
+
+static inline uint32_t entry(int fd) { return (unsigned)fd < SW_FDS ? __atomic_load_n(&sw_fds[(unsigned)fd], __ATOMIC_ACQUIRE) : 0; }
+static inline long ret(long r)
+{
+    if (r < 0 && r > SW_PASS) {
+        errno = (int)-r;
+        return -1;
+    }
+    return r;
+}
+
+/* A call on a descriptor: plain, plain but recorded, or managed. */
+#define ON_FD(fd, op, at, asked, plain, managed)                          \
+    do {                                                                  \
+        uint32_t e_ = entry(fd);                                          \
+        if (LIKELY(e_ == 0)) return plain;                                \
+        if (e_ & SW_TRACED) {                                             \
+            uint64_t t_ = sw_ticks();                                     \
+            __typeof__(plain) r_ = plain;                                 \
+            sw_traced(fd, op, (uint64_t)(at), (uint64_t)(asked), r_, t_); \
+            return r_;                                                    \
+        }                                                                 \
+        return ret(managed);                                              \
+    } while (0)
+
+/* On LP64 off_t is off64_t: the plain spellings are the same functions. */
+#define ALIAS(ret, name, of, ...) EXPORT ret name(__VA_ARGS__) __attribute__((alias(#of)))
+
+/* A call on a name, recorded when the run is traced. */
+#define ON_PATH(path, op, call)                              \
+    do {                                                     \
+        uint64_t t_ = sw_tracing ? sw_ticks() : 0;           \
+        int r_ = (int)ret(call);                             \
+        if (t_) sw_traced_path(path, op, r_, t_);            \
+        return r_;                                           \
+    } while (0)
+#endif
