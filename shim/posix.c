@@ -213,5 +213,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     pthread_key_create(&exit_key, thread_gone);
     pthread_atfork(sw_fork_prepare, sw_fork_parent, sw_fork_child);
     sw_start(envp);
+    for (int fd = 0; fd <= 2; fd++)
+        if (entry(fd) != 0) sw_standard(fd);
     errno = saved;
 }

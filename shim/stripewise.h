@@ -63,4 +63,8 @@ long sw_dup(int fd);
 long sw_dup3(int fd, int to, int flags);
 long sw_fcntl(int fd, int op, unsigned long arg);
 long sw_flock(int fd, int op);
+
+/* Streams: opening a managed file by name (SW_PASS: nothing was opened), and the shim's answer to a managed descriptor behind 0, 1 or 2. */
+long sw_stream_open(const char *path, int flags, unsigned mode);
+void sw_standard(int fd);
 #endif

@@ -16,7 +16,7 @@ fn is_internal(fd: i32) -> bool {
 }
 
 /// A child of vfork closes and duplicates in its own descriptor table but in its parent's memory: only the kernel's table may change.
-fn in_vfork_child() -> bool {
+pub fn in_vfork_child() -> bool {
     sys::getpid() != env::pid()
 }
 

@@ -19,13 +19,11 @@ unsafe extern "C" {
 /// # Safety
 /// `path` is a C string or null.
 pub unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (Sys<i64>, bool) {
-    if !path.is_null() && flags & libc::O_CREAT != 0 && flags & libc::O_TMPFILE != libc::O_TMPFILE {
-        // SAFETY: the caller's promise.
-        match open_new(dirfd, unsafe { CStr::from_ptr(path) }, flags, mode) {
-            Ok(Some(fd)) => return (Ok(fd), true),
-            Ok(None) => {}
-            Err(errno) => return (Err(errno), true),
-        }
+    // SAFETY: the caller's promise.
+    match unsafe { open_new(dirfd, path, flags, mode) } {
+        Ok(Some(fd)) => return (Ok(fd), true),
+        Ok(None) => {}
+        Err(errno) => return (Err(errno), true),
     }
     // SAFETY: as given by the program.
     let result = sys::from_c(unsafe { sw_real_openat(dirfd, path, flags, mode) });
@@ -52,16 +50,57 @@ pub unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -
             if let Ok(fd) = result {
                 sys::close(fd as i32);
             }
-            if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 {
-                return (Err(Errno(libc::EEXIST)), true);
-            }
-            if flags & libc::O_PATH == 0 && flags & (libc::O_ACCMODE | libc::O_TRUNC) != libc::O_RDONLY && found.is_copy() {
-                crate::log::say(b"this link is a copy of a managed file's name and opens read-only", found.head().as_bytes());
-                return (Err(Errno(libc::EROFS)), true);
-            }
-            (open::open_managed(found.store, found.id, flags).map(i64::from), true)
+            (open_found(&found, flags), true)
         }
     }
+}
+
+/// The descriptor of a file that is managed, or becomes so by being created; `None`, with nothing opened, for every other name: the
+/// C library opens those inside itself.
+///
+/// # Safety
+/// `path` is a C string or null.
+pub unsafe fn open_if_managed(path: *const c_char, flags: i32, mode: u32) -> Sys<Option<i64>> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some(fd) = open_new(libc::AT_FDCWD, path, flags, mode)? {
+            return Ok(Some(fd));
+        }
+        if let Some(found) = names::find(libc::AT_FDCWD, path, true)? {
+            return open_found(&found, flags).map(Some);
+        }
+        if path.is_null() || !is_of_a_descriptor(CStr::from_ptr(path).to_bytes()) {
+            return Ok(None);
+        }
+        // O_PATH has no effect on what the name leads to: a device, a pipe.
+        match sys::openat(libc::AT_FDCWD, CStr::from_ptr(path), libc::O_PATH | libc::O_CLOEXEC, 0) {
+            Ok(fd) => match reopened_head(path, fd, flags) {
+                Some(reopened) => reopened.map(Some),
+                None => {
+                    sys::close(fd);
+                    Ok(None)
+                }
+            },
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// Opens the file that a name was found to lead to.
+fn open_found(found: &names::Managed, flags: i32) -> Sys<i64> {
+    if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 {
+        return Err(Errno(libc::EEXIST));
+    }
+    if flags & libc::O_PATH == 0 && flags & (libc::O_ACCMODE | libc::O_TRUNC) != libc::O_RDONLY && found.is_copy() {
+        crate::log::say(b"this link is a copy of a managed file's name and opens read-only", found.head().as_bytes());
+        return Err(Errno(libc::EROFS));
+    }
+    open::open_managed(found.store, found.id, flags).map(i64::from)
+}
+
+/// Whether a name may lead to an open descriptor: /dev/stdin, /dev/fd/N, /proc/self/fd/N.
+fn is_of_a_descriptor(name: &[u8]) -> bool {
+    name.starts_with(b"/proc/") || name.starts_with(b"/dev/")
 }
 
 /// A descriptor of a managed file opened anew through /dev/stdin or /proc/self/fd/N: the kernel has opened head itself, whose
@@ -69,7 +108,7 @@ pub unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -
 unsafe fn reopened_head(path: *const c_char, fd: i32, flags: i32) -> Option<Sys<i64>> {
     // SAFETY: the kernel has just read this path.
     let name = unsafe { CStr::from_ptr(path) }.to_bytes();
-    if !name.starts_with(b"/proc/") && !name.starts_with(b"/dev/") {
+    if !is_of_a_descriptor(name) {
         return None;
     }
     let mut text = [0u8; 4096];
@@ -78,11 +117,13 @@ unsafe fn reopened_head(path: *const c_char, fd: i32, flags: i32) -> Option<Sys<
     Some(crate::store::attach(store).and_then(|store| open::open_managed(store, id, flags & !libc::O_CREAT)).map(i64::from))
 }
 
-/// Creates a managed file when the name does not exist and the rules say so.
-fn open_new(dirfd: i32, path: &CStr, flags: i32, mode: u32) -> Sys<Option<i64>> {
-    if crate::env::store_path().is_none() {
+/// Creates a managed file when the open may create, the name does not exist and the rules say so.
+unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sys<Option<i64>> {
+    if path.is_null() || flags & libc::O_CREAT == 0 || flags & libc::O_TMPFILE == libc::O_TMPFILE || crate::env::store_path().is_none() {
         return Ok(None);
     }
+    // SAFETY: the caller's promise.
+    let path = unsafe { CStr::from_ptr(path) };
     // SAFETY: a valid C string.
     if unsafe { sys::faccessat_raw(dirfd, path.as_ptr(), libc::F_OK, libc::AT_SYMLINK_NOFOLLOW) } != Err(Errno(libc::ENOENT)) {
         return Ok(None);

@@ -1,6 +1,7 @@
 //! What the shim calls, by subject: each function does one call of the C library on managed files, in the kernel's terms (-errno on failure).
 
 pub mod names;
+pub mod stdio;
 
 use crate::desc;
 use crate::io;
@@ -40,7 +41,7 @@ pub unsafe extern "C" fn sw_openat(dirfd: i32, path: *const c_char, flags: i32, 
         // SAFETY: the caller's promise.
         opening::record(unsafe { CStr::from_ptr(path) }, dirfd, flags, &result, managed, start);
     }
-    to_c(result)
+    stdio::arrived(result)
 }
 
 /// close.
@@ -234,19 +235,20 @@ pub extern "C" fn sw_fsync(fd: i32, data_only: i32) -> i64 {
 /// dup.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_dup(fd: i32) -> i64 {
-    to_c(desc::dup(fd))
+    stdio::arrived(desc::dup(fd))
 }
 
 /// dup2 (flags -1), dup3.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_dup3(fd: i32, to: i32, flags: i32) -> i64 {
-    to_c(desc::dup3(fd, to, flags))
+    stdio::arrived(desc::dup3(fd, to, flags))
 }
 
 /// fcntl.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_fcntl(fd: i32, op: i32, arg: usize) -> i64 {
-    to_c(desc::fcntl(fd, op, arg))
+    let result = desc::fcntl(fd, op, arg);
+    if matches!(op, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) { stdio::arrived(result) } else { to_c(result) }
 }
 
 /// flock.

@@ -1,0 +1,47 @@
+//! What the C library's streams need: opening by name when the file is managed, and word when a managed file arrives behind standard
+//! input, output or error. The streams themselves are the shim's (shim/stream.c).
+
+use crate::desc::in_vfork_child;
+use crate::open::of_fd;
+use crate::opening;
+use crate::sys::{Sys, to_c};
+use crate::trace;
+use core::ffi::CStr;
+use libc::c_char;
+
+unsafe extern "C" {
+    fn sw_standard(fd: i32);
+}
+
+/// fopen: the descriptor of a managed file, or "not ours" with nothing opened.
+///
+/// # Safety
+/// `path` is a C string or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stream_open(path: *const c_char, flags: i32, mode: u32) -> i64 {
+    let start = trace::begin();
+    // SAFETY: the caller's promise.
+    let result = match unsafe { opening::open_if_managed(path, flags, mode) } {
+        Ok(None) => return super::PASS,
+        Ok(Some(fd)) => Ok(fd),
+        Err(errno) => Err(errno),
+    };
+    if start != 0 && !path.is_null() {
+        // SAFETY: the caller's promise.
+        opening::record(unsafe { CStr::from_ptr(path) }, libc::AT_FDCWD, flags, &result, true, start);
+    }
+    to_c(result)
+}
+
+/// The result of a call that made a descriptor: when it put a managed file behind 0, 1 or 2, the C library's stream for that number can
+/// no longer serve it, and the shim puts another in its place.
+pub fn arrived(result: Sys<i64>) -> i64 {
+    if let Ok(fd @ 0..=2) = result
+        && of_fd(fd as i32).is_ok()
+        && !in_vfork_child()
+    {
+        // SAFETY: one of the three numbers.
+        unsafe { sw_standard(fd as i32) };
+    }
+    to_c(result)
+}
