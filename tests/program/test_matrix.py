@@ -1,6 +1,7 @@
-"""Real programs do on managed files exactly what they do on plain ones, or end in the error that docs/compatibility.md lists.
+"""Real programs do on managed files what they do on plain ones, or end in the error that docs/compatibility.md lists.
 
-The cases are in `matrix/`. `make test` runs the small ones on the layout that cuts requests most, `make soak` all of them, larger, on every layout.
+The cases are in `matrix/`. `make test` runs the small ones on the layout that cuts requests most, `make soak` all of
+them, larger, on every layout.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .case import Case, Refusal
 
-OPTIONS = "--directory=. --size=4m --randseed=7 --verify=crc32c --verify_fatal=1 --minimal --output=$T/out --thread=0 --group_reporting"
+OPTIONS = "--directory=. --size=4m --randseed=7 --verify=crc32c --verify_fatal=1 --group_reporting --output=$T/out"
 
 
 def engine(name: str, more: str = "", refused: Refusal | None = None, suffix: str = "", job: str = "") -> Case:
@@ -14,9 +14,11 @@ def engine(name: str, more: str = "", refused: Refusal | None = None, suffix: st
         job=job or f"ioengine={name}: write, verify crc32c",
         needs=("fio",),
         script=f"""
-fio --name=seq --ioengine={name} --rw=write --bs=16k {more} {OPTIONS} || {{ grep -hi error "$T/out" || :; echo failed; exit 1; }}
+fio --name=seq --ioengine={name} --rw=write --bs=16k {more} {OPTIONS} ||
+    {{ grep -hi error "$T/out" || :; echo failed; exit 1; }}
 fio --name=rand --ioengine={name} --rw=randwrite --bs=4k {more} {OPTIONS} || {{ cat "$T/out"; exit 1; }}
-fio --name=seq --ioengine=psync --rw=read --bs=16k {OPTIONS} && fio --name=seq --ioengine={name} --rw=read --bs=16k {more} {OPTIONS}
+fio --name=seq --ioengine=psync --rw=read --bs=16k {OPTIONS}
+fio --name=seq --ioengine={name} --rw=read --bs=16k {more} {OPTIONS}
 echo verified; ls
 """,
         volatile=("seq*", "rand*", "local*"),
@@ -39,13 +41,25 @@ CASES = [
         job="ioengine=mmap: read, verify crc32c",
         needs=("fio",),
         script=f"""
-fio --name=seq --ioengine=psync --rw=write --bs=16k {OPTIONS}; fio --name=seq --ioengine=mmap --rw=read --bs=16k {OPTIONS} || {{ cat "$T/out"; exit 1; }}; fio --name=seq --ioengine=mmap --rw=randread --bs=16k {OPTIONS} && echo verified
+fio --name=seq --ioengine=psync --rw=write --bs=16k {OPTIONS}
+fio --name=seq --ioengine=mmap --rw=read --bs=16k {OPTIONS} || {{ cat "$T/out"; exit 1; }}
+fio --name=seq --ioengine=mmap --rw=randread --bs=16k {OPTIONS} && echo verified
 """,
         volatile=("seq*", "local*"),
     ),
     engine(
-        "mmap", refused=Refusal("No such device|Operation not supported|Permission denied", "shared writable maps"), suffix="-write"
+        "mmap",
+        refused=Refusal("No such device|Operation not supported|Permission denied", "shared writable maps"),
+        suffix="-write",
     ),
-    engine("libaio", "--iodepth=8", refused=Refusal("Bad file descriptor", "io_submit goes to the kernel past the C library")),
-    engine("io_uring", "--iodepth=8", refused=Refusal("Bad file descriptor", "the ring goes to the kernel past the C library")),
+    engine(
+        "libaio",
+        "--iodepth=8",
+        refused=Refusal("Bad file descriptor", "io_submit goes to the kernel past the C library"),
+    ),
+    engine(
+        "io_uring",
+        "--iodepth=8",
+        refused=Refusal("Bad file descriptor", "the ring goes to the kernel past the C library"),
+    ),
 ]

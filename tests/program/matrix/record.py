@@ -1,4 +1,4 @@
-"""Keeps what came out of the matrix in `target/matrix/`, one file per layout and size; tools/compatibility.py makes the table of it."""
+"""Keeps what came out of the matrix in `target/matrix/`, one file per layout; tools/compatibility.py reads it."""
 
 from __future__ import annotations
 
