@@ -178,7 +178,12 @@ fn managed_fcntl(open: &'static OpenFile, fd: i32, op: i32, arg: usize) -> Sys<i
             sys::fcntl(companion, op, 0)
         }
         libc::F_SETFL => {
-            let result = sys::fcntl(companion, op, arg & !(libc::O_DIRECT as usize) & !(libc::O_ASYNC as usize))?;
+            let arg = arg & !(libc::O_ASYNC as usize);
+            let result = match sys::fcntl(companion, op, arg) {
+                // The directory's file system has no O_DIRECT; nothing is lost, for it is only shown.
+                Err(Errno(libc::EINVAL)) => sys::fcntl(companion, op, arg & !(libc::O_DIRECT as usize)),
+                result => result,
+            }?;
             let now = sys::fcntl(companion, libc::F_GETFL, 0)? as i32;
             open.set_flags(now | open.flags() & libc::O_CLOEXEC);
             Ok(result)

@@ -3,8 +3,11 @@
 //! allocator may be what is calling us, and the C library's functions are the ones that the shim has replaced.
 
 pub mod abi;
+mod advice;
+mod copy;
 mod create;
 mod desc;
+mod ends;
 mod env;
 mod fds;
 mod file;

@@ -17,6 +17,8 @@ pub const MAX_OPEN: usize = 65_536;
 const ACCESS_NONE: i32 = 3;
 /// Flags of the program's open that its companion is opened with.
 const COMPANION_FLAGS: i32 = libc::O_ACCMODE | libc::O_APPEND | libc::O_NONBLOCK | libc::O_SYNC | libc::O_DSYNC | libc::O_NOATIME;
+/// Flags that F_SETFL sets and clears.
+const SETTABLE_FLAGS: i32 = libc::O_APPEND | libc::O_NONBLOCK | libc::O_NOATIME | libc::O_DIRECT;
 
 /// One open file.
 pub struct OpenFile {
@@ -125,7 +127,11 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
         let mut path_only = flags & libc::O_PATH != 0;
         if !path_only {
             let fd = sys::openat(libc::AT_FDCWD, head, flags & COMPANION_FLAGS | libc::O_CLOEXEC, 0)?;
-            fds::make_internal(fd, &open.companion, close_on_exec)?;
+            let fd = fds::make_internal(fd, &open.companion, close_on_exec)?;
+            if flags & libc::O_DIRECT != 0 {
+                // Only shown by F_GETFL. Not every file system has it, and none needs to.
+                let _ = sys::fcntl(fd, libc::F_SETFL, (flags & SETTABLE_FLAGS) as usize);
+            }
             if flags & libc::O_ACCMODE != libc::O_RDONLY && !file.may_write() {
                 return Err(Errno(libc::EACCES));
             }

@@ -24,8 +24,9 @@ pub fn from_c(value: i64) -> Sys<i64> {
     if (-4095..0).contains(&value) { Err(Errno(-value as i32)) } else { Ok(value) }
 }
 
+/// A raw system call.
 #[inline]
-fn call(nr: Sysno, args: [usize; 6]) -> Sys<i64> {
+pub fn call(nr: Sysno, args: [usize; 6]) -> Sys<i64> {
     let [a, b, c, d, e, f] = args;
     // SAFETY: each wrapper below states what its call needs; the kernel checks pointers and answers EFAULT.
     match unsafe { syscalls::syscall6(nr, a, b, c, d, e, f) } {

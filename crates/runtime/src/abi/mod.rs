@@ -1,7 +1,11 @@
 //! What the shim calls, by subject: each function does one call of the C library on managed files, in the kernel's terms (-errno on failure).
 
+pub mod advice;
+pub mod aio;
+pub mod copy;
 pub mod names;
 pub mod stdio;
+pub mod requests;
 
 use crate::desc;
 use crate::io;
