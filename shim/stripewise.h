@@ -63,4 +63,16 @@ long sw_dup(int fd);
 long sw_dup3(int fd, int to, int flags);
 long sw_fcntl(int fd, int op, unsigned long arg);
 long sw_flock(int fd, int op);
+
+/* Process life: what a new program's environment needs beyond the one given. */
+struct sw_room {
+    size_t pointers, bytes;
+};
+void sw_exec_start(char *const envp[], const char *library);
+void sw_exec_room(char *const envp[], struct sw_room *room);
+char *const *sw_exec_environment(char *const envp[], const struct sw_room *room, char **pointers, char *text);
+void sw_exec_begin(const char *name, int search);
+void sw_exec_failed(void);
+void sw_spawn_begin(const char *name, int search, int rewired);
+void sw_spawn_end(int rewired);
 #endif
