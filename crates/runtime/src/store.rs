@@ -204,6 +204,7 @@ impl Store {
         unsafe { Slot::from_mapping(self.slot_word().load(Ordering::Acquire)) }
     }
 
+    #[inline(never)] // As above.
     fn make_slot(&self) -> Sys<()> {
         let inner = self.inner_mut();
         let pid = sys::getpid();
@@ -245,6 +246,7 @@ impl Store {
         STORES.get(self.index).map_or(&STORES[0].session_fd, |s| &s.session_fd)
     }
 
+    #[inline(never)] // Threads may have small stacks: one path less at a time.
     fn load(&self, path: &[u8]) -> Sys<()> {
         let inner = self.inner_mut();
         inner.path = FixedPath::from_bytes(path);
@@ -289,6 +291,7 @@ impl Store {
     }
 
     /// One machine uses a `dir` store at a time: another one's run directory that still has slots is an error.
+    #[inline(never)] // As above.
     fn refuse_other_machine(&self, run: &FixedPath, boot: &[u8]) -> Sys<()> {
         let mut own = [0u8; 64];
         let own = sys::read_file(c"/etc/machine-id", &mut own).unwrap_or(&[]);
@@ -363,6 +366,7 @@ pub fn map_file(path: &core::ffi::CStr) -> Sys<&'static [u8]> {
     mapped
 }
 
+#[inline(never)] // As above.
 fn map_devices(mut run: FixedPath, targets: usize) -> Sys<Devices> {
     let path = run.push(b"/devices").as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
     let bytes = devices_bytes(targets);
