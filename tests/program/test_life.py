@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Maker
-from rig import NATIVE, Store, execute
+from rig import MPIEXEC, NATIVE, Store, execute
 
 LIFE = NATIVE / "life"
 SLURP = NATIVE / "slurp.so"
@@ -196,3 +196,40 @@ def test_a_module_loaded_later_reads_managed_files(store: Store) -> None:
 def test_a_module_in_a_name_space_of_its_own_finds_no_file(store: Store) -> None:
     assert store.program(LIFE, "module", "dlmopen", SLURP, store.data / "f").out.strip() == "-2"
 
+
+def test_a_child_that_sheds_the_library_is_named_with_its_cure_when_the_run_ends(store: Store) -> None:
+    static = NATIVE / "failclosed-static"
+    said = store.run("sh", "-c", f"{static} {store.data / 'f'}; {static} {store.data / 'f'}; true")
+    hints = [line for line in said.err.splitlines() if line.startswith("stripewise: ")]
+    assert len(hints) == 1 and f"{static}: " in hints[0] and "statically linked" in hints[0], said.report
+
+
+def test_a_setuid_child_is_named(store: Store) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("not run: making a setuid program needs root; make soak as root runs it")
+    program = store.base / "dd"
+    shutil.copy(shutil.which("dd") or "dd", program)
+    os.chown(program, 65534, 65534)
+    program.chmod(0o4755)
+    said = store.run("sh", "-c", f"{program} if={store.data / 'f'} of=/dev/null; true")
+    assert f"{program}: this program is setuid" in said.err and "No such file" in said.err, said.report
+
+
+def test_a_program_among_the_managed_files_cannot_be_started_and_is_named(store: Store) -> None:
+    store.program("dd", f"if={shutil.which('true')}", f"of={store.data / 'tool'}", "bs=64k")
+    store.program("chmod", "755", store.data / "tool", code=None)
+    said = store.run("sh", "-c", f"{store.data / 'tool'}", code=None)
+    assert said.code in (126, 127) and "itself a managed file" in said.err, said.report
+
+
+def test_a_program_with_the_address_sanitizer_runs(store: Store) -> None:
+    compiler = shutil.which("gcc")
+    assert compiler, "not run: gcc is missing"
+    program = store.base / "instrumented"
+    source = NATIVE.parents[1] / "tests" / "native" / "modules" / "instrumented.c"
+    execute([compiler, "-g", "-fsanitize=address", "-o", program, source])
+    for launcher in ([], ["sh", "-c", 'exec "$@"', "sh"], [MPIEXEC, "-n", "2"]):
+        said = store.run(*launcher, program, store.data / "f")
+        assert said.out.split() == ["5"] * (2 if MPIEXEC in launcher else 1), said.report
+    said = store.run(program, store.data / "f", "past the end", code=None)
+    assert said.code != 0 and "heap-buffer-overflow" in said.err, said.report
