@@ -3,9 +3,10 @@
 pub mod advice;
 pub mod aio;
 pub mod copy;
+pub mod life;
 pub mod names;
-pub mod stdio;
 pub mod requests;
+pub mod stdio;
 
 use crate::desc;
 use crate::io;
