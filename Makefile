@@ -18,7 +18,7 @@ LIBRARY := python/stripewise/lib/libstripewise.so
 STATIC := $(TARGET)/preload/libstripewise_runtime.a
 BINDING := $(VENV)/.binding
 MPIIO := $(TARGET)/workloads/mpiio
-NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native/*.c)) $(TARGET)/native/randops $(TARGET)/native/failclosed-static
+NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native/*.c)) $(TARGET)/native/randops $(TARGET)/native/failclosed-static $(TARGET)/native/slurp.so
 PROGRAM_TESTS := $(wildcard tests/program)
 UNIT_TESTS := $(wildcard tests/python)
 
@@ -68,6 +68,11 @@ $(TARGET)/native/%: tests/native/%.c $(wildcard tests/native/*.h)
 $(TARGET)/native/randops: $(wildcard tests/native/randops/*.c tests/native/randops/*.h)
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ tests/native/randops/*.c -lpthread
+
+# A module that programs load while they run.
+$(TARGET)/native/slurp.so: tests/native/modules/slurp.c
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -shared -fPIC -o $@ $<
 
 $(TARGET)/native/calls: benches/calls.c
 	mkdir -p $(@D)

@@ -98,11 +98,11 @@ EXPORT ssize_t preadv64(int fd, const struct iovec *iov, int c, off64_t at) { ON
 EXPORT ssize_t pwritev64(int fd, const struct iovec *iov, int c, off64_t at) { ON_FD(fd, OP_WRITE, at, iov_bytes(iov, c), REAL(pwritev64)(fd, iov, c, at), sw_pwritev(fd, iov, c, at, 0)); }
 EXPORT ssize_t preadv64v2(int fd, const struct iovec *iov, int c, off64_t at, int f)
 {
-    ON_FD(fd, OP_READ, at, iov_bytes(iov, c), REAL(preadv64v2)(fd, iov, c, at, f), at == -1 ? sw_readv(fd, iov, c) : sw_preadv(fd, iov, c, at, f));
+    ON_FD(fd, OP_READ, at, iov_bytes(iov, c), REAL(preadv64v2)(fd, iov, c, at, f), sw_preadv2(fd, iov, c, at, f));
 }
 EXPORT ssize_t pwritev64v2(int fd, const struct iovec *iov, int c, off64_t at, int f)
 {
-    ON_FD(fd, OP_WRITE, at, iov_bytes(iov, c), REAL(pwritev64v2)(fd, iov, c, at, f), at == -1 ? sw_writev(fd, iov, c) : sw_pwritev(fd, iov, c, at, f));
+    ON_FD(fd, OP_WRITE, at, iov_bytes(iov, c), REAL(pwritev64v2)(fd, iov, c, at, f), sw_pwritev2(fd, iov, c, at, f));
 }
 ALIAS(ssize_t, pread, pread64, int, void *, size_t, off_t);
 ALIAS(ssize_t, pwrite, pwrite64, int, const void *, size_t, off_t);

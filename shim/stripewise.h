@@ -67,4 +67,28 @@ long sw_flock(int fd, int op);
 /* Streams: opening a managed file by name (SW_PASS: nothing was opened), and the shim's answer to a managed descriptor behind 0, 1 or 2. */
 long sw_stream_open(const char *path, int flags, unsigned mode);
 void sw_standard(int fd);
+/* Asynchronous requests, copies, advice. */
+long sw_aio(int fd, int kind, int priority, volatile void *buf, size_t len, off_t at, int *error, ssize_t *result);
+long sw_copy_file_range(int in, off_t *in_at, int out, off_t *out_at, size_t len, unsigned flags);
+long sw_sendfile(int out, int in, off_t *at, size_t len);
+long sw_splice(int in, off_t *in_at, int out, off_t *out_at, size_t len, unsigned flags);
+long sw_tee(int in, int out, size_t len, unsigned flags);
+long sw_fadvise(int fd, off_t at, off_t len, int advice);
+long sw_readahead(int fd, off_t at, size_t len);
+long sw_sync_file_range(int fd, off_t at, off_t len, unsigned flags);
+long sw_syncfs(int fd);
+long sw_lockf(int fd, int cmd, off_t len);
+long sw_preadv2(int fd, const struct iovec *iov, int count, off_t at, int flags);
+long sw_pwritev2(int fd, const struct iovec *iov, int count, off_t at, int flags);
+/* Process life: what a new program's environment needs beyond the one given. */
+struct sw_room {
+    size_t pointers, bytes;
+};
+void sw_exec_start(char *const envp[], const char *library);
+void sw_exec_room(char *const envp[], struct sw_room *room);
+char *const *sw_exec_environment(char *const envp[], const struct sw_room *room, char **pointers, char *text);
+void sw_exec_begin(const char *name, int search);
+void sw_exec_failed(void);
+void sw_spawn_begin(const char *name, int search, int rewired);
+void sw_spawn_end(int rewired);
 #endif

@@ -6,10 +6,13 @@ loads it (`unload` starts it anew without), and the child's end becomes our own:
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from .elf import read_program
 from .errors import StoreError
 from .globs import manage_globs
 
@@ -24,7 +28,12 @@ LIBRARY = "libstripewise.so"
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 #: Of a program's output, so many of the last bytes of a line are kept to look for its result.
 LINE_BYTES_MAX = 1 << 20
-OURS = ("STRIPEWISE_STORE", "STRIPEWISE_TRACE", "STRIPEWISE_MANAGE")
+OFF = "STRIPEWISE_OFF"
+LOG = "STRIPEWISE_LOG"
+OURS = ("STRIPEWISE_STORE", "STRIPEWISE_TRACE", "STRIPEWISE_MANAGE", OFF)
+#: Of what the library had to say, so many different lines are shown when the program has ended.
+HINTS_MAX = 10
+HINT_BYTES_MAX = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -56,18 +65,30 @@ def unload() -> None:
     rest = without_library(value)
     if LIBRARY in value and rest != value:
         environment = dict(os.environ, LD_PRELOAD=rest)
+        # Or the library would see to it that it stays.
+        environment[OFF] = "1"
         if not rest:
             del environment["LD_PRELOAD"]
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
 
 
 def environment(
-    base: Mapping[str, str], store: Path | None, trace: Path | None, manage: Sequence[str]
+    base: Mapping[str, str], store: Path | None, trace: Path | None, manage: Sequence[str], command: Sequence[str] = ()
 ) -> dict[str, str]:
-    """The child's environment. What is not asked for is removed, so that an outer `run` does not leak in."""
+    """The child's environment. What is not asked for is removed, so that an outer `run` does not leak in.
+
+    A `command` that is linked with the address sanitizer gets that library first: it insists. What the command
+    starts in its turn (`mpiexec -n 4 ./instrumented`) is told not to insist.
+    """
     made = {key: value for key, value in base.items() if key not in OURS}
-    rest = without_library(base.get("LD_PRELOAD", ""))
-    made["LD_PRELOAD"] = str(library_path()) + (":" + rest if rest else "")
+    others = without_library(base.get("LD_PRELOAD", "")).split(":")
+    sanitizer = [name for name in linked_sanitizers(command) if name not in others]
+    made["LD_PRELOAD"] = ":".join(filter(None, [*sanitizer, str(library_path()), *others]))
+    options = base.get("ASAN_OPTIONS", "")
+    if "verify_asan_link_order" not in options:
+        made["ASAN_OPTIONS"] = ":".join(filter(None, [options, "verify_asan_link_order=0"]))
+    # UCX patches mmap in memory, past any library; it needs that only for transports between machines.
+    made.setdefault("UCX_MEM_MMAP_HOOK_MODE", "none")
     if store is not None:
         made["STRIPEWISE_STORE"] = str(store)
     if trace is not None:
@@ -79,6 +100,45 @@ def environment(
                 raise StoreError(f"--manage: '{glob}' holds a colon, which separates globs; use ? in its place")
         made["STRIPEWISE_MANAGE"] = ":".join(globs)
     return made
+
+
+def linked_sanitizers(command: Sequence[str]) -> list[str]:
+    """Names of the address sanitizer's libraries that the command's program is linked with."""
+    program = shutil.which(command[0]) if command else None
+    try:
+        needed = read_program(Path(program)).needed if program else ()
+    except (OSError, ValueError):
+        return []
+    return [name for name in needed if name.startswith("libasan.so")]
+
+
+class Hints:
+    """The library's log of one run: the user's own, or a temporary file whose lines are shown at the end."""
+
+    def __init__(self, env: dict[str, str]) -> None:
+        self.path: Path | None = None
+        if not env.get(LOG):
+            # In a directory of its own: a daemon that stays behind cannot make the file anew. Programs of the run may
+            # be other users' after they gave up root.
+            directory = Path(tempfile.mkdtemp(prefix="stripewise-log-"))
+            directory.chmod(0o711)
+            self.path = directory / "log"
+            self.path.touch()
+            self.path.chmod(0o622)
+            env[LOG] = str(self.path)
+
+    def lines(self) -> list[str]:
+        """The different lines, oldest first, and how many more there are; the temporary file is gone afterwards."""
+        if self.path is None:
+            return []
+        with contextlib.suppress(OSError):
+            with self.path.open("rb") as file:
+                text = file.read(HINT_BYTES_MAX).decode(errors="replace")
+            shutil.rmtree(self.path.parent, ignore_errors=True)
+            found = list(dict.fromkeys(line.partition("]: ")[2] or line for line in text.splitlines()))
+            more = [f"and {len(found) - HINTS_MAX} more; {LOG}=FILE keeps them all"] if len(found) > HINTS_MAX else []
+            return found[:HINTS_MAX] + more
+        return []
 
 
 def run(command: Sequence[str], env: Mapping[str, str], line: Callable[[bytes], None] | None = None) -> Ended:

@@ -112,7 +112,7 @@ class Tuner:
             last.see(text)
             self.line(text)
 
-        env = runner.environment(os.environ, self.store.root, trace, self.manage)
+        env = runner.environment(os.environ, self.store.root, trace, self.manage, self.command)
         before = self.store.devices()
         ended = runner.run(self.command, env, line)
         after = self.store.devices()

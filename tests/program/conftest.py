@@ -7,16 +7,24 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from rig import LAYOUTS, LIBRARY, MPIEXEC, MPIIO, NATIVE, STRIPEWISE, Store, Target, create_store
+from rig import LAYOUTS, LIBRARY, MPIEXEC, MPIIO, NATIVE, ROOT, STRIPEWISE, Store, Target, create_store
 
 Maker = Callable[..., Store]
+SOURCES = ROOT / "tests" / "native"
+#: What the Makefile builds from them.
+NATIVE_PROGRAMS = [
+    *(source.stem for source in SOURCES.glob("*.c")),
+    *(source.parent.name for source in SOURCES.glob("*/main.c")),
+    *(f"{source.stem}.so" for source in SOURCES.glob("modules/*.c")),
+    "failclosed-static",
+]
 
 
 @pytest.fixture(scope="session", autouse=True)
 def built() -> None:
     """Everything that these tests run."""
     needed = [STRIPEWISE, MPIEXEC, MPIIO, LIBRARY]
-    needed += [NATIVE / name for name in ("randops", "locks", "failclosed", "failclosed-static", "acked")]
+    needed += [NATIVE / name for name in NATIVE_PROGRAMS]
     missing = [str(path) for path in needed if not path.exists()]
     assert not missing, f"not built: {', '.join(missing)}; run make build test"
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from stripewise import globs, runner
+from stripewise.elf import Kind, Program
 from stripewise.errors import StoreError, UsageError
 from stripewise.measure import LastObject, in_flight_seconds, measured
 from stripewise.units import format_size, parse_size
@@ -39,6 +40,45 @@ def test_the_library_goes_before_what_is_preloaded_already_and_only_once():
 def test_a_glob_with_a_colon_is_refused():
     with pytest.raises(StoreError, match="colon"):
         runner.environment({}, Path("/s"), None, ["/a:b/*"])
+
+
+def test_ucx_is_told_to_leave_mmap_alone_unless_the_user_says_otherwise():
+    assert runner.environment({}, Path("/s"), None, [])["UCX_MEM_MMAP_HOOK_MODE"] == "none"
+    own = {"UCX_MEM_MMAP_HOOK_MODE": "reloc"}
+    assert runner.environment(own, Path("/s"), None, [])["UCX_MEM_MMAP_HOOK_MODE"] == "reloc"
+
+
+def test_the_sanitizers_own_options_are_kept():
+    made = runner.environment({"ASAN_OPTIONS": "detect_leaks=0"}, Path("/s"), None, [])
+    assert made["ASAN_OPTIONS"] == "detect_leaks=0:verify_asan_link_order=0"
+    strict = {"ASAN_OPTIONS": "verify_asan_link_order=1"}
+    assert runner.environment(strict, Path("/s"), None, [])["ASAN_OPTIONS"] == "verify_asan_link_order=1"
+
+
+def test_a_program_linked_with_the_sanitizer_gets_it_before_the_library(monkeypatch):
+    monkeypatch.setattr(runner, "read_program", lambda _: Program(Kind.DYNAMIC, 62, ("libasan.so.8", "libc.so.6")))
+    made = runner.environment({"LD_PRELOAD": "/b/libb.so"}, Path("/s"), None, [], [sys.executable])
+    assert made["LD_PRELOAD"] == "libasan.so.8:/pkg/lib/libstripewise.so:/b/libb.so"
+
+
+def test_the_switch_that_keeps_the_library_away_is_not_handed_on():
+    assert "STRIPEWISE_OFF" not in runner.environment({"STRIPEWISE_OFF": "1"}, Path("/s"), None, [])
+
+
+def test_different_lines_of_the_log_are_shown_once_and_at_most_ten():
+    env: dict[str, str] = {}
+    hints = runner.Hints(env)
+    log = Path(env["STRIPEWISE_LOG"])
+    log.write_text("".join(f"stripewise[{pid}]: /p: reason {pid % 12}\n" for pid in range(100, 148)))
+    lines = hints.lines()
+    assert lines[0] == "/p: reason 4" and len(lines) == 11 and lines[-1].startswith("and 2 more;")
+    assert not log.exists() and not log.parent.exists() and hints.lines() == []
+
+
+def test_a_log_of_the_users_own_is_left_alone(tmp_path):
+    env = {"STRIPEWISE_LOG": str(tmp_path / "log")}
+    (tmp_path / "log").write_text("stripewise[1]: x\n")
+    assert runner.Hints(env).lines() == [] and (tmp_path / "log").exists()
 
 
 def test_the_exit_status_is_the_programs():

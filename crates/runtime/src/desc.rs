@@ -1,6 +1,6 @@
 //! Descriptors: close, dup, close_range, fcntl and locks, as the program sees them. The library's own descriptors do not exist for it.
 
-use crate::env;
+use crate::env::in_vfork_child;
 use crate::fds::{self, INTERNAL, TRACED, entry, set_entry};
 use crate::open::{self, OpenFile};
 use crate::sys::{self, Errno, Sys};
@@ -13,11 +13,6 @@ unsafe extern "C" {
 
 fn is_internal(fd: i32) -> bool {
     entry(fd) & INTERNAL != 0
-}
-
-/// A child of vfork closes and duplicates in its own descriptor table but in its parent's memory: only the kernel's table may change.
-pub fn in_vfork_child() -> bool {
-    sys::getpid() != env::pid()
 }
 
 fn real_close(fd: i32) -> Sys<i64> {
@@ -178,7 +173,14 @@ fn managed_fcntl(open: &'static OpenFile, fd: i32, op: i32, arg: usize) -> Sys<i
             sys::fcntl(companion, op, 0)
         }
         libc::F_SETFL => {
-            let result = sys::fcntl(companion, op, arg & !(libc::O_DIRECT as usize) & !(libc::O_ASYNC as usize))?;
+            let arg = arg & !(libc::O_ASYNC as usize);
+            let result = match sys::fcntl(companion, op, arg) {
+                // The directory's file system has no O_DIRECT; nothing is lost, for it is only shown.
+                Err(Errno(libc::EINVAL)) => sys::fcntl(companion, op, arg & !(libc::O_DIRECT as usize)),
+                result => result,
+            }?;
+            // The program's own descriptor shows them, too, should the companion get lost.
+            let _ = sys::fcntl(fd, op, arg & (libc::O_APPEND | libc::O_NONBLOCK) as usize);
             let now = sys::fcntl(companion, libc::F_GETFL, 0)? as i32;
             open.set_flags(now | open.flags() & libc::O_CLOEXEC);
             Ok(result)

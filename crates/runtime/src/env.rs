@@ -7,9 +7,10 @@ use crate::store;
 use crate::sys;
 use crate::tls;
 use crate::trace;
+use crate::wiped::{self, PAGE};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 use stripewise_store::names::{FixedPath, parse_id};
 
 struct Told {
@@ -25,7 +26,6 @@ unsafe impl Sync for Cell {}
 
 static TOLD: Cell = Cell(UnsafeCell::new(Told { store: FixedPath::new(), manage: FixedPath::new(), trace: FixedPath::new(), log: FixedPath::new() }));
 static READY: AtomicBool = AtomicBool::new(false);
-static PID: AtomicU32 = AtomicU32::new(0);
 
 fn told() -> Option<&'static Told> {
     // SAFETY: not written any more once READY.
@@ -38,14 +38,13 @@ fn if_any(path: &FixedPath) -> Option<&[u8]> {
 
 /// The process id as of start or fork; differs from the kernel's answer in a vfork child.
 pub fn pid() -> u32 {
-    match PID.load(Ordering::Acquire) {
-        0 => {
-            let pid = sys::getpid();
-            PID.store(pid, Ordering::Release);
-            pid
-        }
-        pid => pid,
-    }
+    wiped::notice_fork();
+    PAGE.pid.load(Ordering::Acquire)
+}
+
+/// A child of vfork closes and duplicates in its own descriptor table but in its parent's memory: only the kernel's table may change.
+pub fn in_vfork_child() -> bool {
+    sys::getpid() != pid()
 }
 
 /// The store that new files go to.
@@ -72,7 +71,7 @@ pub fn log_path() -> Option<&'static CStr> {
 ///
 /// # Safety
 /// `environ` is a null-terminated array of C strings that nobody changes yet.
-unsafe fn variable(environ: *const *const libc::c_char, name: &[u8]) -> Option<&'static [u8]> {
+pub unsafe fn variable(environ: *const *const libc::c_char, name: &[u8]) -> Option<&'static [u8]> {
     // SAFETY: the caller's promise.
     unsafe {
         let mut at = environ;
@@ -102,7 +101,8 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
     if READY.load(Ordering::Acquire) {
         return;
     }
-    PID.store(sys::getpid(), Ordering::Release);
+    wiped::start();
+    PAGE.pid.store(sys::getpid(), Ordering::Release);
     // SAFETY: only writer, before READY.
     let told = unsafe { &mut *TOLD.0.get() };
     for (name, into) in [
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
 
 /// Finds managed descriptors that came across exec: by what the kernel knows of them, no table has to be handed on.
 fn inherit() {
-    const MOST: usize = 256;
+    const MOST: usize = 1024;
     let mut found: [(i32, bool); MOST] = [(-1, false); MOST];
     let mut used = 0;
     let _ = sys::for_each_name(c"/proc/self/fd", |name| {
@@ -140,8 +140,7 @@ fn inherit() {
         if head_of(fd, &mut text).is_none() {
             return;
         }
-        let how = sys::fcntl(fd, libc::F_GETFL, 0).unwrap_or(0) as i32;
-        let programs = how & libc::O_PATH != 0 || how & libc::O_ACCMODE == 3;
+        let programs = is_programs(fd);
         if let Some(slot) = found.get_mut(used) {
             *slot = (fd, programs);
             used += 1;
@@ -161,6 +160,12 @@ fn inherit() {
             sys::close(fd);
         }
     }
+}
+
+/// Whether a descriptor is of the kind that the program has of a managed file, and not a companion.
+pub fn is_programs(fd: i32) -> bool {
+    let how = sys::fcntl(fd, libc::F_GETFL, 0).unwrap_or(0) as i32;
+    how & libc::O_PATH != 0 || how & libc::O_ACCMODE == 3
 }
 
 /// Store path and id of the head that a descriptor refers to.
@@ -188,7 +193,8 @@ fn adopt(fd: i32, found: &[(i32, bool)]) {
     let companion = found.iter().find(|(other, programs)| !programs && fds::entry(*other) == 0 && same(*other)).map(|(other, _)| *other);
     let Ok(place) = open::inherit(store, id, fd, companion) else { return };
     for (other, programs) in found {
-        if *programs && *other != fd && fds::entry(*other) == 0 && tag != 0 && same(*other) {
+        let dup = || sys::same_open_file(fd, *other).unwrap_or(tag != 0);
+        if *programs && *other != fd && fds::entry(*other) == 0 && same(*other) && dup() {
             open::retain(place);
             fds::set_entry(*other, place);
         }
@@ -208,12 +214,23 @@ pub extern "C" fn sw_fork_parent() {}
 /// After fork, in the child: threads, slots and logs of the parent are not ours.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_fork_child() {
-    PID.store(sys::getpid(), Ordering::Release);
+    PAGE.pid.store(sys::getpid(), Ordering::Release);
     tls::after_fork();
     file::after_fork();
     open::after_fork();
     store::after_fork();
     trace::after_fork();
+}
+
+/// The process id is not known: before start, or in the child of a fork without handlers.
+#[cold]
+pub fn forked() {
+    if READY.load(Ordering::Acquire) {
+        open::share_all();
+        sw_fork_child();
+    } else {
+        PAGE.pid.store(sys::getpid(), Ordering::Release);
+    }
 }
 
 /// When a thread ends.

@@ -187,7 +187,7 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
         let all = || passed.loaded.view.extents(Logical(at), n);
         end = reserve(file, all().map(|e| (e.target, e.plane, e.object_offset, e.len)), true)?;
         for extent in all() {
-            let (done, result) = write_extent(file, buffers, &extent, at, flags & !libc::RWF_APPEND);
+            let (done, result) = write_extent(file, buffers, &extent, at, flags & libc::RWF_NOWAIT);
             if done < extent.len {
                 let missing = first_missing(&extent, done);
                 if missing < prefix {
@@ -205,7 +205,8 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
         return Err(error.unwrap_or(Errno(libc::ENOSPC)));
     }
     open.touch(file);
-    if open.is_sync() {
+    // An object's bytes alone would not be enough: the size is kept elsewhere.
+    if open.is_sync() || flags & (libc::RWF_DSYNC | libc::RWF_SYNC) != 0 {
         crate::size::sync(file, open, true)?;
     }
     Ok(prefix - at)

@@ -3,22 +3,29 @@
 //! allocator may be what is calling us, and the C library's functions are the ones that the shim has replaced.
 
 pub mod abi;
+mod advice;
+mod copy;
 mod create;
 mod desc;
+mod ends;
 mod env;
+mod exec;
 mod fds;
 mod file;
 mod gate;
 mod io;
+mod lend;
 mod lock;
 mod log;
 mod names;
 mod open;
 mod opening;
 mod room;
+mod shed;
 mod size;
 mod store;
 mod sys;
 mod tls;
 mod trace;
 mod vector;
+mod wiped;

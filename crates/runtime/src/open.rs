@@ -16,7 +16,11 @@ pub const MAX_OPEN: usize = 65_536;
 /// "ioctl only": neither readable nor writable, but not O_PATH either.
 const ACCESS_NONE: i32 = 3;
 /// Flags of the program's open that its companion is opened with.
-const COMPANION_FLAGS: i32 = libc::O_ACCMODE | libc::O_APPEND | libc::O_NONBLOCK | libc::O_SYNC | libc::O_DSYNC | libc::O_NOATIME;
+const COMPANION_FLAGS: i32 = libc::O_ACCMODE | STATUS_FLAGS | libc::O_NOATIME;
+/// Flags that the program's descriptor has, too, should its companion get lost on the way to another program.
+const STATUS_FLAGS: i32 = libc::O_APPEND | libc::O_NONBLOCK | libc::O_SYNC | libc::O_DSYNC;
+/// Flags that F_SETFL sets and clears.
+const SETTABLE_FLAGS: i32 = libc::O_APPEND | libc::O_NONBLOCK | libc::O_NOATIME | libc::O_DIRECT;
 
 /// One open file.
 pub struct OpenFile {
@@ -31,6 +35,8 @@ pub struct OpenFile {
     path_only: AtomicBool,
     /// Id in the trace.
     pub trace_id: AtomicU32,
+    /// Its companion was let through an exec or spawn that is under way.
+    pub lent: AtomicBool,
     offset_lock: Lock,
 }
 
@@ -43,6 +49,7 @@ static TABLE: [OpenFile; MAX_OPEN] = [const {
         shared: AtomicBool::new(false),
         path_only: AtomicBool::new(false),
         trace_id: AtomicU32::new(0),
+        lent: AtomicBool::new(false),
         offset_lock: Lock::new(),
     }
 }; MAX_OPEN];
@@ -70,6 +77,11 @@ fn used() -> impl Iterator<Item = (u32, &'static OpenFile)> {
     TABLE.iter().take(high).enumerate().map(|(i, o)| (i as u32, o)).filter(|(_, o)| o.refs.load(Ordering::Acquire) > 0)
 }
 
+/// The open files that have a companion, with its descriptor.
+pub fn companions() -> impl Iterator<Item = (&'static OpenFile, i32)> {
+    used().filter_map(|(_, open)| open.companion().map(|companion| (open, companion)))
+}
+
 /// Takes a free place with one reference.
 fn claim() -> Sys<(u32, &'static OpenFile)> {
     let start = NEXT.load(Ordering::Relaxed) as usize;
@@ -85,6 +97,7 @@ fn claim() -> Sys<(u32, &'static OpenFile)> {
             open.flags.store(0, Ordering::Relaxed);
             open.shared.store(false, Ordering::Relaxed);
             open.path_only.store(false, Ordering::Relaxed);
+            open.lent.store(false, Ordering::Relaxed);
             open.trace_id.store(0, Ordering::Relaxed);
             open.offset_lock.reset();
             return Ok((at as u32, open));
@@ -125,7 +138,11 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
         let mut path_only = flags & libc::O_PATH != 0;
         if !path_only {
             let fd = sys::openat(libc::AT_FDCWD, head, flags & COMPANION_FLAGS | libc::O_CLOEXEC, 0)?;
-            fds::make_internal(fd, &open.companion, close_on_exec)?;
+            let fd = fds::make_internal(fd, &open.companion, close_on_exec)?;
+            if flags & libc::O_DIRECT != 0 {
+                // Only shown by F_GETFL. Not every file system has it, and none needs to.
+                let _ = sys::fcntl(fd, libc::F_SETFL, (flags & SETTABLE_FLAGS) as usize);
+            }
             if flags & libc::O_ACCMODE != libc::O_RDONLY && !file.may_write() {
                 return Err(Errno(libc::EACCES));
             }
@@ -134,7 +151,7 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
             }
         }
         let cloexec = flags & libc::O_CLOEXEC;
-        let fd = match sys::openat(libc::AT_FDCWD, head, if path_only { libc::O_PATH } else { ACCESS_NONE } | cloexec, 0) {
+        let fd = match sys::openat(libc::AT_FDCWD, head, if path_only { libc::O_PATH } else { ACCESS_NONE | flags & STATUS_FLAGS } | cloexec, 0) {
             Err(Errno(libc::EACCES | libc::EROFS | libc::EPERM)) if !path_only => {
                 path_only = true;
                 sys::openat(libc::AT_FDCWD, head, libc::O_PATH | cloexec, 0)
@@ -145,7 +162,7 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
             sys::close(fd);
             return Err(Errno(libc::EMFILE));
         }
-        open.tag(place, fd);
+        open.tag(place, fd, flags);
         open.file.store(index + 1, Ordering::Relaxed);
         open.flags.store(flags, Ordering::Relaxed);
         open.path_only.store(path_only, Ordering::Relaxed);
@@ -174,16 +191,16 @@ pub fn inherit(store: &'static Store, id: u64, fd: i32, companion: Option<i32>) 
             fds::adopt_internal(companion, &open.companion)?;
             flags
         }
-        None => {
-            let head = file::get(index).ok_or(Errno(libc::EIO))?.part(b"head")?;
-            let head = head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
-            let (fd, flags) = match sys::openat(libc::AT_FDCWD, head, libc::O_RDWR | libc::O_CLOEXEC, 0) {
-                Ok(fd) => (fd, libc::O_RDWR),
-                Err(_) => (sys::openat(libc::AT_FDCWD, head, libc::O_RDONLY | libc::O_CLOEXEC, 0)?, libc::O_RDONLY),
-            };
-            fds::make_internal(fd, &open.companion, false)?;
-            flags
-        }
+        None => match access_of(tag_of(fd)) {
+            None => libc::O_PATH,
+            Some(access) => {
+                let head = file::get(index).ok_or(Errno(libc::EIO))?.part(b"head")?;
+                let head = head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
+                let flags = access | raw & STATUS_FLAGS;
+                fds::make_internal(sys::openat(libc::AT_FDCWD, head, flags | libc::O_CLOEXEC, 0)?, &open.companion, false)?;
+                flags
+            }
+        },
     };
     open.file.store(index + 1, Ordering::Relaxed);
     open.flags.store(flags, Ordering::Relaxed);
@@ -237,12 +254,19 @@ pub fn tag_of(fd: i32) -> i64 {
     sys::fcntl(fd, F_GETSIG, 0).unwrap_or(0)
 }
 
+/// The access mode that a mark tells; none: an O_PATH descriptor, which neither reads nor writes.
+fn access_of(tag: i64) -> Option<i32> {
+    (tag > 0).then(|| ((tag - 1) % 3) as i32)
+}
+
+/// Marks per access mode: signal numbers end at 64.
+const TAGS: usize = 20;
 const F_SETSIG: i32 = 10;
 const F_GETSIG: i32 = 11;
 
 impl OpenFile {
-    fn tag(&self, place: u32, fd: i32) {
-        let tag = (place % 62 + 1) as usize;
+    fn tag(&self, place: u32, fd: i32, flags: i32) {
+        let tag = 1 + (flags & libc::O_ACCMODE).min(2) as usize + 3 * (place as usize % TAGS);
         let _ = sys::fcntl(fd, F_SETSIG, tag);
         if let Some(companion) = held(&self.companion) {
             let _ = sys::fcntl(companion, F_SETSIG, tag);

@@ -105,6 +105,7 @@ fn is_of_a_descriptor(name: &[u8]) -> bool {
 
 /// A descriptor of a managed file opened anew through /dev/stdin or /proc/self/fd/N: the kernel has opened head itself, whose
 /// bytes are nobody's.
+#[inline(never)] // Its buffer would lie on the stack below every other way to open.
 unsafe fn reopened_head(path: *const c_char, fd: i32, flags: i32) -> Option<Sys<i64>> {
     // SAFETY: the kernel has just read this path.
     let name = unsafe { CStr::from_ptr(path) }.to_bytes();
@@ -118,6 +119,7 @@ unsafe fn reopened_head(path: *const c_char, fd: i32, flags: i32) -> Option<Sys<
 }
 
 /// Creates a managed file when the open may create, the name does not exist and the rules say so.
+#[inline(never)] // As above.
 unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sys<Option<i64>> {
     if path.is_null() || flags & libc::O_CREAT == 0 || flags & libc::O_TMPFILE == libc::O_TMPFILE || crate::env::store_path().is_none() {
         return Ok(None);
@@ -140,6 +142,7 @@ unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sy
     }
 }
 
+#[inline(never)] // As above.
 pub fn record(path: &CStr, dirfd: i32, flags: i32, result: &Sys<i64>, managed: bool, start: u64) {
     let mut id = 0;
     if let Ok(fd) = result {

@@ -4,6 +4,7 @@ use crate::fds;
 use crate::lock::Lock;
 use crate::log;
 use crate::sys::{self, Errno, Sys};
+use crate::wiped::PAGE;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use stripewise_store::bin::{Kind, MAX_TARGETS, StoreView};
@@ -21,7 +22,8 @@ pub struct Store {
     pub index: usize,
     state: AtomicU32,
     inner: UnsafeCell<Inner>,
-    slot: AtomicPtr<u8>,
+    /// The slot's mapping, known in a forked child, too.
+    mapped: AtomicPtr<u8>,
     slot_fd: AtomicI32,
     session_fd: AtomicI32,
 }
@@ -56,7 +58,7 @@ static STORES: [Store; MAX_STORES] = {
                 models: [None; MAX_TARGETS],
                 boot_id: [0; 2],
             }),
-            slot: AtomicPtr::new(core::ptr::null_mut()),
+            mapped: AtomicPtr::new(core::ptr::null_mut()),
             slot_fd: AtomicI32::new(0),
             session_fd: AtomicI32::new(0),
         }
@@ -158,10 +160,20 @@ impl Store {
         name.rsplit(|c| *c == b'/').next().unwrap_or(name)
     }
 
+    #[inline]
+    fn slot_word(&self) -> &'static AtomicPtr<u8> {
+        PAGE.slots.get(self.index).unwrap_or(&PAGE.slots[0])
+    }
+
+    fn publish_slot(&self, base: *mut u8) {
+        self.mapped.store(base, Ordering::Release);
+        self.slot_word().store(base, Ordering::Release);
+    }
+
     /// This process's slot, made when there is none (first use, or a forked child).
     #[inline]
     pub fn slot(&self) -> Slot {
-        let base = self.slot.load(Ordering::Acquire);
+        let base = self.slot_word().load(Ordering::Acquire);
         if !base.is_null() {
             // SAFETY: mapped by make_slot, never unmapped while published.
             return unsafe { Slot::from_mapping(base) };
@@ -171,7 +183,7 @@ impl Store {
 
     /// The slot, if this process already has one.
     pub fn slot_if_any(&self) -> Option<Slot> {
-        let base = self.slot.load(Ordering::Acquire);
+        let base = self.slot_word().load(Ordering::Acquire);
         // SAFETY: as in `slot`.
         (!base.is_null()).then(|| unsafe { Slot::from_mapping(base) })
     }
@@ -179,19 +191,20 @@ impl Store {
     #[cold]
     fn first_slot(&self) -> Slot {
         let held = ATTACH.lock();
-        if self.slot.load(Ordering::Acquire).is_null() && self.make_slot().is_err() {
+        if self.slot_word().load(Ordering::Acquire).is_null() && self.make_slot().is_err() {
             // Without a slot a mover could not know of us. A private one keeps this process right as long as nothing moves,
             // which session.lock ensures.
             log::say(b"no slot could be made in the store's run directory; is it full or read-only?", self.path());
             if let Ok(base) = sys::mmap(-1, SLOT_BYTES, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) {
-                self.slot.store(base, Ordering::Release);
+                self.publish_slot(base);
             }
         }
         drop(held);
         // SAFETY: set above; memory for 64 KiB was had, or the process is beyond help.
-        unsafe { Slot::from_mapping(self.slot.load(Ordering::Acquire)) }
+        unsafe { Slot::from_mapping(self.slot_word().load(Ordering::Acquire)) }
     }
 
+    #[inline(never)] // As above.
     fn make_slot(&self) -> Sys<()> {
         let inner = self.inner_mut();
         let pid = sys::getpid();
@@ -215,7 +228,7 @@ impl Store {
                 slot.initialise(pid);
                 fds::make_internal(fd, self.slot_fd_static(), true)?;
                 inner.slot_name = name;
-                self.slot.store(base, Ordering::Release);
+                self.publish_slot(base);
                 Ok(())
             }
             Err(errno) => {
@@ -233,6 +246,7 @@ impl Store {
         STORES.get(self.index).map_or(&STORES[0].session_fd, |s| &s.session_fd)
     }
 
+    #[inline(never)] // Threads may have small stacks: one path less at a time.
     fn load(&self, path: &[u8]) -> Sys<()> {
         let inner = self.inner_mut();
         inner.path = FixedPath::from_bytes(path);
@@ -277,6 +291,7 @@ impl Store {
     }
 
     /// One machine uses a `dir` store at a time: another one's run directory that still has slots is an error.
+    #[inline(never)] // As above.
     fn refuse_other_machine(&self, run: &FixedPath, boot: &[u8]) -> Sys<()> {
         let mut own = [0u8; 64];
         let own = sys::read_file(c"/etc/machine-id", &mut own).unwrap_or(&[]);
@@ -306,7 +321,8 @@ impl Store {
     /// In a forked child: the slot is the parent's. Its flock must not be kept alive by us.
     pub fn after_fork(&self) {
         fds::close_internal(&self.slot_fd);
-        let base = self.slot.swap(core::ptr::null_mut(), Ordering::AcqRel);
+        self.slot_word().store(core::ptr::null_mut(), Ordering::Release);
+        let base = self.mapped.swap(core::ptr::null_mut(), Ordering::AcqRel);
         if !base.is_null() {
             // The mapping alone would keep the flock, too. SAFETY: the only thread of this child, outside any I/O.
             unsafe { sys::munmap(base, SLOT_BYTES) };
@@ -350,6 +366,7 @@ pub fn map_file(path: &core::ffi::CStr) -> Sys<&'static [u8]> {
     mapped
 }
 
+#[inline(never)] // As above.
 fn map_devices(mut run: FixedPath, targets: usize) -> Sys<Devices> {
     let path = run.push(b"/devices").as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
     let bytes = devices_bytes(targets);

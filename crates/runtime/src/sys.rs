@@ -24,8 +24,9 @@ pub fn from_c(value: i64) -> Sys<i64> {
     if (-4095..0).contains(&value) { Err(Errno(-value as i32)) } else { Ok(value) }
 }
 
+/// A raw system call.
 #[inline]
-fn call(nr: Sysno, args: [usize; 6]) -> Sys<i64> {
+pub fn call(nr: Sysno, args: [usize; 6]) -> Sys<i64> {
     let [a, b, c, d, e, f] = args;
     // SAFETY: each wrapper below states what its call needs; the kernel checks pointers and answers EFAULT.
     match unsafe { syscalls::syscall6(nr, a, b, c, d, e, f) } {
@@ -245,6 +246,23 @@ pub fn touch(path: &CStr) {
     let _ = call(Sysno::utimensat, [fd_arg(libc::AT_FDCWD), path_arg(path), 0, 0, 0, 0]);
 }
 
+/// Effective user and group id.
+pub fn effective_ids() -> (u32, u32) {
+    (call(Sysno::geteuid, [0; 6]).unwrap_or(0) as u32, call(Sysno::getegid, [0; 6]).unwrap_or(0) as u32)
+}
+
+/// Whether a file has an extended attribute.
+pub fn has_xattr(path: &CStr, name: &CStr) -> bool {
+    call(Sysno::getxattr, [path_arg(path), path_arg(name), 0, 0, 0, 0]).is_ok()
+}
+
+/// Whether two of this process's descriptors are dups of each other; `None` where the kernel does not say.
+pub fn same_open_file(a: i32, b: i32) -> Option<bool> {
+    const KCMP_FILE: usize = 0;
+    let pid = getpid() as usize;
+    call(Sysno::kcmp, [pid, pid, KCMP_FILE, fd_arg(a), fd_arg(b), 0]).ok().map(|order| order == 0)
+}
+
 /// Process id, from the kernel: right in vfork children too.
 pub fn getpid() -> u32 {
     call(Sysno::getpid, [0; 6]).unwrap_or(0) as u32
@@ -258,6 +276,11 @@ pub fn gettid() -> u32 {
 /// Maps a file (or, with fd -1, anonymous memory).
 pub fn mmap(fd: i32, len: usize, prot: i32, flags: i32) -> Sys<*mut u8> {
     call(Sysno::mmap, [0, len, prot as usize, flags as usize, fd_arg(fd), 0]).map(|p| p as *mut u8)
+}
+
+/// madvise(2); failure means that the advice is not known.
+pub fn madvise(at: usize, len: usize, advice: usize) {
+    let _ = call(Sysno::madvise, [at, len, advice, 0, 0, 0]);
 }
 
 /// Replaces a shared mapping in place by one of another descriptor of the same file.

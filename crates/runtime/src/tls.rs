@@ -72,6 +72,8 @@ fn take_line() -> usize {
 /// Enters an I/O on a store. A frame that siglongjmp or cancellation left behind is recognised by the stack having shrunk past it.
 #[inline]
 pub fn enter(store: &'static Store) -> Inside {
+    // Before anything of this thread's is looked at: in a child that has not noticed its fork yet, this makes a new slot.
+    let slot = store.slot();
     let here = 0u8;
     let stack = &raw const here as u64;
     // SAFETY: only this thread touches its block.
@@ -88,12 +90,12 @@ pub fn enter(store: &'static Store) -> Inside {
     let kind = if me.depth == 0 {
         me.stack = stack;
         me.store = store.index as u64;
-        store.slot().enter(line);
+        slot.enter(line);
         Kind::Outermost
     } else if me.store == store.index as u64 {
         Kind::Nested
     } else {
-        store.slot().enter(SLOT_LINES - 1);
+        slot.enter(SLOT_LINES - 1);
         Kind::NestedElsewhere
     };
     me.depth += 1;

@@ -12,7 +12,7 @@ from .. import runner
 from ..errors import UsageError
 from ..store import Store
 from .options import CommandArgument, ManageOption
-from .output import say
+from .output import printable, say
 
 
 def trace_directory(path: Path) -> Path:
@@ -37,7 +37,13 @@ def run(
         raise UsageError("--manage: needs --store, for the files must go somewhere")
     root = None if store is None else Store(store).root
     logs = None if trace is None else trace_directory(trace)
-    ended = runner.run(command, runner.environment(os.environ, root, logs, manage or []))
+    env = runner.environment(os.environ, root, logs, manage or [], command)
+    hints = runner.Hints(env)
+    try:
+        ended = runner.run(command, env)
+    finally:
+        for line in hints.lines():
+            say(f"stripewise: {printable(line)}")
     if logs is not None:
         say(f"stripewise: traced into {logs}; go on with: stripewise collect {logs}")
     raise typer.Exit(ended.status)

@@ -1,6 +1,11 @@
 //! What the shim calls, by subject: each function does one call of the C library on managed files, in the kernel's terms (-errno on failure).
 
+pub mod advice;
+pub mod aio;
+pub mod copy;
+pub mod life;
 pub mod names;
+pub mod requests;
 pub mod stdio;
 
 use crate::desc;

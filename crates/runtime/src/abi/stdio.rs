@@ -1,7 +1,7 @@
 //! What the C library's streams need: opening by name when the file is managed, and word when a managed file arrives behind standard
 //! input, output or error. The streams themselves are the shim's (shim/stream.c).
 
-use crate::desc::in_vfork_child;
+use crate::env::in_vfork_child;
 use crate::open::of_fd;
 use crate::opening;
 use crate::sys::{Sys, to_c};

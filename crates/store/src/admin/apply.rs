@@ -70,7 +70,7 @@ pub fn recover(store: &Store<'_>, id: u64) -> Result<bool> {
 }
 
 /// The programs' estimates of what targets hold no longer fit: they count anew.
-fn forget_usage(store: &Store<'_>, devices: Option<&dyn DevicesMap>) {
+pub(super) fn forget_usage(store: &Store<'_>, devices: Option<&dyn DevicesMap>) {
     let Some(map) = devices else { return };
     for target in 0..store.targets.len() as u32 {
         if let Some(line) = map.devices().line(target) {

@@ -165,7 +165,7 @@ impl<'a> Copier<'a> {
 }
 
 /// What the object range `[start, stop)` of an extent is in the file: (logical offset, place in the range).
-fn logical_parts(extent: &Extent<'_>, start: u64, stop: u64) -> Vec<(u64, Range<usize>)> {
+pub fn logical_parts(extent: &Extent<'_>, start: u64, stop: u64) -> Vec<(u64, Range<usize>)> {
     let mut parts = Vec::new();
     let mut at = extent.object_offset;
     for (logical, len) in extent.pieces() {

@@ -10,20 +10,21 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, FlockOperation, SeekFrom};
 
-use super::medium::{CtlMap, DevicesMap, FsyncPoint, Handle, Kind, Lock, Medium, Open, Stat};
+use super::leased::open_alone;
+use super::medium::{CtlMap, DevicesMap, FsyncPoint, Handle, Kind, Leased, Lock, Medium, Open, Stat};
 use crate::ctl::{CTL_BYTES, Ctl};
 use crate::devices::{DEVICES_MAGIC, Devices, devices_bytes};
 
 /// How long [`Medium::grace`] waits for a living program that stays inside one I/O.
 const GRACE_PATIENCE_NS: u64 = 30_000_000_000;
 /// The kernel's name of a POSIX access ACL.
-const ACL: &str = "system.posix_acl_access";
+pub(super) const ACL: &str = "system.posix_acl_access";
 
 /// The file system of this machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
 
-struct RealFile(File);
+pub(super) struct RealFile(pub(super) File);
 
 impl Handle for RealFile {
     fn read_at(&self, buf: &mut [u8], at: u64) -> io::Result<usize> {
@@ -108,6 +109,31 @@ impl Drop for RealCtl {
     }
 }
 
+/// What the system says of a file, in the medium's words.
+pub(super) fn stat_of(meta: &fs::Metadata) -> Stat {
+    let kind = match meta.file_type() {
+        t if t.is_file() => Kind::File,
+        t if t.is_dir() => Kind::Dir,
+        t if t.is_symlink() => Kind::Link,
+        _ => Kind::Other,
+    };
+    let ns = |s: i64, ns: i64| s.saturating_mul(1_000_000_000).saturating_add(ns);
+    Stat {
+        kind,
+        size: meta.len(),
+        allocated_bytes: meta.blocks() * 512,
+        dev: meta.dev(),
+        ino: meta.ino(),
+        mtime_s: meta.mtime(),
+        mtime_ns: ns(meta.mtime(), meta.mtime_nsec()),
+        ctime_ns: ns(meta.ctime(), meta.ctime_nsec()),
+        links: meta.nlink(),
+        mode: meta.mode() & 0o7777,
+        uid: meta.uid(),
+        gid: meta.gid(),
+    }
+}
+
 impl Medium for RealDisk {
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
         let mut options = File::options();
@@ -137,6 +163,22 @@ impl Medium for RealDisk {
         fs::remove_dir(path)
     }
 
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => Err(io::ErrorKind::Unsupported.into()),
+            result => Ok(result?),
+        }
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
+    }
+
+    fn open_alone(&self, path: &Path, lease: bool) -> io::Result<Option<Box<dyn Leased>>> {
+        open_alone(path, lease)
+    }
+
     fn symlink(&self, text: &Path, at: &Path) -> io::Result<()> {
         std::os::unix::fs::symlink(text, at)
     }
@@ -157,14 +199,7 @@ impl Medium for RealDisk {
             Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
             Err(e) => return Err(e),
         };
-        let kind = match meta.file_type() {
-            t if t.is_file() => Kind::File,
-            t if t.is_dir() => Kind::Dir,
-            t if t.is_symlink() => Kind::Link,
-            _ => Kind::Other,
-        };
-        let allocated_bytes = meta.blocks() * 512;
-        Ok(Some(Stat { kind, size: meta.len(), allocated_bytes, dev: meta.dev(), ino: meta.ino(), mtime_s: meta.mtime() }))
+        Ok(Some(stat_of(&meta)))
     }
 
     fn sync_dir(&self, dir: &Path, _point: FsyncPoint) -> io::Result<()> {
@@ -232,11 +267,29 @@ impl Medium for RealDisk {
         if now.mode() != meta.mode() {
             fs::set_permissions(to, fs::Permissions::from_mode(meta.mode() & 0o7777))?;
         }
-        let mut acl = [0u8; 4096];
-        if let Ok(len) = rustix::fs::lgetxattr(like, ACL, &mut acl) {
-            rustix::fs::lsetxattr(to, ACL, acl.get(..len).unwrap_or(&[]), rustix::fs::XattrFlags::empty())?;
+        match self.acl(like)? {
+            acl if !acl.is_empty() => rustix::fs::lsetxattr(to, ACL, &acl, rustix::fs::XattrFlags::empty())?,
+            // One that the directory gave by default is not the file's.
+            _ if !self.acl(to)?.is_empty() => rustix::fs::lremovexattr(to, ACL)?,
+            _ => {}
         }
         Ok(())
+    }
+
+    fn copy_attributes(&self, from: &Path, to: &Path) -> io::Result<()> {
+        super::attributes::copy(from, to)
+    }
+
+    fn acl(&self, path: &Path) -> io::Result<Vec<u8>> {
+        super::attributes::get(path, ACL)
+    }
+
+    fn lock_holders(&self, path: &Path) -> io::Result<Vec<u32>> {
+        super::attributes::lock_holders(path)
+    }
+
+    fn pause(&self, ms: u64) {
+        std::thread::sleep(std::time::Duration::from_millis(ms));
     }
 
     fn grace(&self, run_dir: &Path) -> io::Result<()> {

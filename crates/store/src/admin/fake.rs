@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::fake_content::{Content, DataOp, Dice, PAGE, survive};
 use super::fake_file::{CtlMemory, FakeCtl, FakeFile};
-use super::medium::{CtlMap, DevicesMap, FsyncPoint, Handle, Kind, Lock, Medium, Open, Stat};
+use super::medium::{CtlMap, DevicesMap, FsyncPoint, Handle, Kind, Leased, Lock, Medium, Open, Stat};
 use crate::ctl::CTL_BYTES;
 
 /// One change of a directory: names and what they lead to from then on. A rename is one op, in one or two directories.
@@ -38,6 +38,8 @@ pub(super) struct Inner {
     seen_points: Vec<FsyncPoint>,
     locks: HashMap<PathBuf, (u32, bool)>,
     free_bytes: u64,
+    wanted_after: Option<u64>,
+    cannot_exchange: bool,
 }
 
 /// The fake disk. Clones are the same disk.
@@ -67,6 +69,8 @@ impl FakeDisk {
             seen_points: Vec::new(),
             locks: HashMap::new(),
             free_bytes: 1 << 50,
+            wanted_after: None,
+            cannot_exchange: false,
         })))
     }
 
@@ -98,6 +102,17 @@ impl FakeDisk {
     /// Bytes that every file system says it has free.
     pub fn set_free_bytes(&self, bytes: u64) {
         self.lock().free_bytes = bytes;
+    }
+
+    /// From `steps` more changes on, somebody waits to open every leased file.
+    pub fn want_after(&self, steps: Option<u64>) {
+        let mut inner = self.lock();
+        inner.wanted_after = steps.map(|s| inner.steps + s);
+    }
+
+    /// Makes this a file system on which two names cannot change places.
+    pub fn forbid_exchange(&self) {
+        self.lock().cannot_exchange = true;
     }
 
     /// A new process after a kill: what is live stays, locks are gone, changes go through again.
@@ -211,6 +226,16 @@ impl Inner {
         }
     }
 
+    /// Live names that lead to a node.
+    pub(super) fn names_of(&self, node: u64) -> u64 {
+        let dirs = self.nodes.values().filter_map(|n| if let Node::Dir { live, .. } = n { Some(live) } else { None });
+        dirs.map(|live| live.values().filter(|n| **n == node).count() as u64).sum()
+    }
+
+    pub(super) fn is_wanted(&self) -> bool {
+        self.wanted_after.is_some_and(|at| self.steps >= at)
+    }
+
     fn next_op(&mut self) -> u64 {
         self.next_op += 1;
         self.next_op
@@ -313,6 +338,41 @@ impl Medium for FakeDisk {
         }
     }
 
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        let mut inner = self.lock();
+        if inner.cannot_exchange {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let first = inner.find(one).ok_or_else(|| missing(one))?;
+        let second = inner.find(other).ok_or_else(|| missing(other))?;
+        let (dir, one) = inner.parent(one)?;
+        let (_, other) = inner.parent(other)?;
+        inner.step()?;
+        let number = inner.next_op();
+        inner.change_dir(dir, number, vec![(one, Some(second)), (other, Some(first))])
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut inner = self.lock();
+        let node = inner.find(from).ok_or_else(|| missing(from))?;
+        if inner.find(to).is_some() {
+            return Err(io::Error::from(io::ErrorKind::AlreadyExists));
+        }
+        let (dir, name) = inner.parent(to)?;
+        inner.step()?;
+        let number = inner.next_op();
+        inner.change_dir(dir, number, vec![(name, Some(node))])
+    }
+
+    fn open_alone(&self, path: &Path, _lease: bool) -> io::Result<Option<Box<dyn Leased>>> {
+        let inner = self.lock();
+        let node = inner.find(path).ok_or_else(|| missing(path))?;
+        if inner.is_wanted() {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(FakeFile { disk: self.clone(), node })))
+    }
+
     fn symlink(&self, text: &Path, at: &Path) -> io::Result<()> {
         self.lock().add(at, Node::Link(text.to_path_buf())).map(drop)
     }
@@ -345,7 +405,8 @@ impl Medium for FakeDisk {
             Some(Node::Ctl(_)) => (Kind::File, CTL_BYTES as u64, CTL_BYTES as u64),
             None => return Ok(None),
         };
-        Ok(Some(Stat { kind, size, allocated_bytes, dev: 1, ino, mtime_s: 0 }))
+        let links = inner.names_of(ino);
+        Ok(Some(Stat { kind, size, allocated_bytes, dev: 1, ino, mtime_s: 0, mtime_ns: 0, ctime_ns: 0, links, mode: 0o600, uid: 0, gid: 0 }))
     }
 
     fn sync_dir(&self, dir: &Path, point: FsyncPoint) -> io::Result<()> {
@@ -409,6 +470,20 @@ impl Medium for FakeDisk {
     fn own_like(&self, _like: &Path, _to: &Path) -> io::Result<()> {
         Ok(())
     }
+
+    fn copy_attributes(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn acl(&self, _path: &Path) -> io::Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+
+    fn lock_holders(&self, _path: &Path) -> io::Result<Vec<u32>> {
+        Ok(Vec::new())
+    }
+
+    fn pause(&self, _ms: u64) {}
 
     fn grace(&self, _run_dir: &Path) -> io::Result<()> {
         Ok(())

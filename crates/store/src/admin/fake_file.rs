@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::fake::{FakeDisk, Node};
 use super::fake_content::{Content, DataOp, PAGE, apply_content};
-use super::medium::{CtlMap, FsyncPoint, Handle};
+use super::medium::{CtlMap, FsyncPoint, Handle, Kind, Leased, Stat};
 use crate::ctl::{CTL_BYTES, Ctl};
 
 /// Memory of a mapped ctl file; lives as long as a map of it.
@@ -124,5 +124,18 @@ impl Handle for FakeFile {
             ops.clear();
         }
         Ok(())
+    }
+}
+
+impl Leased for FakeFile {
+    fn stat(&self) -> io::Result<Stat> {
+        let size = self.len()?;
+        let links = self.disk.lock().names_of(self.node);
+        let (dev, ino) = (1, self.node);
+        Ok(Stat { kind: Kind::File, size, allocated_bytes: size, dev, ino, mtime_s: 0, mtime_ns: 0, ctime_ns: 0, links, mode: 0o600, uid: 0, gid: 0 })
+    }
+
+    fn is_wanted(&self) -> io::Result<bool> {
+        Ok(self.disk.lock().is_wanted())
     }
 }

@@ -9,6 +9,7 @@ use super::error::{Context, Result, StoreError};
 use super::findings::{Finding, Options, Report, Severity};
 use super::fsck_file::{check_file, remove_file};
 use super::identity;
+use super::journal::{self, Found, Way};
 use super::store::{Store, id_text};
 use crate::names::{object_stem, parse_id};
 
@@ -181,9 +182,21 @@ pub fn gc(store: &Store<'_>, min_age_s: i64) -> Result<usize> {
         let dir = trash.join(id_text(id));
         let age = store.medium.stat(&dir).doing("look at", &dir)?.map_or(0, |s| store.medium.now_s() - s.mtime_s);
         if age >= min_age_s {
-            remove_file(store, id, &dir)?;
+            empty_trash(store, id)?;
             removed += 1;
         }
     }
     Ok(removed)
+}
+
+/// Removes one entry of the trash for good.
+///
+/// # Errors
+/// `Io`.
+pub fn empty_trash(store: &Store<'_>, id: u64) -> Result<()> {
+    let dir = store.trash_dir().join(id_text(id));
+    match journal::find(store, &dir)? {
+        Found::Whole(journal) if journal.way == Way::In => super::adopt::discard(store, id, &dir, Some(&journal)),
+        _ => remove_file(store, id, &dir),
+    }
 }

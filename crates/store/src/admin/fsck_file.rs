@@ -10,6 +10,7 @@ use stripewise_layout::{Layout, MovePhase, View};
 use super::error::{Context, Result, StoreError};
 use super::findings::Severity;
 use super::fsck::Check;
+use super::journal::{self, Found};
 use super::medium::{FsyncPoint, Handle, Kind, Open, read_small};
 use super::newfile::parse_link_record;
 use super::publish::{ObjectId, objects_in, objects_of, remove_objects, targets_of};
@@ -30,7 +31,7 @@ const LOOK_BYTES: u64 = 1 << 20;
 /// What keeps it from being checked further; the caller reports it.
 pub fn check_file(check: &mut Check<'_>, id: u64) -> Result<()> {
     let store = check.store;
-    if never_finished(check, id)? {
+    if !settled(check, id)? || never_finished(check, id)? {
         return Ok(());
     }
     let mut layout = store.layout(id)?;
@@ -79,6 +80,21 @@ pub fn check_file(check: &mut Check<'_>, id: u64) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// An adoption or export that was killed is finished or undone. False when there is nothing more to check.
+fn settled(check: &mut Check<'_>, id: u64) -> Result<bool> {
+    let dir = check.store.file_dir(id);
+    let way = match journal::find(check.store, &dir)? {
+        Found::Nothing => return Ok(true),
+        Found::Blank(way) => way,
+        Found::Whole(journal) => journal.way,
+    };
+    let done = check.repair && super::recover::recover(check.store, id)?;
+    let severity = if check.idle { Severity::Warning } else { Severity::Info };
+    let text = format!("file {}: {} it was interrupted, or is under way", id_text(id), way.part());
+    check.found(severity, "journal", id, text, "`stripewise store fsck --repair`, gc, or the same command again finishes or undoes it", done);
+    Ok(done && check.store.medium.stat(&dir).doing("look at", &dir)?.is_some())
 }
 
 /// A creation that was killed: no name ever stood, or a part is missing, and no object holds data. Not touched while programs run.

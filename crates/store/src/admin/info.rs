@@ -73,7 +73,10 @@ fn file_info(store: &Store<'_>, id: u64) -> FileInfo {
 }
 
 /// The size without changing anything: from ctl when it is of this boot, else as recovery would find it.
-fn current_size(store: &Store<'_>, id: u64, layout: &stripewise_layout::Layout) -> Result<u64> {
+///
+/// # Errors
+/// Those of [`recovered_size`].
+pub fn current_size(store: &Store<'_>, id: u64, layout: &stripewise_layout::Layout) -> Result<u64> {
     let boot = boot_words(&store.boot_id()?);
     if let Ok(map) = store.medium.ctl(&store.part(id, "ctl"), false)
         && map.ctl().is_valid()

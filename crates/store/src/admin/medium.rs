@@ -42,6 +42,16 @@ pub enum FsyncPoint {
     ObjectsGone,
     /// `trash/`, after an entry was removed.
     TrashDir,
+    /// `files/` and `trash/`, after a file went from one to the other, before its objects go.
+    Trashed,
+    /// What an adoption or export is about, before anything else of it exists.
+    Journal,
+    /// The plain file that an export made, before it takes the link's place.
+    ExportData,
+    /// The directory of a plain file, after link and file changed places.
+    Swap,
+    /// The same, after what is not needed any more went from it.
+    Swapped,
 }
 
 /// How to open a file.
@@ -85,6 +95,18 @@ pub struct Stat {
     pub ino: u64,
     /// Last change of the content, seconds since 1970.
     pub mtime_s: i64,
+    /// The same in nanoseconds.
+    pub mtime_ns: i64,
+    /// Last change of anything, nanoseconds since 1970.
+    pub ctime_ns: i64,
+    /// Names that lead to it.
+    pub links: u64,
+    /// Permission bits, with set-user-id, set-group-id and sticky.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
 }
 
 /// An open file.
@@ -107,6 +129,14 @@ pub trait Handle: Send {
     fn next_data(&self, at: u64) -> io::Result<Option<(u64, u64)>>;
     /// Makes content and length durable.
     fn sync(&self, point: FsyncPoint) -> io::Result<()>;
+}
+
+/// A plain file opened so that nobody else has it open, and nobody can open it unnoticed.
+pub trait Leased: Handle {
+    /// What it is now.
+    fn stat(&self) -> io::Result<Stat>;
+    /// Whether somebody waits to open it (and goes on waiting until this is dropped).
+    fn is_wanted(&self) -> io::Result<bool>;
 }
 
 /// A lock that is given back when dropped.
@@ -136,6 +166,13 @@ pub trait Medium: Send + Sync {
     fn unlink(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty directory.
     fn rmdir(&self, path: &Path) -> io::Result<()>;
+    /// Makes two names of one directory change places; an error of kind Unsupported where the file system cannot.
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()>;
+    /// Gives a file a second name.
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Opens a plain file that nobody else has open; with `lease`, whoever opens it later waits, and is noticed. `None` when it is in use;
+    /// an error of kind Unsupported when its file system knows no leases.
+    fn open_alone(&self, path: &Path, lease: bool) -> io::Result<Option<Box<dyn Leased>>>;
     /// Makes a symbolic link.
     fn symlink(&self, text: &Path, at: &Path) -> io::Result<()>;
     /// The text of a symbolic link.
@@ -154,6 +191,14 @@ pub trait Medium: Send + Sync {
     fn devices(&self, run_dir: &Path, targets: usize, create: bool) -> io::Result<Option<Box<dyn DevicesMap>>>;
     /// Gives `to` the owner, mode and ACL of `like`.
     fn own_like(&self, like: &Path, to: &Path) -> io::Result<()>;
+    /// Gives `to` owner, mode, extended attributes, ACL and times of `from`; a symbolic link only the owner.
+    fn copy_attributes(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// The ACL of a file, empty when it has none beyond its mode.
+    fn acl(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// Processes that hold a lock on a file, as far as the system tells.
+    fn lock_holders(&self, path: &Path) -> io::Result<Vec<u32>>;
+    /// Waits.
+    fn pause(&self, ms: u64);
     /// Waits until every live program was outside an I/O once.
     fn grace(&self, run_dir: &Path) -> io::Result<()>;
     /// This boot's id, as the kernel spells it.

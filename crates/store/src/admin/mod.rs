@@ -1,7 +1,9 @@
 //! The half of the store that allocates: create and configure, apply (the mover), fsck, sizes after a power cut, the index.
 //! Nothing here runs inside the preloaded library. Every change of durable state goes through [`medium::Medium`].
 
+pub mod adopt;
 pub mod apply;
+mod attributes;
 pub mod capacity;
 pub mod catalogue;
 pub mod copy;
@@ -9,6 +11,7 @@ pub mod create;
 pub mod data;
 pub mod disk;
 pub mod error;
+pub mod export;
 pub mod fake;
 mod fake_content;
 mod fake_file;
@@ -17,11 +20,15 @@ pub mod fsck;
 pub mod fsck_file;
 pub mod identity;
 pub mod info;
+pub mod journal;
+mod leased;
 pub mod medium;
 pub mod mover;
 pub mod newfile;
 pub mod publish;
 pub mod ranges;
+pub mod reader;
+pub mod recover;
 pub mod size;
 pub mod spec;
 pub mod store;

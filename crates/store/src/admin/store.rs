@@ -258,6 +258,43 @@ impl<'m> Store<'m> {
         Ok(lock)
     }
 
+    /// Keeps offline changes away while one file is worked on, as a program that uses the store does. `None` where the lock cannot
+    /// even be opened (a store that is only readable): then nobody changes it either.
+    ///
+    /// # Errors
+    /// `InUse` when an offline change is under way.
+    pub fn lock_shared(&self) -> Result<Option<Box<dyn Lock>>> {
+        let path = self.root.join("run").join("session.lock");
+        match self.medium.try_lock(&path, false) {
+            Ok(Some(lock)) => Ok(Some(lock)),
+            Ok(None) => {
+                Err(StoreError::InUse(format!("another stripewise command is changing the store {}; wait until it is done", self.root.display())))
+            }
+            Err(e) if matches!(e.kind(), std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem) => Ok(None),
+            Err(e) => Err(StoreError::io("lock", &path, e)),
+        }
+    }
+
+    /// Takes a file for itself: no program has it open, and those that open it meanwhile wait.
+    ///
+    /// # Errors
+    /// `InUse` with the processes that have it open.
+    pub fn lock_file(&self, id: u64, name: &Path) -> Result<Box<dyn Lock>> {
+        let ctl = self.part(id, "ctl");
+        match self.medium.try_lock(&ctl, true).doing("lock", &ctl)? {
+            Some(lock) => Ok(lock),
+            None => {
+                let pids = self.medium.lock_holders(&ctl).unwrap_or_default();
+                let who = match pids.as_slice() {
+                    [] => "a process that this system does not name has it open".to_string(),
+                    [pid] => format!("process {pid} has it open"),
+                    _ => format!("processes {} have it open", pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
+                };
+                Err(StoreError::InUse(format!("{}: {who}; wait until it is closed", name.display())))
+            }
+        }
+    }
+
     /// Living processes that have the store open on this machine.
     ///
     /// # Errors

@@ -1,0 +1,94 @@
+//! The exec and spawn families: the environment of the new program, the companions that go along with its descriptors, and a hint in the log
+//! when it is one that no preloaded library reaches.
+
+use crate::exec;
+use crate::lend;
+use crate::shed;
+use libc::c_char;
+
+/// What the copy of an environment needs.
+#[repr(C)]
+pub struct Room {
+    pointers: usize,
+    bytes: usize,
+}
+
+/// At start-up.
+///
+/// # Safety
+/// `envp` as the loader passes it to constructors; `library` is null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_exec_start(envp: *const *const c_char, library: *const c_char) {
+    // SAFETY: passed through.
+    unsafe { exec::start(envp, library) }
+}
+
+/// Room for the copy of an environment; none: it is complete.
+///
+/// # Safety
+/// `envp` is null or a null-terminated array of C strings, `room` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_exec_room(envp: *const *const c_char, room: *mut Room) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (pointers, bytes) = exec::room(envp);
+        *room = Room { pointers, bytes };
+    }
+}
+
+/// The environment for the new program: `envp` itself, or a copy in `pointers` and `text` with what it lacks.
+///
+/// # Safety
+/// `pointers` and `text` have the room that `room` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_exec_environment(
+    envp: *const *const c_char,
+    room: *const Room,
+    pointers: *mut *const c_char,
+    text: *mut u8,
+) -> *const *const c_char {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let room = &*room;
+        if room.pointers == 0 {
+            return envp;
+        }
+        let copy = core::slice::from_raw_parts_mut(pointers, room.pointers);
+        let text = core::slice::from_raw_parts_mut(text, room.bytes);
+        if exec::fill(envp, copy, text) { pointers.cast_const() } else { envp }
+    }
+}
+
+/// Before an exec; `search`: the name is looked for in PATH.
+///
+/// # Safety
+/// `name` is null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_exec_begin(name: *const c_char, search: i32) {
+    lend::begin_exec();
+    // SAFETY: the caller's promise.
+    unsafe { shed::hint(name, search != 0) };
+}
+
+/// An exec came back.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_exec_failed() {
+    lend::exec_failed();
+}
+
+/// Before a spawn; `rewired`: the child will close and duplicate descriptors before it starts.
+///
+/// # Safety
+/// `name` is null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_spawn_begin(name: *const c_char, search: i32, rewired: i32) {
+    lend::begin_spawn(rewired != 0);
+    // SAFETY: the caller's promise.
+    unsafe { shed::hint(name, search != 0) };
+}
+
+/// After a spawn.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_spawn_end(rewired: i32) {
+    lend::end_spawn(rewired != 0);
+}

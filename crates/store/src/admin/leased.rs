@@ -1,0 +1,96 @@
+//! A plain file that nobody else has open, by a write lease: the kernel refuses the lease while another descriptor is open, and keeps
+//! whoever opens the file later waiting (for /proc/sys/fs/lease-break-time at most) until we close it or have seen that it is wanted.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use super::disk::{RealFile, stat_of};
+use super::medium::{FsyncPoint, Handle, Kind, Leased, Stat};
+
+const F_SETSIG: libc::c_int = 10;
+
+struct Alone {
+    file: RealFile,
+    leased: bool,
+}
+
+/// As [`super::medium::Medium::open_alone`].
+pub(super) fn open_alone(path: &Path, lease: bool) -> io::Result<Option<Box<dyn Leased>>> {
+    let open = |write: bool| {
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
+        File::options().read(true).write(write).custom_flags(flags).open(path)
+    };
+    let file = match open(true) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => open(false)?,
+        // Another lease, or a program that is running from the file.
+        Err(e) if matches!(e.raw_os_error(), Some(libc::EWOULDBLOCK | libc::ETXTBSY)) => return Ok(None),
+        file => file?,
+    };
+    if stat_of(&file.metadata()?).kind != Kind::File {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    if lease {
+        // The signal of a break must not end this process: SIGURG is ignored unless somebody asks for it.
+        // SAFETY: plain calls on a descriptor that is open.
+        unsafe { libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG) };
+        // SAFETY: as above.
+        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) } != 0 {
+            let e = io::Error::last_os_error();
+            return match e.raw_os_error() {
+                Some(libc::EAGAIN) => Ok(None),
+                Some(libc::EINVAL | libc::EOPNOTSUPP | libc::ENOSYS) => Err(io::ErrorKind::Unsupported.into()),
+                _ => Err(e),
+            };
+        }
+    }
+    Ok(Some(Box::new(Alone { file: RealFile(file), leased: lease })))
+}
+
+impl Leased for Alone {
+    fn stat(&self) -> io::Result<Stat> {
+        Ok(stat_of(&self.file.0.metadata()?))
+    }
+
+    fn is_wanted(&self) -> io::Result<bool> {
+        if !self.leased {
+            return Ok(false);
+        }
+        // While a break is pending the kernel names the lease that would be left.
+        // SAFETY: a plain call on a descriptor that is open.
+        let lease = unsafe { libc::fcntl(self.file.0.as_raw_fd(), libc::F_GETLEASE) };
+        if lease < 0 { Err(io::Error::last_os_error()) } else { Ok(lease != libc::F_WRLCK as libc::c_int) }
+    }
+}
+
+impl Handle for Alone {
+    fn read_at(&self, buf: &mut [u8], at: u64) -> io::Result<usize> {
+        self.file.read_at(buf, at)
+    }
+
+    fn write_at(&self, buf: &[u8], at: u64) -> io::Result<()> {
+        self.file.write_at(buf, at)
+    }
+
+    fn punch(&self, at: u64, len: u64) -> io::Result<()> {
+        self.file.punch(at, len)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+
+    fn next_data(&self, at: u64) -> io::Result<Option<(u64, u64)>> {
+        self.file.next_data(at)
+    }
+
+    fn sync(&self, point: FsyncPoint) -> io::Result<()> {
+        self.file.sync(point)
+    }
+}

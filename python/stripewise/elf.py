@@ -1,0 +1,143 @@
+"""What a program file says of itself: its machine, its loader, the libraries and the version of the C library it needs.
+
+Read from the file, never by running it. Only 64-bit little-endian ELF is taken apart; anything else is told by its
+kind alone. Files come from users, so every number in them is doubted: a file that lies is `Kind.OTHER`.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
+DT_NEEDED, DT_STRTAB, DT_VERNEED, DT_VERNEEDNUM = 1, 5, 0x6FFFFFFE, 0x6FFFFFFF
+#: More of anything than this is a damaged file.
+ENTRIES_MAX = 4096
+NAME_BYTES_MAX = 4096
+
+
+class Kind(Enum):
+    """What a file is to the loader."""
+
+    DYNAMIC = "dynamic"
+    STATIC = "static"
+    SCRIPT = "script"
+    FOREIGN = "foreign"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program or library file. `machine` is ELF's number, 0 where there is none; `versions` those of symbols."""
+
+    kind: Kind
+    machine: int = 0
+    needed: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+
+    def glibc(self) -> tuple[int, int]:
+        """The oldest C library that has all symbols it needs, (0, 0) when it needs none."""
+        found = [(0, 0)]
+        for version in self.versions:
+            numbers = version.removeprefix("GLIBC_").split(".")
+            if version.startswith("GLIBC_") and len(numbers) >= 2 and all(n.isdecimal() for n in numbers):
+                found.append((int(numbers[0]), int(numbers[1])))
+        return max(found)
+
+
+def read_program(path: Path) -> Program:
+    """What is at `path`; OSError when it cannot be read."""
+    with path.open("rb") as file:
+        head = file.read(64)
+        if head[:2] == b"#!":
+            return Program(Kind.SCRIPT)
+        if head[:4] != b"\x7fELF" or len(head) < 64:
+            return Program(Kind.OTHER)
+        if head[4:6] != b"\x02\x01":
+            return Program(Kind.FOREIGN)
+        with mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
+            try:
+                return _read(data)
+            except (struct.error, IndexError, ValueError, UnicodeDecodeError):
+                return Program(Kind.OTHER)
+
+
+def own_machine() -> int:
+    """ELF's number of this machine, as the running program has it."""
+    return struct.unpack_from("<H", Path("/proc/self/exe").open("rb").read(64), 18)[0]  # type: ignore[no-any-return]
+
+
+def _read(data: mmap.mmap) -> Program:
+    machine = _numbers("<H", data, 18)[0]
+    at, (size, count) = _numbers("<Q", data, 32)[0], _numbers("<HH", data, 54)
+    if size < 56 or count > ENTRIES_MAX:
+        raise ValueError
+    loads: list[tuple[int, int, int]] = []
+    dynamic: tuple[int, int] | None = None
+    has_loader = False
+    for number in range(count):
+        kind, _, offset, address, _, length = _numbers("<IIQQQQ", data, at + number * size)
+        if kind == PT_LOAD:
+            loads.append((address, length, offset))
+        elif kind == PT_DYNAMIC:
+            dynamic = (offset, length)
+        has_loader |= kind == PT_INTERP
+    if dynamic is None:
+        return Program(Kind.STATIC, machine)
+    entries = []
+    for number in range(min(dynamic[1] // 16, ENTRIES_MAX)):
+        tag, value = _numbers("<QQ", data, dynamic[0] + number * 16)
+        if tag == 0:
+            break
+        entries.append((tag, value))
+    table = dict(entries)
+    if DT_STRTAB not in table:
+        return Program(Kind.DYNAMIC if has_loader else Kind.STATIC, machine)
+    names = _place(loads, table[DT_STRTAB])
+    needed = tuple(_name(data, names + value) for tag, value in entries if tag == DT_NEEDED)
+    versions: list[str] = []
+    if DT_VERNEED in table:
+        versions = _versions(data, _place(loads, table[DT_VERNEED]), table.get(DT_VERNEEDNUM, 0), names)
+    # A static program that was built to be placed anywhere has a dynamic section, but neither loader nor needs.
+    return Program(Kind.DYNAMIC if has_loader or needed else Kind.STATIC, machine, needed, tuple(versions))
+
+
+def _versions(data: mmap.mmap, at: int, count: int, names: int) -> list[str]:
+    found: list[str] = []
+    for _ in range(min(count, ENTRIES_MAX)):
+        _, parts, _, part, following = _numbers("<HHIII", data, at)
+        part += at
+        for _ in range(min(parts, ENTRIES_MAX)):
+            _, _, _, name, further = _numbers("<IHHII", data, part)
+            found.append(_name(data, names + name))
+            part += further
+        at += following
+        if len(found) > ENTRIES_MAX:
+            raise ValueError
+    return found
+
+
+def _numbers(form: str, data: mmap.mmap, at: int) -> tuple[int, ...]:
+    if at < 0 or at > len(data):
+        raise ValueError
+    return struct.unpack_from(form, data, at)
+
+
+def _place(loads: list[tuple[int, int, int]], address: int) -> int:
+    """Where in the file the bytes of an address stand."""
+    for start, length, offset in loads:
+        if start <= address < start + length:
+            return address - start + offset
+    raise ValueError
+
+
+def _name(data: mmap.mmap, at: int) -> str:
+    if at < 0 or at > len(data):
+        raise ValueError
+    end = data.find(b"\0", at, at + NAME_BYTES_MAX)
+    if end < 0:
+        raise ValueError
+    return data[at:end].decode()

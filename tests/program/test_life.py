@@ -1,0 +1,235 @@
+"""However a program is started, split, replaced or turned into a daemon: its managed files go on working."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Maker
+from rig import MPIEXEC, NATIVE, Store, execute
+
+LIFE = NATIVE / "life"
+SLURP = NATIVE / "slurp.so"
+SIZE = 300_000
+FORMS = [
+    "execve", "execv", "execvp", "execvpe", "execl", "execle", "execlp", "fexecve", "execveat", "posix_spawn",
+    "posix_spawnp", "system", "popen", "vfork",
+]  # fmt: skip
+
+
+@pytest.fixture
+def store(make_store: Maker) -> Store:
+    """A store with one file of random bytes."""
+    made = make_store(layout="striped")
+    (made.base / "source").write_bytes(os.urandom(SIZE))
+    made.program("dd", f"if={made.base / 'source'}", f"of={made.data / 'f'}", "bs=1M")
+    return made
+
+
+def content(store: Store, path: Path) -> bytes:
+    """What a managed file holds."""
+    sink = store.base / "sink"
+    store.program("dd", f"if={path}", f"of={sink}", "bs=1M", "status=none")
+    return sink.read_bytes()
+
+
+def python(store: Store, code: str, *words: str | Path) -> str:
+    """What a Python program under the library prints."""
+    return store.program(sys.executable, "-c", code, *words).out
+
+
+def copying(store: Store) -> list[str | Path]:
+    """A command that copies the managed file to a plain one, of four arguments."""
+    return [shutil.which("dd") or "dd", f"if={store.data / 'f'}", f"of={store.plain / 'g'}", "bs=1M", "status=none"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_program_started_with_an_empty_environment_keeps_the_library(store: Store, form: str) -> None:
+    store.program(LIFE, "fresh", form, "empty", *copying(store))
+    assert (store.plain / "g").read_bytes() == (store.base / "source").read_bytes()
+
+
+@pytest.mark.parametrize("form", ["execve", "posix_spawn", "system"])
+def test_what_others_preload_stays_behind_the_library(store: Store, form: str) -> None:
+    store.program(LIFE, "fresh", form, "others", *copying(store))
+    assert (store.plain / "g").read_bytes() == (store.base / "source").read_bytes()
+
+
+def test_preloads_are_ordered_and_the_stores_name_is_handed_on(store: Store) -> None:
+    program = shutil.which("env") or "env"
+    said = store.program(LIFE, "fresh", "execve", "others", program).out.splitlines()
+    preload = next(line for line in said if line.startswith("LD_PRELOAD="))
+    assert preload.endswith("/libstripewise.so:libm.so.6") and preload.count("libstripewise") == 1
+    assert f"STRIPEWISE_STORE={store.root}" in said and "A=b" in said and len(said) == 3, said
+
+
+def test_a_complete_environment_is_not_touched(store: Store) -> None:
+    environment = {**store.environment(), "X": "y"}
+    said = execute(["env", "-0"], environment).out.split("\0")
+    assert sorted(filter(None, said)) == sorted(f"{key}={value}" for key, value in environment.items())
+
+
+def test_the_library_stays_away_where_it_is_told_to(store: Store) -> None:
+    result = store.program(LIFE, "fresh", "execve", "off", *copying(store), code=None)
+    assert result.code != 0 and "No such file" in result.err, result.report
+
+
+def test_a_launcher_that_scrubs_the_environment_loses_nothing(store: Store) -> None:
+    launcher = store.base / "launcher"
+    launcher.write_text('#!/bin/sh\nexec env -i PATH=/usr/bin:/bin "$@"\n')
+    launcher.chmod(0o755)
+    store.run(launcher, *copying(store))
+    assert (store.plain / "g").read_bytes() == (store.base / "source").read_bytes()
+    store.run(launcher, "dd", f"if={store.base / 'source'}", f"of={store.data / 'new'}", "bs=64k")
+    assert content(store, store.data / "new") == (store.base / "source").read_bytes()
+
+
+def test_children_append_to_a_managed_standard_output(store: Store) -> None:
+    code = """
+import subprocess, sys
+with open(sys.argv[1], "ab") as out:
+    line = "import os\\nfor i in range(300): os.write(1, b'%d %%05d\\\\n' %% i)"
+    children = [subprocess.Popen([sys.executable, "-c", line % n], stdout=out) for n in (1, 2, 3)]
+    assert all(child.wait() == 0 for child in children)
+"""
+    for _ in range(2):
+        python(store, code, store.data / "log")
+    lines = content(store, store.data / "log").split(b"\n")[:-1]
+    assert len(lines) == 2 * 3 * 300 and len(set(lines)) == 3 * 300
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [("os.O_RDONLY", "r"), ("os.O_WRONLY|os.O_APPEND", "w append"), ("os.O_RDWR|os.O_SYNC", "rw sync"),
+     ("os.O_RDWR|os.O_DSYNC|os.O_APPEND", "rw append dsync")],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "way",
+    [
+        # A vfork child that rewires, posix_spawn's actions, and one that hands down nothing but the descriptor itself.
+        "subprocess.run(child, stdin=fd, check=True)",
+        "os.waitpid(os.posix_spawn(child[0], child, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, fd, 0)]), 0)",
+        "c = ctypes.CDLL(None); p = os.fork() or (c.syscall(33, fd, 0), c.syscall(436, 3, 4096, 0), "
+        "os.execv(child[0], child)); os.waitpid(p, 0)",
+    ],
+)
+def test_a_descriptor_that_is_handed_down_keeps_its_mode(store: Store, mode: str, said: str, way: str) -> None:
+    code = f"import ctypes, os, subprocess, sys\nfd = os.open(sys.argv[1], {mode})\nchild = sys.argv[2:]\n{way}"
+    result = store.program(sys.executable, "-c", code, store.data / "f", LIFE, "flags", "0")
+    assert result.err.strip() == said, result.report
+
+
+def test_a_read_only_descriptor_stays_read_only_in_the_child(store: Store) -> None:
+    code = """
+import os, subprocess, sys
+child = "import os\\ntry: os.write(0, b'scribble')\\nexcept OSError as e: print(e.errno)\\n"
+child += "print(len(os.read(0, 1 << 20)))"
+with open(sys.argv[1], "rb", buffering=0) as file:
+    subprocess.run([sys.executable, "-c", child], stdin=file, check=True)
+"""
+    assert python(store, code, store.data / "f").split() == ["9", str(SIZE)]
+    assert content(store, store.data / "f") == (store.base / "source").read_bytes()
+
+
+def test_posix_spawn_hands_a_descriptor_down_by_its_actions(store: Store) -> None:
+    for _ in range(2):
+        store.program(LIFE, "wired", store.data / "log", shutil.which("dd"), f"if={store.base / 'source'}", "bs=4k")
+    assert content(store, store.data / "log") == 2 * (store.base / "source").read_bytes()
+
+
+def test_an_exec_that_fails_leaves_everything_as_it_was(store: Store) -> None:
+    store.program(LIFE, "failing", store.data / "new")
+
+
+def test_flock_on_a_managed_file_excludes_and_ends_with_its_command(store: Store) -> None:
+    flock = shutil.which("flock")
+    assert flock, "not run: flock (util-linux) is missing"
+    lock = store.data / "f"
+    busy = f"{flock} -n {lock} true; test $? = 1"
+    store.program(flock, lock, "sh", "-c", busy)
+    store.program("sh", "-c", f"exec 9>>{lock}; {flock} 9; sh -c '{busy}'; {flock} -u 9; {flock} -n {lock} true")
+    store.program(flock, "-n", lock, "true")
+
+
+@pytest.mark.parametrize("how", ["fork", "_Fork", "clone", "raw-fork"])
+def test_a_child_that_the_c_library_does_not_know_of_has_a_slot_of_its_own(store: Store, how: str) -> None:
+    child = subprocess.Popen(
+        [LIFE, "split", how, store.data / "log"], env=store.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert child.stdin and child.stdout
+    try:
+        pid = int(child.stdout.readline())
+        slots = {name.name.split("-")[0] for name in store.root.glob("run/*/*.slot")}
+        assert {str(pid), str(child.pid)} <= slots, f"{pid} and {child.pid} are not both among {slots}"
+        child.stdin.write(b"g")
+        child.stdin.flush()
+        assert child.wait(timeout=120) == 0
+    finally:
+        child.kill()
+        child.communicate()
+
+
+@pytest.mark.parametrize("how", ["loop", "closefrom", "close_range", "proc", "over"])
+def test_a_daemon_that_closes_every_descriptor_opens_its_files_anew(store: Store, how: str) -> None:
+    store.program(LIFE, "daemon", how, store.data / "d")
+    assert content(store, store.data / "d") == b"before after"
+
+
+def test_a_small_limit_of_descriptors_is_an_error_and_not_the_end(store: Store) -> None:
+    for limit in ("16", "24", "64"):
+        store.program(LIFE, "few", limit, store.data / "f")
+
+
+def test_a_thread_with_a_small_stack_opens_managed_files(store: Store) -> None:
+    store.program(LIFE, "stack", str(64 << 10), store.data / "f")
+    store.program(LIFE, "stack", str(64 << 10), store.data / "new")
+
+
+def test_a_module_loaded_later_reads_managed_files(store: Store) -> None:
+    assert store.program(LIFE, "module", "dlopen", SLURP, store.data / "f").out.strip() == str(SIZE)
+
+
+def test_a_module_in_a_name_space_of_its_own_finds_no_file(store: Store) -> None:
+    assert store.program(LIFE, "module", "dlmopen", SLURP, store.data / "f").out.strip() == "-2"
+
+
+def test_a_child_that_sheds_the_library_is_named_with_its_cure_when_the_run_ends(store: Store) -> None:
+    static = NATIVE / "failclosed-static"
+    said = store.run("sh", "-c", f"{static} {store.data / 'f'}; {static} {store.data / 'f'}; true")
+    hints = [line for line in said.err.splitlines() if line.startswith("stripewise: ")]
+    assert len(hints) == 1 and f"{static}: " in hints[0] and "statically linked" in hints[0], said.report
+
+
+def test_a_setuid_child_is_named(store: Store) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("not run: making a setuid program needs root; make soak as root runs it")
+    program = store.base / "dd"
+    shutil.copy(shutil.which("dd") or "dd", program)
+    os.chown(program, 65534, 65534)
+    program.chmod(0o4755)
+    said = store.run("sh", "-c", f"{program} if={store.data / 'f'} of=/dev/null; true")
+    assert f"{program}: this program is setuid" in said.err and "No such file" in said.err, said.report
+
+
+def test_a_program_among_the_managed_files_cannot_be_started_and_is_named(store: Store) -> None:
+    store.program("dd", f"if={shutil.which('true')}", f"of={store.data / 'tool'}", "bs=64k")
+    store.program("chmod", "755", store.data / "tool", code=None)
+    said = store.run("sh", "-c", f"{store.data / 'tool'}", code=None)
+    assert said.code in (126, 127) and "itself a managed file" in said.err, said.report
+
+
+def test_a_program_with_the_address_sanitizer_runs(store: Store) -> None:
+    compiler = shutil.which("gcc")
+    assert compiler, "not run: gcc is missing"
+    program = store.base / "instrumented"
+    source = NATIVE.parents[1] / "tests" / "native" / "modules" / "instrumented.c"
+    execute([compiler, "-g", "-fsanitize=address", "-o", program, source])
+    for launcher in ([], ["sh", "-c", 'exec "$@"', "sh"], [MPIEXEC, "-n", "2"]):
+        said = store.run(*launcher, program, store.data / "f")
+        assert said.out.split() == ["5"] * (2 if MPIEXEC in launcher else 1), said.report
+    said = store.run(program, store.data / "f", "past the end", code=None)
+    assert said.code != 0 and "heap-buffer-overflow" in said.err, said.report
