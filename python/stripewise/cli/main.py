@@ -14,7 +14,7 @@ from . import apply, collect, run, store, template
 from .options import COMMAND_SETTINGS
 from .output import OneLineErrors
 
-#: Verbs that need numpy or pyarrow, whose loading takes longer than most other verbs: brought in when they are asked for.
+#: Verbs that need numpy or pyarrow, whose loading takes longer than most verbs run: brought in on demand.
 HEAVY: dict[str, dict[str, Any]] = {"show": {}, "plan": {}, "tune": COMMAND_SETTINGS}
 
 
