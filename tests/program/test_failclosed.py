@@ -60,18 +60,9 @@ def test_a_static_program_gets_errors_on_an_inherited_descriptor(store: Store, r
     unchanged(store)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "md5sum < {f}",
-        "awk 'BEGIN {{ for (i = 0; i < 9999; i++) print i }}' > {f}.new; test -s {f}.new",
-        "env -i cat < {f}",
-    ],
-)
-def test_standard_streams_that_slip_past_the_hooks_fail(store: Store, command: str) -> None:
-    result = store.program("sh", "-c", command.format(f=store.data / "f"), code=None)
-    assert result.code != 0 and result.err.strip(), result.report
-    assert "d41d8cd98f00b204e9800998ecf8427e" not in result.out, "md5sum of nothing"
+def test_standard_input_of_a_program_without_the_library_fails(store: Store) -> None:
+    result = store.program("sh", "-c", f"env -i cat < {store.data / 'f'}", code=None)
+    assert result.code != 0 and result.err.strip() and result.out == "", result.report
     unchanged(store)
 
 
