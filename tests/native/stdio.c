@@ -567,6 +567,23 @@ static void descriptors_by_name(void)
     close(fd);
 }
 
+static void temporary_files(void)
+{
+    char names[4][24] = {"t.XXXXXX", "t.XXXXXX.c", "t.XXXXX", "nodir/t.XXXXXX"};
+    for (int i = 0; i < 4; i++) {
+        errno = 0;
+        int fd = i == 1 ? mkostemps(names[i], 2, O_CLOEXEC | O_APPEND) : mkstemp(names[i]);
+        SEE("made:", fd >= 0, strerror(errno), strcmp(names[i] + strlen(names[i]) - 2, ".c") == 0, strstr(names[i], "XXXXX") != NULL);
+        if (fd < 0) continue;
+        struct stat st;
+        FILE *f = fdopen(fd, "w+");
+        fputs("temporary", f);
+        rewind(f);
+        SEE("first mode flags:", getc(f), fstat(fd, &st) ? -1 : (int)st.st_mode, fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND), fcntl(fd, F_GETFD));
+        SEE("unlinked:", fclose(f), unlink(names[i]));
+    }
+}
+
 #define CHECK(name) {#name, name}
 static const struct {
     const char *name;
@@ -574,7 +591,7 @@ static const struct {
 } checks[] = {CHECK(writes_and_reads), CHECK(appends), CHECK(updates_in_place), CHECK(refuses), CHECK(moves_large_pieces), CHECK(buffers_as_asked),
               CHECK(shares_descriptors), CHECK(leaves_no_trace_of_a_closed_descriptor), CHECK(reopens), CHECK(standard_streams_by_freopen),
               CHECK(standard_streams_by_dup2), CHECK(unlocked_and_locked), CHECK(wide_characters), CHECK(others_are_untouched),
-              CHECK(descriptors_by_name), CHECK(ends_of_processes)};
+              CHECK(descriptors_by_name), CHECK(temporary_files), CHECK(ends_of_processes)};
 
 int main(int argc, char **argv)
 {

@@ -228,6 +228,14 @@ def test_python_text_streams_are_what_they_were(make_store: Maker) -> None:
     assert sorted(store.program("cat", file).out.split()) == ["err", "in", "out"]
 
 
+def test_temporary_files_beside_managed_ones_are_managed(make_store: Maker) -> None:
+    store = make_store(layout="striped")
+    file = store.data / "f"
+    store.program("bash", "-c", f"seq 100 > {file}; sed -i s/1/one/ {file}")
+    assert is_managed(file) and store.program("head", "-n", "1", file).out == "one\n"
+    assert len(store.files()) == 1, "sed left its temporary file, or the old one, in the store"
+
+
 def test_what_a_killed_writer_had_flushed_is_there(make_store: Maker) -> None:
     store = make_store(layout="striped")
     file = store.data / "f"
