@@ -231,7 +231,7 @@ static const struct way {
     {"splice to", by_splice_in, 0, 1},
     {"pread by system call", by_system_call_read, 0, 0},
     {"pwrite by system call", by_system_call_write, 0, 0},
-    {"stdio", by_stdio, 0, 0},
+    {"stdio", by_stdio, 0, 1},
     {"glibc aio", by_glibc_aio, 0, 1},
     {"libaio read", by_libaio_read, 1, 0},
     {"libaio write", by_libaio_write, 1, 0},
