@@ -1,5 +1,6 @@
 //! What the shim calls, by subject: each function does one call of the C library on managed files, in the kernel's terms (-errno on failure).
 
+pub mod map;
 pub mod names;
 
 use crate::desc;
