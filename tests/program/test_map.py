@@ -1,4 +1,4 @@
-"""Maps of managed files behave as maps of plain ones: contents, ends, growth, several processes, and programs that map."""
+"""Maps of managed files behave as maps of plain ones, and so do programs that map."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ base.execute("create table t (i integer primary key, b blob)")
 for part in range(4):
     with base:
         base.executemany("insert into t (b) values (randomblob(?))", [(900 + i,) for i in range(400)])
-    assert base.execute("select count(*), sum(length(b)) from t").fetchone() == ((part + 1) * 400, (part + 1) * (900 * 400 + 79_800))
+    found = base.execute("select count(*), sum(length(b)) from t").fetchone()
+    assert found == ((part + 1) * 400, (part + 1) * (900 * 400 + 79_800))
 assert base.execute("pragma integrity_check").fetchone() == ("ok",)
 base.execute("delete from t where i % 3 = 0")
 base.commit()
@@ -117,7 +118,7 @@ def test_programs_that_map(make_store: Maker, layout: str, script: str) -> None:
 
 
 def narrow(make_store: Maker) -> Store:
-    """A store with a sparse file that has more stripes than a process may have areas, its offset at every 1,001st page."""
+    """A store with a sparse file of more stripes than a process may have areas; every 1,001st page holds its offset."""
     store = make_store([Target("t0"), Target("t1")], regions=NARROW)
     script = (
         "import os, sys\nfd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)\nos.ftruncate(fd, int(sys.argv[2]))\n"
@@ -169,7 +170,8 @@ def test_a_mapped_file_is_pinned_until_its_last_map_is_gone(make_store: Maker) -
         "import mmap, os, sys\nfd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)\nos.ftruncate(fd, 99999)\n"
         "map = mmap.mmap(fd, 0)\nos.close(fd)\nchild = os.fork()\n"
         "if child == 0:\n    sys.stdin.readline()\n    os._exit(0)\n"
-        "map.close()\nprint('parent', flush=True)\nos.waitpid(child, 0)\nprint('child', flush=True)\nsys.stdin.readline()\n"
+        "map.close()\nprint('parent', flush=True)\nos.waitpid(child, 0)\n"
+        "print('child', flush=True)\nsys.stdin.readline()\n"
     )
     probe = (
         "import fcntl, struct, sys\nfile = open(sys.argv[1], 'r+b')\n"
