@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -404,6 +405,47 @@ static void unlinked(void)
     say("gone", access(path, F_OK));
 }
 
+/* Maps and unmaps parts in turn, in memory that other threads map into, too; returns how many bytes were wrong. */
+static void *mapper(void *argument)
+{
+    int fd = open(path, O_RDONLY);
+    unsigned seed = (unsigned)(size_t)argument;
+    long wrong = 0;
+    for (int round = 0; round < 300; round++) {
+        size_t from = (size_t)(rand_r(&seed) % (SIZE / PAGE)) * PAGE, len = SIZE - from < 60000 ? SIZE - from : 60000;
+        unsigned char *map = mmap(NULL, len, PROT_READ, round % 2 ? MAP_SHARED : MAP_PRIVATE, fd, (off_t)from);
+        if (map == MAP_FAILED) {
+            wrong++;
+            continue;
+        }
+        for (size_t i = 0; i < len; i += 97)
+            wrong += map[i] != expected(from + i);
+        wrong += munmap(map, PAGE) != 0;
+        if (len > PAGE)
+            wrong += munmap(map + PAGE, len - PAGE) != 0;
+    }
+    close(fd);
+    return (void *)wrong;
+}
+
+static void threads(void)
+{
+    pthread_t thread[4];
+    int fd = made(SIZE, O_RDWR);
+    for (size_t i = 0; i < 4; i++)
+        pthread_create(&thread[i], NULL, mapper, (void *)(i + 1));
+    for (int round = 0; round < 100; round++)
+        if (pwrite(fd, "e", 1, SIZE + round * 5000) != 1)
+            abort();
+    for (size_t i = 0; i < 4; i++) {
+        void *wrong;
+        pthread_join(thread[i], &wrong);
+        say("wrong", (long)wrong);
+    }
+    unsigned char *map = mmap(NULL, SIZE + 500000, PROT_READ, MAP_SHARED, fd, 0);
+    say("written", nonzero(map + SIZE, 99 * 5000 + 1));
+}
+
 static int is_newer(struct timespec a, struct timespec b)
 {
     return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec);
@@ -433,7 +475,7 @@ static const struct {
     {"offsets", offsets},           {"end_of_file", end_of_file}, {"growth", growth},             {"truncated", truncated},
     {"sparse", sparse},             {"processes", processes},     {"partial_unmap", partial_unmap}, {"protection", protection},
     {"fixed", fixed},               {"remapped", remapped},       {"refusals", refusals},         {"unlinked", unlinked},
-    {"times", times},
+    {"times", times},               {"threads", threads},
 };
 
 int main(int argc, char **argv)

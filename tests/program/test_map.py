@@ -244,3 +244,20 @@ def test_ioctls_that_act_on_blocks_are_refused_and_the_rest_answers_for_the_file
     store = make_store(layout="striped")
     python(store, IOCTL, store.data / "f", store.plain / "f")
     assert os.stat(store.plain / "f").st_size == 10
+
+
+@pytest.mark.parametrize("layout", ["striped", "uneven"])
+def test_the_size_of_a_mapped_file_is_found_again_from_its_objects_alone(make_store: Maker, layout: str) -> None:
+    store = make_store(layout=layout)
+    script = (
+        "import mmap, os, sys\nfd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)\nos.ftruncate(fd, int(sys.argv[2]))\n"
+        "map = mmap.mmap(fd, 0)\nassert map[:].count(0) == len(map)\nmap[-1] = 9\nmap.flush()\n"
+    )
+    for size in (1, 4096, 4097, 20_480, 70_001, 122_880, 122_881, 700_001):
+        python(store, script, store.data / str(size), str(size))
+    for head in store.root.glob("files/*/head"):
+        os.truncate(head, 0)
+        (head.parent / "ctl").unlink()
+    for name in store.data.iterdir():
+        found = python(store, "import os, sys; print(os.stat(sys.argv[1]).st_size)", name)
+        assert found.out.split() == [name.name], "the objects are too long, or too short"
