@@ -91,4 +91,12 @@ void sw_exec_begin(const char *name, int search);
 void sw_exec_failed(void);
 void sw_spawn_begin(const char *name, int search, int rewired);
 void sw_spawn_end(int rewired);
+/* Memory and ioctl (map.c). */
+extern uintptr_t sw_map_bounds[2]; /* all maps of managed files lie between these */
+long sw_mmap(uintptr_t at, size_t len, int prot, int flags, int fd, off_t offset);
+long sw_munmap(uintptr_t at, size_t len);
+void sw_map_covered(uintptr_t at, size_t len);
+long sw_mremap(uintptr_t old, size_t old_len, size_t new_len, int flags, uintptr_t to);
+long sw_msync(uintptr_t at, size_t len, int flags);
+long sw_ioctl(int fd, unsigned command, unsigned long arg);
 #endif

@@ -2,6 +2,7 @@
 
 use crate::fds;
 use crate::file;
+use crate::map;
 use crate::open;
 use crate::store;
 use crate::sys;
@@ -116,6 +117,10 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
             into.push(value);
         }
     }
+    // SAFETY: the caller's promise.
+    if let Some(bytes) = unsafe { variable(environ, b"STRIPEWISE_MMAP_COPY_BYTES") } {
+        map::limit_copies(bytes);
+    }
     READY.store(true, Ordering::Release);
     if let Some(dir) = told.trace.as_c_str().filter(|d| !d.is_empty()) {
         // SAFETY: the caller's promise.
@@ -219,6 +224,7 @@ pub extern "C" fn sw_fork_child() {
     file::after_fork();
     open::after_fork();
     store::after_fork();
+    map::after_fork();
     trace::after_fork();
 }
 

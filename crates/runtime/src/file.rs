@@ -65,6 +65,10 @@ pub struct File {
     pub touched: AtomicU64,
     /// Size last mirrored to head, plus one.
     pub mirrored: AtomicU64,
+    /// Maps of the file in this process, and the descriptor whose lock on ctl says so to others (`map::records`).
+    pub maps: AtomicU32,
+    /// See `maps`.
+    pub pin: AtomicI32,
 }
 
 // SAFETY: `ctl` is written under TABLE before `refs` becomes positive.
@@ -84,6 +88,8 @@ static FILES: [File; MAX_FILES] = [const {
         lock: Lock::new(),
         touched: AtomicU64::new(0),
         mirrored: AtomicU64::new(0),
+        maps: AtomicU32::new(0),
+        pin: AtomicI32::new(0),
     }
 }; MAX_FILES];
 static HIGH_WATER: AtomicU32 = AtomicU32::new(0);
@@ -342,7 +348,11 @@ impl File {
 
     /// Runs `work` while no other thread or process does anything exclusive on this file (append, truncate, recovery).
     pub fn exclusively<T>(&'static self, work: impl FnOnce() -> Sys<T>) -> Sys<T> {
-        let _held = EXCLUSIVE.get(self.id() as usize % EXCLUSIVE.len()).and_then(Lock::lock);
+        let held = EXCLUSIVE.get(self.id() as usize % EXCLUSIVE.len()).and_then(Lock::lock);
+        if held.is_none() {
+            // This thread is inside already: giving the lock back here would take it from whoever is further out.
+            return work();
+        }
         let fd = self.lock_fd()?;
         let mut range = libc::flock { l_type: libc::F_WRLCK as i16, l_whence: 0, l_start: 0, l_len: 1, l_pid: 0 };
         while let Err(errno) = sys::fcntl(fd, libc::F_OFD_SETLKW, &raw const range as usize) {
@@ -357,7 +367,7 @@ impl File {
     }
 
     /// The ctl descriptor for locks, this process's own.
-    fn lock_fd(&self) -> Sys<i32> {
+    pub fn lock_fd(&self) -> Sys<i32> {
         held(&self.ctl_fd).ok_or(Errno(libc::EIO))
     }
 

@@ -235,6 +235,11 @@ pub fn release(entry: u32) {
     open.refs.fetch_sub(1, Ordering::AcqRel);
 }
 
+/// A companion of any of this process's open files of `file`.
+pub fn any_companion(file: &'static File) -> Option<i32> {
+    used().find(|(_, open)| open.file().is_ok_and(|other| core::ptr::eq(other, file))).and_then(|(_, open)| open.companion())
+}
+
 /// In parent and child of a fork: offsets are shared from now on.
 pub fn share_all() {
     for (_, open) in used() {

@@ -283,6 +283,37 @@ pub fn madvise(at: usize, len: usize, advice: usize) {
     let _ = call(Sysno::madvise, [at, len, advice, 0, 0, 0]);
 }
 
+/// mmap(2) with all its arguments.
+/// # Safety
+/// With MAP_FIXED nothing that lives lies in `[at, at + len)`.
+pub unsafe fn mmap_at(at: usize, len: usize, prot: i32, flags: i32, fd: i32, offset: i64) -> Sys<usize> {
+    call(Sysno::mmap, [at, len, prot as usize, flags as usize, fd_arg(fd), offset as usize]).map(|p| p as usize)
+}
+
+/// munmap(2).
+/// # Safety
+/// Nothing that lives lies in `[at, at + len)`.
+pub unsafe fn munmap_at(at: usize, len: usize) -> Sys<i64> {
+    call(Sysno::munmap, [at, len, 0, 0, 0, 0])
+}
+
+/// mremap(2).
+/// # Safety
+/// As munmap for the old range, and for the new one with MREMAP_FIXED.
+pub unsafe fn mremap(old: usize, old_len: usize, new_len: usize, flags: i32, new: usize) -> Sys<usize> {
+    call(Sysno::mremap, [old, old_len, new_len, flags as usize, new, 0]).map(|p| p as usize)
+}
+
+/// msync(2).
+pub fn msync(at: usize, len: usize, flags: i32) -> Sys<i64> {
+    call(Sysno::msync, [at, len, flags as usize, 0, 0, 0])
+}
+
+/// memfd_create(2), close-on-exec.
+pub fn memfd(name: &CStr) -> Sys<i32> {
+    call(Sysno::memfd_create, [path_arg(name), libc::MFD_CLOEXEC as usize, 0, 0, 0, 0]).map(|fd| fd as i32)
+}
+
 /// Replaces a shared mapping in place by one of another descriptor of the same file.
 pub fn remap(base: *mut u8, fd: i32, len: usize, prot: i32) -> Sys<i64> {
     call(Sysno::mmap, [base as usize, len, prot as usize, (libc::MAP_SHARED | libc::MAP_FIXED) as usize, fd_arg(fd), 0])

@@ -4,6 +4,7 @@ pub mod advice;
 pub mod aio;
 pub mod copy;
 pub mod life;
+pub mod map;
 pub mod names;
 pub mod requests;
 pub mod stdio;
