@@ -63,4 +63,30 @@ long sw_dup(int fd);
 long sw_dup3(int fd, int to, int flags);
 long sw_fcntl(int fd, int op, unsigned long arg);
 long sw_flock(int fd, int op);
+
+/* Names, attributes, directories. Those by name answer SW_PASS for what is not managed. */
+struct timespec;
+long sw_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags);
+long sw_not_a_directory(int dirfd, const char *path, int itself);
+long sw_readlinkat(int dirfd, const char *path, char *into, size_t len);
+long sw_realpath(const char *path, char *into);
+int sw_head_path(int dirfd, const char *path, int follow, char *into);
+int sw_is_managed(int dirfd, const char *path, int flags);
+uint64_t sw_entry_inode(int dirfd, const char *name);
+void sw_entries(int dirfd, void *entries, size_t len);
+long sw_fchmodat(int dirfd, const char *path, mode_t mode, int flags);
+long sw_fchmod(int fd, mode_t mode);
+long sw_fchownat(int dirfd, const char *path, uid_t uid, gid_t gid, int flags);
+long sw_fchown(int fd, uid_t uid, gid_t gid);
+long sw_utimensat(int dirfd, const char *path, const struct timespec *times, int flags);
+long sw_futimens(int fd, const struct timespec *times);
+long sw_setxattr(const char *path, const char *name, const void *value, size_t len, int how, int flags);
+long sw_getxattr(const char *path, const char *name, void *value, size_t len, int flags);
+long sw_listxattr(const char *path, char *list, size_t len, int flags);
+long sw_removexattr(const char *path, const char *name, int flags);
+long sw_fsetxattr(int fd, const char *name, const void *value, size_t len, int how);
+long sw_fgetxattr(int fd, const char *name, void *value, size_t len);
+long sw_flistxattr(int fd, char *list, size_t len);
+long sw_fremovexattr(int fd, const char *name);
+void sw_giving_up_rights(void);
 #endif

@@ -3,6 +3,7 @@
 //! allocator may be what is calling us, and the C library's functions are the ones that the shim has replaced.
 
 pub mod abi;
+mod access;
 mod create;
 mod desc;
 mod env;
