@@ -130,21 +130,21 @@ EXPORT int scandirat(int, const char *, struct dirent ***, int (*)(const struct 
 /* --- walks: the C library's own look at entries past us, so what they report is corrected ------------------------------------ */
 static __thread __ftw64_func_t ftw_to __attribute__((tls_model("initial-exec")));
 static __thread __nftw64_func_t nftw_to __attribute__((tls_model("initial-exec")));
-static __thread int nftw_in_place __attribute__((tls_model("initial-exec")));
+static __thread int nftw_flags __attribute__((tls_model("initial-exec")));
 DECLARE_REAL(int, ftw64, const char *, __ftw64_func_t, int);
 DECLARE_REAL(int, nftw64, const char *, __nftw64_func_t, int, int);
 
-static int is_file(const char *path, struct stat64 *st) { return lstat64(path, st) == 0 && S_ISREG(st->st_mode); }
+static int is_file(const char *path, int follow, struct stat64 *st) { return (follow ? stat64(path, st) : lstat64(path, st)) == 0 && S_ISREG(st->st_mode); }
 static int ftw_step(const char *path, const struct stat64 *st, int type)
 {
     struct stat64 own;
-    if ((type == FTW_NS || type == FTW_SL) && is_file(path, &own)) return ftw_to(path, &own, FTW_F);
+    if ((type == FTW_NS || type == FTW_SL) && is_file(path, 1, &own)) return ftw_to(path, &own, FTW_F);
     return ftw_to(path, st, type);
 }
 static int nftw_step(const char *path, const struct stat64 *st, int type, struct FTW *at)
 {
     struct stat64 own;
-    if ((type == FTW_SL || type == FTW_SLN) && is_file(nftw_in_place ? path + at->base : path, &own)) return nftw_to(path, &own, FTW_F, at);
+    if ((type == FTW_SL || type == FTW_SLN) && is_file(nftw_flags & FTW_CHDIR ? path + at->base : path, !(nftw_flags & FTW_PHYS), &own)) return nftw_to(path, &own, FTW_F, at);
     return nftw_to(path, st, type, at);
 }
 EXPORT int ftw64(const char *path, __ftw64_func_t step, int fds)
@@ -158,10 +158,10 @@ EXPORT int ftw64(const char *path, __ftw64_func_t step, int fds)
 EXPORT int nftw64(const char *path, __nftw64_func_t step, int fds, int flags)
 {
     __nftw64_func_t outer = nftw_to;
-    int outer_in_place = nftw_in_place;
-    nftw_to = step, nftw_in_place = flags & FTW_CHDIR;
+    int outer_flags = nftw_flags;
+    nftw_to = step, nftw_flags = flags;
     int r = REAL(nftw64)(path, nftw_step, fds, flags);
-    nftw_to = outer, nftw_in_place = outer_in_place;
+    nftw_to = outer, nftw_flags = outer_flags;
     return r;
 }
 EXPORT int ftw(const char *, __ftw_func_t, int) __attribute__((alias("ftw64")));
@@ -172,7 +172,7 @@ DECLARE_REAL(FTSENT *, fts_children, FTS *, int);
 static FTSENT *walked(FTSENT *e)
 {
     struct stat64 own;
-    if (e && (e->fts_info == FTS_SL || e->fts_info == FTS_SLNONE || e->fts_info == FTS_NS) && is_file(e->fts_accpath, &own)) {
+    if (e && (e->fts_info == FTS_SL || e->fts_info == FTS_SLNONE || e->fts_info == FTS_NS) && is_file(e->fts_accpath, e->fts_info != FTS_SL, &own)) {
         e->fts_info = FTS_F;
         if (e->fts_statp) memcpy(e->fts_statp, &own, sizeof own);
     }

@@ -16,7 +16,7 @@ Maker = Callable[..., Store]
 def built() -> None:
     """Everything that these tests run."""
     needed = [STRIPEWISE, MPIEXEC, MPIIO, LIBRARY]
-    needed += [NATIVE / name for name in ("randops", "locks", "failclosed", "failclosed-static", "acked")]
+    needed += [NATIVE / name for name in ("randops", "locks", "failclosed", "failclosed-static", "acked", "names")]
     missing = [str(path) for path in needed if not path.exists()]
     assert not missing, f"not built: {', '.join(missing)}; run make build test"
 
