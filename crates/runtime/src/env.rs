@@ -178,6 +178,11 @@ pub fn head_of(fd: i32, text: &mut [u8; 4096]) -> Option<(&[u8], u64)> {
     let mut link = FixedPath::from_bytes(b"/proc/self/fd/");
     link.push_decimal(fd as u64);
     let target = sys::readlinkat(libc::AT_FDCWD, link.as_c_str()?, text).ok()?;
+    parse_head(target)
+}
+
+/// Store path and id of a head's path.
+pub fn parse_head(target: &[u8]) -> Option<(&[u8], u64)> {
     let dir = target.strip_suffix(b"/head")?;
     let slash = dir.iter().rposition(|c| *c == b'/')?;
     let id = parse_id(dir.get(slash + 1..)?)?;

@@ -3,6 +3,7 @@
 //! allocator may be what is calling us, and the C library's functions are the ones that the shim has replaced.
 
 pub mod abi;
+mod access;
 mod advice;
 mod copy;
 mod create;
@@ -14,8 +15,8 @@ mod fds;
 mod file;
 mod gate;
 mod io;
-mod lend;
 mod ioctl;
+mod lend;
 mod lock;
 mod log;
 mod map;

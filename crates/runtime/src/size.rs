@@ -131,7 +131,14 @@ pub fn mirror_size(file: &'static File) -> Sys<()> {
     let size = file.ctl().ok_or(Errno(libc::EIO))?.size();
     if file.mirrored.load(Ordering::Acquire) != size + 1 {
         let head = file.part(b"head")?;
-        sys::truncate(c(&head)?, size)?;
+        // A size that head has already would only change its times.
+        if sys::stat(c(&head)?, 0)?.st_size as u64 != size {
+            sys::truncate(c(&head)?, size).or_else(|errno| match crate::open::writing_companion(file) {
+                // Rights may have changed since the file was opened.
+                Some(fd) => sys::ftruncate(fd, size),
+                None => Err(errno),
+            })?;
+        }
         file.mirrored.store(size + 1, Ordering::Release);
     }
     Ok(())

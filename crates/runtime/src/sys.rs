@@ -201,6 +201,44 @@ pub fn chmod(path: &CStr, mode: u32) -> Sys<i64> {
     call(Sysno::fchmodat, [fd_arg(libc::AT_FDCWD), path_arg(path), mode as usize, 0, 0, 0])
 }
 
+/// fchmod(2).
+pub fn fchmod(fd: i32, mode: u32) -> Sys<i64> {
+    call(Sysno::fchmod, [fd_arg(fd), mode as usize, 0, 0, 0, 0])
+}
+
+/// fchownat(2).
+pub fn chown(path: &CStr, uid: u32, gid: u32, flags: i32) -> Sys<i64> {
+    call(Sysno::fchownat, [fd_arg(libc::AT_FDCWD), path_arg(path), uid as usize, gid as usize, flags as usize, 0])
+}
+
+/// utimensat(2); without a path on the descriptor itself.
+/// # Safety
+/// `path` is a C string or null, `times` null or two timespecs (else EFAULT).
+pub unsafe fn utimensat_raw(dirfd: i32, path: *const libc::c_char, times: *const libc::timespec, flags: i32) -> Sys<i64> {
+    call(Sysno::utimensat, [fd_arg(dirfd), path as usize, times as usize, flags as usize, 0, 0])
+}
+
+/// The calls on extended attributes, by name (`setxattr`) and by descriptor (`fsetxattr`): all take a file, a name, a buffer, a length and flags,
+/// or less.
+/// # Safety
+/// The pointers are what the call takes (else EFAULT).
+pub unsafe fn xattr_raw(call_number: Sysno, file: usize, args: [usize; 4]) -> Sys<i64> {
+    let [name, value, len, flags] = args;
+    call(call_number, [file, name, value, len, flags, 0])
+}
+
+/// linkat(2).
+/// # Safety
+/// Both paths are C strings or null (else EFAULT).
+pub unsafe fn linkat_raw(from_dir: i32, from: *const libc::c_char, to_dir: i32, to: *const libc::c_char, flags: i32) -> Sys<i64> {
+    call(Sysno::linkat, [fd_arg(from_dir), from as usize, fd_arg(to_dir), to as usize, flags as usize, 0])
+}
+
+/// Effective user id.
+pub fn geteuid() -> u32 {
+    call(Sysno::geteuid, [0; 6]).unwrap_or(0) as u32
+}
+
 /// truncate(2).
 pub fn truncate(path: &CStr, len: u64) -> Sys<i64> {
     call(Sysno::truncate, [path_arg(path), len as usize, 0, 0, 0, 0])
@@ -239,11 +277,6 @@ pub fn dup3(fd: i32, to: i32, flags: i32) -> Sys<i64> {
 /// posix_fadvise(2).
 pub fn fadvise(fd: i32, at: u64, len: u64, advice: i32) {
     let _ = call(Sysno::fadvise64, [fd_arg(fd), at as usize, len as usize, advice as usize, 0, 0]);
-}
-
-/// Sets both times of a file to now (utimensat with a null time array).
-pub fn touch(path: &CStr) {
-    let _ = call(Sysno::utimensat, [fd_arg(libc::AT_FDCWD), path_arg(path), 0, 0, 0, 0]);
 }
 
 /// Effective user and group id.
