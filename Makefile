@@ -19,6 +19,8 @@ STATIC := $(TARGET)/preload/libstripewise_runtime.a
 BINDING := $(VENV)/.binding
 MPIIO := $(TARGET)/workloads/mpiio
 NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native/*.c)) $(TARGET)/native/randops $(TARGET)/native/failclosed-static $(TARGET)/native/slurp.so
+# Programs in C++ are tested where a compiler for them is there.
+NATIVE += $(if $(shell command -v $(CXX)),$(patsubst tests/native/%.cpp,$(TARGET)/native/%,$(wildcard tests/native/*.cpp)))
 PROGRAM_TESTS := $(wildcard tests/program)
 UNIT_TESTS := $(wildcard tests/python)
 
@@ -64,6 +66,10 @@ $(MPIIO): $(VENV)/.requirements $(wildcard workloads/*.c workloads/*.h)
 $(TARGET)/native/%: tests/native/%.c $(wildcard tests/native/*.h)
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -lpthread
+
+$(TARGET)/native/%: tests/native/%.cpp
+	mkdir -p $(@D)
+	$(CXX) $(CFLAGS) -std=c++17 $(WARNINGS:-Werror=implicit-function-declaration=) -o $@ $<
 
 $(TARGET)/native/randops: $(wildcard tests/native/randops/*.c tests/native/randops/*.h)
 	mkdir -p $(@D)

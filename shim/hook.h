@@ -18,7 +18,8 @@
 
 /* Operation numbers of the trace, as in crates/trace. */
 enum { OP_READ = 3, OP_WRITE = 4, OP_SEEK = 5, OP_TRUNCATE = 6, OP_FALLOCATE = 7, OP_SYNC = 8, OP_STAT = 9, OP_STATFS = 10, OP_ACCESS = 11, OP_UNLINK = 12,
-       OP_RENAME = 13 };
+       OP_RENAME = 13, OP_MKDIR = 21, OP_RMDIR = 22, OP_LINK = 23, OP_SYMLINK = 24, OP_READLINK = 25, OP_OPENDIR = 26, OP_READDIR = 27, OP_SETATTR = 28,
+       OP_GETATTR = 32, OP_MKNOD = 33 };
 
 /* dlsym on success takes no memory, so this works before constructors and inside allocators. */
 #define REAL(name) next_##name()
@@ -64,5 +65,15 @@ static inline long ret(long r)
         int r_ = (int)ret(call);                             \
         if (t_) sw_traced_path(path, op, r_, t_);            \
         return r_;                                           \
+    } while (0)
+
+/* The same, where a name that is not managed gets the C library's own call. */
+#define ON_NAME(path, op, managed, plain)                               \
+    do {                                                                \
+        uint64_t t_ = sw_tracing ? sw_ticks() : 0;                      \
+        long m_ = managed;                                              \
+        __typeof__(plain) r_ = m_ == SW_PASS ? plain : (__typeof__(plain))ret(m_); \
+        if (t_) sw_traced_path(path, op, r_, t_);                       \
+        return r_;                                                      \
     } while (0)
 #endif

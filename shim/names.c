@@ -1,6 +1,8 @@
 /* The symbols of the preloaded library for names: stat, access, unlink, rename and their kin. */
 #include "hook.h"
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -60,3 +62,32 @@ EXPORT int remove(const char *path)
 EXPORT int rename(const char *from, const char *to) { ON_PATH(from, OP_RENAME, sw_renameat2(AT_FDCWD, from, AT_FDCWD, to, 0)); }
 EXPORT int renameat(int fd, const char *from, int td, const char *to) { ON_PATH(from, OP_RENAME, sw_renameat2(fd, from, td, to, 0)); }
 EXPORT int renameat2(int fd, const char *from, int td, const char *to, unsigned f) { ON_PATH(from, OP_RENAME, sw_renameat2(fd, from, td, to, f)); }
+EXPORT int link(const char *from, const char *to) { ON_PATH(from, OP_LINK, sw_linkat(AT_FDCWD, from, AT_FDCWD, to, 0)); }
+EXPORT int linkat(int fd, const char *from, int td, const char *to, int flags) { ON_PATH(from, OP_LINK, sw_linkat(fd, from, td, to, flags)); }
+
+/* --- the text of names ------------------------------------------------------------------------------------------------------ */
+DECLARE_REAL(ssize_t, readlinkat, int, const char *, char *, size_t);
+DECLARE_REAL(char *, realpath, const char *, char *);
+
+EXPORT ssize_t readlinkat(int fd, const char *path, char *to, size_t n)
+{
+    ON_NAME(path, OP_READLINK, sw_readlinkat(fd, path, to, n), REAL(readlinkat)(fd, path, to, n));
+}
+EXPORT ssize_t readlink(const char *path, char *to, size_t n) { return readlinkat(AT_FDCWD, path, to, n); }
+static void must_fit(size_t n, size_t room)
+{
+    if (n > room) ((void (*)(void))dlsym(RTLD_NEXT, "__chk_fail"))();
+}
+EXPORT ssize_t __readlink_chk(const char *path, char *to, size_t n, size_t room) { must_fit(n, room); return readlink(path, to, n); }
+EXPORT ssize_t __readlinkat_chk(int fd, const char *path, char *to, size_t n, size_t room) { must_fit(n, room); return readlinkat(fd, path, to, n); }
+
+EXPORT char *realpath(const char *path, char *resolved)
+{
+    char name[PATH_MAX];
+    long r = sw_realpath(path, name);
+    if (r == SW_PASS) return REAL(realpath)(path, resolved);
+    if (ret(r) < 0) return NULL;
+    return resolved ? strcpy(resolved, name) : strdup(name);
+}
+EXPORT char *__realpath_chk(const char *path, char *resolved, size_t room) { must_fit(PATH_MAX, room); return realpath(path, resolved); }
+EXPORT char *canonicalize_file_name(const char *path) { return realpath(path, NULL); }

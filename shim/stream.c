@@ -15,6 +15,9 @@ struct cookie_part {
 static const void *our_methods;
 static const void *our_read;
 
+/* Past the sanitizers, which wrap what they are given. */
+DECLARE_REAL(FILE *, fopencookie, void *, const char *, cookie_io_functions_t);
+
 static struct cookie_part *part_of(FILE *fp) { return (struct cookie_part *)((char *)fp + sizeof *fp); }
 
 int sw_is_stream(FILE *fp)
@@ -71,7 +74,7 @@ static FILE *make(int fd, const char *kind)
 {
     static char mark;
     cookie_io_functions_t functions = {take, give, move, end};
-    FILE *fp = fopencookie(&mark, kind, functions);
+    FILE *fp = REAL(fopencookie)(&mark, kind, functions);
     if (!fp) return NULL;
     struct cookie_part *part = part_of(fp);
     if (part->cookie != &mark) { /* a C library that lays streams out differently: nothing that was learnt here holds */
@@ -127,6 +130,21 @@ int sw_stream_end(FILE *fp)
     return flushed || closed ? EOF : 0;
 }
 
+/* What one stream still holds goes to another, as if the descriptor alone had changed. Wide characters cannot be taken out: that shows as an error. */
+static void hand_over(FILE *old, FILE *fp)
+{
+    size_t pending = __fpending(old);
+    if (old->_mode > 0) {
+        fp->_flags |= pending ? FAILED : 0;
+    } else {
+        if (pending) fwrite(old->_IO_write_base, 1, pending, fp);
+        if (__freading(old))
+            for (char *c = old->_IO_read_end; c > old->_IO_read_ptr;) ungetc((unsigned char)*--c, fp);
+    }
+    fp->_flags |= old->_flags & (AT_END | FAILED);
+    __fpurge(old);
+}
+
 /* A managed file has arrived behind a standard descriptor: the variable gets a stream that can serve it (and whatever comes behind that number
  * later), with all that the old one held. */
 void sw_standard(int fd)
@@ -138,11 +156,7 @@ void sw_standard(int fd)
     if (fp) {
         if (fd == 2 || __fbufsize(old) == 1) setvbuf(fp, NULL, _IONBF, 0);
         else if (__flbf(old)) setvbuf(fp, NULL, _IOLBF, 0);
-        if (__fpending(old)) fwrite(old->_IO_write_base, 1, __fpending(old), fp);
-        if (__freading(old))
-            for (char *c = old->_IO_read_end; c > old->_IO_read_ptr;) ungetc((unsigned char)*--c, fp);
-        fp->_flags |= old->_flags & (AT_END | FAILED);
-        __fpurge(old);
+        hand_over(old, fp);
         *variable = fp;
     }
     errno = saved;

@@ -91,4 +91,37 @@ void sw_exec_begin(const char *name, int search);
 void sw_exec_failed(void);
 void sw_spawn_begin(const char *name, int search, int rewired);
 void sw_spawn_end(int rewired);
+/* Memory and ioctl (map.c). */
+extern uintptr_t sw_map_bounds[2]; /* all maps of managed files lie between these */
+long sw_mmap(uintptr_t at, size_t len, int prot, int flags, int fd, off_t offset);
+long sw_munmap(uintptr_t at, size_t len);
+void sw_map_covered(uintptr_t at, size_t len);
+long sw_mremap(uintptr_t old, size_t old_len, size_t new_len, int flags, uintptr_t to);
+long sw_msync(uintptr_t at, size_t len, int flags);
+long sw_ioctl(int fd, unsigned command, unsigned long arg);
+/* Names, attributes, directories. Those by name answer SW_PASS for what is not managed. */
+struct timespec;
+long sw_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags);
+long sw_not_a_directory(int dirfd, const char *path, int itself);
+long sw_readlinkat(int dirfd, const char *path, char *into, size_t len);
+long sw_realpath(const char *path, char *into);
+int sw_head_path(int dirfd, const char *path, int follow, char *into);
+int sw_is_managed(int dirfd, const char *path, int flags);
+uint64_t sw_entry_inode(int dirfd, const char *name);
+void sw_entries(int dirfd, void *entries, size_t len);
+long sw_fchmodat(int dirfd, const char *path, mode_t mode, int flags);
+long sw_fchmod(int fd, mode_t mode);
+long sw_fchownat(int dirfd, const char *path, uid_t uid, gid_t gid, int flags);
+long sw_fchown(int fd, uid_t uid, gid_t gid);
+long sw_utimensat(int dirfd, const char *path, const struct timespec *times, int flags);
+long sw_futimens(int fd, const struct timespec *times);
+long sw_setxattr(const char *path, const char *name, const void *value, size_t len, int how, int flags);
+long sw_getxattr(const char *path, const char *name, void *value, size_t len, int flags);
+long sw_listxattr(const char *path, char *list, size_t len, int flags);
+long sw_removexattr(const char *path, const char *name, int flags);
+long sw_fsetxattr(int fd, const char *name, const void *value, size_t len, int how);
+long sw_fgetxattr(int fd, const char *name, void *value, size_t len);
+long sw_flistxattr(int fd, char *list, size_t len);
+long sw_fremovexattr(int fd, const char *name);
+void sw_giving_up_rights(void);
 #endif

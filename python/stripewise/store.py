@@ -179,10 +179,17 @@ def _shifted(progress: native.Progress, base: int, total: int) -> native.Progres
     return step
 
 
-def create_store(root: Path, cluster_path: Path, manage: Sequence[str], region_bytes: int, layout: str) -> Store:
+#: Everybody makes entries, nobody removes another's.
+SHARED_MODE = 0o1777
+
+
+def create_store(
+    root: Path, cluster_path: Path, manage: Sequence[str], region_bytes: int, layout: str, shared: bool = False
+) -> Store:
     """Makes a store: its directory, store.toml, and what the native module makes.
 
-    `layout` is def, hservers or a JSON file, which is copied into the store.
+    `layout` is def, hservers or a JSON file, which is copied into the store. A `shared` store serves all users, each
+    with the rights that a file's own owner, mode and ACL give; without it, only the one who made it (and root).
     """
     root = Path(os.path.realpath(root))
     cluster = read_cluster(cluster_path)
@@ -200,6 +207,8 @@ def create_store(root: Path, cluster_path: Path, manage: Sequence[str], region_b
         raise StoreError(f"{root}: cannot be made ({error.strerror}); choose another directory") from error
     try:
         native.call("store_create", str(root), config.spec(config.digest()))
+        if shared:
+            _share(config)
     except BaseException:
         if made:
             shutil.rmtree(root, ignore_errors=True)
@@ -207,6 +216,19 @@ def create_store(root: Path, cluster_path: Path, manage: Sequence[str], region_b
             config.path.unlink(missing_ok=True)
         raise
     return Store(root)
+
+
+def _share(config: StoreConfig) -> None:
+    targets = [Path(target.path) for target in config.cluster.targets]
+    try:
+        for directory in (config.root / "files", config.root / "trash", config.root / "run", *targets):
+            directory.chmod(SHARED_MODE)
+        (config.root / "store.bin").chmod(0o644)
+        config.root.chmod(0o755)
+    except OSError as error:
+        raise StoreError(
+            f"{config.root}: cannot be shared ({error.strerror}); make it as the owner of its targets"
+        ) from error
 
 
 def _with_default(config: StoreConfig, layout: str) -> StoreConfig:

@@ -28,10 +28,16 @@ static unsigned char buf[BYTES] __attribute__((aligned(4096)));
 static int scratch_fd; /* a plain file of BYTES 'Z' */
 static int pipe_fds[2];
 
+/* By system call: the hooks carry the C library's own mmap. */
+static void *map_by_system_call(int fd, int prot, int flags)
+{
+    return (void *)syscall(SYS_mmap, NULL, BYTES, prot, flags, fd, 0);
+}
+
 /* Every way returns the bytes it moved, or -1 with errno. */
 static long by_mmap_read(int fd)
 {
-    unsigned char *map = mmap(NULL, BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
+    unsigned char *map = map_by_system_call(fd, PROT_READ, MAP_PRIVATE);
     if (map == MAP_FAILED)
         return -1;
     memcpy(buf, map, 16);
@@ -41,7 +47,7 @@ static long by_mmap_read(int fd)
 
 static long by_mmap_write(int fd)
 {
-    unsigned char *map = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    unsigned char *map = map_by_system_call(fd, PROT_READ | PROT_WRITE, MAP_SHARED);
     if (map == MAP_FAILED)
         return -1;
     memset(map, 'Z', 16);
@@ -231,7 +237,7 @@ static const struct way {
     {"splice to", by_splice_in, 0, 1},
     {"pread by system call", by_system_call_read, 0, 0},
     {"pwrite by system call", by_system_call_write, 0, 0},
-    {"stdio", by_stdio, 0, 0},
+    {"stdio", by_stdio, 0, 1},
     {"glibc aio", by_glibc_aio, 0, 1},
     {"libaio read", by_libaio_read, 1, 0},
     {"libaio write", by_libaio_write, 1, 0},

@@ -200,6 +200,7 @@ def create_store(
     targets: list[Target],
     regions: list[dict[str, object]] | None = None,
     region_size: str = "1MiB",
+    shared: bool = False,
 ) -> Store:
     """Make directories, cluster.toml and the store."""
     store = Store(base, targets)
@@ -207,6 +208,7 @@ def create_store(
         directory.mkdir(parents=True)
     store.cluster.write_text("".join(target.toml(base / "targets") for target in targets))
     options: list[str | Path] = ["--manage", store.data, "--region-size", region_size]
+    options += ["--shared"] if shared else []
     if regions is not None:
         layout = base / "layout.json"
         layout.write_text(json.dumps({"regions": regions}))

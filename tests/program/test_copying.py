@@ -157,6 +157,6 @@ def test_copies_are_recorded_as_reads_and_writes(store: Store) -> None:
     words = ["sh", "-c", script, store.plain, store.data]
     stripewise("run", "--store", store.root, "--trace", trace, "--", *words)
     stripewise("collect", trace)
-    said = json.loads(stripewise("show", trace, "--file", f"{store.base}/*", "--json").out)
-    moved = {Path(file["path"]).name: (file["bytes_read"], file["bytes_written"]) for file in said["files"]}
+    said = json.loads(stripewise("show", trace, "--file", f"{store.base}/**", "--json").out)
+    moved = {Path(file["path"]).name: (file["read_bytes"], file["written_bytes"]) for file in said["files"]}
     assert moved == {"source": (SIZE, 0), "copy": (SIZE, SIZE), "f": (0, SIZE)}

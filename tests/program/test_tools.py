@@ -88,7 +88,7 @@ def test_dd_cat_and_head_see_the_bytes(make_store: Maker, place: str) -> None:
 def test_the_shell_redirects_into_and_out_of_managed_files(make_store: Maker) -> None:
     store = make_store(layout="striped")
     file = store.data / "f"
-    # dd and the shell's own echo write; seq and awk go through stdio, which is not carried (test_failclosed.py).
+    # dd and the shell's own echo write; what goes through streams is in test_stdio.py.
     store.program("sh", "-c", f"dd if=/dev/zero bs=1000 count=200 > '{file}'; echo last >> '{file}'")
     assert read(store, "sh", "-c", f"dd bs=4096 < {file}") == bytes(200_000) + b"last\n"
 

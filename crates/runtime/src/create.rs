@@ -1,6 +1,7 @@
 //! New managed files. The name (a symbolic link) comes last and is the claim: before it nobody can see the file, and a kill leaves
 //! only an entry that fsck recognises as a creation that was never finished.
 
+use crate::access;
 use crate::env;
 use crate::file;
 use crate::names;
@@ -67,7 +68,8 @@ pub fn create(place: &Place, mode: u32) -> Sys<u32> {
         let id = fresh_id();
         let dir = file_part(place.store.path(), id, b"");
         match sys::mkdir(c(&dir)?, 0o755) {
-            Ok(_) => break id,
+            // Others reach the file through this directory, whatever the umask; what they may do there is head's to say.
+            Ok(_) => break sys::chmod(c(&dir)?, 0o755).map(|_| id)?,
             Err(Errno(libc::EEXIST)) => {}
             Err(errno) => return Err(errno),
         }
@@ -84,12 +86,15 @@ fn fill(place: &Place, id: u64, mode: u32) -> Sys<u32> {
     write_layout(store, id, place.layout)?;
     let Ok(template) = View::parse(place.layout) else { return Err(Errno(libc::EIO)) };
     let head = file_part(store.path(), id, b"head");
-    sys::close(sys::open(c(&head)?, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL, mode & 0o7777)?);
+    let head = c(&head)?;
+    sys::close(sys::open(head, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL, mode & 0o7777)?);
+    let inherited = access::inherit(&place.path, mode & 0o7777, head)?;
+    let rights = file::object_mode(sys::stat(head, 0)?.st_mode);
     let mut made: [i32; file::MAX_OBJECTS] = [-1; file::MAX_OBJECTS];
     let result = (|| {
         for (target, plane) in file::objects(&template) {
             let config = store.view()?.target(target as usize).ok_or(Errno(libc::EIO))?;
-            let fd = sys::open(c(&object(config.path, id, plane))?, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOATIME, mode & 0o777)
+            let fd = sys::open(c(&object(config.path, id, plane))?, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOATIME, rights)
                 .inspect_err(|_| crate::log::say(b"an object could not be created on this target", config.path))?;
             if let Some(slot) = made.get_mut(file::object_place(target, plane)) {
                 *slot = fd;
@@ -105,13 +110,16 @@ fn fill(place: &Place, id: u64, mode: u32) -> Sys<u32> {
         }
     };
     // The creator may write through them whatever the mode says.
+    let mut complete = Err(Errno(libc::EIO));
     if let Some(file) = file::get(index) {
+        complete = if inherited { access::spread(file) } else { Ok(()) };
         for (place, fd) in made.iter().enumerate().filter(|(_, fd)| **fd >= 0) {
             let _ = file.give_object(place, *fd);
         }
     }
-    let named =
-        sys::symlinkat(c(&link_text(store.path(), id))?, libc::AT_FDCWD, c(&place.path)?).and_then(|_| names::record_link(store, id, &place.path));
+    let named = complete
+        .and_then(|()| sys::symlinkat(c(&link_text(store.path(), id))?, libc::AT_FDCWD, c(&place.path)?))
+        .and_then(|_| names::record_link(store, id, &place.path));
     if let Err(errno) = named {
         file::release(index);
         return Err(errno);
@@ -128,6 +136,7 @@ fn write_layout(store: &Store, id: u64, template: &[u8]) -> Sys<()> {
     let result = (|| {
         stripewise_layout::stamp(bytes, [id, 0]).map_err(|_| Errno(libc::EIO))?;
         let fd = sys::open(c(&file_part(store.path(), id, b"layout"))?, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL, 0o644)?;
+        let _ = sys::fchmod(fd, 0o644);
         let wrote = sys::write(fd, bytes);
         sys::close(fd);
         if wrote? == len { Ok(()) } else { Err(Errno(libc::ENOSPC)) }

@@ -147,14 +147,24 @@ impl End {
             let args = [self.fd as usize, one.as_ptr() as usize, 1, NOWAIT_HERE, NOWAIT_HERE, libc::RWF_NOWAIT as usize];
             match call(Sysno::pwritev2, args) {
                 Err(Errno(libc::EAGAIN)) if !nonblocking => self.wait_for_room(-1)?,
-                // A kernel whose pipes do not know the flag: what poll promises room for never waits.
-                Err(Errno(libc::EOPNOTSUPP)) => {
-                    self.wait_for_room(if nonblocking { 0 } else { -1 })?;
-                    return sys::write(self.fd, from.get(..libc::PIPE_BUF).unwrap_or(from));
-                }
+                Err(Errno(libc::EOPNOTSUPP)) => return self.feed_pages(from, nonblocking),
                 result => return result.map(|n| n as usize),
             }
         }
+    }
+
+    /// The same for a pipe that does not know the flag: one that was spliced before, or an older kernel's. What fits a page never waits when poll
+    /// promises room.
+    fn feed_pages(&self, from: &[u8], nonblocking: bool) -> Sys<usize> {
+        let mut done = 0;
+        for page in from.chunks(libc::PIPE_BUF) {
+            let timeout_ms = if nonblocking || done > 0 { 0 } else { -1 };
+            match self.wait_for_room(timeout_ms).and_then(|()| sys::write(self.fd, page)) {
+                Ok(n) => done += n,
+                Err(errno) => return if done > 0 { Ok(done) } else { Err(errno) },
+            }
+        }
+        Ok(done)
     }
 
     fn wait_for_room(&self, timeout_ms: i32) -> Sys<()> {

@@ -2,6 +2,7 @@
 
 use crate::fds;
 use crate::file;
+use crate::map;
 use crate::open;
 use crate::store;
 use crate::sys;
@@ -116,6 +117,10 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
             into.push(value);
         }
     }
+    // SAFETY: the caller's promise.
+    if let Some(bytes) = unsafe { variable(environ, b"STRIPEWISE_MMAP_COPY_BYTES") } {
+        map::limit_copies(bytes);
+    }
     READY.store(true, Ordering::Release);
     if let Some(dir) = told.trace.as_c_str().filter(|d| !d.is_empty()) {
         // SAFETY: the caller's promise.
@@ -173,6 +178,11 @@ pub fn head_of(fd: i32, text: &mut [u8; 4096]) -> Option<(&[u8], u64)> {
     let mut link = FixedPath::from_bytes(b"/proc/self/fd/");
     link.push_decimal(fd as u64);
     let target = sys::readlinkat(libc::AT_FDCWD, link.as_c_str()?, text).ok()?;
+    parse_head(target)
+}
+
+/// Store path and id of a head's path.
+pub fn parse_head(target: &[u8]) -> Option<(&[u8], u64)> {
     let dir = target.strip_suffix(b"/head")?;
     let slash = dir.iter().rposition(|c| *c == b'/')?;
     let id = parse_id(dir.get(slash + 1..)?)?;
@@ -219,6 +229,7 @@ pub extern "C" fn sw_fork_child() {
     file::after_fork();
     open::after_fork();
     store::after_fork();
+    map::after_fork();
     trace::after_fork();
 }
 

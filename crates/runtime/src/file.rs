@@ -1,5 +1,9 @@
 //! Managed files that this process has open: layout, control words and object descriptors, shared by all descriptors of a file.
 
+mod rights;
+
+pub use rights::{ctl_mode, object_mode, prime_all};
+
 use crate::fds::{self, held};
 use crate::lock::Lock;
 use crate::log;
@@ -58,13 +62,23 @@ pub struct File {
     ctl: UnsafeCell<Option<Ctl>>,
     ctl_fd: AtomicI32,
     ctl_writable: AtomicBool,
+    /// Some object is open for reading only or writing only: as far as this process's rights went then.
+    narrow: AtomicBool,
+    /// It belonged to another user when it was opened.
+    foreign: AtomicBool,
     objects: [AtomicI32; MAX_OBJECTS],
     /// Guards the slow paths of this file within the process.
     pub lock: Lock,
+    /// Excludes this process's threads in [`File::exclusively`]; taken before `lock`.
+    exclusive: Lock,
     /// Second (in ticks of about 4 ms) at which head's times were last set.
     pub touched: AtomicU64,
     /// Size last mirrored to head, plus one.
     pub mirrored: AtomicU64,
+    /// Maps of the file in this process, and the descriptor whose lock on ctl says so to others (`map::records`).
+    pub maps: AtomicU32,
+    /// See `maps`.
+    pub pin: AtomicI32,
 }
 
 // SAFETY: `ctl` is written under TABLE before `refs` becomes positive.
@@ -80,10 +94,15 @@ static FILES: [File; MAX_FILES] = [const {
         ctl: UnsafeCell::new(None),
         ctl_fd: AtomicI32::new(0),
         ctl_writable: AtomicBool::new(false),
+        narrow: AtomicBool::new(false),
+        foreign: AtomicBool::new(false),
         objects: [const { AtomicI32::new(0) }; MAX_OBJECTS],
         lock: Lock::new(),
+        exclusive: Lock::new(),
         touched: AtomicU64::new(0),
         mirrored: AtomicU64::new(0),
+        maps: AtomicU32::new(0),
+        pin: AtomicI32::new(0),
     }
 }; MAX_FILES];
 static HIGH_WATER: AtomicU32 = AtomicU32::new(0);
@@ -245,11 +264,8 @@ impl File {
         let path = self.part(b"ctl")?;
         let path = path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
         let head = sys::stat(self.part(b"head")?.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)?;
-        let (fd, writable) = match sys::open(path, libc::O_RDWR | libc::O_CREAT, head.st_mode & 0o777) {
-            Ok(fd) => (fd, true),
-            Err(Errno(libc::EACCES | libc::EROFS | libc::EPERM)) => (sys::open(path, libc::O_RDONLY, 0)?, false),
-            Err(errno) => return Err(errno),
-        };
+        self.note_owner(head.st_uid);
+        let (fd, writable) = rights::open_ctl(path, head.st_mode)?;
         self.ctl_writable.store(writable, Ordering::Relaxed);
         let fd = fds::make_internal(fd, &self.ctl_fd, true)?;
         if writable && sys::fstat(fd)?.st_size < CTL_BYTES as i64 {
@@ -273,26 +289,32 @@ impl File {
     /// After a power cut (or a lost ctl): the size is the larger of head's and what the objects hold.
     fn recover_ctl(&'static self, ctl: &Ctl) -> Sys<()> {
         if !self.may_write() {
-            return Err(Errno(libc::EACCES));
+            return self.trust_ctl(ctl);
         }
         let boot = self.store()?.boot_id();
         self.exclusively(|| {
             if ctl.is_valid() && ctl.boot_is(boot) {
                 return Ok(());
             }
-            let head = sys::stat(self.part(b"head")?.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)?;
-            let loaded = self.current()?;
-            let mut size = head.st_size as u64;
-            // An interrupted move leaves bytes of slices that are no home: then head, which the mover made durable first, knows.
-            for (target, plane) in loaded.objects().filter(|_| loaded.view.phase() == MovePhase::None) {
-                let len = sys::fstat(self.object(target, plane)?)?.st_size as u64;
-                size = size.max(loaded.view.logical_end(target, plane, len));
-            }
+            let size = self.size_on_disk()?;
             ctl.end_move();
             ctl.header().flags.store(0, Ordering::Release);
-            ctl.initialise(boot, size, loaded.view.generation());
+            ctl.initialise(boot, size, self.current()?.view.generation());
             Ok(())
         })
+    }
+
+    /// The size that head and the objects tell of.
+    fn size_on_disk(&'static self) -> Sys<u64> {
+        let head = sys::stat(self.part(b"head")?.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)?;
+        let loaded = self.current()?;
+        let mut size = head.st_size as u64;
+        // An interrupted move leaves bytes of slices that are no home: then head, which the mover made durable first, knows.
+        for (target, plane) in loaded.objects().filter(|_| loaded.view.phase() == MovePhase::None) {
+            let len = self.object_stat(target, plane)?.st_size as u64;
+            size = size.max(loaded.view.logical_end(target, plane, len));
+        }
+        Ok(size)
     }
 
     /// The descriptor of its object of a plane on a target, opened at first use. A missing object is an error, never a hole.
@@ -301,35 +323,6 @@ impl File {
         match self.objects.get(object_place(target, plane)).and_then(held) {
             Some(fd) => Ok(fd),
             None => self.open_object(target, plane),
-        }
-    }
-
-    #[cold]
-    fn open_object(&'static self, target: u32, plane: u32) -> Sys<i32> {
-        let holder = self.objects.get(object_place(target, plane)).ok_or(Errno(libc::EIO))?;
-        let _held = self.lock.lock();
-        if let Some(fd) = held(holder) {
-            return Ok(fd);
-        }
-        let dir = self.store()?.view()?.target(target as usize).ok_or(Errno(libc::EIO))?;
-        let path = names::object(dir.path, self.id(), plane);
-        let c_path = path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
-        // Nobody reads an object's access time, so reads need not keep it; only the owner may ask for that.
-        let fd = match sys::open(c_path, libc::O_RDWR | libc::O_NOATIME, 0) {
-            Err(Errno(libc::EPERM)) => sys::open(c_path, libc::O_RDWR, 0),
-            result => result,
-        };
-        let fd = match fd {
-            Err(Errno(libc::EACCES | libc::EROFS)) => sys::open(c_path, libc::O_RDONLY, 0),
-            result => result,
-        };
-        match fd {
-            Ok(fd) => fds::make_internal(fd, holder, true),
-            Err(Errno(libc::ENOENT | libc::ENOTDIR)) => {
-                log::say(b"an object is missing; is its target mounted? run stripewise store fsck", path.as_bytes());
-                Err(Errno(libc::EIO))
-            }
-            Err(errno) => Err(errno),
         }
     }
 
@@ -342,7 +335,14 @@ impl File {
 
     /// Runs `work` while no other thread or process does anything exclusive on this file (append, truncate, recovery).
     pub fn exclusively<T>(&'static self, work: impl FnOnce() -> Sys<T>) -> Sys<T> {
-        let _held = EXCLUSIVE.get(self.id() as usize % EXCLUSIVE.len()).and_then(Lock::lock);
+        let held = self.exclusive.lock();
+        if held.is_none() {
+            // This thread is inside already: giving the lock back here would take it from whoever is further out.
+            return work();
+        }
+        if !self.may_write() {
+            return self.exclusively_as_reader(work);
+        }
         let fd = self.lock_fd()?;
         let mut range = libc::flock { l_type: libc::F_WRLCK as i16, l_whence: 0, l_start: 0, l_len: 1, l_pid: 0 };
         while let Err(errno) = sys::fcntl(fd, libc::F_OFD_SETLKW, &raw const range as usize) {
@@ -357,7 +357,7 @@ impl File {
     }
 
     /// The ctl descriptor for locks, this process's own.
-    fn lock_fd(&self) -> Sys<i32> {
+    pub fn lock_fd(&self) -> Sys<i32> {
         held(&self.ctl_fd).ok_or(Errno(libc::EIO))
     }
 
@@ -407,17 +407,12 @@ impl File {
     }
 }
 
-/// Locks between threads for [`File::exclusively`], chosen by id: apart from `File::lock`, which it is taken before.
-static EXCLUSIVE: [Lock; 64] = [const { Lock::new() }; 64];
-
 /// In a forked child: locks of threads that are gone are free.
 pub fn after_fork() {
     TABLE.reset();
-    for lock in &EXCLUSIVE {
-        lock.reset();
-    }
     for (_, file) in used() {
         file.lock.reset();
+        file.exclusive.reset();
         if file.refs.load(Ordering::Acquire) > 0 {
             // A file unlinked meanwhile has no path any more: the parent's descriptor goes on serving.
             let _ = file.own_ctl();

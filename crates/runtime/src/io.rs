@@ -76,7 +76,7 @@ fn first_missing(extent: &Extent<'_>, mut done: u64) -> u64 {
 }
 
 /// Counts the extents on their targets and reserves emulated service time; returns when the last one ends (0 = none emulated).
-fn reserve(file: &'static File, extents: impl Iterator<Item = (u32, u32, u64, u64)>, write: bool) -> Sys<u64> {
+pub fn reserve(file: &'static File, extents: impl Iterator<Item = (u32, u32, u64, u64)>, write: bool) -> Sys<u64> {
     let store = file.store()?;
     let Some(devices) = store.devices() else { return Ok(0) };
     let mut latest = 0;
@@ -180,11 +180,13 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
     }
     let end_offset = at.checked_add(n).filter(|e| *e < MAX_LOGICAL).ok_or(Errno(libc::EFBIG))?;
     let end;
+    let leaves_hole;
     let mut prefix = end_offset;
     let mut error = None;
     {
         let passed = gate::for_write(file, at, n)?;
         let all = || passed.loaded.view.extents(Logical(at), n);
+        leaves_hole = at > passed.ctl.size();
         end = reserve(file, all().map(|e| (e.target, e.plane, e.object_offset, e.len)), true)?;
         for extent in all() {
             let (done, result) = write_extent(file, buffers, &extent, at, flags & libc::RWF_NOWAIT);
@@ -203,6 +205,9 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
     sleep_until(end);
     if prefix == at {
         return Err(error.unwrap_or(Errno(libc::ENOSPC)));
+    }
+    if leaves_hole {
+        crate::map::grew(file);
     }
     open.touch(file);
     // An object's bytes alone would not be enough: the size is kept elsewhere.

@@ -3,6 +3,7 @@
 //! allocator may be what is calling us, and the C library's functions are the ones that the shim has replaced.
 
 pub mod abi;
+mod access;
 mod advice;
 mod copy;
 mod create;
@@ -14,9 +15,11 @@ mod fds;
 mod file;
 mod gate;
 mod io;
+mod ioctl;
 mod lend;
 mod lock;
 mod log;
+mod map;
 mod names;
 mod open;
 mod opening;

@@ -19,8 +19,10 @@ pub struct Managed {
     pub store: &'static Store,
     /// Its id.
     pub id: u64,
-    /// Inode of the symbolic link that led there.
+    /// Inode of the symbolic link that led there; 0 when a descriptor did.
     link: u64,
+    /// Names (hard links) of that symbolic link; 0 when a descriptor led there.
+    pub names: u64,
 }
 
 /// The managed file that `path` names, directly or (with `follow`) through symbolic links; `None` for anything else.
@@ -37,14 +39,23 @@ pub unsafe fn find(dirfd: i32, path: *const libc::c_char, follow: bool) -> Sys<O
 
 /// The same for a checked string.
 pub fn find_str(dirfd: i32, path: &CStr, follow: bool) -> Sys<Option<Managed>> {
+    Ok(find_link(dirfd, path, follow)?.map(|(found, _)| found))
+}
+
+/// The same, with the name (relative to `dirfd`) of the managed link itself.
+pub fn find_link(dirfd: i32, path: &CStr, follow: bool) -> Sys<Option<(Managed, FixedPath)>> {
     let mut text = [0u8; PATH_MAX];
-    let Ok(mut target) = sys::readlinkat(dirfd, path, &mut text) else { return Ok(None) };
+    let mut target = match sys::readlinkat(dirfd, path, &mut text) {
+        Ok(target) => target,
+        Err(Errno(libc::ENOENT)) if leads_through_a_file(dirfd, path) => return Err(Errno(libc::ENOTDIR)),
+        Err(_) => return Ok(None),
+    };
     let mut name = FixedPath::from_bytes(path.to_bytes());
     let mut second = [0u8; PATH_MAX];
     for _ in 0..MAX_LINKS {
         if let Some((store, id)) = names::parse_link(target) {
-            let link = name.as_c_str().and_then(|n| sys::lstat_at(dirfd, n).ok()).map_or(0, |st| st.st_ino);
-            return Ok(Some(Managed { store: store::attach(store)?, id, link }));
+            let (link, names) = name.as_c_str().and_then(|n| sys::lstat_at(dirfd, n).ok()).map_or((0, 1), |st| (st.st_ino, st.st_nlink));
+            return Ok(Some((Managed { store: store::attach(store)?, id, link, names }, name)));
         }
         if !follow {
             return Ok(None);
@@ -72,14 +83,60 @@ pub fn find_str(dirfd: i32, path: &CStr, follow: bool) -> Sys<Option<Managed>> {
     Ok(None)
 }
 
-/// Puts the logical size and the objects' blocks into a stat of head.
+/// The managed file behind a descriptor: given itself (an empty path, with `empty`), or by a name like /proc/self/fd/3 or /dev/stdin, which (with
+/// `follow`) the kernel takes for head.
+///
+/// # Safety
+/// `path` is a C string or null.
+pub unsafe fn behind_descriptor(dirfd: i32, path: *const libc::c_char, follow: bool, empty: bool) -> Option<Managed> {
+    // SAFETY: the caller's promise.
+    let path = if path.is_null() { c"" } else { unsafe { CStr::from_ptr(path) } };
+    if path.is_empty() {
+        let file = crate::open::of_fd(dirfd).ok().filter(|_| empty)?.file().ok()?;
+        return Some(Managed::without_name(file.store().ok()?, file.id()));
+    }
+    if !follow || !(path.to_bytes().starts_with(b"/proc/") || path.to_bytes().starts_with(b"/dev/")) {
+        return None;
+    }
+    let fd = sys::openat(dirfd, path, libc::O_PATH | libc::O_CLOEXEC, 0).ok()?;
+    let mut text = [0u8; PATH_MAX];
+    let head = crate::env::head_of(fd, &mut text);
+    sys::close(fd);
+    let (store, id) = head?;
+    Some(Managed::without_name(store::attach(store).ok()?, id))
+}
+
+/// Whether a name that the kernel does not find takes a managed file for a directory: a plain file in its place gives ENOTDIR.
+pub fn leads_through_a_file(dirfd: i32, path: &CStr) -> bool {
+    if crate::env::store_path().is_none() && store::all().next().is_none() {
+        return false;
+    }
+    let mut name = FixedPath::from_bytes(path.to_bytes());
+    loop {
+        let bytes = name.as_bytes();
+        let bare = bytes.iter().rposition(|c| *c != b'/').map_or(0, |last| last + 1);
+        let cut = if bare < bytes.len() { bare } else { bytes.iter().rposition(|c| *c == b'/').unwrap_or(0) };
+        if cut == 0 {
+            return false;
+        }
+        name.truncate(cut);
+        let Some(parent) = name.as_c_str() else { return false };
+        let mut text = [0u8; PATH_MAX];
+        match sys::readlinkat(dirfd, parent, &mut text) {
+            Ok(_) => return matches!(find_link(dirfd, parent, true), Ok(Some(_))),
+            Err(Errno(libc::ENOENT)) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Puts the logical size, the names and the objects' blocks into a stat of head.
 pub fn patch_stat(file: &'static File, st: &mut libc::stat) -> Sys<()> {
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
     st.st_size = ctl.size() as i64;
     // The name is gone though head is still there.
-    if ctl.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0 {
-        st.st_nlink = 0;
-    }
+    let gone = ctl.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0;
+    st.st_nlink = if gone { 0 } else { 1 + ctl.header().more_names.load(Ordering::Relaxed) };
     st.st_blocks = blocks(file)?;
     Ok(())
 }
@@ -88,12 +145,17 @@ fn blocks(file: &'static File) -> Sys<i64> {
     let loaded = file.current()?;
     let mut sum = 0;
     for (target, plane) in loaded.objects() {
-        sum += sys::fstat(file.object(target, plane)?)?.st_blocks;
+        sum += file.object_stat(target, plane)?.st_blocks;
     }
     Ok(sum)
 }
 
 impl Managed {
+    /// The file behind a descriptor, not behind a name.
+    pub fn without_name(store: &'static Store, id: u64) -> Self {
+        Self { store, id, link: 0, names: 0 }
+    }
+
     /// Runs `work` with the file open.
     pub fn with<T>(&self, work: impl FnOnce(&'static File) -> Sys<T>) -> Sys<T> {
         let index = file::acquire(self.store, self.id)?;
@@ -105,11 +167,26 @@ impl Managed {
     /// Whether the link is a copy (made by `cp -a`, `tar`, `rsync` without the library): a name, but not the file. Told by the inode that
     /// was recorded for the link; device numbers change from boot to boot.
     pub fn is_copy(&self) -> bool {
+        if self.link == 0 {
+            return false;
+        }
         let mut text = [0u8; PATH_MAX + 64];
         let record = names::file_part(self.store.path(), self.id, b"link");
         let Some(text) = record.as_c_str().and_then(|p| sys::read_file(p, &mut text).ok()) else { return false };
         let inode = text.split(|c| *c == b' ').nth(1).and_then(|w| core::str::from_utf8(w).ok()?.parse::<u64>().ok());
         inode.is_some_and(|inode| inode != self.link)
+    }
+
+    /// The name that its link is recorded under, if the link still is there.
+    pub fn recorded_name(&self) -> Option<FixedPath> {
+        let mut text = [0u8; PATH_MAX + 64];
+        let record = names::file_part(self.store.path(), self.id, b"link");
+        let text = sys::read_file(record.as_c_str()?, &mut text).ok()?;
+        let name = text.strip_suffix(b"\n").unwrap_or(text).splitn(3, |c| *c == b' ').nth(2)?;
+        let name = FixedPath::from_bytes(name);
+        let mut target = [0u8; PATH_MAX];
+        let target = sys::readlinkat(libc::AT_FDCWD, name.as_c_str()?, &mut target).ok()?;
+        (target == names::link_text(self.store.path(), self.id).as_bytes()).then_some(name)
     }
 
     /// Path of its head.
@@ -120,8 +197,25 @@ impl Managed {
     /// stat.
     pub fn stat(&self) -> Sys<libc::stat> {
         let mut st = sys::stat(self.head().as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)?;
-        self.with(|file| patch_stat(file, &mut st))?;
+        match self.with(|file| patch_stat(file, &mut st)) {
+            // Not to be opened by this user before its owner has (a power cut came in between): head has the size of the last close.
+            Err(Errno(libc::EACCES)) => {}
+            result => result?,
+        }
+        if self.names > 0 {
+            st.st_nlink = self.names;
+        }
         Ok(st)
+    }
+
+    /// Notes how many names it has, for those who ask by descriptor.
+    pub fn show_names(&self, names: u64) {
+        let _ = self.with(|file| {
+            if let Some(ctl) = file.ctl().filter(|_| file.may_write()) {
+                ctl.header().more_names.store(names.saturating_sub(1), Ordering::Relaxed);
+            }
+            Ok(())
+        });
     }
 
     /// Puts it into the trash: called when its link is gone. Freed at once when nobody has it open, else by the last closer or by gc.
@@ -179,6 +273,54 @@ pub fn at_close(file: &'static File) {
     }
 }
 
+/// A name that is about to go (unlinked, or replaced by a rename): its link is held open, so that afterwards the kernel says whether it
+/// was the last one.
+pub struct Leaving {
+    managed: Managed,
+    link: i32,
+}
+
+impl Leaving {
+    /// Holds the link of a name, if it is a managed file's and no copy.
+    ///
+    /// # Safety
+    /// `path` is a C string or null.
+    pub unsafe fn hold(dirfd: i32, path: *const libc::c_char) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        let managed = unsafe { find(dirfd, path, false) }.ok()??;
+        if managed.is_copy() {
+            return None;
+        }
+        // SAFETY: found, so not null.
+        let link = sys::openat(dirfd, unsafe { CStr::from_ptr(path) }, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0).ok()?;
+        if sys::fstat(link).is_ok_and(|st| st.st_ino == managed.link) {
+            return Some(Self { managed, link });
+        }
+        sys::close(link);
+        None
+    }
+
+    /// The file.
+    pub fn managed(&self) -> Managed {
+        self.managed
+    }
+
+    /// After the call: with the last name the file goes, else one name less is shown.
+    pub fn settle(&self) {
+        match sys::fstat(self.link).map(|st| st.st_nlink) {
+            Ok(0) => self.managed.discard(),
+            Ok(left) => self.managed.show_names(left),
+            Err(_) => {}
+        }
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        sys::close(self.link);
+    }
+}
+
 /// Records where the name of a file lies: "dev ino path", path absolute.
 pub fn record_link(store: &Store, id: u64, path: &FixedPath) -> Sys<()> {
     let st = sys::stat(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::AT_SYMLINK_NOFOLLOW)?;
@@ -188,6 +330,8 @@ pub fn record_link(store: &Store, id: u64, path: &FixedPath) -> Sys<()> {
     let temporary = names::file_part(store.path(), id, b"link.tmp");
     let temporary = temporary.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
     let fd = sys::open(temporary, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC, 0o644)?;
+    // Whoever may reach the file must be able to tell its link from a copy, whatever the creator's umask.
+    let _ = sys::fchmod(fd, 0o644);
     let wrote = sys::write(fd, text.as_bytes());
     sys::close(fd);
     wrote?;

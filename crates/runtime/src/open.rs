@@ -143,11 +143,18 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
                 // Only shown by F_GETFL. Not every file system has it, and none needs to.
                 let _ = sys::fcntl(fd, libc::F_SETFL, (flags & SETTABLE_FLAGS) as usize);
             }
+            file.widen();
+            if file.is_foreign() {
+                file.prime();
+            }
             if flags & libc::O_ACCMODE != libc::O_RDONLY && !file.may_write() {
                 return Err(Errno(libc::EACCES));
             }
+            // Known from here on, for those who need a descriptor that may write head.
+            open.file.store(index + 1, Ordering::Release);
             if flags & libc::O_TRUNC != 0 && flags & libc::O_ACCMODE != libc::O_RDONLY {
                 crate::size::truncate(file, 0)?;
+                open.touch_now(file);
             }
         }
         let cloexec = flags & libc::O_CLOEXEC;
@@ -174,6 +181,7 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
         }
         Err(_) => {
             fds::close_internal(&open.companion);
+            open.file.store(0, Ordering::Relaxed);
             open.refs.store(0, Ordering::Release);
         }
     }
@@ -222,17 +230,23 @@ pub fn release(entry: u32) {
     let Some(open) = of_entry(entry) else { return };
     // Keep the place until all is closed: nobody may claim it before.
     if open.refs.load(Ordering::Acquire) == 1
-        && let Some(index) = open.file.swap(0, Ordering::AcqRel).checked_sub(1)
+        && let Some(index) = open.file.load(Ordering::Acquire).checked_sub(1)
     {
         if let Some(file) = file::get(index)
             && open.flags.load(Ordering::Relaxed) & libc::O_ACCMODE != libc::O_RDONLY
         {
             names::at_close(file);
         }
+        open.file.store(0, Ordering::Release);
         fds::close_internal(&open.companion);
         file::release(index);
     }
     open.refs.fetch_sub(1, Ordering::AcqRel);
+}
+
+/// A companion of any of this process's open files of `file`.
+pub fn any_companion(file: &'static File) -> Option<i32> {
+    used().find(|(_, open)| open.file().is_ok_and(|other| core::ptr::eq(other, file))).and_then(|(_, open)| open.companion())
 }
 
 /// In parent and child of a fork: offsets are shared from now on.
@@ -351,7 +365,15 @@ impl OpenFile {
     pub fn touch(&self, file: &'static File) {
         let tick = now_ns() >> 22;
         if file.touched.swap(tick, Ordering::Relaxed) != tick {
-            touch_head(file);
+            self.touch_now(file);
+        }
+    }
+
+    /// Head's times become now. One who has given up his rights since he opened the file still changes them by what he does.
+    pub fn touch_now(&self, file: &'static File) {
+        let Err(Errno(libc::EACCES | libc::EPERM)) = touch_head(file) else { return };
+        if let (Some(companion), Some(ctl)) = (self.companion(), file.ctl()) {
+            let _ = sys::ftruncate(companion, ctl.size());
         }
     }
 
@@ -366,10 +388,22 @@ impl OpenFile {
 }
 
 /// Sets head's times to now.
-pub fn touch_head(file: &'static File) {
-    if let Ok(head) = file.part(b"head")
-        && let Some(path) = head.as_c_str()
-    {
-        sys::touch(path);
-    }
+pub fn touch_head(file: &'static File) -> Sys<i64> {
+    let head = file.part(b"head")?;
+    let head = head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
+    // SAFETY: a valid C string; no times means now.
+    unsafe { sys::utimensat_raw(libc::AT_FDCWD, head.as_ptr(), core::ptr::null(), 0) }
+}
+
+/// Whether any managed file is open.
+pub fn any_managed() -> bool {
+    used().any(|(_, open)| open.file.load(Ordering::Relaxed) != 0)
+}
+
+/// A companion of `file` that may write head, whatever rights are left by now.
+pub fn writing_companion(file: &'static File) -> Option<i32> {
+    used()
+        .filter(|(_, open)| open.file().is_ok_and(|other| core::ptr::eq(other, file)))
+        .filter_map(|(_, open)| open.companion())
+        .find(|fd| sys::fcntl(*fd, libc::F_GETFL, 0).is_ok_and(|flags| flags as i32 & libc::O_ACCMODE != libc::O_RDONLY))
 }

@@ -92,19 +92,28 @@ pub fn truncate(file: &'static File, len: i64) -> Sys<()> {
             ctl.raise_size(len);
             return Ok(());
         }
-        ctl.header().flags.fetch_or(FLAG_TRUNCATING, Ordering::SeqCst);
-        let result = cut(file, len);
-        ctl.header().flags.fetch_and(!FLAG_TRUNCATING, Ordering::SeqCst);
-        result
+        drained(file, || cut(file, len))
     })?;
+    crate::map::grew(file);
     mirror_size(file)
+}
+
+/// Runs `work` while no process is inside an I/O that began before; later writers wait. Under the file's exclusive lock.
+pub fn drained<T>(file: &'static File, work: impl FnOnce() -> Sys<T>) -> Sys<T> {
+    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+    let store = file.store()?;
+    ctl.header().flags.fetch_or(FLAG_TRUNCATING, Ordering::SeqCst);
+    let result = (|| {
+        tls::quiesce();
+        slot::grace(c(store.run())?, store.slot_name(), DRAIN_NS).map_err(|_| Errno(libc::EBUSY))?;
+        work()
+    })();
+    ctl.header().flags.fetch_and(!FLAG_TRUNCATING, Ordering::SeqCst);
+    result
 }
 
 fn cut(file: &'static File, len: u64) -> Sys<()> {
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-    let store = file.store()?;
-    tls::quiesce();
-    slot::grace(c(store.run())?, store.slot_name(), DRAIN_NS).map_err(|_| Errno(libc::EBUSY))?;
     let loaded = file.current()?;
     ctl.set_size(len);
     for (target, plane) in loaded.objects() {
@@ -122,7 +131,14 @@ pub fn mirror_size(file: &'static File) -> Sys<()> {
     let size = file.ctl().ok_or(Errno(libc::EIO))?.size();
     if file.mirrored.load(Ordering::Acquire) != size + 1 {
         let head = file.part(b"head")?;
-        sys::truncate(c(&head)?, size)?;
+        // A size that head has already would only change its times.
+        if sys::stat(c(&head)?, 0)?.st_size as u64 != size {
+            sys::truncate(c(&head)?, size).or_else(|errno| match crate::open::writing_companion(file) {
+                // Rights may have changed since the file was opened.
+                Some(fd) => sys::ftruncate(fd, size),
+                None => Err(errno),
+            })?;
+        }
         file.mirrored.store(size + 1, Ordering::Release);
     }
     Ok(())
@@ -160,6 +176,7 @@ pub fn fallocate(open: &OpenFile, mode: i32, at: i64, len: i64) -> Sys<()> {
             passed.ctl.raise_size(end);
         }
     }
+    crate::map::grew(file);
     open.touch(file);
     Ok(())
 }
@@ -169,12 +186,17 @@ pub fn sync(file: &'static File, open: &OpenFile, data_only: bool) -> Sys<()> {
     for (target, plane) in file.current()?.objects() {
         sys::fsync(file.object(target, plane)?, data_only)?;
     }
+    sync_names(file, open.companion())
+}
+
+/// Makes the size durable, through a descriptor of head that is open anyway (opening head and closing it would drop the process's POSIX
+/// locks), and the first time whatever leads to the file.
+pub fn sync_names(file: &'static File, head_fd: Option<i32>) -> Sys<()> {
     if !file.may_write() {
         return Ok(());
     }
     mirror_size(file)?;
-    // Through a descriptor that is open anyway: opening head here and closing it would drop the process's POSIX locks.
-    if let Some(fd) = open.companion() {
+    if let Some(fd) = head_fd {
         sys::fsync(fd, false)?;
     }
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;

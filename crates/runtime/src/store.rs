@@ -213,11 +213,13 @@ impl Store {
         let fd = loop {
             name.truncate(run_len);
             name.push(b"/").push_decimal(u64::from(pid)).push(b"-").push_decimal(SLOT_NUMBER.fetch_add(1, Ordering::Relaxed)).push(b".slot");
-            match sys::open(name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o666) {
+            match sys::open(name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o644) {
                 Err(Errno(libc::EEXIST)) => {}
                 result => break result?,
             }
         };
+        // Whoever waits for running I/O looks at everybody's slot.
+        let _ = sys::fchmod(fd, 0o644);
         let made = sys::flock(fd, libc::LOCK_EX | libc::LOCK_NB)
             .and_then(|_| sys::fallocate(fd, 0, 0, SLOT_BYTES as u64).or_else(|_| sys::ftruncate(fd, SLOT_BYTES as u64)))
             .and_then(|_| sys::mmap(fd, SLOT_BYTES, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED));
@@ -277,7 +279,7 @@ impl Store {
         }
         inner.run = run.clone();
         // Shared as long as this process lives; an offline move holds it exclusively, and we wait for it.
-        let fd = sys::open(session.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_RDWR | libc::O_CREAT, 0o666)?;
+        let fd = open_shared(session.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0o666)?;
         sys::flock(fd, libc::LOCK_SH).inspect_err(|_| sys::close(fd))?;
         fds::make_internal(fd, self.session_fd_static(), true)?;
         let targets = inner.view.as_ref().map_or(0, StoreView::target_count);
@@ -345,8 +347,29 @@ fn write_host(run: &FixedPath) {
     if let (Ok(id), Some(path)) = (sys::read_file(c"/etc/machine-id", &mut id), path.as_c_str())
         && let Ok(fd) = sys::open(path, libc::O_WRONLY | libc::O_CREAT, 0o644)
     {
+        let _ = sys::fchmod(fd, 0o644);
         let _ = sys::write(fd, id);
         sys::close(fd);
+    }
+}
+
+/// Opens a file that all users of the store share, made if it is missing. Never O_CREAT on one that exists: in a sticky directory the kernel
+/// may refuse that for another user's file (fs.protected_regular). For the flock alone reading is enough.
+fn open_shared(path: &core::ffi::CStr, mode: u32) -> Sys<i32> {
+    loop {
+        match sys::open(path, libc::O_RDWR, 0) {
+            Err(Errno(libc::ENOENT)) => {}
+            Err(Errno(libc::EACCES | libc::EROFS)) => return sys::open(path, libc::O_RDONLY, 0),
+            result => return result,
+        }
+        match sys::open(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, mode) {
+            Err(Errno(libc::EEXIST)) => {}
+            result => {
+                let fd = result?;
+                let _ = sys::fchmod(fd, mode);
+                return Ok(fd);
+            }
+        }
     }
 }
 
@@ -370,8 +393,7 @@ pub fn map_file(path: &core::ffi::CStr) -> Sys<&'static [u8]> {
 fn map_devices(mut run: FixedPath, targets: usize) -> Sys<Devices> {
     let path = run.push(b"/devices").as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
     let bytes = devices_bytes(targets);
-    let fd = sys::open(path, libc::O_RDWR | libc::O_CREAT, 0o666)?;
-    let _ = sys::chmod(path, 0o666);
+    let fd = open_shared(path, 0o666)?;
     let mapped = sys::fstat(fd).and_then(|st| {
         if (st.st_size as usize) < bytes {
             sys::fallocate(fd, 0, 0, bytes as u64).or_else(|_| sys::ftruncate(fd, bytes as u64))?;

@@ -201,6 +201,44 @@ pub fn chmod(path: &CStr, mode: u32) -> Sys<i64> {
     call(Sysno::fchmodat, [fd_arg(libc::AT_FDCWD), path_arg(path), mode as usize, 0, 0, 0])
 }
 
+/// fchmod(2).
+pub fn fchmod(fd: i32, mode: u32) -> Sys<i64> {
+    call(Sysno::fchmod, [fd_arg(fd), mode as usize, 0, 0, 0, 0])
+}
+
+/// fchownat(2).
+pub fn chown(path: &CStr, uid: u32, gid: u32, flags: i32) -> Sys<i64> {
+    call(Sysno::fchownat, [fd_arg(libc::AT_FDCWD), path_arg(path), uid as usize, gid as usize, flags as usize, 0])
+}
+
+/// utimensat(2); without a path on the descriptor itself.
+/// # Safety
+/// `path` is a C string or null, `times` null or two timespecs (else EFAULT).
+pub unsafe fn utimensat_raw(dirfd: i32, path: *const libc::c_char, times: *const libc::timespec, flags: i32) -> Sys<i64> {
+    call(Sysno::utimensat, [fd_arg(dirfd), path as usize, times as usize, flags as usize, 0, 0])
+}
+
+/// The calls on extended attributes, by name (`setxattr`) and by descriptor (`fsetxattr`): all take a file, a name, a buffer, a length and flags,
+/// or less.
+/// # Safety
+/// The pointers are what the call takes (else EFAULT).
+pub unsafe fn xattr_raw(call_number: Sysno, file: usize, args: [usize; 4]) -> Sys<i64> {
+    let [name, value, len, flags] = args;
+    call(call_number, [file, name, value, len, flags, 0])
+}
+
+/// linkat(2).
+/// # Safety
+/// Both paths are C strings or null (else EFAULT).
+pub unsafe fn linkat_raw(from_dir: i32, from: *const libc::c_char, to_dir: i32, to: *const libc::c_char, flags: i32) -> Sys<i64> {
+    call(Sysno::linkat, [fd_arg(from_dir), from as usize, fd_arg(to_dir), to as usize, flags as usize, 0])
+}
+
+/// Effective user id.
+pub fn geteuid() -> u32 {
+    call(Sysno::geteuid, [0; 6]).unwrap_or(0) as u32
+}
+
 /// truncate(2).
 pub fn truncate(path: &CStr, len: u64) -> Sys<i64> {
     call(Sysno::truncate, [path_arg(path), len as usize, 0, 0, 0, 0])
@@ -241,11 +279,6 @@ pub fn fadvise(fd: i32, at: u64, len: u64, advice: i32) {
     let _ = call(Sysno::fadvise64, [fd_arg(fd), at as usize, len as usize, advice as usize, 0, 0]);
 }
 
-/// Sets both times of a file to now (utimensat with a null time array).
-pub fn touch(path: &CStr) {
-    let _ = call(Sysno::utimensat, [fd_arg(libc::AT_FDCWD), path_arg(path), 0, 0, 0, 0]);
-}
-
 /// Effective user and group id.
 pub fn effective_ids() -> (u32, u32) {
     (call(Sysno::geteuid, [0; 6]).unwrap_or(0) as u32, call(Sysno::getegid, [0; 6]).unwrap_or(0) as u32)
@@ -281,6 +314,37 @@ pub fn mmap(fd: i32, len: usize, prot: i32, flags: i32) -> Sys<*mut u8> {
 /// madvise(2); failure means that the advice is not known.
 pub fn madvise(at: usize, len: usize, advice: usize) {
     let _ = call(Sysno::madvise, [at, len, advice, 0, 0, 0]);
+}
+
+/// mmap(2) with all its arguments.
+/// # Safety
+/// With MAP_FIXED nothing that lives lies in `[at, at + len)`.
+pub unsafe fn mmap_at(at: usize, len: usize, prot: i32, flags: i32, fd: i32, offset: i64) -> Sys<usize> {
+    call(Sysno::mmap, [at, len, prot as usize, flags as usize, fd_arg(fd), offset as usize]).map(|p| p as usize)
+}
+
+/// munmap(2).
+/// # Safety
+/// Nothing that lives lies in `[at, at + len)`.
+pub unsafe fn munmap_at(at: usize, len: usize) -> Sys<i64> {
+    call(Sysno::munmap, [at, len, 0, 0, 0, 0])
+}
+
+/// mremap(2).
+/// # Safety
+/// As munmap for the old range, and for the new one with MREMAP_FIXED.
+pub unsafe fn mremap(old: usize, old_len: usize, new_len: usize, flags: i32, new: usize) -> Sys<usize> {
+    call(Sysno::mremap, [old, old_len, new_len, flags as usize, new, 0]).map(|p| p as usize)
+}
+
+/// msync(2).
+pub fn msync(at: usize, len: usize, flags: i32) -> Sys<i64> {
+    call(Sysno::msync, [at, len, flags as usize, 0, 0, 0])
+}
+
+/// memfd_create(2), close-on-exec.
+pub fn memfd(name: &CStr) -> Sys<i32> {
+    call(Sysno::memfd_create, [path_arg(name), libc::MFD_CLOEXEC as usize, 0, 0, 0, 0]).map(|fd| fd as i32)
 }
 
 /// Replaces a shared mapping in place by one of another descriptor of the same file.

@@ -57,7 +57,9 @@ pub struct CtlHeader {
     pub generation: AtomicU64,
     /// [`FLAG_UNLINKED`].
     pub flags: AtomicU64,
-    pad1: [u8; 40],
+    /// Names (hard links) besides the first, as of the last link or unlink by the library.
+    pub more_names: AtomicU64,
+    pad1: [u8; 32],
     /// State in bits 0-2, number of the move above.
     pub move_word: AtomicU64,
     /// First byte of the span that moves.

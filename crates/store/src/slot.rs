@@ -110,7 +110,8 @@ pub fn grace(run: &CStr, own: &[u8], patience_ns: u64) -> Result<Grace, Errno> {
         if !name.to_bytes().ends_with(b".slot") || name.to_bytes() == own {
             continue;
         }
-        let Ok(file) = fs::openat(&dir, name, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) else { continue };
+        // Another user's slot can be read and asked for its flock, not written.
+        let Ok(file) = fs::openat(&dir, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else { continue };
         if !is_held(&file) {
             let _ = fs::unlinkat(&dir, name, AtFlags::empty());
             found.dead += 1;
@@ -131,7 +132,7 @@ fn is_held(file: &OwnedFd) -> bool {
 
 fn wait_for_slot(file: &OwnedFd, until_ns: u64) -> Result<(), Errno> {
     // SAFETY: a fresh shared mapping of a file at least as long, unmapped below.
-    let base = unsafe { mmap(core::ptr::null_mut(), SLOT_BYTES, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, file, 0)? };
+    let base = unsafe { mmap(core::ptr::null_mut(), SLOT_BYTES, ProtFlags::READ, MapFlags::SHARED, file, 0)? };
     // SAFETY: the mapping lives until the munmap below.
     let slot = unsafe { Slot::from_mapping(base.cast()) };
     let result = slot.wait_until_left(SLOT_LINES, || if is_held(file) { now_ns() < until_ns } else { false }, || is_held(file));

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from .. import __version__
 from ..runner import unload
-from . import apply, collect, plan, run, show, store, template, tune
+from . import apply, collect, run, store, template
 from .options import COMMAND_SETTINGS
 from .output import OneLineErrors
+
+#: Verbs that need numpy or pyarrow, whose loading takes longer than most verbs run: brought in on demand.
+HEAVY: dict[str, dict[str, Any]] = {"show": {}, "plan": {}, "tune": COMMAND_SETTINGS}
+
+
+class Verbs(OneLineErrors):
+    """The verbs, light ones at once and heavy ones on demand."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names, in the order of their first use."""
+        return [*super().list_commands(ctx), *(name for name in HEAVY if name not in self.commands)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A verb, loaded if it was not; None for an unknown one."""
+        if cmd_name in HEAVY and cmd_name not in self.commands:
+            module = importlib.import_module(f".{cmd_name}", __package__)
+            alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+            alone.command(cmd_name, context_settings=HEAVY[cmd_name])(getattr(module, cmd_name))
+            self.add_command(typer.main.get_command(alone), cmd_name)
+        return super().get_command(ctx, cmd_name)
+
 
 app = typer.Typer(
     name="stripewise",
     help="Learns how a program touches its files and lays the files out to match.",
-    cls=OneLineErrors,
+    cls=Verbs,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -26,10 +48,7 @@ store.app.add_typer(template.app, name="template", help="Layouts for new files b
 app.add_typer(store.app, name="store", help="Make, list and check stores.")
 app.command("run", context_settings=COMMAND_SETTINGS)(run.run)
 app.command("collect")(collect.collect)
-app.command("show")(show.show)
-app.command("plan")(plan.plan)
 app.command("apply")(apply.apply)
-app.command("tune", context_settings=COMMAND_SETTINGS)(tune.tune)
 
 
 def _version(wanted: bool) -> None:

@@ -26,9 +26,10 @@ def create(
     layout: Annotated[
         str, typer.Option("--layout", help="Layout of new files: def (all targets), hservers, or a JSON file.")
     ] = "def",
+    shared: Annotated[bool, typer.Option("--shared", help="For all users of the machine, not for you alone.")] = False,
 ) -> None:
     """Make a store over a cluster's targets."""
-    made = create_store(store, cluster, manage or [], size(region_size, "--region-size"), layout)
+    made = create_store(store, cluster, manage or [], size(region_size, "--region-size"), layout, shared)
     managed = [rule.glob for rule in made.config.rules if rule.action == "manage"]
     typer.echo(f"{made.root}: a store over {len(made.config.cluster.targets)} target(s)")
     typer.echo(f"new files that go into it: {', '.join(managed)}")

@@ -67,7 +67,7 @@ static struct request pick_request(struct world *w, int writing)
     if ((r.variant & VERSION_2) && world_below(w, 4) == 0)
         r.offset = -1; /* the current position */
     if ((r.variant & VERSION_2) && writing && world_below(w, 8) == 0)
-        r.flags = RWF_DSYNC;
+        r.flags = world_below(w, 2) ? RWF_DSYNC : RWF_APPEND;
     return r;
 }
 
@@ -88,32 +88,34 @@ void op_read(struct world *w, struct pair *p)
     world_compare_state(w, p);
 }
 
-/* Appending and walking writers must not grow the file without end. */
-static void bound_size(struct world *w, struct pair *p)
+void world_fill(struct world *w, size_t length)
+{
+    uint64_t word = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (i % 8 == 0)
+            word = world_random(w);
+        w->buf[i] = (unsigned char)(word >> i % 8 * 8) | 1;
+    }
+}
+
+void world_bound(struct world *w, struct pair *p)
 {
     struct stat status;
-    if (fstat(p->oracle, &status) != 0 || status.st_size <= w->size_max)
-        return;
-    if (ftruncate(p->subject, 0) != ftruncate(p->oracle, 0))
+    if (fstat(p->oracle, &status) == 0 && status.st_size > w->size_max && ftruncate(p->subject, 0) != ftruncate(p->oracle, 0))
         world_fail(w, "ftruncate to 0: %s", strerror(errno));
+    if (lseek(p->oracle, 0, SEEK_CUR) > w->size_max) {
+        lseek(p->oracle, 0, SEEK_SET);
+        lseek(p->subject, 0, SEEK_SET);
+    }
 }
 
 void op_write(struct world *w, struct pair *p)
 {
     if (p->writes)
-        bound_size(w, p);
+        world_bound(w, p);
     struct request r = pick_request(w, 1);
-    if (lseek(p->oracle, 0, SEEK_CUR) > w->size_max && (!(r.variant & BY_OFFSET) || r.offset == -1)) {
-        lseek(p->oracle, 0, SEEK_SET);
-        lseek(p->subject, 0, SEEK_SET);
-    }
     world_note(w, "write%s(%d, %zu bytes in %d, offset %" PRId64 ")", variant_names[r.variant], p->subject, r.length, r.pieces, r.offset);
-    uint64_t word = 0;
-    for (size_t i = 0; i < r.length; i++) {
-        if (i % 8 == 0)
-            word = world_random(w);
-        w->buf[i] = (unsigned char)(word >> i % 8 * 8) | 1; /* never zero, so that it differs from a hole */
-    }
+    world_fill(w, r.length);
     int64_t before = lseek(p->oracle, 0, SEEK_CUR);
     ssize_t s = transfer(p->subject, 1, r.variant, w->buf, r.length, r.sizes, r.pieces, r.offset, r.flags);
     int subject_errno = errno;

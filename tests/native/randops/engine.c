@@ -189,6 +189,8 @@ void world_init(struct world *w, const char *dir, const char *oracle_dir, const 
     w->oracle_dir_fd = open(oracle_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (w->buf == NULL || w->dir_fd < 0 || w->oracle_dir_fd < 0)
         world_fail(w, "%s and %s must be directories: %s", dir, oracle_dir, strerror(errno));
+    if (pipe2(w->subject_pipe, O_CLOEXEC) != 0 || pipe2(w->oracle_pipe, O_CLOEXEC) != 0)
+        world_fail(w, "pipe2: %s", strerror(errno));
     w->subject_buf = w->buf + IO_BYTES_MAX;
     w->oracle_buf = w->subject_buf + IO_BYTES_MAX;
 }
@@ -199,6 +201,10 @@ void world_close(struct world *w)
         op_close(w, w->pair_count - 1);
     close(w->dir_fd);
     close(w->oracle_dir_fd);
+    for (int end = 0; end < 2; end++) {
+        close(w->subject_pipe[end]);
+        close(w->oracle_pipe[end]);
+    }
     free(w->buf);
 }
 
@@ -213,6 +219,21 @@ static void on_names(struct world *w)
     }
 }
 
+/* Ways to the data around read and write. */
+static void on_other_ways(struct world *w, struct pair *p, struct pair *other)
+{
+    switch (world_below(w, 9)) {
+    case 0: op_copy(w, p, other); break;
+    case 1: op_send(w, p, other); break;
+    case 2: op_splice(w, p, other); break;
+    case 3: op_aio(w, p); break;
+    case 4: op_list(w, p); break;
+    case 5:
+    case 6: op_map(w, p); break;
+    default: op_stream(w, p);
+    }
+}
+
 static void one_operation(struct world *w)
 {
     uint64_t choice = world_below(w, 1000);
@@ -221,32 +242,34 @@ static void one_operation(struct world *w)
         return;
     }
     int index = (int)world_below(w, (uint64_t)w->pair_count);
-    struct pair *p = &w->pairs[index];
-    if (choice < 370)
+    struct pair *p = &w->pairs[index], *other = &w->pairs[world_below(w, (uint64_t)w->pair_count)];
+    if (choice < 300)
         op_read(w, p);
-    else if (choice < 700)
+    else if (choice < 560)
         op_write(w, p);
-    else if (choice < 750)
+    else if (choice < 760)
+        on_other_ways(w, p, other);
+    else if (choice < 800)
         op_seek(w, p);
-    else if (choice < 770)
+    else if (choice < 815)
         op_seek_data(w, p);
-    else if (choice < 810)
+    else if (choice < 845)
         op_truncate(w, p);
-    else if (choice < 850)
+    else if (choice < 870)
         op_fallocate(w, p);
-    else if (choice < 865)
-        op_sync(w, p);
     else if (choice < 885)
+        op_sync(w, p);
+    else if (choice < 900)
         op_duplicate(w, index);
-    else if (choice < 915)
+    else if (choice < 930)
         op_close(w, index);
-    else if (choice < 935)
+    else if (choice < 945)
         op_flags(w, p);
-    else if (choice < 940)
+    else if (choice < 950)
         op_temporary(w);
-    else if (choice < 942)
+    else if (choice < 952)
         op_fork(w);
-    else if (choice < 943)
+    else if (choice < 953)
         op_exec(w);
     else
         on_names(w);

@@ -168,10 +168,12 @@ int main(int argc, char **argv)
 {
     struct settings s = parse(argc, argv);
     program_path = argv[0];
+    tally_start();
     if (s.inherit != NULL) {
         run_inherited(&s);
         return 0;
     }
+    stream_probe(s.dir);
     if (s.threads > 0 || s.processes > 1) {
         shared_prepare(s.dir, s.oracle_dir);
         if (s.threads > 0)
@@ -185,6 +187,7 @@ int main(int argc, char **argv)
         world_run(&w, s.operations);
         world_close(&w);
     }
+    tally_print();
     printf("randops: ok, seed %" PRIu64 ", %" PRIu64 " operations, %d processes, %d threads\n", s.seed, s.operations, s.processes, s.threads);
     return 0;
 }

@@ -32,6 +32,7 @@ struct world {
     char history[HISTORY][160];
     uint64_t fallocate_seen[FALLOCATE_MODES]; /* 1 carried, 2 refused: must not change */
     uint32_t records; /* appended to the shared log so far */
+    int subject_pipe[2], oracle_pipe[2];
     unsigned char *buf, *subject_buf, *oracle_buf;
 };
 
@@ -52,7 +53,18 @@ void world_compare_state(struct world *w, const struct pair *pair);
 void world_compare_range(struct world *w, const struct pair *pair, int64_t offset, int64_t length);
 void world_path(const struct world *w, int oracle, int name, char path[PATH_MAX]);
 
-/* data.c, names.c, descriptors.c: one operation each, chosen by engine.c */
+/* data.c */
+void world_fill(struct world *w, size_t length);         /* bytes to write into buf: never zero, so that they differ from a hole */
+void world_bound(struct world *w, struct pair *p);       /* writers must not grow a file without end */
+
+/* tally.c: what a run has exercised. Refused: the subject does not carry the call, and has said so. */
+enum kind { COPY, SEND, SPLICE, AIO, LIST, MAP_READ, MAP_WRITE, STREAM, KINDS };
+enum outcome { CARRIED, REFUSED, ALIKE, OUTCOMES };
+void tally_start(void);
+void tally(enum kind kind, enum outcome outcome);
+void tally_print(void);
+
+/* One operation each, chosen by engine.c */
 void op_read(struct world *w, struct pair *p);
 void op_write(struct world *w, struct pair *p);
 void op_seek(struct world *w, struct pair *p);
@@ -72,6 +84,14 @@ void op_truncate_name(struct world *w);
 void op_rename(struct world *w);
 void op_unlink(struct world *w);
 void op_access(struct world *w);
+void op_copy(struct world *w, struct pair *from, struct pair *to);
+void op_send(struct world *w, struct pair *from, struct pair *to);
+void op_splice(struct world *w, struct pair *from, struct pair *to);
+void op_aio(struct world *w, struct pair *p);
+void op_list(struct world *w, struct pair *p);
+void op_map(struct world *w, struct pair *p);
+void op_stream(struct world *w, struct pair *p);
+void stream_probe(const char *dir);
 
 /* shared.c: several workers on the same files. Each returns only when all is well. */
 void shared_prepare(const char *dir, const char *oracle_dir);

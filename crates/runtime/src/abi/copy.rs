@@ -2,6 +2,7 @@
 
 use crate::copy;
 use crate::ends::End;
+use crate::fds;
 use crate::sys::{Errno, Sys, to_c};
 use crate::trace;
 use crate::vector::REQUEST_MAX;
@@ -45,8 +46,14 @@ impl<'a> Place<'a> {
                 true => self.end.set_position(self.at.wrapping_add(n)),
             }
         }
+        let (fd, at) = (self.end.fd, self.at as u64);
         if self.end.is_managed() {
-            trace::data(self.end.fd, op, self.at as u64, asked as u64, &moved, start);
+            trace::data(fd, op, at, asked as u64, &moved, start);
+        } else if start != 0
+            && fds::entry(fd) & fds::TRACED != 0
+            && let Ok(done) = moved
+        {
+            trace::sw_traced(fd, u32::from(op as u16), at, asked as u64, done, start);
         }
     }
 }

@@ -2,8 +2,11 @@
 
 pub mod advice;
 pub mod aio;
+pub mod attr;
 pub mod copy;
+pub mod dirs;
 pub mod life;
+pub mod map;
 pub mod names;
 pub mod requests;
 pub mod stdio;
@@ -213,8 +216,12 @@ pub unsafe extern "C" fn sw_truncate(path: *const c_char, len: off_t) -> i64 {
             let head = found.head();
             // SAFETY: a valid C string.
             unsafe { sys::faccessat_raw(libc::AT_FDCWD, head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?.as_ptr(), libc::W_OK, libc::AT_EACCESS)? };
-            found.with(|file| size::truncate(file, len))?;
-            Ok(0)
+            found.with(|file| {
+                file.widen();
+                let before = file.ctl().map(|ctl| ctl.size());
+                size::truncate(file, len)?;
+                if before == Some(len as u64) { Ok(0) } else { crate::open::touch_head(file) }
+            })
         })()),
     }
 }

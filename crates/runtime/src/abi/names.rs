@@ -1,7 +1,7 @@
 //! Calls by name: stat, access, unlink, rename. They go to the kernel first; only a name that leads nowhere can be a managed file's.
 
 use crate::fds::{self, TRACED};
-use crate::names;
+use crate::names::{self, Leaving};
 use crate::open::of_fd;
 use crate::sys::{self, Errno, Sys, to_c};
 use core::ffi::CStr;
@@ -57,19 +57,20 @@ pub unsafe extern "C" fn sw_statx(dirfd: i32, path: *const c_char, flags: i32, m
     let plain = unsafe { sys::statx_raw(dirfd, path, flags, mask, st) };
     // SAFETY: as in sw_fstatat.
     let empty = flags & libc::AT_EMPTY_PATH != 0 && (path.is_null() || unsafe { *path == 0 });
-    let patch = |file: &'static crate::file::File| {
+    let patch = |file: &'static crate::file::File, names: u64| {
         // SAFETY: the kernel has filled it.
         let st = unsafe { &mut *st };
         // SAFETY: a struct of numbers.
-        let mut size_and_blocks = unsafe { core::mem::zeroed() };
-        names::patch_stat(file, &mut size_and_blocks)?;
-        st.stx_size = size_and_blocks.st_size as u64;
-        st.stx_blocks = size_and_blocks.st_blocks as u64;
+        let mut patched: libc::stat = unsafe { core::mem::zeroed() };
+        names::patch_stat(file, &mut patched)?;
+        st.stx_size = patched.st_size as u64;
+        st.stx_blocks = patched.st_blocks as u64;
+        st.stx_nlink = if names > 0 { names } else { patched.st_nlink } as u32;
         Ok(0)
     };
     match plain {
         Ok(()) if empty => match of_fd(dirfd).and_then(|open| open.file()) {
-            Ok(file) => to_c(patch(file)),
+            Ok(file) => to_c(patch(file, 0)),
             Err(_) => 0,
         },
         // SAFETY: the kernel has just written it.
@@ -91,7 +92,11 @@ pub unsafe extern "C" fn sw_statx(dirfd: i32, path: *const c_char, flags: i32, m
                             st,
                         )?
                     };
-                    found.with(patch)
+                    match found.with(|file| patch(file, found.names)) {
+                        // As in Managed::stat.
+                        Err(Errno(libc::EACCES)) => Ok(0),
+                        result => result,
+                    }
                 })()),
             }
         }
@@ -128,46 +133,69 @@ pub unsafe extern "C" fn sw_statfs(path: *const c_char, st: *mut u8) -> i64 {
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_faccessat(dirfd: i32, path: *const c_char, mode: i32, flags: i32) -> i64 {
+    let follow = flags & libc::AT_SYMLINK_NOFOLLOW == 0;
+    // Everybody may do everything with a symbolic link: the kernel must not be asked about it.
+    // SAFETY: the caller's promise.
+    let is_link = !follow && matches!(unsafe { names::find(dirfd, path, false) }, Ok(Some(_)));
     // SAFETY: passed through.
-    unsafe {
-        on_head(dirfd, path, flags & libc::AT_SYMLINK_NOFOLLOW == 0, sys::faccessat_raw(dirfd, path, mode, flags), |head| {
-            sys::faccessat_raw(libc::AT_FDCWD, head.as_ptr(), mode, flags & !libc::AT_SYMLINK_NOFOLLOW)
-        })
-    }
+    let plain = if is_link { Err(Errno(libc::ENOENT)) } else { unsafe { sys::faccessat_raw(dirfd, path, mode, flags) } };
+    // SAFETY: passed through.
+    unsafe { on_head(dirfd, path, follow, plain, |head| sys::faccessat_raw(libc::AT_FDCWD, head.as_ptr(), mode, flags & !libc::AT_SYMLINK_NOFOLLOW)) }
 }
 
-/// unlink, unlinkat: the link goes first, then what it led to.
+/// unlink, unlinkat: the link goes first, then, with its last name, what it led to.
 ///
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_unlinkat(dirfd: i32, path: *const c_char, flags: i32) -> i64 {
     // SAFETY: the caller's promise.
-    let found = if flags & libc::AT_REMOVEDIR == 0 { unsafe { names::find(dirfd, path, false) }.unwrap_or(None) } else { None };
+    let leaving = if flags & libc::AT_REMOVEDIR == 0 { unsafe { Leaving::hold(dirfd, path) } } else { None };
     // SAFETY: passed through.
     let result = unsafe { sys::unlinkat_raw(dirfd, path, flags) };
-    if let (Some(found), Ok(_)) = (found.filter(|f| !f.is_copy()), result) {
-        found.discard();
+    if let (Some(leaving), Ok(_)) = (leaving, result) {
+        leaving.settle();
     }
-    to_c(result)
+    // SAFETY: the caller's promise.
+    to_c(unsafe { or_not_a_directory(result, dirfd, path) })
 }
 
-/// rename and its kin: a managed file that is replaced goes to the trash; one that moves keeps a record of its name.
+/// ENOENT becomes ENOTDIR where a plain file in the managed one's place would give that.
+unsafe fn or_not_a_directory(result: Sys<i64>, dirfd: i32, path: *const c_char) -> Sys<i64> {
+    // SAFETY: the kernel has just read this path.
+    if result == Err(Errno(libc::ENOENT)) && names::leads_through_a_file(dirfd, unsafe { CStr::from_ptr(path) }) {
+        return Err(Errno(libc::ENOTDIR));
+    }
+    result
+}
+
+/// What a call that wants a directory (or a place in one) fails with after the kernel's ENOENT: -ENOTDIR or -ENOENT. With `itself` the
+/// name's last part counts, too.
+///
+/// # Safety
+/// `path` is a C string that the kernel has just read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_not_a_directory(dirfd: i32, path: *const c_char, itself: i32) -> i64 {
+    // SAFETY: the caller's promise.
+    if itself != 0 && matches!(unsafe { names::find(dirfd, path, true) }, Ok(Some(_))) {
+        return -i64::from(libc::ENOTDIR);
+    }
+    // SAFETY: the caller's promise.
+    to_c(unsafe { or_not_a_directory(Err(Errno(libc::ENOENT)), dirfd, path) })
+}
+
+/// rename and its kin: a managed file whose last name is replaced goes to the trash; one that moves keeps a record of its name.
 ///
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_renameat2(from_dir: i32, from: *const c_char, to_dir: i32, to: *const c_char, flags: u32) -> i64 {
     // SAFETY: the caller's promise.
-    let (moved, replaced) = unsafe { (names::find(from_dir, from, false).unwrap_or(None), names::find(to_dir, to, false).unwrap_or(None)) };
+    let (moved, replaced) = unsafe { (names::find(from_dir, from, false).unwrap_or(None), Leaving::hold(to_dir, to)) };
     // SAFETY: passed through.
     let result = unsafe { sys::renameat2_raw(from_dir, from, to_dir, to, flags) };
     if result.is_ok() {
         let exchange = flags & libc::RENAME_EXCHANGE != 0;
-        let same = moved.zip(replaced).is_some_and(|(a, b)| a.id == b.id && a.store.index == b.store.index);
-        if let Some(replaced) = replaced.filter(|r| !exchange && !same && !r.is_copy()) {
-            replaced.discard();
-        }
         // SAFETY: paths that the kernel has just followed.
         let record = |found: names::Managed, dir: i32, path: *const c_char| unsafe {
             if let Ok(name) = names::absolute(dir, CStr::from_ptr(path).to_bytes()) {
@@ -177,9 +205,50 @@ pub unsafe extern "C" fn sw_renameat2(from_dir: i32, from: *const c_char, to_dir
         if let Some(moved) = moved.filter(|m| !m.is_copy()) {
             record(moved, to_dir, to);
         }
-        if let Some(replaced) = replaced.filter(|_| exchange) {
-            record(replaced, from_dir, from);
+        match replaced {
+            Some(replaced) if exchange => record(replaced.managed(), from_dir, from),
+            Some(replaced) => replaced.settle(),
+            None => {}
         }
+        return 0;
     }
-    to_c(result)
+    // SAFETY: the caller's promise.
+    to_c(unsafe { or_not_a_directory(or_not_a_directory(result, from_dir, from), to_dir, to) })
+}
+
+/// link, linkat. A hard link to a managed file is one of its symbolic link: the same inode, so no copy. Head itself never gets a name.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_linkat(from_dir: i32, from: *const c_char, to_dir: i32, to: *const c_char, flags: i32) -> i64 {
+    let follow = flags & libc::AT_SYMLINK_FOLLOW != 0;
+    // SAFETY: the caller's promise.
+    if unsafe { names::behind_descriptor(from_dir, from, follow, flags & libc::AT_EMPTY_PATH != 0) }.is_some() {
+        return -i64::from(libc::EXDEV);
+    }
+    let found = if from.is_null() {
+        Ok(None)
+    } else {
+        // SAFETY: the caller's promise.
+        names::find_link(from_dir, unsafe { CStr::from_ptr(from) }, follow)
+    };
+    let result = match found {
+        Ok(Some((found, link))) => {
+            let linked = link
+                .as_c_str()
+                .ok_or(Errno(libc::ENAMETOOLONG))
+                // SAFETY: the caller's promise.
+                .and_then(|link| unsafe { sys::linkat_raw(from_dir, link.as_ptr(), to_dir, to, 0) });
+            if linked.is_ok() {
+                found.show_names(found.names + 1);
+            }
+            linked
+        }
+        // SAFETY: passed through.
+        Ok(None) => unsafe { sys::linkat_raw(from_dir, from, to_dir, to, flags) },
+        Err(errno) => Err(errno),
+    };
+    // SAFETY: the caller's promise.
+    to_c(unsafe { or_not_a_directory(result, to_dir, to) })
 }

@@ -1,0 +1,213 @@
+//! Maps of managed files. Stripes, regions and slices are multiples of the page, so every page of the file is a page of one object: a map of the
+//! file is a row of maps of objects, made lazily by the kernel and coherent with everybody's reads and writes through the page cache. Where
+//! that would take too many areas, a map that only reads is a copy. While a process has a map, it pins the file (see `records`).
+
+mod copy;
+mod cover;
+mod pieces;
+pub mod records;
+pub mod remap;
+
+use crate::env;
+use crate::file::File;
+use crate::io;
+use crate::log;
+use crate::open::{OpenFile, of_fd};
+use crate::room;
+use crate::sys::{self, Errno, Sys};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+pub use cover::grew;
+use records::Map;
+pub use records::after_fork;
+use stripewise_layout::{GRANULE, Logical, MAX_LOGICAL};
+use stripewise_store::devices::sleep_until;
+use stripewise_store::names::FixedPath;
+
+/// Flags that concern where a map goes; the pieces go to fixed places of their own.
+const PLACING: i32 = libc::MAP_FIXED_NOREPLACE | libc::MAP_32BIT;
+/// Flags that make the kernel touch the pages, which is for the pieces and not for what reserves their place.
+const TOUCHING: i32 = libc::MAP_POPULATE | libc::MAP_LOCKED;
+/// Most bytes of one map that are copied where it cannot be made of objects.
+static COPY_BYTES: AtomicU64 = AtomicU64::new(256 << 20);
+
+/// Takes over `STRIPEWISE_MMAP_COPY_BYTES`.
+pub fn limit_copies(text: &[u8]) {
+    if let Some(bytes) = core::str::from_utf8(text).ok().and_then(|t| t.parse().ok()) {
+        COPY_BYTES.store(bytes, Ordering::Relaxed);
+    }
+}
+
+fn copy_bytes() -> u64 {
+    COPY_BYTES.load(Ordering::Relaxed)
+}
+
+/// A range of memory that is to show a file from `offset` on.
+#[derive(Clone, Copy)]
+struct Range {
+    start: usize,
+    bytes: u64,
+    offset: u64,
+}
+
+impl Range {
+    fn end(&self) -> usize {
+        self.start + self.bytes as usize
+    }
+
+    /// The bytes of it that lie in a file of `size` bytes.
+    fn inside(&self, size: u64) -> u64 {
+        size.saturating_sub(self.offset).min(self.bytes)
+    }
+}
+
+/// Bytes of a page here.
+fn page() -> u64 {
+    static PAGE: AtomicU64 = AtomicU64::new(0);
+    match PAGE.load(Ordering::Relaxed) {
+        0 => {
+            let mut text = [0u8; 1024];
+            let words = sys::read_file(c"/proc/self/auxv", &mut text).unwrap_or(&[]);
+            let entry = words.chunks_exact(16).find(|entry| entry.first() == Some(&(libc::AT_PAGESZ as u8)) && entry.get(1..8) == Some(&[0; 7]));
+            let bytes = entry.and_then(|e| e.get(8..16)?.try_into().ok()).map_or(GRANULE, u64::from_ne_bytes);
+            PAGE.store(bytes, Ordering::Relaxed);
+            bytes
+        }
+        bytes => bytes,
+    }
+}
+
+/// Areas that our maps may take: half of what the kernel grants a process, for the program needs some, too.
+fn budget() -> usize {
+    static BUDGET: AtomicUsize = AtomicUsize::new(0);
+    match BUDGET.load(Ordering::Relaxed) {
+        0 => {
+            let mut text = [0u8; 32];
+            let text = sys::read_file(c"/proc/sys/vm/max_map_count", &mut text).unwrap_or(&[]);
+            let most: usize = core::str::from_utf8(text).ok().and_then(|t| t.trim().parse().ok()).unwrap_or(65_530);
+            BUDGET.store(most / 2, Ordering::Relaxed);
+            most / 2
+        }
+        areas => areas,
+    }
+}
+
+/// A second descriptor of an open file's inode, which may have no name any more.
+fn reopen(fd: i32, flags: i32) -> Sys<i32> {
+    let mut path = FixedPath::from_bytes(b"/proc/self/fd/");
+    path.push_decimal(fd as u64);
+    sys::open(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, flags, 0)
+}
+
+/// A line in the log, once per process.
+fn say_once(said: &AtomicBool, what: &[u8], file: &File) {
+    if !said.swap(true, Ordering::Relaxed)
+        && let Ok(path) = file.part(b"")
+    {
+        log::say(what, path.as_bytes());
+    }
+}
+
+fn is_shared(flags: i32) -> bool {
+    matches!(flags & libc::MAP_TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE)
+}
+
+/// Whether a descriptor still is one that moves no bytes, and no newer one of the same number: one closed by a bare system call leaves its entry.
+fn is_still_managed(fd: i32) -> bool {
+    sys::fcntl(fd, libc::F_GETFL, 0).is_ok_and(|flags| flags as i32 & libc::O_ACCMODE == libc::O_ACCMODE || flags as i32 & libc::O_PATH != 0)
+}
+
+/// mmap of a managed descriptor; the address, or `None`: it is a plain one by now.
+///
+/// # Safety
+/// mmap's own: with MAP_FIXED nothing that lives lies in the range.
+pub unsafe fn map(fd: i32, at: usize, len: usize, prot: i32, flags: i32, offset: i64) -> Sys<Option<usize>> {
+    let open = of_fd(fd)?;
+    if !is_still_managed(fd) {
+        return Ok(None);
+    }
+    let companion = open.companion().ok_or(Errno(libc::EBADF))?;
+    let file = open.file()?;
+    // A child of vfork would leave its parent descriptors that only the child has.
+    if sys::getpid() != env::pid() {
+        return Err(Errno(libc::ENODEV));
+    }
+    // The companion is a plain file opened as the program asked: the kernel checks all arguments on it as it would on the program's own,
+    // and takes the range.
+    // SAFETY: the caller's promise.
+    let start = unsafe { sys::mmap_at(at, len, prot, flags & !TOUCHING, companion, offset)? };
+    let range = Range { start, bytes: (len as u64).next_multiple_of(page()), offset: offset as u64 };
+    fill(open, file, range, prot, flags & !PLACING).inspect_err(|_| {
+        // SAFETY: ours since the call above.
+        let _ = unsafe { sys::munmap_at(range.start, range.bytes as usize) };
+    })?;
+    Ok(Some(start))
+}
+
+fn fill(open: &'static OpenFile, file: &'static File, range: Range, prot: i32, flags: i32) -> Sys<()> {
+    if range.offset.checked_add(range.bytes).is_none_or(|end| end > MAX_LOGICAL) {
+        return Err(Errno(libc::EOVERFLOW));
+    }
+    let is_writing = is_shared(flags) && prot & libc::PROT_WRITE != 0;
+    let read_only = is_shared(flags) && open.flags() & libc::O_ACCMODE == libc::O_RDONLY;
+    let pin = records::pin(file)?;
+    let result = (|| {
+        let is_covered = cover::cover(file)?;
+        let size = file.ctl().ok_or(Errno(libc::EIO))?.size();
+        if is_writing {
+            allocate(file, range, size)?;
+        }
+        charge(file, range, size)?;
+        let view = file.current()?.view;
+        let left = budget().saturating_sub(records::areas());
+        let areas = view.pieces(Logical(range.offset), range.bytes).take(left + 1).count();
+        if areas > left || page() > GRANULE {
+            return Err(Errno(libc::ENOMEM));
+        }
+        pieces::place(file, range, prot, flags, read_only, if is_covered { None } else { Some(size) })?;
+        let map = Map { start: range.start, end: range.end(), file: pin.file(), offset: range.offset, prot, flags, read_only, areas: areas as u32 };
+        records::add(map)
+    })();
+    match result {
+        Ok(()) => {
+            pin.keep();
+            Ok(())
+        }
+        Err(Errno(libc::ENOMEM)) => copy::copy(open, file, range, prot, flags),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// A shared map for writing takes its blocks at once where a target has a capacity of its own: later nothing could be refused any more.
+fn allocate(file: &'static File, range: Range, size: u64) -> Sys<()> {
+    let store = file.store()?;
+    let has_capacity = |target: u32| store.view().is_ok_and(|view| view.target(target as usize).is_some_and(|t| t.capacity_bytes != 0));
+    for extent in file.current()?.view.extents(Logical(range.offset), range.inside(size)).filter(|e| has_capacity(e.target)) {
+        let fd = file.object(extent.target, extent.plane)?;
+        if !room::is_there(file, extent.target, fd, extent.object_offset, extent.len)? {
+            return Err(Errno(libc::ENOSPC));
+        }
+        // A file system without fallocate allocates when it is written to.
+        if let Err(Errno(libc::ENOSPC | libc::EDQUOT)) = sys::fallocate(fd, libc::FALLOC_FL_KEEP_SIZE, extent.object_offset, extent.len) {
+            return Err(Errno(libc::ENOSPC));
+        }
+    }
+    Ok(())
+}
+
+/// Emulated targets charge a map as one read of all of it, for what is touched later nobody sees. A map longer than what may be copied is free.
+fn charge(file: &'static File, range: Range, size: u64) -> Sys<()> {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    let store = file.store()?;
+    let bytes = range.inside(size);
+    let view = file.current()?.view;
+    if !(0..view.target_count()).any(|t| store.model(t).is_some() && view.uses_target(t)) {
+        return Ok(());
+    }
+    if bytes > copy_bytes() {
+        say_once(&SAID, b"a map of a file on emulated targets is so long that it takes no emulated time (STRIPEWISE_MMAP_COPY_BYTES)", file);
+        return Ok(());
+    }
+    let extents = view.extents(Logical(range.offset), bytes).filter(|e| store.model(e.target).is_some());
+    sleep_until(io::reserve(file, extents.map(|e| (e.target, e.plane, e.object_offset, e.len)), false)?);
+    Ok(())
+}

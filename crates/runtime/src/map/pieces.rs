@@ -1,0 +1,54 @@
+//! The areas that a map is made of: one per run of the file that is contiguous in an object.
+
+use crate::file::{File, Loaded};
+use crate::map::{Range, page, reopen};
+use crate::sys::{self, Sys};
+use stripewise_layout::{Logical, Piece};
+
+/// What all areas of a map have in common.
+struct Kind {
+    prot: i32,
+    flags: i32,
+    /// Objects may be shorter than a file of this size needs them.
+    short: Option<u64>,
+}
+
+/// Puts the objects' pages into a range that the caller holds. `short`: the file's size, where objects could not be extended up to it.
+pub fn place(file: &'static File, range: Range, prot: i32, flags: i32, read_only: bool, short: Option<u64>) -> Sys<()> {
+    let loaded = file.current()?;
+    let kind = Kind { prot, flags: flags | libc::MAP_FIXED, short };
+    if !read_only {
+        return all(loaded, range).try_for_each(|piece| area(file.object(piece.target, piece.plane)?, &piece, range, &kind));
+    }
+    // The kernel lets a shared map become writable if its descriptor was: here none may be.
+    for (target, plane) in loaded.objects() {
+        let mut own = all(loaded, range).filter(|p| (p.target, p.plane) == (target, plane)).peekable();
+        if own.peek().is_some() {
+            let fd = reopen(file.object(target, plane)?, libc::O_RDONLY)?;
+            let result = own.try_for_each(|piece| area(fd, &piece, range, &kind));
+            sys::close(fd);
+            result?;
+        }
+    }
+    Ok(())
+}
+
+fn all(loaded: &'static Loaded, range: Range) -> impl Iterator<Item = Piece> {
+    loaded.view.pieces(Logical(range.offset), range.bytes)
+}
+
+fn area(fd: i32, piece: &Piece, range: Range, kind: &Kind) -> Sys<()> {
+    let at = range.start + (piece.logical - range.offset) as usize;
+    // SAFETY: within the range, which is the caller's.
+    unsafe { sys::mmap_at(at, piece.len as usize, kind.prot, kind.flags, fd, piece.object_offset as i64)? };
+    let Some(size) = kind.short else { return Ok(()) };
+    let object_bytes = sys::fstat(fd)?.st_size as u64;
+    let pages = |bytes: u64| bytes.next_multiple_of(page()).min(piece.len);
+    let (backed, inside) = (pages(object_bytes.saturating_sub(piece.object_offset)), pages(size.saturating_sub(piece.logical)));
+    if backed < inside {
+        let zeros = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        // SAFETY: as above.
+        unsafe { sys::mmap_at(at + backed as usize, (inside - backed) as usize, kind.prot, zeros, -1, 0)? };
+    }
+    Ok(())
+}
