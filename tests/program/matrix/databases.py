@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .case import Case, Refusal
+from .case import Case
 
 FILL = """
 CREATE TABLE t (id INTEGER PRIMARY KEY, w TEXT, x REAL);
@@ -84,7 +84,6 @@ sqlite3 -bail a.db "PRAGMA journal_mode=wal; {FILL} {ASK}"
 sqlite3 -bail a.db "PRAGMA wal_checkpoint(TRUNCATE); {ASK}"
 """,
         volatile=("*.db", "*-wal", "*-shm"),
-        refused=Refusal("disk I/O error|unable to open|locking protocol", "the -shm file is a shared writable map"),
     ),
     Case(
         name="sqlite-wal-exclusive",

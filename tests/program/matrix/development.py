@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .case import Case
+from .case import Case, Refusal
 
 HELLO = """
 cat > part.h <<X
@@ -67,6 +67,10 @@ gcc -fPIC -shared -o libpart.so part.c; gcc -o b main.c -L. -lpart; LD_LIBRARY_P
 find . -name a -exec {} \\;
 """,
         volatile=("a", "b", "*.so"),
+        refused=Refusal(
+            "not found|No such file",
+            "the kernel and the dynamic loader open programs past the C library: build into a plain directory",
+        ),
     ),
     Case(
         name="make",

@@ -53,11 +53,7 @@ fio --name=seq --ioengine=mmap --rw=randread --bs=16k {OPTIONS} && echo verified
 """,
         volatile=("seq*", "local*"),
     ),
-    engine(
-        "mmap",
-        refused=Refusal("No such device|Operation not supported|Permission denied", "shared writable maps"),
-        suffix="-write",
-    ),
+    engine("mmap", suffix="-write"),
     engine(
         "libaio",
         "--iodepth=8",

@@ -44,7 +44,6 @@ CASES = [
         sources=("Channels.java",),
         build="javac Channels.java",
         script='head -c 9000 "$S/text" > text; java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$W" Channels write',
-        refused=Refusal("No such device|Permission denied|Map failed", "shared writable maps"),
     ),
     Case(
         name="node",
