@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rig import BIN, ROOT, Result, Store, execute, is_managed
+from rig import BIN, ROOT, Result, Store, execute, is_managed, stripewise
 
 from .case import Case
 
@@ -112,12 +112,21 @@ def version_of(case: Case) -> str:
     return found.group() if found else "?"
 
 
+def manage_hidden_names(store: Store) -> None:
+    """Drop the rules by which a new store leaves names with a leading dot alone: `.git` and rsync's files are judged."""
+    config = store.root / "store.toml"
+    blocks = config.read_text().split("[[rule]]")
+    config.write_text("[[rule]]".join(block for block in blocks if "/**/.*" not in block))
+    stripewise("store", "ls", store.root)
+
+
 class Bench:
     """A store with room for all cases, and their inputs."""
 
     def __init__(self, store: Store, inputs: Path, layout: str, unprivileged: bool = False):
         self.store, self.inputs, self.layout = store, inputs, layout
         self.user: list[str] = []
+        manage_hidden_names(store)
         if unprivileged and os.geteuid() == 0:
             execute(["chown", "-R", f"{NOBODY}:{NOBODY}", store.base])
             self.user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
