@@ -9,7 +9,7 @@ import typer
 
 from .. import __version__
 from ..runner import unload
-from . import apply, collect, plan, run, show, store, template, tune
+from . import apply, collect, doctor, plan, run, show, store, template, tune
 from .options import COMMAND_SETTINGS
 from .output import OneLineErrors
 
@@ -29,6 +29,7 @@ app.command("collect")(collect.collect)
 app.command("show")(show.show)
 app.command("plan")(plan.plan)
 app.command("apply")(apply.apply)
+app.command("doctor", context_settings=COMMAND_SETTINGS)(doctor.doctor)
 app.command("tune", context_settings=COMMAND_SETTINGS)(tune.tune)
 
 
