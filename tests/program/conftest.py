@@ -17,7 +17,7 @@ def built() -> None:
     """Everything that these tests run."""
     needed = [STRIPEWISE, MPIEXEC, MPIIO, LIBRARY]
     needed += [NATIVE / name for name in ("randops", "locks", "failclosed", "failclosed-static", "acked")]
-    needed += [NATIVE / name for name in ("life", "slurp.so")]
+    needed += [NATIVE / name for name in ("life", "slurp.so", "counter.so")]
     missing = [str(path) for path in needed if not path.exists()]
     assert not missing, f"not built: {', '.join(missing)}; run make build test"
 
