@@ -18,7 +18,7 @@ LIBRARY := python/stripewise/lib/libstripewise.so
 STATIC := $(TARGET)/preload/libstripewise_runtime.a
 BINDING := $(VENV)/.binding
 MPIIO := $(TARGET)/workloads/mpiio
-NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native/*.c)) $(TARGET)/native/randops $(TARGET)/native/failclosed-static
+NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native/*.c)) $(TARGET)/native/randops $(TARGET)/native/posix $(TARGET)/native/failclosed-static
 PROGRAM_TESTS := $(wildcard tests/program)
 UNIT_TESTS := $(wildcard tests/python)
 
@@ -68,6 +68,10 @@ $(TARGET)/native/%: tests/native/%.c $(wildcard tests/native/*.h)
 $(TARGET)/native/randops: $(wildcard tests/native/randops/*.c tests/native/randops/*.h)
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ tests/native/randops/*.c -lpthread
+
+$(TARGET)/native/posix: $(wildcard tests/native/posix/*.c tests/native/posix/*.h)
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ tests/native/posix/*.c -lpthread
 
 $(TARGET)/native/calls: benches/calls.c
 	mkdir -p $(@D)
