@@ -65,6 +65,8 @@ pub struct File {
     pub touched: AtomicU64,
     /// Size last mirrored to head, plus one.
     pub mirrored: AtomicU64,
+    /// This process may hold POSIX locks on head: closing any descriptor of it would drop them.
+    pub locked: AtomicBool,
 }
 
 // SAFETY: `ctl` is written under TABLE before `refs` becomes positive.
@@ -84,6 +86,7 @@ static FILES: [File; MAX_FILES] = [const {
         lock: Lock::new(),
         touched: AtomicU64::new(0),
         mirrored: AtomicU64::new(0),
+        locked: AtomicBool::new(false),
     }
 }; MAX_FILES];
 static HIGH_WATER: AtomicU32 = AtomicU32::new(0);
@@ -116,6 +119,7 @@ pub fn acquire(store: &'static Store, id: u64) -> Sys<u32> {
     file.id.store(id, Ordering::Relaxed);
     file.touched.store(0, Ordering::Relaxed);
     file.mirrored.store(0, Ordering::Relaxed);
+    file.locked.store(false, Ordering::Relaxed);
     if let Err(errno) = file.open() {
         file.drop_all();
         return Err(errno);

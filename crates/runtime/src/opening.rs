@@ -19,9 +19,10 @@ unsafe extern "C" {
 /// # Safety
 /// `path` is a C string or null.
 pub unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (Sys<i64>, bool) {
-    if !path.is_null() && flags & libc::O_CREAT != 0 && flags & libc::O_TMPFILE != libc::O_TMPFILE {
+    // O_DIRECTORY is in O_TMPFILE too, and creates nothing by itself.
+    if !path.is_null() && flags & (libc::O_CREAT | libc::O_DIRECTORY) == libc::O_CREAT {
         // SAFETY: the caller's promise.
-        match open_new(dirfd, unsafe { CStr::from_ptr(path) }, flags, mode) {
+        match unsafe { open_new(dirfd, path, flags, mode) } {
             Ok(Some(fd)) => return (Ok(fd), true),
             Ok(None) => {}
             Err(errno) => return (Err(errno), true),
@@ -79,23 +80,39 @@ unsafe fn reopened_head(path: *const c_char, fd: i32, flags: i32) -> Option<Sys<
 }
 
 /// Creates a managed file when the name does not exist and the rules say so.
-fn open_new(dirfd: i32, path: &CStr, flags: i32, mode: u32) -> Sys<Option<i64>> {
+unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sys<Option<i64>> {
     if crate::env::store_path().is_none() {
         return Ok(None);
     }
-    // SAFETY: a valid C string.
-    if unsafe { sys::faccessat_raw(dirfd, path.as_ptr(), libc::F_OK, libc::AT_SYMLINK_NOFOLLOW) } != Err(Errno(libc::ENOENT)) {
+    // SAFETY: a C string or a bad address, which the kernel tells apart.
+    if unsafe { sys::faccessat_raw(dirfd, path, libc::F_OK, libc::AT_SYMLINK_NOFOLLOW) } != Err(Errno(libc::ENOENT)) {
         return Ok(None);
     }
-    let Some(place) = create::place_for(dirfd, path)? else { return Ok(None) };
-    match create::create(&place, mode) {
+    // SAFETY: the kernel has just read this path.
+    let Some(place) = create::place_for(dirfd, unsafe { CStr::from_ptr(path) })? else { return Ok(None) };
+    match create::create(&place, mode | OWNER_RW) {
         Ok(index) => {
             let fd = open::open_acquired(index, flags & !libc::O_TRUNC).inspect_err(|_| crate::file::release(index))?;
+            if mode & OWNER_RW != OWNER_RW {
+                narrow(fd, mode);
+            }
             Ok(Some(i64::from(fd)))
         }
         // Another process was first: its file is the one.
         Err(Errno(libc::EEXIST)) if flags & libc::O_EXCL == 0 => Ok(None),
         Err(errno) => Err(errno),
+    }
+}
+
+/// What whoever creates a file may do with this descriptor, whatever its mode says later.
+const OWNER_RW: u32 = 0o600;
+
+/// Takes back the permissions that only the creation needed.
+fn narrow(fd: i32, mode: u32) {
+    if let (Ok(st), Ok(head)) = (sys::fstat(fd), of_fd(fd).and_then(|open| open.file()).and_then(|file| file.part(b"head")))
+        && let Some(head) = head.as_c_str()
+    {
+        let _ = sys::chmod(head, st.st_mode & 0o7777 & (mode | !OWNER_RW));
     }
 }
 

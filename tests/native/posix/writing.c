@@ -77,7 +77,7 @@ CASE(a_bad_buffer_is_a_fault)
 {
     int fd = ten(O_RDWR);
     ret(write(fd, BAD, 4));
-    ret(pwrite(fd, BAD, 4, 20));
+    ret(pwrite(fd, BAD, 4, 2));
     say_offset(fd);
     say_content("f");
 }

@@ -10,7 +10,7 @@ use crate::opening;
 use crate::size;
 use crate::sys::{self, Errno, Sys, to_c};
 use crate::trace;
-use crate::vector::{Buffers, REQUEST_MAX};
+use crate::vector::Buffers;
 use core::ffi::CStr;
 use libc::{c_char, iovec, off_t};
 use stripewise_trace::Op;
@@ -20,7 +20,7 @@ const PASS: i64 = -4096;
 const HERE: u64 = u64::MAX;
 
 fn one(base: *mut u8, len: usize) -> iovec {
-    iovec { iov_base: base.cast(), iov_len: len.min(REQUEST_MAX as usize) }
+    iovec { iov_base: base.cast(), iov_len: len.min(isize::MAX as usize) }
 }
 
 fn offset(at: off_t) -> Sys<u64> {
@@ -62,34 +62,42 @@ fn traced(fd: i32, op: Op, at: u64, asked: u64, work: impl FnOnce() -> Sys<u64>)
     to_c(result)
 }
 
-fn read_here(fd: i32, buffers: &Buffers<'_>) -> Sys<u64> {
-    let open = of_fd(fd)?;
-    open.readable()?;
-    open.at_offset(fd, |at| io::read_at(open, buffers, at, 0).map(|n| (n, at + n)))
+/// Flags of preadv2 and pwritev2 that are carried.
+fn known(flags: i32) -> Sys<()> {
+    const KNOWN: i32 = libc::RWF_HIPRI | libc::RWF_DSYNC | libc::RWF_SYNC | libc::RWF_NOWAIT | libc::RWF_APPEND;
+    if flags & !KNOWN == 0 { Ok(()) } else { Err(Errno(libc::EOPNOTSUPP)) }
 }
 
-fn write_here(fd: i32, buffers: &Buffers<'_>) -> Sys<u64> {
+fn read_here(fd: i32, buffers: &Buffers<'_>, flags: i32) -> Sys<u64> {
+    let open = of_fd(fd)?;
+    open.readable()?;
+    known(flags)?;
+    open.at_offset(fd, |at| io::read_at(open, buffers, at, flags).map(|n| (n, at + n)))
+}
+
+fn write_here(fd: i32, buffers: &Buffers<'_>, flags: i32) -> Sys<u64> {
     let open = of_fd(fd)?;
     open.writable()?;
+    known(flags)?;
     if buffers.len() == 0 {
         return Ok(0);
     }
-    if open.is_append() {
-        return open.at_offset(fd, |_| io::append(open, buffers, 0));
+    if open.is_append() || flags & libc::RWF_APPEND != 0 {
+        return open.at_offset(fd, |_| io::append(open, buffers, flags));
     }
-    open.at_offset(fd, |at| io::write_at(open, buffers, at, 0).map(|n| (n, at + n)))
+    open.at_offset(fd, |at| io::write_at(open, buffers, at, flags).map(|n| (n, at + n)))
 }
 
 /// read.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_read(fd: i32, to: *mut u8, len: usize) -> i64 {
-    traced(fd, Op::Read, HERE, len as u64, || read_here(fd, &Buffers::of(&[one(to, len)])?))
+    traced(fd, Op::Read, HERE, len as u64, || read_here(fd, &Buffers::of(&[one(to, len)])?, 0))
 }
 
 /// write.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_write(fd: i32, from: *mut u8, len: usize) -> i64 {
-    traced(fd, Op::Write, HERE, len as u64, || write_here(fd, &Buffers::of(&[one(from, len)])?))
+    traced(fd, Op::Write, HERE, len as u64, || write_here(fd, &Buffers::of(&[one(from, len)])?, 0))
 }
 
 /// pread.
@@ -113,26 +121,26 @@ pub extern "C" fn sw_pwrite(fd: i32, from: *mut u8, len: usize, at: off_t) -> i6
     })
 }
 
-/// readv.
+/// readv, and preadv2 at the current offset.
 ///
 /// # Safety
 /// `iov` points to `count` elements.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_readv(fd: i32, iov: *const iovec, count: i32) -> i64 {
+pub unsafe extern "C" fn sw_readv(fd: i32, iov: *const iovec, count: i32, flags: i32) -> i64 {
     // SAFETY: the caller's promise.
     let buffers = unsafe { Buffers::new(iov, count) };
-    traced(fd, Op::Read, HERE, buffers.map_or(0, |b| b.len()), || read_here(fd, &buffers?))
+    traced(fd, Op::Read, HERE, buffers.map_or(0, |b| b.len()), || read_here(fd, &buffers?, flags))
 }
 
-/// writev.
+/// writev, and pwritev2 at the current offset.
 ///
 /// # Safety
 /// `iov` points to `count` elements.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_writev(fd: i32, iov: *const iovec, count: i32) -> i64 {
+pub unsafe extern "C" fn sw_writev(fd: i32, iov: *const iovec, count: i32, flags: i32) -> i64 {
     // SAFETY: the caller's promise.
     let buffers = unsafe { Buffers::new(iov, count) };
-    traced(fd, Op::Write, HERE, buffers.map_or(0, |b| b.len()), || write_here(fd, &buffers?))
+    traced(fd, Op::Write, HERE, buffers.map_or(0, |b| b.len()), || write_here(fd, &buffers?, flags))
 }
 
 /// preadv, preadv2.
@@ -145,6 +153,7 @@ pub unsafe extern "C" fn sw_preadv(fd: i32, iov: *const iovec, count: i32, at: o
     let buffers = unsafe { Buffers::new(iov, count) };
     traced(fd, Op::Read, at as u64, buffers.map_or(0, |b| b.len()), || {
         let at = offset(at)?;
+        known(flags)?;
         io::read_at(of_fd(fd)?, &buffers?, at, flags)
     })
 }
@@ -160,6 +169,7 @@ pub unsafe extern "C" fn sw_pwritev(fd: i32, iov: *const iovec, count: i32, at: 
     traced(fd, Op::Write, at as u64, buffers.map_or(0, |b| b.len()), || {
         let at = offset(at)?;
         let open = of_fd(fd)?;
+        known(flags)?;
         if open.is_append() || flags & libc::RWF_APPEND != 0 {
             io::append(open, &buffers?, flags).map(|(n, _)| n)
         } else {
@@ -182,8 +192,9 @@ pub extern "C" fn sw_lseek(fd: i32, at: off_t, whence: i32) -> i64 {
 pub extern "C" fn sw_ftruncate(fd: i32, len: off_t) -> i64 {
     let start = trace::begin();
     let result = of_fd(fd).and_then(|open| {
-        // The kernel answers EINVAL, not EBADF, to a descriptor that cannot write.
-        let file = open.writable().map_err(|_| Errno(libc::EINVAL))?;
+        // The kernel answers EINVAL, not EBADF, to a descriptor that cannot write, unless it is one of a path only.
+        let refusal = if open.flags() & libc::O_PATH != 0 { libc::EBADF } else { libc::EINVAL };
+        let file = open.writable().map_err(|_| Errno(refusal))?;
         size::truncate(file, len)?;
         open.touch(file);
         Ok(0)
@@ -226,7 +237,9 @@ pub extern "C" fn sw_fallocate(fd: i32, mode: i32, at: off_t, len: off_t) -> i64
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_fsync(fd: i32, data_only: i32) -> i64 {
     let start = trace::begin();
-    let result = of_fd(fd).and_then(|open| size::sync(open.file()?, open, data_only != 0)).map(|()| 0);
+    let result = of_fd(fd)
+        .and_then(|open| if open.flags() & libc::O_PATH != 0 { Err(Errno(libc::EBADF)) } else { size::sync(open.file()?, open, data_only != 0) })
+        .map(|()| 0);
     trace::data(fd, Op::Sync, 0, data_only as u64, &result, start);
     to_c(result)
 }
