@@ -63,4 +63,5 @@ long sw_dup(int fd);
 long sw_dup3(int fd, int to, int flags);
 long sw_fcntl(int fd, int op, unsigned long arg);
 long sw_flock(int fd, int op);
+long sw_lockf(int fd, int op, off_t len);
 #endif

@@ -200,13 +200,9 @@ fn managed_fcntl(open: &'static OpenFile, fd: i32, op: i32, arg: usize) -> Sys<i
 /// Byte-range locks are those of head, taken through the companion. Ranges that count from the offset or the end are made
 /// absolute first: the companion's offset and head's size are not the file's.
 fn lock(open: &'static OpenFile, fd: i32, companion: i32, op: i32, arg: usize) -> Sys<i64> {
-    if arg == 0 {
-        return Err(Errno(libc::EFAULT));
-    }
     // SAFETY: fcntl's contract: the argument of a lock command points to a struct flock.
-    let asked = unsafe { &mut *(arg as *mut libc::flock) };
-    let mut range = libc::flock { ..*asked };
-    let base = match i32::from(asked.l_whence) {
+    let mut range = unsafe { sys::copy_in(arg as *const libc::flock)? };
+    let base = match i32::from(range.l_whence) {
         libc::SEEK_CUR => sys::lseek(open.offset_fd(fd), 0, libc::SEEK_CUR)? as i64,
         libc::SEEK_END => open.file()?.ctl().ok_or(Errno(libc::EIO))?.size() as i64,
         libc::SEEK_SET => 0,
@@ -219,6 +215,8 @@ fn lock(open: &'static OpenFile, fd: i32, companion: i32, op: i32, arg: usize) -
         open.file()?.locked.store(true, Ordering::Relaxed);
     }
     if matches!(op, libc::F_GETLK | libc::F_OFD_GETLK) {
+        // SAFETY: as above; it was good a moment ago.
+        let asked = unsafe { &mut *(arg as *mut libc::flock) };
         if i32::from(range.l_type) == libc::F_UNLCK {
             asked.l_type = range.l_type;
         } else {
@@ -226,6 +224,26 @@ fn lock(open: &'static OpenFile, fd: i32, companion: i32, op: i32, arg: usize) -
         }
     }
     Ok(result)
+}
+
+/// lockf: a write lock from the offset on.
+pub fn lockf(fd: i32, op: i32, len: i64) -> Sys<i64> {
+    // SAFETY: a struct of numbers.
+    let mut range: libc::flock = unsafe { core::mem::zeroed() };
+    range.l_whence = libc::SEEK_CUR as i16;
+    range.l_len = len;
+    let (command, kind) = match op {
+        libc::F_ULOCK => (libc::F_SETLK, libc::F_UNLCK),
+        libc::F_LOCK => (libc::F_SETLKW, libc::F_WRLCK),
+        libc::F_TLOCK => (libc::F_SETLK, libc::F_WRLCK),
+        // As the C library does it: a read lock is asked for, so that a descriptor for reading will do.
+        libc::F_TEST => (libc::F_GETLK, libc::F_RDLCK),
+        _ => return Err(Errno(libc::EINVAL)),
+    };
+    range.l_type = kind as i16;
+    fcntl(fd, command, &raw mut range as usize)?;
+    let is_free = i32::from(range.l_type) == libc::F_UNLCK || range.l_pid as u32 == sys::getpid();
+    if op == libc::F_TEST && !is_free { Err(Errno(libc::EACCES)) } else { Ok(0) }
 }
 
 /// flock, on the companion: it belongs to the open file, not to the process.

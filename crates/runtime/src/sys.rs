@@ -274,6 +274,23 @@ pub fn zero(to: *mut u8, len: usize) -> Sys<usize> {
     Ok(done)
 }
 
+/// Copies from the program's memory; a bad address is an error, not a signal.
+/// # Safety
+/// Any bytes are a valid `T`, and `from` points to one where the address is good at all.
+pub unsafe fn copy_in<T: Copy>(from: *const T) -> Sys<T> {
+    let mut value = core::mem::MaybeUninit::<T>::uninit();
+    let len = core::mem::size_of::<T>();
+    let local = libc::iovec { iov_base: value.as_mut_ptr().cast(), iov_len: len };
+    let remote = libc::iovec { iov_base: from.cast_mut().cast(), iov_len: len };
+    match call(Sysno::process_vm_readv, [getpid() as usize, &raw const local as usize, 1, &raw const remote as usize, 1, 0]) {
+        // SAFETY: all its bytes were written.
+        Ok(n) if n as usize == len => Ok(unsafe { value.assume_init() }),
+        Ok(_) | Err(Errno(libc::EFAULT)) => Err(Errno(libc::EFAULT)),
+        // SAFETY: a sandbox forbids the call: the caller's promise.
+        Err(_) => Ok(unsafe { from.read() }),
+    }
+}
+
 /// Process id, from the kernel: right in vfork children too.
 pub fn getpid() -> u32 {
     call(Sysno::getpid, [0; 6]).unwrap_or(0) as u32

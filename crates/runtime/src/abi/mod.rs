@@ -256,6 +256,12 @@ pub extern "C" fn sw_dup3(fd: i32, to: i32, flags: i32) -> i64 {
     to_c(desc::dup3(fd, to, flags))
 }
 
+/// lockf.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_lockf(fd: i32, op: i32, len: off_t) -> i64 {
+    to_c(desc::lockf(fd, op, len))
+}
+
 /// fcntl.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_fcntl(fd: i32, op: i32, arg: usize) -> i64 {
