@@ -18,7 +18,7 @@ LIBRARY := python/stripewise/lib/libstripewise.so
 STATIC := $(TARGET)/preload/libstripewise_runtime.a
 BINDING := $(VENV)/.binding
 MPIIO := $(TARGET)/workloads/mpiio
-NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native/*.c)) $(TARGET)/native/randops $(TARGET)/native/failclosed-static
+NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native/*.c)) $(TARGET)/native/randops $(TARGET)/native/posix $(TARGET)/native/failclosed-static
 # Programs in C++ are tested where a compiler for them is there.
 NATIVE += $(if $(shell command -v $(CXX)),$(patsubst tests/native/%.cpp,$(TARGET)/native/%,$(wildcard tests/native/*.cpp)))
 # Shared objects that programs load at run time or beside the library.
@@ -82,6 +82,10 @@ $(TARGET)/native/randops: $(wildcard tests/native/randops/*.c tests/native/rando
 $(TARGET)/native/%.so: tests/native/modules/%.c
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -shared -fPIC -o $@ $< -ldl
+
+$(TARGET)/native/posix: $(wildcard tests/native/posix/*.c tests/native/posix/*.h)
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ tests/native/posix/*.c -lpthread
 
 $(TARGET)/native/calls: benches/calls.c
 	mkdir -p $(@D)

@@ -1,6 +1,7 @@
 //! Opening by name: a new file that the rules send into the store, a managed one behind a link to nowhere, or a plain one, which the
 //! C library opens as ever.
 
+use crate::access;
 use crate::create;
 use crate::names;
 use crate::open::{self, of_fd};
@@ -121,25 +122,39 @@ unsafe fn reopened_head(path: *const c_char, fd: i32, flags: i32) -> Option<Sys<
 /// Creates a managed file when the open may create, the name does not exist and the rules say so.
 #[inline(never)] // As above.
 unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sys<Option<i64>> {
-    if path.is_null() || flags & libc::O_CREAT == 0 || flags & libc::O_TMPFILE == libc::O_TMPFILE || crate::env::store_path().is_none() {
+    // O_DIRECTORY is in O_TMPFILE too, and creates nothing by itself.
+    if path.is_null() || flags & (libc::O_CREAT | libc::O_DIRECTORY) != libc::O_CREAT || crate::env::store_path().is_none() {
         return Ok(None);
     }
-    // SAFETY: the caller's promise.
-    let path = unsafe { CStr::from_ptr(path) };
-    // SAFETY: a valid C string.
-    if unsafe { sys::faccessat_raw(dirfd, path.as_ptr(), libc::F_OK, libc::AT_SYMLINK_NOFOLLOW) } != Err(Errno(libc::ENOENT)) {
+    // SAFETY: a C string or a bad address, which the kernel tells apart.
+    if unsafe { sys::faccessat_raw(dirfd, path, libc::F_OK, libc::AT_SYMLINK_NOFOLLOW) } != Err(Errno(libc::ENOENT)) {
         return Ok(None);
     }
-    let Some(place) = create::place_for(dirfd, path)? else { return Ok(None) };
-    match create::create(&place, mode) {
+    // SAFETY: the kernel has just read this path.
+    let Some(place) = create::place_for(dirfd, unsafe { CStr::from_ptr(path) })? else { return Ok(None) };
+    match create::create(&place, mode | OWNER_RW) {
         Ok(index) => {
             let fd = open::open_acquired(index, flags & !libc::O_TRUNC).inspect_err(|_| crate::file::release(index))?;
+            if mode & OWNER_RW != OWNER_RW {
+                let _ = narrow(fd, mode);
+            }
             Ok(Some(i64::from(fd)))
         }
         // Another process was first: its file is the one.
         Err(Errno(libc::EEXIST)) if flags & libc::O_EXCL == 0 => Ok(None),
         Err(errno) => Err(errno),
     }
+}
+
+/// What whoever creates a file may do with this descriptor, whatever its mode says later.
+const OWNER_RW: u32 = 0o600;
+
+/// Takes back the permissions that only the creation needed.
+fn narrow(fd: i32, mode: u32) -> Sys<()> {
+    let file = of_fd(fd)?.file()?;
+    let head = file.part(b"head")?;
+    sys::chmod(head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, sys::fstat(fd)?.st_mode & 0o7777 & (mode | !OWNER_RW))?;
+    access::spread(file)
 }
 
 #[inline(never)] // As above.
