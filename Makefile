@@ -100,6 +100,7 @@ demo: build
 	tools/demo.sh
 
 test: build $(NATIVE)
+	tools/programs.sh
 	cargo test --locked --workspace --quiet
 	$(PY) -m pytest --timeout=600 $(UNIT_TESTS) $(PROGRAM_TESTS)
 
@@ -115,6 +116,7 @@ bench: build $(TARGET)/native/calls
 	$(PY) tools/bench.py
 
 soak: build $(NATIVE)
+	tools/programs.sh
 	STRIPEWISE_SOAK=1 $(PY) -m pytest $(PROGRAM_TESTS) --timeout=7200
 
 clean:

@@ -1,11 +1,11 @@
-"""Real programs do on managed files exactly what they do on plain ones, or end in the error that docs/compatibility.md lists.
+"""Real programs do on managed files what they do on plain ones, or end in the error that docs/compatibility.md lists.
 
-The cases are in `matrix/`. `make test` runs the small ones on the layout that cuts requests most, `make soak` all of them, larger, on every layout.
+The cases are in `matrix/`. `make test` runs the small ones on the layout that cuts requests most, `make soak` all of
+them, larger, on every layout.
 """
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ from matrix.engine import Bench, Outcome, run_case
 from matrix.families import all_cases
 from matrix.inputs import make_inputs
 from matrix.record import write_record
-from rig import LAYOUTS, ROOT, SOAK, create_store
+from rig import LAYOUTS, SOAK, create_store
 
 SIZE, SCALE = ("large", 20) if SOAK else ("small", 1)
 CASES = [(family, case) for family, case in all_cases() if SOAK or not case.heavy]
@@ -26,7 +26,6 @@ BenchOf = Callable[[str, bool], Bench]
 @pytest.fixture(scope="module")
 def inputs() -> Iterator[Path]:
     """What all cases read."""
-    subprocess.run([ROOT / "tools" / "programs.sh"], check=False, timeout=600, stdout=subprocess.DEVNULL)
     with tempfile.TemporaryDirectory(prefix="stripewise-matrix-") as name:
         Path(name).chmod(0o755)
         make_inputs(Path(name).resolve() / "inputs", SCALE)
@@ -40,7 +39,7 @@ def outcomes() -> Iterator[dict[str, list[Outcome]]]:
     yield found
     for layout, one in found.items():
         if one:
-            write_record(layout, SIZE, one)
+            write_record(layout, SIZE, one, {case.name for _, case in CASES})
 
 
 @pytest.fixture(scope="module")

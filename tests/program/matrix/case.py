@@ -1,8 +1,8 @@
-"""What a case of the matrix is: a script, the programs it needs, and the error it must end in where the library refuses.
+"""What a case of the matrix is: a script, the programs it needs, and the error it must end in where it is refused.
 
-A script works in the directory `$D` (its current one) and prints facts to stdout. It finds inputs in `$S` (the same for all places),
-what was built for it in `$W`, and an unmanaged directory of its own in `$T`. Nothing it prints may depend on the place,
-the time or the process: exit code, stdout and the files it left are compared between the places.
+A script works in the directory `$D` (its current one) and prints facts to stdout. It finds inputs in `$S` (the same
+for all places), what was built for it in `$W`, and an unmanaged directory of its own in `$T`. Nothing it prints may
+depend on the place, the time or the process: exit code, stdout and the files it left are compared between the places.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Refusal:
-    """A deliberate end: what the program then says (a regular expression over stdout and stderr), and why it is refused."""
+    """A deliberate end: what the program then says (a pattern over stdout and stderr), and why it is refused."""
 
     says: str
     reason: str
@@ -24,13 +24,13 @@ class Case:
 
     #: Unique; also the name of the directory.
     name: str
-    #: A shell script (`sh -eu`), or Python where `python` says so.
-    script: str
     #: What the table calls the job.
     job: str
     #: Programs, `python:<module>` or `pkg-config:<library>`; the first one gives the version in the table.
     needs: tuple[str, ...]
-    python: bool = False
+    #: A shell script (`sh -eu`), or the name of a Python script in `sources/`.
+    script: str = ""
+    python: str = ""
     #: Prints the version (shell); empty: `<first need> --version`.
     version: str = ""
     #: Files of `sources/` that are put into `$W`, and the script that builds them there, once, without the library.
@@ -45,7 +45,7 @@ class Case:
     unprivileged: bool = False
     #: Remark in the table.
     remark: str = ""
-    timeout_s: float = 120.0
+    timeout_s: float = 60.0
 
     @property
     def program(self) -> str:

@@ -22,7 +22,8 @@ cp --reflink=auto a e; cp -n "$S/text" e; cp -L tree/pointer f; cp -b "$S/text" 
         needs=("cp",),
         script="""
 printf x > a
-if cp --reflink=always a b 2>err; then rm -f b err; echo cloned or refused; else grep -q "failed to clone" err; rm -f b err; echo cloned or refused; fi
+if cp --reflink=always a b 2>err; then rm -f b err; echo cloned or refused; else grep -q "failed to clone" err
+rm -f b err; echo cloned or refused; fi
 """,
         remark="a file system without reflinks says the same",
     ),
@@ -44,7 +45,8 @@ cat /dev/null > e; : > f; cat b c d e f | md5sum
         needs=("dd",),
         script="""
 dd if="$S/random" of=a bs=100001 2>/dev/null; dd if=a of=b bs=4k skip=3 count=7 2>/dev/null
-dd if="$S/text" of=a bs=777 seek=5 conv=notrunc 2>/dev/null; dd if="$S/text" of=b bs=1k oflag=append conv=notrunc 2>/dev/null
+dd if="$S/text" of=a bs=777 seek=5 conv=notrunc 2>/dev/null
+dd if="$S/text" of=b bs=1k oflag=append conv=notrunc 2>/dev/null
 dd if=a of=c bs=64k conv=fsync 2>/dev/null; dd if=a of=d bs=64k conv=fdatasync oflag=sync 2>/dev/null
 dd if="$S/sparse" of=e bs=64k conv=sparse 2>/dev/null; dd if=/dev/null of=f bs=1 seek=123456 2>/dev/null
 dd if=a bs=1k iflag=skip_bytes,count_bytes skip=12345 count=54321 2>/dev/null | md5sum
@@ -84,7 +86,8 @@ cp "$S/text" a; cp "$S/random" b
 head -3 a; head -c 70001 b | md5sum; head -n -7990 a | md5sum; head -c -5 b | md5sum
 tail -3 a; tail -c 12345 b | md5sum; tail -n +7990 a | md5sum; tail -c +99 b | md5sum; tail -n 2 < a
 wc a b; wc -l < a; wc -c < b; nl a | tail -2; tac a | head -2; tac a > c
-od -A d -t x1 -j 1000000 -N 64 b; od -c < b | md5sum; base64 b > d; base64 -d d | cmp - b; hexdump -C b 2>/dev/null | tail -1 || :
+od -A d -t x1 -j 1000000 -N 64 b; od -c < b | md5sum; base64 b > d; base64 -d d | cmp - b
+hexdump -C b 2>/dev/null | tail -1 || :
 """,
     ),
     Case(
@@ -120,7 +123,8 @@ csplit -s -f c. t 100 2000; cat c.* | cmp - t; split -b 1M --filter='md5sum > $F
         needs=("diff",),
         script="""
 cp "$S/text" a; cp a b; cmp a b; diff a b; sed 's/^77 /seventy-seven /' "$S/text" > b
-diff a b || echo differs $?; diff -u --label a --label b a b || :; cmp a b || echo differs $?; cmp -l a b | wc -l || :
+diff a b || echo differs $?; diff -u --label a --label b a b || :; cmp a b || echo differs $?
+cmp -l a b | wc -l || :
 diff -q a b || :; cp -r "$S/tree" t; cp -r t u; diff -r t u; printf x >> u/run.sh; diff -r t u || echo $?
 sort a > as; sort b > bs; comm -3 as bs; diff - b < a | md5sum; cmp "$S/text" a
 """,
@@ -140,8 +144,10 @@ seq 3 > g; seq 4 > h; mv -n g h; wc -l h; mv -b g h; ls; mv -T e k; ls k
         job="symbolic links, relative and to directories",
         needs=("ln",),
         script="""
-seq 9 > a; ln -s a s; cat s; ln -s "$PWD/a" t; wc -l t; readlink s; ln -sf nowhere s; mkdir d; ln -s ../a d/u; cat d/u
-echo more >> t; tail -1 a; realpath --relative-to=. d/u; readlink -f d/u | sed "s,^$D,,"; rm s t; test -L d/u; test ! -L a; test -f a
+seq 9 > a; ln -s a s; cat s; ln -s "$PWD/a" t; wc -l t; readlink s; ln -sf nowhere s; mkdir d; ln -s ../a d/u
+cat d/u
+echo more >> t; tail -1 a; realpath --relative-to=. d/u; readlink -f d/u | sed "s,^$D,,"; rm s t; test -L d/u
+test ! -L a; test -f a
 if readlink a; then echo link; else echo no link; fi
 """,
     ),
@@ -149,7 +155,9 @@ if readlink a; then echo link; else echo no link; fi
         name="ln-hard",
         job="hard links",
         needs=("ln",),
-        script="seq 9 > a; ln a b; echo more >> b; tail -1 a; stat -c '%h %s' a b; rm a; cat b; ln b c; rm b; mv c d; cat d; rm d",
+        script="""
+seq 9 > a; ln a b; echo more >> b; tail -1 a; stat -c '%h %s' a b; rm a; cat b; ln b c; rm b; mv c d; cat d; rm d
+""",
     ),
     Case(
         name="attributes",
@@ -158,9 +166,12 @@ if readlink a; then echo link; else echo no link; fi
         version="chmod --version",
         script="""
 cp "$S/text" a; chmod 600 a; stat -c '%a %s %F' a; chmod u+x,go+r a; stat -c '%a %A' a; chmod --reference=a "$T"
-touch -d '2001-02-03 04:05:06.789 UTC' a; stat -c '%y %Y' a; touch -r a b; stat -c '%Y %s' b; touch -c none; touch -a -d @5 a; stat -c %X a
-install -m 640 a c; stat -c '%a %s' c; install -D -m 755 "$S/tree/run.sh" x/y/run.sh; (umask 077; : > d); stat -c %a d
-chown "$(id -u):$(id -g)" a; stat -c '%U %G' a | sed "s/$(id -un)/me/g; s/$(id -gn)/me/g"; test -r a; test -w a; test -x a; test -s a; test ! -s d; test a -nt d || echo older; stat -L -c '%h %i' a | awk '{print $1}'
+touch -d '2001-02-03 04:05:06.789 UTC' a; stat -c '%y %Y' a; touch -r a b; stat -c '%Y %s' b; touch -c none
+touch -a -d @5 a; stat -c %X a
+install -m 640 a c; stat -c '%a %s' c; install -D -m 755 "$S/tree/run.sh" x/y/run.sh; (umask 077; : > d)
+stat -c %a d
+chown "$(id -u):$(id -g)" a; stat -c '%U %G' a | sed "s/$(id -un)/me/g; s/$(id -gn)/me/g"; test -r a; test -w a
+test -x a; test -s a; test ! -s d; test a -nt d || echo older; stat -L -c '%h %i' a | awk '{print $1}'
 """,
     ),
     Case(
@@ -168,9 +179,12 @@ chown "$(id -u):$(id -g)" a; stat -c '%U %G' a | sed "s/$(id -un)/me/g; s/$(id -
         job="truncate, fallocate, rm, unlink, shred, sync",
         needs=("truncate",),
         script="""
-cp "$S/text" a; truncate -s 12345 a; md5sum a; truncate -s 300000 a; md5sum a; truncate -s +7 a; truncate -s %4096 a; stat -c %s a
-truncate -r a b; stat -c %s b; truncate -s 0 b; fallocate -l 100000 c; stat -c %s c; md5sum c; sync a; sync -d b; sync
-seq 9 > d; rm d; test ! -e d; seq 9 > e; unlink e; mkdir f; seq 9 > f/g; rm -r f; cp "$S/text" h; shred -n 1 -z h; md5sum h; shred -u h; ls
+cp "$S/text" a; truncate -s 12345 a; md5sum a; truncate -s 300000 a; md5sum a; truncate -s +7 a
+truncate -s %4096 a; stat -c %s a
+truncate -r a b; stat -c %s b; truncate -s 0 b; fallocate -l 100000 c; stat -c %s c; md5sum c; sync a; sync -d b
+sync
+seq 9 > d; rm d; test ! -e d; seq 9 > e; unlink e; mkdir f; seq 9 > f/g; rm -r f; cp "$S/text" h; shred -n 1 -z h
+md5sum h; shred -u h; ls
 """,
     ),
     Case(
@@ -178,8 +192,10 @@ seq 9 > d; rm d; test ! -e d; seq 9 > e; unlink e; mkdir f; seq 9 > f/g; rm -r f
         job="ls, du --apparent-size, stat, file types, globs",
         needs=("ls",),
         script="""
-cp -r "$S/tree" t; cd t; ls -R; ls -l | awk 'NR > 1 && $1 !~ /^d/ {print $1, $5, $NF}'; ls -lS d0/e0 | awk 'NR > 1 {print $5, $9}'; ls -F .; ls -p d0/e0
-du -ab --apparent-size d1 | grep -v '/e.$' | sort | grep -v 'd1$'; stat -c '%n %s %F %a' *; for f in d2/e2/*; do test -f "$f" && echo "$f"; done; file run.sh pointer 2>/dev/null || :
+cp -r "$S/tree" t; cd t; ls -R; ls -l | awk 'NR > 1 && $1 !~ /^d/ {print $1, $5, $NF}'
+ls -lS d0/e0 | awk 'NR > 1 {print $5, $9}'; ls -F .; ls -p d0/e0
+du -ab --apparent-size d1 | grep -v '/e.$' | sort | grep -v 'd1$'; stat -c '%n %s %F %a' *; for f in d2/e2/*
+do test -f "$f" && echo "$f"; done; file run.sh pointer 2>/dev/null || :
 """,
     ),
     Case(
@@ -187,9 +203,12 @@ du -ab --apparent-size d1 | grep -v '/e.$' | sort | grep -v 'd1$'; stat -c '%n %
         job="sort, by number, merge, in place, through temporary files; uniq, join, cut, paste, tr, shuf",
         needs=("sort",),
         script="""
-cp "$S/numbers" a; sort a > b; sort -n a > c; sort -n -o a a; cmp a c; sort -n -S 64k -T . "$S/numbers" -o d; cmp c d; sort -m c d | uniq -d | wc -l
-sort -r -k2,2 "$S/text" > e; sort -u -n < c | tail -1; sort -R --random-source="$S/random" c > f; sort -c -n c; sort -n --compress-program=gzip -S 64k -T . "$S/numbers" | cmp - c
-cut -d ' ' -f 1-2 "$S/text" > g; sort g > h; sort "$S/text" > i; join h i | md5sum; paste c d | tail -1; tr 0-9 a-j < c > j; uniq -c j | tail -1; shuf --random-source="$S/random" c > k; comm -12 b b | wc -l
+cp "$S/numbers" a; sort a > b; sort -n a > c; sort -n -o a a; cmp a c; sort -n -S 64k -T . "$S/numbers" -o d
+cmp c d; sort -m c d | uniq -d | wc -l
+sort -r -k2,2 "$S/text" > e; sort -u -n < c | tail -1; sort -R --random-source="$S/random" c > f; sort -c -n c
+sort -n --compress-program=gzip -S 64k -T . "$S/numbers" | cmp - c
+cut -d ' ' -f 1-2 "$S/text" > g; sort g > h; sort "$S/text" > i; join h i | md5sum; paste c d | tail -1
+tr 0-9 a-j < c > j; uniq -c j | tail -1; shuf --random-source="$S/random" c > k; comm -12 b b | wc -l
 """,
     ),
 ]

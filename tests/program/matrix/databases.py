@@ -1,4 +1,4 @@
-"""Databases that keep their own files: SQLite in both journal modes, PostgreSQL, and the small key-value stores of Python."""
+"""Databases that keep their own files: SQLite in both journal modes, PostgreSQL, Python's small key-value stores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from .case import Case, Refusal
 
 FILL = """
 CREATE TABLE t (id INTEGER PRIMARY KEY, w TEXT, x REAL);
-WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO t SELECT i, 'word ' || (i * 7919 % 1000), i / 7.0 FROM n;
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+INSERT INTO t SELECT i, 'word ' || (i * 7919 % 1000), i / 7.0 FROM n;
 CREATE INDEX tw ON t(w);
 BEGIN; UPDATE t SET w = 'changed' WHERE id % 3 = 0; ROLLBACK;
 BEGIN; DELETE FROM t WHERE id % 5 = 0; COMMIT;
@@ -14,10 +15,12 @@ BEGIN; DELETE FROM t WHERE id % 5 = 0; COMMIT;
 ASK = "SELECT count(*), sum(id), round(sum(x), 3) FROM t; SELECT count(DISTINCT w) FROM t; PRAGMA integrity_check;"
 
 POSTGRES = """
-initdb -D "$PWD/db" -U me -A trust --no-instructions {options} > "$T/initdb.log" 2>&1 || {{ tail -5 "$T/initdb.log"; exit 1; }}
+initdb -D "$PWD/db" -U me -A trust --no-instructions {options} > "$T/initdb.log" 2>&1 ||
+    {{ tail -5 "$T/initdb.log"; exit 1; }}
 mkdir -p "$T/s"; postgres -D "$PWD/db" -k "$T/s" -c listen_addresses= > "$T/log" 2>&1 & server=$!
 trap 'kill -INT $server 2>/dev/null; wait $server 2>/dev/null' EXIT
-n=0; until pg_isready -q -h "$T/s" -U me; do n=$((n + 1)); test $n -lt 150 || {{ tail -5 "$T/log"; exit 1; }}; sleep 0.2; done
+n=0; until pg_isready -q -h "$T/s" -U me; do n=$((n + 1)); test $n -lt 150 || {{ tail -5 "$T/log"; exit 1; }}
+sleep 0.2; done
 ask() {{ psql -h "$T/s" -U me -d postgres -At -v ON_ERROR_STOP=1 "$@"; }}
 ask <<X
 CREATE TABLE t (id int PRIMARY KEY, w text);
@@ -31,7 +34,8 @@ SELECT count(*), count(*) FILTER (WHERE w LIKE '%!') FROM t;
 X
 kill -INT $server; wait $server || :
 postgres -D "$PWD/db" -k "$T/s" -c listen_addresses= > "$T/log2" 2>&1 & server=$!
-n=0; until pg_isready -q -h "$T/s" -U me; do n=$((n + 1)); test $n -lt 150 || {{ tail -5 "$T/log2"; exit 1; }}; sleep 0.2; done
+n=0; until pg_isready -q -h "$T/s" -U me; do n=$((n + 1)); test $n -lt 150 || {{ tail -5 "$T/log2"; exit 1; }}
+sleep 0.2; done
 ask -c 'SELECT count(*), count(*) FILTER (WHERE w LIKE $$%!$$) FROM t' -c 'VACUUM FULL t' -c 'DROP TABLE t'
 kill -INT $server; wait $server || :; trap - EXIT
 wc -l t.copy; pg_checksums -c -D "$PWD/db" > /dev/null && echo sound; rm -rf db
@@ -44,8 +48,10 @@ CASES = [
         needs=("sqlite3",),
         script=f"""
 for mode in delete truncate persist; do sqlite3 $mode.db "PRAGMA journal_mode=$mode; {FILL} {ASK}"; done
-sqlite3 delete.db "VACUUM; {ASK}"; sqlite3 delete.db '.backup copy.db'; sqlite3 copy.db "{ASK}"; sqlite3 delete.db .dump | md5sum
-sqlite3 delete.db "ATTACH 'copy.db' AS c; BEGIN; UPDATE t SET x = 0; UPDATE c.t SET x = 1; COMMIT; SELECT sum(x) FROM t; SELECT sum(x) FROM c.t"
+sqlite3 delete.db "VACUUM; {ASK}"; sqlite3 delete.db '.backup copy.db'; sqlite3 copy.db "{ASK}"
+sqlite3 delete.db .dump | md5sum
+sqlite3 delete.db "ATTACH 'copy.db' AS c; BEGIN; UPDATE t SET x = 0; UPDATE c.t SET x = 1; COMMIT;
+SELECT sum(x) FROM t; SELECT sum(x) FROM c.t"
 """,
         volatile=("*.db", "*-journal"),
     ),
@@ -55,7 +61,9 @@ sqlite3 delete.db "ATTACH 'copy.db' AS c; BEGIN; UPDATE t SET x = 0; UPDATE c.t 
         needs=("sqlite3",),
         script="""
 sqlite3 a.db 'CREATE TABLE t (w, i)'
-for w in 1 2 3; do (for i in 1 2 3 4 5 6 7 8; do sqlite3 -cmd '.timeout 60000' a.db "INSERT INTO t VALUES ($w, $i)"; done) & done; wait
+for w in 1 2 3
+do (for i in 1 2 3 4 5 6 7 8; do sqlite3 -cmd '.timeout 60000' a.db "INSERT INTO t VALUES ($w, $i)"; done) & done
+wait
 sqlite3 a.db 'SELECT w, count(*), sum(i) FROM t GROUP BY w; PRAGMA integrity_check'
 """,
         volatile=("*.db",),
@@ -71,7 +79,10 @@ sqlite3 a.db 'SELECT w, count(*), sum(i) FROM t GROUP BY w; PRAGMA integrity_che
         name="sqlite-wal",
         job="write-ahead log with its shared memory file",
         needs=("sqlite3",),
-        script=f'sqlite3 -bail a.db "PRAGMA journal_mode=wal; {FILL} {ASK}"; sqlite3 -bail a.db "PRAGMA wal_checkpoint(TRUNCATE); {ASK}"',
+        script=f"""
+sqlite3 -bail a.db "PRAGMA journal_mode=wal; {FILL} {ASK}"
+sqlite3 -bail a.db "PRAGMA wal_checkpoint(TRUNCATE); {ASK}"
+""",
         volatile=("*.db", "*-wal", "*-shm"),
         refused=Refusal("disk I/O error|unable to open|locking protocol", "the -shm file is a shared writable map"),
     ),
@@ -80,7 +91,8 @@ sqlite3 a.db 'SELECT w, count(*), sum(i) FROM t GROUP BY w; PRAGMA integrity_che
         job="write-ahead log with locking_mode=exclusive, which needs no shared memory",
         needs=("sqlite3",),
         script=f"""
-sqlite3 -bail a.db "PRAGMA locking_mode=exclusive; PRAGMA journal_mode=wal; {FILL} {ASK}"; sqlite3 -bail a.db "PRAGMA locking_mode=exclusive; {ASK} PRAGMA journal_mode=delete; {ASK}"
+sqlite3 -bail a.db "PRAGMA locking_mode=exclusive; PRAGMA journal_mode=wal; {FILL} {ASK}"
+sqlite3 -bail a.db "PRAGMA locking_mode=exclusive; {ASK} PRAGMA journal_mode=delete; {ASK}"
 """,
         volatile=("*.db", "*-wal"),
     ),
@@ -89,17 +101,7 @@ sqlite3 -bail a.db "PRAGMA locking_mode=exclusive; PRAGMA journal_mode=wal; {FIL
         job="dbm.dumb, shelve, sqlite3 module",
         needs=("python:sqlite3",),
         version='"$PYTHON" -c "import sqlite3; print(sqlite3.sqlite_version)"',
-        python=True,
-        script="""
-import dbm.dumb, shelve, sqlite3
-with dbm.dumb.open("dumb", "c") as d:
-    for k in range(200): d[str(k)] = bytes(k)
-with dbm.dumb.open("dumb") as d: print(len(d), len(d["77"]))
-with sqlite3.connect("a.db") as c:
-    c.execute("create table t (a, b)"); c.executemany("insert into t values (?, ?)", [(k, k * k) for k in range(999)])
-print(c.execute("select sum(b) from t").fetchone(), c.execute("pragma integrity_check").fetchone())
-c.close()
-""",
+        python="python_dbm.py",
         volatile=("*.db",),
     ),
     Case(

@@ -1,7 +1,7 @@
 """Prints what a directory holds, as one JSON object: name -> [type, mode, bytes, SHA-256 or target of the link].
 
-A program of its own because it runs under the library where the directory is managed. It uses nothing but open, read, lstat
-and readdir: the calls whose correctness the rest of the suite establishes.
+A program of its own because it runs under the library where the directory is managed. It uses nothing but open,
+read, lstat and readdir: the calls whose correctness the rest of the suite establishes.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
-"""Runs a case in three places and compares: a managed directory and a plain one under the library, and a plain one without it.
+"""Runs a case in three places and compares: a managed and a plain directory under the library, a plain one without.
 
-The last is the oracle. Exit code, stdout and a digest of every file left behind must be the same; a case that is refused on purpose must
-end in the error it names on managed files, and still be the same on plain ones.
+The last is the oracle. Exit code, stdout and a digest of every file left behind must be the same; a case that is
+refused on purpose must end in the error it names on managed files, and still be the same on plain ones.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ MORE_PATH = sorted(str(path) for path in Path("/usr/lib/postgresql").glob("*/bin
 #: The user of programs that refuse to run as root.
 NOBODY = 65534
 VERSION_S = 60
+#: Exit code in the table of a script that had to be killed.
+HANGS = -9
 
 
 @dataclass
@@ -62,7 +64,9 @@ class Observation:
 
 def common_environment() -> dict[str, str]:
     """The caller's environment without what would change what programs print."""
-    kept = {key: value for key, value in os.environ.items() if key in ("PATH", "LD_LIBRARY_PATH", "JAVA_HOME", "GOROOT")}
+    kept = {
+        key: value for key, value in os.environ.items() if key in ("PATH", "LD_LIBRARY_PATH", "JAVA_HOME", "GOROOT")
+    }
     kept["PATH"] = os.pathsep.join([str(BIN), kept.get("PATH", os.defpath), *MORE_PATH])
     return kept | {
         "LC_ALL": "C.UTF-8",
@@ -163,7 +167,8 @@ class Bench:
         if case.build:
             env = self.environment("bare", work, case) | {"TMPDIR": str(work)}
             execute(["sh", "-eu", "-c", case.build], env, cwd=work, timeout_s=case.timeout_s)
-        (work / "script").write_text(case.script)
+        script = (HERE / "sources" / case.python).read_text() if case.python else case.script
+        (work / "script").write_text(script)
         if self.user:
             execute(["chown", "-R", f"{NOBODY}:{NOBODY}", self.store.base])
 
@@ -172,7 +177,10 @@ class Bench:
         where, script = self.where(place, case), self.work(case) / "script"
         env = self.environment(place, where, case)
         command = [PYTHON, "-B", script] if case.python else ["sh", "-eu", script]
-        result = execute([*self.user, *command], env, None, cwd=where, timeout_s=case.timeout_s)
+        try:
+            result = execute([*self.user, *command], env, None, cwd=where, timeout_s=case.timeout_s)
+        except AssertionError as hang:
+            result = Result(HANGS, "", str(hang))
         for value, name in ((str(where), "$D"), (env["T"], "$T")):
             result = Result(result.code, result.out.replace(value, name), result.err.replace(value, name))
         listing = execute([PYTHON, "-I", "-S", HERE / "digest.py", where], env, None)
@@ -198,9 +206,8 @@ def differences(case: Case, seen: Observation, oracle: Observation) -> list[str]
     if seen.result.out != oracle.result.out:
         found.append(f"stdout:\n{seen.result.out[-1500:]}\ninstead of:\n{oracle.result.out[-1500:]}")
     ours, theirs = visible(case, seen.files), visible(case, oracle.files)
-    for name in sorted(ours.keys() | theirs.keys()):
-        if ours.get(name) != theirs.get(name):
-            found.append(f"file {name}: {ours.get(name)} instead of {theirs.get(name)}")
+    changed = [name for name in sorted(ours.keys() | theirs.keys()) if ours.get(name) != theirs.get(name)]
+    found += [f"file {name}: {ours.get(name)} instead of {theirs.get(name)}" for name in changed]
     if found:
         found.append(f"stderr:\n{seen.result.err[-1500:]}\nthe oracle's:\n{oracle.result.err[-500:]}")
     return found
@@ -210,9 +217,8 @@ def judge_managed(case: Case, seen: Observation, oracle: Observation, where: Pat
     """The word for the managed place, and what is wrong."""
     if case.refused is None:
         wrong = differences(case, seen, oracle)
-        for name, entry in seen.files.items():
-            if entry[0] == "file" and not is_managed(where / name):
-                wrong.append(f"file {name} is not managed")
+        files = [name for name, entry in seen.files.items() if entry[0] == "file"]
+        wrong += [f"file {name} is not managed" for name in files if not is_managed(where / name)]
         return ("different", wrong) if wrong else ("same", [])
     said = seen.result.out + seen.result.err
     if seen.result.code == 0:

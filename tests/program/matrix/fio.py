@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from .case import Case, Refusal
 
-OPTIONS = "--directory=. --size=4m --randseed=7 --verify=crc32c --verify_fatal=1 --minimal --output=$T/out --thread=0 --group_reporting"
+OPTIONS = "--directory=. --size=4m --randseed=7 --verify=crc32c --verify_fatal=1 --group_reporting --output=$T/out"
 
 
-def engine(name: str, more: str = "", refused: Refusal | None = None, suffix: str = "", job: str = "") -> Case:
-    """Random and sequential writes by one engine, verified by it; then read again and verified by psync."""
+def engine(
+    name: str, more: str = "", refused: Refusal | None = None, suffix: str = "", job: str = "", shape: str = ""
+) -> Case:
+    """Random and sequential writes by one engine, verified by it; then read again and verified by psync.
+
+    `more` are options of the engine alone, `shape` those that say how many processes and files there are.
+    """
+    more = f"{more} {shape}"
     return Case(
         name=f"fio-{name}{suffix}",
         job=job or f"ioengine={name}: write, verify crc32c",
         needs=("fio",),
         script=f"""
-fio --name=seq --ioengine={name} --rw=write --bs=16k {more} {OPTIONS} || {{ grep -hi error "$T/out" || :; echo failed; exit 1; }}
+fio --name=seq --ioengine={name} --rw=write --bs=16k {more} {OPTIONS} ||
+    {{ grep -hi error "$T/out" || :; echo failed; exit 1; }}
 fio --name=rand --ioengine={name} --rw=randwrite --bs=4k {more} {OPTIONS} || {{ cat "$T/out"; exit 1; }}
-fio --name=seq --ioengine=psync --rw=read --bs=16k {OPTIONS} && fio --name=seq --ioengine={name} --rw=read --bs=16k {more} {OPTIONS}
+fio --name=seq --ioengine=psync --rw=read --bs=16k {shape} {OPTIONS}
+fio --name=seq --ioengine={name} --rw=read --bs=16k {more} {OPTIONS}
 echo verified; ls
 """,
         volatile=("seq*", "rand*", "local*"),
@@ -32,20 +40,32 @@ CASES = [
     engine("pvsync2"),
     engine("psync", "--direct=1", suffix="-direct", job="ioengine=psync, direct=1"),
     engine("psync", "--fsync=4 --fallocate=posix", suffix="-fsync", job="ioengine=psync, fsync=4, fallocate=posix"),
-    engine("psync", "--numjobs=3 --nrfiles=2", suffix="-jobs", job="ioengine=psync, three processes"),
+    engine("psync", shape="--numjobs=3 --nrfiles=2", suffix="-jobs", job="ioengine=psync, three processes"),
     engine("posixaio", "--iodepth=8"),
     Case(
         name="fio-mmap-read",
         job="ioengine=mmap: read, verify crc32c",
         needs=("fio",),
         script=f"""
-fio --name=seq --ioengine=psync --rw=write --bs=16k {OPTIONS}; fio --name=seq --ioengine=mmap --rw=read --bs=16k {OPTIONS} || {{ cat "$T/out"; exit 1; }}; fio --name=seq --ioengine=mmap --rw=randread --bs=16k {OPTIONS} && echo verified
+fio --name=seq --ioengine=psync --rw=write --bs=16k {OPTIONS}
+fio --name=seq --ioengine=mmap --rw=read --bs=16k {OPTIONS} || {{ cat "$T/out"; exit 1; }}
+fio --name=seq --ioengine=mmap --rw=randread --bs=16k {OPTIONS} && echo verified
 """,
         volatile=("seq*", "local*"),
     ),
     engine(
-        "mmap", refused=Refusal("No such device|Operation not supported|Permission denied", "shared writable maps"), suffix="-write"
+        "mmap",
+        refused=Refusal("No such device|Operation not supported|Permission denied", "shared writable maps"),
+        suffix="-write",
     ),
-    engine("libaio", "--iodepth=8", refused=Refusal("Bad file descriptor", "io_submit goes to the kernel past the C library")),
-    engine("io_uring", "--iodepth=8", refused=Refusal("Bad file descriptor", "the ring goes to the kernel past the C library")),
+    engine(
+        "libaio",
+        "--iodepth=8",
+        refused=Refusal("Bad file descriptor", "io_submit goes to the kernel past the C library"),
+    ),
+    engine(
+        "io_uring",
+        "--iodepth=8",
+        refused=Refusal("Bad file descriptor", "the ring goes to the kernel past the C library"),
+    ),
 ]

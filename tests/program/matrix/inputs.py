@@ -6,7 +6,20 @@ import os
 import random
 from pathlib import Path
 
-WORDS = "stripe region segment extent target replica hint aggregator band track window offset width cycle plane".split()
+WORDS = [
+    "stripe",
+    "region",
+    "segment",
+    "extent",
+    "target",
+    "replica",
+    "hint",
+    "band",
+    "track",
+    "window",
+    "offset",
+    "width",
+]
 
 
 def text(rng: random.Random, lines: int) -> str:

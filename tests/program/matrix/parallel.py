@@ -10,9 +10,15 @@ import numpy as np
 from mpi4py import MPI
 c = MPI.COMM_WORLD; r, n = c.rank, c.size
 f = MPI.File.Open(c, "a", MPI.MODE_CREATE | MPI.MODE_RDWR); mine = np.arange(20000, dtype="i4") + r * 20000
-f.Write_at_all(r * mine.nbytes, mine); f.Sync(); c.Barrier(); f.Sync(); other = np.empty_like(mine); o = (r + 1) % n; f.Read_at(o * mine.nbytes, other); assert (other == np.arange(20000) + o * 20000).all(); f.Close()
-f = MPI.File.Open(c, "b", MPI.MODE_CREATE | MPI.MODE_RDWR); kind = MPI.INT.Create_vector(100, 50, 50 * n).Commit(); f.Set_view(r * 200, MPI.INT, kind); f.Write_all(mine[:5000]); f.Seek(0); back = np.empty(5000, "i4"); f.Read_all(back); assert (back == mine[:5000]).all(); f.Set_atomicity(True); f.Write_at(0, mine[:100]); size = f.Get_size(); f.Close()
-f = MPI.File.Open(c, "c", MPI.MODE_CREATE | MPI.MODE_WRONLY); f.Set_size(70000); q = f.Iwrite_at(r * 1000, mine[:250]); q.Wait(); f.Preallocate(80000); f.Close()
+f.Write_at_all(r * mine.nbytes, mine); f.Sync(); c.Barrier(); f.Sync(); other = np.empty_like(mine)
+o = (r + 1) % n; f.Read_at(o * mine.nbytes, other); assert (other == np.arange(20000) + o * 20000).all()
+f.Close()
+f = MPI.File.Open(c, "b", MPI.MODE_CREATE | MPI.MODE_RDWR); kind = MPI.INT.Create_vector(100, 50, 50 * n).Commit()
+f.Set_view(r * 200, MPI.INT, kind); f.Write_all(mine[:5000]); f.Seek(0); back = np.empty(5000, "i4")
+f.Read_all(back); assert (back == mine[:5000]).all(); f.Set_atomicity(True); f.Write_at(0, mine[:100])
+size = f.Get_size(); f.Close()
+f = MPI.File.Open(c, "c", MPI.MODE_CREATE | MPI.MODE_WRONLY); f.Set_size(70000)
+q = f.Iwrite_at(r * 1000, mine[:250]); q.Wait(); f.Preallocate(80000); f.Close()
 f = MPI.File.Open(c, "d", MPI.MODE_CREATE | MPI.MODE_RDWR); f.Write_ordered(mine[:10]); f.Close(); c.Barrier()
 if r == 0: print(n, size); MPI.File.Delete("c")
 X
@@ -41,12 +47,21 @@ CASES = [
         needs=("h5dump", "h5repack", "python:h5py"),
         script="""
 "$PYTHON" -c "import h5py, numpy as n; f = h5py.File('a.h5', 'w'); f['d'] = n.arange(9999); f['e/x'] = n.ones((30, 40))"
-h5dump -d /e/x -s 0,0 -c 2,3 a.h5; h5repack -f GZIP=5 a.h5 b.h5; h5diff a.h5 b.h5 && echo equal; h5copy -i a.h5 -o c.h5 -s d -d d; h5ls -r c.h5; h5stat a.h5 | grep 'unique datasets'
+h5dump -d /e/x -s 0,0 -c 2,3 a.h5; h5repack -f GZIP=5 a.h5 b.h5; h5diff a.h5 b.h5 && echo equal
+h5copy -i a.h5 -o c.h5 -s d -d d; h5ls -r c.h5; h5stat a.h5 | grep 'unique datasets'
 """,
         volatile=("*.h5",),
         heavy=True,
     ),
-    Case(name="netcdf", job="ncgen, ncdump, nccopy", needs=("ncgen", "ncdump", "nccopy"), version="ncdump 2>&1", script=FORMATS, volatile=("*.nc",), heavy=True),
+    Case(
+        name="netcdf",
+        job="ncgen, ncdump, nccopy",
+        needs=("ncgen", "ncdump", "nccopy"),
+        version="ncdump 2>&1",
+        script=FORMATS,
+        volatile=("*.nc",),
+        heavy=True,
+    ),
     Case(
         name="parallel-hdf5",
         job="independent and collective transfers over Debian's MPICH, four ranks",

@@ -11,8 +11,10 @@ CASES = [
         needs=("grep",),
         script="""
 cp "$S/text" a; cp "$S/random" b; cp -r "$S/tree" t
-grep -c stripe a; grep -n 'hint track' a | head -3; grep -v region a | md5sum; grep -o 'w[a-z]*' a | sort | uniq -c; grep -l -r ran t; grep -c . < a
-grep -a -c x b; grep -F -x -f a a | wc -l; grep -q nothing a || echo none; grep -L stripe a t/run.sh; grep -E -A1 -B1 '^77 ' a; grep -z -c . b; grep stripe a b || :
+grep -c stripe a; grep -n 'hint track' a | head -3; grep -v region a | md5sum
+grep -o 'w[a-z]*' a | sort | uniq -c; grep -l -r ran t; grep -c . < a
+grep -a -c x b; grep -F -x -f a a | wc -l; grep -q nothing a || echo none; grep -L stripe a t/run.sh
+grep -E -A1 -B1 '^77 ' a; grep -z -c . b; grep stripe a b || :
 """,
     ),
     Case(
@@ -20,7 +22,8 @@ grep -a -c x b; grep -F -x -f a a | wc -l; grep -q nothing a || echo none; grep 
         job="sed, sed -i, with backup, w files",
         needs=("sed",),
         script="""
-cp "$S/text" a; sed 's/stripe/STRIPE/g' a > b; sed -i 's/region/REGION/2' a; sed -i.old -e '1,10d' -e '$a end' a; sed -n '/hint/w c' a; sed -s -i '1i first' a b
+cp "$S/text" a; sed 's/stripe/STRIPE/g' a > b; sed -i 's/region/REGION/2' a; sed -i.old -e '1,10d' -e '$a end' a
+sed -n '/hint/w c' a; sed -s -i '1i first' a b
 chmod 640 b; sed -i 5d b; stat -c %a b; sed -n '$=' a b; sed --follow-symlinks -i 1d a
 """,
     ),
@@ -30,9 +33,12 @@ chmod 640 b; sed -i 5d b; stat -c %a b; sed -n '$=' a b; sed --follow-symlinks -
         needs=("awk",),
         version="awk -W version </dev/null || awk --version",
         script="""
-cp "$S/text" a; awk '{ n[$2]++ } END { for (w in n) print w, n[w] }' a | sort; awk '{ print > ("out." NR % 3) }' a; awk 'NR % 100 == 0' a > b
-awk 'BEGIN { while ((getline line < "a") > 0) k++; print k; close("a"); print "x" >> "b"; close("b"); "wc -l < b" | getline c; print c }'
-awk '{ print $1 | "sort -rn > sorted" }' a; head -2 sorted; awk 'BEGIN { printf "%s", "no newline" > "c" }'; awk '{s += $1} END {print s}' < a
+cp "$S/text" a; awk '{ n[$2]++ } END { for (w in n) print w, n[w] }' a | sort; awk '{ print > ("out." NR % 3) }' a
+awk 'NR % 100 == 0' a > b
+awk 'BEGIN { while ((getline line < "a") > 0) k++; print k; close("a"); print "x" >> "b"; close("b")
+    "wc -l < b" | getline c; print c }'
+awk '{ print $1 | "sort -rn > sorted" }' a; head -2 sorted; awk 'BEGIN { printf "%s", "no newline" > "c" }'
+awk '{s += $1} END {print s}' < a
 """,
     ),
     Case(
@@ -40,22 +46,21 @@ awk '{ print $1 | "sort -rn > sorted" }' a; head -2 sorted; awk 'BEGIN { printf 
         job="gawk reading, -i inplace",
         needs=("gawk",),
         script="""
-cp "$S/text" a; gawk '{ print > ("out." NR % 4); n += length($0) } END { print n }' a; gawk -i inplace 'NR % 2' a; wc -l a; gawk 'BEGIN { RS = "" } { print NR, NF }' a
+cp "$S/text" a; gawk '{ print > ("out." NR % 4); n += length($0) } END { print n }' a; gawk -i inplace 'NR % 2' a
+wc -l a; gawk 'BEGIN { RS = "" } { print NR, NF }' a
 gawk 'ENDFILE { print FILENAME, FNR }' out.*; gawk '{ s += $1 } END { print s }' < a
 """,
     ),
     Case(
         name="perl",
+        sources=("files.pl",),
         job="perl -i, open modes, seek, -s, rename, opendir, File::Copy, sysopen, flock",
         needs=("perl",),
         version="perl -v",
         script=r"""
-cp "$S/text" a; perl -pi -e 's/stripe/bar/g' a; perl -pi.bak -e '$_ = "" if $. > 5000' a; perl -ne 'END { print "$.\n" }' a
-perl -MFile::Copy -MFcntl=:DEFAULT,:flock,:seek -e '
-  open(my $f, "+<", "a") or die; flock($f, LOCK_EX) or die; seek($f, 100, SEEK_SET); read($f, my $x, 20); print "$x\n"; seek($f, 0, SEEK_END); print $f "end\n"; print tell($f), "\n"; close $f;
-  print -s "a", " ", (-f "a" ? "file" : "other"), " ", (-l "a" ? "link" : "none"), "\n";
-  copy("a", "b") or die "copy: $!"; move("b", "c") or die; sysopen(my $g, "d", O_RDWR | O_CREAT | O_EXCL) or die; syswrite($g, "x" x 70000); sysseek($g, 5, SEEK_SET); sysread($g, my $y, 3); print "$y\n"; truncate($g, 1000); close $g;
-  opendir(my $h, "."); print join(" ", sort grep { -f } readdir $h), "\n"; open(my $p, ">>", "d"); print $p "tail"; close $p; print -s "d", "\n"; utime(5, 6, "d"); print((stat "d")[9], "\n"); unlink "d" or die; local $/; open(my $w, "<", "c"); print length(<$w>), "\n"'
+cp "$S/text" a; perl -pi -e 's/stripe/bar/g' a; perl -pi.bak -e '$_ = "" if $. > 5000' a
+perl -ne 'END { print "$.\n" }' a
+perl "$W/files.pl"
 """,
     ),
     Case(
@@ -64,7 +69,8 @@ perl -MFile::Copy -MFcntl=:DEFAULT,:flock,:seek -e '
         needs=("vim",),
         script="""
 cp "$S/text" a
-vim -u NONE -es -c 'set backup swapfile directory=. backupdir=.' -c '%s/stripe/bar/ge' -c '1,10d' -c 'w' -c 'w! b' -c 'q' a < /dev/null || echo exit $?
+vim -u NONE -es -c 'set backup swapfile directory=. backupdir=.' -c '%s/stripe/bar/ge' -c '1,10d' -c 'w' \\
+    -c 'w! b' -c 'q' a < /dev/null || echo exit $?
 vim -u NONE -es -c '$put =\\"last\\"' -c 'wq' b < /dev/null || echo exit $?
 vim -u NONE -es -c 'r b' -c 'w new' -c 'qa!' < /dev/null || echo exit $?
 wc -l a b new; ls -a
@@ -75,7 +81,8 @@ wc -l a b new; ls -a
         job="vim.tiny -es: edit and write",
         needs=("vim.tiny",),
         script="""
-cp "$S/text" a; vim.tiny -u NONE -es -c '%s/region/REGION/e' -c '2d' -c 'wq' a < /dev/null || echo exit $?; wc -l a; ls -a
+cp "$S/text" a; vim.tiny -u NONE -es -c '%s/region/REGION/e' -c '2d' -c 'wq' a < /dev/null || echo exit $?
+wc -l a; ls -a
 """,
     ),
     Case(
@@ -83,7 +90,8 @@ cp "$S/text" a; vim.tiny -u NONE -es -c '%s/region/REGION/e' -c '2d' -c 'wq' a <
         job="diff | patch, in place and with backup",
         needs=("patch",),
         script="""
-cp "$S/text" a; sed '5d; 100s/$/ more/; 7000i new' a > b; diff -u a b > c || :; cp a d; patch -s d c; cmp d b; patch -s -R d < c; cmp d a; patch -s -b a c; cmp a b; ls
+cp "$S/text" a; sed '5d; 100s/$/ more/; 7000i new' a > b; diff -u a b > c || :; cp a d; patch -s d c; cmp d b
+patch -s -R d < c; cmp d a; patch -s -b a c; cmp a b; ls
 """,
         volatile=("c",),
     ),
@@ -93,9 +101,12 @@ cp "$S/text" a; sed '5d; 100s/$/ more/; 7000i new' a > b; diff -u a b > c || :; 
         needs=("find",),
         script="""
 cp -r "$S/tree" t; cp -a "$S/tree" u; : > marker; touch -d '2030-01-01 UTC' t/run.sh
-find t -type f | sort; find t -type l; find t -type d | wc -l; find . -newer marker -type f; find t -size +8k | sort; find t -type f -empty | sort; find t -perm -100 -type f
-find t -type f -printf '%p %s %y %m\n' | sort | md5sum; find t -name '*.dat' -exec cat {} + | wc -c; find u -type f -printf '%T@\n' | sort -n | md5sum; find t -type f -print0 | sort -z | xargs -0 md5sum | md5sum
-find u -type f -size -2 -delete; find u -type f | sort; find t -samefile t/run.sh; find t -maxdepth 1 -links 1 -type f; find t -type f -readable -writable | wc -l
+find t -type f | sort; find t -type l; find t -type d | wc -l; find . -newer marker -type f
+find t -size +8k | sort; find t -type f -empty | sort; find t -perm -100 -type f
+find t -type f -printf '%p %s %y %m\n' | sort | md5sum; find t -name '*.dat' -exec cat {} + | wc -c
+find u -type f -printf '%T@\n' | sort -n | md5sum; find t -type f -print0 | sort -z | xargs -0 md5sum | md5sum
+find u -type f -size -2 -delete; find u -type f | sort; find t -samefile t/run.sh
+find t -maxdepth 1 -links 1 -type f; find t -type f -readable -writable | wc -l
 """,
     ),
     Case(
@@ -105,9 +116,12 @@ find u -type f -size -2 -delete; find u -type f | sort; find t -samefile t/run.s
         version="dpkg-query -W -f '${Version}' dash 2>/dev/null || echo 0.0",
         script="""
 exec 3> a; echo one >&3; echo two >&3; exec 3>&-; while read -r line; do echo "got $line"; done < a
-exec 4<> b; echo hello >&4; exec 4>&-; cat b; { echo x; echo y; } > c; (echo z) >> c; wc -l < c; echo 'v=5; echo sourced $v' > d; . ./d; set -C; (echo no > c) 2>/dev/null || echo noclobber; set +C
-n=0; while read -r x rest; do n=$((n + x)); done < "$S/text"; echo $n; printf '#!/bin/sh\necho script $0 $1\n' > e; sh e arg; sh < e; seq 100 | while read -r i; do echo $i >> f; done; tail -1 f; cat < a > g 2> h
-sh -c 'echo err >&2; echo out' > i 2>&1; cat i; read -r first < a; echo $first; echo "$(cat c)"; : > a; test ! -s a
+exec 4<> b; echo hello >&4; exec 4>&-; cat b; { echo x; echo y; } > c; (echo z) >> c; wc -l < c
+echo 'v=5; echo sourced $v' > d; . ./d; set -C; (echo no > c) 2>/dev/null || echo noclobber; set +C
+n=0; while read -r x rest; do n=$((n + x)); done < "$S/text"; echo $n; printf '#!/bin/sh\necho script $0 $1\n' > e
+sh e arg; sh < e; seq 100 | while read -r i; do echo $i >> f; done; tail -1 f; cat < a > g 2> h
+sh -c 'echo err >&2; echo out' > i 2>&1; cat i; read -r first < a; echo $first; echo "$(cat c)"; : > a
+test ! -s a
 """,
     ),
     Case(
@@ -116,8 +130,11 @@ sh -c 'echo err >&2; echo out' > i 2>&1; cat i; read -r first < a; echo $first; 
         needs=("bash",),
         script="""
 cat > "$T/s" <<'X'
-cp "$S/text" a; mapfile -t lines < a; echo ${#lines[@]}; x=$(<a); echo ${#x}; diff <(sort a) <(sort a) && echo equal; [[ -f a && -s a && ! -L a ]] && echo file
-exec {fd}> b; echo hi >&$fd; exec {fd}>&-; read -r -u 5 word 5< b; echo $word; coproc cat; echo co >&${COPROC[1]}; read -r y <&${COPROC[0]}; echo $y > c; shopt -s globstar; printf '%s\\n' **; cat <<< string > d; { time true; } 2> /dev/null; set -o noclobber; echo no > b; echo $?
+cp "$S/text" a; mapfile -t lines < a; echo ${#lines[@]}; x=$(<a); echo ${#x}
+diff <(sort a) <(sort a) && echo equal; [[ -f a && -s a && ! -L a ]] && echo file
+exec {fd}> b; echo hi >&$fd; exec {fd}>&-; read -r -u 5 word 5< b; echo $word; coproc cat; echo co >&${COPROC[1]}
+read -r y <&${COPROC[0]}; echo $y > c; shopt -s globstar; printf '%s\\n' **; cat <<< string > d
+{ time true; } 2> /dev/null; set -o noclobber; echo no > b; echo $?
 X
 bash "$T/s" 2>/dev/null
 """,
