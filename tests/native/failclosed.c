@@ -3,8 +3,9 @@
  * carries it: never in zeros, never in a write to what lies behind the descriptor.
  *
  * usage: failclosed [--carried] (FILE | --fd N)
- * Without --carried every way must fail and leave its buffer alone, except those that a dynamic program has from
- * the library. With it, on a plain file, every way must work: else this test would prove nothing. FILE must begin with bytes that are not zero. Built a second time statically: then no hook is there at all.
+ * Without --carried every way must fail and leave its buffer alone, except those that a dynamic program has from the library. With it, on a plain
+ * file, every way must work: else this test would prove nothing. FILE must begin with bytes that are not zero. Built a second time statically: then
+ * no hook is there at all.
  */
 #define _GNU_SOURCE
 #include <aio.h>
