@@ -203,8 +203,19 @@ static void growth(void)
     say("hole", nonzero(map + 91 * PAGE, 109 * PAGE));
     say("end", peek(map + 200 * PAGE));
     say("behind", peek(map + 201 * PAGE));
+    pid_t child = fork();
+    if (child == 0) {
+        int own = open(path, O_RDWR);
+        _exit(pwrite(own, "y", 1, 230 * PAGE) != 1 || ftruncate(own, 240 * PAGE) != 0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    say("growth by another process", status);
+    say("hole", nonzero(map + 200 * PAGE, 30 * PAGE));
+    say("written", peek(map + 230 * PAGE));
+    say("hole", nonzero(map + 230 * PAGE + 1, 10 * PAGE - 1));
     say("fallocate", posix_fallocate(fd, 250 * PAGE, PAGE));
-    say("hole", nonzero(map + 200 * PAGE, 51 * PAGE));
+    say("hole", nonzero(map + 240 * PAGE, 11 * PAGE));
     say("poke", poke(map + 220 * PAGE, 'p'));
     char byte = 0;
     say("read", pread(fd, &byte, 1, 220 * PAGE));
