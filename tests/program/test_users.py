@@ -178,6 +178,17 @@ def test_the_umask_counts_at_creation_and_for_nothing_else(rig: Rig, mask: str) 
     assert rig.rights(BOB, path) == "r"
 
 
+@pytest.mark.parametrize("mode", ["0o444", "0o222", "0"])
+def test_the_creator_writes_a_file_whatever_mode_it_gets(rig: Rig, mode: str) -> None:
+    program = (
+        f"fd = os.open(sys.argv[1], os.O_CREAT | os.O_EXCL | os.O_RDWR, {mode}); os.write(fd, b'x' * 300000)\n"
+        f"os.ftruncate(fd, 200000); os.fsync(fd); assert os.pread(fd, 300000, 0) == b'x' * 200000\n"
+        f"st = os.fstat(fd); assert st.st_size == 200000 and st.st_mode & 0o777 == {mode} & ~0o022\n"
+    )
+    rig.python(ALICE, program, rig.place / "f")
+    assert rig.run(ALICE, "stat", "-c", "%s", rig.place / "f").out == "200000\n"
+
+
 def test_a_new_file_takes_group_and_acl_from_its_directory(rig: Rig) -> None:
     inner = rig.place / "inner"
     inner.mkdir()
@@ -224,7 +235,7 @@ def test_what_was_opened_before_rights_were_given_up_stays_usable(rig: Rig) -> N
 
 
 def test_rights_regained_give_more_than_those_before(rig: Rig) -> None:
-    path = rig.make(0, "f", "604", "x" * 300_000)
+    path = rig.make(0, "f", "644", "x" * 300_000)
     rig.python(
         0,
         "os.seteuid(1002); low = os.open(sys.argv[1], os.O_RDONLY); assert os.pread(low, 9, 0) == b'x' * 9\n"

@@ -89,8 +89,9 @@ fn open_new(dirfd: i32, path: &CStr, flags: i32, mode: u32) -> Sys<Option<i64>> 
     }
     let Some(place) = create::place_for(dirfd, path)? else { return Ok(None) };
     match create::create(&place, mode) {
-        Ok(index) => {
-            let fd = open::open_acquired(index, flags & !libc::O_TRUNC).inspect_err(|_| crate::file::release(index))?;
+        Ok(created) => {
+            let fd = open::open_acquired(created.index, flags & !libc::O_TRUNC).inspect_err(|_| crate::file::release(created.index))?;
+            created.opened()?;
             Ok(Some(i64::from(fd)))
         }
         // Another process was first: its file is the one.
