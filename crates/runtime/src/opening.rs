@@ -1,7 +1,6 @@
 //! Opening by name: a new file that the rules send into the store, a managed one behind a link to nowhere, or a plain one, which the
 //! C library opens as ever.
 
-use crate::access;
 use crate::create;
 use crate::names;
 use crate::open::{self, of_fd};
@@ -132,29 +131,16 @@ unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sy
     }
     // SAFETY: the kernel has just read this path.
     let Some(place) = create::place_for(dirfd, unsafe { CStr::from_ptr(path) })? else { return Ok(None) };
-    match create::create(&place, mode | OWNER_RW) {
-        Ok(index) => {
-            let fd = open::open_acquired(index, flags & !libc::O_TRUNC).inspect_err(|_| crate::file::release(index))?;
-            if mode & OWNER_RW != OWNER_RW {
-                let _ = narrow(fd, mode);
-            }
+    match create::create(&place, mode) {
+        Ok(created) => {
+            let fd = open::open_acquired(created.index, flags & !libc::O_TRUNC).inspect_err(|_| crate::file::release(created.index))?;
+            created.opened()?;
             Ok(Some(i64::from(fd)))
         }
         // Another process was first: its file is the one.
         Err(Errno(libc::EEXIST)) if flags & libc::O_EXCL == 0 => Ok(None),
         Err(errno) => Err(errno),
     }
-}
-
-/// What whoever creates a file may do with this descriptor, whatever its mode says later.
-const OWNER_RW: u32 = 0o600;
-
-/// Takes back the permissions that only the creation needed.
-fn narrow(fd: i32, mode: u32) -> Sys<()> {
-    let file = of_fd(fd)?.file()?;
-    let head = file.part(b"head")?;
-    sys::chmod(head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, sys::fstat(fd)?.st_mode & 0o7777 & (mode | !OWNER_RW))?;
-    access::spread(file)
 }
 
 #[inline(never)] // As above.
