@@ -190,7 +190,8 @@ fn adopt(fd: i32, found: &[(i32, bool)]) {
         let mut text = [0u8; 4096];
         head_of(other, &mut text) == Some((path, id)) && open::tag_of(other) == tag
     };
-    let companion = found.iter().find(|(other, programs)| !programs && fds::entry(*other) == 0 && same(*other)).map(|(other, _)| *other);
+    let fits = |other: i32| fds::entry(other) == 0 && open::flags_agree(fd, other) && same(other);
+    let companion = found.iter().find(|(other, programs)| !programs && fits(*other)).map(|(other, _)| *other);
     let Ok(place) = open::inherit(store, id, fd, companion) else { return };
     for (other, programs) in found {
         let dup = || sys::same_open_file(fd, *other).unwrap_or(tag != 0);
