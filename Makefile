@@ -64,7 +64,7 @@ $(MPIIO): $(VENV)/.requirements $(wildcard workloads/*.c workloads/*.h)
 
 $(TARGET)/native/%: tests/native/%.c $(wildcard tests/native/*.h)
 	mkdir -p $(@D)
-	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -lpthread
+	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -lpthread -ldl
 
 $(TARGET)/native/randops: $(wildcard tests/native/randops/*.c tests/native/randops/*.h)
 	mkdir -p $(@D)
