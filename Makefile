@@ -68,7 +68,7 @@ $(MPIIO): $(VENV)/.requirements $(wildcard workloads/*.c workloads/*.h)
 
 $(TARGET)/native/%: tests/native/%.c $(wildcard tests/native/*.h)
 	mkdir -p $(@D)
-	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -lpthread
+	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -lpthread -ldl
 
 $(TARGET)/native/%: tests/native/%.cpp
 	mkdir -p $(@D)

@@ -263,3 +263,31 @@ def test_a_counting_library_beside_ours_sees_the_calls_on_plain_files_only(store
         lines = (store.base / "count").read_text().splitlines()
         assert any(line != "read 0" for line in lines) == reads, lines
         (store.base / "count").unlink()
+
+
+def test_many_descriptors_of_one_file_are_told_apart_by_a_new_program(store: Store) -> None:
+    code = """
+import fcntl, os, sys
+modes = [os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_APPEND, os.O_RDWR | os.O_SYNC]
+seen = os.O_ACCMODE | os.O_APPEND | os.O_SYNC
+if sys.argv[2] == "parent":
+    fds = [os.open(sys.argv[1], modes[i % 5]) for i in range(70)]
+    for i, fd in enumerate(fds):
+        os.lseek(fd, i, os.SEEK_SET)
+        os.set_inheritable(fd, True)
+    twins = [os.dup(fd) for fd in fds[:3]]
+    for fd in twins:
+        os.set_inheritable(fd, True)
+    os.execv(sys.executable, [sys.executable, "-c", sys.argv[3], sys.argv[1], "child", repr((fds, twins))])
+fds, twins = eval(sys.argv[3])
+wrong = [i for i, fd in enumerate(fds) if fcntl.fcntl(fd, fcntl.F_GETFL) & seen != modes[i % 5]]
+assert not wrong, wrong
+for i, fd in enumerate(fds):
+    if modes[i % 5] == os.O_RDONLY:
+        assert len(os.read(fd, 1000)) == 1000
+assert [os.lseek(fd, 0, os.SEEK_CUR) for fd in fds] == [i + (1000 if i % 5 == 0 else 0) for i in range(70)]
+assert [os.lseek(fd, 0, os.SEEK_CUR) for fd in twins] == [1000, 1, 2]
+os.close(fds[0])
+assert len(os.read(twins[0], 7)) == 7
+"""
+    store.program(sys.executable, "-c", code, store.data / "f", "parent", code)

@@ -202,7 +202,8 @@ fn adopt(fd: i32, found: &[(i32, bool)]) {
         let mut text = [0u8; 4096];
         head_of(other, &mut text) == Some((path, id)) && (tag == 0 || open::tag_of(other) == tag)
     };
-    let companion = found.iter().find(|(other, programs)| !programs && fds::entry(*other) == 0 && same(*other)).map(|(other, _)| *other);
+    let fits = |other: i32| fds::entry(other) == 0 && open::flags_agree(fd, other) && same(other);
+    let companion = found.iter().find(|(other, programs)| !programs && fits(*other)).map(|(other, _)| *other);
     if tag == 0 && companion.is_none() {
         // A dup of one that was adopted before: its companion is theirs.
         let twin = |other: &&(i32, bool)| other.1 && fds::entry(other.0) != 0 && open::tag_of(other.0) == 0 && same(other.0);

@@ -265,6 +265,12 @@ pub fn any_companion(file: &'static File) -> Option<i32> {
     used().find(|(_, open)| open.file().is_ok_and(|other| core::ptr::eq(other, file))).and_then(|(_, open)| open.companion())
 }
 
+/// Whether a companion may be that of a program's descriptor as far as their status flags tell, which are kept alike.
+pub fn flags_agree(fd: i32, companion: i32) -> bool {
+    let of = |fd| sys::fcntl(fd, libc::F_GETFL, 0).unwrap_or(0) as i32;
+    of(fd) & libc::O_PATH != 0 || (of(fd) ^ of(companion)) & STATUS_FLAGS == 0
+}
+
 /// In parent and child of a fork: offsets are shared from now on.
 pub fn share_all() {
     for (_, open) in used() {
