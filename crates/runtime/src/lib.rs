@@ -6,6 +6,7 @@ pub mod abi;
 mod create;
 mod desc;
 mod env;
+mod faults;
 mod fds;
 mod file;
 mod gate;
