@@ -1,6 +1,7 @@
 //! Reading and writing managed files: the request is cut into extents, one per object and region, each done by one vectored call.
 //! Emulated targets reserve all first, then the I/O is done, then one sleep lasts until the latest end.
 
+use crate::faults;
 use crate::file::File;
 use crate::gate;
 use crate::open::OpenFile;
@@ -59,6 +60,9 @@ fn write_extent(file: &'static File, buffers: &Buffers<'_>, extent: &Extent<'_>,
         })
         .run(buffers, extent, at)
     })();
+    if let Err(errno) = result {
+        faults::note(file, extent.target, errno);
+    }
     (done, result)
 }
 
@@ -108,7 +112,8 @@ pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> S
         match buffers.single() {
             Some(to) if first.len == n && flags == 0 => {
                 end = reserve(file, core::iter::once((first.target, first.plane, first.object_offset, n)), false)?;
-                n = read_run(file.object(first.target, first.plane)?, to, n, first.object_offset)?;
+                let run = || read_run(file.object(first.target, first.plane)?, to, n, first.object_offset);
+                n = run().inspect_err(|errno| faults::note(file, first.target, *errno))?;
             }
             _ => match read_extents(file, view, buffers, at, n, flags) {
                 Ok(latest) => end = latest,
@@ -190,7 +195,7 @@ fn read_extents(file: &'static File, view: &View<'static>, buffers: &Buffers<'_>
                 sys::fadvise(file.object(rest.target, rest.plane)?, rest.object_offset, rest.len, libc::POSIX_FADV_WILLNEED);
             }
         }
-        read_extent(file, buffers, &extent, at, flags)?;
+        read_extent(file, buffers, &extent, at, flags).inspect_err(|errno| faults::note(file, extent.target, *errno))?;
     }
     Ok(end)
 }
