@@ -1,4 +1,4 @@
-"""The table of system-call cases says on managed files what it says on plain ones, but for the differences that are documented."""
+"""The table of system-call cases says on managed files what it says on plain ones, but for documented differences."""
 
 from __future__ import annotations
 
