@@ -207,7 +207,11 @@ static void check(size_t size, size_t count, size_t room)
     }
 }
 EXPORT size_t __fread_chk(void *to, size_t room, size_t size, size_t count, FILE *fp) { check(size, count, room); return fread(to, size, count, fp); }
-EXPORT size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t count, FILE *fp) { check(size, count, room); return fread_unlocked(to, size, count, fp); }
+EXPORT size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t count, FILE *fp)
+{
+    check(size, count, room);
+    return fread_unlocked(to, size, count, fp);
+}
 
 /* --- printing to a descriptor ----------------------------------------------------------------------------------------------- */
 static int write_text(int fd, char *text, int n)
