@@ -18,9 +18,11 @@ LIBRARY := python/stripewise/lib/libstripewise.so
 STATIC := $(TARGET)/preload/libstripewise_runtime.a
 BINDING := $(VENV)/.binding
 MPIIO := $(TARGET)/workloads/mpiio
-NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native/*.c)) $(TARGET)/native/randops $(TARGET)/native/failclosed-static $(TARGET)/native/slurp.so
+NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native/*.c)) $(TARGET)/native/randops $(TARGET)/native/posix $(TARGET)/native/failclosed-static
 # Programs in C++ are tested where a compiler for them is there.
 NATIVE += $(if $(shell command -v $(CXX)),$(patsubst tests/native/%.cpp,$(TARGET)/native/%,$(wildcard tests/native/*.cpp)))
+# Shared objects that programs load at run time or beside the library.
+NATIVE += $(patsubst tests/native/modules/%.c,$(TARGET)/native/%.so,$(wildcard tests/native/modules/*.c))
 PROGRAM_TESTS := $(wildcard tests/program)
 UNIT_TESTS := $(wildcard tests/python)
 
@@ -53,11 +55,12 @@ $(STATIC): $(RUST_SOURCES)
 	cargo build --locked --profile preload -p stripewise-runtime
 	touch $@
 
-# Only what the shim marks EXPORT is visible to the program that the library is preloaded into; its constructor runs before all others.
+# Only what the shim marks EXPORT is visible to the program that the library is preloaded into; its constructor runs before all others. Nothing but
+# the C library is loaded along with it, and it carries no debugging information: every program that starts pays for its size.
 $(LIBRARY): $(STATIC) $(SHIM_SOURCES) $(SHIM_HEADERS)
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) -std=gnu11 -fPIC -fvisibility=hidden -shared $(WARNINGS) -o $@ $(SHIM_SOURCES) $(STATIC) \
-		-Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-z,initfirst -lgcc_s -lpthread -lm -ldl
+		-Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-z,initfirst -Wl,-S -static-libgcc -lgcc_eh -lpthread -lm -ldl
 
 $(MPIIO): $(VENV)/.requirements $(wildcard workloads/*.c workloads/*.h)
 	mkdir -p $(@D)
@@ -65,7 +68,7 @@ $(MPIIO): $(VENV)/.requirements $(wildcard workloads/*.c workloads/*.h)
 
 $(TARGET)/native/%: tests/native/%.c $(wildcard tests/native/*.h)
 	mkdir -p $(@D)
-	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -lpthread
+	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -lpthread -ldl
 
 $(TARGET)/native/%: tests/native/%.cpp
 	mkdir -p $(@D)
@@ -75,10 +78,14 @@ $(TARGET)/native/randops: $(wildcard tests/native/randops/*.c tests/native/rando
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ tests/native/randops/*.c -lpthread
 
-# A module that programs load while they run.
-$(TARGET)/native/slurp.so: tests/native/modules/slurp.c
+# Modules that programs load.
+$(TARGET)/native/%.so: tests/native/modules/%.c
 	mkdir -p $(@D)
-	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -shared -fPIC -o $@ $<
+	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -shared -fPIC -o $@ $< -ldl
+
+$(TARGET)/native/posix: $(wildcard tests/native/posix/*.c tests/native/posix/*.h)
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ tests/native/posix/*.c -lpthread
 
 $(TARGET)/native/calls: benches/calls.c
 	mkdir -p $(@D)

@@ -94,8 +94,8 @@ EXPORT ssize_t pread64(int fd, void *to, size_t n, off64_t at) { ON_FD(fd, OP_RE
 EXPORT ssize_t pwrite64(int fd, const void *from, size_t n, off64_t at) { ON_FD(fd, OP_WRITE, at, n, REAL(pwrite64)(fd, from, n, at), sw_pwrite(fd, from, n, at)); }
 EXPORT ssize_t readv(int fd, const struct iovec *iov, int c) { ON_FD(fd, OP_READ, HERE, iov_bytes(iov, c), REAL(readv)(fd, iov, c), sw_readv(fd, iov, c)); }
 EXPORT ssize_t writev(int fd, const struct iovec *iov, int c) { ON_FD(fd, OP_WRITE, HERE, iov_bytes(iov, c), REAL(writev)(fd, iov, c), sw_writev(fd, iov, c)); }
-EXPORT ssize_t preadv64(int fd, const struct iovec *iov, int c, off64_t at) { ON_FD(fd, OP_READ, at, iov_bytes(iov, c), REAL(preadv64)(fd, iov, c, at), sw_preadv(fd, iov, c, at, 0)); }
-EXPORT ssize_t pwritev64(int fd, const struct iovec *iov, int c, off64_t at) { ON_FD(fd, OP_WRITE, at, iov_bytes(iov, c), REAL(pwritev64)(fd, iov, c, at), sw_pwritev(fd, iov, c, at, 0)); }
+EXPORT ssize_t preadv64(int fd, const struct iovec *iov, int c, off64_t at) { ON_FD(fd, OP_READ, at, iov_bytes(iov, c), REAL(preadv64)(fd, iov, c, at), sw_preadv(fd, iov, c, at)); }
+EXPORT ssize_t pwritev64(int fd, const struct iovec *iov, int c, off64_t at) { ON_FD(fd, OP_WRITE, at, iov_bytes(iov, c), REAL(pwritev64)(fd, iov, c, at), sw_pwritev(fd, iov, c, at)); }
 EXPORT ssize_t preadv64v2(int fd, const struct iovec *iov, int c, off64_t at, int f)
 {
     ON_FD(fd, OP_READ, at, iov_bytes(iov, c), REAL(preadv64v2)(fd, iov, c, at, f), sw_preadv2(fd, iov, c, at, f));

@@ -21,7 +21,7 @@ DECLARE_REAL(int, __vasprintf_chk, char **, int, const char *, va_list);
 static FILE *stream_or_close(int fd, const struct sw_mode *mode)
 {
     int saved = errno;
-    FILE *fp = sw_seek_to_append(fd, mode) ? NULL : is_managed(fd) ? sw_stream_on(fd, mode) : REAL(fdopen)(fd, mode->kind);
+    FILE *fp = sw_seek_to_append(fd, mode) ? NULL : entry(fd) != 0 ? sw_stream_on(fd, mode) : REAL(fdopen)(fd, mode->kind);
     if (!fp) {
         saved = errno;
         close(fd);
@@ -41,7 +41,12 @@ EXPORT FILE *fopen64(const char *path, const char *text)
     struct sw_mode mode;
     if (!sw_mode_of(text, &mode)) return REAL(fopen64)(path, text);
     long fd = open_managed(path, &mode);
-    if (fd == SW_PASS) return REAL(fopen64)(path, text);
+    if (fd == SW_PASS) {
+        if (LIKELY(!sw_tracing) || mode.has_charset) return REAL(fopen64)(path, text);
+        /* What is recorded must pass the hooks, plain or not. */
+        fd = open64(path, mode.flags, 0666);
+        if (fd < 0) return NULL;
+    }
     return ret(fd) < 0 ? NULL : stream_or_close((int)fd, &mode);
 }
 EXPORT FILE *fopen(const char *path, const char *text) { return fopen64(path, text); }
@@ -49,7 +54,7 @@ EXPORT FILE *fopen(const char *path, const char *text) { return fopen64(path, te
 EXPORT FILE *fdopen(int fd, const char *text)
 {
     struct sw_mode mode;
-    if (LIKELY(!is_managed(fd)) || !sw_mode_of(text, &mode)) return REAL(fdopen)(fd, text);
+    if (LIKELY(entry(fd) == 0) || !sw_mode_of(text, &mode) || (mode.has_charset && !is_managed(fd))) return REAL(fdopen)(fd, text);
     int saved = errno, flags = fcntl(fd, F_GETFL);
     if (flags < 0) return NULL;
     int has = flags & O_ACCMODE, wants = mode.flags & O_ACCMODE;
@@ -165,7 +170,7 @@ static size_t read_large(char *to, size_t n, FILE *fp)
     enum { IN_BACKUP = 0x100 }; /* of FILE: characters that were put back are being read */
     size_t room = __fbufsize(fp), done = 0;
     room = room ? room : BUFSIZ;
-    if (n < room || !__freadable(fp) || __fwriting(fp) || feof_unlocked(fp) || fp->_flags & IN_BACKUP || !is_managed(fp->_fileno))
+    if (n < room || !__freadable(fp) || __fwriting(fp) || feof_unlocked(fp) || fp->_flags & IN_BACKUP || entry(fp->_fileno) == 0)
         return REAL(fread_unlocked)(to, 1, n, fp);
     size_t buffered = (size_t)(fp->_IO_read_end - fp->_IO_read_ptr);
     if (buffered) done = REAL(fread_unlocked)(to, 1, buffered < n ? buffered : n, fp);
@@ -202,7 +207,11 @@ static void check(size_t size, size_t count, size_t room)
     }
 }
 EXPORT size_t __fread_chk(void *to, size_t room, size_t size, size_t count, FILE *fp) { check(size, count, room); return fread(to, size, count, fp); }
-EXPORT size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t count, FILE *fp) { check(size, count, room); return fread_unlocked(to, size, count, fp); }
+EXPORT size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t count, FILE *fp)
+{
+    check(size, count, room);
+    return fread_unlocked(to, size, count, fp);
+}
 
 /* --- printing to a descriptor ----------------------------------------------------------------------------------------------- */
 static int write_text(int fd, char *text, int n)

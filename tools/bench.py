@@ -4,15 +4,20 @@ Every entry is `{name, value, unit, baseline, ratio}`. A cost's ratio is value o
 throughput's is managed over plain (above 1 is better), an emulation error's is error over goal."""
 
 import json
+import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 STRIPEWISE = ROOT / ".venv/bin/stripewise"
 CALLS = ROOT / "target/native/calls"
+#: Starts of /bin/true with and without the library, each.
+STARTS = 500
 
 
 def run(*command: object) -> str:
@@ -85,6 +90,30 @@ def bulk(scratch: Path) -> list[dict[str, object]]:
     ]
 
 
+def spawned_ms(environment: dict[str, str]) -> float:
+    """Milliseconds from the start of /bin/true to its end."""
+    started = time.perf_counter_ns()
+    os.waitpid(os.posix_spawn("/bin/true", ["/bin/true"], environment), 0)
+    return (time.perf_counter_ns() - started) / 1e6
+
+
+def startup(scratch: Path) -> list[dict[str, object]]:
+    """What the library adds to the start of every program, with a store and without one in use."""
+    store, _ = make_store(scratch, "startup", 4, 0)
+    library = ROOT / "python/stripewise/lib/libstripewise.so"
+    without = {"PATH": "/usr/bin:/bin"}
+    environment = {**without, "LD_PRELOAD": str(library), "STRIPEWISE_STORE": str(store)}
+    pairs = [(spawned_ms(without), spawned_ms(environment)) for _ in range(STARTS)]
+    bare = statistics.median(pair[0] for pair in pairs)
+    added = statistics.median(after - before for before, after in pairs)
+    baseline = f"/bin/true without the library: {bare:.3f} ms, {STARTS} times by turns; goal 0.5 ms"
+    size = library.stat().st_size
+    return [
+        entry("runtime.startup_ms", round(added, 3), "ms added to /bin/true", baseline, 0.5),
+        entry("runtime.library_bytes", size, "bytes", "goal 1 MiB", 1 << 20),
+    ]
+
+
 def emulated(scratch: Path, rate: int, goal: float) -> dict[str, object]:
     """Four emulated devices of `rate` requests/s, 4 processes each, closed loop: never idle."""
     seconds = 3
@@ -125,7 +154,13 @@ def cargo_bench(package: str) -> list[dict[str, object]]:
 def main() -> None:
     scratch = Path(tempfile.mkdtemp(prefix="bench-", dir=ROOT / "target"))
     try:
-        results = [*calls(scratch), *bulk(scratch), emulated(scratch, 1000, 0.01), emulated(scratch, 5000, 0.02)]
+        results = [
+            *startup(scratch),
+            *calls(scratch),
+            *bulk(scratch),
+            emulated(scratch, 1000, 0.01),
+            emulated(scratch, 5000, 0.02),
+        ]
         results += [*cargo_bench("stripewise-trace"), *cargo_bench("stripewise-layout")]
     finally:
         shutil.rmtree(scratch)

@@ -7,6 +7,7 @@ kind alone. Files come from users, so every number in them is doubted: a file th
 from __future__ import annotations
 
 import mmap
+import os
 import struct
 from dataclasses import dataclass
 from enum import Enum
@@ -31,12 +32,17 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Program:
-    """A program or library file. `machine` is ELF's number, 0 where there is none; `versions` those of symbols."""
+    """A program or library file.
+
+    `machine` is ELF's number, 0 where there is none; `versions` those of symbols; `loader` what starts it: the loader
+    of a program, the interpreter of a script.
+    """
 
     kind: Kind
     machine: int = 0
     needed: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
+    loader: str = ""
 
     def glibc(self) -> tuple[int, int]:
         """The oldest C library that has all symbols it needs, (0, 0) when it needs none."""
@@ -53,7 +59,8 @@ def read_program(path: Path) -> Program:
     with path.open("rb") as file:
         head = file.read(64)
         if head[:2] == b"#!":
-            return Program(Kind.SCRIPT)
+            words = (head + file.read(NAME_BYTES_MAX)).split(b"\n", 1)[0][2:].split()
+            return Program(Kind.SCRIPT, loader=os.fsdecode(words[0]) if words else "")
         if head[:4] != b"\x7fELF" or len(head) < 64:
             return Program(Kind.OTHER)
         if head[4:6] != b"\x02\x01":
@@ -77,14 +84,15 @@ def _read(data: mmap.mmap) -> Program:
         raise ValueError
     loads: list[tuple[int, int, int]] = []
     dynamic: tuple[int, int] | None = None
-    has_loader = False
+    loader = ""
     for number in range(count):
         kind, _, offset, address, _, length = _numbers("<IIQQQQ", data, at + number * size)
         if kind == PT_LOAD:
             loads.append((address, length, offset))
         elif kind == PT_DYNAMIC:
             dynamic = (offset, length)
-        has_loader |= kind == PT_INTERP
+        elif kind == PT_INTERP:
+            loader = _name(data, offset)
     if dynamic is None:
         return Program(Kind.STATIC, machine)
     entries = []
@@ -95,14 +103,14 @@ def _read(data: mmap.mmap) -> Program:
         entries.append((tag, value))
     table = dict(entries)
     if DT_STRTAB not in table:
-        return Program(Kind.DYNAMIC if has_loader else Kind.STATIC, machine)
+        return Program(Kind.DYNAMIC if loader else Kind.STATIC, machine, loader=loader)
     names = _place(loads, table[DT_STRTAB])
     needed = tuple(_name(data, names + value) for tag, value in entries if tag == DT_NEEDED)
     versions: list[str] = []
     if DT_VERNEED in table:
         versions = _versions(data, _place(loads, table[DT_VERNEED]), table.get(DT_VERNEEDNUM, 0), names)
     # A static program that was built to be placed anywhere has a dynamic section, but neither loader nor needs.
-    return Program(Kind.DYNAMIC if has_loader or needed else Kind.STATIC, machine, needed, tuple(versions))
+    return Program(Kind.DYNAMIC if loader or needed else Kind.STATIC, machine, needed, tuple(versions), loader)
 
 
 def _versions(data: mmap.mmap, at: int, count: int, names: int) -> list[str]:

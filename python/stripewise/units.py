@@ -1,4 +1,4 @@
-"""Sizes in words and in numbers: `64MiB` on the command line, 67108864 inside."""
+"""Sizes and ages in words and in numbers: `64MiB` on the command line, 67108864 inside."""
 
 from __future__ import annotations
 
@@ -38,6 +38,18 @@ def parse_size(text: str, what: str = "size") -> int:
     if value > OFFSET_BYTES_MAX:
         raise UsageError(f"{what}: '{text}' is larger than 2^62 bytes; give a smaller size")
     return value
+
+
+_AGES_S = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_AGE = re.compile(r"\s*([0-9]{1,6})\s*([a-z]+)\s*", re.ASCII)
+
+
+def parse_age(text: str, what: str) -> int:
+    """Seconds meant by `text`: `90s`, `15min`, `12h`, `7d` or `2w`. Raises UsageError naming `what`."""
+    match = _AGE.fullmatch(text)
+    if match is None or match.group(2) not in _AGES_S:
+        raise UsageError(f"{what}: '{text}' is no age; write a number with s, min, h, d or w")
+    return int(match.group(1)) * _AGES_S[match.group(2)]
 
 
 def format_size(size_bytes: float) -> str:

@@ -15,7 +15,7 @@ OPERATIONS = 40_000 if SOAK else 6_000
 SEEDS = range(1, 6) if SOAK else range(1, 3)
 
 
-#: Calls that the library carries: a refusal is an error. (A line of the report says how often each call was carried, refused, or failed alike.)
+#: Calls that the library carries: a refusal is an error.
 CARRIED = ("copy_file_range", "sendfile", "splice", "aio", "lio_listio")
 
 

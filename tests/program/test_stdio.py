@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import shutil
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Maker
-from rig import BIN, NATIVE, Store, execute, is_managed
+from rig import BIN, NATIVE, Store, execute, is_managed, stripewise
 
 STDIO = NATIVE / "stdio"
 FSTREAM = NATIVE / "fstream"
@@ -179,6 +180,17 @@ def test_small_uses_of_streams_give_the_same_transcript(make_store: Maker, layou
             f"{a!r} is {b!r}" for a, b in zip(expected.out.splitlines(), got.out.splitlines(), strict=False) if a != b
         ]
         assert got.out == expected.out and got.err == expected.err, "\n".join(wrong) or got.report
+
+
+def test_a_traced_run_records_what_streams_of_plain_files_move(make_store: Maker) -> None:
+    store = make_store(layout="one")
+    expected = execute([STDIO, store.plain, "moves_large_pieces"])
+    trace = store.base / "trace"
+    got = stripewise("run", "--trace", trace, "--", STDIO, store.plain, "moves_large_pieces")
+    assert got.out == expected.out, got.report
+    # The program reads its 3 MB file seven times over, in large pieces and small ones: each of them is a record.
+    said = json.loads(stripewise("collect", trace, "--json").out)
+    assert said["records"] > 20, said
 
 
 def test_cpp_streams_give_the_same_transcript(make_store: Maker) -> None:

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 mod errors;
+mod passage;
 mod store;
 mod trace;
 
@@ -10,5 +11,6 @@ mod trace;
 fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::register(module)?;
     store::register(module)?;
+    passage::register(module)?;
     module.add_function(wrap_pyfunction!(trace::collect, module)?)
 }

@@ -14,7 +14,7 @@ use stripewise_store::admin::{Result, Store, StoreError, apply, catalogue, creat
 use crate::errors::from_store;
 
 /// A path in full with the links of its directories resolved: file links name the store by it.
-fn absolute(path: &Path) -> Result<PathBuf> {
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
     if let Ok(found) = std::fs::canonicalize(path) {
         return Ok(found);
     }
@@ -25,15 +25,15 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     }
 }
 
-fn with_store<T: Send>(py: Python<'_>, path: &Path, work: impl FnOnce(&Store<'_>) -> Result<T> + Send) -> PyResult<T> {
+pub(crate) fn with_store<T: Send>(py: Python<'_>, path: &Path, work: impl FnOnce(&Store<'_>) -> Result<T> + Send) -> PyResult<T> {
     py.detach(|| work(&Store::open(&RealDisk, &absolute(path)?)?)).map_err(from_store)
 }
 
-fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     value.to_string()
 }
 
-fn as_json<T: serde::Serialize>(value: &T) -> Result<Value> {
+pub(crate) fn as_json<T: serde::Serialize>(value: &T) -> Result<Value> {
     serde_json::to_value(value).map_err(|e| StoreError::Invalid(format!("the result cannot be written as JSON: {e}; report it")))
 }
 
@@ -128,13 +128,6 @@ fn store_devices(py: Python<'_>, store: PathBuf) -> PyResult<String> {
     with_store(py, &store, |s| Ok(text(&info::devices_json(s)?)))
 }
 
-/// Frees trash entries at least `min_age_s` seconds old: {"removed"}.
-#[pyfunction]
-#[pyo3(signature = (store, min_age_s=0))]
-fn store_gc(py: Python<'_>, store: PathBuf, min_age_s: i64) -> PyResult<String> {
-    with_store(py, &store, |s| Ok(text(&json!({"removed": fsck::gc(s, min_age_s)?}))))
-}
-
 /// Adds a JSON object to a table of the index (runs, patterns, plans, results): {"key"}.
 #[pyfunction]
 fn catalogue_add(py: Python<'_>, store: PathBuf, table: String, payload_json: String) -> PyResult<String> {
@@ -158,7 +151,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store_fsck, module)?)?;
     module.add_function(wrap_pyfunction!(store_resolve, module)?)?;
     module.add_function(wrap_pyfunction!(store_devices, module)?)?;
-    module.add_function(wrap_pyfunction!(store_gc, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue_add, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue_list, module)?)
 }

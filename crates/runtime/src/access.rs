@@ -75,7 +75,8 @@ fn follow(path: &CStr, head: &libc::stat, acl: Option<Acl>, is_ctl: bool) -> Sys
     if (now.st_uid, now.st_gid) != (head.st_uid, head.st_gid) {
         sys::chown(path, head.st_uid, head.st_gid, libc::AT_SYMLINK_NOFOLLOW)?;
     }
-    let acl = acl.map(|acl| {
+    // The kernel asks no ACL whose mask is empty; with the bit that everybody has on ctl, it would.
+    let acl = acl.filter(|_| !is_ctl || head.st_mode & 0o070 != 0).map(|acl| {
         acl.changed(|tag, permissions| match (tag, is_ctl) {
             (OWNER, _) => permissions | 6,
             // As in `ctl_mode`.

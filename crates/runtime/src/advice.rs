@@ -2,7 +2,6 @@
 //! reaches every file system that the file's bytes lie on.
 
 use crate::file::File;
-use crate::gate;
 use crate::open::OpenFile;
 use crate::sys::{self, Errno, Sys, call};
 use stripewise_layout::Logical;
@@ -15,16 +14,16 @@ fn file_of(open: &OpenFile) -> Sys<&'static File> {
     if open.flags() & libc::O_PATH != 0 { Err(Errno(libc::EBADF)) } else { open.file() }
 }
 
-/// Calls `each` with descriptor, offset and length of every extent of `[at, at + len)` inside the file; a length of 0 means up to its end.
+/// Calls `each` with descriptor, offset and length of every extent of `[at, at + len)` inside the file; a length of 0 means up to its end. Nobody waits
+/// for these calls to end: what they say about a layout that has just been replaced is lost, and does no harm.
 fn for_extents(file: &'static File, at: i64, len: i64, mut each: impl FnMut(i32, u64, u64) -> Sys<()>) -> Sys<()> {
-    let passed = gate::for_read(file)?;
-    let size = passed.ctl.size();
+    let size = file.ctl().ok_or(Errno(libc::EIO))?.size();
     let from = u64::try_from(at).unwrap_or(0);
     let to = if len == 0 { size } else { u64::try_from(at.saturating_add(len)).unwrap_or(0).min(size) };
     if from >= to {
         return Ok(());
     }
-    for extent in passed.loaded.view.extents(Logical(from), to - from) {
+    for extent in file.current()?.view.extents(Logical(from), to - from) {
         each(file.object(extent.target, extent.plane)?, extent.object_offset, extent.len)?;
     }
     Ok(())

@@ -2,11 +2,13 @@
 //! positions and offsets move by what arrived at the other end, and a pipe is emptied only of what has been stored.
 
 use crate::ends::End;
-use crate::sys::{self, Errno, Sys, call};
+use crate::sys::{self, Sys, call};
 use syscalls::Sysno;
 
-/// Most bytes in flight.
+/// Most bytes in flight between files.
 const BUFFER_BYTES_MAX: u64 = 1 << 20;
+/// The same into a stream, which may take little at a time: the rest has been read in vain.
+const STREAM_BYTES_MAX: u64 = 128 << 10;
 /// What the default pipe holds, ours too.
 const PIPE_BYTES: u64 = 65_536;
 
@@ -17,8 +19,8 @@ struct Buffer {
 }
 
 impl Buffer {
-    fn for_bytes(bytes: u64) -> Sys<Self> {
-        let len = bytes.clamp(1, BUFFER_BYTES_MAX) as usize;
+    fn new(bytes: u64) -> Sys<Self> {
+        let len = bytes as usize;
         let base = sys::mmap(-1, len, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?;
         Ok(Self { base, len })
     }
@@ -36,14 +38,14 @@ impl Drop for Buffer {
     }
 }
 
-/// Moves up to `len` bytes: `write` gets a chunk and how many bytes went before. Ends at the source's end, at a chunk that
-/// was taken in part, and at an error, which counts only when nothing was moved before.
-fn pump(len: u64, mut read: impl FnMut(&mut [u8], u64) -> Sys<usize>, mut write: impl FnMut(&[u8], u64) -> Sys<usize>) -> Sys<u64> {
+/// Moves up to `len` bytes, at most `chunk_max` of them at a time: `write` gets a chunk and how many bytes went before. Ends at the
+/// source's end, at a chunk that was taken in part, and at an error, which counts only when nothing was moved before.
+fn pump(len: u64, chunk_max: u64, mut read: impl FnMut(&mut [u8], u64) -> Sys<usize>, mut write: impl FnMut(&[u8], u64) -> Sys<usize>) -> Sys<u64> {
     let mut moved = 0;
     if len == 0 {
         return Ok(0);
     }
-    let mut buffer = Buffer::for_bytes(len)?;
+    let mut buffer = Buffer::new(len.min(chunk_max))?;
     while moved < len {
         let chunk = buffer.bytes(len - moved);
         let step = read(chunk, moved).and_then(|got| match chunk.get(..got) {
@@ -66,15 +68,17 @@ fn pump(len: u64, mut read: impl FnMut(&mut [u8], u64) -> Sys<usize>, mut write:
 
 /// From one file into another at explicit offsets.
 pub fn between(from: &End, from_at: u64, to: &End, to_at: u64, len: u64) -> Sys<u64> {
-    pump(len, |chunk, moved| from.read_at(chunk, from_at + moved), |chunk, moved| to.write_at(chunk, to_at + moved))
+    let read = |chunk: &mut [u8], moved: u64| from.read_at(chunk, from_at + moved);
+    pump(len, BUFFER_BYTES_MAX, read, |chunk, moved| to.write_at(chunk, to_at + moved))
 }
 
 /// From a file into a stream that takes bytes in order. Into a pipe no more is moved than has room, or a program that empties its own pipe would wait
 /// for ever.
 pub fn into_stream(from: &End, from_at: u64, to: &End, len: u64, nonblocking: bool) -> Sys<u64> {
     let is_pipe = to.is_pipe();
-    let write = |chunk: &[u8], moved: u64| if is_pipe { to.feed(chunk, nonblocking || moved > 0) } else { sys::write(to.fd, chunk) };
-    pump(if is_pipe { len.min(BUFFER_BYTES_MAX) } else { len }, |chunk, moved| from.read_at(chunk, from_at + moved), write)
+    let read = |chunk: &mut [u8], moved: u64| from.read_at(chunk, from_at + moved);
+    let write = |chunk: &[u8], _: u64| if is_pipe { to.feed(chunk, nonblocking) } else { sys::write(to.fd, chunk) };
+    pump(if is_pipe { len.min(STREAM_BYTES_MAX) } else { len }, STREAM_BYTES_MAX, read, write)
 }
 
 /// A pipe of our own, which holds a copy of what lies in the program's.
@@ -117,17 +121,13 @@ impl Drop for Mirror {
 /// From a pipe into a managed file. The bytes are copied first and taken out of the pipe only when they are stored.
 pub fn out_of_pipe(from: &End, to: &End, to_at: u64, len: u64, nonblocking: bool) -> Sys<u64> {
     let mirror = Mirror::new()?;
-    let read = |chunk: &mut [u8], moved: u64| {
-        let most = chunk.len().min(PIPE_BYTES as usize);
-        let peeked = mirror.peek(from.fd, chunk.get_mut(..most).unwrap_or(&mut []), nonblocking || moved > 0);
-        if moved > 0 && peeked == Err(Errno(libc::EAGAIN)) { Ok(0) } else { peeked }
-    };
+    let read = |chunk: &mut [u8], moved: u64| mirror.peek(from.fd, chunk, nonblocking || moved > 0);
     let write = |chunk: &[u8], moved: u64| {
         let stored = to.write_at(chunk, to_at + moved)?;
         discard(from.fd, stored)?;
         Ok(stored)
     };
-    pump(len, read, write)
+    pump(len, PIPE_BYTES, read, write)
 }
 
 /// Takes bytes out of a pipe that have been stored.

@@ -62,8 +62,24 @@ fn c(path: &FixedPath) -> Sys<&CStr> {
     path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))
 }
 
-/// Makes the file; returns its place in the table of files, held for the caller. `EEXIST`: another process was first.
-pub fn create(place: &Place, mode: u32) -> Sys<u32> {
+/// A new file.
+pub struct Created {
+    /// Its place in the table of files, held for the caller.
+    pub index: u32,
+    /// The mode that head gets once its creator, who may do everything with what it has made, has opened it.
+    late_mode: Option<u32>,
+}
+
+impl Created {
+    /// The creator has opened it: its mode counts from here on.
+    pub fn opened(&self) -> Sys<()> {
+        let (Some(mode), Some(file)) = (self.late_mode, file::get(self.index)) else { return Ok(()) };
+        sys::chmod(c(&file.part(b"head")?)?, mode).map(|_| ())
+    }
+}
+
+/// Makes the file. `EEXIST`: another process was first.
+pub fn create(place: &Place, mode: u32) -> Sys<Created> {
     let id = loop {
         let id = fresh_id();
         let dir = file_part(place.store.path(), id, b"");
@@ -81,7 +97,7 @@ pub fn create(place: &Place, mode: u32) -> Sys<u32> {
     result
 }
 
-fn fill(place: &Place, id: u64, mode: u32) -> Sys<u32> {
+fn fill(place: &Place, id: u64, mode: u32) -> Sys<Created> {
     let store = place.store;
     write_layout(store, id, place.layout)?;
     let Ok(template) = View::parse(place.layout) else { return Err(Errno(libc::EIO)) };
@@ -89,7 +105,12 @@ fn fill(place: &Place, id: u64, mode: u32) -> Sys<u32> {
     let head = c(&head)?;
     sys::close(sys::open(head, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL, mode & 0o7777)?);
     let inherited = access::inherit(&place.path, mode & 0o7777, head)?;
-    let rights = file::object_mode(sys::stat(head, 0)?.st_mode);
+    let wanted = sys::stat(head, 0)?.st_mode & 0o7777;
+    let rights = file::object_mode(wanted);
+    let late_mode = (wanted & 0o600 != 0o600).then_some(wanted);
+    if late_mode.is_some() {
+        sys::chmod(head, wanted | 0o600)?;
+    }
     let mut made: [i32; file::MAX_OBJECTS] = [-1; file::MAX_OBJECTS];
     let result = (|| {
         for (target, plane) in file::objects(&template) {
@@ -112,7 +133,8 @@ fn fill(place: &Place, id: u64, mode: u32) -> Sys<u32> {
     // The creator may write through them whatever the mode says.
     let mut complete = Err(Errno(libc::EIO));
     if let Some(file) = file::get(index) {
-        complete = if inherited { access::spread(file) } else { Ok(()) };
+        // The umask may take from an object even what its owner must have.
+        complete = if inherited || late_mode.is_some() { access::spread(file) } else { Ok(()) };
         for (place, fd) in made.iter().enumerate().filter(|(_, fd)| **fd >= 0) {
             let _ = file.give_object(place, *fd);
         }
@@ -124,7 +146,7 @@ fn fill(place: &Place, id: u64, mode: u32) -> Sys<u32> {
         file::release(index);
         return Err(errno);
     }
-    Ok(index)
+    Ok(Created { index, late_mode })
 }
 
 fn write_layout(store: &Store, id: u64, template: &[u8]) -> Sys<()> {

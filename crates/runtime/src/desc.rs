@@ -5,11 +5,15 @@ use crate::fds::{self, INTERNAL, TRACED, entry, set_entry};
 use crate::open::{self, OpenFile};
 use crate::sys::{self, Errno, Sys};
 use crate::trace;
+use core::sync::atomic::Ordering;
 
 unsafe extern "C" {
     fn sw_real_close(fd: i32) -> i64;
     fn sw_real_fcntl(fd: i32, op: i32, arg: usize) -> i64;
 }
+
+/// Flags that the companion is not opened with, and that the program sees all the same.
+const KEPT_FLAGS: i32 = libc::O_NOFOLLOW | libc::O_DIRECT;
 
 fn is_internal(fd: i32) -> bool {
     entry(fd) & INTERNAL != 0
@@ -169,8 +173,8 @@ fn managed_fcntl(open: &'static OpenFile, fd: i32, op: i32, arg: usize) -> Sys<i
         }
         libc::F_GETFD => sys::fcntl(fd, op, arg),
         libc::F_GETFL => {
-            // The companion's flags are the program's; O_LARGEFILE as the kernel always shows it.
-            sys::fcntl(companion, op, 0)
+            // The companion's flags are the program's, but for what concerns only the name, or is ignored.
+            sys::fcntl(companion, op, 0).map(|flags| flags | i64::from(open.flags() & KEPT_FLAGS))
         }
         libc::F_SETFL => {
             let arg = arg & !(libc::O_ASYNC as usize);
@@ -182,7 +186,7 @@ fn managed_fcntl(open: &'static OpenFile, fd: i32, op: i32, arg: usize) -> Sys<i
             // The program's own descriptor shows them, too, should the companion get lost.
             let _ = sys::fcntl(fd, op, arg & (libc::O_APPEND | libc::O_NONBLOCK) as usize);
             let now = sys::fcntl(companion, libc::F_GETFL, 0)? as i32;
-            open.set_flags(now | open.flags() & libc::O_CLOEXEC);
+            open.set_flags(now | open.flags() & (libc::O_CLOEXEC | libc::O_NOFOLLOW) | arg as i32 & libc::O_DIRECT);
             Ok(result)
         }
         libc::F_SETLK | libc::F_SETLKW | libc::F_GETLK | libc::F_OFD_SETLK | libc::F_OFD_SETLKW | libc::F_OFD_GETLK => {
@@ -198,13 +202,9 @@ fn managed_fcntl(open: &'static OpenFile, fd: i32, op: i32, arg: usize) -> Sys<i
 /// Byte-range locks are those of head, taken through the companion. Ranges that count from the offset or the end are made
 /// absolute first: the companion's offset and head's size are not the file's.
 fn lock(open: &'static OpenFile, fd: i32, companion: i32, op: i32, arg: usize) -> Sys<i64> {
-    if arg == 0 {
-        return Err(Errno(libc::EFAULT));
-    }
     // SAFETY: fcntl's contract: the argument of a lock command points to a struct flock.
-    let asked = unsafe { &mut *(arg as *mut libc::flock) };
-    let mut range = libc::flock { ..*asked };
-    let base = match i32::from(asked.l_whence) {
+    let mut range = unsafe { sys::copy_in(arg as *const libc::flock)? };
+    let base = match i32::from(range.l_whence) {
         libc::SEEK_CUR => sys::lseek(open.offset_fd(fd), 0, libc::SEEK_CUR)? as i64,
         libc::SEEK_END => open.file()?.ctl().ok_or(Errno(libc::EIO))?.size() as i64,
         libc::SEEK_SET => 0,
@@ -213,7 +213,12 @@ fn lock(open: &'static OpenFile, fd: i32, companion: i32, op: i32, arg: usize) -
     range.l_start = range.l_start.checked_add(base).ok_or(Errno(libc::EOVERFLOW))?;
     range.l_whence = libc::SEEK_SET as i16;
     let result = sys::fcntl(companion, op, &raw mut range as usize)?;
+    if matches!(op, libc::F_SETLK | libc::F_SETLKW) && i32::from(range.l_type) != libc::F_UNLCK {
+        open.file()?.locked.store(true, Ordering::Relaxed);
+    }
     if matches!(op, libc::F_GETLK | libc::F_OFD_GETLK) {
+        // SAFETY: as above; it was good a moment ago.
+        let asked = unsafe { &mut *(arg as *mut libc::flock) };
         if i32::from(range.l_type) == libc::F_UNLCK {
             asked.l_type = range.l_type;
         } else {

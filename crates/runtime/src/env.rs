@@ -152,12 +152,14 @@ fn inherit() {
         }
     });
     let found = found.get_mut(..used).unwrap_or(&mut []);
-    for i in 0..found.len() {
-        let Some(&(fd, true)) = found.get(i) else { continue };
-        if fds::entry(fd) != 0 {
-            continue;
+    // Those without a tag (O_PATH, where a right is missing) take what companions the others leave.
+    for tagged in [true, false] {
+        for i in 0..found.len() {
+            let Some(&(fd, true)) = found.get(i) else { continue };
+            if fds::entry(fd) == 0 && (open::tag_of(fd) != 0) == tagged {
+                adopt(fd, found);
+            }
         }
-        adopt(fd, found);
     }
     // Companions whose descriptors did not come along.
     for &(fd, programs) in found.iter() {
@@ -198,9 +200,20 @@ fn adopt(fd: i32, found: &[(i32, bool)]) {
     let tag = open::tag_of(fd);
     let same = |other: i32| {
         let mut text = [0u8; 4096];
-        head_of(other, &mut text) == Some((path, id)) && open::tag_of(other) == tag
+        head_of(other, &mut text) == Some((path, id)) && (tag == 0 || open::tag_of(other) == tag)
     };
-    let companion = found.iter().find(|(other, programs)| !programs && fds::entry(*other) == 0 && same(*other)).map(|(other, _)| *other);
+    let fits = |other: i32| fds::entry(other) == 0 && open::flags_agree(fd, other) && same(other);
+    let companion = found.iter().find(|(other, programs)| !programs && fits(*other)).map(|(other, _)| *other);
+    if tag == 0 && companion.is_none() {
+        // A dup of one that was adopted before: its companion is theirs.
+        let twin = |other: &&(i32, bool)| other.1 && fds::entry(other.0) != 0 && open::tag_of(other.0) == 0 && same(other.0);
+        if let Some((twin, _)) = found.iter().find(twin) {
+            let place = fds::entry(*twin);
+            open::retain(place);
+            fds::set_entry(fd, place);
+            return;
+        }
+    }
     let Ok(place) = open::inherit(store, id, fd, companion) else { return };
     for (other, programs) in found {
         let dup = || sys::same_open_file(fd, *other).unwrap_or(tag != 0);

@@ -79,6 +79,8 @@ pub struct File {
     pub maps: AtomicU32,
     /// See `maps`.
     pub pin: AtomicI32,
+    /// This process may hold POSIX locks on head: closing any descriptor of it would drop them.
+    pub locked: AtomicBool,
 }
 
 // SAFETY: `ctl` is written under TABLE before `refs` becomes positive.
@@ -103,6 +105,7 @@ static FILES: [File; MAX_FILES] = [const {
         mirrored: AtomicU64::new(0),
         maps: AtomicU32::new(0),
         pin: AtomicI32::new(0),
+        locked: AtomicBool::new(false),
     }
 }; MAX_FILES];
 static HIGH_WATER: AtomicU32 = AtomicU32::new(0);
@@ -135,6 +138,7 @@ pub fn acquire(store: &'static Store, id: u64) -> Sys<u32> {
     file.id.store(id, Ordering::Relaxed);
     file.touched.store(0, Ordering::Relaxed);
     file.mirrored.store(0, Ordering::Relaxed);
+    file.locked.store(false, Ordering::Relaxed);
     if let Err(errno) = file.open() {
         file.drop_all();
         return Err(errno);

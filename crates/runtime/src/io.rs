@@ -1,6 +1,7 @@
 //! Reading and writing managed files: the request is cut into extents, one per object and region, each done by one vectored call.
 //! Emulated targets reserve all first, then the I/O is done, then one sleep lasts until the latest end.
 
+use crate::faults;
 use crate::file::File;
 use crate::gate;
 use crate::open::OpenFile;
@@ -33,9 +34,7 @@ fn read_extent(file: &'static File, buffers: &Buffers<'_>, extent: &Extent<'_>, 
             // SAFETY: the rest of a buffer that the program gave; the kernel checks.
             let more = object_bytes(unsafe { sys::pread(fd, to, want, extent.object_offset + before + got)? });
             if more == 0 {
-                // SAFETY: the kernel has just checked this address range for the read above.
-                unsafe { core::ptr::write_bytes(to, 0, want) };
-                got += want as u64;
+                got += object_bytes(sys::zero(to, want)?);
             } else {
                 got += more;
             }
@@ -61,6 +60,9 @@ fn write_extent(file: &'static File, buffers: &Buffers<'_>, extent: &Extent<'_>,
         })
         .run(buffers, extent, at)
     })();
+    if let Err(errno) = result {
+        faults::note(file, extent.target, errno);
+    }
     (done, result)
 }
 
@@ -97,6 +99,7 @@ pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> S
     let file = open.readable()?;
     let mut n;
     let end;
+    check_end(at, buffers.len())?;
     {
         let passed = gate::for_read(file)?;
         let size = passed.ctl.size();
@@ -109,9 +112,17 @@ pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> S
         match buffers.single() {
             Some(to) if first.len == n && flags == 0 => {
                 end = reserve(file, core::iter::once((first.target, first.plane, first.object_offset, n)), false)?;
-                read_run(file.object(first.target, first.plane)?, to, n, first.object_offset)?;
+                let run = || read_run(file.object(first.target, first.plane)?, to, n, first.object_offset);
+                n = run().inspect_err(|errno| faults::note(file, first.target, *errno))?;
             }
-            _ => end = read_extents(file, view, buffers, at, n, flags)?,
+            _ => match read_extents(file, view, buffers, at, n, flags) {
+                Ok(latest) => end = latest,
+                Err(Errno(libc::EFAULT | libc::EIO)) => {
+                    end = 0;
+                    n = read_prefix(file, view, buffers, at, n)?;
+                }
+                Err(errno) => return Err(errno),
+            },
         }
         // A truncate that came in between has made zeros of what lies behind the new end: they are not the file's bytes.
         n = n.min(passed.ctl.size().saturating_sub(at));
@@ -120,21 +131,51 @@ pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> S
     Ok(n)
 }
 
-/// Reads one run of one object into one buffer; behind the object's end there are zeros.
+/// A request must end where an offset still is one.
+fn check_end(at: u64, len: u64) -> Sys<()> {
+    at.checked_add(len).filter(|end| *end <= i64::MAX as u64).map(|_| ()).ok_or(Errno(libc::EINVAL))
+}
+
+/// Reads one run of one object into one buffer; behind the object's end there are zeros. Returns fewer bytes when an error came after them.
 #[inline]
-fn read_run(fd: i32, to: *mut u8, n: u64, offset: u64) -> Sys<()> {
+fn read_run(fd: i32, to: *mut u8, n: u64, offset: u64) -> Sys<u64> {
     let mut got = 0;
     while got < n {
+        let (rest, len) = (to.wrapping_add(got as usize), (n - got) as usize);
         // SAFETY: the program's buffer; the kernel checks.
-        let more = unsafe { sys::pread(fd, to.wrapping_add(got as usize), (n - got) as usize, offset + got)? };
-        if more == 0 {
-            // SAFETY: a zero-length result with room left means a checked buffer.
-            unsafe { core::ptr::write_bytes(to.wrapping_add(got as usize), 0, (n - got) as usize) };
-            break;
+        let more = match unsafe { sys::pread(fd, rest, len, offset + got) } {
+            Ok(0) => sys::zero(rest, len),
+            more => more,
+        };
+        match more {
+            Ok(more) => got += more as u64,
+            Err(_) if got > 0 => break,
+            Err(errno) => return Err(errno),
         }
-        got += more as u64;
     }
-    Ok(())
+    Ok(got)
+}
+
+/// After an error in a request of several pieces: reads what lies before it, piece by piece in the file's order, as the kernel would.
+#[cold]
+fn read_prefix(file: &'static File, view: &View<'static>, buffers: &Buffers<'_>, at: u64, n: u64) -> Sys<u64> {
+    let mut done = 0;
+    for piece in view.pieces(Logical(at), n) {
+        let fd = file.object(piece.target, piece.plane)?;
+        let mut offset = piece.object_offset;
+        let result = buffers.parts(done, piece.len, |part| {
+            let got = read_run(fd, part.iov_base.cast(), part.iov_len as u64, offset)?;
+            done += got;
+            offset += got;
+            if got < part.iov_len as u64 { Err(Errno(libc::EFAULT)) } else { Ok(()) }
+        });
+        match result {
+            Err(errno) if done == 0 => return Err(errno),
+            Err(_) => break,
+            Ok(()) => {}
+        }
+    }
+    Ok(done)
 }
 
 /// Reads a request that is in pieces. What is cached is taken at once; from the first miss on, the kernel is told of all the
@@ -154,7 +195,7 @@ fn read_extents(file: &'static File, view: &View<'static>, buffers: &Buffers<'_>
                 sys::fadvise(file.object(rest.target, rest.plane)?, rest.object_offset, rest.len, libc::POSIX_FADV_WILLNEED);
             }
         }
-        read_extent(file, buffers, &extent, at, flags)?;
+        read_extent(file, buffers, &extent, at, flags).inspect_err(|errno| faults::note(file, extent.target, *errno))?;
     }
     Ok(end)
 }
@@ -178,6 +219,7 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
     if n == 0 {
         return Ok(0);
     }
+    check_end(at, n)?;
     let end_offset = at.checked_add(n).filter(|e| *e < MAX_LOGICAL).ok_or(Errno(libc::EFBIG))?;
     let end;
     let leaves_hole;

@@ -11,6 +11,7 @@ mod desc;
 mod ends;
 mod env;
 mod exec;
+mod faults;
 mod fds;
 mod file;
 mod gate;

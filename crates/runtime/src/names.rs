@@ -269,7 +269,7 @@ pub fn remove_if_last(file: &'static File) {
 /// The last close of a writable open file: head shows size and times as they are now.
 pub fn at_close(file: &'static File) {
     if file.may_write() {
-        let _ = size::mirror_size(file);
+        let _ = size::mirror_size_quietly(file);
     }
 }
 

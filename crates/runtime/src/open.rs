@@ -138,7 +138,15 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
         let mut path_only = flags & libc::O_PATH != 0;
         if !path_only {
             let fd = sys::openat(libc::AT_FDCWD, head, flags & COMPANION_FLAGS | libc::O_CLOEXEC, 0)?;
-            let fd = fds::make_internal(fd, &open.companion, close_on_exec)?;
+            let fd = if file.locked.load(Ordering::Relaxed) {
+                // Moving it would close a descriptor of head, and with it go all POSIX locks of this process.
+                if !close_on_exec {
+                    sys::fcntl(fd, libc::F_SETFD, 0)?;
+                }
+                fds::adopt_internal(fd, &open.companion)?
+            } else {
+                fds::make_internal(fd, &open.companion, close_on_exec)?
+            };
             if flags & libc::O_DIRECT != 0 {
                 // Only shown by F_GETFL. Not every file system has it, and none needs to.
                 let _ = sys::fcntl(fd, libc::F_SETFL, (flags & SETTABLE_FLAGS) as usize);
@@ -152,7 +160,11 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
             }
             // Known from here on, for those who need a descriptor that may write head.
             open.file.store(index + 1, Ordering::Release);
-            if flags & libc::O_TRUNC != 0 && flags & libc::O_ACCMODE != libc::O_RDONLY {
+            if flags & libc::O_TRUNC != 0 {
+                if flags & libc::O_ACCMODE == libc::O_RDONLY {
+                    // SAFETY: a valid C string.
+                    unsafe { sys::faccessat_raw(libc::AT_FDCWD, head.as_ptr(), libc::W_OK, libc::AT_EACCESS)? };
+                }
                 crate::size::truncate(file, 0)?;
                 open.touch_now(file);
             }
@@ -210,6 +222,10 @@ pub fn inherit(store: &'static Store, id: u64, fd: i32, companion: Option<i32>) 
             }
         },
     };
+    // Locks that the earlier image took are still there.
+    if let Some(file) = file::get(index) {
+        file.locked.store(true, Ordering::Relaxed);
+    }
     open.file.store(index + 1, Ordering::Relaxed);
     open.flags.store(flags, Ordering::Relaxed);
     open.path_only.store(raw & libc::O_PATH != 0, Ordering::Relaxed);
@@ -247,6 +263,12 @@ pub fn release(entry: u32) {
 /// A companion of any of this process's open files of `file`.
 pub fn any_companion(file: &'static File) -> Option<i32> {
     used().find(|(_, open)| open.file().is_ok_and(|other| core::ptr::eq(other, file))).and_then(|(_, open)| open.companion())
+}
+
+/// Whether a companion may be that of a program's descriptor as far as their status flags tell, which are kept alike.
+pub fn flags_agree(fd: i32, companion: i32) -> bool {
+    let of = |fd| sys::fcntl(fd, libc::F_GETFL, 0).unwrap_or(0) as i32;
+    of(fd) & libc::O_PATH != 0 || (of(fd) ^ of(companion)) & STATUS_FLAGS == 0
 }
 
 /// In parent and child of a fork: offsets are shared from now on.
@@ -307,7 +329,7 @@ impl OpenFile {
     #[inline]
     pub fn readable(&self) -> Sys<&'static File> {
         let flags = self.flags();
-        if flags & libc::O_ACCMODE == libc::O_WRONLY || flags & libc::O_PATH != 0 {
+        if matches!(flags & libc::O_ACCMODE, libc::O_WRONLY | ACCESS_NONE) || flags & libc::O_PATH != 0 {
             return Err(Errno(libc::EBADF));
         }
         self.file()
@@ -316,7 +338,7 @@ impl OpenFile {
     /// The file, if it was opened for writing.
     pub fn writable(&self) -> Sys<&'static File> {
         let flags = self.flags();
-        if flags & libc::O_ACCMODE == libc::O_RDONLY || flags & libc::O_PATH != 0 {
+        if matches!(flags & libc::O_ACCMODE, libc::O_RDONLY | ACCESS_NONE) || flags & libc::O_PATH != 0 {
             return Err(Errno(libc::EBADF));
         }
         self.file()

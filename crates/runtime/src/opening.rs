@@ -121,19 +121,20 @@ unsafe fn reopened_head(path: *const c_char, fd: i32, flags: i32) -> Option<Sys<
 /// Creates a managed file when the open may create, the name does not exist and the rules say so.
 #[inline(never)] // As above.
 unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sys<Option<i64>> {
-    if path.is_null() || flags & libc::O_CREAT == 0 || flags & libc::O_TMPFILE == libc::O_TMPFILE || crate::env::store_path().is_none() {
+    // O_DIRECTORY is in O_TMPFILE too, and creates nothing by itself.
+    if path.is_null() || flags & (libc::O_CREAT | libc::O_DIRECTORY) != libc::O_CREAT || crate::env::store_path().is_none() {
         return Ok(None);
     }
-    // SAFETY: the caller's promise.
-    let path = unsafe { CStr::from_ptr(path) };
-    // SAFETY: a valid C string.
-    if unsafe { sys::faccessat_raw(dirfd, path.as_ptr(), libc::F_OK, libc::AT_SYMLINK_NOFOLLOW) } != Err(Errno(libc::ENOENT)) {
+    // SAFETY: a C string or a bad address, which the kernel tells apart.
+    if unsafe { sys::faccessat_raw(dirfd, path, libc::F_OK, libc::AT_SYMLINK_NOFOLLOW) } != Err(Errno(libc::ENOENT)) {
         return Ok(None);
     }
-    let Some(place) = create::place_for(dirfd, path)? else { return Ok(None) };
+    // SAFETY: the kernel has just read this path.
+    let Some(place) = create::place_for(dirfd, unsafe { CStr::from_ptr(path) })? else { return Ok(None) };
     match create::create(&place, mode) {
-        Ok(index) => {
-            let fd = open::open_acquired(index, flags & !libc::O_TRUNC).inspect_err(|_| crate::file::release(index))?;
+        Ok(created) => {
+            let fd = open::open_acquired(created.index, flags & !libc::O_TRUNC).inspect_err(|_| crate::file::release(created.index))?;
+            created.opened()?;
             Ok(Some(i64::from(fd)))
         }
         // Another process was first: its file is the one.

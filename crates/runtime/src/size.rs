@@ -27,7 +27,7 @@ pub fn seek(open: &OpenFile, fd: i32, at: i64, whence: i32) -> Sys<i64> {
     match whence {
         libc::SEEK_SET | libc::SEEK_CUR => sys::lseek(offset_fd, at, whence).map(|v| v as i64),
         libc::SEEK_END => {
-            let to = size()?.checked_add(at).ok_or(Errno(libc::EOVERFLOW))?;
+            let to = size()?.checked_add(at).ok_or(Errno(libc::EINVAL))?;
             sys::lseek(offset_fd, to, libc::SEEK_SET).map(|v| v as i64)
         }
         libc::SEEK_DATA | libc::SEEK_HOLE => {
@@ -144,6 +144,21 @@ pub fn mirror_size(file: &'static File) -> Sys<()> {
     Ok(())
 }
 
+/// The same at close and sync, which move no times: head keeps those that the last write, or the program, has set.
+pub fn mirror_size_quietly(file: &'static File) -> Sys<()> {
+    let size = file.ctl().ok_or(Errno(libc::EIO))?.size();
+    if file.mirrored.load(Ordering::Acquire) != size + 1 {
+        let head = file.part(b"head")?;
+        let before = sys::stat(c(&head)?, 0)?;
+        if before.st_size as u64 != size {
+            sys::truncate(c(&head)?, size)?;
+            sys::set_times(c(&head)?, &before);
+        }
+        file.mirrored.store(size + 1, Ordering::Release);
+    }
+    Ok(())
+}
+
 /// fallocate; the modes that shift bytes are refused.
 pub fn fallocate(open: &OpenFile, mode: i32, at: i64, len: i64) -> Sys<()> {
     // In the kernel's order: the range, the mode, then the descriptor.
@@ -195,7 +210,7 @@ pub fn sync_names(file: &'static File, head_fd: Option<i32>) -> Sys<()> {
     if !file.may_write() {
         return Ok(());
     }
-    mirror_size(file)?;
+    mirror_size_quietly(file)?;
     if let Some(fd) = head_fd {
         sys::fsync(fd, false)?;
     }

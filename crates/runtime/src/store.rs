@@ -21,7 +21,7 @@ pub struct Store {
     /// Its place in the table.
     pub index: usize,
     state: AtomicU32,
-    inner: UnsafeCell<Inner>,
+    inner: &'static InnerCell,
     /// The slot's mapping, known in a forked child, too.
     mapped: AtomicPtr<u8>,
     slot_fd: AtomicI32,
@@ -39,25 +39,31 @@ struct Inner {
     boot_id: [u64; 2],
 }
 
-// SAFETY: `inner` is written under ATTACH before `state` becomes READY, and only read afterwards (slot_name: under ATTACH).
-unsafe impl Sync for Store {}
+/// Apart from [`Store`], so that all of it is zero at first and takes no room in the library's file.
+struct InnerCell(UnsafeCell<Inner>);
+
+// SAFETY: written under ATTACH before `state` becomes READY, and only read afterwards (slot_name: under ATTACH).
+unsafe impl Sync for InnerCell {}
 
 static ATTACH: Lock = Lock::new();
+static INNER: [InnerCell; MAX_STORES] = [const {
+    InnerCell(UnsafeCell::new(Inner {
+        path: FixedPath::new(),
+        run: FixedPath::new(),
+        slot_name: FixedPath::new(),
+        view: None,
+        devices: None,
+        models: [None; MAX_TARGETS],
+        boot_id: [0; 2],
+    }))
+}; MAX_STORES];
 static STORES: [Store; MAX_STORES] = {
     let mut index = 0;
     let mut stores = [const {
         Store {
             index: 0,
             state: AtomicU32::new(0),
-            inner: UnsafeCell::new(Inner {
-                path: FixedPath::new(),
-                run: FixedPath::new(),
-                slot_name: FixedPath::new(),
-                view: None,
-                devices: None,
-                models: [None; MAX_TARGETS],
-                boot_id: [0; 2],
-            }),
+            inner: &INNER[0],
             mapped: AtomicPtr::new(core::ptr::null_mut()),
             slot_fd: AtomicI32::new(0),
             session_fd: AtomicI32::new(0),
@@ -65,8 +71,9 @@ static STORES: [Store; MAX_STORES] = {
     }; MAX_STORES];
     while index < MAX_STORES {
         #[allow(clippy::indexing_slicing)] // Evaluated by the compiler.
-        let store = &mut stores[index];
+        let (store, inner) = (&mut stores[index], &INNER[index]);
         store.index = index;
+        store.inner = inner;
         index += 1;
     }
     stores
@@ -115,12 +122,12 @@ impl Store {
     #[allow(clippy::mut_from_ref)]
     fn inner_mut(&self) -> &mut Inner {
         // SAFETY: called under ATTACH only, see `Sync`.
-        unsafe { &mut *self.inner.get() }
+        unsafe { &mut *self.inner.0.get() }
     }
 
     fn inner(&self) -> &Inner {
         // SAFETY: see `Sync`.
-        unsafe { &*self.inner.get() }
+        unsafe { &*self.inner.0.get() }
     }
 
     /// Absolute path.

@@ -45,6 +45,10 @@ impl<'a> Buffers<'a> {
             if element.iov_len > isize::MAX as usize {
                 return Err(Errno(libc::EINVAL));
             }
+            // No program's memory is that far up: the kernel looks before it reads or writes anything.
+            if (element.iov_base as usize).saturating_add(element.iov_len) >= 1 << 56 {
+                return Err(Errno(libc::EFAULT));
+            }
             total = total.checked_add(element.iov_len as u64).filter(|t| *t <= isize::MAX as u64).ok_or(Errno(libc::EINVAL))?;
         }
         Ok(Self { iov, total: total.min(REQUEST_MAX) })
@@ -64,7 +68,7 @@ impl<'a> Buffers<'a> {
     }
 
     /// Calls `each` with the memory of bytes `[from, from + len)`, part by part.
-    fn parts(&self, mut from: u64, mut len: u64, mut each: impl FnMut(libc::iovec) -> Sys<()>) -> Sys<()> {
+    pub fn parts(&self, mut from: u64, mut len: u64, mut each: impl FnMut(libc::iovec) -> Sys<()>) -> Sys<()> {
         for element in self.iov {
             if len == 0 {
                 break;

@@ -54,6 +54,10 @@ pub struct DeviceLine {
     pub startups: AtomicU64,
     /// Upper estimate of the bytes allocated on the target; `u64::MAX` = not counted yet.
     pub used_bytes: AtomicU64,
+    /// Calls that the target's device or server failed.
+    pub io_errors: AtomicU64,
+    /// Error number of the last of them.
+    pub last_errno: AtomicU64,
 }
 
 /// One access to one object.

@@ -7,7 +7,8 @@ use common::*;
 use std::path::{Path, PathBuf};
 use stripewise_store::admin::fake::FakeDisk;
 use stripewise_store::admin::findings::{Options, Severity};
-use stripewise_store::admin::fsck::{fsck, gc};
+use stripewise_store::admin::fsck::fsck;
+use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::medium::{FsyncPoint, Kind, Medium, Open};
 use stripewise_store::admin::{Store, StoreError, adopt, create, data, export};
 
@@ -106,7 +107,7 @@ fn violation(disk: &FakeDisk, done: Option<bool>) -> Option<String> {
     if let Err(e) = fsck(&store, Options { repair: true, ..Options::default() }) {
         return Some(format!("repair: {e}"));
     }
-    if let Err(e) = gc(&store, 0) {
+    if let Err(e) = gc(&store, &gc::Options::default()) {
         return Some(format!("gc: {e}"));
     }
     let again = fsck(&store, Options::default()).unwrap();
@@ -264,6 +265,11 @@ fn whoever_opens_the_file_at_any_step_stops_the_adoption_and_finds_the_plain_fil
 #[test]
 fn a_power_cut_while_the_names_change_back_leaves_the_file_whole() {
     for exchange in [true, false] {
+        // The change of places and what follows it are the last steps.
+        let disk = disk_with_plain_file(exchange);
+        let before = disk.steps();
+        adopt_it(&disk).unwrap();
+        let steps = disk.steps() - before;
         let cuts = |point| {
             let work = |wanted: u64| {
                 move |disk: &FakeDisk| {
@@ -271,8 +277,7 @@ fn a_power_cut_while_the_names_change_back_leaves_the_file_whole() {
                     adopt_it(disk)
                 }
             };
-            // The steps around the change of places.
-            (37..42).find_map(|wanted| crashes_from(wanted - 1, point, true, &|| disk_with_plain_file(exchange), &work(wanted), true))
+            (steps - 6..steps - 1).find_map(|wanted| crashes_from(wanted - 1, point, true, &|| disk_with_plain_file(exchange), &work(wanted), true))
         };
         assert_eq!(cuts(None), None, "exchange {exchange}");
         assert!(cuts(Some(FsyncPoint::Swap)).is_some(), "leaving out the fsync was not noticed");

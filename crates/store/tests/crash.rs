@@ -7,7 +7,8 @@ use common::*;
 use std::path::{Path, PathBuf};
 use stripewise_store::admin::fake::FakeDisk;
 use stripewise_store::admin::findings::{Options, Severity};
-use stripewise_store::admin::fsck::{fsck, gc};
+use stripewise_store::admin::fsck::fsck;
+use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::medium::{FsyncPoint, Medium, Open};
 use stripewise_store::admin::size::open_ctl;
 use stripewise_store::admin::spec::{LayoutJson, SpecJson};
@@ -289,14 +290,14 @@ fn each_fsync_of_emptying_the_trash_is_needed_and_all_together_suffice() {
         disk.settle();
         disk
     };
-    let work = |disk: &FakeDisk| gc(&Store::open(disk, &base().join("store")).unwrap(), 0).is_ok();
+    let work = |disk: &FakeDisk| gc(&Store::open(disk, &base().join("store")).unwrap(), &gc::Options::default()).is_ok();
     let check = |disk: &FakeDisk, finished: bool| {
         let store = Store::open(disk, &base().join("store")).unwrap();
         let report = fsck(&store, Options::default()).unwrap();
         if let Some(bad) = report.findings.iter().find(|f| f.severity > Severity::Info || finished) {
             return Some(bad.message.clone());
         }
-        gc(&store, 0).err().map(|e| e.to_string())
+        gc(&store, &gc::Options::default()).err().map(|e| e.to_string())
     };
     for cut in [false, true] {
         assert_eq!(crashes(None, cut, &start, &work, &check), None);

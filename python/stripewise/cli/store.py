@@ -11,10 +11,13 @@ import typer
 from ..errors import StoreError
 from ..store import Store, create_store
 from ..units import format_size
+from . import store_passage, store_upkeep
 from .options import JsonOption, ManageOption, RegionOption, StoreArgument, size
 from .output import print_json, printable, stdout, table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+store_passage.register(app)
+store_upkeep.register(app)
 
 
 @app.command("create")
@@ -60,7 +63,7 @@ def info(store: StoreArgument, json: JsonOption = False) -> None:
         print_json({**details, "devices": devices, "rules": rules})
         return
     counters = {str(row["name"]): row for row in devices}
-    made = table(f"{opened.root}", "target", "class", "kind", "capacity", "reads", "writes", "busy s")
+    made = table(f"{opened.root}", "target", "class", "kind", "capacity", "free", "files", "reads", "writes", "busy s")
     for target in opened.config.cluster.targets:
         row = counters.get(target.name, {})
         busy_s = (int(row.get("busy_read_ns", 0)) + int(row.get("busy_write_ns", 0))) / 1e9
@@ -69,11 +72,18 @@ def info(store: StoreArgument, json: JsonOption = False) -> None:
             target.klass,
             target.kind,
             format_size(target.capacity_bytes) if target.capacity_bytes else "its disk's",
+            "-" if row.get("free_bytes") is None else format_size(row["free_bytes"]),
+            "-" if row.get("files") is None else f"{row['files']:,}",
             f"{row.get('accesses_read', 0):,}",
             f"{row.get('accesses_write', 0):,}",
             f"{busy_s:.2f}",
         )
     stdout().print(made)
+    for row in devices:
+        if row.get("away"):
+            typer.echo(f"target {row['name']}: {row['away']}")
+        if row.get("io_errors"):
+            typer.echo(f"target {row['name']}: {row['io_errors']:,} error(s) since boot, the last: {row['last_error']}")
     typer.echo(
         f"regions of {format_size(opened.config.region_bytes)}, new files laid out as {opened.config.default_layout}"
     )
@@ -86,6 +96,7 @@ def fsck(
     store: StoreArgument,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Make the index anew from the layout files.")] = False,
     repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended without a loss.")] = False,
+    sums: Annotated[bool, typer.Option("--scrub", help="Then read everything, as store scrub does.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Prove that every byte has one home, no slices overlap, no object is missing, capacities hold."""
@@ -102,3 +113,5 @@ def fsck(
         raise StoreError(f"{store}: {errors} error(s) stand; see them above, --repair mends what it can")
     if not json:
         typer.echo(f"{store}: sound")
+    if sums:
+        store_upkeep.scrub([store], json=json)

@@ -239,12 +239,22 @@ void op_fallocate(struct world *w, struct pair *p)
     world_compare_range(w, p, offset, length);
 }
 
+/* Durability and advice, which change no byte. The oracle need not be durable, and its disk is not what is measured. */
 void op_sync(struct world *w, struct pair *p)
 {
-    int data_only = (int)world_below(w, 2);
-    world_note(w, "%s(%d)", data_only ? "fdatasync" : "fsync", p->subject);
-    int s = data_only ? fdatasync(p->subject) : fsync(p->subject);
-    /* The oracle need not be durable, and its disk is not what is measured. */
+    static const char *const ways[] = {"fsync", "fdatasync", "sync_file_range", "posix_fadvise", "readahead"};
+    static const int advices[] = {POSIX_FADV_DONTNEED, POSIX_FADV_WILLNEED, POSIX_FADV_RANDOM};
+    int way = (int)world_below(w, 5), advice = advices[world_below(w, 3)];
+    int64_t offset = world_offset(w), length = (int64_t)world_length(w), s;
+    world_note(w, "%s(%d, %" PRId64 ", %" PRId64 ")", ways[way], p->subject, offset, length);
+    switch (way) {
+    case 0: s = fsync(p->subject); break;
+    case 1: s = fdatasync(p->subject); break;
+    case 2: s = sync_file_range(p->subject, offset, length, SYNC_FILE_RANGE_WRITE); break;
+    case 3: s = posix_fadvise(p->subject, offset, length, advice); break;
+    default: s = p->reads ? readahead(p->subject, offset, (size_t)length) : 0;
+    }
     world_same(w, s, errno, 0, 0);
     world_compare_state(w, p);
+    world_compare_range(w, p, offset, length);
 }

@@ -19,7 +19,7 @@ use crate::opening;
 use crate::size;
 use crate::sys::{self, Errno, Sys, to_c};
 use crate::trace;
-use crate::vector::{Buffers, REQUEST_MAX};
+use crate::vector::Buffers;
 use core::ffi::CStr;
 use libc::{c_char, iovec, off_t};
 use stripewise_trace::Op;
@@ -29,7 +29,7 @@ const PASS: i64 = -4096;
 const HERE: u64 = u64::MAX;
 
 fn one(base: *mut u8, len: usize) -> iovec {
-    iovec { iov_base: base.cast(), iov_len: len.min(REQUEST_MAX as usize) }
+    iovec { iov_base: base.cast(), iov_len: len.min(isize::MAX as usize) }
 }
 
 fn offset(at: off_t) -> Sys<u64> {
@@ -144,36 +144,32 @@ pub unsafe extern "C" fn sw_writev(fd: i32, iov: *const iovec, count: i32) -> i6
     traced(fd, Op::Write, HERE, buffers.map_or(0, |b| b.len()), || write_here(fd, &buffers?))
 }
 
-/// preadv, preadv2.
+/// preadv.
 ///
 /// # Safety
 /// `iov` points to `count` elements.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_preadv(fd: i32, iov: *const iovec, count: i32, at: off_t, flags: i32) -> i64 {
+pub unsafe extern "C" fn sw_preadv(fd: i32, iov: *const iovec, count: i32, at: off_t) -> i64 {
     // SAFETY: the caller's promise.
     let buffers = unsafe { Buffers::new(iov, count) };
     traced(fd, Op::Read, at as u64, buffers.map_or(0, |b| b.len()), || {
         let at = offset(at)?;
-        io::read_at(of_fd(fd)?, &buffers?, at, flags)
+        io::read_at(of_fd(fd)?, &buffers?, at, 0)
     })
 }
 
-/// pwritev, pwritev2.
+/// pwritev.
 ///
 /// # Safety
 /// `iov` points to `count` elements.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_pwritev(fd: i32, iov: *const iovec, count: i32, at: off_t, flags: i32) -> i64 {
+pub unsafe extern "C" fn sw_pwritev(fd: i32, iov: *const iovec, count: i32, at: off_t) -> i64 {
     // SAFETY: the caller's promise.
     let buffers = unsafe { Buffers::new(iov, count) };
     traced(fd, Op::Write, at as u64, buffers.map_or(0, |b| b.len()), || {
         let at = offset(at)?;
         let open = of_fd(fd)?;
-        if open.is_append() || flags & libc::RWF_APPEND != 0 {
-            io::append(open, &buffers?, flags).map(|(n, _)| n)
-        } else {
-            io::write_at(open, &buffers?, at, flags)
-        }
+        if open.is_append() { io::append(open, &buffers?, 0).map(|(n, _)| n) } else { io::write_at(open, &buffers?, at, 0) }
     })
 }
 
@@ -191,8 +187,9 @@ pub extern "C" fn sw_lseek(fd: i32, at: off_t, whence: i32) -> i64 {
 pub extern "C" fn sw_ftruncate(fd: i32, len: off_t) -> i64 {
     let start = trace::begin();
     let result = of_fd(fd).and_then(|open| {
-        // The kernel answers EINVAL, not EBADF, to a descriptor that cannot write.
-        let file = open.writable().map_err(|_| Errno(libc::EINVAL))?;
+        // The kernel answers EINVAL, not EBADF, to a descriptor that cannot write, unless it is one of a path only.
+        let refusal = if open.flags() & libc::O_PATH != 0 { libc::EBADF } else { libc::EINVAL };
+        let file = open.writable().map_err(|_| Errno(refusal))?;
         size::truncate(file, len)?;
         open.touch(file);
         Ok(0)
@@ -239,7 +236,9 @@ pub extern "C" fn sw_fallocate(fd: i32, mode: i32, at: off_t, len: off_t) -> i64
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_fsync(fd: i32, data_only: i32) -> i64 {
     let start = trace::begin();
-    let result = of_fd(fd).and_then(|open| size::sync(open.file()?, open, data_only != 0)).map(|()| 0);
+    let result = of_fd(fd)
+        .and_then(|open| if open.flags() & libc::O_PATH != 0 { Err(Errno(libc::EBADF)) } else { size::sync(open.file()?, open, data_only != 0) })
+        .map(|()| 0);
     trace::data(fd, Op::Sync, 0, data_only as u64, &result, start);
     to_c(result)
 }

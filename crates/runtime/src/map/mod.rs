@@ -91,11 +91,12 @@ fn budget() -> usize {
     }
 }
 
-/// A second descriptor of an open file's inode, which may have no name any more.
-fn reopen(fd: i32, flags: i32) -> Sys<i32> {
+/// A second descriptor of an open file's inode, which may have no name any more; by its name where there is no /proc.
+fn reopen(fd: i32, flags: i32, name: &FixedPath) -> Sys<i32> {
     let mut path = FixedPath::from_bytes(b"/proc/self/fd/");
     path.push_decimal(fd as u64);
-    sys::open(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, flags, 0)
+    let open = |path: &FixedPath| sys::open(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, flags, 0);
+    open(&path).or_else(|_| open(name))
 }
 
 /// A line in the log, once per process.

@@ -118,7 +118,8 @@ fn pin_locked(file: &'static File) -> Sys<u32> {
 }
 
 fn lock_pin(file: &'static File) -> Sys<()> {
-    let fd = reopen(file.lock_fd()?, libc::O_RDONLY)?;
+    let path = file.part(b"ctl")?;
+    let fd = reopen(file.lock_fd()?, libc::O_RDONLY, &path)?;
     let range = libc::flock { l_type: libc::F_RDLCK as i16, l_whence: 0, l_start: 1, l_len: 1, l_pid: 0 };
     while let Err(errno) = sys::fcntl(fd, libc::F_OFD_SETLKW, &raw const range as usize) {
         if errno != Errno(libc::EINTR) {
@@ -179,6 +180,14 @@ impl Records {
     /// The map that `[start, end)` lies in.
     pub fn containing(&self, start: usize, end: usize) -> Option<Map> {
         self.all().iter().find(|m| m.start <= start && end <= m.end).copied()
+    }
+
+    /// The first map in `[from, end)` that can write, with a pin of the caller's own.
+    pub fn next_writable(&self, from: usize, end: usize) -> Sys<Option<(Map, Pin)>> {
+        let first = self.all().iter().filter(|m| m.overlaps(from, end) && m.is_writable()).min_by_key(|m| m.start);
+        let Some(map) = first else { return Ok(None) };
+        let file = file::get(map.file).ok_or(Errno(libc::EIO)).and_then(pin_locked)?;
+        Ok(Some((*map, Pin { file })))
     }
 
     /// Adds a map whose pin the caller keeps.

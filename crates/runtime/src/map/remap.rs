@@ -74,17 +74,17 @@ fn follow_times(file: &'static File) -> Sys<()> {
 pub fn sync(at: usize, len: usize, flags: i32) -> Sys<i64> {
     let result = sys::msync(at, len, flags)?;
     let end = at.saturating_add(pages(len)?);
-    let _ = records::with(|records| {
-        for map in records.all().iter().filter(|m| m.overlaps(at, end) && m.is_writable()) {
-            note_writes(map);
-            if flags & libc::MS_SYNC != 0
-                && let Some(file) = file::get(map.file)
-            {
-                persist(file)?;
-            }
+    let mut from = at;
+    // Pinned and not locked meanwhile: making things durable takes long.
+    while let Some((map, pin)) = records::with(|records| records.next_writable(from, end))? {
+        note_writes(&map);
+        if flags & libc::MS_SYNC != 0
+            && let Some(file) = file::get(pin.file())
+        {
+            persist(file)?;
         }
-        Ok(())
-    });
+        from = map.end;
+    }
     Ok(result)
 }
 

@@ -114,6 +114,7 @@ impl Adoption<'_> {
         let ctl = store.part(id, "ctl");
         store.medium.ctl(&ctl, true).doing("make", &ctl)?.ctl().initialise(boot_words(&store.boot_id()?), before.size, layout.generation);
         store.medium.own_like(&head, &ctl).doing("give the owner of head to", &ctl)?;
+        super::scrub::sum_new_file(store, id, &objects_of(layout))?;
         publish_layout(store, id, layout)?;
         // Once more: writing set its times.
         store.medium.copy_attributes(&self.journal.path, &head).doing("give the attributes of the file to", &head)?;

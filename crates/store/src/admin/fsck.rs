@@ -169,27 +169,7 @@ fn check_capacities(check: &mut Check<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Removes trash entries and their objects. Objects go first, so that a kill leaves an entry that the next gc finishes.
-/// Entries younger than `min_age_s` seconds stay. Returns how many went.
-///
-/// # Errors
-/// `InUse` when programs use the store (they may have an unlinked file open), `Io`.
-pub fn gc(store: &Store<'_>, min_age_s: i64) -> Result<usize> {
-    let _lock = store.lock_exclusive()?;
-    let trash = store.trash_dir();
-    let mut removed = 0;
-    for id in store.ids_in(&trash)? {
-        let dir = trash.join(id_text(id));
-        let age = store.medium.stat(&dir).doing("look at", &dir)?.map_or(0, |s| store.medium.now_s() - s.mtime_s);
-        if age >= min_age_s {
-            empty_trash(store, id)?;
-            removed += 1;
-        }
-    }
-    Ok(removed)
-}
-
-/// Removes one entry of the trash for good.
+/// Removes one entry of the trash for good. Objects go first, so that a kill leaves an entry that the next gc finishes.
 ///
 /// # Errors
 /// `Io`.

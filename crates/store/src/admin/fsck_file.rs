@@ -64,6 +64,7 @@ pub fn check_file(check: &mut Check<'_>, id: u64) -> Result<()> {
     }
     let size = check_ctl(check, id, &layout)?;
     check_link(check, id, size)?;
+    check_attributes(check, id, &layout)?;
     let path = store.part(id, "layout");
     let bytes = layout.encode().map_err(|e| layout_error(&path, e))?;
     let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
@@ -267,6 +268,35 @@ fn check_link(check: &mut Check<'_>, id: u64, size: u64) -> Result<()> {
     } else if (stat.dev, stat.ino) != (dev, ino) {
         let text = format!("file {}: {} is not the link it was made with, perhaps a copy", id_text(id), name.display());
         check.found(Severity::Info, "link-copied", id, text, "nothing, unless another name should be the file's", false);
+    }
+    Ok(())
+}
+
+/// Owner, mode and ACL of head are the file's; what holds its bytes must have the same, or somebody is let in or kept out wrongly.
+fn check_attributes(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<()> {
+    let store = check.store;
+    let head = store.part(id, "head");
+    let of = |path: &Path| -> Result<Option<(u32, u32, u32, Vec<u8>)>> {
+        let Some(stat) = store.medium.stat(path).doing("look at", path)? else { return Ok(None) };
+        Ok(Some((stat.mode & 0o777, stat.uid, stat.gid, store.medium.acl(path).doing("look at", path)?)))
+    };
+    let wanted = of(&head)?;
+    let mut parts = vec![store.part(id, "ctl")];
+    for (target, plane) in objects_in(&layout.regions) {
+        if check.sound.get(target as usize).copied().unwrap_or(false) {
+            parts.push(store.object(target, id, plane)?);
+        }
+    }
+    for path in parts {
+        let found = of(&path)?;
+        if found.is_none() || found == wanted {
+            continue;
+        }
+        if check.repair {
+            store.medium.own_like(&head, &path).doing("give the owner of head to", &path)?;
+        }
+        let text = format!("{} has another owner, mode or ACL than file {}", path.display(), id_text(id));
+        check.found(Severity::Warning, "attributes", id, text, "`stripewise store fsck --repair` takes them from head", check.repair);
     }
     Ok(())
 }

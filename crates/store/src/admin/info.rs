@@ -116,12 +116,26 @@ pub fn devices_json(store: &Store<'_>) -> Result<Value> {
         let devices = map.as_ref().map(|m| m.devices());
         let line = devices.as_ref().and_then(|d| d.line(index as u32));
         let of = |pick: fn(&crate::devices::DeviceLine) -> &std::sync::atomic::AtomicU64| line.map_or(0, |l| pick(l).load(Ordering::Relaxed));
-        targets.push(json!({"name": target.name,
+        let away = super::identity::mismatch(store.medium, &target.path, &store.uuid, index);
+        let files = if away.is_some() { None } else { Some(files_on(store, &target.path)?) };
+        targets.push(json!({"name": target.name, "away": away, "files": files,
+            "free_bytes": if away.is_some() { None } else { store.medium.free_bytes(&target.path).ok() },
+            "io_errors": of(|l| &l.io_errors), "last_error": match of(|l| &l.last_errno) {
+                0 => None,
+                errno => Some(std::io::Error::from_raw_os_error(errno as i32).to_string()),
+            },
             "accesses_read": of(|l| &l.accesses_read), "accesses_write": of(|l| &l.accesses_write),
             "bytes_read": of(|l| &l.bytes_read), "bytes_written": of(|l| &l.bytes_written),
             "busy_read_ns": of(|l| &l.busy_read_ns), "busy_write_ns": of(|l| &l.busy_write_ns), "startups": of(|l| &l.startups)}));
     }
     Ok(json!({"targets": targets}))
+}
+
+/// Files that have an object in a target's directory.
+fn files_on(store: &Store<'_>, dir: &Path) -> Result<usize> {
+    let names = store.medium.list(dir).doing("list", dir)?;
+    let ids: std::collections::BTreeSet<&[u8]> = names.iter().filter_map(|n| crate::names::object_stem(n.as_bytes())).collect();
+    Ok(ids.len())
 }
 
 /// Links that may be followed before a managed one is reached, as in the kernel.

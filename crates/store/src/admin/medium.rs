@@ -48,6 +48,8 @@ pub enum FsyncPoint {
     Journal,
     /// The plain file that an export made, before it takes the link's place.
     ExportData,
+    /// The checksums of a file's objects.
+    Sums,
     /// The directory of a plain file, after link and file changed places.
     Swap,
     /// The same, after what is not needed any more went from it.

@@ -1,0 +1,137 @@
+//! Ways in and out of a store for Python, and its upkeep: adopt, export, cat, relink, gc, scrub, upgrade.
+
+use std::io::Write;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+
+use pyo3::prelude::*;
+use serde_json::json;
+use stripewise_store::admin::info::current_size;
+use stripewise_store::admin::medium::Open;
+use stripewise_store::admin::reader::{Objects, layout_bytes, view};
+use stripewise_store::admin::spec::LayoutJson;
+use stripewise_store::admin::store::id_from;
+use stripewise_store::admin::{Result, Store, StoreError, adopt, export, gc, relink, scrub, upgrade};
+
+use crate::store::{as_json, text, with_store};
+
+/// A path in full: its directory resolved, its last part as it is.
+fn place(path: &Path) -> Result<PathBuf> {
+    let full = std::path::absolute(path).map_err(|e| StoreError::io("find", path, e))?;
+    match (full.parent(), full.file_name()) {
+        (Some(parent), Some(name)) => Ok(std::fs::canonicalize(parent).map_err(|e| StoreError::io("find", parent, e))?.join(name)),
+        _ => Ok(full),
+    }
+}
+
+/// Makes a plain file a managed one; without `layout_json` it gets the store's default layout. Returns {"id", "size", "data_bytes"}.
+#[pyfunction]
+#[pyo3(signature = (store, path, layout_json=None, lease=true))]
+fn store_adopt(py: Python<'_>, store: PathBuf, path: PathBuf, layout_json: Option<String>, lease: bool) -> PyResult<String> {
+    with_store(py, &store, |s| {
+        let regions = match layout_json {
+            Some(layout) => Some(LayoutJson::parse(&layout)?.regions("the layout", s.targets.len())?),
+            None => None,
+        };
+        Ok(text(&as_json(&adopt::adopt(s, adopt::fresh_id(s)?, &place(&path)?, regions, lease)?)?))
+    })
+}
+
+/// Makes a managed file a plain one again: {"path", "size", "data_bytes"}.
+#[pyfunction]
+fn store_export(py: Python<'_>, store: PathBuf, path: PathBuf) -> PyResult<String> {
+    with_store(py, &store, |s| Ok(text(&as_json(&export::export(s, &place(&path)?)?)?)))
+}
+
+/// Copies a managed file to a plain one: {"path", "size", "data_bytes"}.
+#[pyfunction]
+fn store_export_to(py: Python<'_>, store: PathBuf, id: String, to: PathBuf) -> PyResult<String> {
+    with_store(py, &store, |s| Ok(text(&as_json(&export::export_to(s, id_from(&id)?, &place(&to)?)?)?)))
+}
+
+/// Writes bytes of a file to a descriptor: {"bytes"}. A reader that went away ends it.
+#[pyfunction]
+#[pyo3(signature = (store, id, fd, offset=0, length=None))]
+fn store_cat(py: Python<'_>, store: PathBuf, id: String, fd: i32, offset: u64, length: Option<u64>) -> PyResult<String> {
+    // SAFETY: Python's own descriptor, open for the length of the call.
+    let sink = unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned()?;
+    let mut sink = std::fs::File::from(sink);
+    with_store(py, &store, |s| {
+        let _session = s.lock_shared()?;
+        let id = id_from(&id)?;
+        let size = current_size(s, id, &s.layout(id)?)?;
+        let bytes = layout_bytes(s, id)?;
+        let end = length.map_or(size, |l| size.min(offset.saturating_add(l)));
+        let mut done = 0u64;
+        Objects::new(s, id, view(s, id, &bytes)?, Open::Read).stream(offset, end, true, |_, part| match sink.write_all(part) {
+            Ok(()) => {
+                done += part.len() as u64;
+                Ok(true)
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+            Err(e) => Err(StoreError::io("write to", Path::new("standard output"), e)),
+        })?;
+        Ok(text(&json!({"bytes": done})))
+    })
+}
+
+/// Makes a link the name of the file it leads to: {"id"}.
+#[pyfunction]
+#[pyo3(signature = (store, path, force=false))]
+fn store_relink(py: Python<'_>, store: PathBuf, path: PathBuf, force: bool) -> PyResult<String> {
+    with_store(py, &store, |s| Ok(text(&json!({"id": relink::relink(s, &place(&path)?, force)?}))))
+}
+
+/// Rewrites the links of a store that was moved: {"rewritten", "current", "missing"}.
+#[pyfunction]
+fn store_relink_moved(py: Python<'_>, store: PathBuf, dirs: Vec<PathBuf>) -> PyResult<String> {
+    with_store(py, &store, |s| {
+        let dirs = dirs.iter().map(|d| std::fs::canonicalize(d).map_err(|e| StoreError::io("find", d, e))).collect::<Result<Vec<_>>>()?;
+        Ok(text(&as_json(&relink::relink_moved(s, &dirs)?)?))
+    })
+}
+
+/// Frees what nobody can reach. Options: {"purge", "older_than_s", "search"}. Returns {"trash", "unlinked", "unfinished", "journals",
+/// "slots", "orphans", "problems"}.
+#[pyfunction]
+#[pyo3(signature = (store, options_json="{}".to_string()))]
+fn store_gc(py: Python<'_>, store: PathBuf, options_json: String) -> PyResult<String> {
+    with_store(py, &store, |s| {
+        let options: gc::Options = serde_json::from_str(&options_json)
+            .map_err(|e| StoreError::Invalid(format!("gc options: {e}; known are purge, older_than_s and search")))?;
+        Ok(text(&as_json(&gc::gc(s, &options)?)?))
+    })
+}
+
+/// Compares files with their checksums, all when `ids` is empty: {"files", "verified", "summed", "busy", "bytes", "rot"}.
+#[pyfunction]
+#[pyo3(signature = (store, ids, bytes_per_s=0))]
+fn store_scrub(py: Python<'_>, store: PathBuf, ids: Vec<String>, bytes_per_s: u64) -> PyResult<String> {
+    with_store(py, &store, |s: &Store<'_>| {
+        let ids = if ids.is_empty() { s.ids()? } else { ids.iter().map(|id| id_from(id)).collect::<Result<Vec<_>>>()? };
+        let (pace, mut done) = (scrub::Pace::new(bytes_per_s), scrub::Scrubbed::default());
+        for id in ids {
+            scrub::scrub_file(s, id, &pace, &mut done)?;
+        }
+        Ok(text(&as_json(&done)?))
+    })
+}
+
+/// Checks every version and brings the store to this one: {"version", "files", "changed"}.
+#[pyfunction]
+fn store_upgrade(py: Python<'_>, store: PathBuf) -> PyResult<String> {
+    with_store(py, &store, |s| Ok(text(&as_json(&upgrade::upgrade(s)?)?)))
+}
+
+/// Adds the functions to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(store_adopt, module)?)?;
+    module.add_function(wrap_pyfunction!(store_export, module)?)?;
+    module.add_function(wrap_pyfunction!(store_export_to, module)?)?;
+    module.add_function(wrap_pyfunction!(store_cat, module)?)?;
+    module.add_function(wrap_pyfunction!(store_relink, module)?)?;
+    module.add_function(wrap_pyfunction!(store_relink_moved, module)?)?;
+    module.add_function(wrap_pyfunction!(store_gc, module)?)?;
+    module.add_function(wrap_pyfunction!(store_scrub, module)?)?;
+    module.add_function(wrap_pyfunction!(store_upgrade, module)?)
+}

@@ -1,0 +1,294 @@
+//! Freeing what nobody can reach any more: trash, files unlinked by programs that died with them open, creations and adoptions that
+//! were killed, slots of the dead. A missing name is no proof that a file is unwanted, because tools without the library rename and
+//! copy links: such files are listed, and go only when asked for, by age, and when no link is found near where the name was.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{Context, Result, StoreError};
+use super::fsck::empty_trash;
+use super::identity;
+use super::info::{current_size, resolve};
+use super::journal::{self, Found, names_file};
+use super::medium::{FsyncPoint, Kind, Lock};
+use super::publish::sync_dir;
+use super::relink::{recorded, walk};
+use super::store::{Store, id_text};
+use crate::ctl::FLAG_UNLINKED;
+use crate::slot::SLOT_BYTES;
+
+/// Age from which on a creation that holds nothing is taken for dead whatever else runs.
+const UNFINISHED_AGE_S: i64 = 3600;
+
+/// What to do.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Remove files whose name is gone.
+    pub purge: bool,
+    /// Only those unchanged for so long, seconds.
+    pub older_than_s: i64,
+    /// Directories to look for their links in, beside the one where each name was.
+    pub search: Vec<PathBuf>,
+}
+
+/// A file whose name is gone or taken.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct Orphan {
+    /// Its id.
+    pub id: String,
+    /// Its last known name, empty when there is no record.
+    pub path: String,
+    /// A link to it that was found elsewhere.
+    pub found: Option<String>,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Seconds since it was last changed.
+    pub age_s: i64,
+    /// Whether it was removed.
+    pub purged: bool,
+}
+
+/// What was done.
+#[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
+pub struct Collected {
+    /// Trash entries freed.
+    pub trash: usize,
+    /// Unlinked files that nobody has open any more.
+    pub unlinked: usize,
+    /// Creations that were never finished.
+    pub unfinished: usize,
+    /// Adoptions and exports that were finished or undone.
+    pub journals: usize,
+    /// Slots of dead processes.
+    pub slots: usize,
+    /// Files whose name was not found.
+    pub orphans: Vec<Orphan>,
+    /// What could not be done, each as a sentence.
+    pub problems: Vec<String>,
+}
+
+/// Collects what is free to go; programs may run.
+///
+/// # Errors
+/// `Damaged` when a target is not there (its objects would be left behind), `InUse` during an offline change or on another machine.
+pub fn gc(store: &Store<'_>, options: &Options) -> Result<Collected> {
+    store.check_other_machines(false)?;
+    let (_lock, idle): (Option<Box<dyn Lock>>, bool) = match store.lock_exclusive() {
+        Ok(lock) => (Some(lock), true),
+        Err(StoreError::InUse(_)) => (store.lock_shared()?, false),
+        Err(e) => return Err(e),
+    };
+    for (index, target) in store.targets.iter().enumerate() {
+        if let Some(why) = identity::mismatch(store.medium, &target.path, &store.uuid, index) {
+            return Err(StoreError::Damaged(format!("target {}: {why}; nothing was collected", target.name)));
+        }
+    }
+    let mut gc = Gc { store, options, idle, done: Collected::default() };
+    gc.slots()?;
+    for id in store.ids()? {
+        // One that cannot be looked at keeps nobody else from being collected.
+        if let Err(e) = gc.file(id) {
+            gc.done.problems.push(e.to_string());
+        }
+    }
+    for id in store.ids_in(&store.trash_dir())? {
+        gc.trash(id)?;
+    }
+    Ok(gc.done)
+}
+
+struct Gc<'a> {
+    store: &'a Store<'a>,
+    options: &'a Options,
+    idle: bool,
+    done: Collected,
+}
+
+impl Gc<'_> {
+    fn file(&mut self, id: u64) -> Result<()> {
+        let store = self.store;
+        if !matches!(journal::find(store, &store.file_dir(id))?, Found::Nothing) {
+            if super::recover::recover(store, id)? {
+                self.done.journals += 1;
+            }
+            return Ok(());
+        }
+        if self.was_unlinked(id)? {
+            if let Some(_alone) = self.alone(id)? {
+                self.to_trash(id)?;
+                self.done.unlinked += 1;
+            }
+            return Ok(());
+        }
+        if self.is_unfinished(id)? {
+            if let Some(_alone) = self.alone(id)? {
+                self.to_trash(id)?;
+                self.done.unfinished += 1;
+            }
+            return Ok(());
+        }
+        self.orphan(id)
+    }
+
+    /// The file for ourselves; `None` when a program has it open. A file without ctl is nobody's.
+    fn alone(&self, id: u64) -> Result<Option<Option<Box<dyn Lock>>>> {
+        let ctl = self.store.part(id, "ctl");
+        if self.store.medium.stat(&ctl).doing("look at", &ctl)?.is_none() {
+            return Ok(Some(None));
+        }
+        Ok(self.store.medium.try_lock(&ctl, true).doing("lock", &ctl)?.map(Some))
+    }
+
+    fn to_trash(&self, id: u64) -> Result<()> {
+        let store = self.store;
+        let to = store.trash_dir().join(id_text(id));
+        store.medium.rename(&store.file_dir(id), &to).doing("move to the trash", &to)?;
+        sync_dir(store, &store.files_dir(), FsyncPoint::Trashed)?;
+        sync_dir(store, &store.trash_dir(), FsyncPoint::Trashed)
+    }
+
+    fn trash(&mut self, id: u64) -> Result<()> {
+        let store = self.store;
+        let ctl = store.trash_dir().join(id_text(id)).join("ctl");
+        // Whoever is removing it right now, or has it open still, holds this.
+        let _alone = match store.medium.stat(&ctl).doing("look at", &ctl)? {
+            None => None,
+            Some(_) => match store.medium.try_lock(&ctl, true) {
+                Ok(Some(lock)) => Some(lock),
+                Ok(None) => return Ok(()),
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+                Err(e) => return Err(StoreError::io("lock", &ctl, e)),
+            },
+        };
+        empty_trash(store, id)?;
+        self.done.trash += 1;
+        Ok(())
+    }
+
+    /// Unlinked through the library while somebody had it open. One whose name stands all the same is left alone.
+    fn was_unlinked(&self, id: u64) -> Result<bool> {
+        let store = self.store;
+        let path = store.part(id, "ctl");
+        let flagged = match store.medium.ctl(&path, false) {
+            Ok(map) => map.ctl().is_valid() && map.ctl().header().flags.load(Ordering::SeqCst) & FLAG_UNLINKED != 0,
+            Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::InvalidData) => false,
+            Err(e) => return Err(StoreError::io("map", &path, e)),
+        };
+        Ok(flagged && !self.has_name(id)?)
+    }
+
+    fn has_name(&self, id: u64) -> Result<bool> {
+        match recorded(self.store, id)? {
+            Some((_, _, name)) => names_file(self.store, &name, id),
+            None => Ok(false),
+        }
+    }
+
+    /// A creation without its record of a name, or without a part, that holds nothing, and whose creator is gone.
+    fn is_unfinished(&self, id: u64) -> Result<bool> {
+        let store = self.store;
+        let look = |path: &Path| store.medium.stat(path).doing("look at", path);
+        let mut missing = false;
+        for part in ["layout", "head", "link"] {
+            missing |= look(&store.part(id, part))?.is_none();
+        }
+        if !missing || look(&store.part(id, "head"))?.is_some_and(|s| s.size > 0) {
+            return Ok(false);
+        }
+        for target in 0..store.targets.len() as u32 {
+            for plane in [0, 1] {
+                if look(&store.object(target, id, plane)?)?.is_some_and(|s| s.size > 0 || s.allocated_bytes > 0) {
+                    return Ok(false);
+                }
+            }
+        }
+        if let Ok(map) = store.medium.ctl(&store.part(id, "ctl"), false)
+            && map.ctl().is_valid()
+            && map.ctl().size() > 0
+        {
+            return Ok(false);
+        }
+        let made_s = look(&store.file_dir(id))?.map_or(0, |s| s.mtime_s);
+        Ok(self.idle || store.medium.now_s() - made_s >= UNFINISHED_AGE_S)
+    }
+
+    fn orphan(&mut self, id: u64) -> Result<()> {
+        let store = self.store;
+        if self.has_name(id)? {
+            return Ok(());
+        }
+        let name = recorded(store, id)?.map(|(_, _, name)| name);
+        let head = store.part(id, "head");
+        let stat = store.medium.stat(&head).doing("look at", &head)?;
+        let changed_s = stat.map_or(i64::MAX, |s| s.mtime_s.max(s.ctime_ns / 1_000_000_000));
+        let size = store.layout(id).and_then(|layout| current_size(store, id, &layout)).unwrap_or(0);
+        let found = self.elsewhere(id, name.as_deref())?;
+        let age_s = store.medium.now_s().saturating_sub(changed_s);
+        let mut orphan = Orphan {
+            id: id_text(id),
+            path: name.map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
+            found: found.map(|p| p.to_string_lossy().into_owned()),
+            size,
+            age_s,
+            purged: false,
+        };
+        if self.options.purge
+            && orphan.found.is_none()
+            && age_s >= self.options.older_than_s
+            && let Some(_alone) = self.alone(id)?
+        {
+            self.to_trash(id)?;
+            orphan.purged = true;
+        }
+        self.done.orphans.push(orphan);
+        Ok(())
+    }
+
+    /// A link to the file in the directory where its name was, or below those to be searched.
+    fn elsewhere(&self, id: u64, name: Option<&Path>) -> Result<Option<PathBuf>> {
+        let store = self.store;
+        let mut links = Vec::new();
+        if let Some(dir) = name.and_then(Path::parent)
+            && store.medium.stat(dir).doing("look at", dir)?.is_some_and(|s| s.kind == Kind::Dir)
+        {
+            links.extend(store.medium.list(dir).doing("list", dir)?.into_iter().map(|n| dir.join(n)));
+        }
+        for dir in &self.options.search {
+            walk(store, dir, 0, &mut links)?;
+        }
+        for link in links {
+            let is_link = store.medium.stat(&link).doing("look at", &link)?.is_some_and(|s| s.kind == Kind::Link);
+            if is_link && resolve(store.medium, &link).ok().flatten().is_some_and(|(root, linked)| root == store.root && linked == id) {
+                return Ok(Some(link));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Slots whose process is gone. One that is not full yet may belong to a process that is just starting.
+    fn slots(&mut self) -> Result<()> {
+        let store = self.store;
+        let run = store.run_dir()?;
+        if store.medium.stat(&run).doing("look at", &run)?.is_none() {
+            return Ok(());
+        }
+        for name in store.medium.list(&run).doing("list", &run)? {
+            let path = run.join(name);
+            if path.extension().is_none_or(|e| e != "slot") {
+                continue;
+            }
+            let Some(stat) = store.medium.stat(&path).doing("look at", &path)? else { continue };
+            if stat.size < SLOT_BYTES as u64 && !self.idle && store.medium.now_s() - stat.mtime_s < UNFINISHED_AGE_S {
+                continue;
+            }
+            if store.medium.try_lock(&path, true).doing("lock", &path)?.is_some() {
+                store.medium.unlink(&path).doing("remove", &path)?;
+                self.done.slots += 1;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+"""Checks of the library, and of the programs that it is to be loaded into."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from .. import runner
+from ..elf import Kind, Program, own_machine, read_program
+from ..errors import StoreError
+from .finding import Examined, Finding, bad, note, ok
+
+#: A loader that only lists what it would load does so at once.
+LOAD_TIMEOUT_S = 20
+#: What is looked at when no command is given.
+PROBE = "true"
+EXPORT = "or take its files out of the store"
+
+
+def library_is_built(_: Examined) -> Iterator[Finding]:
+    """The library is there, and is one for this machine."""
+    try:
+        path = runner.library_path()
+    except StoreError as error:
+        what, cure = str(error).partition("; ")[::2]
+        yield bad(what, cure)
+        return
+    library = read_program(path)
+    if library.machine != own_machine():
+        yield bad(f"{path} is for another architecture", "build it on this machine with 'make build'")
+    else:
+        yield ok(f"{path} ({path.stat().st_size:,} bytes)")
+
+
+def c_library_is_new_enough(_: Examined) -> Iterator[Finding]:
+    """The C library here has every symbol that the library was linked with."""
+    try:
+        needs = read_program(runner.library_path()).glibc()
+    except StoreError:
+        return
+    name, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")[::2]
+    if name != "glibc":
+        yield bad("the C library here is not glibc", "run programs on a system with glibc")
+        return
+    here = tuple(int(number) for number in version.split(".")[:2])
+    if here < needs:
+        yield bad(
+            f"glibc {version} is older than {_dotted(needs)}, which the library needs",
+            "build the library on this machine: what it needs is what it was built with",
+        )
+    else:
+        yield ok(f"glibc {version}; the library needs {_dotted(needs)} or newer")
+
+
+def programs_take_the_library(examined: Examined) -> Iterator[Finding]:
+    """The command's program, and each of its words that is a program, too, as after `mpiexec -n 4`."""
+    command = examined.command or (PROBE,)
+    path = examined.environment.get("PATH")
+    first = shutil.which(command[0], path=path)
+    if first is None:
+        yield bad(f"{command[0]} is not found", "check the command after --")
+        return
+    seen = {first}
+    yield from _takes(Path(first), examined)
+    for word in command[1:]:
+        found = shutil.which(word, path=path) if "/" in word else None
+        if found and found not in seen and Path(found).is_file():
+            seen.add(found)
+            yield from _takes(Path(found), examined)
+
+
+def preload_is_free(examined: Examined) -> Iterator[Finding]:
+    """What else is preloaded comes after the library."""
+    others = runner.without_library(examined.environment.get("LD_PRELOAD", ""))
+    if "darshan" in others.lower():
+        yield note(
+            f"LD_PRELOAD holds {others}: the library goes in front, so calls on managed files are not counted there",
+            "record them with stripewise run --trace",
+        )
+    elif others:
+        yield note(
+            f"LD_PRELOAD holds {others}", "nothing, unless it replaces open, read or write: the library goes first"
+        )
+    else:
+        yield ok("nothing else is preloaded")
+
+
+def environment_is_plain(examined: Examined) -> Iterator[Finding]:
+    """No switch is set that keeps the library away."""
+    if examined.environment.get(runner.OFF) == "1":
+        yield note(f"{runner.OFF}=1 keeps the library from programs with a new environment", f"unset {runner.OFF}")
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(str(number) for number in version)
+
+
+def _takes(path: Path, examined: Examined) -> Iterator[Finding]:
+    if path.is_symlink() and os.readlink(path).startswith("/stripewise:"):
+        yield bad(
+            f"{path} is itself a managed file, which the kernel cannot start", "keep programs in other directories"
+        )
+        return
+    try:
+        program = read_program(path)
+        if program.kind is Kind.SCRIPT:
+            path = _interpreter(program, examined) or path
+            program = read_program(path)
+    except OSError as error:
+        yield note(f"{path} cannot be looked at ({error.strerror})", "run doctor as a user who may read it")
+        return
+    wrong = _more_rights(path) or _unreachable(path, program)
+    yield wrong or _loads(path)
+
+
+def _interpreter(program: Program, examined: Examined) -> Path | None:
+    """A script is what runs it; after `#!/usr/bin/env` that is told by PATH at run time only, and env itself serves."""
+    found = shutil.which(program.loader, path=examined.environment.get("PATH")) if program.loader else None
+    return Path(found) if found else None
+
+
+def _more_rights(path: Path) -> Finding | None:
+    mode = path.stat()
+    if (mode.st_mode & stat.S_ISUID and mode.st_uid != os.geteuid()) or (
+        mode.st_mode & stat.S_ISGID and mode.st_gid != os.getegid()
+    ):
+        return bad(f"{path} is setuid or setgid, so the loader ignores the library", f"run it as its owner, {EXPORT}")
+    if os.geteuid() != 0 and "security.capability" in os.listxattr(path):
+        return bad(
+            f"{path} has file capabilities, so the loader ignores the library", f"use a copy without them, {EXPORT}"
+        )
+    return None
+
+
+def _unreachable(path: Path, program: Program) -> Finding | None:
+    if program.kind is Kind.STATIC:
+        return bad(f"{path} is statically linked, so nothing can be loaded into it", f"link it dynamically, {EXPORT}")
+    if program.kind is Kind.FOREIGN or (program.kind is Kind.DYNAMIC and program.machine != own_machine()):
+        return bad(f"{path} is for another architecture than the library", f"use a build for this machine, {EXPORT}")
+    if program.kind is Kind.OTHER:
+        return note(f"{path} is no program that the loader starts", "check the command after --")
+    if "ld-linux" not in Path(program.loader).name:
+        return bad(f"{path} is started by {program.loader}, which is not glibc's", f"use a build for glibc, {EXPORT}")
+    return None
+
+
+def _loads(path: Path) -> Finding:
+    """Has the loader list what it would load; the program itself does not run."""
+    try:
+        env = dict(runner.environment(os.environ, None, None, [], [str(path)]), LD_TRACE_LOADED_OBJECTS="1")
+        listed = subprocess.run([path], env=env, capture_output=True, timeout=LOAD_TIMEOUT_S, check=False)
+    except StoreError:
+        return note(f"{path} was not tried, for there is no library", "build the library first")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return bad(f"{path} cannot be started ({error})", "check the command after --")
+    said = (listed.stdout + listed.stderr).decode(errors="replace")
+    complaint = next((line.strip() for line in said.splitlines() if "ERROR" in line or "not found" in line), "")
+    if complaint:
+        return bad(f"{path}: the loader says: {complaint}", "install what is missing, or build the library here anew")
+    if runner.LIBRARY not in said:
+        return bad(f"{path}: the loader does not load the library", "check LD_PRELOAD and the loader that starts it")
+    return ok(f"{path} loads the library")

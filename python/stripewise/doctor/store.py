@@ -1,0 +1,162 @@
+"""Checks of a store: it can be read, no other machine writes it, its targets' file systems can do what is needed."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import mmap
+import os
+import struct
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import StripewiseError
+from ..store_toml import StoreConfig, read_store
+from .finding import Examined, Finding, bad, note, ok
+
+FREE_MIN_BYTES = 64 << 20
+F_OFD_SETLK = 37
+PAGE_BYTES = 4096
+
+
+def store_is_readable(examined: Examined) -> Iterator[Finding]:
+    """store.toml and what is compiled from it can be read, and the run directory written."""
+    if examined.store is None:
+        return
+    try:
+        config = read_store(examined.store)
+    except StripewiseError as error:
+        what, _, cure = str(error).rpartition("; ")
+        yield bad(what or str(error), cure or "run stripewise store fsck")
+        return
+    for part, mode, cure in (
+        ("store.bin", os.R_OK, "run any stripewise store verb as its owner, which compiles it anew"),
+        ("files", os.W_OK | os.X_OK, "give this user permission, or files can be read at most"),
+        ("run", os.W_OK | os.X_OK, "give this user permission: every program leaves its slot there"),
+    ):
+        if not os.access(config.root / part, mode):
+            yield bad(f"{config.root / part} is missing or not permitted", cure)
+    yield ok(f"{config.root}: {len(config.cluster.targets)} target(s), {len(config.rules)} rule(s)")
+
+
+def no_other_machine_has_it(examined: Examined) -> Iterator[Finding]:
+    """One machine writes a store at a time: no run directory of another one has slots."""
+    for config in _config(examined):
+        own = _text(Path("/etc/machine-id"))
+        for host in sorted(config.root.glob("run/*/host")):
+            if own and _text(host) not in ("", own) and any(host.parent.glob("*.slot")):
+                yield bad(
+                    f"another machine has slots in {host.parent}",
+                    "end its programs; if it is gone: stripewise store fsck --repair",
+                )
+
+
+def targets_are_usable(examined: Examined) -> Iterator[Finding]:
+    """Each target's directory is there, may be written and has room."""
+    for config in _config(examined):
+        wrong = [finding for target in config.cluster.targets for finding in _target(target.name, target.path)]
+        yield from wrong
+        if not wrong:
+            yield ok("all targets are mounted, writable and have room")
+
+
+def file_systems_can_lock(examined: Examined) -> Iterator[Finding]:
+    """Locks, shared maps and reservations work where the library uses them."""
+    for config in _config(examined):
+        places = {"the store": config.root / "run", **{f"target {t.name}": t.path for t in config.cluster.targets}}
+        seen: set[int] = set()
+        for name, path in places.items():
+            with contextlib.suppress(OSError):
+                device = path.stat().st_dev
+                if device not in seen and os.access(path, os.W_OK | os.X_OK):
+                    seen.add(device)
+                    yield from _abilities(name, path)
+
+
+def _config(examined: Examined) -> Iterator[StoreConfig]:
+    if examined.store is not None:
+        with contextlib.suppress(StripewiseError):
+            yield read_store(examined.store)
+
+
+def _target(name: str, path: Path) -> Iterator[Finding]:
+    if not path.is_dir():
+        yield bad(f"target {name}: {path} is not a directory", "mount it; its files give EIO until then")
+        return
+    room = os.statvfs(path)
+    if room.f_flag & os.ST_RDONLY:
+        yield bad(f"target {name}: {path} is mounted read-only", "mount it for writing")
+    elif not os.access(path, os.W_OK | os.X_OK):
+        yield bad(
+            f"target {name}: {path} may not be written by this user", "give permission, or programs cannot create files"
+        )
+    free = room.f_bavail * room.f_frsize
+    if free < FREE_MIN_BYTES:
+        yield bad(f"target {name}: {path} has {free >> 20} MiB free", "make room, or writes end with ENOSPC")
+    if room.f_favail == 0 and room.f_files:
+        yield bad(f"target {name}: {path} has no inode free", "remove files there, or nothing can be created")
+
+
+def _abilities(name: str, path: Path) -> Iterator[Finding]:
+    lost: list[str] = []
+    with _scratch(path, lost) as handle:
+        lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+        for what, attempt in (
+            ("byte-range locks of open files", lambda: fcntl.fcntl(handle, F_OFD_SETLK, lock)),
+            ("flock", lambda: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)),
+            ("shared writable maps", lambda: mmap.mmap(handle, PAGE_BYTES).close()),
+        ):
+            try:
+                attempt()
+            except OSError:
+                lost.append(what)
+        if lost:
+            yield bad(f"{name}: {path}'s file system lacks {', '.join(lost)}", "put it on ext4, XFS, btrfs or tmpfs")
+        lesser = _lesser(handle, path)
+        if lesser:
+            yield note(
+                f"{name}: {path}'s file system lacks {', '.join(lesser)}", "nothing; adopting or reserving is slower"
+            )
+        if not lost and not lesser:
+            yield ok(f"{name}: locks, maps, leases and reservations work on {path}")
+
+
+def _lesser(handle: int, path: Path) -> list[str]:
+    lost = []
+    try:
+        os.posix_fallocate(handle, 0, PAGE_BYTES)
+    except OSError:
+        lost.append("reservations (fallocate)")
+    try:
+        os.close(os.open(path, os.O_TMPFILE | os.O_RDWR, 0o600))
+    except OSError:
+        lost.append("files without a name (O_TMPFILE)")
+    try:
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError:
+        lost.append("leases")
+    return lost
+
+
+@contextlib.contextmanager
+def _scratch(path: Path, lost: list[str]) -> Iterator[int]:
+    """A file there of one page, whose name is gone at once."""
+    handle, name = tempfile.mkstemp(prefix=".doctor-", dir=path)
+    try:
+        os.unlink(name)
+        try:
+            os.ftruncate(handle, PAGE_BYTES)
+        except OSError:
+            lost.append("room for one page")
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""
