@@ -113,7 +113,7 @@ def version_of(case: Case) -> str:
 
 
 def manage_hidden_names(store: Store) -> None:
-    """Drop the rules by which a new store leaves names with a leading dot alone: `.git` and rsync's files are judged."""
+    """Drop the rules by which a new store leaves names with a leading dot alone: git and rsync are judged."""
     config = store.root / "store.toml"
     blocks = config.read_text().split("[[rule]]")
     config.write_text("[[rule]]".join(block for block in blocks if "/**/.*" not in block))
