@@ -33,6 +33,7 @@ void sw_fork_prepare(void);
 void sw_fork_parent(void);
 void sw_fork_child(void);
 void sw_thread_exit(void);
+void sw_stop(void);
 uint64_t sw_ticks(void);
 void sw_traced(int fd, unsigned op, uint64_t at, uint64_t asked, long done, uint64_t start);
 void sw_traced_path(const char *path, unsigned op, long done, uint64_t start);

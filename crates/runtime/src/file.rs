@@ -154,13 +154,21 @@ pub fn release(index: u32) {
     let table = TABLE.lock();
     if file.refs.fetch_sub(1, Ordering::AcqRel) == 1 {
         // A thread that still is inside (closing under a running I/O) keeps its mappings: they are leaked rather than unmapped.
-        let unlinked = file.ctl().is_some_and(|c| c.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0);
-        if unlinked {
+        if file.is_unlinked() {
             crate::names::remove_if_last(file);
         }
         file.drop_all();
     }
     drop(table);
+}
+
+/// When the process ends: the kernel closes its descriptors, but what those of a file without a name kept alive nobody else would remove.
+pub fn at_exit() {
+    for (_, file) in used().filter(|(_, file)| file.refs.load(Ordering::Acquire) > 0) {
+        if file.is_unlinked() {
+            crate::names::remove_if_last(file);
+        }
+    }
 }
 
 impl File {
@@ -179,6 +187,11 @@ impl File {
     pub fn ctl(&self) -> Option<Ctl> {
         // SAFETY: see `Sync`.
         unsafe { *self.ctl.get() }
+    }
+
+    /// Whether its last name is gone.
+    pub fn is_unlinked(&self) -> bool {
+        self.ctl().is_some_and(|ctl| ctl.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0)
     }
 
     /// Whether this process may change the control words.

@@ -7,9 +7,7 @@ use crate::names::{self, Managed};
 use crate::store;
 use crate::sys::{self, Errno, Sys, to_c};
 use core::ffi::CStr;
-use core::sync::atomic::Ordering;
 use libc::c_char;
-use stripewise_store::ctl::FLAG_UNLINKED;
 use stripewise_store::names::{self as store_names, FixedPath, PATH_MAX};
 
 /// Inode of the managed file behind a directory's entry that is a symbolic link; 0 for any other.
@@ -71,7 +69,7 @@ pub unsafe extern "C" fn sw_entries(dirfd: i32, entries: *mut u8, len: usize) {
 fn known_name(head: &[u8]) -> Option<FixedPath> {
     let (store, id) = env::parse_head(head)?;
     let found = Managed::without_name(store::attach(store).ok()?, id);
-    let gone = found.with(|file| Ok(file.ctl().is_some_and(|ctl| ctl.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0))).unwrap_or(false);
+    let gone = found.with(|file| Ok(file.is_unlinked())).unwrap_or(false);
     match found.recorded_name() {
         Some(name) if !gone => Some(name),
         _ => {

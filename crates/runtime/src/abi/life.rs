@@ -92,3 +92,11 @@ pub unsafe extern "C" fn sw_spawn_begin(name: *const c_char, search: i32, rewire
 pub extern "C" fn sw_spawn_end(rewired: i32) {
     lend::end_spawn(rewired != 0);
 }
+
+/// The process ends, by exit or by _exit. A child of vfork that gives up has nothing of its own.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_stop() {
+    if !crate::env::in_vfork_child() {
+        crate::file::at_exit();
+    }
+}
