@@ -119,3 +119,42 @@ def test_sums_of_a_newer_version_are_refused(make_store: Maker) -> None:
     for words in (["scrub", file], ["upgrade", store.root]):
         result = stripewise("store", *words, code=1)
         assert "version 9" in result.err and len(result.err.strip().splitlines()) == 1
+
+
+def test_a_target_that_fails_is_named_by_info_and_in_the_log(scratch: Path) -> None:
+    missing = [tool for tool in ("mkfs.ext4", "losetup", "mount") if shutil.which(tool) is None]
+    if os.geteuid() != 0 or missing or not Path("/dev/loop-control").exists():
+        pytest.skip("not run: a disk that fails needs root, loop devices and mkfs.ext4")
+    image = scratch / "disk.img"
+    image.touch()
+    os.truncate(image, 64 << 20)
+    execute(["mkfs.ext4", "-q", "-F", image])
+    store = Store(scratch / "s", dirs(2))
+    disk = store.base / "targets" / "t1"
+    (store.base / "targets" / "t0").mkdir(parents=True)
+    disk.mkdir()
+    execute(["mount", "-o", "loop", image, disk])
+    try:
+        for directory in (store.data, store.plain):
+            directory.mkdir()
+        store.cluster.write_text("".join(target.toml(store.base / "targets") for target in store.targets))
+        stripewise("store", "create", store.root, "--cluster", store.cluster, "--manage", store.data)
+        file = store.plain / "f"
+        plain(file, 60_000_000)
+        stripewise("store", "adopt", "--store", store.root, file)
+        # The end of the disk goes while it is mounted, and with it blocks of the object that nobody has in memory.
+        held = os.open(next(disk.glob("*.data")), os.O_RDONLY)
+        os.posix_fadvise(held, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(held)
+        os.truncate(image, 24 << 20)
+        log = scratch / "log"
+        env = {**store.environment(), "STRIPEWISE_LOG": str(log)}
+        failed = execute(["dd", f"if={file}", "of=/dev/null", "bs=1M"], env, code=1)
+        assert "Input/output error" in failed.err
+        assert "target t1 failed with errno 5" in log.read_text()
+        said = stripewise("store", "info", store.root).out
+        assert "target t1:" in said and "Input/output error" in said
+        rot = stripewise("store", "scrub", file, code=1)
+        assert "target t1" in rot.out and "cannot be read" in rot.out
+    finally:
+        execute(["umount", "-l", disk], code=None)

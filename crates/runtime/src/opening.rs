@@ -59,7 +59,16 @@ pub unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -
                 crate::log::say(b"this link is a copy of a managed file's name and opens read-only", found.head().as_bytes());
                 return (Err(Errno(libc::EROFS)), true);
             }
-            (open::open_managed(found.store, found.id, flags).map(i64::from), true)
+            let opened = open::open_managed(found.store, found.id, flags);
+            // An export may have put the plain file in the link's place since it was read.
+            if opened == Err(Errno(libc::ENOENT)) {
+                // SAFETY: as given by the program.
+                let plain = sys::from_c(unsafe { sw_real_openat(dirfd, path, flags, mode) });
+                if plain.is_ok() {
+                    return (plain, false);
+                }
+            }
+            (opened.map(i64::from), true)
         }
     }
 }
