@@ -85,6 +85,16 @@ def test_an_adopted_file_keeps_its_bytes_and_attributes_and_comes_back_the_same(
     assert not list((store.base / "targets").glob("*/*.data*"))
 
 
+def test_an_adopted_file_that_is_unlinked_leaves_nothing(make_store: Maker) -> None:
+    store = make_store(layout="striped")
+    file = store.plain / "f"
+    plain(file, 100_000)
+    adopt(store, file)
+    store.program("rm", file)
+    assert not list((store.root / "files").iterdir()) and not list((store.root / "trash").iterdir())
+    assert not list((store.base / "targets").glob("*/*.data"))
+
+
 def test_whole_directories_go_in_and_out(make_store: Maker) -> None:
     store = make_store(layout="striped")
     (store.plain / "deep").mkdir()
