@@ -35,7 +35,7 @@ help:
 	@echo 'make test    all tests'
 	@echo 'make check   formatting, lint and types, then all tests'
 	@echo 'make bench   costs per call and ratios to plain files, into target/bench.json'
-	@echo 'make soak    the long tests: all workloads, 200 kills, 50 power cuts (needs root; an hour)'
+	@echo 'make soak    the long tests: all workloads, 300 kills, 100 power cuts (needs root; an hour)'
 	@echo 'make clean   remove everything that was built'
 
 build: $(LIBRARY) $(BINDING) $(MPIIO)

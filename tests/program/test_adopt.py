@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import random
@@ -82,6 +83,16 @@ def test_an_adopted_file_keeps_its_bytes_and_attributes_and_comes_back_the_same(
     alone_in(store.plain, "f")
     assert not list((store.root / "files").iterdir()) and not list((store.root / "trash").iterdir())
     assert not list((store.base / "targets").glob("*/*.data*"))
+
+
+def test_an_adopted_file_that_is_unlinked_leaves_nothing(make_store: Maker) -> None:
+    store = make_store(layout="striped")
+    file = store.plain / "f"
+    plain(file, 100_000)
+    adopt(store, file)
+    store.program("rm", file)
+    assert not list((store.root / "files").iterdir()) and not list((store.root / "trash").iterdir())
+    assert not list((store.base / "targets").glob("*/*.data"))
 
 
 def test_whole_directories_go_in_and_out(make_store: Maker) -> None:
@@ -175,6 +186,41 @@ def test_a_killed_adoption_or_export_leaves_a_whole_file(make_store: Maker) -> N
         adopt(store, file)
     alone_in(store.plain, "f")
     assert len(list((store.root / "files").iterdir())) == 1
+
+
+OPENER = """
+import hashlib, sys, time
+path, wanted = sys.argv[1:]
+print("begun", flush=True)
+for number in range(80):
+    with open(path, "rb") as file:
+        assert hashlib.sha256(file.read()).hexdigest() == wanted, number
+    time.sleep(0.05)
+"""
+
+
+def test_a_program_that_opens_the_file_again_and_again_sees_the_same_bytes_throughout(make_store: Maker) -> None:
+    store = make_store(layout="striped")
+    file = store.plain / "f"
+    content = plain(file, 300_000)
+    wanted = hashlib.sha256(content).hexdigest()
+    job = subprocess.Popen(
+        [BIN / "python", "-c", OPENER, file, wanted],
+        env=store.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    changes = 0
+    try:
+        assert job.stdout is not None and job.stdout.readline() == b"begun\n"
+        while job.poll() is None:
+            words = ["export", file] if is_managed(file) else ["adopt", "--store", store.root, file]
+            changes += stripewise("store", *words, code=None).code == 0
+    finally:
+        job.kill()
+        _, said = job.communicate()
+    assert job.returncode == 0, said
+    assert changes, "the file never changed its kind"
 
 
 def test_an_export_names_who_has_the_file_open(make_store: Maker) -> None:

@@ -3,7 +3,7 @@
 A reflink copy of the image in the middle of the work is what a cut would leave. Every byte whose fsync had returned
 before the copy began must be there, and no foreign byte.
 
-Needs root, loop devices, mkfs.xfs and mkfs.ext4: `make soak` runs 50 cuts there; a few run in `make test`.
+Needs root, loop devices, mkfs.xfs and mkfs.ext4: `make soak` runs 100 cuts there; a few run in `make test`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from rig import NATIVE, SOAK, STRIPEWISE, UNEVEN, Store, create_store, dirs, execute, region, stripes
+from rig import NATIVE, SOAK, STRIPEWISE, UNEVEN, Store, create_store, dirs, execute, is_managed, region, stripes
 
-CUTS = {"writer": 30, "apply": 20} if SOAK else {"writer": 2, "apply": 2}
+CUTS = {"writer": 30, "apply": 20, "adopt": 50} if SOAK else {"writer": 2, "apply": 2, "adopt": 3}
 ACKED = NATIVE / "acked"
 OTHER = [region(0, 64, stripes(("t2", 16))), region(64, 4096, stripes(("t0", 128), ("t2", 8)))]
 
@@ -71,7 +71,7 @@ class Machine:
 def machine(scratch: Path) -> Iterator[Machine]:
     missing = [tool for tool in ("mkfs.xfs", "mkfs.ext4", "losetup", "unshare") if shutil.which(tool) is None]
     if os.geteuid() != 0 or missing or not Path("/dev/loop-control").exists():
-        pytest.skip("not run: power cuts need root, loop devices, mkfs.xfs and mkfs.ext4; make soak there runs 50")
+        pytest.skip("not run: power cuts need root, loop devices, mkfs.xfs and mkfs.ext4; make soak there runs 100")
     made = Machine(scratch)
     try:
         made.make()
@@ -177,3 +177,44 @@ def test_a_power_cut_in_a_move_changes_no_byte(machine: Machine) -> None:
             execute([*boot, "dd", f"if={store.data / 'f'}", f"of={machine.base / 'sink'}", "bs=64K"], env)
             assert (machine.base / "sink").read_bytes() == content, f"cut {number} changed bytes"
             sound(store, boot)
+
+
+def test_a_power_cut_in_an_adoption_or_export_leaves_the_file_plain_or_managed(machine: Machine) -> None:
+    store = make(machine)
+    rng = random.Random(7)
+    file = store.plain / "f"
+    content = rng.randbytes(6_000_003)
+    file.write_bytes(content)
+    execute(["sync"])
+    stop = threading.Event()
+
+    def back_and_forth() -> None:
+        while not stop.is_set():
+            words = ["export", file] if is_managed(file) else ["adopt", "--store", store.root, file]
+            execute([STRIPEWISE, "store", *words])
+
+    mover = threading.Thread(target=back_and_forth)
+    mover.start()
+    try:
+        cuts = []
+        for number in range(CUTS["adopt"]):
+            time.sleep(rng.uniform(0.2, 1.5))
+            cuts.append(machine.cut(number))
+    finally:
+        stop.set()
+        mover.join()
+    machine.unmount(machine.disk)
+    for number, image in enumerate(cuts):
+        with after_reboot(machine, image) as boot:
+            for mended in (False, True):
+                if is_managed(file):
+                    sink = machine.base / "sink"
+                    execute([*boot, "sh", "-c", f"'{STRIPEWISE}' store cat '{file}' > '{sink}'"])
+                    assert sink.read_bytes() == content, f"cut {number} changed bytes"
+                else:
+                    assert file.read_bytes() == content, f"cut {number} changed bytes"
+                if not mended:
+                    sound(store, boot)
+                    execute([*boot, STRIPEWISE, "store", "gc", store.root])
+            assert [path.name for path in store.plain.iterdir()] == ["f"], f"cut {number} left something"
+            assert len(list((store.root / "files").iterdir())) == is_managed(file)

@@ -257,7 +257,7 @@ pub fn remove_if_last(file: &'static File) {
             line.used_bytes.store(u64::MAX, Ordering::Relaxed);
         }
     }
-    for part in [&b"/link"[..], b"/layout", b"/ctl", b"/head"] {
+    for part in [&b"/link"[..], b"/sums", b"/layout", b"/ctl", b"/head"] {
         let mut path = trash.clone();
         if let Some(path) = path.push(part).as_c_str() {
             let _ = sys::unlink(path, 0);

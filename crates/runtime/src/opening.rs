@@ -50,7 +50,16 @@ pub unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -
             if let Ok(fd) = result {
                 sys::close(fd as i32);
             }
-            (open_found(&found, flags), true)
+            let opened = open_found(&found, flags);
+            // An export may have put the plain file in the link's place since it was read.
+            if opened == Err(Errno(libc::ENOENT)) {
+                // SAFETY: as given by the program.
+                let plain = sys::from_c(unsafe { sw_real_openat(dirfd, path, flags, mode) });
+                if plain.is_ok() {
+                    return (plain, false);
+                }
+            }
+            (opened, true)
         }
     }
 }

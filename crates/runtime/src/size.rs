@@ -199,7 +199,7 @@ pub fn fallocate(open: &OpenFile, mode: i32, at: i64, len: i64) -> Sys<()> {
 /// fsync: every object that holds this file's bytes, then its size; the first time also whatever leads to it.
 pub fn sync(file: &'static File, open: &OpenFile, data_only: bool) -> Sys<()> {
     for (target, plane) in file.current()?.objects() {
-        sys::fsync(file.object(target, plane)?, data_only)?;
+        sys::fsync(file.object(target, plane)?, data_only).inspect_err(|errno| crate::faults::note(file, target, *errno))?;
     }
     sync_names(file, open.companion())
 }

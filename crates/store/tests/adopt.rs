@@ -143,7 +143,7 @@ fn crashes_from(
 ) -> Option<String> {
     for step in first_step.. {
         let mut ended = false;
-        for seed in 0..if cut { 4 * seeds() } else { 1 } {
+        for seed in 0..if cut { 2 * seeds() } else { 1 } {
             let disk = start();
             disk.suppress(suppress);
             let before = disk.steps();

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::fake_content::{Content, DataOp, Dice, PAGE, survive};
-use super::fake_file::{CtlMemory, FakeCtl, FakeFile};
+use super::fake_file::{CtlMemory, FakeCtl, FakeFile, FakeLock};
 use super::medium::{CtlMap, DevicesMap, FsyncPoint, Handle, Kind, Leased, Lock, Medium, Open, Stat};
 use crate::ctl::CTL_BYTES;
 
@@ -36,7 +36,7 @@ pub(super) struct Inner {
     stop_after: Option<u64>,
     suppress: Option<FsyncPoint>,
     seen_points: Vec<FsyncPoint>,
-    locks: HashMap<PathBuf, (u32, bool)>,
+    pub(super) locks: HashMap<PathBuf, (u32, bool)>,
     free_bytes: u64,
     wanted_after: Option<u64>,
     cannot_exchange: bool,
@@ -268,23 +268,6 @@ impl Inner {
             self.seen_points.push(point);
         }
         Ok(self.suppress != Some(point))
-    }
-}
-
-struct FakeLock {
-    disk: FakeDisk,
-    path: PathBuf,
-}
-impl Lock for FakeLock {}
-impl Drop for FakeLock {
-    fn drop(&mut self) {
-        let mut inner = self.disk.lock();
-        if let Some((holders, _)) = inner.locks.get_mut(&self.path) {
-            *holders = holders.saturating_sub(1);
-            if *holders == 0 {
-                inner.locks.remove(&self.path);
-            }
-        }
     }
 }
 

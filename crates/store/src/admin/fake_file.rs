@@ -1,11 +1,12 @@
 //! Open files and mapped control words of the fake disk.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::fake::{FakeDisk, Node};
 use super::fake_content::{Content, DataOp, PAGE, apply_content};
-use super::medium::{CtlMap, FsyncPoint, Handle, Kind, Leased, Stat};
+use super::medium::{CtlMap, FsyncPoint, Handle, Kind, Leased, Lock, Stat};
 use crate::ctl::{CTL_BYTES, Ctl};
 
 /// Memory of a mapped ctl file; lives as long as a map of it.
@@ -137,5 +138,22 @@ impl Leased for FakeFile {
 
     fn is_wanted(&self) -> io::Result<bool> {
         Ok(self.disk.lock().is_wanted())
+    }
+}
+
+pub(super) struct FakeLock {
+    pub(super) disk: FakeDisk,
+    pub(super) path: PathBuf,
+}
+impl Lock for FakeLock {}
+impl Drop for FakeLock {
+    fn drop(&mut self) {
+        let mut inner = self.disk.lock();
+        if let Some((holders, _)) = inner.locks.get_mut(&self.path) {
+            *holders = holders.saturating_sub(1);
+            if *holders == 0 {
+                inner.locks.remove(&self.path);
+            }
+        }
     }
 }

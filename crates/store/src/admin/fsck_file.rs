@@ -272,11 +272,14 @@ fn check_link(check: &mut Check<'_>, id: u64, size: u64) -> Result<()> {
     Ok(())
 }
 
+/// Mode, owner, group and ACL.
+type Rights = (u32, u32, u32, Vec<u8>);
+
 /// Owner, mode and ACL of head are the file's; what holds its bytes must have the same, or somebody is let in or kept out wrongly.
 fn check_attributes(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<()> {
     let store = check.store;
     let head = store.part(id, "head");
-    let of = |path: &Path| -> Result<Option<(u32, u32, u32, Vec<u8>)>> {
+    let of = |path: &Path| -> Result<Option<Rights>> {
         let Some(stat) = store.medium.stat(path).doing("look at", path)? else { return Ok(None) };
         Ok(Some((stat.mode & 0o777, stat.uid, stat.gid, store.medium.acl(path).doing("look at", path)?)))
     };

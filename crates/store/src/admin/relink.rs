@@ -76,12 +76,16 @@ pub fn relink_moved(store: &Store<'_>, dirs: &[PathBuf]) -> Result<Moved> {
             links.push(&name);
         }
         let mut named = false;
+        let mut ours = Vec::new();
         for link in links {
-            let Some((old, linked)) = target_of(store, link)? else { continue };
-            if linked != id {
-                continue;
+            if let Some((old, _)) = target_of(store, link)?.filter(|(_, linked)| *linked == id) {
+                ours.push((link, old));
             }
-            let is_name = store.medium.stat(link).doing("look at", link)?.is_some_and(|s| s.ino == ino) || link == name;
+        }
+        // What tar or rsync brought is the name when it is the only one.
+        let alone = ours.len() == 1;
+        for (link, old) in ours {
+            let is_name = alone || link == name || store.medium.stat(link).doing("look at", link)?.is_some_and(|s| s.ino == ino);
             if old == store.root {
                 moved.current += 1;
                 if is_name {

@@ -158,7 +158,7 @@ fn sum_object(store: &Store<'_>, path: &std::path::Path, pace: &Pace, read: &mut
     }
     let mut zeros = None;
     let mut blocks = Vec::new();
-    let mut buf = vec![0u8; BLOCK_BYTES as usize];
+    let mut buf = vec![0u8; BLOCK_BYTES.min(before.size) as usize];
     let mut at = 0;
     while at < before.size {
         let len = BLOCK_BYTES.min(before.size - at);

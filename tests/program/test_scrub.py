@@ -1,0 +1,160 @@
+"""scrub: bit rot is told from writes; and fsck tells parts whose owner or mode is not the file's."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import Maker
+from rig import Store, create_store, dirs, execute, stripewise
+
+
+def plain(path: Path, size: int) -> bytes:
+    content = random.Random(3).randbytes(size)
+    path.write_bytes(content)
+    return content
+
+
+def test_what_is_written_is_summed_anew_and_is_no_rot(make_store: Maker) -> None:
+    store = make_store(layout="uneven")
+    file = store.plain / "f"
+    plain(file, 3_000_000)
+    stripewise("store", "adopt", "--store", store.root, file)
+    said = json.loads(stripewise("store", "scrub", store.root, "--json").out)
+    assert (said["files"], said["verified"], said["summed"], said["rot"]) == (1, 3, 0, []), "sums are kept from adopt"
+    store.program("dd", "if=/dev/urandom", f"of={file}", "bs=1K", "count=1", "seek=30", "conv=notrunc")
+    said = json.loads(stripewise("store", "scrub", file, "--rate", "100MiB", "--json").out)
+    assert (said["verified"], said["summed"], said["rot"]) == (2, 1, [])
+    said = json.loads(stripewise("store", "scrub", file, "--json").out)
+    assert (said["verified"], said["summed"]) == (3, 0)
+    sums = next((store.root / "files").glob("*/sums"))
+    sums.write_bytes(sums.read_bytes()[:-3])
+    assert json.loads(stripewise("store", "scrub", file, "--json").out)["summed"] == 3, "damaged sums are taken anew"
+    assert "compared" in store.fsck("--scrub").out
+
+
+def test_a_bit_that_flips_on_the_disk_is_reported_with_the_bytes_it_is_in(scratch: Path) -> None:
+    missing = [tool for tool in ("mkfs.ext4", "losetup", "mount") if shutil.which(tool) is None]
+    if os.geteuid() != 0 or missing or not Path("/dev/loop-control").exists():
+        pytest.skip("not run: flipping a bit below the file system needs root, loop devices and mkfs.ext4")
+    image, disk = scratch / "disk.img", scratch / "s" / "targets"
+    image.touch()
+    os.truncate(image, 64 << 20)
+    execute(["mkfs.ext4", "-q", "-F", image])
+    store = Store(scratch / "s", dirs(2))
+    disk.mkdir(parents=True)
+    execute(["mount", "-o", "loop", image, disk])
+    try:
+        made = create_store_on(store)
+        file = made.plain / "f"
+        content = plain(file, 2_000_000)
+        # A stretch that is nowhere else on the disk once the plain file is gone: the plain file lies elsewhere.
+        mark = 131_072
+        stripewise("store", "adopt", "--store", made.root, file)
+        execute(["umount", disk])
+        raw = bytearray(image.read_bytes())
+        at = raw.find(content[mark : mark + 512])
+        assert at >= 0 and raw.find(content[mark : mark + 512], at + 1) < 0
+        raw[at] ^= 0x40
+        image.write_bytes(raw)
+        execute(["mount", "-o", "loop", image, disk])
+        result = stripewise("store", "scrub", made.root, "--json", code=1)
+        rot = json.loads(result.out.splitlines()[0])["rot"]
+        assert len(rot) == 1 and rot[0]["path"] == str(file) and rot[0]["target"] in ("t0", "t1")
+        assert any(start <= mark < end for start, end in rot[0]["ranges"])
+        assert "restore" in result.err
+    finally:
+        execute(["umount", "-l", disk], code=None)
+
+
+def create_store_on(store: Store) -> Store:
+    """A store whose targets lie in a directory that is there already."""
+    for directory in (store.data, store.plain):
+        directory.mkdir(parents=True)
+    for target in store.targets:
+        (store.base / "targets" / target.name).mkdir()
+    store.cluster.write_text("".join(target.toml(store.base / "targets") for target in store.targets))
+    stripewise("store", "create", store.root, "--cluster", store.cluster, "--manage", store.data)
+    return store
+
+
+def test_an_object_that_cannot_be_read_names_its_target(make_store: Maker) -> None:
+    store = make_store(layout="striped")
+    file = store.plain / "f"
+    plain(file, 1_000_000)
+    stripewise("store", "adopt", "--store", store.root, file)
+    victim = next((store.base / "targets" / "t2").glob("*.data"))
+    victim.rename(store.base / "kept")
+    result = stripewise("store", "scrub", file, code=1)
+    assert "target t2" in result.out and "cannot be read" in result.out
+    (store.base / "kept").rename(victim)
+
+
+def test_fsck_tells_and_mends_a_part_with_another_mode(make_store: Maker) -> None:
+    store = create_store(make_store(layout="one").base / "more", dirs(2))
+    file = store.plain / "f"
+    plain(file, 200_000)
+    file.chmod(0o640)
+    stripewise("store", "adopt", "--store", store.root, file)
+    victim = next((store.base / "targets" / "t1").glob("*.data"))
+    victim.chmod(0o666)
+    assert "another owner, mode or ACL" in store.fsck().out
+    store.fsck("--repair")
+    assert victim.stat().st_mode & 0o777 == 0o640 and "another owner" not in store.fsck().out
+
+
+def test_sums_of_a_newer_version_are_refused(make_store: Maker) -> None:
+    store = make_store(layout="striped")
+    file = store.plain / "f"
+    plain(file, 100_000)
+    stripewise("store", "adopt", "--store", store.root, file)
+    sums = next((store.root / "files").glob("*/sums"))
+    body = bytearray(sums.read_bytes())
+    body[8] = 9
+    sums.write_bytes(body)
+    for words in (["scrub", file], ["upgrade", store.root]):
+        result = stripewise("store", *words, code=1)
+        assert "version 9" in result.err and len(result.err.strip().splitlines()) == 1
+
+
+def test_a_target_that_fails_is_named_by_info_and_in_the_log(scratch: Path) -> None:
+    missing = [tool for tool in ("mkfs.ext4", "losetup", "mount") if shutil.which(tool) is None]
+    if os.geteuid() != 0 or missing or not Path("/dev/loop-control").exists():
+        pytest.skip("not run: a disk that fails needs root, loop devices and mkfs.ext4")
+    image = scratch / "disk.img"
+    image.touch()
+    os.truncate(image, 64 << 20)
+    execute(["mkfs.ext4", "-q", "-F", image])
+    store = Store(scratch / "s", dirs(2))
+    disk = store.base / "targets" / "t1"
+    (store.base / "targets" / "t0").mkdir(parents=True)
+    disk.mkdir()
+    execute(["mount", "-o", "loop", image, disk])
+    try:
+        for directory in (store.data, store.plain):
+            directory.mkdir()
+        store.cluster.write_text("".join(target.toml(store.base / "targets") for target in store.targets))
+        stripewise("store", "create", store.root, "--cluster", store.cluster, "--manage", store.data)
+        file = store.plain / "f"
+        plain(file, 60_000_000)
+        stripewise("store", "adopt", "--store", store.root, file)
+        # The end of the disk goes while it is mounted, and with it blocks of the object that nobody has in memory.
+        held = os.open(next(disk.glob("*.data")), os.O_RDONLY)
+        os.posix_fadvise(held, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(held)
+        os.truncate(image, 24 << 20)
+        log = scratch / "log"
+        env = {**store.environment(), "STRIPEWISE_LOG": str(log)}
+        failed = execute(["dd", f"if={file}", "of=/dev/null", "bs=1M"], env, code=1)
+        assert "Input/output error" in failed.err
+        assert "target t1 failed with errno 5" in log.read_text()
+        said = stripewise("store", "info", store.root).out
+        assert "target t1:" in said and "Input/output error" in said
+        rot = stripewise("store", "scrub", file, code=1)
+        assert "target t1" in rot.out and "cannot be read" in rot.out
+    finally:
+        execute(["umount", "-l", disk], code=None)
