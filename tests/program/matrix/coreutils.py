@@ -99,7 +99,6 @@ seq 5 > a; tail -n +1 -s 0.1 -f a > seen & follower=$!
 (sleep 0.5; seq 6 10 >> a; sleep 1.5)
 kill $follower; wait $follower || :; cat seen
 """,
-        remark="inotify does not see the objects; tail falls back to polling or sees head's events",
     ),
     Case(
         name="split",

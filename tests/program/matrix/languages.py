@@ -98,7 +98,6 @@ CASES = [
         version="busybox",
         script='cat "$S/text" > a; busybox wc -l < a; busybox cat "$S/text" > b',
         refused=PAST,
-        remark="",
     ),
     Case(
         name="without-environment",
