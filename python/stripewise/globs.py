@@ -52,9 +52,9 @@ def default_manage(root: Path) -> list[str]:
 
 
 def ignored(root: Path, cluster: Cluster) -> list[str]:
-    """What is never managed: the store, the targets' directories, and hidden files beside the store."""
+    """What is never managed: the store, the targets' directories, and hidden directories beside the store."""
     globs = [escape(str(root)), escape(str(root)) + "/**"]
     for target in cluster.targets:
         globs += [escape(str(target.path)), escape(str(target.path)) + "/**"]
     parent = escape(str(root.parent)).rstrip("/")
-    return [*globs, f"{parent}/**/.*", f"{parent}/**/.*/**"]
+    return [*globs, f"{parent}/**/.*/**"]

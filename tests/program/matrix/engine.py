@@ -112,8 +112,8 @@ def version_of(case: Case) -> str:
     return found.group() if found else "?"
 
 
-def manage_hidden_names(store: Store) -> None:
-    """Drop the rules by which a new store leaves names with a leading dot alone: git and rsync are judged."""
+def manage_hidden_directories(store: Store) -> None:
+    """Drop the rule by which a new store leaves directories with a leading dot alone: git is judged."""
     config = store.root / "store.toml"
     blocks = config.read_text().split("[[rule]]")
     config.write_text("[[rule]]".join(block for block in blocks if "/**/.*" not in block))
@@ -126,7 +126,7 @@ class Bench:
     def __init__(self, store: Store, inputs: Path, layout: str, unprivileged: bool = False):
         self.store, self.inputs, self.layout = store, inputs, layout
         self.user: list[str] = []
-        manage_hidden_names(store)
+        manage_hidden_directories(store)
         if unprivileged and os.geteuid() == 0:
             execute(["chown", "-R", f"{NOBODY}:{NOBODY}", store.base])
             self.user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .case import Case
+from .case import Case, Refusal
 
 CASES = [
     Case(
@@ -43,13 +43,25 @@ awk '{s += $1} END {print s}' < a
     ),
     Case(
         name="gawk",
-        job="gawk reading, -i inplace",
+        job="gawk reading and writing",
         needs=("gawk",),
         script="""
-cp "$S/text" a; gawk '{ print > ("out." NR % 4); n += length($0) } END { print n }' a; gawk -i inplace 'NR % 2' a
+cp "$S/text" a; gawk '{ print > ("out." NR % 4); n += length($0) } END { print n }' a
 wc -l a; gawk 'BEGIN { RS = "" } { print NR, NF }' a
 gawk 'ENDFILE { print FILENAME, FNR }' out.*; gawk '{ s += $1 } END { print s }' < a
 """,
+    ),
+    Case(
+        name="gawk-inplace",
+        job="gawk -i inplace",
+        needs=("gawk",),
+        script="""
+cp "$S/text" a; gawk -i inplace 'NR % 2' a && wc -l a
+""",
+        refused=Refusal(
+            "Bad file descriptor",
+            "gawk keeps a copy of the pointer stdout and leads descriptor 1 to its new file afterwards; the old file stays as it was",
+        ),
     ),
     Case(
         name="perl",
