@@ -7,14 +7,17 @@ use crate::sys::{self, Errno, Sys};
 use crate::wiped::PAGE;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::os::fd::IntoRawFd;
 use stripewise_store::bin::{Kind, MAX_TARGETS, StoreView};
 use stripewise_store::devices::{DEVICES_MAGIC, DeviceModel, Devices, devices_bytes};
 use stripewise_store::names::FixedPath;
-use stripewise_store::slot::{SLOT_BYTES, Slot};
+use stripewise_store::slot::{self, SLOT_BYTES, Slot};
 
 /// Most stores that one process may use at a time.
 pub const MAX_STORES: usize = 16;
 const READY: u32 = 2;
+/// Names tried for a slot before the store is called unusable.
+const SLOT_ATTEMPTS: u32 = 1000;
 
 /// One store.
 pub struct Store {
@@ -217,18 +220,20 @@ impl Store {
         let pid = sys::getpid();
         let mut name = inner.run.clone();
         let run_len = name.len();
-        let fd = loop {
+        let mut fd = Err(Errno(libc::ENFILE));
+        for _ in 0..SLOT_ATTEMPTS {
             name.truncate(run_len);
             name.push(b"/").push_decimal(u64::from(pid)).push(b"-").push_decimal(SLOT_NUMBER.fetch_add(1, Ordering::Relaxed)).push(b".slot");
-            match sys::open(name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o644) {
-                Err(Errno(libc::EEXIST)) => {}
-                result => break result?,
+            fd = slot::claim(name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?)
+                .map(IntoRawFd::into_raw_fd)
+                .map_err(|errno| Errno(errno.raw_os_error()));
+            if !matches!(fd, Err(Errno(libc::EEXIST | libc::EAGAIN))) {
+                break;
             }
-        };
-        // Whoever waits for running I/O looks at everybody's slot.
-        let _ = sys::fchmod(fd, 0o644);
-        let made = sys::flock(fd, libc::LOCK_EX | libc::LOCK_NB)
-            .and_then(|_| sys::fallocate(fd, 0, 0, SLOT_BYTES as u64).or_else(|_| sys::ftruncate(fd, SLOT_BYTES as u64)))
+        }
+        let fd = fd?;
+        let made = sys::fallocate(fd, 0, 0, SLOT_BYTES as u64)
+            .or_else(|_| sys::ftruncate(fd, SLOT_BYTES as u64))
             .and_then(|_| sys::mmap(fd, SLOT_BYTES, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED));
         match made {
             Ok(base) => {

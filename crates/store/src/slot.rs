@@ -83,6 +83,24 @@ impl Slot {
     }
 }
 
+/// Makes a slot's file, owned by whoever has its flock. [`grace`] may find the file before it is locked, and remove it as a dead process's: then
+/// `AGAIN` says to try another name.
+///
+/// # Errors
+/// `AGAIN` as described, and those of making and locking a file.
+pub fn claim(name: &CStr) -> Result<OwnedFd, Errno> {
+    let file = fs::openat(fs::CWD, name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC, Mode::from_raw_mode(0o644))?;
+    // Whoever waits for running I/O looks at everybody's slot, whatever the umask.
+    let _ = fs::fchmod(&file, Mode::from_raw_mode(0o644));
+    match fs::flock(&file, FlockOperation::LockExclusive) {
+        Err(Errno::INTR) => Err(Errno::AGAIN),
+        locked => {
+            locked?;
+            if fs::fstat(&file)?.st_nlink > 0 { Ok(file) } else { Err(Errno::AGAIN) }
+        }
+    }
+}
+
 /// What [`grace`] found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grace {
@@ -195,6 +213,30 @@ mod tests {
         let slot = unsafe { Slot::from_mapping(base.cast()) };
         slot.initialise(1);
         (file, slot)
+    }
+
+    #[test]
+    fn a_claimed_slot_is_there_however_often_somebody_looks_for_dead_ones() {
+        let dir = tempfile::tempdir().unwrap();
+        let done = std::sync::atomic::AtomicBool::new(false);
+        let mut taken_away = 0;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    wait(dir.path(), b"", u64::MAX).unwrap();
+                }
+            });
+            for number in 0..3000 {
+                let path = dir.path().join(format!("1-{number}.slot"));
+                match claim(&std::ffi::CString::new(path.to_str().unwrap()).unwrap()) {
+                    Ok(_held) => assert!(path.exists()),
+                    Err(Errno::AGAIN) => taken_away += 1,
+                    Err(other) => panic!("{other}"),
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert!(taken_away < 3000, "every slot was taken for a dead process's");
     }
 
     #[test]

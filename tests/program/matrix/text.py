@@ -60,7 +60,7 @@ cp "$S/text" a; gawk -i inplace 'NR % 2' a && wc -l a
 """,
         refused=Refusal(
             "Bad file descriptor",
-            "gawk keeps a copy of the pointer stdout and leads descriptor 1 to its new file afterwards; the old file stays as it was",
+            "gawk keeps a copy of the pointer stdout and leads descriptor 1 elsewhere afterwards; the old file stays",
         ),
     ),
     Case(
