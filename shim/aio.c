@@ -9,7 +9,7 @@ enum { AS_DSYNC = 3, AS_SYNC = 4, AS_KIND = 127 }; /* beyond LIO_READ, LIO_WRITE
 DECLARE_REAL(int, aio_read64, struct aiocb64 *);
 DECLARE_REAL(int, aio_write64, struct aiocb64 *);
 DECLARE_REAL(int, aio_fsync64, int, struct aiocb64 *);
-DECLARE_REAL(int, lio_listio64, int, struct aiocb64 *const *, int, struct sigevent *);
+DECLARE_REAL_OF("GLIBC_2.4", int, lio_listio64, int, struct aiocb64 *const *, int, struct sigevent *);
 
 static int is_ours(int fd)
 {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* --- calls that want a directory: the kernel's ENOENT may have to be ENOTDIR ------------------------------------------------- */
@@ -34,7 +35,12 @@ EXPORT int mkdir(const char *path, mode_t mode) { return mkdirat(AT_FDCWD, path,
 EXPORT int rmdir(const char *path) { IN_DIRECTORY(AT_FDCWD, path, 0, OP_RMDIR, REAL(rmdir)(path)); }
 EXPORT int symlinkat(const char *text, int fd, const char *path) { IN_DIRECTORY(fd, path, 0, OP_SYMLINK, REAL(symlinkat)(text, fd, path)); }
 EXPORT int symlink(const char *text, const char *path) { return symlinkat(text, AT_FDCWD, path); }
-EXPORT int mknodat(int fd, const char *path, mode_t mode, dev_t dev) { IN_DIRECTORY(fd, path, 0, OP_MKNOD, REAL(mknodat)(fd, path, mode, dev)); }
+/* Older C libraries have it only inside their headers. */
+static int make_node(int fd, const char *path, mode_t mode, dev_t dev)
+{
+    return REAL(mknodat) ? REAL(mknodat)(fd, path, mode, dev) : (int)syscall(SYS_mknodat, fd, path, mode, dev);
+}
+EXPORT int mknodat(int fd, const char *path, mode_t mode, dev_t dev) { IN_DIRECTORY(fd, path, 0, OP_MKNOD, make_node(fd, path, mode, dev)); }
 EXPORT int mknod(const char *path, mode_t mode, dev_t dev) { return mknodat(AT_FDCWD, path, mode, dev); }
 EXPORT int mkfifoat(int fd, const char *path, mode_t mode) { return mknodat(fd, path, mode | S_IFIFO, 0); }
 EXPORT int mkfifo(const char *path, mode_t mode) { return mkfifoat(AT_FDCWD, path, mode); }
@@ -132,7 +138,7 @@ static __thread __ftw64_func_t ftw_to __attribute__((tls_model("initial-exec")))
 static __thread __nftw64_func_t nftw_to __attribute__((tls_model("initial-exec")));
 static __thread int nftw_flags __attribute__((tls_model("initial-exec")));
 DECLARE_REAL(int, ftw64, const char *, __ftw64_func_t, int);
-DECLARE_REAL(int, nftw64, const char *, __nftw64_func_t, int, int);
+DECLARE_REAL_OF("GLIBC_2.3.3", int, nftw64, const char *, __nftw64_func_t, int, int);
 
 static int is_file(const char *path, int follow, struct stat64 *st) { return (follow ? stat64(path, st) : lstat64(path, st)) == 0 && S_ISREG(st->st_mode); }
 static int ftw_step(const char *path, const struct stat64 *st, int type)

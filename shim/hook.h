@@ -23,13 +23,22 @@ enum { OP_READ = 3, OP_WRITE = 4, OP_SEEK = 5, OP_TRUNCATE = 6, OP_FALLOCATE = 7
 
 /* dlsym on success takes no memory, so this works before constructors and inside allocators. */
 #define REAL(name) next_##name()
-#define DECLARE_REAL(type, name, ...)                                                           \
-    static type (*real_##name)(__VA_ARGS__);                                                    \
-    static inline __typeof__(real_##name) next_##name(void)                                     \
-    {                                                                                           \
-        if (!LIKELY(real_##name)) real_##name = (__typeof__(real_##name))dlsym(RTLD_NEXT, #name); \
-        return real_##name;                                                                     \
+#define DECLARE_REAL_BY(lookup, type, name, ...)                                                        \
+    static type (*real_##name)(__VA_ARGS__);                                                            \
+    static inline __typeof__(real_##name) next_##name(void)                                             \
+    {                                                                                                   \
+        if (!LIKELY(real_##name)) real_##name = (__typeof__(real_##name))lookup;                        \
+        return real_##name;                                                                             \
     }
+#define DECLARE_REAL(type, name, ...) DECLARE_REAL_BY(dlsym(RTLD_NEXT, #name), type, name, __VA_ARGS__)
+/* Functions of several versions: before glibc 2.36 RTLD_NEXT finds the oldest one, not that which programs are linked with. Architectures that are
+ * younger than the version have only one. */
+#define DECLARE_REAL_OF(version, type, name, ...) DECLARE_REAL_BY(sw_versioned(#name, version), type, name, __VA_ARGS__)
+static inline void *sw_versioned(const char *name, const char *version)
+{
+    void *found = dlvsym(RTLD_NEXT, name, version);
+    return found ? found : dlsym(RTLD_NEXT, name);
+}
 
 static inline uint32_t entry(int fd) { return (unsigned)fd < SW_FDS ? __atomic_load_n(&sw_fds[(unsigned)fd], __ATOMIC_ACQUIRE) : 0; }
 static inline long ret(long r)

@@ -13,8 +13,8 @@ DECLARE_REAL(int, execve, const char *, char *const[], char *const[]);
 DECLARE_REAL(int, execvpe, const char *, char *const[], char *const[]);
 DECLARE_REAL(int, fexecve, int, char *const[], char *const[]);
 DECLARE_REAL(int, execveat, int, const char *, char *const[], char *const[], int);
-DECLARE_REAL(int, posix_spawn, pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[], char *const[]);
-DECLARE_REAL(int, posix_spawnp, pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[], char *const[]);
+DECLARE_REAL_OF("GLIBC_2.15", int, posix_spawn, pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[], char *const[]);
+DECLARE_REAL_OF("GLIBC_2.15", int, posix_spawnp, pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[], char *const[]);
 DECLARE_REAL(int, system, const char *);
 DECLARE_REAL(FILE *, popen, const char *, const char *);
 DECLARE_REAL(pid_t, _Fork, void);
@@ -135,5 +135,5 @@ EXPORT FILE *popen(const char *command, const char *mode) { LENT(REAL(popen)(com
 EXPORT pid_t _Fork(void)
 {
     sw_fork_prepare();
-    return REAL(_Fork)();
+    return REAL(_Fork) ? REAL(_Fork)() : fork();
 }

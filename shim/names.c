@@ -67,7 +67,7 @@ EXPORT int linkat(int fd, const char *from, int td, const char *to, int flags) {
 
 /* --- the text of names ------------------------------------------------------------------------------------------------------ */
 DECLARE_REAL(ssize_t, readlinkat, int, const char *, char *, size_t);
-DECLARE_REAL(char *, realpath, const char *, char *);
+DECLARE_REAL_OF("GLIBC_2.3", char *, realpath, const char *, char *);
 
 EXPORT ssize_t readlinkat(int fd, const char *path, char *to, size_t n)
 {

@@ -18,7 +18,9 @@ EXPORT long syscall(long number, ...)
     case SYS_copy_file_range: return copy_file_range((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f);
     case SYS_statx: return statx((int)a, (const char *)b, (int)c, (unsigned)d, (struct statx *)e);
     case SYS_renameat2: return renameat2((int)a, (const char *)b, (int)c, (const char *)d, (unsigned)e);
-    case SYS_close_range: return close_range((unsigned)a, (unsigned)b, (int)c);
+#ifdef SYS_close_range
+    case SYS_close_range: return ret(sw_close_range((unsigned)a, (unsigned)b, (unsigned)c));
+#endif
     default: return REAL(syscall)(number, a, b, c, d, e, f);
     }
 }
