@@ -121,7 +121,6 @@ static FILE *reopen(const char *path, const struct sw_mode *mode, FILE *fp, long
 {
     int saved = errno, standard = fp == stdin ? 0 : fp == stdout ? 1 : fp == stderr ? 2 : -1;
     int ours = sw_is_stream(fp), place = fp->_fileno;
-    if (__fwriting(fp)) fflush(fp);
     __fpurge(fp);
     if (fd == SW_PASS) {
         fd = open64(path, mode->flags, 0666);
@@ -155,6 +154,8 @@ EXPORT FILE *freopen64(const char *path, const char *text, FILE *fp)
         snprintf(self, sizeof self, "/proc/self/fd/%d", fp->_fileno);
         name = self;
     }
+    /* Before the new file is opened, and cut: it may be the same one. */
+    if (known && name && __fwriting(fp)) fflush(fp);
     long fd = known && name ? open_managed(name, &mode) : SW_PASS;
     if (ours || fd != SW_PASS) return reopen(name, &mode, fp, fd);
     if (entry(fp->_fileno) != 0) forget(fp->_fileno);

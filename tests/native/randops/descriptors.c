@@ -198,4 +198,5 @@ void op_exec(struct world *w)
         _exit(1);
     }
     wait_for(w, child, "executed");
+    tally(EXECUTE, CARRIED);
 }

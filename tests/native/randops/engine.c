@@ -99,6 +99,9 @@ void world_compare_state(struct world *w, const struct pair *pair)
     if (fstat(pair->subject, &s) != 0 || fstat(pair->oracle, &o) != 0)
         world_fail(w, "fstat: %s", strerror(errno));
     compare_stat(w, &s, &o);
+    int shown = O_ACCMODE | O_APPEND | O_NONBLOCK, flags = fcntl(pair->subject, F_GETFL), oracle_flags = fcntl(pair->oracle, F_GETFL);
+    if ((flags & shown) != (oracle_flags & shown))
+        world_fail(w, "F_GETFL returned %#o, a plain file's %#o", flags, oracle_flags);
     int64_t at = lseek(pair->subject, 0, SEEK_CUR), oracle_at = lseek(pair->oracle, 0, SEEK_CUR);
     if (at != oracle_at)
         world_fail(w, "the file offset is %" PRId64 ", a plain file's %" PRId64, at, oracle_at);
@@ -148,7 +151,7 @@ static void compare_file(struct world *w, const struct pair *pair)
     lseek(pair->oracle, kept, SEEK_SET);
 }
 
-static void compare_name(struct world *w, int name)
+void world_compare_name(struct world *w, int name)
 {
     char subject[PATH_MAX], oracle[PATH_MAX];
     world_path(w, 0, name, subject);
@@ -165,10 +168,36 @@ static void compare_name(struct world *w, int name)
     close(pair.oracle);
 }
 
+/* Two names or descriptors are of one file exactly where those of the oracle are. */
+static void compare_identities(struct world *w)
+{
+    struct stat s[NAMES + PAIRS_MAX], o[NAMES + PAIRS_MAX];
+    int count = 0;
+    for (int name = 0; name < NAMES; name++) {
+        char path[PATH_MAX];
+        world_path(w, 0, name, path);
+        int found = stat(path, &s[count]) == 0;
+        world_path(w, 1, name, path);
+        if (found != (stat(path, &o[count]) == 0))
+            world_fail(w, "%s %s", w->names[name], found ? "is there still" : "is missing");
+        count += found;
+    }
+    for (int i = 0; i < w->pair_count; i++, count++)
+        if (fstat(w->pairs[i].subject, &s[count]) != 0 || fstat(w->pairs[i].oracle, &o[count]) != 0)
+            world_fail(w, "fstat: %s", strerror(errno));
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < i; j++)
+            if ((s[i].st_ino == s[j].st_ino && s[i].st_dev == s[j].st_dev) != (o[i].st_ino == o[j].st_ino && o[i].st_dev == o[j].st_dev))
+                world_fail(w, "inodes %" PRIu64 " and %" PRIu64 ", a plain file's %" PRIu64 " and %" PRIu64, (uint64_t)s[i].st_ino, (uint64_t)s[j].st_ino,
+                           (uint64_t)o[i].st_ino, (uint64_t)o[j].st_ino);
+}
+
 void world_compare_all(struct world *w)
 {
+    compare_identities(w);
+    maps_compare(w);
     for (int name = 0; name < NAMES; name++)
-        compare_name(w, name);
+        world_compare_name(w, name);
     for (int i = 0; i < w->pair_count; i++) {
         world_compare_state(w, &w->pairs[i]);
         compare_file(w, &w->pairs[i]);
@@ -197,6 +226,7 @@ void world_init(struct world *w, const char *dir, const char *oracle_dir, const 
 
 void world_close(struct world *w)
 {
+    maps_end(w);
     while (w->pair_count > 0)
         op_close(w, w->pair_count - 1);
     close(w->dir_fd);
@@ -210,11 +240,13 @@ void world_close(struct world *w)
 
 static void on_names(struct world *w)
 {
-    switch (world_below(w, 8)) {
+    switch (world_below(w, 10)) {
     case 0: op_rename(w); break;
     case 1: op_unlink(w); break;
     case 2: op_truncate_name(w); break;
     case 3: op_access(w); break;
+    case 4: op_link(w); break;
+    case 5: op_replace(w); break;
     default: op_stat(w);
     }
 }
@@ -222,7 +254,7 @@ static void on_names(struct world *w)
 /* Ways to the data around read and write. */
 static void on_other_ways(struct world *w, struct pair *p, struct pair *other)
 {
-    switch (world_below(w, 9)) {
+    switch (world_below(w, 12)) {
     case 0: op_copy(w, p, other); break;
     case 1: op_send(w, p, other); break;
     case 2: op_splice(w, p, other); break;
@@ -230,7 +262,19 @@ static void on_other_ways(struct world *w, struct pair *p, struct pair *other)
     case 4: op_list(w, p); break;
     case 5:
     case 6: op_map(w, p); break;
+    case 7:
+    case 8: op_kept_map(w, p); break;
+    case 9: op_reopen(w, p, other); break;
     default: op_stream(w, p);
+    }
+}
+
+static void on_attributes(struct world *w, struct pair *p)
+{
+    switch (world_below(w, 3)) {
+    case 0: op_mode(w, p); break;
+    case 1: op_times(w, p); break;
+    default: op_attribute(w, p);
     }
 }
 
@@ -245,8 +289,10 @@ static void one_operation(struct world *w)
     struct pair *p = &w->pairs[index], *other = &w->pairs[world_below(w, (uint64_t)w->pair_count)];
     if (choice < 300)
         op_read(w, p);
-    else if (choice < 560)
+    else if (choice < 540)
         op_write(w, p);
+    else if (choice < 560)
+        on_attributes(w, p);
     else if (choice < 760)
         on_other_ways(w, p, other);
     else if (choice < 800)
@@ -269,8 +315,10 @@ static void one_operation(struct world *w)
         op_temporary(w);
     else if (choice < 952)
         op_fork(w);
-    else if (choice < 953)
+    else if (choice < 954)
         op_exec(w);
+    else if (choice < 956)
+        op_standard(w, p, other);
     else
         on_names(w);
 }

@@ -83,6 +83,7 @@ static void work(const struct settings *s, int worker, int threaded)
     char prefix[16];
     uint64_t workers = (uint64_t)(threaded ? s->threads : s->processes);
     snprintf(prefix, sizeof prefix, "w%d-", worker);
+    struct leaks before = leaks_now();
     world_init(&w, s->dir, s->oracle_dir, prefix, s->seed * 1000003 + (uint64_t)worker, s->size_max);
     w.threaded = threaded;
     for (int round = 0; round < 4; round++) {
@@ -90,6 +91,8 @@ static void work(const struct settings *s, int worker, int threaded)
         shared_work(&w, worker, s->operations / workers / 8, round == 3);
     }
     world_close(&w);
+    if (!threaded)
+        leaks_check(&before);
 }
 
 struct thread {
@@ -164,6 +167,19 @@ static void run_inherited(const struct settings *s)
     world_close(&w);
 }
 
+/* What the library sets up once, it does now. */
+static void touch(const char *dir)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/touched", dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    close(fd);
+    if (fd < 0 || unlink(path) != 0) {
+        fprintf(stderr, "randops: %s: %s\n", path, strerror(errno));
+        exit(1);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct settings s = parse(argc, argv);
@@ -173,7 +189,8 @@ int main(int argc, char **argv)
         run_inherited(&s);
         return 0;
     }
-    stream_probe(s.dir);
+    touch(s.dir);
+    struct leaks before = leaks_now();
     if (s.threads > 0 || s.processes > 1) {
         shared_prepare(s.dir, s.oracle_dir);
         if (s.threads > 0)
@@ -181,11 +198,13 @@ int main(int argc, char **argv)
         else
             run_processes(&s);
         shared_finish(s.dir, s.threads > 0 ? s.threads : s.processes);
+        leaks_check(&before);
     } else {
         struct world w;
         world_init(&w, s.dir, s.oracle_dir, s.prefix, s.seed, s.size_max);
         world_run(&w, s.operations);
         world_close(&w);
+        leaks_check(&before);
     }
     tally_print();
     printf("randops: ok, seed %" PRIu64 ", %" PRIu64 " operations, %d processes, %d threads\n", s.seed, s.operations, s.processes, s.threads);

@@ -1,4 +1,4 @@
-/* Operations on names: stat, truncate, rename, unlink, access. */
+/* Operations on names: stat, truncate, rename, unlink, access, link. */
 #define _GNU_SOURCE
 #include "randops.h"
 
@@ -122,4 +122,72 @@ void op_access(struct world *w)
     int s = access(subject, mode);
     int subject_errno = errno;
     world_same(w, s, subject_errno, access(oracle, mode), errno);
+}
+
+static int do_link(const struct world *w, int way, int oracle, int from, int to)
+{
+    char from_path[PATH_MAX], to_path[PATH_MAX];
+    int dir_fd = oracle ? w->oracle_dir_fd : w->dir_fd;
+    world_path(w, oracle, from, from_path);
+    world_path(w, oracle, to, to_path);
+    return way == 0 ? link(from_path, to_path) : linkat(dir_fd, w->names[from], dir_fd, w->names[to], 0);
+}
+
+/* A second name, after which one of the two may go: the file must stay. */
+void op_link(struct world *w)
+{
+    int from = pick_name(w), to = pick_name(w), way = (int)world_below(w, 2), clear = from != to && world_below(w, 4) != 0;
+    char path[PATH_MAX];
+    world_note(w, "%s(%s, %s)%s", way == 0 ? "link" : "linkat", w->names[from], w->names[to], clear ? " after unlink of the second" : "");
+    for (int oracle = 0; oracle < 2 && clear; oracle++) {
+        world_path(w, oracle, to, path);
+        unlink(path);
+    }
+    int s = do_link(w, way, 0, from, to);
+    int subject_errno = errno;
+    int o = do_link(w, way, 1, from, to);
+    if (!world_same(w, s, subject_errno, o, errno)) {
+        tally(LINK, ALIKE);
+        return;
+    }
+    tally(LINK, CARRIED);
+    if (world_below(w, 2)) {
+        int gone = world_below(w, 2) ? from : to;
+        world_path(w, 0, gone, path);
+        s = unlink(path);
+        subject_errno = errno;
+        world_path(w, 1, gone, path);
+        world_same(w, s, subject_errno, unlink(path), errno);
+    }
+    world_compare_name(w, from);
+    world_compare_name(w, to);
+}
+
+/* As editors save: a new file takes the name of another that is open, which lives on without a name. */
+void op_replace(struct world *w)
+{
+    int name = pick_name(w), results[2], errors[2];
+    size_t length = world_length(w);
+    char path[PATH_MAX], other[PATH_MAX + 8];
+    unsigned char byte;
+    world_fill(w, length);
+    world_note(w, "%zu bytes in a new file, rename over %s", length, w->names[name]);
+    for (int oracle = 0; oracle < 2; oracle++) {
+        world_path(w, oracle, name, path);
+        snprintf(other, sizeof other, "%s.new", path);
+        int old = open(path, O_RDONLY), fd = open(other, O_WRONLY | O_CREAT | O_EXCL, 0600);
+        if (fd < 0 || write(fd, w->buf, length) != (ssize_t)length)
+            world_fail(w, "writing %s: %s", other, strerror(errno));
+        results[oracle] = rename(other, path);
+        errors[oracle] = errno;
+        struct stat status;
+        if (old >= 0 && (fstat(old, &status) != 0 || (status.st_size > 0 && read(old, &byte, 1) != 1)))
+            world_fail(w, "what was replaced is lost: %s", strerror(errno));
+        if (old >= 0)
+            results[oracle] += 1 + (int)status.st_nlink;
+        close(old);
+        close(fd);
+    }
+    tally(REPLACE, world_same(w, results[0], errors[0], results[1], errors[1]) ? CARRIED : ALIKE);
+    world_compare_name(w, name);
 }

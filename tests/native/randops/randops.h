@@ -12,11 +12,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { NAMES = 4, PAIRS_MAX = 12, HISTORY = 24, IO_BYTES_MAX = 320 << 10, FALLOCATE_MODES = 4 };
+enum { NAMES = 4, PAIRS_MAX = 12, KEPT_MAPS = 4, HISTORY = 24, IO_BYTES_MAX = 320 << 10, FALLOCATE_MODES = 4 };
 
 struct pair {
     int subject, oracle;
     int reads, writes; /* by access mode */
+};
+
+/* A map that lives on over other operations, with descriptors of its own to know the file's size by. */
+struct kept_map {
+    unsigned char *subject, *oracle;
+    int protection, flags;
+    int64_t offset;
+    size_t length;
+    struct pair file;
 };
 
 struct world {
@@ -27,6 +36,8 @@ struct world {
     int64_t size_max;
     struct pair pairs[PAIRS_MAX];
     int pair_count;
+    struct kept_map kept[KEPT_MAPS];
+    int kept_count;
     int threaded; /* descriptor numbers may be reused by others at any moment */
     int nested;   /* in a forked or executed child: no children of its own */
     char history[HISTORY][160];
@@ -51,15 +62,16 @@ void world_fail(struct world *w, const char *form, ...) __attribute__((format(pr
 int world_same(struct world *w, int64_t subject, int subject_errno, int64_t oracle, int oracle_errno);
 void world_compare_state(struct world *w, const struct pair *pair);
 void world_compare_range(struct world *w, const struct pair *pair, int64_t offset, int64_t length);
+void world_compare_name(struct world *w, int name);
 void world_path(const struct world *w, int oracle, int name, char path[PATH_MAX]);
 
 /* data.c */
 void world_fill(struct world *w, size_t length);         /* bytes to write into buf: never zero, so that they differ from a hole */
 void world_bound(struct world *w, struct pair *p);       /* writers must not grow a file without end */
 
-/* tally.c: what a run has exercised. Refused: the subject does not carry the call, and has said so. */
-enum kind { COPY, SEND, SPLICE, AIO, LIST, MAP_READ, MAP_WRITE, STREAM, KINDS };
-enum outcome { CARRIED, REFUSED, ALIKE, OUTCOMES };
+/* tally.c: what a run has exercised. Alike: it failed, and so it did on a plain file. */
+enum kind { COPY, SEND, SPLICE, AIO, LIST, MAP_READ, MAP_WRITE, STREAM, REOPEN, STANDARD, LINK, REPLACE, MODE, TIMES, ATTRIBUTE, EXECUTE, KINDS };
+enum outcome { CARRIED, ALIKE, OUTCOMES };
 void tally_start(void);
 void tally(enum kind kind, enum outcome outcome);
 void tally_print(void);
@@ -90,8 +102,24 @@ void op_splice(struct world *w, struct pair *from, struct pair *to);
 void op_aio(struct world *w, struct pair *p);
 void op_list(struct world *w, struct pair *p);
 void op_map(struct world *w, struct pair *p);
+void op_kept_map(struct world *w, struct pair *p);
+void maps_compare(struct world *w);
+void maps_end(struct world *w);
 void op_stream(struct world *w, struct pair *p);
-void stream_probe(const char *dir);
+void op_reopen(struct world *w, struct pair *p, struct pair *other);
+void op_standard(struct world *w, struct pair *p, struct pair *other);
+void op_link(struct world *w);
+void op_replace(struct world *w);
+void op_mode(struct world *w, struct pair *p);
+void op_times(struct world *w, struct pair *p);
+void op_attribute(struct world *w, struct pair *p);
+
+/* leaks.c: a run must leave as many descriptors and about as many memory areas as there were. */
+struct leaks {
+    int descriptors, areas;
+};
+struct leaks leaks_now(void);
+void leaks_check(const struct leaks *before);
 
 /* shared.c: several workers on the same files. Each returns only when all is well. */
 void shared_prepare(const char *dir, const char *oracle_dir);

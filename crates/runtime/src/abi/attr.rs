@@ -92,7 +92,7 @@ fn set_times(found: &Managed, set: impl FnOnce() -> Sys<i64>) -> Sys<i64> {
     }
     let _ = found.with(|file| {
         file.touched.store(0, Ordering::Relaxed);
-        if file.may_write() { size::mirror_size(file) } else { Ok(()) }
+        if file.may_write() { size::mirror_size_quietly(file) } else { Ok(()) }
     });
     set()
 }

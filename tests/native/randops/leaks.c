@@ -1,0 +1,48 @@
+/* What a process holds: descriptors, the library's own among them, and memory areas. */
+#define _GNU_SOURCE
+#include "randops.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The heap, and the stacks and heaps of the C library's helper threads, come and go. A map that leaks once in ten operations is beyond this. */
+enum { AREAS_SPARE = 100 };
+
+static int entries_of(const char *directory)
+{
+    int count = 0;
+    DIR *dir = opendir(directory);
+    while (dir != NULL && readdir(dir) != NULL)
+        count++;
+    if (dir != NULL)
+        closedir(dir);
+    return count;
+}
+
+static int lines_of(const char *path)
+{
+    char bytes[65536];
+    int count = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t got; fd >= 0 && (got = read(fd, bytes, sizeof bytes)) > 0;)
+        for (ssize_t i = 0; i < got; i++)
+            count += bytes[i] == '\n';
+    close(fd);
+    return count;
+}
+
+struct leaks leaks_now(void)
+{
+    return (struct leaks){entries_of("/proc/self/fd"), lines_of("/proc/self/maps")};
+}
+
+void leaks_check(const struct leaks *before)
+{
+    struct leaks now = leaks_now();
+    if (now.descriptors == before->descriptors && now.areas <= before->areas + AREAS_SPARE)
+        return;
+    fprintf(stderr, "randops: %d descriptors and %d memory areas at the start, %d and %d at the end\n", before->descriptors, before->areas, now.descriptors, now.areas);
+    exit(1);
+}
