@@ -1,11 +1,13 @@
 /* The symbols of the preloaded library by which a program becomes another one or starts one: the exec and spawn families, system and popen, and
  * _Fork. A new environment that lacks the library gets it back, and companions of descriptors that go along go along, too. */
 #include "hook.h"
+#include <pty.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <utmp.h>
 
 extern char **environ;
 
@@ -18,13 +20,16 @@ DECLARE_REAL_OF("GLIBC_2.15", int, posix_spawnp, pid_t *, const char *, const po
 DECLARE_REAL(int, system, const char *);
 DECLARE_REAL(FILE *, popen, const char *, const char *);
 DECLARE_REAL(pid_t, _Fork, void);
+DECLARE_REAL(int, daemon, int, int);
+DECLARE_REAL(int, login_tty, int);
+DECLARE_REAL(pid_t, forkpty, int *, char *, const struct termios *, const struct winsize *);
 
 /* The look-ups take the loader's lock, which a child of fork may find held for ever: they are done before. */
 __attribute__((constructor)) static void resolve(int argc, char **argv, char **envp)
 {
     Dl_info own;
     (void)argc, (void)argv;
-    REAL(execve), REAL(execvpe), REAL(fexecve), REAL(execveat), REAL(posix_spawn), REAL(posix_spawnp), REAL(system), REAL(popen), REAL(_Fork);
+    REAL(execve), REAL(execvpe), REAL(fexecve), REAL(execveat), REAL(posix_spawn), REAL(posix_spawnp), REAL(system), REAL(popen), REAL(_Fork), REAL(daemon), REAL(login_tty), REAL(forkpty);
     sw_exec_start(envp, dladdr((void *)resolve, &own) ? own.dli_fname : 0);
 }
 
@@ -130,6 +135,26 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
     } while (0)
 EXPORT int system(const char *command) { LENT(REAL(system)(command)); }
 EXPORT FILE *popen(const char *command, const char *mode) { LENT(REAL(popen)(command, mode)); }
+
+/* These duplicate onto 0, 1 and 2 inside the C library. */
+EXPORT int daemon(int keep_dir, int keep_open)
+{
+    int r = REAL(daemon)(keep_dir, keep_open);
+    if (r == 0 && !keep_open) sw_rewired();
+    return r;
+}
+EXPORT int login_tty(int fd)
+{
+    int r = REAL(login_tty)(fd);
+    if (r == 0) sw_rewired();
+    return r;
+}
+EXPORT pid_t forkpty(int *fd, char *name, const struct termios *mode, const struct winsize *size)
+{
+    pid_t child = REAL(forkpty)(fd, name, mode, size);
+    if (child == 0) sw_rewired();
+    return child;
+}
 
 /* The fork that runs no handlers: the child finds out by itself, the parent must know that offsets are shared. */
 EXPORT pid_t _Fork(void)

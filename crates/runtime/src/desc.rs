@@ -1,6 +1,6 @@
 //! Descriptors: close, dup, close_range, fcntl and locks, as the program sees them. The library's own descriptors do not exist for it.
 
-use crate::env::in_vfork_child;
+use crate::env::{self, in_vfork_child};
 use crate::fds::{self, INTERNAL, TRACED, entry, set_entry};
 use crate::open::{self, OpenFile};
 use crate::sys::{self, Errno, Sys};
@@ -50,38 +50,28 @@ pub fn close_range(first: u32, last: u32, flags: u32) -> Sys<i64> {
     if first > last {
         return Err(Errno(libc::EINVAL));
     }
-    let covered = last.min(fds::FDS as u32 - 1);
     let only_mark = flags & libc::CLOSE_RANGE_CLOEXEC != 0;
     let mut gap = first;
-    let highest = highest_entry();
-    let stop = covered.min(highest);
     let mut fd = first;
-    while fd <= stop {
+    while fd <= last && fd < fds::high_water() {
         let e = entry(fd as i32);
         if e != 0 {
             if gap < fd {
                 sys::close_range(gap, fd - 1, flags)?;
             }
             gap = fd + 1;
+            // The library's own stay: exec closes those that are marked, and start-up drops companions that nobody needs.
             if e & INTERNAL == 0 {
                 if only_mark {
                     let _ = fcntl(fd as i32, libc::F_SETFD, libc::FD_CLOEXEC as usize);
                 } else {
                     let _ = close(fd as i32);
                 }
-            } else if in_vfork_child() || only_mark {
-                // Kept open here; exec closes those that are marked, and start-up drops companions that nobody needs.
             }
         }
         fd += 1;
     }
     if gap <= last { sys::close_range(gap, last, flags) } else { Ok(0) }
-}
-
-/// A bound on the descriptors with an entry: the limit, which the kernel keeps descriptors below.
-fn highest_entry() -> u32 {
-    let limit = sys::nofile_limit().min(fds::FDS as u64) as u32;
-    limit.saturating_sub(1)
 }
 
 /// dup.
@@ -134,6 +124,21 @@ fn mirror_cloexec(entry: u32, close_on_exec: bool) {
         && let Some(open) = open::of_entry(entry)
     {
         open.mirror_close_on_exec(close_on_exec);
+    }
+}
+
+/// The C library has put other files behind 0, 1 and 2, past the hooks (daemon, login_tty, forkpty): what they were ends here.
+pub fn rewired() {
+    for fd in 0..=2 {
+        let before = entry(fd);
+        let is_other = match before & TRACED {
+            0 => !env::is_programs(fd),
+            _ => sys::fstat(fd).is_ok_and(|st| st.st_mode & libc::S_IFMT != libc::S_IFREG),
+        };
+        if before != 0 && before & INTERNAL == 0 && is_other {
+            set_entry(fd, 0);
+            open::release(before);
+        }
     }
 }
 

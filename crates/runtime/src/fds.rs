@@ -6,6 +6,8 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 /// Descriptors that the table covers; higher ones are left alone, and opens of managed files that would get one fail with EMFILE.
 pub const FDS: usize = 1 << 20;
+/// How long a number that changes its meaning is kept for threads that may just be using it.
+const QUIESCE_NS: u64 = 100_000_000;
 /// Entry of a plain file whose calls are recorded; the low bits are its place in the table of open files.
 pub const TRACED: u32 = 0x4000_0000;
 /// Entry of one of the library's own descriptors.
@@ -25,8 +27,19 @@ pub fn entry(fd: i32) -> u32 {
     usize::try_from(fd).ok().and_then(|fd| sw_fds.get(fd)).map_or(0, |e| e.load(Ordering::Acquire))
 }
 
+/// One more than the highest descriptor that ever had an entry; the limit tells nothing, for a program may lower it.
+static HIGH_WATER: AtomicU32 = AtomicU32::new(0);
+
+/// A bound on the descriptors with an entry.
+pub fn high_water() -> u32 {
+    HIGH_WATER.load(Ordering::Acquire)
+}
+
 /// Sets an entry, returns the one before.
 pub fn set_entry(fd: i32, value: u32) -> u32 {
+    if value != 0 && fd as u32 >= HIGH_WATER.load(Ordering::Relaxed) {
+        HIGH_WATER.fetch_max((fd as u32).saturating_add(1).min(FDS as u32), Ordering::AcqRel);
+    }
     usize::try_from(fd).ok().and_then(|fd| sw_fds.get(fd)).map_or(0, |e| e.swap(value, Ordering::AcqRel))
 }
 
@@ -96,6 +109,6 @@ pub fn give_way(fd: i32) -> Sys<()> {
     adopt_internal(to, unsafe { &*holder })?;
     set_entry(fd, 0);
     // Whoever read the old number finishes first.
-    crate::tls::quiesce();
+    crate::tls::quiesce(QUIESCE_NS);
     Ok(())
 }

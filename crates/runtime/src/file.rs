@@ -51,6 +51,9 @@ impl Loaded {
     }
 }
 
+/// How long the last close of a file waits for threads that still are inside an I/O.
+const CLOSE_PATIENCE_NS: u64 = 100_000_000;
+
 /// One managed file.
 pub struct File {
     /// Descriptors' open files that refer to it.
@@ -153,7 +156,6 @@ pub fn release(index: u32) {
     let Some(file) = get(index) else { return };
     let table = TABLE.lock();
     if file.refs.fetch_sub(1, Ordering::AcqRel) == 1 {
-        // A thread that still is inside (closing under a running I/O) keeps its mappings: they are leaked rather than unmapped.
         if file.is_unlinked() {
             crate::names::remove_if_last(file);
         }
@@ -397,7 +399,11 @@ impl File {
     }
 
     fn drop_all(&'static self) {
-        let quiet = crate::tls::quiesce();
+        // Where somebody stays inside, the mappings are leaked rather than unmapped.
+        self.drop_parts(crate::tls::quiesce(CLOSE_PATIENCE_NS));
+    }
+
+    fn drop_parts(&'static self, quiet: bool) {
         for holder in &self.objects {
             fds::close_internal(holder);
         }
@@ -427,12 +433,17 @@ impl File {
 /// In a forked child: locks of threads that are gone are free.
 pub fn after_fork() {
     TABLE.reset();
-    for (_, file) in used() {
+    // The place after the last used one may just be filling.
+    let high = HIGH_WATER.load(Ordering::Acquire) as usize + 1;
+    for file in FILES.iter().take(high) {
         file.lock.reset();
         file.exclusive.reset();
         if file.refs.load(Ordering::Acquire) > 0 {
             // A file unlinked meanwhile has no path any more: the parent's descriptor goes on serving.
             let _ = file.own_ctl();
+        } else if held(&file.ctl_fd).is_some() || !file.loaded.load(Ordering::Acquire).is_null() {
+            // A thread that is gone was opening or closing it: the next file at this place must not get its objects.
+            file.drop_parts(true);
         }
     }
 }

@@ -223,6 +223,7 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
     let end_offset = at.checked_add(n).filter(|e| *e < MAX_LOGICAL).ok_or(Errno(libc::EFBIG))?;
     let end;
     let leaves_hole;
+    let mut leaves_bytes = false;
     let mut prefix = end_offset;
     let mut error = None;
     {
@@ -232,6 +233,7 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
         end = reserve(file, all().map(|e| (e.target, e.plane, e.object_offset, e.len)), true)?;
         for extent in all() {
             let (done, result) = write_extent(file, buffers, &extent, at, flags & libc::RWF_NOWAIT);
+            leaves_bytes |= done > 0;
             if done < extent.len {
                 let missing = first_missing(&extent, done);
                 if missing < prefix {
@@ -243,6 +245,11 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
         if prefix > at {
             passed.ctl.raise_size(prefix);
         }
+        leaves_bytes &= prefix < end_offset && end_offset > passed.ctl.size();
+    }
+    if leaves_bytes {
+        // What is behind the prefix was not written, as far as anybody knows.
+        let _ = crate::size::trim(file);
     }
     sleep_until(end);
     if prefix == at {

@@ -1,12 +1,15 @@
 //! A lock between the threads of this process. Knows its owner, so that a signal handler that comes back into the library on
-//! the thread that holds it gets an error instead of a deadlock.
+//! the thread that holds it gets an error instead of a deadlock; one that was left by siglongjmp is free for that thread again.
 
 use crate::sys;
-use core::sync::atomic::{AtomicU32, Ordering};
+use crate::tls;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The lock; 0 = free, else the owner's thread id.
 pub struct Lock {
     word: AtomicU32,
+    /// Where the owner's stack was when it took the lock.
+    stack: AtomicU64,
 }
 
 /// Held until dropped.
@@ -17,7 +20,7 @@ pub struct Held<'a> {
 impl Lock {
     /// A free lock.
     pub const fn new() -> Self {
-        Self { word: AtomicU32::new(0) }
+        Self { word: AtomicU32::new(0), stack: AtomicU64::new(0) }
     }
 
     /// Waits for the lock; `None` when this very thread holds it.
@@ -26,11 +29,14 @@ impl Lock {
         let me = sys::gettid();
         loop {
             match self.word.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Some(Held { lock: self }),
+                Ok(_) => break,
+                Err(owner) if owner == me && tls::is_left_behind(self.stack.load(Ordering::Relaxed)) => break,
                 Err(owner) if owner == me => return None,
                 Err(owner) => sys::futex_wait(&self.word, owner),
             }
         }
+        self.stack.store(tls::stack_here(), Ordering::Relaxed);
+        Some(Held { lock: self })
     }
 
     /// Frees the lock in a forked child, whose other threads are gone.

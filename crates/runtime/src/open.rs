@@ -8,6 +8,7 @@ use crate::lock::Lock;
 use crate::names;
 use crate::store::Store;
 use crate::sys::{self, Errno, Sys};
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use stripewise_store::devices::now_ns;
 
@@ -15,6 +16,8 @@ use stripewise_store::devices::now_ns;
 pub const MAX_OPEN: usize = 65_536;
 /// "ioctl only": neither readable nor writable, but not O_PATH either.
 const ACCESS_NONE: i32 = 3;
+/// References of a place whose last descriptor is going: taken, but to be used by nobody.
+const CLOSING: u32 = u32::MAX;
 /// Flags of the program's open that its companion is opened with.
 const COMPANION_FLAGS: i32 = libc::O_ACCMODE | STATUS_FLAGS | libc::O_NOATIME;
 /// Flags that the program's descriptor has, too, should its companion get lost on the way to another program.
@@ -160,15 +163,8 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
             }
             // Known from here on, for those who need a descriptor that may write head.
             open.file.store(index + 1, Ordering::Release);
-            if flags & libc::O_TRUNC != 0 {
-                if flags & libc::O_ACCMODE == libc::O_RDONLY {
-                    // SAFETY: a valid C string.
-                    unsafe { sys::faccessat_raw(libc::AT_FDCWD, head.as_ptr(), libc::W_OK, libc::AT_EACCESS)? };
-                }
-                crate::size::truncate(file, 0)?;
-                open.touch_now(file);
-            }
         }
+        let truncates = !path_only && flags & libc::O_TRUNC != 0;
         let cloexec = flags & libc::O_CLOEXEC;
         let fd = match sys::openat(libc::AT_FDCWD, head, if path_only { libc::O_PATH } else { ACCESS_NONE | flags & STATUS_FLAGS } | cloexec, 0) {
             Err(Errno(libc::EACCES | libc::EROFS | libc::EPERM)) if !path_only => {
@@ -185,6 +181,10 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
         open.file.store(index + 1, Ordering::Relaxed);
         open.flags.store(flags, Ordering::Relaxed);
         open.path_only.store(path_only, Ordering::Relaxed);
+        // Last of all: an open that fails, for want of descriptors say, has taken nothing away.
+        if truncates {
+            open.truncate(file, head, flags).inspect_err(|_| sys::close(fd))?;
+        }
         Ok(fd)
     })();
     match result {
@@ -192,9 +192,9 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
             fds::set_entry(fd, place);
         }
         Err(_) => {
-            fds::close_internal(&open.companion);
+            // The file's reference is the caller's.
             open.file.store(0, Ordering::Relaxed);
-            open.refs.store(0, Ordering::Release);
+            open.give_up();
         }
     }
     result
@@ -204,29 +204,13 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
 pub fn inherit(store: &'static Store, id: u64, fd: i32, companion: Option<i32>) -> Sys<u32> {
     let index = file::acquire(store, id)?;
     let (place, open) = claim().inspect_err(|_| file::release(index))?;
+    open.file.store(index + 1, Ordering::Relaxed);
     let raw = sys::fcntl(fd, libc::F_GETFL, 0).unwrap_or(0) as i32;
-    let flags = match companion {
-        Some(companion) => {
-            let flags = sys::fcntl(companion, libc::F_GETFL, 0)? as i32;
-            fds::adopt_internal(companion, &open.companion)?;
-            flags
-        }
-        None => match access_of(tag_of(fd)) {
-            None => libc::O_PATH,
-            Some(access) => {
-                let head = file::get(index).ok_or(Errno(libc::EIO))?.part(b"head")?;
-                let head = head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
-                let flags = access | raw & STATUS_FLAGS;
-                fds::make_internal(sys::openat(libc::AT_FDCWD, head, flags | libc::O_CLOEXEC, 0)?, &open.companion, false)?;
-                flags
-            }
-        },
-    };
+    let flags = open.take_companion(fd, raw, companion).inspect_err(|_| open.give_up())?;
     // Locks that the earlier image took are still there.
     if let Some(file) = file::get(index) {
         file.locked.store(true, Ordering::Relaxed);
     }
-    open.file.store(index + 1, Ordering::Relaxed);
     open.flags.store(flags, Ordering::Relaxed);
     open.path_only.store(raw & libc::O_PATH != 0, Ordering::Relaxed);
     open.shared.store(true, Ordering::Relaxed);
@@ -244,20 +228,21 @@ pub fn retain(entry: u32) {
 /// One descriptor less; the last one closes companion and file.
 pub fn release(entry: u32) {
     let Some(open) = of_entry(entry) else { return };
-    // Keep the place until all is closed: nobody may claim it before.
-    if open.refs.load(Ordering::Acquire) == 1
-        && let Some(index) = open.file.load(Ordering::Acquire).checked_sub(1)
-    {
-        if let Some(file) = file::get(index)
-            && open.flags.load(Ordering::Relaxed) & libc::O_ACCMODE != libc::O_RDONLY
-        {
-            names::at_close(file);
-        }
-        open.file.store(0, Ordering::Release);
-        fds::close_internal(&open.companion);
-        file::release(index);
+    // Two threads may close the last two descriptors at the same moment: exactly one of them sees that it is the last.
+    let leave = |refs: u32| match refs {
+        0 | CLOSING => None,
+        1 => Some(CLOSING),
+        more => Some(more - 1),
+    };
+    if open.refs.fetch_update(Ordering::AcqRel, Ordering::Acquire, leave) != Ok(1) {
+        return;
     }
-    open.refs.fetch_sub(1, Ordering::AcqRel);
+    if let Ok(file) = open.file()
+        && open.flags.load(Ordering::Relaxed) & libc::O_ACCMODE != libc::O_RDONLY
+    {
+        names::at_close(file);
+    }
+    open.give_up();
 }
 
 /// A companion of any of this process's open files of `file`.
@@ -282,6 +267,10 @@ pub fn share_all() {
 pub fn after_fork() {
     for (_, open) in used() {
         open.offset_lock.reset();
+        // The thread that was closing it is gone.
+        if open.refs.load(Ordering::Acquire) == CLOSING {
+            open.give_up();
+        }
     }
 }
 
@@ -301,12 +290,48 @@ const F_SETSIG: i32 = 10;
 const F_GETSIG: i32 = 11;
 
 impl OpenFile {
+    /// O_TRUNC.
+    fn truncate(&self, file: &'static File, head: &CStr, flags: i32) -> Sys<()> {
+        if flags & libc::O_ACCMODE == libc::O_RDONLY {
+            // SAFETY: a valid C string.
+            unsafe { sys::faccessat_raw(libc::AT_FDCWD, head.as_ptr(), libc::W_OK, libc::AT_EACCESS)? };
+        }
+        crate::size::truncate(file, 0)?;
+        self.touch_now(file);
+        Ok(())
+    }
+
     fn tag(&self, place: u32, fd: i32, flags: i32) {
         let tag = 1 + (flags & libc::O_ACCMODE).min(2) as usize + 3 * (place as usize % TAGS);
         let _ = sys::fcntl(fd, F_SETSIG, tag);
         if let Some(companion) = held(&self.companion) {
             let _ = sys::fcntl(companion, F_SETSIG, tag);
         }
+    }
+
+    /// Takes over the companion of an inherited descriptor, or makes one by what the descriptor itself tells; returns the flags of the open file.
+    fn take_companion(&'static self, fd: i32, raw: i32, companion: Option<i32>) -> Sys<i32> {
+        if let Some(companion) = companion {
+            let flags = sys::fcntl(companion, libc::F_GETFL, 0)? as i32;
+            fds::adopt_internal(companion, &self.companion)?;
+            return Ok(flags);
+        }
+        let Some(access) = access_of(tag_of(fd)) else { return Ok(libc::O_PATH) };
+        let head = self.file()?.part(b"head")?;
+        let head = head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
+        let flags = access | raw & STATUS_FLAGS;
+        fds::make_internal(sys::openat(libc::AT_FDCWD, head, flags | libc::O_CLOEXEC, 0)?, &self.companion, false)?;
+        Ok(flags)
+    }
+
+    /// Closes companion and file, then frees the place: nobody may claim it before.
+    fn give_up(&self) {
+        let file = self.file.swap(0, Ordering::AcqRel);
+        fds::close_internal(&self.companion);
+        if let Some(index) = file.checked_sub(1) {
+            file::release(index);
+        }
+        self.refs.store(0, Ordering::Release);
     }
 
     /// The file.
@@ -379,7 +404,8 @@ impl OpenFile {
             }
             Ok(n)
         };
-        let _held = self.offset_lock.lock();
+        // A signal handler inside the call that it interrupts would move the same bytes: the offset has not moved on yet.
+        let Some(_held) = self.offset_lock.lock() else { return Err(Errno(libc::EDEADLK)) };
         if self.shared.load(Ordering::Relaxed) && !self.is_append() { self.file()?.exclusively(step) } else { step() }
     }
 

@@ -1,7 +1,7 @@
 //! Size, place and durability of managed files: seek, truncate, fallocate, sync.
 
 use crate::file::File;
-use crate::gate::{self, FLAG_TRUNCATING};
+use crate::gate::{self, FLAG_TRUNCATING, Passed};
 use crate::open::OpenFile;
 use crate::sys::{self, Errno, Sys};
 use crate::tls;
@@ -12,7 +12,7 @@ use stripewise_store::slot;
 
 /// Flag in ctl: everything that makes the file reachable (layout, directory entries) has been made durable.
 pub const FLAG_DURABLE: u64 = 4;
-/// How long a truncate waits for other processes' running I/O.
+/// How long a truncate waits for running I/O, of this process and of others.
 const DRAIN_NS: u64 = 30_000_000_000;
 
 fn c(path: &FixedPath) -> Sys<&core::ffi::CStr> {
@@ -104,8 +104,13 @@ pub fn drained<T>(file: &'static File, work: impl FnOnce() -> Sys<T>) -> Sys<T> 
     let store = file.store()?;
     ctl.header().flags.fetch_or(FLAG_TRUNCATING, Ordering::SeqCst);
     let result = (|| {
-        tls::quiesce();
-        slot::grace(c(store.run())?, store.slot_name(), DRAIN_NS).map_err(|_| Errno(libc::EBUSY))?;
+        if !tls::quiesce(DRAIN_NS) {
+            return Err(Errno(libc::EBUSY));
+        }
+        slot::grace(c(store.run())?, store.slot_name(), DRAIN_NS).map_err(|errno| match errno.raw_os_error() {
+            libc::ETIMEDOUT => Errno(libc::EBUSY),
+            number => Errno(number),
+        })?;
         work()
     })();
     ctl.header().flags.fetch_and(!FLAG_TRUNCATING, Ordering::SeqCst);
@@ -124,6 +129,13 @@ fn cut(file: &'static File, len: u64) -> Sys<()> {
         }
     }
     Ok(())
+}
+
+/// After a write or an allocation that failed half way: objects end where the size says. What lay beyond would show as soon as the file grows, and
+/// after a power cut would count as the file's.
+pub fn trim(file: &'static File) -> Sys<()> {
+    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+    file.exclusively(|| drained(file, || cut(file, ctl.size())))
 }
 
 /// Mirrors the size to head, by name: opening head here could drop the process's POSIX locks when it is closed again.
@@ -159,6 +171,23 @@ pub fn mirror_size_quietly(file: &'static File) -> Sys<()> {
     Ok(())
 }
 
+/// Does what `mode` says on the objects' parts of `[at, stop)`.
+fn allocate(file: &'static File, passed: &Passed, mode: i32, at: u64, stop: u64) -> Sys<()> {
+    if at >= stop {
+        return Ok(());
+    }
+    let punches = mode & libc::FALLOC_FL_PUNCH_HOLE != 0;
+    for extent in passed.loaded.view.extents(Logical(at), stop - at) {
+        let fd = file.object(extent.target, extent.plane)?;
+        if !punches && !crate::room::is_there(file, extent.target, fd, extent.object_offset, extent.len)? {
+            return Err(Errno(libc::ENOSPC));
+        }
+        let object_mode = if punches { mode } else { mode & !libc::FALLOC_FL_KEEP_SIZE };
+        sys::fallocate(fd, object_mode, extent.object_offset, extent.len)?;
+    }
+    Ok(())
+}
+
 /// fallocate; the modes that shift bytes are refused.
 pub fn fallocate(open: &OpenFile, mode: i32, at: i64, len: i64) -> Sys<()> {
     // In the kernel's order: the range, the mode, then the descriptor.
@@ -174,23 +203,21 @@ pub fn fallocate(open: &OpenFile, mode: i32, at: i64, len: i64) -> Sys<()> {
     }
     let file = open.writable()?;
     let end = at.checked_add(len).filter(|e| *e < MAX_LOGICAL).ok_or(Errno(libc::EFBIG))?;
-    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-    // Blocks beyond the end would be lost at the next move, and are no part of the file: with KEEP_SIZE only what is inside is touched.
-    let stop = if keep { end.min(ctl.size()) } else { end };
-    if at < stop {
-        let passed = gate::for_write(file, at, stop - at)?;
-        for extent in passed.loaded.view.extents(Logical(at), stop - at) {
-            let fd = file.object(extent.target, extent.plane)?;
-            if mode & libc::FALLOC_FL_PUNCH_HOLE == 0 && !crate::room::is_there(file, extent.target, fd, extent.object_offset, extent.len)? {
-                return Err(Errno(libc::ENOSPC));
-            }
-            let object_mode = if mode & libc::FALLOC_FL_PUNCH_HOLE != 0 { mode } else { mode & !libc::FALLOC_FL_KEEP_SIZE };
-            sys::fallocate(fd, object_mode, extent.object_offset, extent.len)?;
-        }
-        if !keep {
+    let (result, grows) = {
+        let passed = gate::for_write(file, at, len)?;
+        let size = passed.ctl.size();
+        // Blocks beyond the end would be lost at the next move, and are no part of the file: with KEEP_SIZE only what is inside is touched.
+        let stop = if keep { end.min(size) } else { end };
+        let result = allocate(file, &passed, mode, at, stop);
+        if result.is_ok() && !keep {
             passed.ctl.raise_size(end);
         }
+        (result, stop > size)
+    };
+    if result.is_err() && grows {
+        let _ = trim(file);
     }
+    result?;
     crate::map::grew(file);
     open.touch(file);
     Ok(())

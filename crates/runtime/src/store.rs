@@ -116,7 +116,7 @@ pub fn attach(path: &[u8]) -> Sys<&'static Store> {
         return Ok(store);
     }
     let store = STORES.iter().find(|s| s.state.load(Ordering::Acquire) == 0).ok_or(Errno(libc::EMFILE))?;
-    store.load(path)?;
+    store.load(path).inspect_err(|_| fds::close_internal(&store.session_fd))?;
     store.state.store(READY, Ordering::Release);
     Ok(store)
 }

@@ -147,11 +147,13 @@ pub unsafe fn statfs_raw(path: *const libc::c_char, st: *mut u8) -> Sys<i64> {
     call(Sysno::statfs, [path as usize, st as usize, 0, 0, 0, 0])
 }
 
-/// faccessat2(2).
+/// faccessat(2), with flags faccessat2(2).
 /// # Safety
 /// `path` is a C string or null (else EFAULT).
 pub unsafe fn faccessat_raw(dirfd: i32, path: *const libc::c_char, mode: i32, flags: i32) -> Sys<i64> {
-    call(Sysno::faccessat2, [fd_arg(dirfd), path as usize, mode as usize, flags as usize, 0, 0])
+    // Kernels before 5.8 know the call without flags only.
+    let number = if flags == 0 { Sysno::faccessat } else { Sysno::faccessat2 };
+    call(number, [fd_arg(dirfd), path as usize, mode as usize, flags as usize, 0, 0])
 }
 
 /// readlinkat(2); the bytes of the link's text, or an error.
@@ -345,6 +347,12 @@ pub unsafe fn copy_in<T: Copy>(from: *const T) -> Sys<T> {
 /// Process id, from the kernel: right in vfork children too.
 pub fn getpid() -> u32 {
     call(Sysno::getpid, [0; 6]).unwrap_or(0) as u32
+}
+
+/// Whether this thread runs on its alternate signal stack.
+pub fn on_alternate_stack() -> bool {
+    let mut stack = libc::stack_t { ss_sp: core::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
+    call(Sysno::sigaltstack, [0, &raw mut stack as usize, 0, 0, 0, 0]).is_ok() && stack.ss_flags & libc::SS_ONSTACK != 0
 }
 
 /// Thread id.

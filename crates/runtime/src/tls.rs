@@ -2,6 +2,7 @@
 //! truncating processes know when nobody is inside any more.
 
 use crate::store::{self, Store};
+use crate::sys;
 use core::sync::atomic::{AtomicU64, Ordering};
 use stripewise_store::devices::now_ns;
 use stripewise_store::slot::SLOT_LINES;
@@ -69,13 +70,28 @@ fn take_line() -> usize {
     SLOT_LINES - 1
 }
 
+/// About where this thread's stack ends now.
+#[inline(always)]
+pub fn stack_here() -> u64 {
+    let here = 0u8;
+    &raw const here as u64
+}
+
+/// Whether the frame that was at `stack` is gone, by siglongjmp or cancellation, and this is no signal handler on top of it. A handler on the
+/// same stack begins below the kernel's record of a signal, which is longer than `RECORD`; one on a stack of its own the kernel knows.
+#[cold]
+#[inline(never)]
+pub fn is_left_behind(stack: u64) -> bool {
+    const RECORD: u64 = 512;
+    stack_here() + RECORD > stack && !sys::on_alternate_stack()
+}
+
 /// Enters an I/O on a store. A frame that siglongjmp or cancellation left behind is recognised by the stack having shrunk past it.
 #[inline]
 pub fn enter(store: &'static Store) -> Inside {
     // Before anything of this thread's is looked at: in a child that has not noticed its fork yet, this makes a new slot.
     let slot = store.slot();
-    let here = 0u8;
-    let stack = &raw const here as u64;
+    let stack = stack_here();
     // SAFETY: only this thread touches its block.
     let me = unsafe { &mut *thread() };
     if me.line == 0 {
@@ -84,7 +100,7 @@ pub fn enter(store: &'static Store) -> Inside {
         unsafe { sw_watch_thread() };
     }
     let line = me.line as usize - 1;
-    if me.depth > 0 && stack > me.stack {
+    if me.depth > 0 && is_left_behind(me.stack) {
         me.depth = 0;
     }
     let kind = if me.depth == 0 {
@@ -123,9 +139,9 @@ pub fn own_line() -> usize {
     if me.line == 0 { SLOT_LINES } else { me.line as usize - 1 }
 }
 
-/// Waits until every other thread of this process has left the I/O that it is in now; false when one stays for 100 ms.
-pub fn quiesce() -> bool {
-    let until = now_ns() + 100_000_000;
+/// Waits until every other thread of this process has left the I/O that it is in now; false when one stays for `patience_ns`.
+pub fn quiesce(patience_ns: u64) -> bool {
+    let until = now_ns() + patience_ns;
     store::all().all(|store| match store.slot_if_any() {
         Some(slot) => slot.wait_until_left(own_line(), || now_ns() < until, || true).is_ok(),
         None => true,

@@ -118,10 +118,10 @@ fn managed_flag(managed: bool) -> u32 {
 
 /// A lock command that has been done.
 pub fn lock(fd: i32, op: i32, arg: usize, result: &Sys<i64>, start: u64) {
-    if start == 0 || arg == 0 {
+    if start == 0 || arg == 0 || *result == Err(Errno(libc::EFAULT)) {
         return;
     }
-    // SAFETY: fcntl's contract for lock commands.
+    // SAFETY: fcntl's contract for lock commands, at an address that was good.
     let range = unsafe { &*(arg as *const libc::flock) };
     let (done, errno) = split(result);
     let id = open::of_fd(fd).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));

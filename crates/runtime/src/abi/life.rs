@@ -1,6 +1,7 @@
 //! The exec and spawn families: the environment of the new program, the companions that go along with its descriptors, and a hint in the log
 //! when it is one that no preloaded library reaches.
 
+use crate::desc;
 use crate::exec;
 use crate::lend;
 use crate::shed;
@@ -68,6 +69,12 @@ pub unsafe extern "C" fn sw_exec_begin(name: *const c_char, search: i32) {
     lend::begin_exec();
     // SAFETY: the caller's promise.
     unsafe { shed::hint(name, search != 0) };
+}
+
+/// daemon and its kin have put other files behind the standard descriptors.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_rewired() {
+    desc::rewired();
 }
 
 /// An exec came back.

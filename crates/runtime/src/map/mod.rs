@@ -112,18 +112,14 @@ fn is_shared(flags: i32) -> bool {
     matches!(flags & libc::MAP_TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE)
 }
 
-/// Whether a descriptor still is one that moves no bytes, and no newer one of the same number: one closed by a bare system call leaves its entry.
-fn is_still_managed(fd: i32) -> bool {
-    sys::fcntl(fd, libc::F_GETFL, 0).is_ok_and(|flags| flags as i32 & libc::O_ACCMODE == libc::O_ACCMODE || flags as i32 & libc::O_PATH != 0)
-}
-
 /// mmap of a managed descriptor; the address, or `None`: it is a plain one by now.
 ///
 /// # Safety
 /// mmap's own: with MAP_FIXED nothing that lives lies in the range.
 pub unsafe fn map(fd: i32, at: usize, len: usize, prot: i32, flags: i32, offset: i64) -> Sys<Option<usize>> {
     let open = of_fd(fd)?;
-    if !is_still_managed(fd) {
+    // One closed by a bare system call leaves its entry to a newer one of the same number.
+    if !env::is_programs(fd) {
         return Ok(None);
     }
     let companion = open.companion().ok_or(Errno(libc::EBADF))?;

@@ -1,0 +1,296 @@
+/*
+ * edges: what a program may do to FILE between one call and the next, or in the middle of one: errors half way, two threads or a signal handler at
+ * once, descriptors that run out or change behind the program's back. A law holds on plain files, and must hold on managed ones. Prints TAP; exits 1
+ * when a law is broken.
+ *
+ * usage: edges FILE (created, and removed at the end; FILE.other, too)
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PART = 65536, ROUNDS = 4000, FORKS = 150 };
+
+static const char *path;
+static char other[4096];
+static int test_number, broken;
+
+static void law(int holds, const char *text)
+{
+    printf("%s %d - %s\n", holds ? "ok" : "not ok", ++test_number, text);
+    fflush(stdout);
+    broken |= !holds;
+}
+
+static int must(int r, const char *what)
+{
+    if (r < 0) {
+        perror(what);
+        exit(2);
+    }
+    return r;
+}
+
+static int fresh(const char *name)
+{
+    unlink(name);
+    return must(open(name, O_RDWR | O_CREAT | O_EXCL, 0644), name);
+}
+
+static off_t size_of(int fd)
+{
+    struct stat st;
+    must(fstat(fd, &st), "fstat");
+    return st.st_size;
+}
+
+/* By the C library's own look at /proc, which needs a descriptor itself. */
+static int count_descriptors(void)
+{
+    int n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    while (dir && readdir(dir)) n++;
+    closedir(dir);
+    return n;
+}
+
+/* --- errors half way -------------------------------------------------------------------------------------------------------- */
+static void half_written(void)
+{
+    int fd = fresh(path), clean = 1;
+    char *memory = mmap(NULL, 3 * PART, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static char back[3 * PART];
+    memset(memory, 'x', 3 * PART);
+    must(mprotect(memory + PART, PART, PROT_NONE), "mprotect");
+    ssize_t wrote = pwrite(fd, memory, 3 * PART, 0);
+    off_t size = size_of(fd);
+    law(wrote == PART && size == PART, "a write from memory that is bad half way counts what lies before");
+    must(ftruncate(fd, 3 * PART), "ftruncate");
+    ssize_t got = pread(fd, back, sizeof back, 0);
+    for (int i = PART; i < 3 * PART; i++) clean &= back[i] == 0;
+    law(got == 3 * PART && clean, "what a write did not count is zeros when the file grows");
+    munmap(memory, 3 * PART);
+    close(fd);
+}
+
+static void no_descriptor_left(void)
+{
+    int fd = fresh(path), taken[256], n = 0;
+    struct rlimit limit, few;
+    char back[4] = "";
+    must((int)write(fd, "keep", 4), "write");
+    must((int)pread(fd, back, 4, 0), "pread");
+    getrlimit(RLIMIT_NOFILE, &limit);
+    few = limit, few.rlim_cur = 128;
+    setrlimit(RLIMIT_NOFILE, &few);
+    while (n < 256 && (taken[n] = dup(0)) >= 0) n++;
+    /* With so many left, from none to enough for whatever an open needs. */
+    int kept = 1, opened = -1;
+    for (int left = 0; left < 6 && n > left && opened < 0; left++) {
+        for (int i = 0; i < left; i++) close(taken[n - 1 - i]);
+        opened = open(path, O_WRONLY | O_TRUNC);
+        if (opened < 0) kept &= errno == EMFILE && size_of(fd) == 4;
+        for (int i = 0; i < left; i++) taken[n - 1 - i] = dup(0);
+    }
+    while (n > 0) close(taken[--n]);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    law(kept, "an open with O_TRUNC that finds no descriptor leaves the file as it is");
+    law(opened >= 0 && size_of(fd) == 0, "the same open truncates when there is one");
+    close(opened);
+    close(fd);
+}
+
+/* --- two at once ------------------------------------------------------------------------------------------------------------ */
+static int second, arrived;
+
+/* Both threads go on at the same moment, as closely as spinning does it. */
+static void meet(int round)
+{
+    __atomic_add_fetch(&arrived, 1, __ATOMIC_SEQ_CST);
+    for (int spins = 1; __atomic_load_n(&arrived, __ATOMIC_SEQ_CST) < 2 * round; spins++)
+        if (spins % 4096 == 0) sched_yield();
+}
+
+static void *close_second(void *unused)
+{
+    for (int i = 1; i <= ROUNDS; i++) {
+        meet(2 * i - 1);
+        close(second);
+        meet(2 * i);
+    }
+    return unused;
+}
+
+static void last_two_close_at_once(void)
+{
+    pthread_t thread;
+    int free_again = 1;
+    close(fresh(path));
+    int before = count_descriptors();
+    pthread_create(&thread, NULL, close_second, NULL);
+    for (int i = 1; i <= ROUNDS; i++) {
+        int fd = must(open(path, O_RDWR), path);
+        free_again &= flock(fd, LOCK_EX | LOCK_NB) == 0;
+        second = must(dup(fd), "dup");
+        meet(2 * i - 1);
+        close(fd);
+        meet(2 * i);
+    }
+    pthread_join(thread, NULL);
+    law(free_again, "the lock of an open file ends with its last descriptor, whoever closes it");
+    law(count_descriptors() <= before + 8, "two threads that close the last two descriptors of an open file leave nothing open");
+}
+
+static volatile int stop;
+static void *open_and_close(void *unused)
+{
+    while (!stop) {
+        int fd = open(path, O_RDWR);
+        char byte;
+        if (fd >= 0 && pread(fd, &byte, 1, 0) < 0) abort();
+        close(fd);
+    }
+    return unused;
+}
+
+static int others_bytes(void)
+{
+    char back[PART];
+    int fd = open(other, O_RDONLY);
+    ssize_t n = fd < 0 ? -1 : pread(fd, back, sizeof back, 0);
+    for (ssize_t i = 0; i < n; i++)
+        if (back[i] != 'o') return 0;
+    return n == PART;
+}
+
+static void fork_while_another_thread_opens(void)
+{
+    pthread_t thread;
+    int right = 1, status;
+    static char text[PART];
+    int fd = fresh(path);
+    must((int)write(fd, memset(text, 'p', PART), PART), "write");
+    close(fd);
+    fd = fresh(other);
+    must((int)write(fd, memset(text, 'o', PART), PART), "write");
+    close(fd);
+    pthread_create(&thread, NULL, open_and_close, NULL);
+    for (int i = 0; i < FORKS; i++) {
+        pid_t child = must(fork(), "fork");
+        if (child == 0) _exit(others_bytes() ? 0 : 1);
+        waitpid(child, &status, 0);
+        right &= status == 0;
+    }
+    stop = 1;
+    pthread_join(thread, NULL);
+    law(right, "a child that was forked while another thread opened and closed files reads its own file's bytes");
+}
+
+/* --- a signal in the middle ------------------------------------------------------------------------------------------------- */
+static int log_fd;
+static volatile sig_atomic_t by_handler;
+static void write_too(int unused)
+{
+    int saved = errno;
+    (void)unused;
+    if (write(log_fd, "handler\n", 8) == 8) by_handler++;
+    errno = saved;
+}
+
+static void handler_writes(int flags, const char *text)
+{
+    struct sigaction act = {.sa_handler = write_too, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 150}, {0, 150}}, never = {{0, 0}, {0, 0}};
+    int by_main = 0, whole = 1, lines = 0;
+    char line[9] = "";
+    close(fresh(path));
+    log_fd = must(open(path, O_RDWR | flags), path);
+    by_handler = 0;
+    sigaction(SIGALRM, &act, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < ROUNDS; i++) by_main += write(log_fd, "program\n", 8) == 8;
+    setitimer(ITIMER_REAL, &never, NULL);
+    signal(SIGALRM, SIG_IGN);
+    for (off_t at = 0; pread(log_fd, line, 8, at) == 8; at += 8, lines++) whole &= !strcmp(line, "program\n") || !strcmp(line, "handler\n");
+    law(whole && by_main == ROUNDS && lines == by_main + by_handler, text);
+    close(log_fd);
+}
+
+/* --- descriptors that change behind the program's back ----------------------------------------------------------------------- */
+static void output_of_a_daemon(void)
+{
+    int fd = fresh(path), ends[2];
+    char back[16] = "", byte;
+    must(pipe(ends), "pipe");
+    pid_t child = must(fork(), "fork");
+    if (child == 0) {
+        close(ends[0]);
+        must(dup2(fd, 1), "dup2");
+        must((int)write(1, "said", 4), "write");
+        must(daemon(1, 0), "daemon");
+        _exit(write(1, "lost", 4) == 4 ? 0 : 1);
+    }
+    close(ends[1]);
+    while (read(ends[0], &byte, 1) > 0) {
+    }
+    waitpid(child, NULL, 0);
+    close(ends[0]);
+    law(pread(fd, back, sizeof back, 0) == 4 && !memcmp(back, "said", 4), "what a daemon prints after daemon() goes nowhere");
+    close(fd);
+}
+
+static void limit_lowered(void)
+{
+    pid_t child = must(fork(), "fork");
+    if (child == 0) {
+        struct rlimit limit;
+        char back[8] = "";
+        int fd = fresh(path);
+        if (write(fd, "before", 6) != 6) _exit(1);
+        getrlimit(RLIMIT_NOFILE, &limit);
+        limit.rlim_cur = 64;
+        setrlimit(RLIMIT_NOFILE, &limit);
+        close_range((unsigned)fd + 1, ~0u, 0);
+        _exit(pread(fd, back, 6, 0) == 6 && !memcmp(back, "before", 6) && pwrite(fd, "behind", 6, 0) == 6 ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    law(status == 0, "descriptors above a lowered limit are not closed by a close_range that leaves the file open");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fputs("usage: edges FILE\n", stderr);
+        return 2;
+    }
+    path = argv[1];
+    snprintf(other, sizeof other, "%s.other", path);
+    half_written();
+    no_descriptor_left();
+    last_two_close_at_once();
+    fork_while_another_thread_opens();
+    handler_writes(0, "a signal handler's write and the one that it interrupts do not overwrite one another");
+    handler_writes(O_APPEND, "the same with O_APPEND");
+    output_of_a_daemon();
+    limit_lowered();
+    unlink(path);
+    unlink(other);
+    printf("1..%d\n", test_number);
+    return broken;
+}

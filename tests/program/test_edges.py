@@ -1,0 +1,15 @@
+"""Errors half way, two threads or a signal handler at once, descriptors that run out: what holds on a plain file holds on a managed one."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Maker
+from rig import NATIVE
+
+
+@pytest.mark.parametrize("place", ["data", "plain"])
+def test_calls_that_meet_or_fail_half_way_leave_the_file_as_they_say(make_store: Maker, place: str) -> None:
+    store = make_store(layout="striped")
+    result = store.program(NATIVE / "edges", getattr(store, place) / "f", code=None)
+    broken = [line for line in result.out.splitlines() if line.startswith("not ok")]
+    assert result.code == 0 and not broken, "\n".join(broken) or result.report
