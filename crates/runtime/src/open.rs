@@ -33,6 +33,8 @@ pub struct OpenFile {
     shared: AtomicBool,
     /// The program's descriptor is O_PATH (a permission was missing): the offset lives in the companion.
     path_only: AtomicBool,
+    /// What the program has set by F_SETSIG: the descriptors themselves bear a mark of ours there.
+    pub signal: AtomicI32,
     /// Id in the trace.
     pub trace_id: AtomicU32,
     /// Its companion was let through an exec or spawn that is under way.
@@ -48,6 +50,7 @@ static TABLE: [OpenFile; MAX_OPEN] = [const {
         companion: AtomicI32::new(0),
         shared: AtomicBool::new(false),
         path_only: AtomicBool::new(false),
+        signal: AtomicI32::new(0),
         trace_id: AtomicU32::new(0),
         lent: AtomicBool::new(false),
         offset_lock: Lock::new(),
@@ -97,6 +100,7 @@ fn claim() -> Sys<(u32, &'static OpenFile)> {
             open.flags.store(0, Ordering::Relaxed);
             open.shared.store(false, Ordering::Relaxed);
             open.path_only.store(false, Ordering::Relaxed);
+            open.signal.store(0, Ordering::Relaxed);
             open.lent.store(false, Ordering::Relaxed);
             open.trace_id.store(0, Ordering::Relaxed);
             open.offset_lock.reset();
@@ -191,11 +195,7 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
         Ok(fd) => {
             fds::set_entry(fd, place);
         }
-        Err(_) => {
-            fds::close_internal(&open.companion);
-            open.file.store(0, Ordering::Relaxed);
-            open.refs.store(0, Ordering::Release);
-        }
+        Err(_) => open.abandon(),
     }
     result
 }
@@ -205,23 +205,10 @@ pub fn inherit(store: &'static Store, id: u64, fd: i32, companion: Option<i32>) 
     let index = file::acquire(store, id)?;
     let (place, open) = claim().inspect_err(|_| file::release(index))?;
     let raw = sys::fcntl(fd, libc::F_GETFL, 0).unwrap_or(0) as i32;
-    let flags = match companion {
-        Some(companion) => {
-            let flags = sys::fcntl(companion, libc::F_GETFL, 0)? as i32;
-            fds::adopt_internal(companion, &open.companion)?;
-            flags
-        }
-        None => match access_of(tag_of(fd)) {
-            None => libc::O_PATH,
-            Some(access) => {
-                let head = file::get(index).ok_or(Errno(libc::EIO))?.part(b"head")?;
-                let head = head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
-                let flags = access | raw & STATUS_FLAGS;
-                fds::make_internal(sys::openat(libc::AT_FDCWD, head, flags | libc::O_CLOEXEC, 0)?, &open.companion, false)?;
-                flags
-            }
-        },
-    };
+    let flags = open.take_companion(index, fd, raw, companion).inspect_err(|_| {
+        open.abandon();
+        file::release(index);
+    })?;
     // Locks that the earlier image took are still there.
     if let Some(file) = file::get(index) {
         file.locked.store(true, Ordering::Relaxed);
@@ -301,6 +288,28 @@ const F_SETSIG: i32 = 10;
 const F_GETSIG: i32 = 11;
 
 impl OpenFile {
+    /// Gives back a place that was claimed and is no open file's yet.
+    fn abandon(&self) {
+        fds::close_internal(&self.companion);
+        self.file.store(0, Ordering::Relaxed);
+        self.refs.store(0, Ordering::Release);
+    }
+
+    /// The companion that came along with an inherited descriptor, or else a new one; returns the flags of the open file.
+    fn take_companion(&'static self, index: u32, fd: i32, raw: i32, companion: Option<i32>) -> Sys<i32> {
+        if let Some(companion) = companion {
+            let flags = sys::fcntl(companion, libc::F_GETFL, 0)? as i32;
+            fds::adopt_internal(companion, &self.companion)?;
+            return Ok(flags);
+        }
+        let Some(access) = access_of(tag_of(fd)) else { return Ok(libc::O_PATH) };
+        let head = file::get(index).ok_or(Errno(libc::EIO))?.part(b"head")?;
+        let head = head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
+        let flags = access | raw & STATUS_FLAGS;
+        fds::make_internal(sys::openat(libc::AT_FDCWD, head, flags | libc::O_CLOEXEC, 0)?, &self.companion, false)?;
+        Ok(flags)
+    }
+
     fn tag(&self, place: u32, fd: i32, flags: i32) {
         let tag = 1 + (flags & libc::O_ACCMODE).min(2) as usize + 3 * (place as usize % TAGS);
         let _ = sys::fcntl(fd, F_SETSIG, tag);
@@ -391,11 +400,21 @@ impl OpenFile {
         }
     }
 
-    /// Head's times become now. One who has given up his rights since he opened the file still changes them by what he does.
+    /// Head's times become now. One who has given up his rights since he opened the file still changes them by what he does: cutting head to
+    /// the size it has. The kernel takes that for a write and removes set-user-id bits by its rules, so it is done where there are any, too.
     pub fn touch_now(&self, file: &'static File) {
-        let Err(Errno(libc::EACCES | libc::EPERM)) = touch_head(file) else { return };
-        if let (Some(companion), Some(ctl)) = (self.companion(), file.ctl()) {
-            let _ = sys::ftruncate(companion, ctl.size());
+        let Some(companion) = self.companion() else { return };
+        let has_set_id = sys::fstat(companion).is_ok_and(|st| st.st_mode & (libc::S_ISUID | libc::S_ISGID) != 0);
+        let cut = || {
+            let Some(size) = file.ctl().map(|ctl| ctl.size()) else { return false };
+            let done = sys::ftruncate(companion, size).is_ok();
+            if done {
+                file.mirrored.store(size + 1, Ordering::Release);
+            }
+            done
+        };
+        if !(has_set_id && cut()) && matches!(touch_head(file), Err(Errno(libc::EACCES | libc::EPERM))) {
+            cut();
         }
     }
 
