@@ -112,13 +112,19 @@ GIVING_UP(int, seteuid, uid_t u, u)
 GIVING_UP(int, setegid, gid_t g, g)
 GIVING_UP(int, setfsuid, uid_t u, u)
 GIVING_UP(int, setfsgid, gid_t g, g)
-GIVING_UP(int, chroot, const char *path, path)
+DECLARE_REAL(int, chroot, const char *);
 DECLARE_REAL(int, setreuid, uid_t, uid_t);
 DECLARE_REAL(int, setregid, gid_t, gid_t);
 DECLARE_REAL(int, setresuid, uid_t, uid_t, uid_t);
 DECLARE_REAL(int, setresgid, gid_t, gid_t, gid_t);
 DECLARE_REAL(int, setgroups, size_t, const gid_t *);
 DECLARE_REAL(int, initgroups, const char *, gid_t);
+EXPORT int chroot(const char *path)
+{
+    sw_giving_up_rights();
+    int r = REAL(chroot)(path);
+    return r < 0 && errno == ENOENT ? (int)ret(sw_not_a_directory(AT_FDCWD, path, 1)) : r;
+}
 EXPORT int setreuid(uid_t r, uid_t e) { sw_giving_up_rights(); return REAL(setreuid)(r, e); }
 EXPORT int setregid(gid_t r, gid_t e) { sw_giving_up_rights(); return REAL(setregid)(r, e); }
 EXPORT int setresuid(uid_t r, uid_t e, uid_t s) { sw_giving_up_rights(); return REAL(setresuid)(r, e, s); }

@@ -13,8 +13,6 @@ from rig import LAYOUTS, NATIVE, Store, execute
 
 POSIX = NATIVE / "posix"
 DIFFERENCES = Path(__file__).with_name("posix_differences.toml")
-#: Cases whose calls are not carried yet: they may differ.
-PENDING = Path(__file__).with_name("posix_pending.txt")
 CASES_MIN = 400
 
 Outcomes = dict[str, str]
@@ -25,10 +23,6 @@ def outcomes(text: str) -> Outcomes:
     said = dict(line.split(":", 1) for line in text.splitlines())
     assert len(said) == len(text.splitlines()), "a case is there twice"
     return {case: outcome.strip() for case, outcome in said.items()}
-
-
-def pending() -> set[str]:
-    return set(PENDING.read_text().split()) if PENDING.exists() else set()
 
 
 def as_toml(case: str, plain: str, managed: str) -> str:
@@ -65,11 +59,7 @@ def test_the_table_is_large_and_says_something_in_every_case(plain: Outcomes) ->
 def test_the_library_changes_nothing_on_plain_files(make_store: Maker, plain: Outcomes) -> None:
     store = open_to_all(make_store(layout="uneven"))
     under = outcomes(store.program(POSIX, store.plain).out)
-    changed = [
-        as_toml(case, plain[case], under[case])
-        for case in plain
-        if under.get(case) != plain[case] and case not in pending()
-    ]
+    changed = [as_toml(case, plain[case], under.get(case, "")) for case in plain if under.get(case) != plain[case]]
     assert not changed, "\n".join(changed)
     assert store.files() == []
 
@@ -86,7 +76,7 @@ def test_managed_files_differ_from_plain_ones_exactly_as_documented(
     wrong = []
     for case, outcome in plain.items():
         known = documented.get(case, {"plain": outcome, "managed": outcome})
-        if case not in pending() and (outcome, managed[case]) != (known["plain"], known["managed"]):
+        if (outcome, managed[case]) != (known["plain"], known["managed"]):
             wrong.append(as_toml(case, outcome, managed[case]))
     assert not wrong, "\n".join(wrong)
     assert documented.keys() <= plain.keys()

@@ -5,6 +5,7 @@ use crate::file::{File, ctl_mode, object_mode};
 use crate::names::Managed;
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
+use core::sync::atomic::Ordering;
 use stripewise_store::names::{self as store_names, FixedPath};
 use syscalls::Sysno;
 
@@ -127,6 +128,8 @@ fn changing(managed: &Managed, work: impl FnOnce(&'static File, &CStr) -> Sys<()
             file.prime();
         }
         let head = file.part(b"head")?;
+        // What is written next may take set-user-id bits away.
+        file.touched.store(0, Ordering::Relaxed);
         file.exclusively(|| work(file, c(&head)?))
     })?;
     Ok(0)

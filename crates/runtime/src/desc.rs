@@ -12,6 +12,11 @@ unsafe extern "C" {
     fn sw_real_fcntl(fd: i32, op: i32, arg: usize) -> i64;
 }
 
+const F_SETSIG: i32 = 10;
+const F_GETSIG: i32 = 11;
+/// Signals are numbered up to this.
+const SIGNAL_MAX: usize = 64;
+
 /// Flags that the companion is not opened with, and that the program sees all the same.
 const KEPT_FLAGS: i32 = libc::O_NOFOLLOW | libc::O_DIRECT;
 
@@ -193,6 +198,13 @@ fn managed_fcntl(open: &'static OpenFile, fd: i32, op: i32, arg: usize) -> Sys<i
             let now = sys::fcntl(companion, libc::F_GETFL, 0)? as i32;
             open.set_flags(now | open.flags() & (libc::O_CLOEXEC | libc::O_NOFOLLOW) | arg as i32 & libc::O_DIRECT);
             Ok(result)
+        }
+        // Files send no signals: it is only to be read again.
+        F_GETSIG => Ok(i64::from(open.signal.load(Ordering::Relaxed))),
+        F_SETSIG if arg > SIGNAL_MAX => Err(Errno(libc::EINVAL)),
+        F_SETSIG => {
+            open.signal.store(arg as i32, Ordering::Relaxed);
+            Ok(0)
         }
         libc::F_SETLK | libc::F_SETLKW | libc::F_GETLK | libc::F_OFD_SETLK | libc::F_OFD_SETLKW | libc::F_OFD_GETLK => {
             let timer = trace::begin();

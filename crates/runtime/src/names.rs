@@ -28,24 +28,29 @@ pub struct Managed {
 /// The managed file that `path` names, directly or (with `follow`) through symbolic links; `None` for anything else.
 ///
 /// # Safety
-/// `path` is a C string or null.
+/// `path` is a C string, null, or no good address (EFAULT).
 pub unsafe fn find(dirfd: i32, path: *const libc::c_char, follow: bool) -> Sys<Option<Managed>> {
+    // SAFETY: the caller's promise.
+    Ok(unsafe { find_link(dirfd, path, follow)? }.map(|(found, _)| found))
+}
+
+/// The same, with the name (relative to `dirfd`) of the managed link itself. After any result but EFAULT and ENAMETOOLONG the path can be read.
+///
+/// # Safety
+/// As [`find`].
+pub unsafe fn find_link(dirfd: i32, path: *const libc::c_char, follow: bool) -> Sys<Option<(Managed, FixedPath)>> {
     if path.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's promise.
-    find_str(dirfd, unsafe { CStr::from_ptr(path) }, follow)
-}
-
-/// The same for a checked string.
-pub fn find_str(dirfd: i32, path: &CStr, follow: bool) -> Sys<Option<Managed>> {
-    Ok(find_link(dirfd, path, follow)?.map(|(found, _)| found))
-}
-
-/// The same, with the name (relative to `dirfd`) of the managed link itself.
-pub fn find_link(dirfd: i32, path: &CStr, follow: bool) -> Sys<Option<(Managed, FixedPath)>> {
     let mut text = [0u8; PATH_MAX];
-    let mut target = match sys::readlinkat(dirfd, path, &mut text) {
+    // SAFETY: the kernel checks.
+    let first = unsafe { sys::readlinkat_raw(dirfd, path, &mut text) };
+    if let Err(errno @ Errno(libc::EFAULT | libc::ENAMETOOLONG)) = first {
+        return Err(errno);
+    }
+    // SAFETY: the kernel has just read it.
+    let path = unsafe { CStr::from_ptr(path) };
+    let mut target = match first {
         Ok(target) => target,
         Err(Errno(libc::ENOENT)) if leads_through_a_file(dirfd, path) => return Err(Errno(libc::ENOTDIR)),
         Err(_) => return Ok(None),
@@ -87,7 +92,7 @@ pub fn find_link(dirfd: i32, path: &CStr, follow: bool) -> Sys<Option<(Managed, 
 /// `follow`) the kernel takes for head.
 ///
 /// # Safety
-/// `path` is a C string or null.
+/// `path` is a C string (as [`find`] has found out) or null.
 pub unsafe fn behind_descriptor(dirfd: i32, path: *const libc::c_char, follow: bool, empty: bool) -> Option<Managed> {
     // SAFETY: the caller's promise.
     let path = if path.is_null() { c"" } else { unsafe { CStr::from_ptr(path) } };
@@ -123,7 +128,8 @@ pub fn leads_through_a_file(dirfd: i32, path: &CStr) -> bool {
         let Some(parent) = name.as_c_str() else { return false };
         let mut text = [0u8; PATH_MAX];
         match sys::readlinkat(dirfd, parent, &mut text) {
-            Ok(_) => return matches!(find_link(dirfd, parent, true), Ok(Some(_))),
+            // SAFETY: a C string.
+            Ok(_) => return matches!(unsafe { find_link(dirfd, parent.as_ptr(), true) }, Ok(Some(_))),
             Err(Errno(libc::ENOENT)) => {}
             Err(_) => return false,
         }
@@ -194,10 +200,17 @@ impl Managed {
         names::file_part(self.store.path(), self.id, b"head")
     }
 
-    /// stat.
-    pub fn stat(&self) -> Sys<libc::stat> {
-        let mut st = sys::stat(self.head().as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)?;
-        match self.with(|file| patch_stat(file, &mut st)) {
+    /// stat, into the program's struct.
+    ///
+    /// # Safety
+    /// `st` points to a struct stat, or is no good address (EFAULT).
+    pub unsafe fn stat(&self, st: *mut libc::stat) -> Sys<()> {
+        let head = self.head();
+        // SAFETY: a C string; the kernel checks the struct.
+        unsafe { sys::fstatat_raw(libc::AT_FDCWD, head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?.as_ptr(), st, 0)? };
+        // SAFETY: the kernel has just filled it.
+        let st = unsafe { &mut *st };
+        match self.with(|file| patch_stat(file, st)) {
             // Not to be opened by this user before its owner has (a power cut came in between): head has the size of the last close.
             Err(Errno(libc::EACCES)) => {}
             result => result?,
@@ -205,7 +218,25 @@ impl Managed {
         if self.names > 0 {
             st.st_nlink = self.names;
         }
-        Ok(st)
+        Ok(())
+    }
+
+    /// A name of it was made, moved or removed: that moves the time of the last status change, and no other.
+    pub fn status_changed(&self) {
+        let head = self.head();
+        let Some(head) = head.as_c_str() else { return };
+        let Ok(st) = sys::stat(head, 0) else { return };
+        // Giving it to nobody else changes nothing but this time, except that it would take set-user-id bits away.
+        let _ = if st.st_mode & (libc::S_ISUID | libc::S_ISGID) == 0 {
+            sys::chown(head, u32::MAX, u32::MAX, 0)
+        } else {
+            sys::chmod(head, st.st_mode & 0o7777)
+        };
+    }
+
+    /// Whether its last name is gone.
+    pub fn is_unlinked(&self) -> bool {
+        self.with(|file| Ok(file.ctl().is_some_and(|ctl| ctl.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0))).unwrap_or(false)
     }
 
     /// Notes how many names it has, for those who ask by descriptor.
@@ -307,6 +338,7 @@ impl Leaving {
 
     /// After the call: with the last name the file goes, else one name less is shown.
     pub fn settle(&self) {
+        self.managed.status_changed();
         match sys::fstat(self.link).map(|st| st.st_nlink) {
             Ok(0) => self.managed.discard(),
             Ok(left) => self.managed.show_names(left),

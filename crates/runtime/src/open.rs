@@ -36,6 +36,8 @@ pub struct OpenFile {
     shared: AtomicBool,
     /// The program's descriptor is O_PATH (a permission was missing): the offset lives in the companion.
     path_only: AtomicBool,
+    /// What the program has set by F_SETSIG: the descriptors themselves bear a mark of ours there.
+    pub signal: AtomicI32,
     /// Id in the trace.
     pub trace_id: AtomicU32,
     /// Its companion was let through an exec or spawn that is under way.
@@ -51,6 +53,7 @@ static TABLE: [OpenFile; MAX_OPEN] = [const {
         companion: AtomicI32::new(0),
         shared: AtomicBool::new(false),
         path_only: AtomicBool::new(false),
+        signal: AtomicI32::new(0),
         trace_id: AtomicU32::new(0),
         lent: AtomicBool::new(false),
         offset_lock: Lock::new(),
@@ -100,6 +103,7 @@ fn claim() -> Sys<(u32, &'static OpenFile)> {
             open.flags.store(0, Ordering::Relaxed);
             open.shared.store(false, Ordering::Relaxed);
             open.path_only.store(false, Ordering::Relaxed);
+            open.signal.store(0, Ordering::Relaxed);
             open.lent.store(false, Ordering::Relaxed);
             open.trace_id.store(0, Ordering::Relaxed);
             open.offset_lock.reset();
@@ -417,11 +421,21 @@ impl OpenFile {
         }
     }
 
-    /// Head's times become now. One who has given up his rights since he opened the file still changes them by what he does.
+    /// Head's times become now. One who has given up his rights since he opened the file still changes them by what he does: cutting head to
+    /// the size it has. The kernel takes that for a write and removes set-user-id bits by its rules, so it is done where there are any, too.
     pub fn touch_now(&self, file: &'static File) {
-        let Err(Errno(libc::EACCES | libc::EPERM)) = touch_head(file) else { return };
-        if let (Some(companion), Some(ctl)) = (self.companion(), file.ctl()) {
-            let _ = sys::ftruncate(companion, ctl.size());
+        let Some(companion) = self.companion() else { return };
+        let has_set_id = sys::fstat(companion).is_ok_and(|st| st.st_mode & (libc::S_ISUID | libc::S_ISGID) != 0);
+        let cut = || {
+            let Some(size) = file.ctl().map(|ctl| ctl.size()) else { return false };
+            let done = sys::ftruncate(companion, size).is_ok();
+            if done {
+                file.mirrored.store(size + 1, Ordering::Release);
+            }
+            done
+        };
+        if !(has_set_id && cut()) && matches!(touch_head(file), Err(Errno(libc::EACCES | libc::EPERM))) {
+            cut();
         }
     }
 

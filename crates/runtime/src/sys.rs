@@ -158,7 +158,15 @@ pub unsafe fn faccessat_raw(dirfd: i32, path: *const libc::c_char, mode: i32, fl
 
 /// readlinkat(2); the bytes of the link's text, or an error.
 pub fn readlinkat<'a>(dirfd: i32, path: &CStr, into: &'a mut [u8]) -> Sys<&'a [u8]> {
-    let n = call(Sysno::readlinkat, [fd_arg(dirfd), path_arg(path), into.as_mut_ptr() as usize, into.len(), 0, 0])? as usize;
+    // SAFETY: a C string.
+    unsafe { readlinkat_raw(dirfd, path.as_ptr(), into) }
+}
+
+/// The same for a path that the program gave.
+/// # Safety
+/// `path` is a C string or null (else EFAULT).
+pub unsafe fn readlinkat_raw<'a>(dirfd: i32, path: *const libc::c_char, into: &'a mut [u8]) -> Sys<&'a [u8]> {
+    let n = call(Sysno::readlinkat, [fd_arg(dirfd), path as usize, into.as_mut_ptr() as usize, into.len(), 0, 0])? as usize;
     into.get(..n).ok_or(Errno(libc::EINVAL))
 }
 
@@ -341,6 +349,31 @@ pub unsafe fn copy_in<T: Copy>(from: *const T) -> Sys<T> {
         Ok(_) | Err(Errno(libc::EFAULT)) => Err(Errno(libc::EFAULT)),
         // SAFETY: a sandbox forbids the call: the caller's promise.
         Err(_) => Ok(unsafe { from.read() }),
+    }
+}
+
+/// Copies into the program's memory; where that cannot be written nothing happens.
+/// # Safety
+/// `to` points to a `T` where the address is good at all.
+pub unsafe fn copy_out<T: Copy>(to: *mut T, value: T) {
+    let len = core::mem::size_of::<T>();
+    let local = libc::iovec { iov_base: (&raw const value).cast_mut().cast(), iov_len: len };
+    let remote = libc::iovec { iov_base: to.cast(), iov_len: len };
+    if !matches!(
+        call(Sysno::process_vm_writev, [getpid() as usize, &raw const local as usize, 1, &raw const remote as usize, 1, 0]),
+        Ok(_) | Err(Errno(libc::EFAULT))
+    ) {
+        // SAFETY: a sandbox forbids the call: the caller's promise.
+        unsafe { to.write(value) };
+    }
+}
+
+/// Whether a vector of buffers can be read at all: EFAULT when not. The kernel reads its own side of a transfer, to which there is no other side.
+pub fn check_vector(iov: *const libc::iovec, count: usize) -> Sys<()> {
+    match call(Sysno::process_vm_writev, [getpid() as usize, iov as usize, count, 0, 0, 0]) {
+        Err(Errno(libc::EFAULT)) => Err(Errno(libc::EFAULT)),
+        _ if iov.is_null() => Err(Errno(libc::EFAULT)),
+        _ => Ok(()),
     }
 }
 

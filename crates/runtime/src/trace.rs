@@ -173,10 +173,11 @@ pub extern "C" fn sw_traced(fd: i32, op: u32, at: u64, asked: u64, done: i64, st
 /// `path` is a C string or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_traced_path(path: *const libc::c_char, op: u32, done: i64, start: u64) {
-    if path.is_null() {
+    let errno = if done < 0 { c_errno() } else { 0 };
+    // Such a path may be no string at all.
+    if path.is_null() || matches!(errno, libc::EFAULT | libc::ENAMETOOLONG) {
         return;
     }
-    let errno = if done < 0 { c_errno() } else { 0 };
     let Some(op) = u16::try_from(op).ok().and_then(Op::from_number) else { return };
     // SAFETY: the caller's promise.
     let id = PROCESS.file_id(unsafe { core::ffi::CStr::from_ptr(path) }.to_bytes(), 0, 0);

@@ -1,6 +1,6 @@
 //! The program's buffers as one sequence of bytes, and cutting from it the vector of one target's extent.
 
-use crate::sys::{Errno, Sys};
+use crate::sys::{self, Errno, Sys};
 use stripewise_layout::Extent;
 
 /// Vector elements per system call: fits the stack, and at 4 KiB stripes still carries 512 KiB.
@@ -22,7 +22,7 @@ impl<'a> Buffers<'a> {
     /// Checks a vector that the program gave.
     ///
     /// # Safety
-    /// `iov` points to `count` elements (count is checked here).
+    /// `iov` points to `count` elements, or is no good address (EFAULT); count is checked here.
     pub unsafe fn new(iov: *const libc::iovec, count: i32) -> Sys<Self> {
         let count = usize::try_from(count).map_err(|_| Errno(libc::EINVAL))?;
         if count > IOV_MAX {
@@ -31,10 +31,8 @@ impl<'a> Buffers<'a> {
         if count == 0 {
             return Ok(Self { iov: &[], total: 0 });
         }
-        if iov.is_null() {
-            return Err(Errno(libc::EFAULT));
-        }
-        // SAFETY: the caller's promise.
+        sys::check_vector(iov, count)?;
+        // SAFETY: the kernel has just read it, or cannot be asked: the caller's promise.
         Self::of(unsafe { core::slice::from_raw_parts(iov, count) })
     }
 

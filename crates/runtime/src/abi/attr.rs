@@ -17,16 +17,18 @@ use syscalls::Sysno;
 /// The managed file that a call names: by a path, by a descriptor's path, or (with AT_EMPTY_PATH) by a descriptor.
 unsafe fn named(dirfd: i32, path: *const c_char, flags: i32) -> Sys<Option<Managed>> {
     let follow = flags & libc::AT_SYMLINK_NOFOLLOW == 0;
-    // SAFETY: the caller's promise.
-    match unsafe { names::behind_descriptor(dirfd, path, follow, flags & libc::AT_EMPTY_PATH != 0) } {
-        Some(found) => Ok(Some(found)),
-        // SAFETY: the caller's promise.
-        None => unsafe { names::find(dirfd, path, follow) },
+    // SAFETY: the caller's promise; find has found out whether the path can be read.
+    match unsafe { names::find(dirfd, path, follow)? } {
+        None => Ok(unsafe { names::behind_descriptor(dirfd, path, follow, flags & libc::AT_EMPTY_PATH != 0) }),
+        found => Ok(found),
     }
 }
 
-/// Does `work` on the managed file that a call names; PASS for any other name.
+/// Does `work` on the managed file that a call names; PASS for any other name, and for flags that the plain call refuses.
 unsafe fn on_name(dirfd: i32, path: *const c_char, flags: i32, work: impl FnOnce(&Managed) -> Sys<i64>) -> i64 {
+    if flags & !(libc::AT_SYMLINK_NOFOLLOW | libc::AT_EMPTY_PATH) != 0 {
+        return PASS;
+    }
     // SAFETY: the caller's promise.
     match unsafe { named(dirfd, path, flags) } {
         Ok(Some(found)) => to_c(work(&found)),

@@ -3,7 +3,7 @@
 use crate::copy;
 use crate::ends::End;
 use crate::fds;
-use crate::sys::{Errno, Sys, to_c};
+use crate::sys::{self, Errno, Sys, to_c};
 use crate::trace;
 use crate::vector::REQUEST_MAX;
 use libc::off_t;
@@ -24,11 +24,12 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// # Safety
-    /// `given` is null or points to an offset of the program's.
-    unsafe fn of(end: &'a End, given: *mut off_t) -> Self {
-        // SAFETY: the caller's promise. A stream has no position and needs none.
-        let at = unsafe { given.as_ref() }.copied().unwrap_or_else(|| end.position().unwrap_or(0));
-        Self { end, given, at }
+    /// `given` is null or points to an offset of the program's, or is no good address (EFAULT).
+    unsafe fn of(end: &'a End, given: *mut off_t) -> Sys<Self> {
+        // A stream has no position and needs none.
+        // SAFETY: the caller's promise.
+        let at = if given.is_null() { end.position().unwrap_or(0) } else { unsafe { sys::copy_in(given)? } };
+        Ok(Self { end, given, at })
     }
 
     fn verify(&self, len: usize) -> Sys<u64> {
@@ -42,7 +43,7 @@ impl<'a> Place<'a> {
         if let Ok(n @ 1..) = moved {
             match self.given.is_null() {
                 // SAFETY: as in `of`.
-                false => unsafe { *self.given = self.at.wrapping_add(n) },
+                false => unsafe { sys::copy_out(self.given, self.at.wrapping_add(n)) },
                 true => self.end.set_position(self.at.wrapping_add(n)),
             }
         }
@@ -96,7 +97,7 @@ pub unsafe extern "C" fn sw_copy_file_range(in_fd: i32, in_at: *mut off_t, out_f
     to_c((|| {
         let (input, output) = (End::of(in_fd)?, End::of(out_fd)?);
         // SAFETY: the caller's promise.
-        let (from, to) = unsafe { (Place::of(&input, in_at), Place::of(&output, out_at)) };
+        let (from, to) = unsafe { (Place::of(&input, in_at)?, Place::of(&output, out_at)?) };
         if flags != 0 {
             return fail(libc::EINVAL);
         }
@@ -125,14 +126,14 @@ pub unsafe extern "C" fn sw_sendfile(out_fd: i32, in_fd: i32, at: *mut off_t, le
             return fail(libc::ESPIPE);
         }
         // SAFETY: the caller's promise.
-        let from = unsafe { Place::of(&input, at) };
+        let from = unsafe { Place::of(&input, at)? };
         let from_at = from.verify(len)?;
         let output = End::of(out_fd)?;
         if !output.writes() {
             return fail(libc::EBADF);
         }
         // SAFETY: null.
-        let to = unsafe { Place::of(&output, core::ptr::null_mut()) };
+        let to = unsafe { Place::of(&output, core::ptr::null_mut())? };
         let limit = input.offset_limit().min(output.offset_limit());
         if from_at >= limit && len > 0 {
             return fail(libc::EOVERFLOW);
@@ -176,7 +177,7 @@ pub unsafe extern "C" fn sw_splice(in_fd: i32, in_at: *mut off_t, out_fd: i32, o
             return fail(libc::EBADF);
         }
         // SAFETY: the caller's promise.
-        let (from, to) = unsafe { (Place::of(&input, in_at), Place::of(&output, out_at)) };
+        let (from, to) = unsafe { (Place::of(&input, in_at)?, Place::of(&output, out_at)?) };
         let nonblocking = flags & libc::SPLICE_F_NONBLOCK != 0;
         let count = (len as u64).min(REQUEST_MAX);
         let result = if input.is_pipe() {

@@ -69,9 +69,8 @@ pub unsafe extern "C" fn sw_entries(dirfd: i32, entries: *mut u8, len: usize) {
 fn known_name(head: &[u8]) -> Option<FixedPath> {
     let (store, id) = env::parse_head(head)?;
     let found = Managed::without_name(store::attach(store).ok()?, id);
-    let gone = found.with(|file| Ok(file.is_unlinked())).unwrap_or(false);
     match found.recorded_name() {
-        Some(name) if !gone => Some(name),
+        Some(name) if !found.is_unlinked() => Some(name),
         _ => {
             let mut name = FixedPath::from_bytes(head);
             name.push(b" (deleted)");
@@ -89,10 +88,15 @@ pub unsafe extern "C" fn sw_readlinkat(dirfd: i32, path: *const c_char, into: *m
     if path.is_null() || len == 0 {
         return PASS;
     }
-    // SAFETY: the caller's promise.
-    let path = unsafe { CStr::from_ptr(path) };
     let mut text = [0u8; PATH_MAX];
-    match sys::readlinkat(dirfd, path, &mut text) {
+    // SAFETY: the kernel checks.
+    let target = unsafe { sys::readlinkat_raw(dirfd, path, &mut text) };
+    if let Err(errno @ Errno(libc::EFAULT | libc::ENAMETOOLONG)) = target {
+        return to_c(Err(errno));
+    }
+    // SAFETY: the kernel has just read it.
+    let path = unsafe { CStr::from_ptr(path) };
+    match target {
         Ok(target) if store_names::parse_link(target).is_some() => -i64::from(libc::EINVAL),
         Ok(target) => {
             let known = if path.to_bytes().is_empty() { None } else { known_name(target) };
@@ -131,17 +135,12 @@ pub unsafe extern "C" fn sw_realpath(path: *const c_char, into: *mut u8) -> i64 
 
 unsafe fn resolved(path: *const c_char) -> Sys<Option<FixedPath>> {
     // SAFETY: the caller's promise.
-    if let Some(found) = unsafe { names::behind_descriptor(libc::AT_FDCWD, path, true, false) } {
-        return Ok(known_name(found.head().as_bytes()));
+    if let Some((_, link)) = unsafe { names::find_link(libc::AT_FDCWD, path, true)? } {
+        return names::absolute(libc::AT_FDCWD, link.as_bytes()).map(Some);
     }
-    if path.is_null() {
-        return Ok(None);
-    }
-    // SAFETY: the caller's promise.
-    match names::find_link(libc::AT_FDCWD, unsafe { CStr::from_ptr(path) }, true)? {
-        Some((_, link)) => names::absolute(libc::AT_FDCWD, link.as_bytes()).map(Some),
-        None => Ok(None),
-    }
+    // SAFETY: found out above.
+    let behind = unsafe { names::behind_descriptor(libc::AT_FDCWD, path, true, false) };
+    Ok(behind.and_then(|found| known_name(found.head().as_bytes())))
 }
 
 /// Path of the head of the managed file that a name leads to, into PATH_MAX bytes; 0 when it leads to none.
@@ -167,8 +166,9 @@ pub unsafe extern "C" fn sw_head_path(dirfd: i32, path: *const c_char, follow: i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_is_managed(dirfd: i32, path: *const c_char, flags: i32) -> i32 {
     let follow = flags & libc::AT_SYMLINK_FOLLOW != 0;
-    // SAFETY: the caller's promise.
-    let behind = unsafe { names::behind_descriptor(dirfd, path, follow, flags & libc::AT_EMPTY_PATH != 0) };
-    // SAFETY: the caller's promise.
-    i32::from(behind.is_some() || matches!(unsafe { names::find(dirfd, path, follow) }, Ok(Some(_))))
+    // SAFETY: the caller's promise; find has found out whether the path can be read.
+    i32::from(match unsafe { names::find(dirfd, path, follow) } {
+        Ok(None) => unsafe { names::behind_descriptor(dirfd, path, follow, flags & libc::AT_EMPTY_PATH != 0) }.is_some(),
+        found => found.is_ok(),
+    })
 }

@@ -45,8 +45,8 @@ pub unsafe extern "C" fn sw_openat(dirfd: i32, path: *const c_char, flags: i32, 
     let start = trace::begin();
     // SAFETY: passed through.
     let (result, managed) = unsafe { opening::open_any(dirfd, path, flags, mode) };
-    if start != 0 && !path.is_null() {
-        // SAFETY: the caller's promise.
+    if start != 0 && !matches!(result, Err(Errno(libc::EFAULT | libc::ENAMETOOLONG))) {
+        // SAFETY: the kernel has read it.
         opening::record(unsafe { CStr::from_ptr(path) }, dirfd, flags, &result, managed, start);
     }
     stdio::arrived(result)
@@ -217,7 +217,11 @@ pub unsafe extern "C" fn sw_truncate(path: *const c_char, len: off_t) -> i64 {
                 file.widen();
                 let before = file.ctl().map(|ctl| ctl.size());
                 size::truncate(file, len)?;
-                if before == Some(len as u64) { Ok(0) } else { crate::open::touch_head(file) }
+                if before != Some(len as u64) {
+                    return crate::open::touch_head(file);
+                }
+                // Whether times move then is the file system's habit.
+                sys::truncate(head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, len as u64)
             })
         })()),
     }

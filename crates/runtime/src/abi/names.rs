@@ -1,11 +1,13 @@
 //! Calls by name: stat, access, unlink, rename. They go to the kernel first; only a name that leads nowhere can be a managed file's.
 
 use crate::fds::{self, TRACED};
-use crate::names::{self, Leaving};
+use crate::file::File;
+use crate::names::{self, Leaving, Managed};
 use crate::open::of_fd;
 use crate::sys::{self, Errno, Sys, to_c};
 use core::ffi::CStr;
 use libc::c_char;
+use stripewise_store::names::FixedPath;
 
 /// The stat family.
 ///
@@ -15,35 +17,64 @@ use libc::c_char;
 pub unsafe extern "C" fn sw_fstatat(dirfd: i32, path: *const c_char, st: *mut libc::stat, flags: i32) -> i64 {
     // SAFETY: passed through; the kernel checks.
     let plain = unsafe { sys::fstatat_raw(dirfd, path, st, flags) };
-    // SAFETY: a path that the kernel has just read, when it is not null.
-    let empty = flags & libc::AT_EMPTY_PATH != 0 && (path.is_null() || unsafe { *path == 0 });
-    match plain {
-        Ok(()) if empty => {
+    // SAFETY: passed through; the struct is read only when the kernel has filled it.
+    let answer = unsafe { settled(dirfd, path, flags, plain, || (*st).st_mode) };
+    to_c(
+        match answer {
+            Answer::Plain(result) => result,
+            // SAFETY: the kernel has just filled it.
+            Answer::Head(file) => file.and_then(|file| names::patch_stat(file, unsafe { &mut *st })),
+            // SAFETY: as above.
+            Answer::Behind(found) => or_of_head(found.with(|file| names::patch_stat(file, unsafe { &mut *st }))),
+            // SAFETY: passed through; the kernel checks.
+            Answer::Named(found) => unsafe { found.stat(st) },
+        }
+        .map(|()| 0),
+    )
+}
+
+/// What the kernel's answer to a stat means.
+enum Answer {
+    /// It is the answer.
+    Plain(Sys<()>),
+    /// It is about head, which a managed descriptor led to.
+    Head(Sys<&'static File>),
+    /// It is about head, which a name like /proc/self/fd/3 led to.
+    Behind(Managed),
+    /// It is about the link of a managed file, or there is none because the link leads nowhere.
+    Named(Managed),
+}
+
+/// Not to be opened by this user before its owner has (a power cut came in between): head has the size of the last close.
+fn or_of_head(patched: Sys<()>) -> Sys<()> {
+    if patched == Err(Errno(libc::EACCES)) { Ok(()) } else { patched }
+}
+
+/// # Safety
+/// `path` is what the kernel has just answered `plain` to; `mode` is called only after it has answered.
+unsafe fn settled(dirfd: i32, path: *const c_char, flags: i32, plain: Sys<()>, mode: impl FnOnce() -> u32) -> Answer {
+    let follow = flags & libc::AT_SYMLINK_NOFOLLOW == 0;
+    if plain.is_ok() {
+        // SAFETY: a path that the kernel has just read, when it is not null.
+        if flags & libc::AT_EMPTY_PATH != 0 && (path.is_null() || unsafe { *path == 0 }) {
             let entry = fds::entry(dirfd);
-            if entry != 0 && entry & (TRACED | fds::INTERNAL) == 0 {
-                let patched = of_fd(dirfd).and_then(|open| open.file()).and_then(|file| {
-                    // SAFETY: the kernel has just written it.
-                    names::patch_stat(file, unsafe { &mut *st })
-                });
-                return to_c(patched.map(|()| 0));
-            }
-            0
+            let is_managed = entry != 0 && entry & (TRACED | fds::INTERNAL) == 0;
+            return if is_managed { Answer::Head(of_fd(dirfd).and_then(|open| open.file())) } else { Answer::Plain(plain) };
         }
-        // SAFETY: the kernel has just written it.
-        Ok(()) if flags & libc::AT_SYMLINK_NOFOLLOW == 0 || unsafe { (*st).st_mode } & libc::S_IFMT != libc::S_IFLNK => 0,
-        Ok(()) | Err(Errno(libc::ENOENT)) => {
-            // SAFETY: the caller's promise.
-            match unsafe { names::find(dirfd, path, flags & libc::AT_SYMLINK_NOFOLLOW == 0) } {
-                Ok(None) => to_c(plain.map(|()| 0)),
-                Err(errno) => to_c(Err(errno)),
-                Ok(Some(found)) => to_c(found.stat().map(|patched| {
-                    // SAFETY: the program's struct, which the kernel has accepted or will not see again.
-                    unsafe { st.write(patched) };
-                    0
-                })),
-            }
+        let kind = mode() & libc::S_IFMT;
+        if follow || kind != libc::S_IFLNK {
+            // SAFETY: as above.
+            let behind = if kind == libc::S_IFREG { unsafe { names::behind_descriptor(dirfd, path, follow, false) } } else { None };
+            return behind.map_or(Answer::Plain(plain), Answer::Behind);
         }
-        Err(errno) => to_c(Err(errno)),
+    } else if plain != Err(Errno(libc::ENOENT)) {
+        return Answer::Plain(plain);
+    }
+    // SAFETY: the caller's promise.
+    match unsafe { names::find(dirfd, path, follow) } {
+        Ok(None) => Answer::Plain(plain),
+        Err(errno) => Answer::Plain(Err(errno)),
+        Ok(Some(found)) => Answer::Named(found),
     }
 }
 
@@ -55,9 +86,7 @@ pub unsafe extern "C" fn sw_fstatat(dirfd: i32, path: *const c_char, st: *mut li
 pub unsafe extern "C" fn sw_statx(dirfd: i32, path: *const c_char, flags: i32, mask: u32, st: *mut libc::statx) -> i64 {
     // SAFETY: passed through.
     let plain = unsafe { sys::statx_raw(dirfd, path, flags, mask, st) };
-    // SAFETY: as in sw_fstatat.
-    let empty = flags & libc::AT_EMPTY_PATH != 0 && (path.is_null() || unsafe { *path == 0 });
-    let patch = |file: &'static crate::file::File, names: u64| {
+    let patch = |file: &'static File, names: u64| {
         // SAFETY: the kernel has filled it.
         let st = unsafe { &mut *st };
         // SAFETY: a struct of numbers.
@@ -66,42 +95,26 @@ pub unsafe extern "C" fn sw_statx(dirfd: i32, path: *const c_char, flags: i32, m
         st.stx_size = patched.st_size as u64;
         st.stx_blocks = patched.st_blocks as u64;
         st.stx_nlink = if names > 0 { names } else { patched.st_nlink } as u32;
-        Ok(0)
+        Ok(())
     };
-    match plain {
-        Ok(()) if empty => match of_fd(dirfd).and_then(|open| open.file()) {
-            Ok(file) => to_c(patch(file, 0)),
-            Err(_) => 0,
-        },
-        // SAFETY: the kernel has just written it.
-        Ok(()) if flags & libc::AT_SYMLINK_NOFOLLOW == 0 || i32::from(unsafe { (*st).stx_mode }) & libc::S_IFMT as i32 != libc::S_IFLNK as i32 => 0,
-        Ok(()) | Err(Errno(libc::ENOENT)) => {
-            // SAFETY: the caller's promise.
-            match unsafe { names::find(dirfd, path, flags & libc::AT_SYMLINK_NOFOLLOW == 0) } {
-                Ok(None) => to_c(plain.map(|()| 0)),
-                Err(errno) => to_c(Err(errno)),
-                Ok(Some(found)) => to_c((|| {
-                    let head = found.head();
-                    // SAFETY: valid path, the program's struct.
-                    unsafe {
-                        sys::statx_raw(
-                            libc::AT_FDCWD,
-                            head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?.as_ptr(),
-                            flags & !libc::AT_SYMLINK_NOFOLLOW,
-                            mask,
-                            st,
-                        )?
-                    };
-                    match found.with(|file| patch(file, found.names)) {
-                        // As in Managed::stat.
-                        Err(Errno(libc::EACCES)) => Ok(0),
-                        result => result,
-                    }
-                })()),
+    // SAFETY: passed through; the struct is read only when the kernel has filled it.
+    let answer = unsafe { settled(dirfd, path, flags, plain, || u32::from((*st).stx_mode)) };
+    to_c(
+        match answer {
+            Answer::Plain(result) => result,
+            Answer::Head(file) => file.and_then(|file| patch(file, 0)),
+            Answer::Behind(found) => or_of_head(found.with(|file| patch(file, 0))),
+            Answer::Named(found) => {
+                let head = found.head();
+                let asked = head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG)).and_then(|head| {
+                    // SAFETY: a C string; the kernel checks the struct.
+                    unsafe { sys::statx_raw(libc::AT_FDCWD, head.as_ptr(), flags & !libc::AT_SYMLINK_NOFOLLOW, mask, st) }
+                });
+                asked.and_then(|()| or_of_head(found.with(|file| patch(file, found.names))))
             }
         }
-        Err(errno) => to_c(Err(errno)),
-    }
+        .map(|()| 0),
+    )
 }
 
 /// Does a call by name; when the name leads nowhere and is managed, does it again on head.
@@ -197,16 +210,20 @@ pub unsafe extern "C" fn sw_renameat2(from_dir: i32, from: *const c_char, to_dir
     if result.is_ok() {
         let exchange = flags & libc::RENAME_EXCHANGE != 0;
         // SAFETY: paths that the kernel has just followed.
-        let record = |found: names::Managed, dir: i32, path: *const c_char| unsafe {
+        let record = |found: Managed, dir: i32, path: *const c_char| unsafe {
             if let Ok(name) = names::absolute(dir, CStr::from_ptr(path).to_bytes()) {
                 let _ = names::record_link(found.store, found.id, &name);
             }
         };
         if let Some(moved) = moved.filter(|m| !m.is_copy()) {
             record(moved, to_dir, to);
+            moved.status_changed();
         }
         match replaced {
-            Some(replaced) if exchange => record(replaced.managed(), from_dir, from),
+            Some(replaced) if exchange => {
+                record(replaced.managed(), from_dir, from);
+                replaced.managed().status_changed();
+            }
             Some(replaced) => replaced.settle(),
             None => {}
         }
@@ -216,24 +233,32 @@ pub unsafe extern "C" fn sw_renameat2(from_dir: i32, from: *const c_char, to_dir
     to_c(unsafe { or_not_a_directory(or_not_a_directory(result, from_dir, from), to_dir, to) })
 }
 
+/// The managed file that a link is to be made to, and the name of its symbolic link. A descriptor's file has the name that it is recorded under.
+unsafe fn link_of(dirfd: i32, path: *const c_char, flags: i32) -> Sys<Option<(Managed, FixedPath)>> {
+    let (follow, empty) = (flags & libc::AT_SYMLINK_FOLLOW != 0, flags & libc::AT_EMPTY_PATH != 0);
+    if flags & !(libc::AT_SYMLINK_FOLLOW | libc::AT_EMPTY_PATH) != 0 {
+        // The kernel refuses these.
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    if let Some(found) = unsafe { names::find_link(dirfd, path, follow)? } {
+        return Ok(Some(found));
+    }
+    // SAFETY: found out above.
+    let Some(behind) = (unsafe { names::behind_descriptor(dirfd, path, follow, empty) }) else { return Ok(None) };
+    let name = behind.recorded_name().ok_or(Errno(if behind.is_unlinked() { libc::ENOENT } else { libc::EXDEV }))?;
+    // SAFETY: a C string.
+    unsafe { names::find_link(libc::AT_FDCWD, name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?.as_ptr(), false) }
+}
+
 /// link, linkat. A hard link to a managed file is one of its symbolic link: the same inode, so no copy. Head itself never gets a name.
 ///
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_linkat(from_dir: i32, from: *const c_char, to_dir: i32, to: *const c_char, flags: i32) -> i64 {
-    let follow = flags & libc::AT_SYMLINK_FOLLOW != 0;
     // SAFETY: the caller's promise.
-    if unsafe { names::behind_descriptor(from_dir, from, follow, flags & libc::AT_EMPTY_PATH != 0) }.is_some() {
-        return -i64::from(libc::EXDEV);
-    }
-    let found = if from.is_null() {
-        Ok(None)
-    } else {
-        // SAFETY: the caller's promise.
-        names::find_link(from_dir, unsafe { CStr::from_ptr(from) }, follow)
-    };
-    let result = match found {
+    let result = match unsafe { link_of(from_dir, from, flags) } {
         Ok(Some((found, link))) => {
             let linked = link
                 .as_c_str()
@@ -242,6 +267,7 @@ pub unsafe extern "C" fn sw_linkat(from_dir: i32, from: *const c_char, to_dir: i
                 .and_then(|link| unsafe { sys::linkat_raw(from_dir, link.as_ptr(), to_dir, to, 0) });
             if linked.is_ok() {
                 found.show_names(found.names + 1);
+                found.status_changed();
             }
             linked
         }

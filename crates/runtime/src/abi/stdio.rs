@@ -4,7 +4,7 @@
 use crate::env::in_vfork_child;
 use crate::open::of_fd;
 use crate::opening;
-use crate::sys::{Sys, to_c};
+use crate::sys::{Errno, Sys, to_c};
 use crate::trace;
 use core::ffi::CStr;
 use libc::c_char;
@@ -26,8 +26,8 @@ pub unsafe extern "C" fn sw_stream_open(path: *const c_char, flags: i32, mode: u
         Ok(Some(fd)) => Ok(fd),
         Err(errno) => Err(errno),
     };
-    if start != 0 && !path.is_null() {
-        // SAFETY: the caller's promise.
+    if start != 0 && !matches!(result, Err(Errno(libc::EFAULT | libc::ENAMETOOLONG))) {
+        // SAFETY: the kernel has read it.
         opening::record(unsafe { CStr::from_ptr(path) }, libc::AT_FDCWD, flags, &result, true, start);
     }
     to_c(result)
