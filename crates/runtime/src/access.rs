@@ -1,12 +1,13 @@
 //! Owner, mode and ACL of a managed file: head has them, objects and ctl carry them. In the course of a change no part ever allows more than
 //! the file does before or after it: a mode narrows the objects first and widens them last. What a kill leaves half done `fsck` finds.
 
-use crate::file::{File, ctl_mode, object_mode};
+use crate::file::File;
 use crate::names::Managed;
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use stripewise_store::names::{self as store_names, FixedPath};
+use stripewise_store::rights::Part;
 use syscalls::Sysno;
 
 /// The attribute that holds a file's ACL.
@@ -42,14 +43,9 @@ impl Acl {
         }
     }
 
-    /// Passes each entry's tag and permissions through `change`.
-    fn changed(mut self, change: impl Fn(u16, u8) -> u8) -> Self {
-        for entry in self.bytes.get_mut(4..self.len).unwrap_or(&mut []).chunks_exact_mut(8) {
-            if let [tag_low, tag_high, permissions, ..] = entry {
-                *permissions = change(u16::from_le_bytes([*tag_low, *tag_high]), *permissions);
-            }
-        }
-        self
+    /// That of a part of a file whose ACL and mode these are.
+    fn adapted(mut self, part: Part, mode: u32) -> Option<Self> {
+        part.adapt_acl(mode, self.bytes.get_mut(..self.len)?).then_some(self)
     }
 
     fn put(acl: Option<&Self>, path: &CStr) -> Sys<()> {
@@ -68,25 +64,15 @@ impl Acl {
     }
 }
 
-const OWNER: u16 = 1;
-
 /// Gives a part of the store the rights of head, as an object or as ctl.
-fn follow(path: &CStr, head: &libc::stat, acl: Option<Acl>, is_ctl: bool) -> Sys<()> {
+fn follow(path: &CStr, head: &libc::stat, acl: Option<Acl>, part: Part) -> Sys<()> {
     let now = sys::stat(path, libc::AT_SYMLINK_NOFOLLOW)?;
     if (now.st_uid, now.st_gid) != (head.st_uid, head.st_gid) {
         sys::chown(path, head.st_uid, head.st_gid, libc::AT_SYMLINK_NOFOLLOW)?;
     }
-    // The kernel asks no ACL whose mask is empty; with the bit that everybody has on ctl, it would.
-    let acl = acl.filter(|_| !is_ctl || head.st_mode & 0o070 != 0).map(|acl| {
-        acl.changed(|tag, permissions| match (tag, is_ctl) {
-            (OWNER, _) => permissions | 6,
-            // As in `ctl_mode`.
-            (_, true) => permissions & 2 | 4,
-            (_, false) => permissions,
-        })
-    });
+    let acl = acl.and_then(|acl| acl.adapted(part, head.st_mode));
     Acl::put(acl.as_ref(), path)?;
-    let mode = if is_ctl { ctl_mode(head.st_mode) } else { object_mode(head.st_mode) };
+    let mode = part.mode(head.st_mode);
     if acl.is_some() || now.st_mode & 0o7777 != mode {
         sys::chmod(path, mode)?;
     }
@@ -114,8 +100,8 @@ pub fn spread(file: &'static File) -> Sys<()> {
     let head = file.part(b"head")?;
     let head = c(&head)?;
     let st = sys::stat(head, 0)?;
-    for_each_object(file, |object| follow(object, &st, Acl::of(head)?, false))?;
-    follow(c(&file.part(b"ctl")?)?, &st, Acl::of(head)?, true)
+    for_each_object(file, |object| follow(object, &st, Acl::of(head)?, Part::Object))?;
+    follow(c(&file.part(b"ctl")?)?, &st, Acl::of(head)?, Part::Ctl)
 }
 
 /// Runs a change of rights with the file open, and with all that this process may still need of it opened before.
@@ -141,7 +127,7 @@ pub fn set_mode(managed: &Managed, mode: u32) -> Sys<i64> {
         let before = sys::stat(head, 0)?;
         // Asked of head first, so that who may not do it changes nothing.
         sys::chmod(head, before.st_mode & mode & 0o7777)?;
-        for_each_object(file, |object| sys::chmod(object, object_mode(before.st_mode & mode)).map(|_| ()))?;
+        for_each_object(file, |object| sys::chmod(object, Part::Object.mode(before.st_mode & mode)).map(|_| ()))?;
         sys::chmod(head, mode)?;
         spread(file)
     })

@@ -13,6 +13,7 @@ use stripewise_layout::View;
 use stripewise_store::bin::Action;
 use stripewise_store::devices::now_ns;
 use stripewise_store::names::{FixedPath, file_part, glob_matches, link_text, object};
+use stripewise_store::rights::Part;
 
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
@@ -106,7 +107,7 @@ fn fill(place: &Place, id: u64, mode: u32) -> Sys<Created> {
     sys::close(sys::open(head, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL, mode & 0o7777)?);
     let inherited = access::inherit(&place.path, mode & 0o7777, head)?;
     let wanted = sys::stat(head, 0)?.st_mode & 0o7777;
-    let rights = file::object_mode(wanted);
+    let rights = Part::Object.mode(wanted);
     let late_mode = (wanted & 0o600 != 0o600).then_some(wanted);
     if late_mode.is_some() {
         sys::chmod(head, wanted | 0o600)?;

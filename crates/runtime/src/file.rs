@@ -2,7 +2,7 @@
 
 mod rights;
 
-pub use rights::{ctl_mode, object_mode, prime_all};
+pub use rights::prime_all;
 
 use crate::fds::{self, held};
 use crate::lock::Lock;

@@ -165,7 +165,7 @@ pub fn readlinkat<'a>(dirfd: i32, path: &CStr, into: &'a mut [u8]) -> Sys<&'a [u
 /// The same for a path that the program gave.
 /// # Safety
 /// `path` is a C string or null (else EFAULT).
-pub unsafe fn readlinkat_raw<'a>(dirfd: i32, path: *const libc::c_char, into: &'a mut [u8]) -> Sys<&'a [u8]> {
+pub unsafe fn readlinkat_raw(dirfd: i32, path: *const libc::c_char, into: &mut [u8]) -> Sys<&[u8]> {
     let n = call(Sysno::readlinkat, [fd_arg(dirfd), path as usize, into.as_mut_ptr() as usize, into.len(), 0, 0])? as usize;
     into.get(..n).ok_or(Errno(libc::EINVAL))
 }

@@ -5,6 +5,7 @@ pub mod bin;
 pub mod ctl;
 pub mod devices;
 pub mod names;
+pub mod rights;
 pub mod slot;
 
 #[cfg(feature = "admin")]

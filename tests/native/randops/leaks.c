@@ -38,11 +38,23 @@ struct leaks leaks_now(void)
     return (struct leaks){entries_of("/proc/self/fd"), lines_of("/proc/self/maps")};
 }
 
+static void show_descriptors(void)
+{
+    for (int fd = 0; fd < 1 << 20; fd++) {
+        char path[32], target[PATH_MAX];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        ssize_t got = readlink(path, target, sizeof target - 1);
+        if (got >= 0)
+            fprintf(stderr, "  %d: %.*s\n", fd, (int)got, target);
+    }
+}
+
 void leaks_check(const struct leaks *before)
 {
     struct leaks now = leaks_now();
     if (now.descriptors == before->descriptors && now.areas <= before->areas + AREAS_SPARE)
         return;
     fprintf(stderr, "randops: %d descriptors and %d memory areas at the start, %d and %d at the end\n", before->descriptors, before->areas, now.descriptors, now.areas);
+    show_descriptors();
     exit(1);
 }

@@ -76,6 +76,20 @@ static struct settings parse(int argc, char **argv)
     return s;
 }
 
+/* What the library sets up once in a process, it does now. */
+static void touch(const char *dir, int worker)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/touched-%d", dir, worker);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    ssize_t wrote = write(fd, path, 1);
+    close(fd);
+    if (fd < 0 || wrote != 1 || unlink(path) != 0) {
+        fprintf(stderr, "randops: %s: %s\n", path, strerror(errno));
+        exit(1);
+    }
+}
+
 /* Half of a worker's operations are on its own files, half on those that all share. */
 static void work(const struct settings *s, int worker, int threaded)
 {
@@ -83,6 +97,8 @@ static void work(const struct settings *s, int worker, int threaded)
     char prefix[16];
     uint64_t workers = (uint64_t)(threaded ? s->threads : s->processes);
     snprintf(prefix, sizeof prefix, "w%d-", worker);
+    if (!threaded)
+        touch(s->dir, worker);
     struct leaks before = leaks_now();
     world_init(&w, s->dir, s->oracle_dir, prefix, s->seed * 1000003 + (uint64_t)worker, s->size_max);
     w.threaded = threaded;
@@ -167,19 +183,6 @@ static void run_inherited(const struct settings *s)
     world_close(&w);
 }
 
-/* What the library sets up once, it does now. */
-static void touch(const char *dir)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/touched", dir);
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
-    close(fd);
-    if (fd < 0 || unlink(path) != 0) {
-        fprintf(stderr, "randops: %s: %s\n", path, strerror(errno));
-        exit(1);
-    }
-}
-
 int main(int argc, char **argv)
 {
     struct settings s = parse(argc, argv);
@@ -189,7 +192,7 @@ int main(int argc, char **argv)
         run_inherited(&s);
         return 0;
     }
-    touch(s.dir);
+    touch(s.dir, 0);
     struct leaks before = leaks_now();
     if (s.threads > 0 || s.processes > 1) {
         shared_prepare(s.dir, s.oracle_dir);

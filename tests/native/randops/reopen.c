@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,15 +49,29 @@ static void run(struct world *w, struct change *c, int fd, int other, const char
     c->after[c->second.count] = (struct result){.returned = closed, .error = closed != 0 ? errno : 0};
 }
 
+/* A managed file can take the place of another, but not of a file without a name, which is a plain one. The stream goes on appending or not. */
+static int may_be_replaced(const struct pair *p, const struct pair *other)
+{
+    struct stat status;
+    int differ = (fcntl(p->oracle, F_GETFL) ^ fcntl(other->oracle, F_GETFL)) & O_APPEND;
+    return fstat(p->oracle, &status) == 0 && status.st_nlink > 0 && !differ;
+}
+
+static int is_one_file(const struct pair *p, const struct pair *other)
+{
+    struct stat a, b;
+    return fstat(p->oracle, &a) == 0 && fstat(other->oracle, &b) == 0 && a.st_ino == b.st_ino;
+}
+
 static void draw(struct world *w, struct change *c, const struct pair *p, const struct pair *other)
 {
     static const char *const modes[] = {"r", "r+", "w", "w+", "a", "a+"};
-    struct pair rights = {.reads = p->reads && other->reads, .writes = p->writes && other->writes};
+    struct pair rights = {.oracle = p->oracle, .reads = p->reads && other->reads, .writes = p->writes && other->writes};
     c->first = stream_draw(w, p);
     /* dup2 changes neither the stream's mode nor what it has drawn from the old file: it is flushed and sent to a place first. */
-    c->mode = !rights.reads && !rights.writes ? "r" : world_below(w, 2) ? modes[world_below(w, 6)] : NULL;
+    c->mode = (!rights.reads && !rights.writes) || !may_be_replaced(p, other) || world_below(w, 2) ? modes[world_below(w, 6)] : NULL;
     if (c->mode != NULL)
-        rights = (struct pair){.reads = c->mode[0] == 'r' || c->mode[1] == '+', .writes = c->mode[0] != 'r' || c->mode[1] == '+'};
+        rights = (struct pair){.oracle = p->oracle, .reads = c->mode[0] == 'r' || c->mode[1] == '+', .writes = c->mode[0] != 'r' || c->mode[1] == '+'};
     c->second = stream_draw(w, &rights);
     c->second.steps[0] = (struct step){.action = SEEK, .offset = world_offset(w), .whence = SEEK_SET};
 }
@@ -121,7 +136,8 @@ void op_standard(struct world *w, struct pair *p, struct pair *other)
     int name = (int)world_below(w, NAMES), status[2] = {0, 0};
     unsigned lines = (unsigned)world_below(w, 600);
     const char *mode = world_below(w, 2) ? "a" : "w";
-    if (w->threaded || w->nested)
+    /* How far a child reads ahead is its own affair, and its output would follow from there. */
+    if (w->threaded || w->nested || is_one_file(p, other))
         return;
     if (other->writes)
         world_bound(w, other);

@@ -29,7 +29,9 @@ static int is_allowed(const struct pair *p, enum action action)
 struct script stream_draw(struct world *w, const struct pair *p)
 {
     static const int bufferings[] = {_IOFBF, _IOFBF, _IOLBF, _IONBF};
-    struct script s = {.mode = p->reads && p->writes ? "r+" : p->reads ? "r" : "w", .buffering = world_below(w, 3) ? -1 : bufferings[world_below(w, 4)]};
+    /* A stream that does not know that its descriptor appends is mistaken about positions. */
+    int appends = fcntl(p->oracle, F_GETFL) & O_APPEND;
+    struct script s = {.mode = !p->writes ? "r" : p->reads ? appends ? "a+" : "r+" : appends ? "a" : "w", .buffering = world_below(w, 3) ? -1 : bufferings[world_below(w, 4)]};
     s.buffer_bytes = 1 + world_below(w, STREAM_BUFFER);
     int steps = 1 + (int)world_below(w, STEPS_MAX);
     enum action before = SEEK;

@@ -11,17 +11,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicI32, Ordering};
 use stripewise_store::ctl::{CTL_BYTES, Ctl, MoveState};
 use stripewise_store::names::{self, FixedPath};
-
-/// Mode of an object. The owner, who may give himself any right, always has these two: then only other users depend on objects being open
-/// before rights change.
-pub const fn object_mode(head: u32) -> u32 {
-    head & 0o777 | 0o600
-}
-
-/// Mode of ctl: who may write the file may change its size; the size is no secret, stat shows it to everybody.
-pub const fn ctl_mode(head: u32) -> u32 {
-    head & 0o022 | 0o644
-}
+use stripewise_store::rights::Part;
 
 /// Opens one of the store's files both ways, or as far as the user's rights go; says whether both ways.
 fn open_widest(path: &CStr) -> Sys<(i32, bool)> {
@@ -46,7 +36,7 @@ pub fn open_ctl(path: &CStr, head_mode: u32) -> Sys<(i32, bool)> {
     let made = match sys::open(path, libc::O_RDWR, 0) {
         Err(Errno(libc::ENOENT)) => match sys::open(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600) {
             Ok(fd) => {
-                sys::fchmod(fd, ctl_mode(head_mode)).inspect_err(|_| sys::close(fd))?;
+                sys::fchmod(fd, Part::Ctl.mode(head_mode)).inspect_err(|_| sys::close(fd))?;
                 Ok(fd)
             }
             Err(Errno(libc::EEXIST)) => sys::open(path, libc::O_RDWR, 0),

@@ -18,6 +18,7 @@ use super::size::boot_words;
 use super::spec::plain_layout;
 use super::store::{Store, id_text, layout_error, path_of};
 use crate::names::link_text;
+use crate::rights::Part;
 
 /// How long the plain file is watched once its name leads to the managed one: whoever had found it by then is at its lease by now.
 const WATCH_MS: u64 = 40;
@@ -113,7 +114,7 @@ impl Adoption<'_> {
         sync_objects(store, id, &objects_of(layout), FsyncPoint::SliceData)?;
         let ctl = store.part(id, "ctl");
         store.medium.ctl(&ctl, true).doing("make", &ctl)?.ctl().initialise(boot_words(&store.boot_id()?), before.size, layout.generation);
-        store.medium.own_like(&head, &ctl).doing("give the owner of head to", &ctl)?;
+        store.medium.follow_head(&head, &ctl, Part::Ctl).doing("give the owner of head to", &ctl)?;
         super::scrub::sum_new_file(store, id, &objects_of(layout))?;
         publish_layout(store, id, layout)?;
         // Once more: writing set its times.

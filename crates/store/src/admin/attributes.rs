@@ -5,9 +5,13 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags, lgetxattr, llistxattr, lsetxattr, utimensat};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags, lgetxattr, llistxattr, lremovexattr, lsetxattr, utimensat};
 use rustix::io::Errno;
 
+use crate::rights::Part;
+
+/// The kernel's name of a POSIX access ACL.
+pub(super) const ACL: &str = "system.posix_acl_access";
 /// Longest extended attribute, and longest list of their names, that the kernel gives.
 const XATTR_BYTES_MAX: usize = 65_536;
 
@@ -22,6 +26,25 @@ pub(super) fn get(path: &Path, name: &str) -> io::Result<Vec<u8>> {
         Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(Vec::new()),
         Err(e) => Err(e.into()),
     }
+}
+
+/// Gives `to` the owner, mode and ACL of `like`, or what a part of a file with these has.
+pub(super) fn own(like: &Path, to: &Path, part: Option<Part>) -> io::Result<()> {
+    let meta = fs::symlink_metadata(like)?;
+    let now = fs::symlink_metadata(to)?;
+    if (now.uid(), now.gid()) != (meta.uid(), meta.gid()) {
+        std::os::unix::fs::lchown(to, Some(meta.uid()), Some(meta.gid()))?;
+    }
+    let mut acl = get(like, ACL)?;
+    let has_acl = part.map_or(!acl.is_empty(), |part| part.adapt_acl(meta.mode(), &mut acl));
+    if has_acl {
+        lsetxattr(to, ACL, &acl, XattrFlags::empty())?;
+    } else if !get(to, ACL)?.is_empty() {
+        // One that the directory gave by default is not the file's.
+        lremovexattr(to, ACL)?;
+    }
+    // After the ACL, whose mask would change the mode.
+    fs::set_permissions(to, Permissions::from_mode(part.map_or(meta.mode() & 0o7777, |part| part.mode(meta.mode()))))
 }
 
 /// As [`super::medium::Medium::copy_attributes`].

@@ -14,11 +14,10 @@ use super::leased::open_alone;
 use super::medium::{CtlMap, DevicesMap, FsyncPoint, Handle, Kind, Leased, Lock, Medium, Open, Stat};
 use crate::ctl::{CTL_BYTES, Ctl};
 use crate::devices::{DEVICES_MAGIC, Devices, devices_bytes};
+use crate::rights::Part;
 
 /// How long [`Medium::grace`] waits for a living program that stays inside one I/O.
 const GRACE_PATIENCE_NS: u64 = 30_000_000_000;
-/// The kernel's name of a POSIX access ACL.
-pub(super) const ACL: &str = "system.posix_acl_access";
 
 /// The file system of this machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -259,21 +258,11 @@ impl Medium for RealDisk {
     }
 
     fn own_like(&self, like: &Path, to: &Path) -> io::Result<()> {
-        let meta = fs::symlink_metadata(like)?;
-        let now = fs::symlink_metadata(to)?;
-        if (now.uid(), now.gid()) != (meta.uid(), meta.gid()) {
-            std::os::unix::fs::lchown(to, Some(meta.uid()), Some(meta.gid()))?;
-        }
-        if now.mode() != meta.mode() {
-            fs::set_permissions(to, fs::Permissions::from_mode(meta.mode() & 0o7777))?;
-        }
-        match self.acl(like)? {
-            acl if !acl.is_empty() => rustix::fs::lsetxattr(to, ACL, &acl, rustix::fs::XattrFlags::empty())?,
-            // One that the directory gave by default is not the file's.
-            _ if !self.acl(to)?.is_empty() => rustix::fs::lremovexattr(to, ACL)?,
-            _ => {}
-        }
-        Ok(())
+        super::attributes::own(like, to, None)
+    }
+
+    fn follow_head(&self, head: &Path, to: &Path, part: Part) -> io::Result<()> {
+        super::attributes::own(head, to, Some(part))
     }
 
     fn copy_attributes(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -281,7 +270,7 @@ impl Medium for RealDisk {
     }
 
     fn acl(&self, path: &Path) -> io::Result<Vec<u8>> {
-        super::attributes::get(path, ACL)
+        super::attributes::get(path, super::attributes::ACL)
     }
 
     fn lock_holders(&self, path: &Path) -> io::Result<Vec<u32>> {

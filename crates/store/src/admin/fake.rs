@@ -12,6 +12,7 @@ use super::fake_content::{Content, DataOp, Dice, PAGE, survive};
 use super::fake_file::{CtlMemory, FakeCtl, FakeFile, FakeLock};
 use super::medium::{CtlMap, DevicesMap, FsyncPoint, Handle, Kind, Leased, Lock, Medium, Open, Stat};
 use crate::ctl::CTL_BYTES;
+use crate::rights::Part;
 
 /// One change of a directory: names and what they lead to from then on. A rename is one op, in one or two directories.
 #[derive(Clone)]
@@ -451,6 +452,10 @@ impl Medium for FakeDisk {
     }
 
     fn own_like(&self, _like: &Path, _to: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn follow_head(&self, _head: &Path, _to: &Path, _part: Part) -> io::Result<()> {
         Ok(())
     }
 

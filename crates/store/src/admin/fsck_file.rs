@@ -19,6 +19,7 @@ use super::size::{boot_words, head_size, open_ctl, recovered_size};
 use super::store::{Store, id_text, layout_error};
 use crate::ctl::{FLAG_UNLINKED, MoveState};
 use crate::names::{OBJECT_SUFFIXES, REPLICA_SUFFIX, parse_link};
+use crate::rights::Part;
 
 /// Longest record of a link: two numbers and a path.
 const LINK_LIMIT_BYTES: u64 = 8192;
@@ -275,7 +276,7 @@ fn check_link(check: &mut Check<'_>, id: u64, size: u64) -> Result<()> {
 /// Mode, owner, group and ACL.
 type Rights = (u32, u32, u32, Vec<u8>);
 
-/// Owner, mode and ACL of head are the file's; what holds its bytes must have the same, or somebody is let in or kept out wrongly.
+/// Owner, mode and ACL of head are the file's; what holds its bytes must follow them, or somebody is let in or kept out wrongly.
 fn check_attributes(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<()> {
     let store = check.store;
     let head = store.part(id, "head");
@@ -283,20 +284,23 @@ fn check_attributes(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<(
         let Some(stat) = store.medium.stat(path).doing("look at", path)? else { return Ok(None) };
         Ok(Some((stat.mode & 0o777, stat.uid, stat.gid, store.medium.acl(path).doing("look at", path)?)))
     };
-    let wanted = of(&head)?;
-    let mut parts = vec![store.part(id, "ctl")];
+    let Some(head_has) = of(&head)? else { return Ok(()) };
+    let mut parts = vec![(Part::Ctl, store.part(id, "ctl"))];
     for (target, plane) in objects_in(&layout.regions) {
         if check.sound.get(target as usize).copied().unwrap_or(false) {
-            parts.push(store.object(target, id, plane)?);
+            parts.push((Part::Object, store.object(target, id, plane)?));
         }
     }
-    for path in parts {
-        let found = of(&path)?;
-        if found.is_none() || found == wanted {
+    for (part, path) in parts {
+        let (mode, uid, gid, mut acl) = head_has.clone();
+        if !part.adapt_acl(mode, &mut acl) {
+            acl.clear();
+        }
+        if of(&path)?.is_none_or(|found| found == (part.mode(mode), uid, gid, acl)) {
             continue;
         }
         if check.repair {
-            store.medium.own_like(&head, &path).doing("give the owner of head to", &path)?;
+            store.medium.follow_head(&head, &path, part).doing("give the owner of head to", &path)?;
         }
         let text = format!("{} has another owner, mode or ACL than file {}", path.display(), id_text(id));
         check.found(Severity::Warning, "attributes", id, text, "`stripewise store fsck --repair` takes them from head", check.repair);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ctl::Ctl;
 use crate::devices::Devices;
+use crate::rights::Part;
 
 /// Why an fsync is done: each has a name, so that a test can leave one out and show what then breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -193,6 +194,8 @@ pub trait Medium: Send + Sync {
     fn devices(&self, run_dir: &Path, targets: usize, create: bool) -> io::Result<Option<Box<dyn DevicesMap>>>;
     /// Gives `to` the owner, mode and ACL of `like`.
     fn own_like(&self, like: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a part of a file what head lets it have.
+    fn follow_head(&self, head: &Path, to: &Path, part: Part) -> io::Result<()>;
     /// Gives `to` owner, mode, extended attributes, ACL and times of `from`; a symbolic link only the owner.
     fn copy_attributes(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// The ACL of a file, empty when it has none beyond its mode.

@@ -10,6 +10,7 @@ use super::error::{Context, Result, StoreError};
 use super::medium::{FsyncPoint, Open, replace_file};
 use super::spec::stripes_of;
 use super::store::Store;
+use crate::rights::Part;
 
 /// An object of a file: target and plane.
 pub type ObjectId = (u32, u32);
@@ -55,7 +56,7 @@ pub fn make_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>) ->
         }
         drop(store.medium.open(&path, Open::Create).doing("make the object", &path)?);
         let head = store.part(id, "head");
-        store.medium.own_like(&head, &path).doing("give the owner of head to", &path)?;
+        store.medium.follow_head(&head, &path, Part::Object).doing("give the owner of head to", &path)?;
         sync_dir(store, dir, FsyncPoint::SliceDir)?;
     }
     Ok(())

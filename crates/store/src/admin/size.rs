@@ -9,6 +9,7 @@ use stripewise_layout::{Layout, View};
 use super::error::{Context, Result, StoreError};
 use super::medium::{CtlMap, FsyncPoint, Open};
 use super::store::Store;
+use crate::rights::Part;
 
 /// A boot id as ctl holds it: its 32 hexadecimal digits as two words, the first digits highest.
 pub fn boot_words(text: &str) -> [u64; 2] {
@@ -58,7 +59,7 @@ pub fn open_ctl(store: &Store<'_>, id: u64, layout: &Layout) -> Result<Box<dyn C
     let fresh = store.medium.stat(&path).doing("look at", &path)?.is_none();
     let map = store.medium.ctl(&path, true).doing("map", &path)?;
     if fresh {
-        store.medium.own_like(&store.part(id, "head"), &path).doing("give the owner of head to", &path)?;
+        store.medium.follow_head(&store.part(id, "head"), &path, Part::Ctl).doing("give the owner of head to", &path)?;
     }
     let ctl = map.ctl();
     if !ctl.is_valid() || !ctl.boot_is(boot) {

@@ -1,0 +1,80 @@
+//! Rights on the parts of a file. Head has the file's owner, group, mode and ACL; what objects and ctl have follows from them, and is the same
+//! whoever made the part: a program, the mover, or a repair.
+
+/// A part that follows head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// An object.
+    Object,
+    /// The control words.
+    Ctl,
+}
+
+/// Tags of an ACL's entries: the owner, the mask of all but owner and others, and the others. They mirror the mode.
+const OWNER: u16 = 0x01;
+const MASK: u16 = 0x10;
+const OTHERS: u16 = 0x20;
+
+impl Part {
+    /// Its mode.
+    #[must_use]
+    pub const fn mode(self, head: u32) -> u32 {
+        match self {
+            // The owner, who may give himself any right, always has these two: then only other users depend on objects being open before
+            // rights change.
+            Self::Object => head & 0o777 | 0o600,
+            // Who may write the file may change its size; the size is no secret, stat shows it to everybody.
+            Self::Ctl => head & 0o022 | 0o644,
+        }
+    }
+
+    /// Turns head's ACL, as the kernel passes it (a version, then entries of tag u16, permissions u16, id u32), into its own; false: it has none.
+    pub fn adapt_acl(self, head: u32, acl: &mut [u8]) -> bool {
+        // The kernel asks no ACL whose mask is empty; with the bit that everybody has on ctl, it would.
+        if acl.len() <= 4 || (self == Self::Ctl && head & 0o070 == 0) {
+            return false;
+        }
+        let mode = self.mode(head);
+        for entry in acl.get_mut(4..).unwrap_or(&mut []).chunks_exact_mut(8) {
+            if let [tag_low, tag_high, permissions, ..] = entry {
+                *permissions = match (u16::from_le_bytes([*tag_low, *tag_high]), self) {
+                    (OWNER, _) => (mode >> 6 & 7) as u8,
+                    (MASK, _) => (mode >> 3 & 7) as u8,
+                    (OTHERS, _) => (mode & 7) as u8,
+                    (_, Self::Object) => *permissions,
+                    (_, Self::Ctl) => *permissions & 2 | 4,
+                };
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Part;
+
+    fn entry(tag: u8, permissions: u8) -> [u8; 8] {
+        [tag, 0, permissions, 0, 255, 255, 255, 255]
+    }
+
+    #[test]
+    fn the_owner_reads_and_writes_objects_and_everybody_reads_ctl() {
+        assert_eq!([0o444, 0o1755, 0].map(|head| Part::Object.mode(head)), [0o644, 0o755, 0o600]);
+        assert_eq!([0o600, 0o755, 0o666].map(|head| Part::Ctl.mode(head)), [0o644, 0o644, 0o666]);
+    }
+
+    #[test]
+    fn an_acl_agrees_with_the_mode_of_the_part() {
+        let parts = [entry(1, 4), entry(2, 6), entry(4, 0), entry(16, 6), entry(32, 0)];
+        let mut acl = vec![2, 0, 0, 0];
+        parts.iter().for_each(|part| acl.extend(part));
+        let of = |part: Part, head| {
+            let mut acl = acl.clone();
+            part.adapt_acl(head, &mut acl).then(|| acl.get(4..).map(|a| a.chunks(8).filter_map(|e| e.get(2).copied()).collect::<Vec<_>>()))
+        };
+        assert_eq!(of(Part::Object, 0o460), Some(Some(vec![6, 6, 0, 6, 0])));
+        assert_eq!(of(Part::Ctl, 0o460), Some(Some(vec![6, 6, 4, 6, 4])));
+        assert_eq!(of(Part::Ctl, 0o400), None);
+    }
+}
