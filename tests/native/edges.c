@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PART = 65536, ROUNDS = 4000, FORKS = 150 };
+enum { PART = 65536, ROUNDS = 4000, FORKS = 150, JUMPS = 300 };
 
 static const char *path;
 static char other[4096];
@@ -231,6 +232,44 @@ static void handler_writes(int flags, const char *text)
     close(log_fd);
 }
 
+static sigjmp_buf back_out;
+static void jump(int unused)
+{
+    (void)unused;
+    siglongjmp(back_out, 1);
+}
+
+static void *write_once(void *done)
+{
+    *(int *)done = write(log_fd, "thread", 6) == 6 && ftruncate(log_fd, 6) == 0;
+    return NULL;
+}
+
+static void left_by_a_jump(void)
+{
+    struct itimerval soon = {{0, 0}, {0, 200}}, never = {{0, 0}, {0, 0}};
+    volatile int wrote = 1, jumps = 0;
+    int by_thread = 0;
+    pthread_t thread;
+    log_fd = fresh(path);
+    signal(SIGALRM, jump);
+    while (jumps < JUMPS) {
+        if (sigsetjmp(back_out, 1)) {
+            jumps++;
+            continue;
+        }
+        setitimer(ITIMER_REAL, &soon, NULL);
+        for (;;) wrote &= write(log_fd, "program\n", 8) == 8;
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    signal(SIGALRM, SIG_IGN);
+    wrote &= write(log_fd, "program\n", 8) == 8;
+    pthread_create(&thread, NULL, write_once, &by_thread);
+    pthread_join(thread, NULL);
+    law(wrote && by_thread && size_of(log_fd) == 6, "a program that leaves its writes by siglongjmp goes on writing, and so do its other threads");
+    close(log_fd);
+}
+
 /* --- descriptors that change behind the program's back ----------------------------------------------------------------------- */
 static void output_of_a_daemon(void)
 {
@@ -287,6 +326,7 @@ int main(int argc, char **argv)
     fork_while_another_thread_opens();
     handler_writes(0, "a signal handler's write and the one that it interrupts do not overwrite one another");
     handler_writes(O_APPEND, "the same with O_APPEND");
+    left_by_a_jump();
     output_of_a_daemon();
     limit_lowered();
     unlink(path);
