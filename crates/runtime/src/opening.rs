@@ -2,7 +2,7 @@
 //! C library opens as ever.
 
 use crate::create;
-use crate::names;
+use crate::names::{self, is_of_a_descriptor};
 use crate::open::{self, of_fd};
 use crate::sys::{self, Errno, Sys};
 use crate::trace;
@@ -96,11 +96,6 @@ fn open_found(found: &names::Managed, flags: i32) -> Sys<i64> {
         return Err(Errno(libc::EROFS));
     }
     open::open_managed(found.store, found.id, flags).map(i64::from)
-}
-
-/// Whether a name may lead to an open descriptor: /dev/stdin, /dev/fd/N, /proc/self/fd/N.
-fn is_of_a_descriptor(name: &[u8]) -> bool {
-    name.starts_with(b"/proc/") || name.starts_with(b"/dev/")
 }
 
 /// A descriptor of a managed file opened anew through /dev/stdin or /proc/self/fd/N: the kernel has opened head itself, whose
