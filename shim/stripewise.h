@@ -30,6 +30,7 @@ long sw_real_fcntl(int fd, int op, unsigned long arg);
 /* The runtime. Results are those of system calls: -errno on failure; SW_PASS: do the plain call. */
 void sw_start(char **envp);
 void sw_fork_prepare(void);
+void sw_fork_bare(void);
 void sw_fork_parent(void);
 void sw_fork_child(void);
 void sw_thread_exit(void);

@@ -128,7 +128,10 @@ unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sy
     let Some(place) = create::place_for(dirfd, unsafe { CStr::from_ptr(path) })? else { return Ok(None) };
     match create::create(&place, mode) {
         Ok(created) => {
-            let fd = open::open_acquired(created.index, flags & !libc::O_TRUNC).inspect_err(|_| crate::file::release(created.index))?;
+            let fd = open::open_acquired(created.index, flags & !libc::O_TRUNC).inspect_err(|_| {
+                let _ = created.opened();
+                crate::file::release(created.index);
+            })?;
             created.opened()?;
             Ok(Some(i64::from(fd)))
         }
