@@ -8,23 +8,17 @@ DECLARE_REAL(int, sync_file_range, int, off64_t, off64_t, unsigned);
 DECLARE_REAL(int, syncfs, int);
 DECLARE_REAL(int, lockf64, int, int, off64_t);
 
-static int is_plain(int fd)
-{
-    uint32_t e = entry(fd);
-    return e == 0 || (e & SW_TRACED);
-}
-
 /* Returns the error, and leaves errno alone. */
 EXPORT int posix_fadvise64(int fd, off64_t at, off64_t len, int advice)
 {
-    return LIKELY(is_plain(fd)) ? REAL(posix_fadvise64)(fd, at, len, advice) : (int)-sw_fadvise(fd, at, len, advice);
+    return is_plain(fd) ? REAL(posix_fadvise64)(fd, at, len, advice) : (int)-sw_fadvise(fd, at, len, advice);
 }
 ALIAS(int, posix_fadvise, posix_fadvise64, int, off_t, off_t, int);
-EXPORT ssize_t readahead(int fd, off64_t at, size_t n) { return LIKELY(is_plain(fd)) ? REAL(readahead)(fd, at, n) : ret(sw_readahead(fd, at, n)); }
+EXPORT ssize_t readahead(int fd, off64_t at, size_t n) { return is_plain(fd) ? REAL(readahead)(fd, at, n) : ret(sw_readahead(fd, at, n)); }
 EXPORT int sync_file_range(int fd, off64_t at, off64_t n, unsigned flags)
 {
-    return LIKELY(is_plain(fd)) ? REAL(sync_file_range)(fd, at, n, flags) : (int)ret(sw_sync_file_range(fd, at, n, flags));
+    return is_plain(fd) ? REAL(sync_file_range)(fd, at, n, flags) : (int)ret(sw_sync_file_range(fd, at, n, flags));
 }
-EXPORT int syncfs(int fd) { return LIKELY(is_plain(fd)) ? REAL(syncfs)(fd) : (int)ret(sw_syncfs(fd)); }
-EXPORT int lockf64(int fd, int cmd, off64_t len) { return LIKELY(is_plain(fd)) ? REAL(lockf64)(fd, cmd, len) : (int)ret(sw_lockf(fd, cmd, len)); }
+EXPORT int syncfs(int fd) { return is_plain(fd) ? REAL(syncfs)(fd) : (int)ret(sw_syncfs(fd)); }
+EXPORT int lockf64(int fd, int cmd, off64_t len) { return is_plain(fd) ? REAL(lockf64)(fd, cmd, len) : (int)ret(sw_lockf(fd, cmd, len)); }
 ALIAS(int, lockf, lockf64, int, int, off_t);

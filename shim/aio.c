@@ -11,12 +11,6 @@ DECLARE_REAL(int, aio_write64, struct aiocb64 *);
 DECLARE_REAL(int, aio_fsync64, int, struct aiocb64 *);
 DECLARE_REAL_OF("GLIBC_2.4", int, lio_listio64, int, struct aiocb64 *const *, int, struct sigevent *);
 
-static int is_ours(int fd)
-{
-    uint32_t e = entry(fd);
-    return !LIKELY(e == 0 || (e & SW_TRACED));
-}
-
 /* -1 with errno when the C library would not have queued the request; whatever else went wrong is the request's own outcome. */
 static int carry(struct aiocb64 *request, int kind)
 {
@@ -29,11 +23,11 @@ static int carry(struct aiocb64 *request, int kind)
     return (int)ret(r);
 }
 
-EXPORT int aio_read64(struct aiocb64 *request) { return is_ours(request->aio_fildes) ? carry(request, LIO_READ) : REAL(aio_read64)(request); }
-EXPORT int aio_write64(struct aiocb64 *request) { return is_ours(request->aio_fildes) ? carry(request, LIO_WRITE) : REAL(aio_write64)(request); }
+EXPORT int aio_read64(struct aiocb64 *request) { return is_plain(request->aio_fildes) ? REAL(aio_read64)(request) : carry(request, LIO_READ); }
+EXPORT int aio_write64(struct aiocb64 *request) { return is_plain(request->aio_fildes) ? REAL(aio_write64)(request) : carry(request, LIO_WRITE); }
 EXPORT int aio_fsync64(int op, struct aiocb64 *request)
 {
-    if (!is_ours(request->aio_fildes)) return REAL(aio_fsync64)(op, request);
+    if (is_plain(request->aio_fildes)) return REAL(aio_fsync64)(op, request);
     if (op != O_SYNC && op != O_DSYNC) return (int)ret(-EINVAL);
     request->aio_reqprio = 0;
     return carry(request, op == O_SYNC ? AS_SYNC : AS_DSYNC);
@@ -44,12 +38,12 @@ EXPORT int lio_listio64(int mode, struct aiocb64 *const list[], int count, struc
 {
     int ours = 0, failed = 0;
     for (int i = 0; i < count; i++)
-        ours |= list[i] != NULL && is_ours(list[i]->aio_fildes);
+        ours |= list[i] != NULL && !is_plain(list[i]->aio_fildes);
     if (LIKELY(!ours) || (mode != LIO_WAIT && mode != LIO_NOWAIT)) return REAL(lio_listio64)(mode, list, count, event);
     int kinds[count];
     for (int i = 0; i < count; i++) {
         kinds[i] = LIO_NOP;
-        if (list[i] == NULL || !is_ours(list[i]->aio_fildes) || (list[i]->aio_lio_opcode & AS_KIND) == LIO_NOP) continue;
+        if (list[i] == NULL || is_plain(list[i]->aio_fildes) || (list[i]->aio_lio_opcode & AS_KIND) == LIO_NOP) continue;
         kinds[i] = list[i]->aio_lio_opcode;
         failed |= carry(list[i], kinds[i] & AS_KIND) != 0 || (mode == LIO_WAIT && list[i]->__error_code != 0);
         list[i]->aio_lio_opcode = LIO_NOP;

@@ -17,14 +17,14 @@ DECLARE_REAL(int, fchown, int, uid_t, gid_t);
 
 EXPORT int fchmodat(int dirfd, const char *path, mode_t mode, int flags)
 {
-    ON_NAME(path, OP_SETATTR, sw_fchmodat(dirfd, path, mode, flags), REAL(fchmodat)(dirfd, path, mode, flags));
+    ON_FILE(path, flags, OP_SETATTR, sw_fchmodat(dirfd, path, mode, flags), REAL(fchmodat)(dirfd, path, mode, flags));
 }
 EXPORT int chmod(const char *path, mode_t mode) { return fchmodat(AT_FDCWD, path, mode, 0); }
 EXPORT int lchmod(const char *path, mode_t mode) { return fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW); }
 EXPORT int fchmod(int fd, mode_t mode) { ON_FD(fd, OP_SETATTR, 0, 0, REAL(fchmod)(fd, mode), (int)sw_fchmod(fd, mode)); }
 EXPORT int fchownat(int dirfd, const char *path, uid_t uid, gid_t gid, int flags)
 {
-    ON_NAME(path, OP_SETATTR, sw_fchownat(dirfd, path, uid, gid, flags), REAL(fchownat)(dirfd, path, uid, gid, flags));
+    ON_FILE(path, flags, OP_SETATTR, sw_fchownat(dirfd, path, uid, gid, flags), REAL(fchownat)(dirfd, path, uid, gid, flags));
 }
 EXPORT int chown(const char *path, uid_t uid, gid_t gid) { return fchownat(AT_FDCWD, path, uid, gid, 0); }
 EXPORT int lchown(const char *path, uid_t uid, gid_t gid) { return fchownat(AT_FDCWD, path, uid, gid, AT_SYMLINK_NOFOLLOW); }
@@ -37,7 +37,7 @@ DECLARE_REAL(int, futimens, int, const struct timespec *);
 EXPORT int futimens(int fd, const struct timespec times[2]) { ON_FD(fd, OP_SETATTR, 0, 0, REAL(futimens)(fd, times), (int)sw_futimens(fd, times)); }
 EXPORT int utimensat(int dirfd, const char *path, const struct timespec times[2], int flags)
 {
-    ON_NAME(path, OP_SETATTR, sw_utimensat(dirfd, path, times, flags), REAL(utimensat)(dirfd, path, times, flags));
+    ON_FILE(path, flags, OP_SETATTR, sw_utimensat(dirfd, path, times, flags), REAL(utimensat)(dirfd, path, times, flags));
 }
 static int in_ns(const struct timeval from[2], struct timespec to[2])
 {
@@ -89,17 +89,17 @@ DECLARE_REAL(int, lremovexattr, const char *, const char *);
 DECLARE_REAL(int, fremovexattr, int, const char *);
 #define ITSELF AT_SYMLINK_NOFOLLOW
 
-EXPORT int setxattr(const char *p, const char *name, const void *v, size_t n, int how) { ON_NAME(p, OP_SETATTR, sw_setxattr(p, name, v, n, how, 0), REAL(setxattr)(p, name, v, n, how)); }
-EXPORT int lsetxattr(const char *p, const char *name, const void *v, size_t n, int how) { ON_NAME(p, OP_SETATTR, sw_setxattr(p, name, v, n, how, ITSELF), REAL(lsetxattr)(p, name, v, n, how)); }
+EXPORT int setxattr(const char *p, const char *name, const void *v, size_t n, int how) { ON_FILE(p, 0, OP_SETATTR, sw_setxattr(p, name, v, n, how, 0), REAL(setxattr)(p, name, v, n, how)); }
+EXPORT int lsetxattr(const char *p, const char *name, const void *v, size_t n, int how) { ON_FILE(p, ITSELF, OP_SETATTR, sw_setxattr(p, name, v, n, how, ITSELF), REAL(lsetxattr)(p, name, v, n, how)); }
 EXPORT int fsetxattr(int fd, const char *name, const void *v, size_t n, int how) { ON_FD(fd, OP_SETATTR, 0, n, REAL(fsetxattr)(fd, name, v, n, how), (int)sw_fsetxattr(fd, name, v, n, how)); }
-EXPORT ssize_t getxattr(const char *p, const char *name, void *v, size_t n) { ON_NAME(p, OP_GETATTR, sw_getxattr(p, name, v, n, 0), REAL(getxattr)(p, name, v, n)); }
-EXPORT ssize_t lgetxattr(const char *p, const char *name, void *v, size_t n) { ON_NAME(p, OP_GETATTR, sw_getxattr(p, name, v, n, ITSELF), REAL(lgetxattr)(p, name, v, n)); }
+EXPORT ssize_t getxattr(const char *p, const char *name, void *v, size_t n) { ON_FILE(p, 0, OP_GETATTR, sw_getxattr(p, name, v, n, 0), REAL(getxattr)(p, name, v, n)); }
+EXPORT ssize_t lgetxattr(const char *p, const char *name, void *v, size_t n) { ON_FILE(p, ITSELF, OP_GETATTR, sw_getxattr(p, name, v, n, ITSELF), REAL(lgetxattr)(p, name, v, n)); }
 EXPORT ssize_t fgetxattr(int fd, const char *name, void *v, size_t n) { ON_FD(fd, OP_GETATTR, 0, n, REAL(fgetxattr)(fd, name, v, n), sw_fgetxattr(fd, name, v, n)); }
-EXPORT ssize_t listxattr(const char *p, char *list, size_t n) { ON_NAME(p, OP_GETATTR, sw_listxattr(p, list, n, 0), REAL(listxattr)(p, list, n)); }
-EXPORT ssize_t llistxattr(const char *p, char *list, size_t n) { ON_NAME(p, OP_GETATTR, sw_listxattr(p, list, n, ITSELF), REAL(llistxattr)(p, list, n)); }
+EXPORT ssize_t listxattr(const char *p, char *list, size_t n) { ON_FILE(p, 0, OP_GETATTR, sw_listxattr(p, list, n, 0), REAL(listxattr)(p, list, n)); }
+EXPORT ssize_t llistxattr(const char *p, char *list, size_t n) { ON_FILE(p, ITSELF, OP_GETATTR, sw_listxattr(p, list, n, ITSELF), REAL(llistxattr)(p, list, n)); }
 EXPORT ssize_t flistxattr(int fd, char *list, size_t n) { ON_FD(fd, OP_GETATTR, 0, n, REAL(flistxattr)(fd, list, n), sw_flistxattr(fd, list, n)); }
-EXPORT int removexattr(const char *p, const char *name) { ON_NAME(p, OP_SETATTR, sw_removexattr(p, name, 0), REAL(removexattr)(p, name)); }
-EXPORT int lremovexattr(const char *p, const char *name) { ON_NAME(p, OP_SETATTR, sw_removexattr(p, name, ITSELF), REAL(lremovexattr)(p, name)); }
+EXPORT int removexattr(const char *p, const char *name) { ON_FILE(p, 0, OP_SETATTR, sw_removexattr(p, name, 0), REAL(removexattr)(p, name)); }
+EXPORT int lremovexattr(const char *p, const char *name) { ON_FILE(p, ITSELF, OP_SETATTR, sw_removexattr(p, name, ITSELF), REAL(lremovexattr)(p, name)); }
 EXPORT int fremovexattr(int fd, const char *name) { ON_FD(fd, OP_SETATTR, 0, 0, REAL(fremovexattr)(fd, name), (int)sw_fremovexattr(fd, name)); }
 
 /* --- giving rights up ------------------------------------------------------------------------------------------------------- */

@@ -9,12 +9,6 @@ DECLARE_REAL(ssize_t, sendfile64, int, int, off64_t *, size_t);
 DECLARE_REAL(ssize_t, splice, int, off64_t *, int, off64_t *, size_t, unsigned);
 DECLARE_REAL(ssize_t, tee, int, int, size_t, unsigned);
 
-static int is_plain(int fd)
-{
-    uint32_t e = entry(fd);
-    return e == 0 || (e & SW_TRACED);
-}
-
 /* A copy is a read of one file and a write of another. */
 #define RECORDED(in, in_at, out, out_at, asked, call)                                                     \
     do {                                                                                                  \
@@ -48,6 +42,6 @@ EXPORT ssize_t splice(int in, off64_t *in_at, int out, off64_t *out_at, size_t n
 }
 EXPORT ssize_t tee(int in, int out, size_t n, unsigned flags)
 {
-    if (LIKELY(is_plain(in) && is_plain(out))) return REAL(tee)(in, out, n, flags);
+    if (is_plain(in) && is_plain(out)) return REAL(tee)(in, out, n, flags);
     return ret(sw_tee(in, out, n, flags));
 }

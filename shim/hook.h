@@ -41,6 +41,12 @@ static inline void *sw_versioned(const char *name, const char *version)
 }
 
 static inline uint32_t entry(int fd) { return (unsigned)fd < SW_FDS ? __atomic_load_n(&sw_fds[(unsigned)fd], __ATOMIC_ACQUIRE) : 0; }
+/* Not managed and not the library's own: the C library's call is right, recorded or not. */
+static inline int is_plain(int fd)
+{
+    uint32_t e = entry(fd);
+    return LIKELY(e == 0 || (e & SW_TRACED));
+}
 static inline long ret(long r)
 {
     if (r < 0 && r > SW_PASS) {
@@ -64,6 +70,12 @@ static inline long ret(long r)
         return ret(managed);                                              \
     } while (0)
 
+/* What a fortified spelling checks before its plain one does the work. */
+static inline void must_fit(size_t n, size_t room)
+{
+    if (n > room) ((void (*)(void))dlsym(RTLD_NEXT, "__chk_fail"))();
+}
+
 /* On LP64 off_t is off64_t: the plain spellings are the same functions. */
 #define ALIAS(ret, name, of, ...) EXPORT ret name(__VA_ARGS__) __attribute__((alias(#of)))
 
@@ -84,5 +96,21 @@ static inline long ret(long r)
         __typeof__(plain) r_ = m_ == SW_PASS ? plain : (__typeof__(plain))ret(m_); \
         if (t_) sw_traced_path(path, op, r_, t_);                       \
         return r_;                                                      \
+    } while (0)
+
+/* The same for calls that follow links: a managed name leads the kernel nowhere, so that a plain one costs no look at it. */
+#define ON_FILE(path, flags, op, managed, plain)                         \
+    do {                                                                 \
+        if (!sw_kernel_first(path, flags)) ON_NAME(path, op, managed, plain); \
+        uint64_t t_ = sw_tracing ? sw_ticks() : 0;                       \
+        int saved_ = errno;                                              \
+        __typeof__(plain) r_ = plain;                                    \
+        long m_ = r_ < 0 && errno == ENOENT ? managed : SW_PASS;         \
+        if (m_ != SW_PASS) {                                             \
+            errno = saved_;                                              \
+            r_ = (__typeof__(plain))ret(m_);                             \
+        }                                                                \
+        if (t_) sw_traced_path(path, op, r_, t_);                        \
+        return r_;                                                       \
     } while (0)
 #endif

@@ -159,6 +159,6 @@ EXPORT pid_t forkpty(int *fd, char *name, const struct termios *mode, const stru
 /* The fork that runs no handlers: the child finds out by itself, the parent must know that offsets are shared. */
 EXPORT pid_t _Fork(void)
 {
-    sw_fork_prepare();
+    sw_fork_bare();
     return REAL(_Fork) ? REAL(_Fork)() : fork();
 }

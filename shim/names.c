@@ -74,10 +74,6 @@ EXPORT ssize_t readlinkat(int fd, const char *path, char *to, size_t n)
     ON_NAME(path, OP_READLINK, sw_readlinkat(fd, path, to, n), REAL(readlinkat)(fd, path, to, n));
 }
 EXPORT ssize_t readlink(const char *path, char *to, size_t n) { return readlinkat(AT_FDCWD, path, to, n); }
-static void must_fit(size_t n, size_t room)
-{
-    if (n > room) ((void (*)(void))dlsym(RTLD_NEXT, "__chk_fail"))();
-}
 EXPORT ssize_t __readlink_chk(const char *path, char *to, size_t n, size_t room) { must_fit(n, room); return readlink(path, to, n); }
 EXPORT ssize_t __readlinkat_chk(int fd, const char *path, char *to, size_t n, size_t room) { must_fit(n, room); return readlinkat(fd, path, to, n); }
 

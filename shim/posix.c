@@ -111,17 +111,9 @@ ALIAS(ssize_t, pwritev, pwritev64, int, const struct iovec *, int, off_t);
 ALIAS(ssize_t, preadv2, preadv64v2, int, const struct iovec *, int, off_t, int);
 ALIAS(ssize_t, pwritev2, pwritev64v2, int, const struct iovec *, int, off_t, int);
 
-static void check(size_t n, size_t room)
-{
-    if (n > room) {
-        static void (*fail)(void);
-        if (!fail) fail = (void (*)(void))dlsym(RTLD_NEXT, "__chk_fail");
-        fail();
-    }
-}
-EXPORT ssize_t __read_chk(int fd, void *to, size_t n, size_t room) { check(n, room); return read(fd, to, n); }
-EXPORT ssize_t __pread64_chk(int fd, void *to, size_t n, off64_t at, size_t room) { check(n, room); return pread64(fd, to, n, at); }
-EXPORT ssize_t __pread_chk(int fd, void *to, size_t n, off_t at, size_t room) { check(n, room); return pread64(fd, to, n, at); }
+EXPORT ssize_t __read_chk(int fd, void *to, size_t n, size_t room) { must_fit(n, room); return read(fd, to, n); }
+EXPORT ssize_t __pread64_chk(int fd, void *to, size_t n, off64_t at, size_t room) { must_fit(n, room); return pread64(fd, to, n, at); }
+EXPORT ssize_t __pread_chk(int fd, void *to, size_t n, off_t at, size_t room) { must_fit(n, room); return pread64(fd, to, n, at); }
 
 /* --- size, place, durability ------------------------------------------------------------------------------------------------ */
 DECLARE_REAL(off64_t, lseek64, int, off64_t, int);
@@ -150,8 +142,7 @@ ALIAS(int, fallocate, fallocate64, int, int, off_t, off_t);
 /* Returns the error, and leaves errno alone. */
 EXPORT int posix_fallocate64(int fd, off64_t at, off64_t len)
 {
-    uint32_t e = entry(fd);
-    if (LIKELY(e == 0 || (e & SW_TRACED))) return REAL(posix_fallocate64)(fd, at, len);
+    if (is_plain(fd)) return REAL(posix_fallocate64)(fd, at, len);
     return (int)-sw_fallocate(fd, 0, at, len);
 }
 ALIAS(int, posix_fallocate, posix_fallocate64, int, off_t, off_t);
@@ -195,9 +186,21 @@ EXPORT int fcntl64(int fd, int op, ...)
 }
 EXPORT int flock(int fd, int op)
 {
-    uint32_t e = entry(fd);
-    return LIKELY(e == 0 || (e & SW_TRACED)) ? REAL(flock)(fd, op) : (int)ret(sw_flock(fd, op));
+    return is_plain(fd) ? REAL(flock)(fd, op) : (int)ret(sw_flock(fd, op));
 }
+
+/* --- spellings that the C library exports for its own parts; old programs use them --------------------------------------------- */
+EXPORT int __open(const char *path, int flags, ...) { OPEN_MODE(flags) return open(path, flags, mode); }
+EXPORT int __open64(const char *path, int flags, ...) { OPEN_MODE(flags) return open64(path, flags, mode); }
+EXPORT int __fcntl(int fd, int op, ...) { FCNTL_ARG return fcntl64(fd, op, arg); }
+EXPORT int __close(int fd) { return close(fd); }
+EXPORT int __dup2(int fd, int to) { return dup2(fd, to); }
+EXPORT ssize_t __read(int fd, void *to, size_t n) { return read(fd, to, n); }
+EXPORT ssize_t __write(int fd, const void *from, size_t n) { return write(fd, from, n); }
+EXPORT ssize_t __pread64(int fd, void *to, size_t n, off64_t at) { return pread64(fd, to, n, at); }
+EXPORT ssize_t __pwrite64(int fd, const void *from, size_t n, off64_t at) { return pwrite64(fd, from, n, at); }
+EXPORT off64_t __lseek(int fd, off64_t at, int whence) { return lseek64(fd, at, whence); }
+EXPORT off64_t llseek(int fd, off64_t at, int whence) { return lseek64(fd, at, whence); }
 
 /* --- life ------------------------------------------------------------------------------------------------------------------- */
 static pthread_key_t exit_key;

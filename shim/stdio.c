@@ -40,6 +40,12 @@ EXPORT FILE *fopen64(const char *path, const char *text)
 {
     struct sw_mode mode;
     if (!sw_mode_of(text, &mode)) return REAL(fopen64)(path, text);
+    if (LIKELY(!sw_tracing) && !(mode.flags & O_CREAT) && sw_kernel_first(path, 0)) {
+        int saved = errno;
+        FILE *plain = REAL(fopen64)(path, text);
+        if (plain || errno != ENOENT) return plain;
+        errno = saved;
+    }
     long fd = open_managed(path, &mode);
     if (fd == SW_PASS) {
         if (LIKELY(!sw_tracing) || mode.has_charset) return REAL(fopen64)(path, text);
@@ -201,11 +207,7 @@ EXPORT size_t fread(void *to, size_t size, size_t count, FILE *fp)
 static void check(size_t size, size_t count, size_t room)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(size, count, &bytes) || bytes > room) {
-        static void (*fail)(void);
-        if (!fail) fail = (void (*)(void))dlsym(RTLD_NEXT, "__chk_fail");
-        fail();
-    }
+    must_fit(__builtin_mul_overflow(size, count, &bytes) ? SIZE_MAX : bytes, room);
 }
 EXPORT size_t __fread_chk(void *to, size_t room, size_t size, size_t count, FILE *fp) { check(size, count, room); return fread(to, size, count, fp); }
 EXPORT size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t count, FILE *fp)
@@ -231,14 +233,14 @@ static int write_text(int fd, char *text, int n)
 }
 EXPORT int vdprintf(int fd, const char *format, va_list values)
 {
-    if (LIKELY(!is_managed(fd))) return REAL(vdprintf)(fd, format, values);
+    if (is_plain(fd)) return REAL(vdprintf)(fd, format, values);
     char *text = NULL;
     int n = vasprintf(&text, format, values);
     return write_text(fd, text, n);
 }
 EXPORT int __vdprintf_chk(int fd, int level, const char *format, va_list values)
 {
-    if (LIKELY(!is_managed(fd))) return REAL(__vdprintf_chk)(fd, level, format, values);
+    if (is_plain(fd)) return REAL(__vdprintf_chk)(fd, level, format, values);
     char *text = NULL;
     int n = REAL(__vasprintf_chk)(&text, level, format, values);
     return write_text(fd, text, n);

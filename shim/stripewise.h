@@ -30,6 +30,7 @@ long sw_real_fcntl(int fd, int op, unsigned long arg);
 /* The runtime. Results are those of system calls: -errno on failure; SW_PASS: do the plain call. */
 void sw_start(char **envp);
 void sw_fork_prepare(void);
+void sw_fork_bare(void);
 void sw_fork_parent(void);
 void sw_fork_child(void);
 void sw_thread_exit(void);
@@ -109,6 +110,7 @@ long sw_readlinkat(int dirfd, const char *path, char *into, size_t len);
 long sw_realpath(const char *path, char *into);
 int sw_head_path(int dirfd, const char *path, int follow, char *into);
 int sw_is_managed(int dirfd, const char *path, int flags);
+int sw_kernel_first(const char *path, int flags);
 uint64_t sw_entry_inode(int dirfd, const char *name);
 void sw_entries(int dirfd, void *entries, size_t len);
 long sw_fchmodat(int dirfd, const char *path, mode_t mode, int flags);

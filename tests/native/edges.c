@@ -9,22 +9,27 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PART = 65536, ROUNDS = 4000, FORKS = 150 };
+enum { PART = 65536, ROUNDS = 4000, FORKS = 150, JUMPS = 300 };
 
 static const char *path;
 static char other[4096];
@@ -156,6 +161,62 @@ static void last_two_close_at_once(void)
     law(count_descriptors() <= before + 8, "two threads that close the last two descriptors of an open file leave nothing open");
 }
 
+/* A write that is held up in the middle: its second half comes from memory that has to be filled by hand. */
+struct slow {
+    int fd;
+    char *memory;
+    ssize_t wrote;
+};
+static void *write_slowly(void *given)
+{
+    struct slow *slow = given;
+    slow->wrote = pwrite(slow->fd, slow->memory, 2 * PART, 0);
+    return NULL;
+}
+static void *truncate_all(void *given)
+{
+    return ftruncate(((struct slow *)given)->fd, 0) ? given : NULL;
+}
+
+static void truncate_meets_a_slow_write(void)
+{
+    static const char text[] = "a write that lasts and a truncate that comes meanwhile follow one another";
+    static char filling[PART], back[2 * PART];
+    struct slow slow = {.fd = fresh(path)};
+    int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+    struct uffdio_api api = {.api = UFFD_API};
+    if (faults < 0 || ioctl(faults, UFFDIO_API, &api) < 0) {
+        printf("ok %d - %s # SKIP no right to userfaultfd\n", ++test_number, text);
+        close(slow.fd);
+        return;
+    }
+    slow.memory = mmap(NULL, 2 * PART, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(slow.memory, 'x', PART);
+    memset(filling, 'x', PART);
+    must((int)pwrite(slow.fd, filling, PART, PART), "pwrite");
+    struct uffdio_register second_half = {.range = {(uintptr_t)slow.memory + PART, PART}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+    must(ioctl(faults, UFFDIO_REGISTER, &second_half), "UFFDIO_REGISTER");
+    pthread_t writer, cutter;
+    struct uffd_msg fault;
+    void *failed;
+    pthread_create(&writer, NULL, write_slowly, &slow);
+    must((int)read(faults, &fault, sizeof fault), "userfaultfd");
+    pthread_create(&cutter, NULL, truncate_all, &slow);
+    usleep(300000);
+    struct uffdio_copy fill = {.dst = (uintptr_t)slow.memory + PART, .src = (uintptr_t)filling, .len = PART};
+    must(ioctl(faults, UFFDIO_COPY, &fill), "UFFDIO_COPY");
+    pthread_join(writer, NULL);
+    pthread_join(cutter, &failed);
+    close(faults);
+    off_t size = size_of(slow.fd);
+    int whole = size == 0 || size == 2 * PART;
+    ssize_t got = pread(slow.fd, back, sizeof back, 0);
+    for (ssize_t i = 0; i < got; i++) whole &= back[i] == 'x';
+    law(slow.wrote == 2 * PART && !failed && whole, text);
+    munmap(slow.memory, 2 * PART);
+    close(slow.fd);
+}
+
 static volatile int stop;
 static void *open_and_close(void *unused)
 {
@@ -231,6 +292,44 @@ static void handler_writes(int flags, const char *text)
     close(log_fd);
 }
 
+static sigjmp_buf back_out;
+static void jump(int unused)
+{
+    (void)unused;
+    siglongjmp(back_out, 1);
+}
+
+static void *write_once(void *done)
+{
+    *(int *)done = write(log_fd, "thread", 6) == 6 && ftruncate(log_fd, 6) == 0;
+    return NULL;
+}
+
+static void left_by_a_jump(void)
+{
+    struct itimerval soon = {{0, 0}, {0, 200}}, never = {{0, 0}, {0, 0}};
+    volatile int wrote = 1, jumps = 0;
+    int by_thread = 0;
+    pthread_t thread;
+    log_fd = fresh(path);
+    signal(SIGALRM, jump);
+    while (jumps < JUMPS) {
+        if (sigsetjmp(back_out, 1)) {
+            jumps++;
+            continue;
+        }
+        setitimer(ITIMER_REAL, &soon, NULL);
+        for (;;) wrote &= write(log_fd, "program\n", 8) == 8;
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    signal(SIGALRM, SIG_IGN);
+    wrote &= write(log_fd, "program\n", 8) == 8;
+    pthread_create(&thread, NULL, write_once, &by_thread);
+    pthread_join(thread, NULL);
+    law(wrote && by_thread && size_of(log_fd) == 6, "a program that leaves its writes by siglongjmp goes on writing, and so do its other threads");
+    close(log_fd);
+}
+
 /* --- descriptors that change behind the program's back ----------------------------------------------------------------------- */
 static void output_of_a_daemon(void)
 {
@@ -284,9 +383,11 @@ int main(int argc, char **argv)
     half_written();
     no_descriptor_left();
     last_two_close_at_once();
+    truncate_meets_a_slow_write();
     fork_while_another_thread_opens();
     handler_writes(0, "a signal handler's write and the one that it interrupts do not overwrite one another");
     handler_writes(O_APPEND, "the same with O_APPEND");
+    left_by_a_jump();
     output_of_a_daemon();
     limit_lowered();
     unlink(path);

@@ -1,4 +1,4 @@
-"""Errors half way, two threads or a signal handler at once, descriptors that run out: what holds on a plain file holds on a managed one."""
+"""Errors half way, two threads or a signal handler at once, descriptors that run out: laws of plain files hold."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 use crate::fds;
 use crate::file;
+use crate::lock::Lock;
 use crate::map;
 use crate::open;
 use crate::store;
@@ -224,15 +225,33 @@ fn adopt(fd: i32, found: &[(i32, bool)]) {
     }
 }
 
-/// Before fork, in the parent.
+/// Locks that a fork holds, in the order in which they are taken.
+fn held_by_forks() -> [&'static Lock; 2] {
+    [map::records::table_lock(), file::table_lock()]
+}
+
+/// Before a fork that runs no handlers, in the parent.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_fork_bare() {
+    open::share_all();
+}
+
+/// Before fork, in the parent: no other thread is in the middle of changing a table that the child gets.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_fork_prepare() {
     open::share_all();
+    let held = held_by_forks().iter().enumerate().fold(0, |held, (bit, lock)| held | u64::from(lock.hold()) << bit);
+    // SAFETY: only this thread touches its block.
+    unsafe { (*tls::thread()).held = held };
 }
 
 /// After fork, in the parent.
 #[unsafe(no_mangle)]
-pub extern "C" fn sw_fork_parent() {}
+pub extern "C" fn sw_fork_parent() {
+    // SAFETY: only this thread touches its block.
+    let held = unsafe { core::mem::take(&mut (*tls::thread()).held) };
+    held_by_forks().iter().enumerate().filter(|(bit, _)| held >> bit & 1 != 0).for_each(|(_, lock)| lock.go_on());
+}
 
 /// After fork, in the child: threads, slots and logs of the parent are not ours.
 #[unsafe(no_mangle)]

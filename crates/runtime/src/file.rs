@@ -430,6 +430,11 @@ impl File {
     }
 }
 
+/// The lock of the table of files, for those who fork.
+pub fn table_lock() -> &'static Lock {
+    &TABLE
+}
+
 /// In a forked child: locks of threads that are gone are free.
 pub fn after_fork() {
     TABLE.reset();

@@ -39,6 +39,16 @@ impl Lock {
         Some(Held { lock: self })
     }
 
+    /// Holds the lock from here to [`Lock::go_on`]: around a fork, so that the child finds what it guards whole. False when this very thread holds it.
+    pub fn hold(&self) -> bool {
+        self.lock().map(core::mem::forget).is_some()
+    }
+
+    /// Ends what [`Lock::hold`] began.
+    pub fn go_on(&self) {
+        drop(Held { lock: self });
+    }
+
     /// Frees the lock in a forked child, whose other threads are gone.
     pub fn reset(&self) {
         self.word.store(0, Ordering::Release);

@@ -88,6 +88,14 @@ pub unsafe fn find_link(dirfd: i32, path: *const libc::c_char, follow: bool) -> 
     Ok(None)
 }
 
+/// Whether a name may lead to an open descriptor: /dev/stdin, /dev/fd/N, /proc/self/fd/N.
+pub fn is_of_a_descriptor(name: &[u8]) -> bool {
+    match name.strip_prefix(b"/proc/") {
+        Some(rest) => rest.windows(4).any(|part| part == b"/fd/"),
+        None => name.starts_with(b"/dev/fd/") || name.starts_with(b"/dev/std"),
+    }
+}
+
 /// The managed file behind a descriptor: given itself (an empty path, with `empty`), or by a name like /proc/self/fd/3 or /dev/stdin, which (with
 /// `follow`) the kernel takes for head.
 ///
@@ -100,7 +108,7 @@ pub unsafe fn behind_descriptor(dirfd: i32, path: *const libc::c_char, follow: b
         let file = crate::open::of_fd(dirfd).ok().filter(|_| empty)?.file().ok()?;
         return Some(Managed::without_name(file.store().ok()?, file.id()));
     }
-    if !follow || !(path.to_bytes().starts_with(b"/proc/") || path.to_bytes().starts_with(b"/dev/")) {
+    if !follow || !is_of_a_descriptor(path.to_bytes()) {
         return None;
     }
     let fd = sys::openat(dirfd, path, libc::O_PATH | libc::O_CLOEXEC, 0).ok()?;

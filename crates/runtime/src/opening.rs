@@ -2,7 +2,7 @@
 //! C library opens as ever.
 
 use crate::create;
-use crate::names;
+use crate::names::{self, is_of_a_descriptor};
 use crate::open::{self, of_fd};
 use crate::sys::{self, Errno, Sys};
 use crate::trace;
@@ -107,11 +107,6 @@ fn open_found(found: &names::Managed, flags: i32) -> Sys<i64> {
     open::open_managed(found.store, found.id, flags).map(i64::from)
 }
 
-/// Whether a name may lead to an open descriptor: /dev/stdin, /dev/fd/N, /proc/self/fd/N.
-fn is_of_a_descriptor(name: &[u8]) -> bool {
-    name.starts_with(b"/proc/") || name.starts_with(b"/dev/")
-}
-
 /// A descriptor of a managed file opened anew through /dev/stdin or /proc/self/fd/N: the kernel has opened head itself, whose
 /// bytes are nobody's.
 #[inline(never)] // Its buffer would lie on the stack below every other way to open.
@@ -142,7 +137,10 @@ unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sy
     let Some(place) = create::place_for(dirfd, unsafe { CStr::from_ptr(path) })? else { return Ok(None) };
     match create::create(&place, mode) {
         Ok(created) => {
-            let fd = open::open_acquired(created.index, flags & !libc::O_TRUNC).inspect_err(|_| crate::file::release(created.index))?;
+            let fd = open::open_acquired(created.index, flags & !libc::O_TRUNC).inspect_err(|_| {
+                let _ = created.opened();
+                crate::file::release(created.index);
+            })?;
             created.opened()?;
             Ok(Some(i64::from(fd)))
         }

@@ -87,6 +87,10 @@ pub fn truncate(file: &'static File, len: i64) -> Sys<()> {
         return Err(Errno(libc::EFBIG));
     }
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+    // Who got the descriptor from another user, and may only read himself, has no more than a look at ctl.
+    if !file.may_write() {
+        return Err(Errno(libc::EACCES));
+    }
     file.exclusively(|| {
         if len >= ctl.size() {
             ctl.raise_size(len);
@@ -100,6 +104,9 @@ pub fn truncate(file: &'static File, len: i64) -> Sys<()> {
 
 /// Runs `work` while no process is inside an I/O that began before; later writers wait. Under the file's exclusive lock.
 pub fn drained<T>(file: &'static File, work: impl FnOnce() -> Sys<T>) -> Sys<T> {
+    if !file.may_write() {
+        return Err(Errno(libc::EACCES));
+    }
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
     let store = file.store()?;
     ctl.header().flags.fetch_or(FLAG_TRUNCATING, Ordering::SeqCst);

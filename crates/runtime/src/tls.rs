@@ -20,7 +20,9 @@ pub struct Thread {
     stack: u64,
     /// Store of the outermost entry.
     store: u64,
-    spare: [u64; 4],
+    /// Locks that this thread holds around a fork, one bit each.
+    pub held: u64,
+    spare: [u64; 3],
 }
 
 unsafe extern "C" {
@@ -172,4 +174,5 @@ pub fn after_fork() {
     }
     me.depth = 0;
     me.line = 0;
+    me.held = 0;
 }

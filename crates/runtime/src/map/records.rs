@@ -271,6 +271,11 @@ impl Records {
     }
 }
 
+/// The lock of the table of maps, for those who fork.
+pub fn table_lock() -> &'static Lock {
+    &LOCK
+}
+
 /// In a forked child, which has its parent's maps and, through the same descriptors, its pins.
 pub fn after_fork() {
     LOCK.reset();
