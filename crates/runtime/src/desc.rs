@@ -85,7 +85,7 @@ pub fn close_range(first: u32, last: u32, flags: u32) -> Sys<i64> {
 
 /// A bound on the descriptors with an entry: the limit, which the kernel keeps descriptors below.
 fn highest_entry() -> u32 {
-    let limit = sys::nofile_limit().min(fds::FDS as u64) as u32;
+    let limit = sys::limit(libc::RLIMIT_NOFILE).min(fds::FDS as u64) as u32;
     limit.saturating_sub(1)
 }
 

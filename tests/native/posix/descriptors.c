@@ -229,6 +229,8 @@ CASE(ownership_of_signals_is_kept)
     ret(fcntl(fd, F_GETSIG));
     ret(fcntl(fd, F_SETSIG, SIGUSR1));
     say("%d", fcntl(fd, F_GETSIG) == SIGUSR1);
+    ret(fcntl(fd, F_SETSIG, 65));
+    say("%d", fcntl(dup(fd), F_GETSIG) == SIGUSR1);
 }
 CASE(a_file_has_no_pipe_size) { ret(fcntl(ten(O_RDWR), F_GETPIPE_SZ)); }
 CASE(a_file_has_no_seals) { ret(fcntl(ten(O_RDWR), F_GET_SEALS)); }
