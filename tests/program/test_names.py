@@ -162,7 +162,7 @@ def test_an_open_file_gets_a_name_of_its_own_and_never_heads(store: Store) -> No
     write(store, store.data / "f")
     code = (
         "import os, sys; fd = os.open(sys.argv[1], os.O_RDWR)\n"
-        "os.link(f'/proc/self/fd/{fd}', sys.argv[2], follow_symlinks=True)\n"
+        "os.link(f'/proc/self/fd/{fd}', sys.argv[2], src_dir_fd=os.open('/', os.O_RDONLY), follow_symlinks=True)\n"
     )
     store.program(sys.executable, "-c", code, store.data / "f", store.plain / "name")
     assert is_managed(store.plain / "name")

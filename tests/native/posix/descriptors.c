@@ -284,10 +284,12 @@ CASE(everything_closes_and_files_open_again)
 }
 CASE(closing_all_numbers_one_by_one_is_harmless)
 {
-    int fd = ten(O_RDWR), closed = 0;
+    int closed = 0;
+    closefrom(3); /* what this program was started with */
+    ten(O_RDWR);
     for (int i = 3; i < 1024; i++)
         closed += close(i) == 0;
-    say("%d", closed - (fd - 2));
+    say("%d", closed);
     say_content("f");
 }
 CASE(closefrom_closes_all_above)
