@@ -128,4 +128,5 @@ long sw_fgetxattr(int fd, const char *name, void *value, size_t len);
 long sw_flistxattr(int fd, char *list, size_t len);
 long sw_fremovexattr(int fd, const char *name);
 void sw_giving_up_rights(void);
+void sw_limit_changed(void);
 #endif

@@ -158,13 +158,12 @@ def test_a_copied_link_keeps_its_hands_off_the_file_s_attributes(store: Store) -
     (store.data / "copy").unlink()
 
 
-def test_head_gets_no_name(store: Store) -> None:
+def test_an_open_file_gets_a_name_of_its_own_and_never_heads(store: Store) -> None:
     write(store, store.data / "f")
     code = (
-        "import os, sys, errno; fd = os.open(sys.argv[1], os.O_RDWR)\n"
-        "try: os.link(f'/proc/self/fd/{fd}', sys.argv[2], follow_symlinks=True)\n"
-        "except OSError as e: assert e.errno == errno.EXDEV\n"
-        "else: raise SystemExit('head has got a name')\n"
+        "import os, sys; fd = os.open(sys.argv[1], os.O_RDWR)\n"
+        "os.link(f'/proc/self/fd/{fd}', sys.argv[2], src_dir_fd=os.open('/', os.O_RDONLY), follow_symlinks=True)\n"
     )
     store.program(sys.executable, "-c", code, store.data / "f", store.plain / "name")
-    assert not (store.plain / "name").exists()
+    assert is_managed(store.plain / "name")
+    assert (store.plain / "name").lstat().st_ino == (store.data / "f").lstat().st_ino

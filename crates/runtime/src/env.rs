@@ -2,6 +2,7 @@
 
 use crate::fds;
 use crate::file;
+use crate::limit;
 use crate::lock::Lock;
 use crate::map;
 use crate::open;
@@ -123,6 +124,7 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
         map::limit_copies(bytes);
     }
     READY.store(true, Ordering::Release);
+    limit::sw_limit_changed();
     if let Some(dir) = told.trace.as_c_str().filter(|d| !d.is_empty()) {
         // SAFETY: the caller's promise.
         let number = |names: &[&[u8]]| unsafe { number(environ, names) };

@@ -45,7 +45,7 @@ pub fn set_entry(fd: i32, value: u32) -> u32 {
 
 /// Where internal descriptors begin: out of the way of programs that expect small numbers, within the limit.
 fn high_base() -> usize {
-    let limit = sys::nofile_limit().min(FDS as u64);
+    let limit = sys::limit(libc::RLIMIT_NOFILE).min(FDS as u64);
     (limit / 2) as usize
 }
 

@@ -4,6 +4,7 @@
 use crate::faults;
 use crate::file::File;
 use crate::gate;
+use crate::limit;
 use crate::open::OpenFile;
 use crate::room;
 use crate::sys::{self, Errno, Sys};
@@ -215,11 +216,11 @@ fn read_cached(file: &'static File, buffers: &Buffers<'_>, extent: &Extent<'_>, 
 /// Writes at `at`; returns the contiguous prefix that was written, or the error when that is nothing.
 pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> Sys<u64> {
     let file = open.writable()?;
-    let n = buffers.len();
-    if n == 0 {
+    if buffers.len() == 0 {
         return Ok(0);
     }
-    check_end(at, n)?;
+    check_end(at, buffers.len())?;
+    let n = limit::clip(at, buffers.len())?;
     let end_offset = at.checked_add(n).filter(|e| *e < MAX_LOGICAL).ok_or(Errno(libc::EFBIG))?;
     let end;
     let leaves_hole;

@@ -2,6 +2,7 @@
 
 use crate::file::File;
 use crate::gate::{self, FLAG_TRUNCATING, Passed};
+use crate::limit;
 use crate::open::OpenFile;
 use crate::sys::{self, Errno, Sys};
 use crate::tls;
@@ -93,6 +94,7 @@ pub fn truncate(file: &'static File, len: i64) -> Sys<()> {
     }
     file.exclusively(|| {
         if len >= ctl.size() {
+            limit::grow(ctl.size(), len)?;
             ctl.raise_size(len);
             return Ok(());
         }
@@ -150,8 +152,13 @@ pub fn mirror_size(file: &'static File) -> Sys<()> {
     let size = file.ctl().ok_or(Errno(libc::EIO))?.size();
     if file.mirrored.load(Ordering::Acquire) != size + 1 {
         let head = file.part(b"head")?;
+        let before = sys::stat(c(&head)?, 0)?.st_size as u64;
+        if before < size && limit::exceeds(size) {
+            // Another process, of another limit, has made it so large, and will say so.
+            return Ok(());
+        }
         // A size that head has already would only change its times.
-        if sys::stat(c(&head)?, 0)?.st_size as u64 != size {
+        if before != size {
             sys::truncate(c(&head)?, size).or_else(|errno| match crate::open::writing_companion(file) {
                 // Rights may have changed since the file was opened.
                 Some(fd) => sys::ftruncate(fd, size),
@@ -169,6 +176,10 @@ pub fn mirror_size_quietly(file: &'static File) -> Sys<()> {
     if file.mirrored.load(Ordering::Acquire) != size + 1 {
         let head = file.part(b"head")?;
         let before = sys::stat(c(&head)?, 0)?;
+        if (before.st_size as u64) < size && limit::exceeds(size) {
+            // As above.
+            return Ok(());
+        }
         if before.st_size as u64 != size {
             sys::truncate(c(&head)?, size)?;
             sys::set_times(c(&head)?, &before);
@@ -215,6 +226,7 @@ pub fn fallocate(open: &OpenFile, mode: i32, at: i64, len: i64) -> Sys<()> {
         let size = passed.ctl.size();
         // Blocks beyond the end would be lost at the next move, and are no part of the file: with KEEP_SIZE only what is inside is touched.
         let stop = if keep { end.min(size) } else { end };
+        limit::grow(size, stop)?;
         let result = allocate(file, &passed, mode, at, stop);
         if result.is_ok() && !keep {
             passed.ctl.raise_size(end);

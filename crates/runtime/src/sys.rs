@@ -1,6 +1,7 @@
 //! System calls without libc. The library hooks libc, so calling it from here would come back through our own hooks.
 //! Results are those of the kernel: a value, or an [`Errno`].
 
+pub use crate::memory::{bytes_out, check_vector, copy_in, zero};
 use core::ffi::CStr;
 use syscalls::Sysno;
 
@@ -313,70 +314,6 @@ pub fn set_times(path: &CStr, st: &libc::stat) {
     let _ = call(Sysno::utimensat, [fd_arg(libc::AT_FDCWD), path_arg(path), times.as_ptr() as usize, 0, 0, 0]);
 }
 
-/// Writes zeros into the program's memory as the kernel would: a bad address is an error, not a signal. Returns the bytes before it.
-pub fn zero(to: *mut u8, len: usize) -> Sys<usize> {
-    const CHUNK: usize = 65_536;
-    static ZEROS: [u8; CHUNK] = [0; CHUNK];
-    let mut done = 0;
-    while done < len {
-        let take = (len - done).min(CHUNK);
-        let local = libc::iovec { iov_base: to.wrapping_add(done).cast(), iov_len: take };
-        let zeros = libc::iovec { iov_base: ZEROS.as_ptr().cast_mut().cast(), iov_len: take };
-        match call(Sysno::process_vm_readv, [getpid() as usize, &raw const local as usize, 1, &raw const zeros as usize, 1, 0]) {
-            Ok(n) if n > 0 => done += n as usize,
-            Ok(_) | Err(Errno(libc::EFAULT)) => return if done > 0 { Ok(done) } else { Err(Errno(libc::EFAULT)) },
-            Err(_) => {
-                // SAFETY: a sandbox forbids the call: the program's buffer, which it promised to be writable.
-                unsafe { core::ptr::write_bytes(to.wrapping_add(done), 0, len - done) };
-                done = len;
-            }
-        }
-    }
-    Ok(done)
-}
-
-/// Copies from the program's memory; a bad address is an error, not a signal.
-/// # Safety
-/// Any bytes are a valid `T`, and `from` points to one where the address is good at all.
-pub unsafe fn copy_in<T: Copy>(from: *const T) -> Sys<T> {
-    let mut value = core::mem::MaybeUninit::<T>::uninit();
-    let len = core::mem::size_of::<T>();
-    let local = libc::iovec { iov_base: value.as_mut_ptr().cast(), iov_len: len };
-    let remote = libc::iovec { iov_base: from.cast_mut().cast(), iov_len: len };
-    match call(Sysno::process_vm_readv, [getpid() as usize, &raw const local as usize, 1, &raw const remote as usize, 1, 0]) {
-        // SAFETY: all its bytes were written.
-        Ok(n) if n as usize == len => Ok(unsafe { value.assume_init() }),
-        Ok(_) | Err(Errno(libc::EFAULT)) => Err(Errno(libc::EFAULT)),
-        // SAFETY: a sandbox forbids the call: the caller's promise.
-        Err(_) => Ok(unsafe { from.read() }),
-    }
-}
-
-/// Copies into the program's memory; where that cannot be written nothing happens.
-/// # Safety
-/// `to` points to a `T` where the address is good at all.
-pub unsafe fn copy_out<T: Copy>(to: *mut T, value: T) {
-    let len = core::mem::size_of::<T>();
-    let local = libc::iovec { iov_base: (&raw const value).cast_mut().cast(), iov_len: len };
-    let remote = libc::iovec { iov_base: to.cast(), iov_len: len };
-    if !matches!(
-        call(Sysno::process_vm_writev, [getpid() as usize, &raw const local as usize, 1, &raw const remote as usize, 1, 0]),
-        Ok(_) | Err(Errno(libc::EFAULT))
-    ) {
-        // SAFETY: a sandbox forbids the call: the caller's promise.
-        unsafe { to.write(value) };
-    }
-}
-
-/// Whether a vector of buffers can be read at all: EFAULT when not. The kernel reads its own side of a transfer, to which there is no other side.
-pub fn check_vector(iov: *const libc::iovec, count: usize) -> Sys<()> {
-    match call(Sysno::process_vm_writev, [getpid() as usize, iov as usize, count, 0, 0, 0]) {
-        Err(Errno(libc::EFAULT)) => Err(Errno(libc::EFAULT)),
-        _ if iov.is_null() => Err(Errno(libc::EFAULT)),
-        _ => Ok(()),
-    }
-}
-
 /// Process id, from the kernel: right in vfork children too.
 pub fn getpid() -> u32 {
     call(Sysno::getpid, [0; 6]).unwrap_or(0) as u32
@@ -457,11 +394,16 @@ pub fn futex_wake(word: &core::sync::atomic::AtomicU32) {
     let _ = call(Sysno::futex, [word.as_ptr() as usize, libc::FUTEX_WAKE as usize, 1, 0, 0, 0]);
 }
 
-/// Soft limit of open descriptors.
-pub fn nofile_limit() -> u64 {
-    let mut limit = [0u64; 2];
-    let _ = call(Sysno::prlimit64, [0, libc::RLIMIT_NOFILE as usize, 0, limit.as_mut_ptr() as usize, 0, 0]);
+/// A soft limit.
+pub fn limit(resource: u32) -> u64 {
+    let mut limit = [u64::MAX; 2];
+    let _ = call(Sysno::prlimit64, [0, resource as usize, 0, limit.as_mut_ptr() as usize, 0, 0]);
     limit[0]
+}
+
+/// Sends a signal to this thread.
+pub fn signal_thread(number: i32) {
+    let _ = call(Sysno::tgkill, [getpid() as usize, gettid() as usize, number as usize, 0, 0, 0]);
 }
 
 /// Directory entries, raw.

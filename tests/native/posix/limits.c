@@ -77,6 +77,27 @@ CASE(a_limit_counts_over_several_targets)
     ret(pwrite(fd, "x", 1, 240000));
     say_fd_size(fd);
 }
+CASE(a_file_above_the_limit_may_shrink)
+{
+    make_large("f", 300000);
+    int fd = open_file("f", O_RDWR);
+    at_most(1000, 0);
+    ret(ftruncate(fd, 200000));
+    ret(pwrite(fd, "x", 1, 10));
+    ret(close(fd));
+    ret(truncate("f", 100000));
+    say_size("f");
+}
+CASE(the_limit_goes_with_a_new_image)
+{
+    make_large("f", 300000);
+    int fd = open_file("f", O_RDWR | O_APPEND);
+    char number[16];
+    snprintf(number, sizeof number, "%d", fd);
+    at_most(200000, 1);
+    in_new_image("write", number, "more", NULL);
+    say_size("f");
+}
 CASE(poll_finds_a_file_ready)
 {
     struct pollfd p = {ten(O_RDWR), POLLIN | POLLOUT | POLLPRI, 0};

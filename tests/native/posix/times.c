@@ -358,6 +358,18 @@ CASE(the_old_calls_set_times_too)
     ret(lutimes("f", micros));
     say_seconds("f");
 }
+CASE(a_write_right_after_setting_times_moves_them)
+{
+    struct timespec old[2] = {{1000, 0}, {1000, 0}};
+    struct stat st;
+    int fd = new_file("f", O_RDWR, "x");
+    for (int i = 0; i < 3; i++) {
+        need(i == 1 ? utimensat(AT_FDCWD, "f", old, 0) : futimens(fd, old));
+        ret(write(fd, "y", 1));
+        stat_fd(fd, &st);
+        say("%d", st.st_mtim.tv_sec == 1000);
+    }
+}
 CASE(times_set_stay_over_reading_and_closing)
 {
     char c;

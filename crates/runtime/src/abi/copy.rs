@@ -41,10 +41,12 @@ impl<'a> Place<'a> {
     fn advance(&self, op: Op, asked: usize, result: Sys<u64>, start: u64) {
         let moved = result.map(|n| n as i64);
         if let Ok(n @ 1..) = moved {
-            match self.given.is_null() {
-                // SAFETY: as in `of`.
-                false => unsafe { sys::copy_out(self.given, self.at.wrapping_add(n)) },
-                true => self.end.set_position(self.at.wrapping_add(n)),
+            let now = self.at.wrapping_add(n);
+            if self.given.is_null() {
+                self.end.set_position(now);
+            } else {
+                // SAFETY: as in `of`. The bytes have moved, whether this can be told or not.
+                let _ = unsafe { sys::bytes_out(self.given.cast(), &now.to_ne_bytes()) };
             }
         }
         let (fd, at) = (self.end.fd, self.at as u64);

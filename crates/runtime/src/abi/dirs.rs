@@ -103,8 +103,7 @@ pub unsafe extern "C" fn sw_readlinkat(dirfd: i32, path: *const c_char, into: *m
             let shown = known.as_ref().map_or(target, |name| name.as_bytes());
             let n = shown.len().min(len);
             // SAFETY: the program's buffer of `len` bytes.
-            unsafe { core::ptr::copy_nonoverlapping(shown.as_ptr(), into, n) };
-            n as i64
+            to_c(unsafe { sys::bytes_out(into, shown.get(..n).unwrap_or(&[])) }.map(|()| n as i64))
         }
         Err(Errno(libc::ENOENT)) if names::leads_through_a_file(dirfd, path) => -i64::from(libc::ENOTDIR),
         Err(errno) => to_c(Err(errno)),
