@@ -91,6 +91,7 @@ void sw_exec_begin(const char *name, int search);
 void sw_exec_failed(void);
 void sw_spawn_begin(const char *name, int search, int rewired);
 void sw_spawn_end(int rewired);
+void sw_process_ends(void);
 /* Memory and ioctl (map.c). */
 extern uintptr_t sw_map_bounds[2]; /* all maps of managed files lie between these */
 long sw_mmap(uintptr_t at, size_t len, int prot, int flags, int fd, off_t offset);

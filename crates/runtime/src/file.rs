@@ -154,8 +154,7 @@ pub fn release(index: u32) {
     let table = TABLE.lock();
     if file.refs.fetch_sub(1, Ordering::AcqRel) == 1 {
         // A thread that still is inside (closing under a running I/O) keeps its mappings: they are leaked rather than unmapped.
-        let unlinked = file.ctl().is_some_and(|c| c.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0);
-        if unlinked {
+        if file.is_unlinked() {
             crate::names::remove_if_last(file);
         }
         file.drop_all();
@@ -163,7 +162,24 @@ pub fn release(index: u32) {
     drop(table);
 }
 
+/// The process ends: open files without a name, which nobody else has open, go for good as they do at their last close. Threads may still be
+/// at them, so all of their parts are opened first.
+pub fn leave() {
+    if used().next().is_none() || crate::env::in_vfork_child() {
+        return;
+    }
+    let Some(_held) = TABLE.lock() else { return };
+    for (_, file) in used().filter(|(_, file)| file.refs.load(Ordering::Acquire) > 0 && file.is_unlinked()) {
+        file.prime();
+        crate::names::remove_if_last(file);
+    }
+}
+
 impl File {
+    fn is_unlinked(&self) -> bool {
+        self.ctl().is_some_and(|c| c.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0)
+    }
+
     /// The store it is in.
     pub fn store(&self) -> Sys<&'static Store> {
         store::get(self.store.load(Ordering::Relaxed) as usize).ok_or(Errno(libc::EIO))

@@ -92,3 +92,9 @@ pub unsafe extern "C" fn sw_spawn_begin(name: *const c_char, search: i32, rewire
 pub extern "C" fn sw_spawn_end(rewired: i32) {
     lend::end_spawn(rewired != 0);
 }
+
+/// exit and _exit.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_process_ends() {
+    crate::file::leave();
+}
