@@ -220,14 +220,3 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
         if (entry(fd) != 0) sw_standard(fd);
     errno = saved;
 }
-
-/* Streams are flushed after the destructors: nothing is closed here. */
-__attribute__((destructor)) static void stop(void) { sw_stop(); }
-DECLARE_REAL(void, _exit, int);
-EXPORT void _exit(int status)
-{
-    sw_stop();
-    REAL(_exit)(status);
-    __builtin_unreachable();
-}
-ALIAS(void, _Exit, _exit, int) __attribute__((noreturn));

@@ -34,7 +34,6 @@ void sw_fork_bare(void);
 void sw_fork_parent(void);
 void sw_fork_child(void);
 void sw_thread_exit(void);
-void sw_stop(void);
 uint64_t sw_ticks(void);
 void sw_traced(int fd, unsigned op, uint64_t at, uint64_t asked, long done, uint64_t start);
 void sw_traced_path(const char *path, unsigned op, long done, uint64_t start);
@@ -94,6 +93,7 @@ void sw_exec_failed(void);
 void sw_spawn_begin(const char *name, int search, int rewired);
 void sw_spawn_end(int rewired);
 void sw_rewired(void);
+void sw_process_ends(void);
 /* Memory and ioctl (map.c). */
 extern uintptr_t sw_map_bounds[2]; /* all maps of managed files lie between these */
 long sw_mmap(uintptr_t at, size_t len, int prot, int flags, int fd, off_t offset);

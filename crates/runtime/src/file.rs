@@ -164,16 +164,24 @@ pub fn release(index: u32) {
     drop(table);
 }
 
-/// When the process ends: the kernel closes its descriptors, but what those of a file without a name kept alive nobody else would remove.
-pub fn at_exit() {
-    for (_, file) in used().filter(|(_, file)| file.refs.load(Ordering::Acquire) > 0) {
-        if file.is_unlinked() {
-            crate::names::remove_if_last(file);
-        }
+/// The process ends: open files without a name, which nobody else has open, go for good as they do at their last close. Threads may still be
+/// at them, so all of their parts are opened first.
+pub fn leave() {
+    if used().next().is_none() || crate::env::in_vfork_child() {
+        return;
+    }
+    let Some(_held) = TABLE.lock() else { return };
+    for (_, file) in used().filter(|(_, file)| file.refs.load(Ordering::Acquire) > 0 && file.is_unlinked()) {
+        file.prime();
+        crate::names::remove_if_last(file);
     }
 }
 
 impl File {
+    fn is_unlinked(&self) -> bool {
+        self.ctl().is_some_and(|c| c.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0)
+    }
+
     /// The store it is in.
     pub fn store(&self) -> Sys<&'static Store> {
         store::get(self.store.load(Ordering::Relaxed) as usize).ok_or(Errno(libc::EIO))

@@ -35,6 +35,6 @@ void stream_run(struct world *w, FILE *stream, const struct script *script, unsi
 /* Compares one result per step, and one more. */
 void stream_compare(struct world *w, const struct script *script, const struct result *subject, const struct result *oracle);
 /* Compares positions where they are promised, and makes them equal where not. */
-void stream_settle(struct world *w, const struct script *script, struct pair *p);
+void stream_settle(struct world *w, const struct script *script, const struct result *subject, const struct result *oracle, struct pair *p);
 
 #endif

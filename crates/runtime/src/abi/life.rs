@@ -100,10 +100,8 @@ pub extern "C" fn sw_spawn_end(rewired: i32) {
     lend::end_spawn(rewired != 0);
 }
 
-/// The process ends, by exit or by _exit. A child of vfork that gives up has nothing of its own.
+/// exit and _exit.
 #[unsafe(no_mangle)]
-pub extern "C" fn sw_stop() {
-    if !crate::env::in_vfork_child() {
-        crate::file::at_exit();
-    }
+pub extern "C" fn sw_process_ends() {
+    crate::file::leave();
 }
