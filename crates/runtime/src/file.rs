@@ -178,10 +178,6 @@ pub fn leave() {
 }
 
 impl File {
-    fn is_unlinked(&self) -> bool {
-        self.ctl().is_some_and(|c| c.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0)
-    }
-
     /// The store it is in.
     pub fn store(&self) -> Sys<&'static Store> {
         store::get(self.store.load(Ordering::Relaxed) as usize).ok_or(Errno(libc::EIO))
