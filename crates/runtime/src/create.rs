@@ -24,6 +24,7 @@ pub struct Place {
 }
 
 /// Whether a file that does not exist yet is to be managed: by the run's patterns (`STRIPEWISE_MANAGE`), else by the store's rules.
+#[inline(never)] // Its buffers would lie on the stack below what is done after it.
 pub fn place_for(dirfd: i32, path: &CStr) -> Sys<Option<Place>> {
     let Some(store_path) = env::store_path() else { return Ok(None) };
     if path.to_bytes().is_empty() || path.to_bytes().ends_with(b"/") {
@@ -79,6 +80,7 @@ impl Created {
 }
 
 /// Makes the file. `EEXIST`: another process was first.
+#[inline(never)] // As above.
 pub fn create(place: &Place, mode: u32) -> Sys<Created> {
     let id = loop {
         let id = fresh_id();
@@ -97,6 +99,7 @@ pub fn create(place: &Place, mode: u32) -> Sys<Created> {
     result
 }
 
+#[inline(never)] // As above.
 fn fill(place: &Place, id: u64, mode: u32) -> Sys<Created> {
     let store = place.store;
     write_layout(store, id, place.layout)?;
