@@ -152,6 +152,7 @@ fn fill(place: &Place, id: u64, mode: u32) -> Sys<Created> {
     Ok(Created { index, late_mode })
 }
 
+#[inline(never)] // Its buffers would lie on the stack below what is done after it.
 fn write_layout(store: &Store, id: u64, template: &[u8]) -> Sys<()> {
     let len = template.len();
     let memory = sys::mmap(-1, len, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?;
@@ -172,6 +173,7 @@ fn write_layout(store: &Store, id: u64, template: &[u8]) -> Sys<()> {
 }
 
 /// Takes back what a failed creation made.
+#[inline(never)] // Its buffers would lie on the stack below what is done after it.
 fn undo(place: &Place, id: u64) {
     let Ok(view) = place.store.view() else { return };
     for target in (0..view.target_count()).filter_map(|t| view.target(t)) {
