@@ -25,6 +25,7 @@ pub struct Place {
 }
 
 /// Whether a file that does not exist yet is to be managed: by the run's patterns (`STRIPEWISE_MANAGE`), else by the store's rules.
+#[inline(never)] // Its buffers would lie on the stack below what is done after it.
 pub fn place_for(dirfd: i32, path: &CStr) -> Sys<Option<Place>> {
     let Some(store_path) = env::store_path() else { return Ok(None) };
     if path.to_bytes().is_empty() || path.to_bytes().ends_with(b"/") {
@@ -80,6 +81,7 @@ impl Created {
 }
 
 /// Makes the file. `EEXIST`: another process was first.
+#[inline(never)] // As above.
 pub fn create(place: &Place, mode: u32) -> Sys<Created> {
     let id = loop {
         let id = fresh_id();
@@ -98,6 +100,7 @@ pub fn create(place: &Place, mode: u32) -> Sys<Created> {
     result
 }
 
+#[inline(never)] // As above.
 fn fill(place: &Place, id: u64, mode: u32) -> Sys<Created> {
     let store = place.store;
     write_layout(store, id, place.layout)?;
@@ -150,6 +153,7 @@ fn fill(place: &Place, id: u64, mode: u32) -> Sys<Created> {
     Ok(Created { index, late_mode })
 }
 
+#[inline(never)] // Its buffers would lie on the stack below what is done after it.
 fn write_layout(store: &Store, id: u64, template: &[u8]) -> Sys<()> {
     let len = template.len();
     let memory = sys::mmap(-1, len, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?;
@@ -170,6 +174,7 @@ fn write_layout(store: &Store, id: u64, template: &[u8]) -> Sys<()> {
 }
 
 /// Takes back what a failed creation made.
+#[inline(never)] // Its buffers would lie on the stack below what is done after it.
 fn undo(place: &Place, id: u64) {
     let Ok(view) = place.store.view() else { return };
     for target in (0..view.target_count()).filter_map(|t| view.target(t)) {

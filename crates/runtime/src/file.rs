@@ -283,10 +283,15 @@ impl File {
         store::map_file(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?)
     }
 
+    #[inline(never)] // Its buffer would lie on the stack below all that opening a file does.
+    fn stat_head(&self) -> Sys<libc::stat> {
+        sys::stat(self.part(b"head")?.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)
+    }
+
     fn open(&'static self) -> Sys<()> {
         let path = self.part(b"ctl")?;
         let path = path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
-        let head = sys::stat(self.part(b"head")?.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)?;
+        let head = self.stat_head()?;
         self.note_owner(head.st_uid);
         let (fd, writable) = rights::open_ctl(path, head.st_mode)?;
         self.ctl_writable.store(writable, Ordering::Relaxed);
@@ -329,7 +334,7 @@ impl File {
 
     /// The size that head and the objects tell of.
     fn size_on_disk(&'static self) -> Sys<u64> {
-        let head = sys::stat(self.part(b"head")?.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)?;
+        let head = self.stat_head()?;
         let loaded = self.current()?;
         let mut size = head.st_size as u64;
         // An interrupted move leaves bytes of slices that are no home: then head, which the mover made durable first, knows.

@@ -38,6 +38,7 @@ pub unsafe fn find(dirfd: i32, path: *const libc::c_char, follow: bool) -> Sys<O
 ///
 /// # Safety
 /// As [`find`].
+#[inline(never)] // Its buffers would lie on the stack below every other call by name.
 pub unsafe fn find_link(dirfd: i32, path: *const libc::c_char, follow: bool) -> Sys<Option<(Managed, FixedPath)>> {
     if path.is_null() {
         return Ok(None);
@@ -101,6 +102,7 @@ pub fn is_of_a_descriptor(name: &[u8]) -> bool {
 ///
 /// # Safety
 /// `path` is a C string (as [`find`] has found out) or null.
+#[inline(never)] // Its buffers would lie on the stack below every other call by name.
 pub unsafe fn behind_descriptor(dirfd: i32, path: *const libc::c_char, follow: bool, empty: bool) -> Option<Managed> {
     // SAFETY: the caller's promise.
     let path = if path.is_null() { c"" } else { unsafe { CStr::from_ptr(path) } };
@@ -120,6 +122,7 @@ pub unsafe fn behind_descriptor(dirfd: i32, path: *const libc::c_char, follow: b
 }
 
 /// Whether a name that the kernel does not find takes a managed file for a directory: a plain file in its place gives ENOTDIR.
+#[inline(never)] // Its buffers would lie on the stack below every other call by name.
 pub fn leads_through_a_file(dirfd: i32, path: &CStr) -> bool {
     if crate::env::store_path().is_none() && store::all().next().is_none() {
         return false;

@@ -154,6 +154,7 @@ impl File {
     }
 
     /// After a boot, for one who may only read: ctl is as good as new when it says what head and objects say, and nothing was under way.
+    #[inline(never)] // Its buffers would lie on the stack below the recovery of a file.
     pub(super) fn trust_ctl(&'static self, ctl: &Ctl) -> Sys<()> {
         let quiet = MoveState::of(ctl.move_word()) == MoveState::Idle && ctl.header().flags.load(Ordering::Acquire) & !crate::size::FLAG_DURABLE == 0;
         if ctl.is_valid() && quiet && ctl.size() == self.size_on_disk()? {
@@ -167,6 +168,7 @@ impl File {
     }
 
     /// The lock of [`File::exclusively`] for one who may not write ctl: a byte-range lock needs that, a flock of the layout does not.
+    #[inline(never)] // As above.
     pub(super) fn exclusively_as_reader<T>(&'static self, work: impl FnOnce() -> Sys<T>) -> Sys<T> {
         let path = self.part(b"layout")?;
         let fd = sys::open(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_RDONLY, 0)?;
