@@ -109,6 +109,7 @@ fn for_each_object(file: &'static File, mut each: impl FnMut(&CStr) -> Sys<()>) 
 }
 
 /// Gives objects and ctl the rights that head has now.
+#[inline(never)] // As in `inherit`.
 pub fn spread(file: &'static File) -> Sys<()> {
     let head = file.part(b"head")?;
     let head = c(&head)?;
@@ -172,6 +173,7 @@ pub fn set_acl(managed: &Managed, on_head: impl FnOnce(&CStr) -> Sys<i64>) -> Sy
 
 /// A new file's rights, given by the directory of its name as a plain file's are: the group of a set-group-id directory, and a default ACL
 /// in place of the umask. A file made there without a name shows them. Says whether there was any such thing.
+#[inline(never)] // Threads may have small stacks: what one step needs must not lie below the next.
 pub fn inherit(name: &FixedPath, mode: u32, head: &CStr) -> Sys<bool> {
     let cut = name.as_bytes().iter().rposition(|c| *c == b'/').unwrap_or(0);
     let parent = FixedPath::from_bytes(name.as_bytes().get(..cut.max(1)).unwrap_or(b"/"));

@@ -24,6 +24,7 @@ pub struct Place {
 }
 
 /// Whether a file that does not exist yet is to be managed: by the run's patterns (`STRIPEWISE_MANAGE`), else by the store's rules.
+#[inline(never)] // Threads may have small stacks: what one step needs must not lie below the next.
 pub fn place_for(dirfd: i32, path: &CStr) -> Sys<Option<Place>> {
     let Some(store_path) = env::store_path() else { return Ok(None) };
     if path.to_bytes().is_empty() || path.to_bytes().ends_with(b"/") {
@@ -72,6 +73,7 @@ pub struct Created {
 
 impl Created {
     /// The creator has opened it: its mode counts from here on.
+    #[inline(never)] // Its path would lie on the stack below every way to open.
     pub fn opened(&self) -> Sys<()> {
         let (Some(mode), Some(file)) = (self.late_mode, file::get(self.index)) else { return Ok(()) };
         sys::chmod(c(&file.part(b"head")?)?, mode).map(|_| ())
@@ -79,7 +81,9 @@ impl Created {
 }
 
 /// Makes the file. `EEXIST`: another process was first.
+#[inline(never)] // As above.
 pub fn create(place: &Place, mode: u32) -> Sys<Created> {
+    env::refuse_vfork_child()?;
     let id = loop {
         let id = fresh_id();
         let dir = file_part(place.store.path(), id, b"");
@@ -97,6 +101,7 @@ pub fn create(place: &Place, mode: u32) -> Sys<Created> {
     result
 }
 
+#[inline(never)] // As above.
 fn fill(place: &Place, id: u64, mode: u32) -> Sys<Created> {
     let store = place.store;
     write_layout(store, id, place.layout)?;
@@ -149,6 +154,7 @@ fn fill(place: &Place, id: u64, mode: u32) -> Sys<Created> {
     Ok(Created { index, late_mode })
 }
 
+#[inline(never)] // As above.
 fn write_layout(store: &Store, id: u64, template: &[u8]) -> Sys<()> {
     let len = template.len();
     let memory = sys::mmap(-1, len, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?;
@@ -169,6 +175,7 @@ fn write_layout(store: &Store, id: u64, template: &[u8]) -> Sys<()> {
 }
 
 /// Takes back what a failed creation made.
+#[inline(never)] // As above.
 fn undo(place: &Place, id: u64) {
     let Ok(view) = place.store.view() else { return };
     for target in (0..view.target_count()).filter_map(|t| view.target(t)) {

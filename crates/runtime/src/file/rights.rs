@@ -87,10 +87,15 @@ impl File {
         if !both {
             self.narrow.store(true, Ordering::Release);
         }
+        if crate::env::in_vfork_child() {
+            // Its parent must not take this number for its own: the descriptor serves once, and ends with the child's exec.
+            return Ok(fd);
+        }
         fds::make_internal(fd, holder, true)
     }
 
     /// stat of an object, which needs no right to its bytes.
+    #[inline(never)] // As `trust_ctl`.
     pub fn object_stat(&'static self, target: u32, plane: u32) -> Sys<libc::stat> {
         if let Some(fd) = self.objects.get(object_place(target, plane)).and_then(held) {
             return sys::fstat(fd);
@@ -164,6 +169,7 @@ impl File {
     }
 
     /// After a boot, for one who may only read: ctl is as good as new when it says what head and objects say, and nothing was under way.
+    #[inline(never)] // Its path would lie on the stack below every first open after a boot.
     pub(super) fn trust_ctl(&'static self, ctl: &Ctl) -> Sys<()> {
         let quiet = MoveState::of(ctl.move_word()) == MoveState::Idle && ctl.header().flags.load(Ordering::Acquire) & !crate::size::FLAG_DURABLE == 0;
         if ctl.is_valid() && quiet && ctl.size() == self.size_on_disk()? {
