@@ -353,6 +353,38 @@ static void output_of_a_daemon(void)
     close(fd);
 }
 
+static void child_of_vfork(void)
+{
+    static char text[PART], back[4 * PART];
+    memset(text, 'v', PART);
+    close(fresh(path));
+    int fd = must(open(path, O_RDWR), path);
+    pid_t child = vfork();
+    if (child == 0) _exit(pwrite(fd, text, PART, PART) == PART ? 0 : 1);
+    int status = -1, right, wrote = 1;
+    waitpid(child, &status, 0);
+    for (int i = 0; i < 4; i++) wrote &= pwrite(fd, text, PART, i * PART) == PART;
+    right = pread(fd, back, sizeof back, 0) == sizeof back;
+    for (size_t i = 0; i < sizeof back; i++) right &= back[i] == 'v';
+    law(status == 0, "a child of vfork writes to the file that its parent has open");
+    law(wrote && right, "its parent goes on with descriptors of its own");
+    int *opened = mmap(NULL, sizeof *opened, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    *opened = -1;
+    child = vfork();
+    if (child == 0) {
+        *opened = open(path, O_RDONLY);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    int pipes[2];
+    must(pipe(pipes), "pipe");
+    right = write(pipes[1], "through", 7) == 7 && read(pipes[0], back, 7) == 7 && !memcmp(back, "through", 7);
+    law(right && (*opened < 0 || *opened == pipes[0]), "what a child of vfork opens is not taken for its parent's");
+    close(pipes[0]);
+    close(pipes[1]);
+    close(fd);
+}
+
 static void limit_lowered(void)
 {
     pid_t child = must(fork(), "fork");
@@ -389,6 +421,7 @@ int main(int argc, char **argv)
     handler_writes(O_APPEND, "the same with O_APPEND");
     left_by_a_jump();
     output_of_a_daemon();
+    child_of_vfork();
     limit_lowered();
     unlink(path);
     unlink(other);

@@ -74,6 +74,7 @@ pub struct Created {
 
 impl Created {
     /// The creator has opened it: its mode counts from here on.
+    #[inline(never)] // Its path would lie on the stack below every way to open.
     pub fn opened(&self) -> Sys<()> {
         let (Some(mode), Some(file)) = (self.late_mode, file::get(self.index)) else { return Ok(()) };
         sys::chmod(c(&file.part(b"head")?)?, mode).map(|_| ())
@@ -83,6 +84,7 @@ impl Created {
 /// Makes the file. `EEXIST`: another process was first.
 #[inline(never)] // As above.
 pub fn create(place: &Place, mode: u32) -> Sys<Created> {
+    env::refuse_vfork_child()?;
     let id = loop {
         let id = fresh_id();
         let dir = file_part(place.store.path(), id, b"");

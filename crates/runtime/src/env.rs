@@ -50,6 +50,18 @@ pub fn in_vfork_child() -> bool {
     sys::getpid() != pid()
 }
 
+/// What would leave the parent of a vfork child descriptors that only the child has is refused there.
+pub fn refuse_vfork_child() -> sys::Sys<()> {
+    if !in_vfork_child() {
+        return Ok(());
+    }
+    crate::log::say(
+        b"a child of vfork may use the managed files that its parent has open, but open no others; open them before, or use fork",
+        b"vfork",
+    );
+    Err(sys::Errno(libc::EOPNOTSUPP))
+}
+
 /// The store that new files go to.
 pub fn store_path() -> Option<&'static [u8]> {
     told().and_then(|t| if_any(&t.store))

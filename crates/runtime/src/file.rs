@@ -136,6 +136,7 @@ pub fn acquire(store: &'static Store, id: u64) -> Sys<u32> {
             return Ok(index);
         }
     }
+    crate::env::refuse_vfork_child()?;
     let (index, file) = FILES.iter().enumerate().find(|(_, f)| f.refs.load(Ordering::Acquire) == 0).ok_or(Errno(libc::ENFILE))?;
     file.store.store(store.index as u32, Ordering::Relaxed);
     file.id.store(id, Ordering::Relaxed);
@@ -283,17 +284,20 @@ impl File {
         store::map_file(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?)
     }
 
-    #[inline(never)] // Its buffer would lie on the stack below all that opening a file does.
-    fn stat_head(&self) -> Sys<libc::stat> {
+    #[inline(never)] // Threads may have small stacks: one path less below what follows.
+    fn head_stat(&self) -> Sys<libc::stat> {
         sys::stat(self.part(b"head")?.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)
     }
 
+    #[inline(never)] // As above.
+    fn open_ctl(&self, head_mode: u32) -> Sys<(i32, bool)> {
+        rights::open_ctl(self.part(b"ctl")?.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, head_mode)
+    }
+
     fn open(&'static self) -> Sys<()> {
-        let path = self.part(b"ctl")?;
-        let path = path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
-        let head = self.stat_head()?;
+        let head = self.head_stat()?;
         self.note_owner(head.st_uid);
-        let (fd, writable) = rights::open_ctl(path, head.st_mode)?;
+        let (fd, writable) = self.open_ctl(head.st_mode)?;
         self.ctl_writable.store(writable, Ordering::Relaxed);
         let fd = fds::make_internal(fd, &self.ctl_fd, true)?;
         if writable && sys::fstat(fd)?.st_size < CTL_BYTES as i64 {
@@ -334,9 +338,8 @@ impl File {
 
     /// The size that head and the objects tell of.
     fn size_on_disk(&'static self) -> Sys<u64> {
-        let head = self.stat_head()?;
+        let mut size = self.head_stat()?.st_size as u64;
         let loaded = self.current()?;
-        let mut size = head.st_size as u64;
         // An interrupted move leaves bytes of slices that are no home: then head, which the mover made durable first, knows.
         for (target, plane) in loaded.objects().filter(|_| loaded.view.phase() == MovePhase::None) {
             let len = self.object_stat(target, plane)?.st_size as u64;

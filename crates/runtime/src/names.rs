@@ -274,6 +274,7 @@ impl Managed {
 }
 
 /// The last close in this process of an unlinked file: when no other process has it open, it goes for good.
+#[inline(never)] // Threads may have small stacks: what one step needs must not lie below the next.
 pub fn remove_if_last(file: &'static File) {
     if !file.is_last() {
         return;
@@ -365,6 +366,7 @@ impl Drop for Leaving {
 }
 
 /// Records where the name of a file lies: "dev ino path", path absolute.
+#[inline(never)] // As in `remove_if_last`.
 pub fn record_link(store: &Store, id: u64, path: &FixedPath) -> Sys<()> {
     let st = sys::stat(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::AT_SYMLINK_NOFOLLOW)?;
     let mut text = FixedPath::new();

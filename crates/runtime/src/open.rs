@@ -2,6 +2,7 @@
 //! one of `head` in access mode 3: the kernel lets fstat, dup, fsync, lseek and close through and refuses everything that would move bytes.
 //! A private companion, opened as the program asked, carries locks and status flags, and is inherited like the program's.
 
+use crate::env;
 use crate::fds::{self, TRACED, held};
 use crate::file::{self, File};
 use crate::lock::Lock;
@@ -115,7 +116,10 @@ fn claim() -> Sys<(u32, &'static OpenFile)> {
 
 /// Registers a plain descriptor whose calls are recorded.
 pub fn register_plain(fd: i32, trace_id: u32) {
-    if let Ok((index, open)) = claim() {
+    // A child of vfork would leave its parent an entry for a descriptor that only the child has.
+    if !env::in_vfork_child()
+        && let Ok((index, open)) = claim()
+    {
         open.trace_id.store(trace_id, Ordering::Relaxed);
         fds::set_entry(fd, index | TRACED);
     }
@@ -126,6 +130,7 @@ pub fn open_managed(store: &'static Store, id: u64, flags: i32) -> Sys<i32> {
     if flags & libc::O_DIRECTORY != 0 {
         return Err(Errno(libc::ENOTDIR));
     }
+    env::refuse_vfork_child()?;
     let index = file::acquire(store, id)?;
     let result = open_acquired(index, flags);
     if result.is_err() {

@@ -115,6 +115,7 @@ pub fn attach(path: &[u8]) -> Sys<&'static Store> {
     if let Some(store) = all().find(|s| s.path() == path) {
         return Ok(store);
     }
+    crate::env::refuse_vfork_child()?;
     let store = STORES.iter().find(|s| s.state.load(Ordering::Acquire) == 0).ok_or(Errno(libc::EMFILE))?;
     store.load(path).inspect_err(|_| fds::close_internal(&store.session_fd))?;
     store.state.store(READY, Ordering::Release);

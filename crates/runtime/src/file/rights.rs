@@ -77,10 +77,15 @@ impl File {
         if !both {
             self.narrow.store(true, Ordering::Release);
         }
+        if crate::env::in_vfork_child() {
+            // Its parent must not take this number for its own: the descriptor serves once, and ends with the child's exec.
+            return Ok(fd);
+        }
         fds::make_internal(fd, holder, true)
     }
 
     /// stat of an object, which needs no right to its bytes.
+    #[inline(never)] // As `trust_ctl`.
     pub fn object_stat(&'static self, target: u32, plane: u32) -> Sys<libc::stat> {
         if let Some(fd) = self.objects.get(object_place(target, plane)).and_then(held) {
             return sys::fstat(fd);
