@@ -30,12 +30,15 @@ int sw_is_stream(FILE *fp)
 static ssize_t take(void *stream, char *to, size_t n) { return read(((FILE *)stream)->_fileno, to, n); }
 static ssize_t give(void *stream, const char *from, size_t n)
 {
+    FILE *fp = stream;
     size_t done = 0;
     while (done < n) {
-        ssize_t wrote = write(((FILE *)stream)->_fileno, from + done, n - done);
+        ssize_t wrote = write(fp->_fileno, from + done, n - done);
         if (wrote <= 0) break;
         done += (size_t)wrote;
     }
+    /* The C library moves the place that it remembers itself for streams of its own, and forgets to for these. */
+    if (fp->_offset >= 0) fp->_offset += (off64_t)done;
     return (ssize_t)done;
 }
 static int move(void *stream, off64_t *at, int whence)

@@ -97,3 +97,21 @@ c.fclose(stream)
 print(open('a').read())
 """
     assert python(store, text) == "after\n"
+
+
+def test_a_stream_knows_its_place_when_it_wrote_over_what_it_had_read(make_store: Maker) -> None:
+    store = make_store()
+    text = """
+import ctypes
+c = ctypes.CDLL(None)
+c.fopen.restype = ctypes.c_void_p
+open('a', 'w').write('0123456789' * 3000)
+stream = ctypes.c_void_p(c.fopen(b'a', b'r+'))
+c.getc(stream)
+c.fseek(stream, 1001, 0)
+c.fputs(b'abcd', stream)
+c.fseek(stream, 5, 1)
+print(c.ftell(stream), chr(c.getc(stream)))
+c.fclose(stream)
+"""
+    assert python(store, text) == "1010 0\n"

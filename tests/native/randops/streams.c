@@ -37,13 +37,13 @@ struct script stream_draw(struct world *w, const struct pair *p)
     enum action before = SEEK;
     while (s.count < steps) {
         struct step step = {.action = (enum action)world_below(w, ACTIONS), .length = world_length(w), .offset = world_offset(w), .from = (int)world_below(w, 1000)};
-        step.length = step.length % 20000;
+        step.length = 1 + step.length % 20000;
         step.whence = (int)world_below(w, 3);
         if (step.whence != SEEK_SET)
             step.offset = -(int64_t)world_below(w, 3000);
         /* The C library is mistaken about its place after a byte was put back. */
-        if (before == UNREAD && step.action == SEEK)
-            step.whence = SEEK_SET, step.offset = world_offset(w);
+        if (before == UNREAD && (step.action == SEEK || step.action == FLUSH))
+            step = (struct step){.action = SEEK, .offset = world_offset(w), .whence = SEEK_SET};
         /* The C standard wants a seek between reading and writing; a byte is put back only after one was got. */
         int switches = (step.action == WRITE || step.action == PUT) ? before != WRITE && before != SEEK : step.action != SEEK && step.action != TELL && before == WRITE;
         if (!is_allowed(p, step.action) || (step.action == UNREAD && before != GET) || (switches && step.action != FLUSH))
@@ -111,15 +111,19 @@ void stream_compare(struct world *w, const struct script *script, const struct r
     }
 }
 
-/* How far a stream reads ahead is its own affair: a position is promised only after what was written, or after a flush. */
+/* How far a stream reads ahead is its own affair: a position is promised only after what was written, or after a flush (not of bytes that were
+ * put back). */
 void stream_settle(struct world *w, const struct script *script, const struct result *subject, const struct result *oracle, struct pair *p)
 {
     enum action last = TELL;
-    for (int i = 0; i < script->count; i++)
+    int unread = 0;
+    for (int i = 0; i < script->count; i++) {
         if (script->steps[i].action != TELL)
             last = script->steps[i].action;
+        unread |= last == UNREAD;
+    }
     int64_t at = lseek(p->subject, 0, SEEK_CUR), oracle_at = lseek(p->oracle, 0, SEEK_CUR);
-    if (last != WRITE && last != PUT && last != FLUSH)
+    if (last != WRITE && last != PUT && (last != FLUSH || unread))
         lseek(p->subject, oracle_at, SEEK_SET);
     else if (at != oracle_at)
         show(script, subject, oracle, script->count);
