@@ -6,7 +6,7 @@ use crate::names::Managed;
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
-use stripewise_store::names::{self as store_names, FixedPath};
+use stripewise_store::names::{self as store_names, FixedPath, FixedText, ProcPath};
 use stripewise_store::rights::Part;
 use syscalls::Sysno;
 
@@ -17,7 +17,7 @@ const DEFAULT_ACL: &CStr = c"system.posix_acl_default";
 /// Longest ACL that is carried: 1,000 entries.
 pub const ACL_BYTES_MAX: usize = 4 + 8 * 1000;
 
-fn c(path: &FixedPath) -> Sys<&CStr> {
+fn c<const N: usize>(path: &FixedText<N>) -> Sys<&CStr> {
     path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))
 }
 
@@ -179,7 +179,7 @@ pub fn inherit(name: &FixedPath, mode: u32, head: &CStr) -> Sys<bool> {
         let _ = sys::chown(head, u32::MAX, directory.st_gid, 0);
         return Ok(true);
     };
-    let mut path = FixedPath::from_bytes(b"/proc/self/fd/");
+    let mut path = ProcPath::from_bytes(b"/proc/self/fd/");
     path.push_decimal(probe as u64);
     let result = (|| {
         let st = sys::fstat(probe)?;

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use stripewise_layout::View;
 use stripewise_store::bin::Action;
 use stripewise_store::devices::now_ns;
-use stripewise_store::names::{FixedPath, file_part, glob_matches, link_text, object};
+use stripewise_store::names::{FixedPath, FixedText, file_part, glob_matches, link_text, object};
 use stripewise_store::rights::Part;
 
 static COUNTER: AtomicU64 = AtomicU64::new(0);
@@ -60,7 +60,7 @@ fn fresh_id() -> u64 {
     x ^ (x >> 31)
 }
 
-fn c(path: &FixedPath) -> Sys<&CStr> {
+fn c<const N: usize>(path: &FixedText<N>) -> Sys<&CStr> {
     path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))
 }
 

@@ -14,7 +14,7 @@ use crate::wiped::{self, PAGE};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, Ordering};
-use stripewise_store::names::{FixedPath, parse_id};
+use stripewise_store::names::{FixedPath, ProcPath, parse_id};
 
 struct Told {
     store: FixedPath,
@@ -192,7 +192,7 @@ pub fn is_programs(fd: i32) -> bool {
 
 /// Store path and id of the head that a descriptor refers to.
 pub fn head_of(fd: i32, text: &mut [u8; 4096]) -> Option<(&[u8], u64)> {
-    let mut link = FixedPath::from_bytes(b"/proc/self/fd/");
+    let mut link = ProcPath::from_bytes(b"/proc/self/fd/");
     link.push_decimal(fd as u64);
     let target = sys::readlinkat(libc::AT_FDCWD, link.as_c_str()?, text).ok()?;
     parse_head(target)

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64,
 use stripewise_layout::{MovePhase, View};
 use stripewise_store::bin::MAX_TARGETS;
 use stripewise_store::ctl::{CTL_BYTES, Ctl, FLAG_UNLINKED};
-use stripewise_store::names::{self, FixedPath};
+use stripewise_store::names::{self, StorePath};
 
 /// Most managed files that one process has open at a time.
 pub const MAX_FILES: usize = 8192;
@@ -207,7 +207,7 @@ impl File {
     }
 
     /// Path of a part (`head`, `layout`, ...).
-    pub fn part(&self, part: &[u8]) -> Sys<FixedPath> {
+    pub fn part(&self, part: &[u8]) -> Sys<StorePath> {
         Ok(names::file_part(self.store()?.path(), self.id(), part))
     }
 

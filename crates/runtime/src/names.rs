@@ -7,7 +7,7 @@ use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use stripewise_store::ctl::FLAG_UNLINKED;
-use stripewise_store::names::{self, FixedPath, PATH_MAX};
+use stripewise_store::names::{self, FixedPath, PATH_MAX, ProcPath, StorePath};
 
 /// Links that may be followed before a managed one is reached, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -207,7 +207,7 @@ impl Managed {
     }
 
     /// Path of its head.
-    pub fn head(&self) -> FixedPath {
+    pub fn head(&self) -> StorePath {
         names::file_part(self.store.path(), self.id, b"head")
     }
 
@@ -281,7 +281,7 @@ pub fn remove_if_last(file: &'static File) {
     }
     let (Ok(store), Ok(loaded)) = (file.store(), file.current()) else { return };
     let id = file.id();
-    let mut trash = FixedPath::from_bytes(store.path());
+    let mut trash = StorePath::from_bytes(store.path());
     trash.push(b"/trash/").push_id(id);
     let dir = names::file_part(store.path(), id, b"");
     let (Some(dir), Some(trash_path)) = (dir.as_c_str(), trash.as_c_str()) else { return };
@@ -392,7 +392,7 @@ pub fn absolute(dirfd: i32, path: &[u8]) -> Sys<FixedPath> {
     };
     let dir = FixedPath::from_bytes(dir);
     let fd = sys::openat(dirfd, dir.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC, 0)?;
-    let mut link = FixedPath::from_bytes(b"/proc/self/fd/");
+    let mut link = ProcPath::from_bytes(b"/proc/self/fd/");
     link.push_decimal(fd as u64);
     let mut text = [0u8; PATH_MAX];
     let resolved =

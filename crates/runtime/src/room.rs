@@ -4,7 +4,7 @@
 use crate::file::File;
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::Ordering;
-use stripewise_store::names::{FixedPath, object_stem};
+use stripewise_store::names::{StorePath, object_stem};
 
 /// Estimate not made yet.
 const UNKNOWN: u64 = u64::MAX;
@@ -44,7 +44,7 @@ fn is_allocated(fd: i32, offset: u64, len: u64) -> bool {
 
 /// Bytes allocated by the objects in a target's directory.
 fn count(dir: &[u8]) -> Sys<u64> {
-    let path = FixedPath::from_bytes(dir);
+    let path = StorePath::from_bytes(dir);
     let mut sum = 0u64;
     sys::for_each_name(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, |name| {
         if object_stem(name).is_some() {

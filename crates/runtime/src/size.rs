@@ -8,7 +8,7 @@ use crate::sys::{self, Errno, Sys};
 use crate::tls;
 use core::sync::atomic::Ordering;
 use stripewise_layout::{Logical, MAX_LOGICAL};
-use stripewise_store::names::{self, FixedPath};
+use stripewise_store::names::{self, FixedPath, FixedText, StorePath};
 use stripewise_store::slot;
 
 /// Flag in ctl: everything that makes the file reachable (layout, directory entries) has been made durable.
@@ -16,7 +16,7 @@ pub const FLAG_DURABLE: u64 = 4;
 /// How long a truncate waits for running I/O, of this process and of others.
 const DRAIN_NS: u64 = 30_000_000_000;
 
-fn c(path: &FixedPath) -> Sys<&core::ffi::CStr> {
+fn c<const N: usize>(path: &FixedText<N>) -> Sys<&core::ffi::CStr> {
     path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))
 }
 
@@ -268,7 +268,7 @@ pub fn sync_names(file: &'static File, head_fd: Option<i32>) -> Sys<()> {
     Ok(())
 }
 
-fn fsync_path(path: &FixedPath, flags: i32) -> Sys<()> {
+fn fsync_path<const N: usize>(path: &FixedText<N>, flags: i32) -> Sys<()> {
     let fd = sys::open(c(path)?, libc::O_RDONLY | flags, 0)?;
     let result = sys::fsync(fd, false);
     sys::close(fd);
@@ -279,12 +279,12 @@ fn make_reachable(file: &'static File) -> Sys<()> {
     let store = file.store()?;
     fsync_path(&file.part(b"layout")?, 0)?;
     fsync_path(&file.part(b"")?, libc::O_DIRECTORY)?;
-    let mut files = FixedPath::from_bytes(store.path());
+    let mut files = StorePath::from_bytes(store.path());
     fsync_path(files.push(b"/files"), libc::O_DIRECTORY)?;
     let view = &file.current()?.view;
     for target in (0..view.target_count()).filter(|t| view.uses_target(*t)) {
         let dir = store.view()?.target(target as usize).ok_or(Errno(libc::EIO))?;
-        fsync_path(&FixedPath::from_bytes(dir.path), libc::O_DIRECTORY)?;
+        fsync_path(&StorePath::from_bytes(dir.path), libc::O_DIRECTORY)?;
     }
     // The directory of the name: recorded in `link` as "dev ino path".
     let link = file.part(b"link")?;

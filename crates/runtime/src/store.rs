@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::os::fd::IntoRawFd;
 use stripewise_store::bin::{Kind, MAX_TARGETS, StoreView};
 use stripewise_store::devices::{DEVICES_MAGIC, DeviceModel, Devices, devices_bytes};
-use stripewise_store::names::FixedPath;
+use stripewise_store::names::StorePath;
 use stripewise_store::slot::{self, SLOT_BYTES, Slot};
 
 /// Most stores that one process may use at a time.
@@ -32,9 +32,9 @@ pub struct Store {
 }
 
 struct Inner {
-    path: FixedPath,
-    run: FixedPath,
-    slot_name: FixedPath,
+    path: StorePath,
+    run: StorePath,
+    slot_name: StorePath,
     view: Option<StoreView<'static>>,
     devices: Option<Devices>,
     /// Models of the emulated targets, looked up at each I/O.
@@ -51,9 +51,9 @@ unsafe impl Sync for InnerCell {}
 static ATTACH: Lock = Lock::new();
 static INNER: [InnerCell; MAX_STORES] = [const {
     InnerCell(UnsafeCell::new(Inner {
-        path: FixedPath::new(),
-        run: FixedPath::new(),
-        slot_name: FixedPath::new(),
+        path: StorePath::new(),
+        run: StorePath::new(),
+        slot_name: StorePath::new(),
         view: None,
         devices: None,
         models: [None; MAX_TARGETS],
@@ -161,7 +161,7 @@ impl Store {
     }
 
     /// `<store>/run/<boot-id>`.
-    pub fn run(&self) -> &FixedPath {
+    pub fn run(&self) -> &StorePath {
         &self.inner().run
     }
 
@@ -264,7 +264,7 @@ impl Store {
     #[inline(never)] // Threads may have small stacks: one path less at a time.
     fn load(&self, path: &[u8]) -> Sys<()> {
         let inner = self.inner_mut();
-        inner.path = FixedPath::from_bytes(path);
+        inner.path = StorePath::from_bytes(path);
         let mut name = inner.path.clone();
         name.push(b"/store.bin");
         let bytes = map_file(name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?)
@@ -307,7 +307,7 @@ impl Store {
 
     /// One machine uses a `dir` store at a time: another one's run directory that still has slots is an error.
     #[inline(never)] // As above.
-    fn refuse_other_machine(&self, run: &FixedPath, boot: &[u8]) -> Sys<()> {
+    fn refuse_other_machine(&self, run: &StorePath, boot: &[u8]) -> Sys<()> {
         let mut own = [0u8; 64];
         let own = sys::read_file(c"/etc/machine-id", &mut own).unwrap_or(&[]);
         let mut foreign = false;
@@ -353,7 +353,7 @@ pub fn after_fork() {
     }
 }
 
-fn write_host(run: &FixedPath) {
+fn write_host(run: &StorePath) {
     let mut id = [0u8; 64];
     let mut path = run.clone();
     path.push(b"/host");
@@ -403,7 +403,7 @@ pub fn map_file(path: &core::ffi::CStr) -> Sys<&'static [u8]> {
 }
 
 #[inline(never)] // As above.
-fn map_devices(mut run: FixedPath, targets: usize) -> Sys<Devices> {
+fn map_devices(mut run: StorePath, targets: usize) -> Sys<Devices> {
     let path = run.push(b"/devices").as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
     let bytes = devices_bytes(targets);
     let fd = open_shared(path, 0o666)?;

@@ -10,24 +10,35 @@ pub const PATH_MAX: usize = 4096;
 /// Hexadecimal digits of a file id.
 pub const ID_DIGITS: usize = 16;
 
+/// Longest path of a store or of a target. What lies in them is named in buffers not much longer, many of which stand on the stacks of the
+/// programs' threads at a time.
+pub const STORE_PATH_BYTES_MAX: usize = 1024;
+
+/// A path that a program gave.
+pub type FixedPath = FixedText<PATH_MAX>;
+/// A path in a store or on a target, or the text of a link into a store.
+pub type StorePath = FixedText<{ STORE_PATH_BYTES_MAX + 128 }>;
+/// A name in /proc.
+pub type ProcPath = FixedText<64>;
+
 /// A path in a fixed buffer, always NUL-terminated. Pushing past the end marks it as too long instead of failing at once.
 #[derive(Clone)]
-pub struct FixedPath {
-    bytes: [u8; PATH_MAX],
+pub struct FixedText<const N: usize> {
+    bytes: [u8; N],
     len: usize,
     overflow: bool,
 }
 
-impl Default for FixedPath {
+impl<const N: usize> Default for FixedText<N> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl FixedPath {
+impl<const N: usize> FixedText<N> {
     /// An empty path.
     pub const fn new() -> Self {
-        Self { bytes: [0; PATH_MAX], len: 0, overflow: false }
+        Self { bytes: [0; N], len: 0, overflow: false }
     }
 
     /// A path that begins with `bytes`.
@@ -40,7 +51,7 @@ impl FixedPath {
     /// Appends raw bytes.
     pub fn push(&mut self, bytes: &[u8]) -> &mut Self {
         match self.bytes.get_mut(self.len..self.len + bytes.len()) {
-            Some(room) if self.len + bytes.len() < PATH_MAX => {
+            Some(room) if self.len + bytes.len() < N => {
                 room.copy_from_slice(bytes);
                 self.len += bytes.len();
                 if let Some(end) = self.bytes.get_mut(self.len) {
@@ -140,15 +151,15 @@ pub fn parse_link(text: &[u8]) -> Option<(&[u8], u64)> {
 }
 
 /// The text of the symbolic link of file `id` of the store at absolute path `store`.
-pub fn link_text(store: &[u8], id: u64) -> FixedPath {
-    let mut text = FixedPath::from_bytes(LINK_PREFIX);
+pub fn link_text(store: &[u8], id: u64) -> StorePath {
+    let mut text = StorePath::from_bytes(LINK_PREFIX);
     text.push(store).push(b"/").push_id(id);
     text
 }
 
 /// `<store>/files/<id>`, with `/<part>` behind it unless `part` is empty.
-pub fn file_part(store: &[u8], id: u64, part: &[u8]) -> FixedPath {
-    let mut path = FixedPath::from_bytes(store);
+pub fn file_part(store: &[u8], id: u64, part: &[u8]) -> StorePath {
+    let mut path = StorePath::from_bytes(store);
     path.push(b"/files/").push_id(id);
     if !part.is_empty() {
         path.push(b"/").push(part);
@@ -162,9 +173,9 @@ pub const OBJECT_SUFFIXES: [&[u8]; 2] = [b".data", b".data1"];
 pub const REPLICA_SUFFIX: &[u8] = b".repl";
 
 /// `<target>/<id>.data` (plane 0) or `<target>/<id>.data1` (plane 1): an object of file `id` on the target at `target`.
-pub fn object(target: &[u8], id: u64, plane: u32) -> FixedPath {
+pub fn object(target: &[u8], id: u64, plane: u32) -> StorePath {
     let [first, second] = OBJECT_SUFFIXES;
-    let mut path = FixedPath::from_bytes(target);
+    let mut path = StorePath::from_bytes(target);
     path.push(b"/").push_id(id).push(if plane & 1 == 0 { first } else { second });
     path
 }

@@ -10,7 +10,7 @@ use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicI32, Ordering};
 use stripewise_store::ctl::{CTL_BYTES, Ctl, MoveState};
-use stripewise_store::names::{self, FixedPath};
+use stripewise_store::names::{self, StorePath};
 use stripewise_store::rights::Part;
 
 /// Opens one of the store's files both ways, or as far as the user's rights go; says whether both ways.
@@ -60,7 +60,7 @@ fn replace(holder: &AtomicI32, wider: i32) {
 }
 
 impl File {
-    fn object_path(&self, target: u32, plane: u32) -> Sys<FixedPath> {
+    fn object_path(&self, target: u32, plane: u32) -> Sys<StorePath> {
         let dir = self.store()?.view()?.target(target as usize).ok_or(Errno(libc::EIO))?;
         Ok(names::object(dir.path, self.id(), plane))
     }
@@ -189,7 +189,7 @@ impl File {
     }
 }
 
-fn missing(errno: Errno, path: &FixedPath) -> Errno {
+fn missing(errno: Errno, path: &StorePath) -> Errno {
     if !matches!(errno, Errno(libc::ENOENT | libc::ENOTDIR)) {
         return errno;
     }
