@@ -28,6 +28,8 @@ DEFAULT_STRIPE_BYTES = 64 * KIB
 DEFAULT_REGION_BYTES = 64 * MIB
 BUILT_IN_LAYOUTS = ("def", "hservers")
 RULES_MAX = 1024
+#: Longest path of a store or a target, as in crates/store.
+STORE_PATH_BYTES_MAX = 1024
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 
 
@@ -72,6 +74,12 @@ class StoreConfig:
 
         `first` are rules in its own form that go before those of the file.
         """
+        for what, path in [("the store", self.root), *((f"target {t.name}", t.path) for t in self.cluster.targets)]:
+            if len(os.fsencode(path)) > STORE_PATH_BYTES_MAX:
+                raise ClusterError(
+                    f"{self.path}: the path of {what} has {len(os.fsencode(path))} bytes; "
+                    f"move it to one of at most {STORE_PATH_BYTES_MAX}"
+                )
         rules = []
         for rule in self.rules:
             layout = None if rule.layout is None else to_indexes(self.layout(rule.layout).regions, self.cluster)

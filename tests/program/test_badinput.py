@@ -54,6 +54,15 @@ def test_a_broken_cluster_is_named(scratch: Path, kind: str) -> None:
     assert not (scratch / "store").exists(), "half a store is left"
 
 
+def test_a_store_at_a_path_that_is_too_long_is_refused(scratch: Path) -> None:
+    (scratch / "t0").mkdir()
+    (scratch / "cluster.toml").write_text(Target("t0").toml(scratch))
+    deep = scratch.joinpath(*["d" * 200] * 5)
+    result = stripewise("store", "create", deep, "--cluster", scratch / "cluster.toml", code=1)
+    one_clear_error(result, "the store", "at most 1024")
+    assert not deep.exists()
+
+
 def test_a_cluster_that_is_not_utf8_is_named(scratch: Path) -> None:
     (scratch / "c.toml").write_bytes(b'name = "\xff"\n')
     one_clear_error(

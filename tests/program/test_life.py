@@ -187,8 +187,8 @@ def test_a_small_limit_of_descriptors_is_an_error_and_not_the_end(store: Store) 
 
 
 def test_a_thread_with_a_small_stack_opens_managed_files(store: Store) -> None:
-    store.program(LIFE, "stack", str(64 << 10), store.data / "f")
-    store.program(LIFE, "stack", str(64 << 10), store.data / "new")
+    store.program(LIFE, "stack", str(48 << 10), store.data / "f")
+    store.program(LIFE, "stack", str(48 << 10), store.data / "new")
 
 
 def test_a_module_loaded_later_reads_managed_files(store: Store) -> None:

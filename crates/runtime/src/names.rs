@@ -51,14 +51,20 @@ pub unsafe fn find_link(dirfd: i32, path: *const libc::c_char, follow: bool) -> 
     }
     // SAFETY: the kernel has just read it.
     let path = unsafe { CStr::from_ptr(path) };
-    let mut target = match first {
-        Ok(target) => target,
+    let len = match first {
+        Ok(target) => target.len(),
         Err(Errno(libc::ENOENT)) if leads_through_a_file(dirfd, path) => return Err(Errno(libc::ENOTDIR)),
         Err(_) => return Ok(None),
     };
+    follow_links(dirfd, path, &mut text, len, follow)
+}
+
+/// Follows a link whose text is the first `len` bytes of `text` until one leads into a store (or, without `follow`, looks at this one only).
+#[inline(never)] // Most names are no links: the buffer here would lie on the stack below every call by name.
+fn follow_links(dirfd: i32, path: &CStr, text: &mut [u8; PATH_MAX], mut len: usize, follow: bool) -> Sys<Option<(Managed, FixedPath)>> {
     let mut name = FixedPath::from_bytes(path.to_bytes());
-    let mut second = [0u8; PATH_MAX];
     for _ in 0..MAX_LINKS {
+        let target = text.get(..len).unwrap_or(&[]);
         if let Some((store, id)) = names::parse_link(target) {
             let (link, names) = name.as_c_str().and_then(|n| sys::lstat_at(dirfd, n).ok()).map_or((0, 1), |st| (st.st_ino, st.st_nlink));
             return Ok(Some((Managed { store: store::attach(store)?, id, link, names }, name)));
@@ -67,22 +73,13 @@ pub unsafe fn find_link(dirfd: i32, path: *const libc::c_char, follow: bool) -> 
             return Ok(None);
         }
         // A relative link counts from its own directory.
-        let next = if target.first() == Some(&b'/') {
-            FixedPath::from_bytes(target)
-        } else {
-            let dir = name.as_bytes().iter().rposition(|c| *c == b'/').map_or(0, |slash| slash + 1);
-            let mut next = FixedPath::from_bytes(name.as_bytes().get(..dir).unwrap_or(&[]));
-            next.push(target);
-            next
-        };
-        name = next;
+        let is_absolute = target.first() == Some(&b'/');
+        let dir = if is_absolute { 0 } else { name.as_bytes().iter().rposition(|c| *c == b'/').map_or(0, |slash| slash + 1) };
+        name.truncate(dir);
+        name.push(target);
         let Some(c_name) = name.as_c_str() else { return Ok(None) };
-        match sys::readlinkat(dirfd, c_name, &mut second) {
-            Ok(found) => {
-                let len = found.len();
-                text = second;
-                target = text.get(..len).unwrap_or(&[]);
-            }
+        match sys::readlinkat(dirfd, c_name, text) {
+            Ok(found) => len = found.len(),
             Err(_) => return Ok(None),
         }
     }
@@ -390,13 +387,13 @@ pub fn absolute(dirfd: i32, path: &[u8]) -> Sys<FixedPath> {
         Some(slash) => (path.get(..slash.max(1)).unwrap_or(b"/"), path.get(slash + 1..).unwrap_or(&[])),
         None => (&b"."[..], path),
     };
-    let dir = FixedPath::from_bytes(dir);
-    let fd = sys::openat(dirfd, dir.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC, 0)?;
+    let fd = open_directory(dirfd, dir)?;
     let mut link = ProcPath::from_bytes(b"/proc/self/fd/");
     link.push_decimal(fd as u64);
-    let mut text = [0u8; PATH_MAX];
-    let resolved =
-        link.as_c_str().ok_or(Errno(libc::ENAMETOOLONG)).and_then(|l| sys::readlinkat(libc::AT_FDCWD, l, &mut text)).map(FixedPath::from_bytes);
+    let resolved = link
+        .as_c_str()
+        .ok_or(Errno(libc::ENAMETOOLONG))
+        .and_then(|link| FixedPath::read(|buffer| sys::readlinkat(libc::AT_FDCWD, link, buffer).map(<[u8]>::len)));
     sys::close(fd);
     let mut resolved = resolved?;
     if resolved.as_bytes() != b"/" {
@@ -404,4 +401,10 @@ pub fn absolute(dirfd: i32, path: &[u8]) -> Sys<FixedPath> {
     }
     resolved.push(name);
     Ok(resolved)
+}
+
+#[inline(never)] // Its buffer would lie on the stack below the path that is asked for.
+fn open_directory(dirfd: i32, dir: &[u8]) -> Sys<i32> {
+    let dir = FixedPath::from_bytes(dir);
+    sys::openat(dirfd, dir.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC, 0)
 }

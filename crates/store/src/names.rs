@@ -48,6 +48,20 @@ impl<const N: usize> FixedText<N> {
         path
     }
 
+    /// A path that `read` puts into the buffer: it returns how many bytes it wrote.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn read<E>(read: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<Self, E> {
+        let mut path = Self::new();
+        path.len = read(&mut path.bytes)?;
+        path.overflow = path.len >= N;
+        if let Some(end) = path.bytes.get_mut(path.len) {
+            *end = 0;
+        }
+        Ok(path)
+    }
+
     /// Appends raw bytes.
     pub fn push(&mut self, bytes: &[u8]) -> &mut Self {
         match self.bytes.get_mut(self.len..self.len + bytes.len()) {
