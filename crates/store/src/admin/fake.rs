@@ -272,6 +272,9 @@ impl Inner {
     }
 }
 
+/// Of every file: rights are not modelled, and this mode follows from itself for each part of a file.
+pub(super) const MODE: u32 = 0o644;
+
 impl Medium for FakeDisk {
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
         let mut inner = self.lock();
@@ -390,7 +393,7 @@ impl Medium for FakeDisk {
             None => return Ok(None),
         };
         let links = inner.names_of(ino);
-        Ok(Some(Stat { kind, size, allocated_bytes, dev: 1, ino, mtime_s: 0, mtime_ns: 0, ctime_ns: 0, links, mode: 0o600, uid: 0, gid: 0 }))
+        Ok(Some(Stat { kind, size, allocated_bytes, dev: 1, ino, mtime_s: 0, mtime_ns: 0, ctime_ns: 0, links, mode: MODE, uid: 0, gid: 0 }))
     }
 
     fn sync_dir(&self, dir: &Path, point: FsyncPoint) -> io::Result<()> {

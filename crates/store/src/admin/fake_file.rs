@@ -133,7 +133,20 @@ impl Leased for FakeFile {
         let size = self.len()?;
         let links = self.disk.lock().names_of(self.node);
         let (dev, ino) = (1, self.node);
-        Ok(Stat { kind: Kind::File, size, allocated_bytes: size, dev, ino, mtime_s: 0, mtime_ns: 0, ctime_ns: 0, links, mode: 0o600, uid: 0, gid: 0 })
+        Ok(Stat {
+            kind: Kind::File,
+            size,
+            allocated_bytes: size,
+            dev,
+            ino,
+            mtime_s: 0,
+            mtime_ns: 0,
+            ctime_ns: 0,
+            links,
+            mode: super::fake::MODE,
+            uid: 0,
+            gid: 0,
+        })
     }
 
     fn is_wanted(&self) -> io::Result<bool> {

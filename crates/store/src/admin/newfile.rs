@@ -11,6 +11,7 @@ use super::size::boot_words;
 use super::spec::plain_layout;
 use super::store::{Store, path_of};
 use crate::names::link_text;
+use crate::rights::Part;
 use stripewise_layout::{Layout, Region};
 
 /// The text of a file's `link` part: device and inode of its symbolic link, and its path.
@@ -55,6 +56,7 @@ pub fn create_file(store: &Store<'_>, id: u64, path: &Path, regions: Option<Vec<
     {
         let ctl = dir.join("ctl");
         let map = medium.ctl(&ctl, true).doing("make", &ctl)?;
+        medium.follow_head(&head, &ctl, Part::Ctl).doing("give the owner of head to", &ctl)?;
         map.ctl().initialise(boot_words(&store.boot_id()?), 0, layout.generation);
     }
     publish_layout(store, id, &layout)?;
