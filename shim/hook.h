@@ -98,17 +98,28 @@ static inline void must_fit(size_t n, size_t room)
         return r_;                                                      \
     } while (0)
 
-/* The same for calls that follow links: a managed name leads the kernel nowhere, so that a plain one costs no look at it. */
+/* Headers declare that paths are not null, and the compiler would believe it; programs do pass null. */
+static inline int is_null(const char *path)
+{
+    __asm__("" : "+r"(path));
+    return !path;
+}
+
+/* The same for calls that follow links: a managed name leads the kernel nowhere, so that a plain one costs no look at it. Through the name of a
+ * descriptor the kernel has found head: what it did there is done to the whole file. */
 #define ON_FILE(path, flags, op, managed, plain)                         \
     do {                                                                 \
-        if (!sw_kernel_first(path, flags)) ON_NAME(path, op, managed, plain); \
+        if (is_null(path) || (flags) & (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)) ON_NAME(path, op, managed, plain); \
         uint64_t t_ = sw_tracing ? sw_ticks() : 0;                       \
         int saved_ = errno;                                              \
         __typeof__(plain) r_ = plain;                                    \
-        long m_ = r_ < 0 && errno == ENOENT ? managed : SW_PASS;         \
-        if (m_ != SW_PASS) {                                             \
-            errno = saved_;                                              \
-            r_ = (__typeof__(plain))ret(m_);                             \
+        if (r_ >= 0) {                                                   \
+            long m_ = sw_is_of_a_descriptor(path) ? managed : SW_PASS;   \
+            if (m_ >= 0) r_ = (__typeof__(plain))m_;                     \
+        } else if (errno == ENOENT) {                                    \
+            long m_ = managed;                                           \
+            if (m_ != SW_PASS) errno = saved_, r_ = (__typeof__(plain))ret(m_); \
+            else errno = ENOENT;                                         \
         }                                                                \
         if (t_) sw_traced_path(path, op, r_, t_);                        \
         return r_;                                                       \

@@ -40,13 +40,17 @@ EXPORT FILE *fopen64(const char *path, const char *text)
 {
     struct sw_mode mode;
     if (!sw_mode_of(text, &mode)) return REAL(fopen64)(path, text);
-    if (LIKELY(!sw_tracing) && !(mode.flags & O_CREAT) && sw_kernel_first(path, 0)) {
+    FILE *plain = NULL;
+    if (LIKELY(!sw_tracing) && !(mode.flags & O_CREAT)) {
         int saved = errno;
-        FILE *plain = REAL(fopen64)(path, text);
-        if (plain || errno != ENOENT) return plain;
+        plain = REAL(fopen64)(path, text);
+        /* A descriptor's name may have led the kernel to head. */
+        if (plain ? !sw_is_of_a_descriptor(path) : errno != ENOENT) return plain;
         errno = saved;
     }
     long fd = open_managed(path, &mode);
+    if (plain && fd == SW_PASS) return plain;
+    if (plain) REAL(fclose)(plain);
     if (fd == SW_PASS) {
         if (LIKELY(!sw_tracing) || mode.has_charset) return REAL(fopen64)(path, text);
         /* What is recorded must pass the hooks, plain or not. */

@@ -110,7 +110,7 @@ long sw_readlinkat(int dirfd, const char *path, char *into, size_t len);
 long sw_realpath(const char *path, char *into);
 int sw_head_path(int dirfd, const char *path, int follow, char *into);
 int sw_is_managed(int dirfd, const char *path, int flags);
-int sw_kernel_first(const char *path, int flags);
+int sw_is_of_a_descriptor(const char *path);
 uint64_t sw_entry_inode(int dirfd, const char *name);
 void sw_entries(int dirfd, void *entries, size_t len);
 long sw_fchmodat(int dirfd, const char *path, mode_t mode, int flags);

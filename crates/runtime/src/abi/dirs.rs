@@ -158,18 +158,14 @@ pub unsafe extern "C" fn sw_head_path(dirfd: i32, path: *const c_char, follow: i
     1
 }
 
-/// Whether the kernel may be asked first about a name, because a managed one leads it nowhere: not where it is to look at the link itself, nor at
-/// a descriptor, whose head it finds.
+/// Whether a name that the kernel has just followed may have led to an open descriptor, and so to a head.
 ///
 /// # Safety
-/// `path` is a C string or null.
+/// `path` is a C string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_kernel_first(path: *const c_char, flags: i32) -> i32 {
-    if path.is_null() || flags & (libc::AT_SYMLINK_NOFOLLOW | libc::AT_EMPTY_PATH) != 0 {
-        return 0;
-    }
+pub unsafe extern "C" fn sw_is_of_a_descriptor(path: *const c_char) -> i32 {
     // SAFETY: the caller's promise.
-    i32::from(!names::is_of_a_descriptor(unsafe { CStr::from_ptr(path) }.to_bytes()))
+    i32::from(names::is_of_a_descriptor(unsafe { CStr::from_ptr(path) }.to_bytes()))
 }
 
 /// name_to_handle_at: a handle would lead to head, whose bytes are nobody's. 1 for a managed file.
