@@ -113,8 +113,8 @@ pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> S
         match buffers.single() {
             Some(to) if first.len == n && flags == 0 => {
                 end = reserve(file, core::iter::once((first.target, first.plane, first.object_offset, n)), false)?;
-                let run = || read_run(file.object(first.target, first.plane)?, to, n, first.object_offset);
-                n = run().inspect_err(|errno| faults::note(file, first.target, *errno))?;
+                let fd = file.object(first.target, first.plane)?;
+                n = read_run(fd, to, n, first.object_offset).inspect_err(|errno| faults::note(file, first.target, *errno))?;
             }
             _ => match read_extents(file, view, buffers, at, n, flags) {
                 Ok(latest) => end = latest,
