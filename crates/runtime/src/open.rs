@@ -33,6 +33,8 @@ pub struct OpenFile {
     file: AtomicU32,
     flags: AtomicI32,
     companion: AtomicI32,
+    /// The mark on descriptor and companion.
+    mark: AtomicU32,
     /// Another process may use the same offset: reads and writes that move it exclude each other across processes.
     shared: AtomicBool,
     /// The program's descriptor is O_PATH (a permission was missing): the offset lives in the companion.
@@ -52,6 +54,7 @@ static TABLE: [OpenFile; MAX_OPEN] = [const {
         file: AtomicU32::new(0),
         flags: AtomicI32::new(0),
         companion: AtomicI32::new(0),
+        mark: AtomicU32::new(0),
         shared: AtomicBool::new(false),
         path_only: AtomicBool::new(false),
         signal: AtomicI32::new(0),
@@ -103,6 +106,7 @@ fn claim() -> Sys<(u32, &'static OpenFile)> {
             open.file.store(0, Ordering::Relaxed);
             open.flags.store(0, Ordering::Relaxed);
             open.shared.store(false, Ordering::Relaxed);
+            open.mark.store(0, Ordering::Relaxed);
             open.path_only.store(false, Ordering::Relaxed);
             open.signal.store(0, Ordering::Relaxed);
             open.lent.store(false, Ordering::Relaxed);
@@ -216,6 +220,7 @@ pub fn inherit(store: &'static Store, id: u64, fd: i32, companion: Option<i32>) 
     open.file.store(index + 1, Ordering::Relaxed);
     let raw = sys::fcntl(fd, libc::F_GETFL, 0).unwrap_or(0) as i32;
     let flags = open.take_companion(fd, raw, companion).inspect_err(|_| open.give_up())?;
+    open.mark.store(tag_of(fd) as u32 & 63, Ordering::Relaxed);
     // Locks that the earlier image took are still there.
     if let Some(file) = file::get(index) {
         file.locked.store(true, Ordering::Relaxed);
@@ -311,7 +316,14 @@ impl OpenFile {
     }
 
     fn tag(&self, place: u32, fd: i32, flags: i32) {
-        let tag = 1 + (flags & libc::O_ACCMODE).min(2) as usize + 3 * (place as usize % TAGS);
+        let file = self.file.load(Ordering::Relaxed);
+        // Two open files of one head must not be taken for each other by a program that inherits both.
+        let same = used().filter(|(_, other)| !core::ptr::eq(*other, self) && other.file.load(Ordering::Relaxed) == file);
+        let taken = same.fold(0u64, |taken, (_, other)| taken | 1 << other.mark.load(Ordering::Relaxed));
+        let mode = 1 + (flags & libc::O_ACCMODE).min(2) as usize;
+        let candidates = (0..TAGS).map(|step| mode + 3 * ((place as usize + step) % TAGS));
+        let tag = candidates.clone().find(|tag| taken >> tag & 1 == 0).or_else(|| candidates.clone().next()).unwrap_or(mode);
+        self.mark.store(tag as u32, Ordering::Relaxed);
         let _ = sys::fcntl(fd, F_SETSIG, tag);
         if let Some(companion) = held(&self.companion) {
             let _ = sys::fcntl(companion, F_SETSIG, tag);
