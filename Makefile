@@ -18,7 +18,8 @@ LIBRARY := python/stripewise/lib/libstripewise.so
 STATIC := $(TARGET)/preload/libstripewise_runtime.a
 BINDING := $(VENV)/.binding
 MPIIO := $(TARGET)/workloads/mpiio
-NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native/*.c)) $(TARGET)/native/randops $(TARGET)/native/posix $(TARGET)/native/failclosed-static
+PROGRAMS := $(patsubst tests/native/%/main.c,$(TARGET)/native/%,$(wildcard tests/native/*/main.c))
+NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native/*.c)) $(PROGRAMS) $(TARGET)/native/failclosed-static
 # Programs in C++ are tested where a compiler for them is there.
 NATIVE += $(if $(shell command -v $(CXX)),$(patsubst tests/native/%.cpp,$(TARGET)/native/%,$(wildcard tests/native/*.cpp)))
 # Shared objects that programs load at run time or beside the library.
@@ -74,18 +75,15 @@ $(TARGET)/native/%: tests/native/%.cpp
 	mkdir -p $(@D)
 	$(CXX) $(CFLAGS) -std=c++17 $(WARNINGS:-Werror=implicit-function-declaration=) -o $@ $<
 
-$(TARGET)/native/randops: $(wildcard tests/native/randops/*.c tests/native/randops/*.h)
+# A directory with a main.c is one program.
+$(PROGRAMS): $(TARGET)/native/%: tests/native/%/main.c $(wildcard tests/native/*/*.c tests/native/*/*.h)
 	mkdir -p $(@D)
-	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ tests/native/randops/*.c -lpthread
+	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $(<D)/*.c -lpthread
 
 # Modules that programs load.
 $(TARGET)/native/%.so: tests/native/modules/%.c
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -shared -fPIC -o $@ $< -ldl
-
-$(TARGET)/native/posix: $(wildcard tests/native/posix/*.c tests/native/posix/*.h)
-	mkdir -p $(@D)
-	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ tests/native/posix/*.c -lpthread
 
 $(TARGET)/native/calls: benches/calls.c
 	mkdir -p $(@D)
@@ -102,7 +100,7 @@ demo: build
 test: build $(NATIVE)
 	tools/programs.sh
 	cargo test --locked --workspace --quiet
-	$(PY) -m pytest --timeout=600 $(UNIT_TESTS) $(PROGRAM_TESTS)
+	$(PY) -m pytest -rs --timeout=600 $(UNIT_TESTS) $(PROGRAM_TESTS)
 
 check: build $(NATIVE)
 	cargo fmt --all --check
@@ -117,7 +115,7 @@ bench: build $(TARGET)/native/calls
 
 soak: build $(NATIVE)
 	tools/programs.sh
-	STRIPEWISE_SOAK=1 $(PY) -m pytest $(PROGRAM_TESTS) --timeout=7200
+	STRIPEWISE_SOAK=1 $(PY) -m pytest -rs $(PROGRAM_TESTS) --timeout=7200
 
 clean:
 	rm -rf $(TARGET) $(VENV) $(LIBRARY) python/stripewise/_stripewise*.so

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "sums.h"
 
 enum { BYTES = 200000, REQUESTS = 8, NOTICE_SIGNAL = SIGUSR1, LIST_SIGNAL = SIGUSR2 };
 
@@ -26,21 +27,6 @@ static int a, b;
 static char block[BYTES], into[REQUESTS][BYTES];
 static sem_t noticed;
 static volatile int notice_value, notice_detached;
-
-static uint64_t sum_of(const char *bytes, size_t count)
-{
-    uint64_t sum = 1469598103934665603u;
-    for (size_t i = 0; i < count; i++)
-        sum = (sum ^ (unsigned char)bytes[i]) * 1099511628211u;
-    return sum;
-}
-
-static uint64_t sum_of_file(int fd)
-{
-    static char bytes[2 * BYTES];
-    ssize_t got = pread(fd, bytes, sizeof bytes, 0);
-    return got < 0 ? 0 : sum_of(bytes, (size_t)got);
-}
 
 static void reset(void)
 {

@@ -18,6 +18,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "sums.h"
 
 enum { A_BYTES = 300000, B_BYTES = 5000, LONG_BYTES = 200000 };
 
@@ -25,21 +26,6 @@ static const char *a_path, *b_path;
 static int a, b; /* both for reading and writing */
 static int pipe_out, pipe_in;
 static char block[A_BYTES];
-
-static uint64_t sum_of(const char *bytes, size_t count)
-{
-    uint64_t sum = 1469598103934665603u;
-    for (size_t i = 0; i < count; i++)
-        sum = (sum ^ (unsigned char)bytes[i]) * 1099511628211u;
-    return sum;
-}
-
-static uint64_t sum_of_file(int fd)
-{
-    static char bytes[2 * A_BYTES];
-    ssize_t got = pread(fd, bytes, sizeof bytes, 0);
-    return got < 0 ? 0 : sum_of(bytes, (size_t)got);
-}
 
 static void say(const char *what, int64_t result, int64_t at)
 {

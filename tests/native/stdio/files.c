@@ -1,95 +1,7 @@
-/*
- * stdio: a table of small uses of the C library's streams. Each check prints what it saw; the transcript of a run in a directory of managed
- * files must be that of a run in a plain one.
- *
- * usage: stdio DIRECTORY [CHECK]
- */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <locale.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdio_ext.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <wchar.h>
+/* Streams that are opened by name or on a descriptor. */
+#include "transcript.h"
 
-static int transcript; /* where standard output was at the start: checks move number 1 about */
-
-__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
-{
-    char line[2048];
-    va_list values;
-    va_start(values, format);
-    int n = vsnprintf(line, sizeof line, format, values);
-    va_end(values);
-    if (n > (int)sizeof line - 1) n = sizeof line - 1;
-    if (write(transcript, line, (size_t)n) != n) _exit(3);
-}
-
-/* What the file holds, by way of descriptors. */
-static void show(const char *name)
-{
-    char text[600];
-    int fd = open(name, O_RDONLY);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
-    say("  %s:", name);
-    if (n < 0) say(" %s", strerror(errno));
-    for (ssize_t i = 0; i < n; i++) say(text[i] >= ' ' && text[i] < 127 ? "%c" : "\\%02x", (unsigned char)text[i]);
-    say("\n");
-    if (fd >= 0) close(fd);
-}
-static void make(const char *name, const char *text)
-{
-    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text)) say("  cannot make %s: %s\n", name, strerror(errno));
-    close(fd);
-}
-static long size_of(const char *name)
-{
-    struct stat st;
-    return stat(name, &st) ? -1 : (long)st.st_size;
-}
-static unsigned long sum(const unsigned char *data, size_t n)
-{
-    unsigned long s = 5381;
-    for (size_t i = 0; i < n; i++) s = s * 33 + data[i];
-    return s;
-}
-static void see_number(long value) { say(" %ld", value); }
-static void see_text(const char *value) { say(" %s", value ? value : "(null)"); }
-/* Prints up to eight values on a line, made one after the other (arguments of one call would be made in any order). */
-#define SEE1(x) _Generic((x), char *: see_text, const char *: see_text, default: see_number)(x);
-#define SEE2(x, ...) SEE1(x) SEE1(__VA_ARGS__)
-#define SEE3(x, ...) SEE1(x) SEE2(__VA_ARGS__)
-#define SEE4(x, ...) SEE1(x) SEE3(__VA_ARGS__)
-#define SEE5(x, ...) SEE1(x) SEE4(__VA_ARGS__)
-#define SEE6(x, ...) SEE1(x) SEE5(__VA_ARGS__)
-#define SEE7(x, ...) SEE1(x) SEE6(__VA_ARGS__)
-#define SEE8(x, ...) SEE1(x) SEE7(__VA_ARGS__)
-#define PICK(a, b, c, d, e, f, g, h, name, ...) name
-#define SEE(...)                                                                        \
-    do {                                                                                \
-        PICK(__VA_ARGS__, SEE8, SEE7, SEE6, SEE5, SEE4, SEE3, SEE2, SEE1, )(__VA_ARGS__) \
-        say("\n");                                                                      \
-    } while (0)
-
-/* Runs in a child, so that what it does to the standard streams ends with it. */
-#define IN_CHILD                                                     \
-    for (pid_t child_ = fork(), once_ = 1; once_; once_ = 0, wait_for(child_)) \
-        if (child_ == 0)
-static void wait_for(pid_t child)
-{
-    int status;
-    waitpid(child, &status, 0);
-    say("  child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
-}
-
-static void writes_and_reads(void)
+void writes_and_reads(void)
 {
     errno = 0;
     FILE *f = fopen("f", "w");
@@ -117,7 +29,7 @@ static void writes_and_reads(void)
     free(grown);
 }
 
-static void appends(void)
+void appends(void)
 {
     make("f", "0123456789");
     FILE *f = fopen("f", "a");
@@ -142,7 +54,7 @@ static void appends(void)
     show("new");
 }
 
-static void updates_in_place(void)
+void updates_in_place(void)
 {
     make("f", "0123456789abcdefghijklmnopqrstuvwxyz");
     FILE *f = fopen("f", "r+b");
@@ -167,7 +79,7 @@ static void updates_in_place(void)
     show("f");
 }
 
-static void refuses(void)
+void refuses(void)
 {
     make("f", "text");
     static const struct { const char *name, *mode; } asked[] = {
@@ -195,7 +107,7 @@ static void refuses(void)
 }
 
 enum { BIG = 3000017 };
-static void moves_large_pieces(void)
+void moves_large_pieces(void)
 {
     static unsigned char out[BIG], in[BIG + 10];
     for (size_t i = 0; i < BIG; i++) out[i] = (unsigned char)(i * 2654435761u >> 13);
@@ -231,7 +143,7 @@ static void moves_large_pieces(void)
     SEE("close size:", getc(f) == out[123456], fclose(f), size_of("f"));
 }
 
-static void buffers_as_asked(void)
+void buffers_as_asked(void)
 {
     static char own[777];
     for (int way = 0; way < 4; way++) {
@@ -254,7 +166,7 @@ static void buffers_as_asked(void)
     fclose(f);
 }
 
-static void shares_descriptors(void)
+void shares_descriptors(void)
 {
     make("f", "0123456789");
     FILE *f = fopen("f", "r+");
@@ -299,7 +211,7 @@ static void shares_descriptors(void)
     show("f");
 }
 
-static void leaves_no_trace_of_a_closed_descriptor(void)
+void leaves_no_trace_of_a_closed_descriptor(void)
 {
     make("f", "kept");
     FILE *plain = fopen("/dev/null", "w");
@@ -313,7 +225,7 @@ static void leaves_no_trace_of_a_closed_descriptor(void)
     show("f");
 }
 
-static void reopens(void)
+void reopens(void)
 {
     make("f", "first");
     make("g", "second");
@@ -345,139 +257,7 @@ static void reopens(void)
     fclose(f);
 }
 
-static void standard_streams_by_freopen(void)
-{
-    make("f", "17 in\nrest\n");
-    IN_CHILD
-    {
-        FILE *out = freopen("g", "w", stdout);
-        SEE(out == stdout, fileno(stdout));
-        printf("printed %d\n", 1);
-        puts("put");
-        putchar('c');
-        int number;
-        char word[20];
-        SEE("in:", freopen("f", "r", stdin) == stdin, fileno(stdin));
-        SEE(scanf("%d %19s", &number, word));
-        printf("%d %s %d", number, word, getchar());
-        freopen("h", "w", stderr);
-        fprintf(stderr, "unbuffered");
-        SEE(fflush(stderr), size_of("h"));
-        errno = ENOSPC;
-        perror("said");
-        exit(5);
-    }
-    show("g");
-    show("h");
-    IN_CHILD
-    {
-        freopen("g", "a", stdout);
-        SEE("at:", ftell(stdout));
-        printf("+");
-        SEE("fclose:", fclose(stdout));
-        SEE("number:", fcntl(1, F_GETFD));
-        exit(6);
-    }
-    show("g");
-}
-
-static void standard_streams_by_dup2(void)
-{
-    make("f", "one\ntwo\nthree\n");
-    IN_CHILD
-    {
-        dup2(open("/dev/null", O_WRONLY), 1);
-        int kept = dup(1), fd = open("g", O_WRONLY | O_CREAT | O_TRUNC, 0644);
-        printf("to null");
-        fflush(stdout);
-        dup2(fd, 1);
-        printf("to g,");
-        fflush(stdout);
-        puts("to g too");
-        fflush(stdout);
-        dup2(kept, 1);
-        puts("to null again");
-        fflush(stdout);
-        printf("late,");
-        dup2(fd, 1);
-        exit(0);
-    }
-    show("g");
-    IN_CHILD
-    {
-        char line[20];
-        close(0);
-        open("f", O_RDONLY);
-        SEE(fgets(line, 20, stdin));
-        int fd = open("/dev/null", O_RDONLY);
-        dup2(fd, 0);
-        SEE("rest:", fgets(line, 20, stdin));
-        SEE(fgets(line, 20, stdin));
-        SEE("end:", getchar());
-        clearerr(stdin);
-        dup2(open("f", O_RDONLY), 0);
-        SEE("anew:", fgets(line, 20, stdin));
-        exit(0);
-    }
-    IN_CHILD
-    {
-        int ends[2];
-        char line[20];
-        pipe(ends);
-        write(ends[1], "piped 1\npiped 2\n", 16);
-        dup2(ends[0], 0);
-        SEE(fgets(line, 20, stdin));
-        dup2(open("f", O_RDONLY), 0);
-        SEE("read before:", fgets(line, 20, stdin));
-        SEE("then:", fgets(line, 20, stdin));
-        exit(0);
-    }
-    IN_CHILD
-    {
-        close(2);
-        open("h", O_WRONLY | O_CREAT | O_TRUNC, 0644);
-        fputs("error", stderr);
-        SEE(size_of("h"));
-        _exit(0);
-    }
-}
-
-static void ends_of_processes(void)
-{
-    IN_CHILD
-    {
-        fputs("flushed at exit", fopen("f", "w"));
-        exit(0);
-    }
-    show("f");
-    IN_CHILD
-    {
-        fputs("lost", fopen("f", "w"));
-        _exit(0);
-    }
-    show("f");
-    FILE *f = fopen("f", "w");
-    fputs("twice ", f);
-    IN_CHILD
-    {
-        fputs("child ", f);
-        exit(0);
-    }
-    fputs("parent", f);
-    fclose(f);
-    show("f");
-    make("f", "one\ntwo\nthree\n");
-    dup2(open("f", O_RDONLY), 0);
-    IN_CHILD
-    {
-        char line[20];
-        SEE(fgets(line, 20, stdin));
-        exit(0);
-    }
-    SEE("left at:", (long)lseek(0, 0, SEEK_CUR));
-}
-
-static void unlocked_and_locked(void)
+void unlocked_and_locked(void)
 {
     FILE *f = fopen("f", "w+");
     flockfile(f);
@@ -492,7 +272,7 @@ static void unlocked_and_locked(void)
     fclose(f);
 }
 
-static void wide_characters(void)
+void wide_characters(void)
 {
     setlocale(LC_ALL, "C.UTF-8");
     FILE *f = fopen("f", "w");
@@ -522,7 +302,7 @@ static void wide_characters(void)
     setlocale(LC_ALL, "C");
 }
 
-static void others_are_untouched(void)
+void others_are_untouched(void)
 {
     char text[20] = "", *grown = NULL;
     size_t n = 0;
@@ -543,31 +323,7 @@ static void others_are_untouched(void)
     SEE(fgets(text, 20, f), fclose(f));
 }
 
-static void descriptors_by_name(void)
-{
-    make("f", "by number");
-    int fd = open("f", O_RDWR);
-    char name[40], text[20];
-    for (int way = 0; way < 2; way++) {
-        snprintf(name, sizeof name, way ? "/proc/self/fd/%d" : "/dev/fd/%d", fd);
-        FILE *f = fopen(name, "r");
-        SEE(f ? fgets(text, 20, f) : strerror(errno));
-        if (f) fclose(f);
-    }
-    IN_CHILD
-    {
-        dup2(fd, 0);
-        dup2(open("g", O_WRONLY | O_CREAT | O_TRUNC, 0644), 1);
-        FILE *f = fopen("/dev/stdin", "r"), *g = fopen("/dev/stdout", "w");
-        SEE(fgets(text, 20, f));
-        fprintf(g, "to number 1");
-        exit(0);
-    }
-    show("g");
-    close(fd);
-}
-
-static void temporary_files(void)
+void temporary_files(void)
 {
     char names[4][24] = {"t.XXXXXX", "t.XXXXXX.c", "t.XXXXX", "nodir/t.XXXXXX"};
     for (int i = 0; i < 4; i++) {
@@ -582,29 +338,4 @@ static void temporary_files(void)
         SEE("first mode flags:", getc(f), fstat(fd, &st) ? -1 : (int)st.st_mode, fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND), fcntl(fd, F_GETFD));
         SEE("unlinked:", fclose(f), unlink(names[i]));
     }
-}
-
-#define CHECK(name) {#name, name}
-static const struct {
-    const char *name;
-    void (*run)(void);
-} checks[] = {CHECK(writes_and_reads), CHECK(appends), CHECK(updates_in_place), CHECK(refuses), CHECK(moves_large_pieces), CHECK(buffers_as_asked),
-              CHECK(shares_descriptors), CHECK(leaves_no_trace_of_a_closed_descriptor), CHECK(reopens), CHECK(standard_streams_by_freopen),
-              CHECK(standard_streams_by_dup2), CHECK(unlocked_and_locked), CHECK(wide_characters), CHECK(others_are_untouched),
-              CHECK(descriptors_by_name), CHECK(temporary_files), CHECK(ends_of_processes)};
-
-int main(int argc, char **argv)
-{
-    if (argc < 2 || chdir(argv[1]) != 0) {
-        fputs("usage: stdio DIRECTORY [CHECK]\n", stderr);
-        return 2;
-    }
-    transcript = fcntl(1, F_DUPFD, 100);
-    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        if (argc > 2 && strcmp(argv[2], checks[i].name) != 0) continue;
-        for (const char **name = (const char *[]){"f", "g", "h", "new", NULL}; *name; name++) unlink(*name);
-        say("%s\n", checks[i].name);
-        checks[i].run();
-    }
-    return 0;
 }
