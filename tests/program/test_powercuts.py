@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -138,6 +138,34 @@ def test_what_was_synced_survives_a_power_cut(machine: Machine) -> None:
                 execute([*boot, ACKED, "check", store.data / "f"], env, stdin=b"".join(acks[:promised]).decode())
 
 
+def cuts_during(machine: Machine, rng: random.Random, count: int, work: Callable[[], None]) -> list[Path]:
+    """Images of the disk at `count` random moments while `work` is done over and over; the disk is unmounted then."""
+    stop = threading.Event()
+    failed: list[BaseException] = []
+
+    def again_and_again() -> None:
+        try:
+            while not stop.is_set():
+                work()
+        except BaseException as error:  # A thread's failure must be the test's.
+            failed.append(error)
+
+    worker = threading.Thread(target=again_and_again)
+    worker.start()
+    try:
+        cuts = []
+        for number in range(count):
+            time.sleep(rng.uniform(0.2, 1.5))
+            cuts.append(machine.cut(number))
+    finally:
+        stop.set()
+        worker.join()
+    if failed:
+        raise failed[0]
+    machine.unmount(machine.disk)
+    return cuts
+
+
 def test_a_power_cut_in_a_move_changes_no_byte(machine: Machine) -> None:
     store = make(machine)
     rng = random.Random(6)
@@ -152,24 +180,12 @@ def test_a_power_cut_in_a_move_changes_no_byte(machine: Machine) -> None:
         for k, regions in enumerate((OTHER, UNEVEN))
     ]
     execute(["sync"])
-    stop = threading.Event()
 
     def move() -> None:
-        while not stop.is_set():
-            for plan in plans:
-                execute([STRIPEWISE, "apply", plan, "--store", store.root])
+        for plan in plans:
+            execute([STRIPEWISE, "apply", plan, "--store", store.root])
 
-    mover = threading.Thread(target=move)
-    mover.start()
-    try:
-        cuts = []
-        for number in range(CUTS["apply"]):
-            time.sleep(rng.uniform(0.2, 1.5))
-            cuts.append(machine.cut(number))
-    finally:
-        stop.set()
-        mover.join()
-    machine.unmount(machine.disk)
+    cuts = cuts_during(machine, rng, CUTS["apply"], move)
     for number, image in enumerate(cuts):
         with after_reboot(machine, image) as boot:
             if number % 2:
@@ -186,24 +202,12 @@ def test_a_power_cut_in_an_adoption_or_export_leaves_the_file_plain_or_managed(m
     content = rng.randbytes(6_000_003)
     file.write_bytes(content)
     execute(["sync"])
-    stop = threading.Event()
 
     def back_and_forth() -> None:
-        while not stop.is_set():
-            words = ["export", file] if is_managed(file) else ["adopt", "--store", store.root, file]
-            execute([STRIPEWISE, "store", *words])
+        words = ["export", file] if is_managed(file) else ["adopt", "--store", store.root, file]
+        execute([STRIPEWISE, "store", *words])
 
-    mover = threading.Thread(target=back_and_forth)
-    mover.start()
-    try:
-        cuts = []
-        for number in range(CUTS["adopt"]):
-            time.sleep(rng.uniform(0.2, 1.5))
-            cuts.append(machine.cut(number))
-    finally:
-        stop.set()
-        mover.join()
-    machine.unmount(machine.disk)
+    cuts = cuts_during(machine, rng, CUTS["adopt"], back_and_forth)
     for number, image in enumerate(cuts):
         with after_reboot(machine, image) as boot:
             for mended in (False, True):
