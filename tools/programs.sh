@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install the small programs of the matrix (tests/program/matrix) that this machine lacks, where apt and root allow it; never fails.
+# Install the small programs of the tests (most are the matrix's, tests/program/matrix) that this machine lacks, where apt and root allow it; never fails.
 # Large ones (Java, Go, PostgreSQL, parallel HDF5 and netCDF) are used when they are there.
 set -u
 
@@ -22,6 +22,9 @@ need unzip unzip
 need cpio cpio
 need busybox busybox-static
 need git git
+# File systems that tests make and cut the power of.
+need mkfs.xfs xfsprogs
+need mkfs.ext4 e2fsprogs
 
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
