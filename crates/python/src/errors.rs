@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use stripewise_store::admin::StoreError;
 
 /// (class name, kind of error as [`StoreError::kind`] spells it).
-const CLASSES: [(&str, &str); 8] = [
+const CLASSES: [(&str, &str); 9] = [
     ("NotFound", "not_found"),
     ("Invalid", "invalid"),
     ("Damaged", "damaged"),
@@ -15,6 +15,7 @@ const CLASSES: [(&str, &str); 8] = [
     ("InUse", "in_use"),
     ("NoSpace", "no_space"),
     ("Exists", "exists"),
+    ("Stopped", "stopped"),
     ("InputOutput", "io"),
 ];
 

@@ -82,7 +82,8 @@ fn follow(path: &CStr, head: &libc::stat, acl: Option<Acl>, part: Part) -> Sys<(
 /// Calls `each` with every object that the file has, those of a move included; one that its layout needs must be there.
 fn for_each_object(file: &'static File, mut each: impl FnMut(&CStr) -> Sys<()>) -> Sys<()> {
     let store = file.store()?.view()?;
-    let loaded = file.current()?;
+    let passed = crate::gate::for_read(file)?;
+    let loaded = passed.loaded;
     for (number, target) in (0..store.target_count()).filter_map(|number| Some((number as u32, store.target(number)?))) {
         for plane in [0, 1] {
             match each(c(&store_names::object(target.path, file.id(), plane))?) {

@@ -14,8 +14,7 @@ fn file_of(open: &OpenFile) -> Sys<&'static File> {
     if open.flags() & libc::O_PATH != 0 { Err(Errno(libc::EBADF)) } else { open.file() }
 }
 
-/// Calls `each` with descriptor, offset and length of every extent of `[at, at + len)` inside the file; a length of 0 means up to its end. Nobody waits
-/// for these calls to end: what they say about a layout that has just been replaced is lost, and does no harm.
+/// Calls `each` with descriptor, offset and length of every extent of `[at, at + len)` inside the file; a length of 0 means up to its end.
 fn for_extents(file: &'static File, at: i64, len: i64, mut each: impl FnMut(i32, u64, u64) -> Sys<()>) -> Sys<()> {
     let size = file.ctl().ok_or(Errno(libc::EIO))?.size();
     let from = u64::try_from(at).unwrap_or(0);
@@ -23,7 +22,8 @@ fn for_extents(file: &'static File, at: i64, len: i64, mut each: impl FnMut(i32,
     if from >= to {
         return Ok(());
     }
-    for extent in file.current()?.view.extents(Logical(from), to - from) {
+    let passed = crate::gate::for_read(file)?;
+    for extent in passed.loaded.view.extents(Logical(from), to - from) {
         each(file.object(extent.target, extent.plane)?, extent.object_offset, extent.len)?;
     }
     Ok(())
@@ -67,7 +67,8 @@ pub fn sync_file_range(open: &OpenFile, at: i64, len: i64, flags: u32) -> Sys<()
 pub fn syncfs(open: &OpenFile) -> Sys<()> {
     let file = file_of(open)?;
     crate::size::sync(file, open, false)?;
-    for (target, plane) in file.current()?.objects() {
+    let passed = crate::gate::for_read(file)?;
+    for (target, plane) in passed.loaded.objects() {
         call(Sysno::syncfs, [file.object(target, plane)? as usize, 0, 0, 0, 0, 0])?;
     }
     match open.companion() {

@@ -11,7 +11,7 @@ use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use stripewise_layout::{MovePhase, View};
+use stripewise_layout::View;
 use stripewise_store::bin::MAX_TARGETS;
 use stripewise_store::ctl::{CTL_BYTES, Ctl, FLAG_UNLINKED};
 use stripewise_store::names::{self, StorePath};
@@ -329,7 +329,7 @@ impl File {
                 return Ok(());
             }
             let size = self.size_on_disk()?;
-            ctl.end_move();
+            ctl.reset_move();
             ctl.header().flags.store(0, Ordering::Release);
             ctl.initialise(boot, size, self.current()?.view.generation());
             Ok(())
@@ -340,8 +340,8 @@ impl File {
     fn size_on_disk(&'static self) -> Sys<u64> {
         let mut size = self.head_stat()?.st_size as u64;
         let loaded = self.current()?;
-        // An interrupted move leaves bytes of slices that are no home: then head, which the mover made durable first, knows.
-        for (target, plane) in loaded.objects().filter(|_| loaded.view.phase() == MovePhase::None) {
+        // What a move has put beside the home lies no further out than in the file, and so does not disturb.
+        for (target, plane) in loaded.objects() {
             let len = self.object_stat(target, plane)?.st_size as u64;
             size = size.max(loaded.view.logical_end(target, plane, len));
         }

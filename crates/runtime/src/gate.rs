@@ -1,15 +1,18 @@
-//! The gate before every change of a managed file: enter the epoch, take the layout in force, respect a move that is under way
-//! and a truncate that drains. This is the writer's half of the protocol in ARCHITECTURE.md; it is paid for from the start.
+//! The gate before every use of a managed file's objects: enter the epoch, respect a move that is under way and a truncate that drains, take the layout in
+//! force. This is the programs' half of the protocol in ARCHITECTURE.md. The order matters: the move word is looked at first and the layout after it, or a
+//! write could go to a home that was left in between.
 
 use crate::file::{File, Loaded};
-use crate::sys::{Errno, Sys};
+use crate::sys::{self, Errno, Sys};
 use crate::tls::{self, Inside};
 use core::sync::atomic::Ordering;
-use stripewise_store::ctl::{Ctl, MoveState};
+use stripewise_store::ctl::{Ctl, FLAG_TRUNCATING};
 use stripewise_store::devices::{now_ns, sleep_until};
+use stripewise_store::moving::{self, Publication, Turn};
+use stripewise_store::names;
 
-/// Flag in ctl: a truncate drains; writers wait.
-pub const FLAG_TRUNCATING: u64 = 2;
+/// How often a waiter looks again.
+const LOOK_NS: u64 = 50_000;
 
 /// Inside an I/O with the layout in force.
 pub struct Passed {
@@ -21,7 +24,7 @@ pub struct Passed {
     _inside: Inside,
 }
 
-/// Enters for a read.
+/// Enters for a read, or for anything else that needs the objects of the layout in force to stay.
 #[inline]
 pub fn for_read(file: &'static File) -> Sys<Passed> {
     let inside = tls::enter(file.store()?);
@@ -33,39 +36,85 @@ pub fn for_read(file: &'static File) -> Sys<Passed> {
 #[inline]
 pub fn for_write(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
     loop {
-        let passed = for_read(file)?;
-        let ctl = passed.ctl;
-        let word = ctl.move_word();
-        let state = MoveState::of(word);
-        let truncating = ctl.header().flags.load(Ordering::SeqCst) & FLAG_TRUNCATING != 0;
-        if state == MoveState::Idle && !truncating {
-            return Ok(passed);
-        }
-        if truncating {
-            drop(passed);
-            // Whoever truncates holds the exclusive lock; if it died, the flag is ours to clear.
-            file.exclusively(|| {
-                ctl.header().flags.fetch_and(!FLAG_TRUNCATING, Ordering::SeqCst);
-                Ok(())
-            })?;
+        let inside = tls::enter(file.store()?);
+        let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+        if ctl.header().flags.load(Ordering::SeqCst) & FLAG_TRUNCATING != 0 {
+            drop(inside);
+            wait_for_truncate(file, &ctl)?;
             continue;
         }
-        if !ctl.in_span(at, len) {
-            return Ok(passed);
-        }
-        match state {
-            MoveState::Frozen | MoveState::Publishing => {
-                drop(passed);
-                if state == MoveState::Frozen && now_ns() > ctl.header().freeze_deadline_ns.load(Ordering::Acquire) {
-                    ctl.advance(word, MoveState::Aborted);
-                } else {
-                    sleep_until(now_ns() + 50_000);
-                }
-            }
-            _ => {
-                ctl.mark_dirty(at, len);
-                return Ok(passed);
+        match moving::turn(&ctl, at, len, now_ns) {
+            Turn::Go => return Ok(Passed { loaded: file.current()?, ctl, _inside: inside }),
+            turn => {
+                drop(inside);
+                wait(file, &ctl, turn);
             }
         }
     }
+}
+
+/// Enters for a cut of `[at, at + len)` by one who keeps everybody else out by [`FLAG_TRUNCATING`].
+pub fn for_cut(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
+    loop {
+        let inside = tls::enter(file.store()?);
+        let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+        match moving::turn(&ctl, at, len, now_ns) {
+            Turn::Go => return Ok(Passed { loaded: file.current()?, ctl, _inside: inside }),
+            turn => {
+                drop(inside);
+                wait(file, &ctl, turn);
+            }
+        }
+    }
+}
+
+/// For one who has pinned the file: calls off a move that is under way.
+pub fn call_off_move(file: &'static File) -> Sys<()> {
+    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+    // Who may not write ctl cannot speak to a mover; that one sees the pin before it publishes, and gives up.
+    while file.may_write() {
+        match moving::call_off(&ctl, now_ns()) {
+            Turn::Go => break,
+            turn => wait(file, &ctl, turn),
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn wait_for_truncate(file: &'static File, ctl: &Ctl) -> Sys<()> {
+    // Whoever truncates holds the exclusive lock; if it died, the flag is ours to clear.
+    file.exclusively(|| {
+        ctl.header().flags.fetch_and(!FLAG_TRUNCATING, Ordering::SeqCst);
+        Ok(())
+    })
+}
+
+#[cold]
+fn wait(file: &'static File, ctl: &Ctl, turn: Turn) {
+    if let Turn::Publish(publication) = turn
+        && moving::publish(ctl, publication, |_| put_in_place(file, publication)).is_ok()
+    {
+        return;
+    }
+    // One who may not rename in the store waits for another who may.
+    sleep_until(now_ns() + LOOK_NS);
+}
+
+/// The mover's last step, taken for one that was stopped or killed in it: the layout that it had made durable gets its name.
+#[inline(never)] // Its buffers would lie on the stack below the I/O that follows.
+fn put_in_place(file: &'static File, publication: Publication) -> Sys<()> {
+    let next = names::next_layout(file.store()?.path(), file.id(), publication.generation);
+    let layout = file.part(b"layout")?;
+    let long = Errno(libc::ENAMETOOLONG);
+    match sys::rename(next.as_c_str().ok_or(long)?, layout.as_c_str().ok_or(long)?) {
+        Err(Errno(libc::ENOENT)) => {}
+        renamed => {
+            renamed?;
+        }
+    }
+    let dir = sys::open(file.part(b"")?.as_c_str().ok_or(long)?, libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
+    let flushed = sys::fsync(dir, false);
+    sys::close(dir);
+    flushed.map(|_| ())
 }

@@ -101,33 +101,32 @@ pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> S
     let mut n;
     let end;
     check_end(at, buffers.len())?;
-    {
-        let passed = gate::for_read(file)?;
-        let size = passed.ctl.size();
-        if at >= size || buffers.len() == 0 {
-            return Ok(0);
-        }
-        n = buffers.len().min(size - at);
-        let view = &passed.loaded.view;
-        let Some(first) = view.pieces(Logical(at), n).next() else { return Err(Errno(libc::EIO)) };
-        match buffers.single() {
-            Some(to) if first.len == n && flags == 0 => {
-                end = reserve(file, core::iter::once((first.target, first.plane, first.object_offset, n)), false)?;
-                let fd = file.object(first.target, first.plane)?;
-                n = read_run(fd, to, n, first.object_offset).inspect_err(|errno| faults::note(file, first.target, *errno))?;
-            }
-            _ => match read_extents(file, view, buffers, at, n, flags) {
-                Ok(latest) => end = latest,
-                Err(Errno(libc::EFAULT | libc::EIO)) => {
-                    end = 0;
-                    n = read_prefix(file, view, buffers, at, n)?;
-                }
-                Err(errno) => return Err(errno),
-            },
-        }
-        // A truncate that came in between has made zeros of what lies behind the new end: they are not the file's bytes.
-        n = n.min(passed.ctl.size().saturating_sub(at));
+    // Held until an emulated device is done as well: how long programs stay inside tells a mover how their I/O fares.
+    let passed = gate::for_read(file)?;
+    let size = passed.ctl.size();
+    if at >= size || buffers.len() == 0 {
+        return Ok(0);
     }
+    n = buffers.len().min(size - at);
+    let view = &passed.loaded.view;
+    let Some(first) = view.pieces(Logical(at), n).next() else { return Err(Errno(libc::EIO)) };
+    match buffers.single() {
+        Some(to) if first.len == n && flags == 0 => {
+            end = reserve(file, core::iter::once((first.target, first.plane, first.object_offset, n)), false)?;
+            let fd = file.object(first.target, first.plane)?;
+            n = read_run(fd, to, n, first.object_offset).inspect_err(|errno| faults::note(file, first.target, *errno))?;
+        }
+        _ => match read_extents(file, view, buffers, at, n, flags) {
+            Ok(latest) => end = latest,
+            Err(Errno(libc::EFAULT | libc::EIO)) => {
+                end = 0;
+                n = read_prefix(file, view, buffers, at, n)?;
+            }
+            Err(errno) => return Err(errno),
+        },
+    }
+    // A truncate that came in between has made zeros of what lies behind the new end: they are not the file's bytes.
+    n = n.min(passed.ctl.size().saturating_sub(at));
     sleep_until(end);
     Ok(n)
 }
@@ -227,32 +226,31 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
     let mut leaves_bytes = false;
     let mut prefix = end_offset;
     let mut error = None;
-    {
-        let passed = gate::for_write(file, at, n)?;
-        let all = || passed.loaded.view.extents(Logical(at), n);
-        leaves_hole = at > passed.ctl.size();
-        end = reserve(file, all().map(|e| (e.target, e.plane, e.object_offset, e.len)), true)?;
-        for extent in all() {
-            let (done, result) = write_extent(file, buffers, &extent, at, flags & libc::RWF_NOWAIT);
-            leaves_bytes |= done > 0;
-            if done < extent.len {
-                let missing = first_missing(&extent, done);
-                if missing < prefix {
-                    prefix = missing;
-                    error = result.err();
-                }
+    let passed = gate::for_write(file, at, n)?;
+    let all = || passed.loaded.view.extents(Logical(at), n);
+    leaves_hole = at > passed.ctl.size();
+    end = reserve(file, all().map(|e| (e.target, e.plane, e.object_offset, e.len)), true)?;
+    for extent in all() {
+        let (done, result) = write_extent(file, buffers, &extent, at, flags & libc::RWF_NOWAIT);
+        leaves_bytes |= done > 0;
+        if done < extent.len {
+            let missing = first_missing(&extent, done);
+            if missing < prefix {
+                prefix = missing;
+                error = result.err();
             }
         }
-        if prefix > at {
-            passed.ctl.raise_size(prefix);
-        }
-        leaves_bytes &= prefix < end_offset && end_offset > passed.ctl.size();
     }
+    if prefix > at {
+        passed.ctl.raise_size(prefix);
+    }
+    leaves_bytes &= prefix < end_offset && end_offset > passed.ctl.size();
+    sleep_until(end);
+    drop(passed);
     if leaves_bytes {
         // What is behind the prefix was not written, as far as anybody knows.
         let _ = crate::size::trim(file);
     }
-    sleep_until(end);
     if prefix == at {
         return Err(error.unwrap_or(Errno(libc::ENOSPC)));
     }

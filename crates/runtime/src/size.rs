@@ -1,13 +1,14 @@
 //! Size, place and durability of managed files: seek, truncate, fallocate, sync.
 
 use crate::file::File;
-use crate::gate::{self, FLAG_TRUNCATING, Passed};
+use crate::gate::{self, Passed};
 use crate::limit;
 use crate::open::OpenFile;
 use crate::sys::{self, Errno, Sys};
 use crate::tls;
 use core::sync::atomic::Ordering;
 use stripewise_layout::{Logical, MAX_LOGICAL};
+use stripewise_store::ctl::FLAG_TRUNCATING;
 use stripewise_store::names::{self, FixedPath, FixedText, StorePath};
 use stripewise_store::slot;
 
@@ -98,7 +99,7 @@ pub fn truncate(file: &'static File, len: i64) -> Sys<()> {
             ctl.raise_size(len);
             return Ok(());
         }
-        drained(file, || cut(file, len))
+        cut_drained(file, len)
     })?;
     crate::map::grew(file);
     mirror_size(file)
@@ -126,9 +127,17 @@ pub fn drained<T>(file: &'static File, work: impl FnOnce() -> Sys<T>) -> Sys<T> 
     result
 }
 
-fn cut(file: &'static File, len: u64) -> Sys<()> {
-    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-    let loaded = file.current()?;
+/// Cuts the file, under its exclusive lock. A move that has copied what goes, or is copying it now, will look at it again.
+fn cut_drained(file: &'static File, len: u64) -> Sys<()> {
+    if !file.may_write() {
+        return Err(Errno(libc::EACCES));
+    }
+    let passed = gate::for_cut(file, len, MAX_LOGICAL - len)?;
+    drained(file, || cut(file, &passed, len))
+}
+
+fn cut(file: &'static File, passed: &Passed, len: u64) -> Sys<()> {
+    let (ctl, loaded) = (&passed.ctl, passed.loaded);
     ctl.set_size(len);
     for (target, plane) in loaded.objects() {
         let fd = file.object(target, plane)?;
@@ -144,12 +153,23 @@ fn cut(file: &'static File, len: u64) -> Sys<()> {
 /// after a power cut would count as the file's.
 pub fn trim(file: &'static File) -> Sys<()> {
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-    file.exclusively(|| drained(file, || cut(file, ctl.size())))
+    file.exclusively(|| cut_drained(file, ctl.size()))
 }
 
 /// Mirrors the size to head, by name: opening head here could drop the process's POSIX locks when it is closed again.
 pub fn mirror_size(file: &'static File) -> Sys<()> {
-    let size = file.ctl().ok_or(Errno(libc::EIO))?.size();
+    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+    loop {
+        let size = ctl.size();
+        mirror(file, size)?;
+        // Who has set another size since may have written it to head before this one was.
+        if ctl.size() == size {
+            return Ok(());
+        }
+    }
+}
+
+fn mirror(file: &'static File, size: u64) -> Sys<()> {
     if file.mirrored.load(Ordering::Acquire) != size + 1 {
         let head = file.part(b"head")?;
         let before = sys::stat(c(&head)?, 0)?.st_size as u64;
@@ -172,7 +192,18 @@ pub fn mirror_size(file: &'static File) -> Sys<()> {
 
 /// The same at close and sync, which move no times: head keeps those that the last write, or the program, has set.
 pub fn mirror_size_quietly(file: &'static File) -> Sys<()> {
-    let size = file.ctl().ok_or(Errno(libc::EIO))?.size();
+    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+    loop {
+        let size = ctl.size();
+        mirror_quietly(file, size)?;
+        // As above.
+        if ctl.size() == size {
+            return Ok(());
+        }
+    }
+}
+
+fn mirror_quietly(file: &'static File, size: u64) -> Sys<()> {
     if file.mirrored.load(Ordering::Acquire) != size + 1 {
         let head = file.part(b"head")?;
         let before = sys::stat(c(&head)?, 0)?;
@@ -244,9 +275,11 @@ pub fn fallocate(open: &OpenFile, mode: i32, at: i64, len: i64) -> Sys<()> {
 
 /// fsync: every object that holds this file's bytes, then its size; the first time also whatever leads to it.
 pub fn sync(file: &'static File, open: &OpenFile, data_only: bool) -> Sys<()> {
-    for (target, plane) in file.current()?.objects() {
+    let passed = gate::for_read(file)?;
+    for (target, plane) in passed.loaded.objects() {
         sys::fsync(file.object(target, plane)?, data_only).inspect_err(|errno| crate::faults::note(file, target, *errno))?;
     }
+    drop(passed);
     sync_names(file, open.companion())
 }
 

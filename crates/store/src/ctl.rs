@@ -1,6 +1,7 @@
 //! The shared control words of one file: its size, the layout generation in force, and the volatile half of a move.
 //! Every process that has the file open maps them; a killed process leaves nothing to clean up here.
 
+use crate::moving::Words;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a ctl file.
@@ -13,6 +14,8 @@ pub const DIRTY_BITS: u64 = ((CTL_BYTES - CTL_HEADER_BYTES) * 8) as u64;
 pub const CTL_MAGIC: [u8; 8] = *b"SWCTL001";
 /// Flag: the file has been unlinked; its last closer need not mirror anything.
 pub const FLAG_UNLINKED: u64 = 1;
+/// Flag: a truncate drains; writers wait.
+pub const FLAG_TRUNCATING: u64 = 2;
 
 /// State of a move as writers see it (low three bits of the move word).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +72,10 @@ pub struct CtlHeader {
     /// log2 of the bytes that one dirty bit stands for.
     pub chunk_shift: AtomicU32,
     pad2: u32,
-    /// CLOCK_MONOTONIC ns after which a waiter may abort a freeze.
+    /// CLOCK_MONOTONIC ns after which a waiter may abort a freeze, or take the last step of a move itself.
     pub freeze_deadline_ns: AtomicU64,
+    /// Generation of the layout that a move in state `Publishing` publishes.
+    pub next_generation: AtomicU64,
 }
 
 /// A mapped ctl file.
@@ -150,48 +155,6 @@ impl Ctl {
         self.header().size.store(size, Ordering::Release);
     }
 
-    /// The move word; sequentially consistent, because it is half of a store-load handshake with the slots.
-    #[inline]
-    pub fn move_word(&self) -> u64 {
-        self.header().move_word.load(Ordering::SeqCst)
-    }
-
-    /// Whether `[at, at + len)` meets the span that moves.
-    pub fn in_span(&self, at: u64, len: u64) -> bool {
-        let h = self.header();
-        let start = h.span_start.load(Ordering::Acquire);
-        let end = start.saturating_add(h.span_len.load(Ordering::Acquire));
-        at < end && at.saturating_add(len) > start
-    }
-
-    /// Sets the dirty bits of the chunks that `[at, at + len)` touches in the span.
-    pub fn mark_dirty(&self, at: u64, len: u64) {
-        let h = self.header();
-        let start = h.span_start.load(Ordering::Acquire);
-        let end = start.saturating_add(h.span_len.load(Ordering::Acquire));
-        let shift = h.chunk_shift.load(Ordering::Acquire) & 63;
-        let from = at.max(start);
-        let to = at.saturating_add(len).min(end);
-        if from >= to {
-            return;
-        }
-        let first = (from - start) >> shift;
-        let last = ((to - 1 - start) >> shift).min(DIRTY_BITS - 1);
-        for bit in first..=last {
-            if let Some(word) = self.dirty_word(bit / 64) {
-                let mask = 1u64 << (bit % 64);
-                if word.load(Ordering::Relaxed) & mask == 0 {
-                    word.fetch_or(mask, Ordering::SeqCst);
-                }
-            }
-        }
-    }
-
-    /// Takes and clears one word of the dirty bitmap: bits of 64 chunks, lowest first.
-    pub fn take_dirty(&self, word: u64) -> u64 {
-        self.dirty_word(word).map_or(0, |w| w.swap(0, Ordering::SeqCst))
-    }
-
     fn dirty_word(&self, index: u64) -> Option<&AtomicU64> {
         if index >= DIRTY_BITS / 64 {
             return None;
@@ -200,32 +163,70 @@ impl Ctl {
         Some(unsafe { &*self.base.add(CTL_HEADER_BYTES).cast::<AtomicU64>().add(index as usize) })
     }
 
-    /// Turns the move word from `from` into `state` with the same move number; false if it was no longer `from`.
-    pub fn advance(&self, from: u64, state: MoveState) -> bool {
-        let to = (from & !7) | state as u64;
+    /// Forgets whatever move the word tells of: after a boot, before anybody else uses these words.
+    pub fn reset_move(&self) {
+        let word = &self.header().move_word;
+        word.store(word.load(Ordering::SeqCst) & !7, Ordering::SeqCst);
+    }
+}
+
+impl Words for Ctl {
+    fn word(&self) -> u64 {
+        self.header().move_word.load(Ordering::SeqCst)
+    }
+
+    fn exchange(&self, from: u64, to: u64) -> bool {
         self.header().move_word.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
-    /// Begins a move over a span: clears the bitmap, sets the words, state `Copying`; returns the new move word.
-    pub fn begin_move(&self, start: u64, len: u64, chunk_shift: u32) -> u64 {
+    fn span(&self) -> (u64, u64, u32) {
         let h = self.header();
-        for word in 0..DIRTY_BITS / 64 {
-            self.take_dirty(word);
-        }
+        (h.span_start.load(Ordering::SeqCst), h.span_len.load(Ordering::SeqCst), h.chunk_shift.load(Ordering::SeqCst))
+    }
+
+    fn set_span(&self, start: u64, len: u64, chunk_shift: u32) {
+        let h = self.header();
         h.span_start.store(start, Ordering::SeqCst);
         h.span_len.store(len, Ordering::SeqCst);
         h.chunk_shift.store(chunk_shift, Ordering::SeqCst);
-        let number = (h.move_word.load(Ordering::SeqCst) >> 3).wrapping_add(1);
-        let word = number << 3 | MoveState::Copying as u64;
-        h.move_word.store(word, Ordering::SeqCst);
-        word
     }
 
-    /// Ends a move whatever its state was.
-    pub fn end_move(&self) {
-        let h = self.header();
-        let word = h.move_word.load(Ordering::SeqCst);
-        h.move_word.store(word & !7, Ordering::SeqCst);
+    fn bits(&self) -> u64 {
+        DIRTY_BITS
+    }
+
+    fn dirty(&self, index: u64) -> u64 {
+        self.dirty_word(index).map_or(0, |word| word.load(Ordering::SeqCst))
+    }
+
+    fn mark(&self, index: u64, mask: u64) {
+        if let Some(word) = self.dirty_word(index) {
+            word.fetch_or(mask, Ordering::SeqCst);
+        }
+    }
+
+    fn take(&self, index: u64) -> u64 {
+        self.dirty_word(index).map_or(0, |word| word.swap(0, Ordering::SeqCst))
+    }
+
+    fn deadline_ns(&self) -> u64 {
+        self.header().freeze_deadline_ns.load(Ordering::SeqCst)
+    }
+
+    fn set_deadline_ns(&self, deadline_ns: u64) {
+        self.header().freeze_deadline_ns.store(deadline_ns, Ordering::SeqCst);
+    }
+
+    fn next_generation(&self) -> u64 {
+        self.header().next_generation.load(Ordering::SeqCst)
+    }
+
+    fn set_next_generation(&self, generation: u64) {
+        self.header().next_generation.store(generation, Ordering::SeqCst);
+    }
+
+    fn raise_generation(&self, generation: u64) {
+        self.header().generation.fetch_max(generation, Ordering::SeqCst);
     }
 }
 
@@ -236,6 +237,7 @@ const _: () = assert!(core::mem::offset_of!(CtlHeader, chunk_shift) == 152 && co
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
+    use crate::moving::mark_dirty;
 
     fn ctl() -> (Box<[u64; CTL_BYTES / 8]>, Ctl) {
         let mut memory = Box::new([0u64; CTL_BYTES / 8]);
@@ -258,23 +260,22 @@ mod tests {
     #[test]
     fn a_write_dirties_exactly_the_chunks_it_touches() {
         let (_memory, ctl) = ctl();
-        ctl.begin_move(1 << 20, 1 << 20, 12);
-        ctl.mark_dirty((1 << 20) - 100, 101);
-        ctl.mark_dirty((1 << 20) + 4095, 2);
-        ctl.mark_dirty((2 << 20) - 1, 1 << 20);
-        assert_eq!(ctl.take_dirty(0), 0b11);
-        assert_eq!(ctl.take_dirty(3), 1 << 63);
-        assert_eq!(ctl.take_dirty(0), 0);
+        ctl.set_span(1 << 20, 1 << 20, 12);
+        mark_dirty(&ctl, (1 << 20) - 100, 101);
+        mark_dirty(&ctl, (1 << 20) + 4095, 2);
+        mark_dirty(&ctl, (2 << 20) - 1, 1 << 20);
+        assert_eq!(ctl.take(0), 0b11);
+        assert_eq!(ctl.take(3), 1 << 63);
+        assert_eq!(ctl.take(0), 0);
+        mark_dirty(&ctl, (1 << 20) + 62 * 4096, 4 * 4096);
+        assert_eq!([ctl.take(0), ctl.take(1)], [3 << 62, 3]);
     }
 
     #[test]
-    fn a_freeze_is_either_aborted_or_published() {
+    fn what_no_bit_is_left_for_is_the_last_bit() {
         let (_memory, ctl) = ctl();
-        let copying = ctl.begin_move(0, 4096, 12);
-        assert!(ctl.advance(copying, MoveState::Frozen));
-        let frozen = ctl.move_word();
-        assert!(ctl.advance(frozen, MoveState::Aborted));
-        assert!(!ctl.advance(frozen, MoveState::Publishing));
-        assert_eq!(MoveState::of(ctl.move_word()), MoveState::Aborted);
+        ctl.set_span(0, u64::MAX, 16);
+        mark_dirty(&ctl, 1 << 61, 10);
+        assert_eq!(ctl.take(DIRTY_BITS / 64 - 1), 1 << 63);
     }
 }

@@ -4,6 +4,7 @@
 pub mod bin;
 pub mod ctl;
 pub mod devices;
+pub mod moving;
 pub mod names;
 pub mod rights;
 pub mod slot;

@@ -181,6 +181,17 @@ pub fn file_part(store: &[u8], id: u64, part: &[u8]) -> StorePath {
     path
 }
 
+/// What the names of layouts that wait to be published begin with.
+pub const NEXT_LAYOUT_PREFIX: &[u8] = b"layout.";
+
+/// `<store>/files/<id>/layout.<generation>`: a layout that waits to take the place of the present one. The generation is in the name so that whoever
+/// comes late finds nothing to rename.
+pub fn next_layout(store: &[u8], id: u64, generation: u64) -> StorePath {
+    let mut path = file_part(store, id, NEXT_LAYOUT_PREFIX);
+    path.push_id(generation);
+    path
+}
+
 /// Suffix of a target's object of each plane.
 pub const OBJECT_SUFFIXES: [&[u8]; 2] = [b".data", b".data1"];
 /// Suffix of a target's object of all replicas of a file.

@@ -109,14 +109,14 @@ fn a_stopped_apply_leaves_a_whole_file_and_can_go_on(kind: &str) {
     let rig = Rig::new(kind, 0);
     let content = rig.fill(300_000);
     let error = apply::apply(&rig.store(), ID, &skewed(), &mut |_, _| false).unwrap_err();
-    assert!(error.to_string().contains("run `stripewise apply` again"), "{error}");
+    assert!(error.to_string().contains("run the same again for the rest"), "{error}");
     assert_eq!(read_all(&rig.store(), 400_000), content);
     assert_eq!(rig.check(false).findings, []);
     apply_all(&rig.store(), &skewed()).unwrap();
     assert_eq!(read_all(&rig.store(), 400_000), content);
 }
 
-fn programs_that_use_the_store_keep_a_mover_out_and_dead_ones_do_not(kind: &str) {
+fn a_mover_shares_the_store_with_programs_but_not_with_another_mover(kind: &str) {
     let rig = Rig::new(kind, 0);
     rig.fill(100_000);
     let session = rig.root.join("run/session.lock");
@@ -124,12 +124,18 @@ fn programs_that_use_the_store_keep_a_mover_out_and_dead_ones_do_not(kind: &str)
     let run = rig.store().run_dir().unwrap();
     std::fs::create_dir_all(&run).unwrap();
     let slot = DISK.try_lock(&run.join("7-0.slot"), true).unwrap().unwrap();
-    let error = apply_all(&rig.store(), &skewed()).unwrap_err();
-    assert!(matches!(error, StoreError::InUse(_)) && error.to_string().starts_with("1 process is using the store"), "{error}");
     assert!(matches!(fsck(&rig.store(), Options { repair: true, ..Options::default() }), Err(StoreError::InUse(_))));
     assert_eq!(rig.codes(), ["in-use"]);
-    drop((held, slot));
+    let mover = rig.store().lock_mover().unwrap();
+    let error = apply_all(&rig.store(), &skewed()).unwrap_err();
+    let expected = format!("process {} is moving files", std::process::id());
+    assert!(matches!(error, StoreError::InUse(_)) && error.to_string().starts_with(&expected), "{error}");
+    drop(mover);
     apply_all(&rig.store(), &skewed()).unwrap();
+    drop((held, slot));
+    let offline = rig.store().lock_exclusive().unwrap();
+    assert!(matches!(apply_all(&rig.store(), &skewed()), Err(StoreError::InUse(_))));
+    drop(offline);
 }
 
 fn the_check_sees_and_mends_what_is_wrong(kind: &str) {
@@ -247,7 +253,7 @@ for_every_kind!(
     holes_stay_holes,
     no_target_ever_holds_more_than_its_capacity,
     a_stopped_apply_leaves_a_whole_file_and_can_go_on,
-    programs_that_use_the_store_keep_a_mover_out_and_dead_ones_do_not,
+    a_mover_shares_the_store_with_programs_but_not_with_another_mover,
     the_check_sees_and_mends_what_is_wrong,
     a_missing_name_is_reported_and_nothing_deleted,
     a_wrong_or_missing_target_directory_is_noticed,

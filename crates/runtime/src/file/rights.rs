@@ -10,6 +10,7 @@ use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicI32, Ordering};
 use stripewise_store::ctl::{CTL_BYTES, Ctl, MoveState};
+use stripewise_store::moving::Words;
 use stripewise_store::names::{self, StorePath};
 use stripewise_store::rights::Part;
 
@@ -96,8 +97,8 @@ impl File {
 
     /// Opens every object that holds bytes of the file, as far as rights go: from here on they may change.
     pub fn prime(&'static self) {
-        let Ok(loaded) = self.current() else { return };
-        for (target, plane) in loaded.objects() {
+        let Ok(passed) = crate::gate::for_read(self) else { return };
+        for (target, plane) in passed.loaded.objects() {
             let _ = self.object(target, plane);
         }
     }
@@ -161,7 +162,7 @@ impl File {
     /// After a boot, for one who may only read: ctl is as good as new when it says what head and objects say, and nothing was under way.
     #[inline(never)] // Its buffers would lie on the stack below the recovery of a file.
     pub(super) fn trust_ctl(&'static self, ctl: &Ctl) -> Sys<()> {
-        let quiet = MoveState::of(ctl.move_word()) == MoveState::Idle && ctl.header().flags.load(Ordering::Acquire) & !crate::size::FLAG_DURABLE == 0;
+        let quiet = MoveState::of(ctl.word()) == MoveState::Idle && ctl.header().flags.load(Ordering::Acquire) & !crate::size::FLAG_DURABLE == 0;
         if ctl.is_valid() && quiet && ctl.size() == self.size_on_disk()? {
             return Ok(());
         }

@@ -114,6 +114,10 @@ fn pin_locked(file: &'static File) -> Sys<u32> {
         file::release(index);
         return Err(errno);
     }
+    if let Err(errno) = crate::gate::call_off_move(file) {
+        unpin(index);
+        return Err(errno);
+    }
     Ok(index)
 }
 

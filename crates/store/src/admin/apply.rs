@@ -8,12 +8,15 @@ use stripewise_layout::{GRANULE, MovePhase, Placement, Region, Span, Stripe, Vie
 use super::capacity::{SpanCost, bytes_by_target, free_bytes, roomy, schedule};
 use super::copy::data_ranges;
 use super::error::{Context, Result, StoreError};
-use super::medium::DevicesMap;
+use super::guide::{Guide, Unguided};
+use super::medium::{DevicesMap, Lock};
 use super::mover::Mover;
 use super::size::{mirror_size, open_ctl};
 use super::spec::{LayoutJson, plain_layout};
 use super::store::{Store, id_text, layout_error};
 use crate::bin::Kind;
+use crate::ctl::{Ctl, MoveState};
+use crate::moving::Words;
 
 /// What an apply did.
 #[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
@@ -28,44 +31,61 @@ pub struct Applied {
     pub generation: u64,
 }
 
-/// Told (bytes done, bytes in all) after each group; returns false to stop there.
-pub type Progress<'p> = dyn FnMut(u64, u64) -> bool + 'p;
-
-/// Gives file `id` the layout `wanted` while no program uses the store. Bytes whose home does not change are not touched.
+/// Gives file `id` the layout `wanted`, while programs use it or not. Bytes whose home does not change are not touched.
 ///
 /// # Errors
-/// `InUse` when programs hold the store, `NoSpace` before anything is changed when the move cannot fit, `Invalid` for the layout.
-/// When it stops half way, what has been moved stays moved and the file is whole.
-pub fn apply(store: &Store<'_>, id: u64, wanted: &LayoutJson, progress: &mut Progress<'_>) -> Result<Applied> {
+/// `InUse` when another mover is at work, an offline change is under way, or a program has the file mapped; `NoSpace` before anything is changed when
+/// the move cannot fit, `Invalid` for the layout, `Stopped`. When it stops half way, what has been moved stays moved and the file is whole.
+pub fn apply(store: &Store<'_>, id: u64, wanted: &LayoutJson, guide: &mut dyn Guide) -> Result<Applied> {
     let new = wanted.regions(&format!("layout of file {}", id_text(id)), store.targets.len())?;
+    let _mover = store.lock_mover()?;
+    move_to(store, id, new, guide)
+}
+
+/// As [`apply`], by one who holds the store's mover lock.
+///
+/// # Errors
+/// As [`apply`].
+pub fn move_to(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide) -> Result<Applied> {
     let layout = store.layout(id)?;
-    let _lock = store.lock_exclusive()?;
     let emulated = store.targets.iter().any(|t| t.kind == Kind::Emulated);
     let run = store.run_dir()?;
     let devices = store.medium.devices(&run, store.targets.len(), emulated).doing("map the device clocks in", &run)?;
     let map = open_ctl(store, id, &layout)?;
-    mirror_size(store, id, map.ctl().size())?;
-    let mut mover = Mover::new(store, id, layout, map.as_ref(), devices.as_deref());
-    mover.recover()?;
-    let result = Apply { store, id, new, size: map.ctl().size(), mover: &mut mover }.run(progress);
-    mover.close()?;
+    let _open = hold_file(store, id)?;
+    mirror_size(store, id, map.ctl())?;
+    let mut mover = Mover::open(store, id, map.as_ref(), devices.as_deref(), guide)?;
+    let result = Apply { store, id, new, ctl: map.ctl(), mover: &mut mover, guide }.run();
+    let closed = mover.close();
     forget_usage(store, devices.as_deref());
     let mut applied = result?;
+    closed?;
     applied.generation = mover.layout().generation;
     Ok(applied)
 }
 
-/// Finishes or undoes what an interrupted move left in file `id`; true when there was something.
+/// Has the file open as programs do, so that nobody takes it for unused while it moves.
+fn hold_file(store: &Store<'_>, id: u64) -> Result<Box<dyn Lock>> {
+    let ctl = store.part(id, "ctl");
+    store
+        .medium
+        .try_lock(&ctl, false)
+        .doing("lock", &ctl)?
+        .ok_or_else(|| StoreError::InUse(format!("file {}: another stripewise command has it for itself; wait until it is done", id_text(id))))
+}
+
+/// Finishes or undoes what an interrupted move left in file `id`; true when there was something. The caller keeps movers away.
 ///
 /// # Errors
 /// Those of the medium.
 pub fn recover(store: &Store<'_>, id: u64) -> Result<bool> {
     let layout = store.layout(id)?;
-    if layout.phase == MovePhase::None {
+    let map = open_ctl(store, id, &layout)?;
+    let is_idle = MoveState::of(map.ctl().word()) == MoveState::Idle;
+    if layout.phase == MovePhase::None && is_idle {
         return Ok(false);
     }
-    let map = open_ctl(store, id, &layout)?;
-    Mover::new(store, id, layout, map.as_ref(), None).recover()?;
+    Mover::open(store, id, map.as_ref(), None, &mut Unguided)?;
     Ok(true)
 }
 
@@ -83,24 +103,23 @@ struct Apply<'a, 'm> {
     store: &'a Store<'a>,
     id: u64,
     new: Vec<Region>,
-    size: u64,
+    ctl: Ctl,
     mover: &'m mut Mover<'a>,
+    guide: &'m mut dyn Guide,
 }
 
 impl Apply<'_, '_> {
-    fn run(&mut self, progress: &mut Progress<'_>) -> Result<Applied> {
-        let all = spans(&self.mover.layout().regions, &self.new, self.size);
+    fn run(&mut self) -> Result<Applied> {
+        let all = spans(&self.mover.layout().regions, &self.new, self.ctl.size());
         let mut applied = Applied { spans: all.len(), ..Applied::default() };
         let (costs, bare): (Vec<SpanCost>, Vec<SpanCost>) = self.costs(&all)?.into_iter().partition(|c| c.bytes() > 0);
-        for hull in joined_spans(bare.iter().map(|c| c.span)) {
-            // No byte lies there, so nothing can collide: any generation will do.
-            let generation = newest(&self.mover.layout().regions).wrapping_add(1);
-            let new = self.wanted_in(hull, generation)?;
-            self.mover.redescribe(hull, new)?;
-        }
         let total: u64 = costs.iter().map(SpanCost::bytes).sum();
         let order = schedule(self.store, &costs, free_bytes(self.store)?)?;
-        self.run_groups(&costs, order.groups, total, &mut applied, progress)?;
+        for hull in joined_spans(bare.iter().map(|c| c.span)) {
+            let new = self.wanted_apart(hull)?;
+            self.mover.shift(hull, new, self.guide)?;
+        }
+        self.run_groups(&costs, order.groups, total, &mut applied)?;
         if !order.crowded.is_empty() {
             let crowded: Vec<SpanCost> = order.crowded.iter().filter_map(|i| costs.get(*i).cloned()).collect();
             for cost in &crowded {
@@ -111,7 +130,7 @@ impl Apply<'_, '_> {
             if let Some(cost) = order.crowded.first().and_then(|i| costs.get(*i)) {
                 return Err(no_room(cost.span));
             }
-            self.run_groups(&costs, order.groups, total, &mut applied, progress)?;
+            self.run_groups(&costs, order.groups, total, &mut applied)?;
         }
         Ok(applied)
     }
@@ -127,25 +146,18 @@ impl Apply<'_, '_> {
             let width_bytes = region.len.min(cost.span.len).max(GRANULE);
             region.placement = Placement::Striped(vec![Stripe { target, width_bytes }]);
         }
-        self.mover.shift(cost.span, aside)
+        self.mover.shift(cost.span, aside, self.guide)
     }
 
-    fn run_groups(
-        &mut self,
-        costs: &[SpanCost],
-        groups: Vec<Vec<usize>>,
-        total: u64,
-        applied: &mut Applied,
-        progress: &mut Progress<'_>,
-    ) -> Result<()> {
+    fn run_groups(&mut self, costs: &[SpanCost], groups: Vec<Vec<usize>>, total: u64, applied: &mut Applied) -> Result<()> {
         for group in groups {
             let members: Vec<&SpanCost> = group.iter().filter_map(|i| costs.get(*i)).collect();
             self.move_group(&members)?;
             applied.groups += 1;
             applied.moved_bytes += members.iter().map(|c| c.bytes()).sum::<u64>();
-            if !progress(applied.moved_bytes, total) {
-                return Err(StoreError::InUse(format!(
-                    "stopped after {} of {total} bytes; the file is whole, run `stripewise apply` again for the rest",
+            if !self.guide.moved(applied.moved_bytes, total) {
+                return Err(StoreError::Stopped(format!(
+                    "stopped after {} of {total} bytes; the file is whole, run the same again for the rest",
                     applied.moved_bytes
                 )));
             }
@@ -164,7 +176,7 @@ impl Apply<'_, '_> {
         let mut handles = BTreeMap::new();
         let mut costs = Vec::with_capacity(all.len());
         for span in all {
-            let end = span.end().min(self.size.max(span.start));
+            let end = span.end().min(self.ctl.size().max(span.start));
             let data = data_ranges(self.store, self.id, old.home(), span.start, end, &mut handles)?;
             costs.push(SpanCost {
                 span: *span,
@@ -201,7 +213,7 @@ impl Apply<'_, '_> {
         } else {
             Span { start: first.span.start, len: last.span.end() - first.span.start }
         };
-        self.mover.shift(hull, new)
+        self.mover.shift(hull, new, self.guide)
     }
 
     /// Brings a span whose regions use both planes into one: those in plane 1 move, placement unchanged, to plane 0.
@@ -211,7 +223,7 @@ impl Apply<'_, '_> {
             let alone =
                 if span.is_to_end() && i + 1 == old.len() { Span::to_end(region.start) } else { Span { start: region.start, len: region.len } };
             let moved = Region { generation: region.generation.wrapping_add(1), ..region.clone() };
-            self.mover.shift(alone, vec![moved])?;
+            self.mover.shift(alone, vec![moved], self.guide)?;
         }
         Ok(())
     }
@@ -222,10 +234,6 @@ fn no_room(span: Span) -> StoreError {
         "the region at byte {} fits its targets, but no target has room to keep it while it moves; free some space on any target",
         span.start
     ))
-}
-
-fn newest(regions: &[Region]) -> u32 {
-    regions.iter().map(|r| r.generation).max().unwrap_or(0)
 }
 
 /// The generation for new regions of a span: the next whose plane its present regions leave free; `None` when they use both. As

@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use stripewise_layout::{Extent, Table, View};
 
-use super::error::{Context, Result};
+use super::error::{Context, Result, StoreError};
+use super::guide::Guide;
 use super::medium::{DevicesMap, Handle, Open};
 use super::publish::ObjectId;
 use super::store::Store;
@@ -43,12 +44,15 @@ impl<'a> Copier<'a> {
     /// Copies `[from, to)`. With `again`, what is a hole at home is made one in the copy too.
     ///
     /// # Errors
-    /// `Io`.
-    pub fn copy(&mut self, from: u64, to: u64, again: bool) -> Result<()> {
+    /// `Io`, `Stopped` when the guide says so.
+    pub fn copy(&mut self, from: u64, to: u64, again: bool, guide: &mut dyn Guide) -> Result<()> {
         let to = to.min(self.size);
         let mut at = from;
         while at < to {
             let end = to.min(at + CHUNK_BYTES);
+            if !guide.pace(end - at) {
+                return Err(stopped());
+            }
             let waited_for = self.paid_until_ns;
             let data = self.read_chunk(at, end)?;
             self.write_chunk(at, end, &data, again)?;
@@ -58,7 +62,7 @@ impl<'a> Copier<'a> {
         Ok(())
     }
 
-    /// Takes in that the file has grown.
+    /// Takes in that the file has grown. Where it has shrunk there may still be bytes of it in the copy, so that is no end.
     pub fn grow(&mut self, size: u64) {
         self.size = self.size.max(size);
     }
@@ -162,6 +166,11 @@ impl<'a> Copier<'a> {
         let end = map.devices().reserve(target, model, Access { write, object: object_key(self.id, plane), offset, bytes }, now_ns());
         self.paid_until_ns = self.paid_until_ns.max(end);
     }
+}
+
+/// The error of a move that its guide has stopped.
+pub fn stopped() -> StoreError {
+    StoreError::Stopped("the move was stopped; what has moved stays moved, the rest stays where it was, and the file is whole".into())
 }
 
 /// What the object range `[start, stop)` of an extent is in the file: (logical offset, place in the range).

@@ -16,9 +16,6 @@ use crate::ctl::{CTL_BYTES, Ctl};
 use crate::devices::{DEVICES_MAGIC, Devices, devices_bytes};
 use crate::rights::Part;
 
-/// How long [`Medium::grace`] waits for a living program that stays inside one I/O.
-const GRACE_PATIENCE_NS: u64 = 30_000_000_000;
-
 /// The file system of this machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
@@ -70,6 +67,27 @@ impl Handle for RealFile {
 
 struct HeldLock(#[allow(dead_code, reason = "closing the descriptor gives the lock back")] File);
 impl Lock for HeldLock {}
+
+/// Byte of ctl that appends and truncates lock.
+const EXCLUSIVE_BYTE: i64 = 0;
+/// Byte of ctl that maps of the file keep locked.
+const PIN_BYTE: i64 = 1;
+
+/// Asks for an exclusive open-file-description lock on one byte; returns what the kernel left in `l_type`.
+fn ctl_lock(file: &File, how: libc::c_int, byte: i64) -> io::Result<libc::c_short> {
+    let mut range =
+        libc::flock { l_type: libc::F_WRLCK as libc::c_short, l_whence: libc::SEEK_SET as libc::c_short, l_start: byte, l_len: 1, l_pid: 0 };
+    loop {
+        // SAFETY: a valid descriptor and a struct of the call's own type.
+        if unsafe { libc::fcntl(std::os::fd::AsRawFd::as_raw_fd(file), how, &raw mut range) } == 0 {
+            return Ok(range.l_type);
+        }
+        let e = io::Error::last_os_error();
+        if e.kind() != io::ErrorKind::Interrupted {
+            return Err(e);
+        }
+    }
+}
 
 struct RealDevices(*mut u8, usize);
 
@@ -281,13 +299,25 @@ impl Medium for RealDisk {
         std::thread::sleep(std::time::Duration::from_millis(ms));
     }
 
-    fn grace(&self, run_dir: &Path) -> io::Result<()> {
+    fn grace(&self, run_dir: &Path, patience_ns: u64) -> io::Result<bool> {
         let run = CString::new(run_dir.as_os_str().as_bytes())?;
-        match crate::slot::grace(&run, b"", GRACE_PATIENCE_NS) {
+        match crate::slot::grace(&run, b"", patience_ns) {
             // No directory of this boot: no program has used the store since it began.
-            Ok(_) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Ok(_) | Err(rustix::io::Errno::NOENT) => Ok(true),
+            Err(rustix::io::Errno::TIMEDOUT) => Ok(false),
             Err(e) => Err(e.into()),
         }
+    }
+
+    fn lock_ctl(&self, ctl: &Path) -> io::Result<Box<dyn Lock>> {
+        let file = File::options().read(true).write(true).open(ctl)?;
+        ctl_lock(&file, libc::F_OFD_SETLKW, EXCLUSIVE_BYTE)?;
+        Ok(Box::new(HeldLock(file)))
+    }
+
+    fn is_pinned(&self, ctl: &Path) -> io::Result<bool> {
+        let file = File::options().read(true).write(true).open(ctl)?;
+        Ok(ctl_lock(&file, libc::F_OFD_GETLK, PIN_BYTE)? != libc::F_UNLCK as libc::c_short)
     }
 
     fn boot_id(&self) -> io::Result<String> {

@@ -34,6 +34,8 @@ pub enum StoreError {
     NoSpace(String),
     /// Something exists already.
     Exists(String),
+    /// Whoever watched over a move stopped it; the file is whole.
+    Stopped(String),
 }
 
 impl StoreError {
@@ -53,6 +55,7 @@ impl StoreError {
             Self::InUse(_) => "in_use",
             Self::NoSpace(_) => "no_space",
             Self::Exists(_) => "exists",
+            Self::Stopped(_) => "stopped",
         }
     }
 }
@@ -70,9 +73,14 @@ impl fmt::Display for StoreError {
                 };
                 write!(f, "could not {doing} {}: {source}; {cure}", path.display())
             }
-            Self::NotFound(m) | Self::Invalid(m) | Self::Damaged(m) | Self::Newer(m) | Self::InUse(m) | Self::NoSpace(m) | Self::Exists(m) => {
-                f.write_str(m)
-            }
+            Self::NotFound(m)
+            | Self::Invalid(m)
+            | Self::Damaged(m)
+            | Self::Newer(m)
+            | Self::InUse(m)
+            | Self::NoSpace(m)
+            | Self::Exists(m)
+            | Self::Stopped(m) => f.write_str(m),
         }
     }
 }

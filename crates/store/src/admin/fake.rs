@@ -476,8 +476,18 @@ impl Medium for FakeDisk {
 
     fn pause(&self, _ms: u64) {}
 
-    fn grace(&self, _run_dir: &Path) -> io::Result<()> {
-        Ok(())
+    fn grace(&self, _run_dir: &Path, _patience_ns: u64) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn lock_ctl(&self, _ctl: &Path) -> io::Result<Box<dyn Lock>> {
+        struct Nothing;
+        impl Lock for Nothing {}
+        Ok(Box::new(Nothing))
+    }
+
+    fn is_pinned(&self, _ctl: &Path) -> io::Result<bool> {
+        Ok(false)
     }
 
     fn boot_id(&self) -> io::Result<String> {

@@ -18,6 +18,7 @@ use super::ranges::stretches;
 use super::size::{boot_words, head_size, open_ctl, recovered_size};
 use super::store::{Store, id_text, layout_error};
 use crate::ctl::{FLAG_UNLINKED, MoveState};
+use crate::moving::Words;
 use crate::names::{OBJECT_SUFFIXES, REPLICA_SUFFIX, parse_link};
 use crate::rights::Part;
 
@@ -204,9 +205,9 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
             );
             check.found(Severity::Warning, "ctl-generation", id, text, "`stripewise store fsck --repair` corrects it", check.repair);
         }
-        if MoveState::of(ctl.move_word()) != MoveState::Idle {
+        if MoveState::of(ctl.word()) != MoveState::Idle {
             if check.repair {
-                ctl.end_move();
+                super::apply::recover(store, id)?;
             }
             check.found(
                 Severity::Warning,
@@ -219,7 +220,7 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
         }
         if head != ctl.size() {
             if check.repair {
-                super::size::mirror_size(store, id, ctl.size())?;
+                super::size::mirror_size(store, id, ctl)?;
             }
             let text = format!("file {}: head says {head} bytes, the file has {} (a program was killed)", id_text(id), ctl.size());
             check.found(Severity::Info, "head-size", id, text, "the next close mirrors it", check.repair);

@@ -204,8 +204,12 @@ pub trait Medium: Send + Sync {
     fn lock_holders(&self, path: &Path) -> io::Result<Vec<u32>>;
     /// Waits.
     fn pause(&self, ms: u64);
-    /// Waits until every live program was outside an I/O once.
-    fn grace(&self, run_dir: &Path) -> io::Result<()>;
+    /// Waits until every live program was outside an I/O once; false when one stayed inside for `patience_ns`.
+    fn grace(&self, run_dir: &Path, patience_ns: u64) -> io::Result<bool>;
+    /// Waits for the exclusive lock on one byte of ctl that appends and truncates take.
+    fn lock_ctl(&self, ctl: &Path) -> io::Result<Box<dyn Lock>>;
+    /// Whether some process has a map of the file, by the lock that it holds on ctl.
+    fn is_pinned(&self, ctl: &Path) -> io::Result<bool>;
     /// This boot's id, as the kernel spells it.
     fn boot_id(&self) -> io::Result<String>;
     /// This machine's id: text that differs between machines and survives reboots; empty when it has none.

@@ -1,34 +1,36 @@
-//! Moving one group of neighbouring spans from their present home to a new one: the state machine of a move, the same whether
-//! programs use the file or not.
+//! Moving one group of neighbouring spans from their present home to a new one: the state machine of a move, the same whether programs use the file
+//! or not. [`super::protocol`] has its order; here is what each of its steps does to files.
 //!
-//! copying (pending slices durable in the layout) -> passes over the dirty bitmap -> frozen -> publishing (by compare-and-swap)
-//! -> the new layout, durable -> grace -> the old slices punched, objects of a plane that no region uses any more removed. The durable generation decides after a kill: before the
-//! publish the pending slices are dropped, after it the retired ones.
+//! copying (pending slices durable in the layout) -> passes over the dirty bitmap -> frozen -> publishing (by compare-and-swap) -> the new layout,
+//! durable -> grace -> the old slices punched, objects of a plane that no region uses any more removed. The durable generation decides after a kill:
+//! before the publish the pending slices are dropped, after it the retired ones.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use stripewise_layout::{Layout, LayoutError, MovePhase, Region, Span, View, splice, within};
 
-use super::copy::Copier;
+use super::copy::{Copier, stopped};
 use super::error::{Context, Result, StoreError};
+use super::guide::Guide;
 use super::medium::{CtlMap, DevicesMap, FsyncPoint, Open};
-use super::publish::{ObjectId, make_objects, objects_in, objects_of, publish_layout, remove_objects, sync_objects};
+use super::protocol::{self, Limits, Work};
+use super::publish::{
+    ObjectId, drop_prepared, make_objects, objects_in, objects_of, prepare_layout, publish_layout, put_in_place, remove_objects, sync_objects,
+};
 use super::ranges::punch_slices;
-use super::store::{Store, layout_error};
-use crate::ctl::{Ctl, DIRTY_BITS, MoveState};
+use super::size::mirror_size;
+use super::store::{Store, id_text, layout_error};
+use crate::ctl::{Ctl, DIRTY_BITS, FLAG_TRUNCATING};
 use crate::devices::now_ns;
+use crate::moving::{Publication, Words, publish};
 
 /// Smallest chunk of the dirty bitmap: a pass copies at least so much around each write.
 const CHUNK_SHIFT_MIN: u32 = 16;
-/// Dirty chunks at which the span is frozen and the rest copied: 4 MiB of the smallest chunks, some milliseconds of work.
-const FEW_CHUNKS: usize = 64;
-/// Passes after which the span is frozen however many chunks are dirty: the writers are faster than the copy.
-const PASSES_MAX: usize = 16;
-/// How long writers may be kept waiting before one of them aborts the freeze.
-const FREEZE_NS: u64 = 500_000_000;
-/// Freezes that may be aborted before the move is given up.
-const FREEZES_MAX: usize = 10;
+/// When the span is frozen, how long, and how often. A mebibyte is some milliseconds of work.
+const LIMITS: Limits = Limits { few_chunks: 16, passes: 16, freeze_ns: 250_000_000, freezes: 20 };
+/// How long one look at the slots lasts before the guide is asked whether to go on.
+const PATIENCE_NS: u64 = 100_000_000;
 
 /// One file whose bytes are being moved.
 pub struct Mover<'a> {
@@ -43,9 +45,17 @@ pub struct Mover<'a> {
 }
 
 impl<'a> Mover<'a> {
-    /// A mover for a file whose layout shows no move.
-    pub fn new(store: &'a Store<'a>, id: u64, layout: Layout, ctl: &'a dyn CtlMap, devices: Option<&'a dyn DevicesMap>) -> Self {
-        Self { store, id, ctl, devices, layout, owes_publish: false }
+    /// A mover for a file; whoever makes one holds the store's mover lock, or the file for itself. What an earlier mover left is finished or undone.
+    ///
+    /// # Errors
+    /// Those of the medium, `Stopped`.
+    pub fn open(store: &'a Store<'a>, id: u64, ctl: &'a dyn CtlMap, devices: Option<&'a dyn DevicesMap>, guide: &mut dyn Guide) -> Result<Self> {
+        if let Some(owed) = protocol::end(&ctl.ctl()) {
+            publish(&ctl.ctl(), owed, |generation| put_in_place(store, id, generation))?;
+        }
+        let mut mover = Self { store, id, ctl, devices, layout: store.layout(id)?, owes_publish: false };
+        mover.recover(guide)?;
+        Ok(mover)
     }
 
     /// The layout as it is now.
@@ -60,8 +70,8 @@ impl<'a> Mover<'a> {
     /// Moves `span` to `new`, whose regions cover it and stand in the free plane.
     ///
     /// # Errors
-    /// Those of the medium, `InUse` when writers keep aborting; the pending slices are then dropped.
-    pub fn shift(&mut self, span: Span, new: Vec<Region>) -> Result<()> {
+    /// Those of the medium, `Stopped`, `InUse` when writers keep aborting or the file is mapped; the pending slices are then dropped.
+    pub fn shift(&mut self, span: Span, new: Vec<Region>, guide: &mut dyn Guide) -> Result<()> {
         let retired = self.edit(within(&self.layout.regions, span))?;
         let regions = self.edit(splice(&self.layout.regions, &new, span))?;
         let copying =
@@ -72,49 +82,50 @@ impl<'a> Mover<'a> {
         self.sweep()?;
         make_objects(self.store, self.id, &objects_in(&copying.pending))?;
         self.publish(&copying)?;
-        if let Err(e) = self.fill(&view, span) {
-            self.ctl().end_move();
-            // The first error is the one to report; what cannot be undone now is undone by the next apply or fsck.
-            let _ = self.drop_pending();
-            return Err(e);
-        }
         let published = Layout { generation: copying.generation + 1, regions, pending: vec![], retired, phase: MovePhase::Punching, span, ..copying };
-        self.publish(&published)?;
-        self.ctl().end_move();
-        self.grace()?;
+        self.run(&view, &published, guide)?;
+        self.layout = published;
+        self.owes_publish = false;
+        self.grace(guide)?;
         self.finish()
     }
 
-    /// Replaces the regions of a span that holds no byte: nothing to copy, nothing to punch.
-    ///
-    /// # Errors
-    /// Those of the medium.
-    pub fn redescribe(&mut self, span: Span, new: Vec<Region>) -> Result<()> {
-        let regions = self.edit(splice(&self.layout.regions, &new, span))?;
-        self.sweep()?;
-        let objects = objects_in(&regions);
-        make_objects(self.store, self.id, &objects)?;
-        self.layout.regions = regions;
-        self.owes_publish = true;
-        self.cut(&objects)
+    /// The protocol, and its undoing.
+    fn run(&mut self, view: &View<'_>, published: &Layout, guide: &mut dyn Guide) -> Result<()> {
+        let (store, id, ctl, span) = (self.store, self.id, self.ctl(), published.span);
+        let end = span.end().min(ctl.size().max(span.start));
+        let mut shift = CHUNK_SHIFT_MIN;
+        while (end - span.start) >> shift >= DIRTY_BITS {
+            shift += 1;
+        }
+        let word = protocol::begin(&ctl, span.start, span.len, shift);
+        let copier = Copier::new(store, id, *view, 0, self.devices);
+        let pending = objects_in(&self.layout.pending);
+        let mut filling = Filling { store, id, ctl, span, shift, published, pending, copier, taken: vec![], guide };
+        let Err(e) = protocol::run(&mut filling, word, LIMITS) else { return Ok(()) };
+        if let Some(owed) = protocol::end(&ctl)
+            && self.is_published(owed)?
+        {
+            return Ok(());
+        }
+        // The first error is the one to report; what cannot be undone now is undone by the next move or fsck.
+        let _ = self.drop_pending();
+        Err(e)
     }
 
-    /// Cuts objects where the home's bytes end: the old regions may have reached further, and a length tells the size.
-    fn cut(&self, objects: &BTreeSet<ObjectId>) -> Result<()> {
-        let path = self.store.part(self.id, "layout");
-        let bytes = self.layout.encode().map_err(|e| layout_error(&path, e))?;
-        let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
-        let size = self.ctl().size();
-        for &(target, plane) in objects {
-            let path = self.store.object(target, self.id, plane)?;
-            let end = view.end_of(target, plane, size);
-            if self.store.medium.stat(&path).doing("look at", &path)?.is_some_and(|s| s.size > end) {
-                let object = self.store.medium.open(&path, Open::Write).doing("open", &path)?;
-                object.set_len(end).doing("cut", &path)?;
-                object.sync(FsyncPoint::PunchData).doing("flush", &path)?;
-            }
+    /// After a publish that failed half way: whether the new layout has the old one's place; if it has not, it never will.
+    fn is_published(&self, owed: Publication) -> Result<bool> {
+        let there = || Ok::<bool, StoreError>(self.store.layout(self.id)?.generation >= owed.generation);
+        if !there()? {
+            drop_prepared(self.store, self.id)?;
         }
-        Ok(())
+        // A waiter may have been faster than the removal.
+        if there()? {
+            publish(&self.ctl(), owed, |generation| put_in_place(self.store, self.id, generation))?;
+            return Ok(true);
+        }
+        self.ctl().exchange(owed.word, crate::moving::with_state(owed.word, crate::ctl::MoveState::Idle));
+        Ok(false)
     }
 
     /// Publishes what earlier steps left for the next one to publish.
@@ -141,16 +152,16 @@ impl<'a> Mover<'a> {
     }
 
     /// Drops what an interrupted move left: pending slices before the publish, retired ones after it.
-    ///
-    /// # Errors
-    /// Those of the medium.
-    pub fn recover(&mut self) -> Result<()> {
-        self.ctl().end_move();
+    fn recover(&mut self, guide: &mut dyn Guide) -> Result<()> {
+        drop_prepared(self.store, self.id)?;
         match self.layout.phase {
             MovePhase::None => return Ok(()),
             MovePhase::Copying => self.drop_pending()?,
             MovePhase::Punching => {
-                self.grace()?;
+                // Who published it may have died before its name was durable, or known to all.
+                put_in_place(self.store, self.id, self.layout.generation)?;
+                self.ctl().raise_generation(self.layout.generation);
+                self.grace(guide)?;
                 self.finish()?;
             }
         }
@@ -163,98 +174,29 @@ impl<'a> Mover<'a> {
 
     fn publish(&mut self, layout: &Layout) -> Result<()> {
         publish_layout(self.store, self.id, layout)?;
-        self.ctl().header().generation.store(layout.generation, Ordering::SeqCst);
+        self.ctl().raise_generation(layout.generation);
         self.layout = layout.clone();
         self.owes_publish = false;
         Ok(())
     }
 
-    fn grace(&self) -> Result<()> {
-        let run = self.store.run_dir()?;
-        self.store.medium.grace(&run).doing("wait for the programs in", &run)
-    }
-
-    /// Copies until nothing is left and the move may be published.
-    fn fill(&mut self, view: &View<'_>, span: Span) -> Result<()> {
-        let ctl = self.ctl();
-        let end = span.end().min(ctl.size().max(span.start));
-        let mut shift = CHUNK_SHIFT_MIN;
-        while (end - span.start) >> shift >= DIRTY_BITS {
-            shift += 1;
-        }
-        let mut word = ctl.begin_move(span.start, span.len, shift);
-        // Who entered an I/O before the word stood there sets no dirty bit: wait for them, then copy.
-        self.grace()?;
-        let mut copier = Copier::new(self.store, self.id, *view, ctl.size(), self.devices);
-        copier.copy(span.start, end, false)?;
-        for _ in 0..FREEZES_MAX {
-            for _ in 0..PASSES_MAX {
-                if self.pass(&mut copier, span, shift)? <= FEW_CHUNKS {
-                    break;
-                }
-            }
-            copier.settle();
-            ctl.header().freeze_deadline_ns.store(now_ns().saturating_add(FREEZE_NS), Ordering::SeqCst);
-            if !ctl.advance(word, MoveState::Frozen) {
-                return Err(self.stolen());
-            }
-            let frozen = word & !7 | MoveState::Frozen as u64;
-            self.pass(&mut copier, span, shift)?;
-            sync_objects(self.store, self.id, &objects_in(&self.layout.pending), FsyncPoint::SliceData)?;
-            if ctl.advance(frozen, MoveState::Publishing) {
-                copier.settle();
-                return Ok(());
-            }
-            let aborted = word & !7 | MoveState::Aborted as u64;
-            if !ctl.advance(aborted, MoveState::Copying) {
-                return Err(self.stolen());
-            }
-            word = word & !7 | MoveState::Copying as u64;
-        }
-        Err(StoreError::InUse(format!(
-            "{}: its writers would not wait for the move of bytes {} on; run `stripewise apply` again when they are done",
-            self.store.part(self.id, "layout").display(),
-            span.start
-        )))
-    }
-
-    fn stolen(&self) -> StoreError {
-        StoreError::InUse(format!("{}: another mover took over; wait until it is done", self.store.part(self.id, "ctl").display()))
-    }
-
-    /// Takes and clears the dirty bits, waits until those who set them are done, copies their chunks; returns how many there were.
-    fn pass(&self, copier: &mut Copier<'_>, span: Span, shift: u32) -> Result<usize> {
-        let ctl = self.ctl();
-        let mut chunks = Vec::new();
-        copier.grow(ctl.size());
-        let words = (span.len.saturating_sub(1) >> shift).min(DIRTY_BITS - 1) / 64 + 1;
-        for word in 0..words {
-            let mut bits = ctl.take_dirty(word);
-            while bits != 0 {
-                chunks.push(word * 64 + u64::from(bits.trailing_zeros()));
-                bits &= bits - 1;
-            }
-        }
-        self.grace()?;
-        for chunk in &chunks {
-            let from = span.start.saturating_add(chunk << shift);
-            // The last bit stands for all that no bit is left for.
-            let to = if *chunk + 1 == DIRTY_BITS { span.end() } else { from.saturating_add(1 << shift).min(span.end()) };
-            copier.copy(from, to, true)?;
-        }
-        Ok(chunks.len())
+    fn grace(&self, guide: &mut dyn Guide) -> Result<()> {
+        grace(self.store, guide)
     }
 
     /// Punches the retired slices durably, or removes their objects; the layout without them is published by the next step.
     fn finish(&mut self) -> Result<()> {
         self.punch(MovePhase::Punching)?;
+        self.trim()?;
         self.layout.retired = vec![];
         self.settle_layout();
         Ok(())
     }
 
     fn drop_pending(&mut self) -> Result<()> {
+        drop_prepared(self.store, self.id)?;
         self.punch(MovePhase::Copying)?;
+        self.trim()?;
         self.layout.pending = vec![];
         self.settle_layout();
         self.close()
@@ -274,7 +216,6 @@ impl<'a> Mover<'a> {
             MovePhase::Copying => (view.pending(), &self.layout.pending),
             _ => (view.retired(), &self.layout.retired),
         };
-        let size = self.ctl().size();
         let home = objects_in(&self.layout.regions);
         let (kept, left): (BTreeSet<ObjectId>, BTreeSet<ObjectId>) = objects_in(regions).into_iter().partition(|o| home.contains(o));
         for (target, plane) in kept {
@@ -284,14 +225,169 @@ impl<'a> Mover<'a> {
             }
             let object = self.store.medium.open(&path, Open::Write).doing("open", &path)?;
             punch_slices(object.as_ref(), table, (target, plane)).doing("punch", &path)?;
-            // Nobody writes now (offline): cut the object where its home bytes end, so that its length tells the size again.
-            let end = view.end_of(target, plane, size);
-            if object.len().doing("look at", &path)? > end {
-                object.set_len(end).doing("cut", &path)?;
-            }
             object.sync(FsyncPoint::PunchData).doing("flush", &path)?;
         }
         remove_objects(self.store, self.id, &left)
+    }
+
+    /// Cuts objects that reach further than the file does, so that their lengths tell its size again: a region at the end has moved away, or the file was
+    /// truncated while its bytes were being copied. Programs are kept out meanwhile as a truncate keeps them out.
+    fn trim(&self) -> Result<()> {
+        let path = self.store.part(self.id, "layout");
+        let bytes = self.layout.encode().map_err(|e| layout_error(&path, e))?;
+        let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
+        let excess = || -> Result<Vec<(ObjectId, u64)>> {
+            let size = self.ctl().size();
+            let mut found = Vec::new();
+            for (target, plane) in objects_in(&self.layout.regions) {
+                let path = self.store.object(target, self.id, plane)?;
+                let len = self.store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.size);
+                if view.logical_end(target, plane, len) > size {
+                    found.push(((target, plane), view.end_of(target, plane, size)));
+                }
+            }
+            Ok(found)
+        };
+        if excess()?.is_empty() {
+            return Ok(());
+        }
+        let path = self.store.part(self.id, "ctl");
+        let _alone = self.store.medium.lock_ctl(&path).doing("lock", &path)?;
+        let flags = &self.ctl.ctl();
+        flags.header().flags.fetch_or(FLAG_TRUNCATING, Ordering::SeqCst);
+        let result = self.cut(excess);
+        flags.header().flags.fetch_and(!FLAG_TRUNCATING, Ordering::SeqCst);
+        result
+    }
+
+    fn cut(&self, excess: impl Fn() -> Result<Vec<(ObjectId, u64)>>) -> Result<()> {
+        let run = self.store.run_dir()?;
+        if !self.store.medium.grace(&run, LIMITS.freeze_ns).doing("wait for the programs in", &run)? {
+            // A program was stopped inside an I/O: the next move of the file cuts.
+            return Ok(());
+        }
+        // Looked at anew: a write that was under way had extended an object before it raised the size.
+        for ((target, plane), end) in excess()? {
+            let path = self.store.object(target, self.id, plane)?;
+            let object = self.store.medium.open(&path, Open::Write).doing("open", &path)?;
+            object.set_len(end).doing("cut", &path)?;
+            object.sync(FsyncPoint::PunchData).doing("flush", &path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits until everybody has left the epoch that it is in, as long as the guide has patience.
+fn grace(store: &Store<'_>, guide: &mut dyn Guide) -> Result<()> {
+    let run = store.run_dir()?;
+    while !store.medium.grace(&run, PATIENCE_NS).doing("wait for the programs in", &run)? {
+        if !guide.waits() {
+            return Err(stopped());
+        }
+    }
+    Ok(())
+}
+
+/// A move between its begin and its publishing.
+struct Filling<'f, 'v> {
+    store: &'f Store<'f>,
+    id: u64,
+    ctl: Ctl,
+    span: Span,
+    shift: u32,
+    published: &'f Layout,
+    pending: BTreeSet<ObjectId>,
+    copier: Copier<'v>,
+    taken: Vec<u64>,
+    guide: &'f mut dyn Guide,
+}
+
+impl Filling<'_, '_> {
+    fn name(&self) -> String {
+        format!("file {}, bytes {} on", id_text(self.id), self.span.start)
+    }
+}
+
+impl Work for Filling<'_, '_> {
+    type Error = StoreError;
+    type Words = Ctl;
+
+    fn words(&self) -> Ctl {
+        self.ctl
+    }
+
+    fn now_ns(&self) -> u64 {
+        now_ns()
+    }
+
+    fn grace(&mut self, until_ns: Option<u64>) -> Result<bool> {
+        let Some(until) = until_ns else { return grace(self.store, self.guide).map(|()| true) };
+        let run = self.store.run_dir()?;
+        self.store.medium.grace(&run, until.saturating_sub(now_ns())).doing("wait for the programs in", &run)
+    }
+
+    fn may_go_on(&mut self) -> Result<()> {
+        let ctl = self.store.part(self.id, "ctl");
+        if self.store.medium.is_pinned(&ctl).doing("look at the locks of", &ctl)? {
+            return Err(StoreError::InUse(format!("{}: a program has the file mapped; it moves when no map is left", self.name())));
+        }
+        if self.guide.waits() { Ok(()) } else { Err(stopped()) }
+    }
+
+    fn copy_all(&mut self) -> Result<()> {
+        // Only now: who extended the file without marking a chunk has left.
+        self.copier.grow(self.ctl.size());
+        let end = self.span.end().min(self.ctl.size().max(self.span.start));
+        self.copier.copy(self.span.start, end, false, self.guide)
+    }
+
+    fn take(&mut self) -> usize {
+        let words = (self.span.len.saturating_sub(1) >> self.shift).min(DIRTY_BITS - 1) / 64 + 1;
+        for word in 0..words {
+            // Looked at first: taking is an exchange, and most words are empty.
+            let mut bits = if self.ctl.dirty(word) == 0 { 0 } else { self.ctl.take(word) };
+            while bits != 0 {
+                self.taken.push(word * 64 + u64::from(bits.trailing_zeros()));
+                bits &= bits - 1;
+            }
+        }
+        self.taken.len()
+    }
+
+    fn copy_taken(&mut self) -> Result<()> {
+        self.copier.grow(self.ctl.size());
+        for chunk in std::mem::take(&mut self.taken) {
+            let from = self.span.start.saturating_add(chunk << self.shift);
+            // The last bit stands for all that no bit is left for.
+            let to = if chunk + 1 == DIRTY_BITS { self.span.end() } else { from.saturating_add(1 << self.shift).min(self.span.end()) };
+            self.copier.copy(from, to, true, self.guide)?;
+        }
+        self.copier.settle();
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.copier.settle();
+        sync_objects(self.store, self.id, &self.pending, FsyncPoint::SliceData)
+    }
+
+    fn prepare(&mut self) -> Result<u64> {
+        // The new objects' lengths tell nothing of holes at the end.
+        mirror_size(self.store, self.id, self.ctl)?;
+        prepare_layout(self.store, self.id, self.published)?;
+        Ok(self.published.generation)
+    }
+
+    fn put_in_place(&mut self, generation: u64) -> Result<()> {
+        put_in_place(self.store, self.id, generation)
+    }
+
+    fn was_frozen(&mut self, ns: u64, published: bool) {
+        self.guide.was_frozen(ns, published);
+    }
+
+    fn gave_up(&self) -> StoreError {
+        StoreError::InUse(format!("{}: its writers would not wait for the move; try again when they write less", self.name()))
     }
 }
 

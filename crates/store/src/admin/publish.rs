@@ -2,14 +2,16 @@
 //! layout by tmp, fsync, rename, fsync(dir). Whoever punches does so only after that.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use stripewise_layout::{Layout, Region};
 
 use super::error::{Context, Result, StoreError};
 use super::medium::{FsyncPoint, Open, replace_file};
 use super::spec::stripes_of;
-use super::store::Store;
+use super::store::{Store, path_of};
+use crate::names;
 use crate::rights::Part;
 
 /// An object of a file: target and plane.
@@ -40,6 +42,53 @@ pub fn publish_layout(store: &Store<'_>, id: u64, layout: &Layout) -> Result<()>
     replace_file(store.medium, &path, &bytes, FsyncPoint::LayoutTmp, FsyncPoint::LayoutDir).doing("publish", &path)
 }
 
+/// Makes a layout durable beside the present one, which it is to replace.
+///
+/// # Errors
+/// `Invalid` when the format refuses the layout, `Io`.
+pub fn prepare_layout(store: &Store<'_>, id: u64, layout: &Layout) -> Result<()> {
+    let (path, next) = (store.part(id, "layout"), next_layout(store, id, layout.generation));
+    let bytes = layout.encode().map_err(|e| StoreError::Invalid(format!("{}: {e}", path.display())))?;
+    let file = store.medium.open(&next, Open::Create).doing("make", &next)?;
+    file.set_len(0).doing("empty", &next)?;
+    file.write_at(&bytes, 0).doing("write", &next)?;
+    store.medium.own_like(&path, &next).doing("give the owner of the layout to", &next)?;
+    file.sync(FsyncPoint::LayoutTmp).doing("flush", &next)
+}
+
+/// Gives a prepared layout the present one's place, durably. Where it is missing somebody else has done so.
+///
+/// # Errors
+/// `Io`.
+pub fn put_in_place(store: &Store<'_>, id: u64, generation: u64) -> Result<()> {
+    let (path, next) = (store.part(id, "layout"), next_layout(store, id, generation));
+    match store.medium.rename(&next, &path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+        renamed => renamed.doing("publish", &path)?,
+    }
+    sync_dir(store, &store.file_dir(id), FsyncPoint::LayoutDir)
+}
+
+/// Where the layout of a generation waits to be published.
+pub fn next_layout(store: &Store<'_>, id: u64, generation: u64) -> PathBuf {
+    path_of(names::next_layout(store.root.as_os_str().as_bytes(), id, generation).as_bytes())
+}
+
+/// Removes layouts that wait and that nobody will publish any more.
+///
+/// # Errors
+/// `Io`.
+pub fn drop_prepared(store: &Store<'_>, id: u64) -> Result<()> {
+    let dir = store.file_dir(id);
+    for name in store.medium.list(&dir).doing("list", &dir)? {
+        let waits = name.as_bytes().strip_prefix(names::NEXT_LAYOUT_PREFIX).is_some_and(|generation| names::parse_id(generation).is_some());
+        if waits {
+            store.medium.unlink(&dir.join(&name)).doing("remove", &dir.join(&name))?;
+        }
+    }
+    Ok(())
+}
+
 /// Makes the objects of a file where they are missing, with the owner and mode of `head`, and makes their names durable.
 ///
 /// # Errors
@@ -56,7 +105,15 @@ pub fn make_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>) ->
         }
         drop(store.medium.open(&path, Open::Create).doing("make the object", &path)?);
         let head = store.part(id, "head");
-        store.medium.follow_head(&head, &path, Part::Object).doing("give the owner of head to", &path)?;
+        loop {
+            let before = store.medium.stat(&head).doing("look at", &head)?;
+            store.medium.follow_head(&head, &path, Part::Object).doing("give the owner of head to", &path)?;
+            // Whoever changes head's rights goes over the objects that are there: this one may have been missed.
+            let after = store.medium.stat(&head).doing("look at", &head)?;
+            if before.map(|s| (s.mode, s.uid, s.gid)) == after.map(|s| (s.mode, s.uid, s.gid)) {
+                break;
+            }
+        }
         sync_dir(store, dir, FsyncPoint::SliceDir)?;
     }
     Ok(())

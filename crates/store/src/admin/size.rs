@@ -9,6 +9,7 @@ use stripewise_layout::{Layout, View};
 use super::error::{Context, Result, StoreError};
 use super::medium::{CtlMap, FsyncPoint, Open};
 use super::store::Store;
+use crate::ctl::Ctl;
 use crate::rights::Part;
 
 /// A boot id as ctl holds it: its 32 hexadecimal digits as two words, the first digits highest.
@@ -64,22 +65,29 @@ pub fn open_ctl(store: &Store<'_>, id: u64, layout: &Layout) -> Result<Box<dyn C
     let ctl = map.ctl();
     if !ctl.is_valid() || !ctl.boot_is(boot) {
         let size = recovered_size(store, id, layout)?;
-        ctl.end_move();
+        ctl.reset_move();
         ctl.header().flags.store(0, std::sync::atomic::Ordering::Release);
         ctl.initialise(boot, size, layout.generation);
     }
     Ok(map)
 }
 
-/// Writes the size to head and makes it durable, so that a power cut during a move finds it exactly.
+/// Writes the size to head and makes it durable, so that a power cut during a move finds it exactly. Programs may be changing it at the same time.
 ///
 /// # Errors
 /// `Io`.
-pub fn mirror_size(store: &Store<'_>, id: u64, size: u64) -> Result<()> {
+pub fn mirror_size(store: &Store<'_>, id: u64, ctl: Ctl) -> Result<()> {
     let path = store.part(id, "head");
     let head = store.medium.open(&path, Open::Write).doing("open", &path)?;
-    if head.len().doing("look at", &path)? != size {
-        head.set_len(size).doing("set the length of", &path)?;
+    loop {
+        let size = ctl.size();
+        if head.len().doing("look at", &path)? != size {
+            head.set_len(size).doing("set the length of", &path)?;
+        }
+        // A program that has set another size since may have written it to head before this one was.
+        if ctl.size() == size {
+            break;
+        }
     }
     head.sync(FsyncPoint::HeadSize).doing("flush", &path)
 }

@@ -68,6 +68,12 @@ pub struct Store<'m> {
     pub rules: Vec<RuleInfo>,
 }
 
+/// What a mover holds as long as it moves.
+pub struct MoverLock {
+    _mover: Box<dyn Lock>,
+    _session: Option<Box<dyn Lock>>,
+}
+
 /// Reads bytes of a path.
 pub fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
@@ -273,6 +279,22 @@ impl<'m> Store<'m> {
             Err(e) if matches!(e.kind(), std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem) => Ok(None),
             Err(e) => Err(StoreError::io("lock", &path, e)),
         }
+    }
+
+    /// Takes the store for one mover, beside programs that use it.
+    ///
+    /// # Errors
+    /// `InUse` with the other mover's process, or when an offline change is under way.
+    pub fn lock_mover(&self) -> Result<MoverLock> {
+        let path = self.root.join("run").join("mover.lock");
+        let Some(lock) = self.medium.try_lock(&path, true).doing("lock", &path)? else {
+            let pids = self.medium.lock_holders(&path).unwrap_or_default();
+            let who = pids.first().map_or_else(|| "another process".to_string(), |pid| format!("process {pid}"));
+            return Err(StoreError::InUse(format!("{who} is moving files of the store {}; wait until it is done, or stop it", self.root.display())));
+        };
+        let session = self.lock_shared()?;
+        self.check_other_machines(true)?;
+        Ok(MoverLock { _mover: lock, _session: session })
     }
 
     /// Takes a file for itself: no program has it open, and those that open it meanwhile wait.

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use stripewise_store::admin::guide::Unguided;
 use stripewise_store::admin::medium::Medium;
 use stripewise_store::admin::spec::{LayoutJson, RegionJson, SpecJson, TargetJson};
 use stripewise_store::admin::{Result, Store, apply, create, data, newfile};
@@ -68,5 +69,5 @@ pub fn read_all(store: &Store<'_>, len: usize) -> Vec<u8> {
 }
 
 pub fn apply_all(store: &Store<'_>, layout: &LayoutJson) -> Result<apply::Applied> {
-    apply::apply(store, ID, layout, &mut |_, _| true)
+    apply::apply(store, ID, layout, &mut Unguided)
 }
