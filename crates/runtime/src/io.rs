@@ -221,15 +221,13 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
     check_end(at, buffers.len())?;
     let n = limit::clip(at, buffers.len())?;
     let end_offset = at.checked_add(n).filter(|e| *e < MAX_LOGICAL).ok_or(Errno(libc::EFBIG))?;
-    let end;
-    let leaves_hole;
     let mut leaves_bytes = false;
     let mut prefix = end_offset;
     let mut error = None;
     let passed = gate::for_write(file, at, n)?;
     let all = || passed.loaded.view.extents(Logical(at), n);
-    leaves_hole = at > passed.ctl.size();
-    end = reserve(file, all().map(|e| (e.target, e.plane, e.object_offset, e.len)), true)?;
+    let leaves_hole = at > passed.ctl.size();
+    let end = reserve(file, all().map(|e| (e.target, e.plane, e.object_offset, e.len)), true)?;
     for extent in all() {
         let (done, result) = write_extent(file, buffers, &extent, at, flags & libc::RWF_NOWAIT);
         leaves_bytes |= done > 0;
