@@ -1,6 +1,7 @@
 //! Applying a layout to a file: what differs, in which order there is room for it, and one [`Mover`] step per group.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use stripewise_layout::{GRANULE, MovePhase, Placement, Region, Span, Stripe, View, spans, within};
@@ -15,7 +16,7 @@ use super::size::{mirror_size, open_ctl};
 use super::spec::{LayoutJson, plain_layout};
 use super::store::{Store, id_text, layout_error};
 use crate::bin::Kind;
-use crate::ctl::{Ctl, MoveState};
+use crate::ctl::{Ctl, FLAG_UNLINKED, MoveState};
 use crate::moving::Words;
 
 /// What an apply did.
@@ -29,6 +30,12 @@ pub struct Applied {
     pub moved_bytes: u64,
     /// Generation of the layout now.
     pub generation: u64,
+    /// How long writers to a span were kept out, ns, for each freeze that ended in a publish.
+    pub freezes_ns: Vec<u64>,
+    /// Freezes that were given up because somebody stayed inside an I/O, or would not wait.
+    pub aborted_freezes: usize,
+    /// Service time that the copies took of each emulated target, ns.
+    pub copy_service_ns: BTreeMap<u32, u64>,
 }
 
 /// Gives file `id` the layout `wanted`, while programs use it or not. Bytes whose home does not change are not touched.
@@ -52,15 +59,22 @@ pub fn move_to(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Gui
     let run = store.run_dir()?;
     let devices = store.medium.devices(&run, store.targets.len(), emulated).doing("map the device clocks in", &run)?;
     let map = open_ctl(store, id, &layout)?;
-    let _open = hold_file(store, id)?;
+    let open = hold_file(store, id)?;
     mirror_size(store, id, map.ctl())?;
     let mut mover = Mover::open(store, id, map.as_ref(), devices.as_deref(), guide)?;
     let result = Apply { store, id, new, ctl: map.ctl(), mover: &mut mover, guide }.run();
     let closed = mover.close();
+    let is_unlinked = map.ctl().header().flags.load(Ordering::SeqCst) & FLAG_UNLINKED != 0;
+    drop(open);
+    if is_unlinked {
+        remove_if_last(store, id)?;
+    }
     forget_usage(store, devices.as_deref());
     let mut applied = result?;
     closed?;
     applied.generation = mover.layout().generation;
+    (applied.freezes_ns, applied.aborted_freezes) = mover.freezes();
+    applied.copy_service_ns = mover.service_ns().clone();
     Ok(applied)
 }
 
@@ -72,6 +86,15 @@ fn hold_file(store: &Store<'_>, id: u64) -> Result<Box<dyn Lock>> {
         .try_lock(&ctl, false)
         .doing("lock", &ctl)?
         .ok_or_else(|| StoreError::InUse(format!("file {}: another stripewise command has it for itself; wait until it is done", id_text(id))))
+}
+
+/// An unlinked file goes with its last close: had the mover it open then, it is the mover's to remove.
+fn remove_if_last(store: &Store<'_>, id: u64) -> Result<()> {
+    let ctl = store.part(id, "ctl");
+    let Ok(Some(_alone)) = store.medium.try_lock(&ctl, true) else { return Ok(()) };
+    let to = store.trash_dir().join(id_text(id));
+    store.medium.rename(&store.file_dir(id), &to).doing("move to the trash", &to)?;
+    super::fsck_file::remove_file(store, id, &to)
 }
 
 /// Finishes or undoes what an interrupted move left in file `id`; true when there was something. The caller keeps movers away.
@@ -94,7 +117,7 @@ pub(super) fn forget_usage(store: &Store<'_>, devices: Option<&dyn DevicesMap>) 
     let Some(map) = devices else { return };
     for target in 0..store.targets.len() as u32 {
         if let Some(line) = map.devices().line(target) {
-            line.used_bytes.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
+            line.used_bytes.store(u64::MAX, Ordering::Relaxed);
         }
     }
 }
