@@ -15,6 +15,7 @@ use super::mover::Mover;
 use super::size::{mirror_size, open_ctl};
 use super::spec::{LayoutJson, plain_layout};
 use super::store::{Store, id_text, layout_error};
+use super::unlinked::remove_if_last;
 use crate::bin::Kind;
 use crate::ctl::{Ctl, FLAG_UNLINKED, MoveState};
 use crate::moving::Words;
@@ -54,6 +55,13 @@ pub fn apply(store: &Store<'_>, id: u64, wanted: &LayoutJson, guide: &mut dyn Gu
 /// # Errors
 /// As [`apply`].
 pub fn move_to(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide) -> Result<Applied> {
+    let applied = move_open(store, id, new, guide);
+    // Who unlinked it meanwhile, and closed it, has left it to us.
+    let removed = remove_if_last(store, id);
+    applied.and_then(|applied| removed.map(|()| applied))
+}
+
+fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide) -> Result<Applied> {
     let layout = store.layout(id)?;
     let emulated = store.targets.iter().any(|t| t.kind == Kind::Emulated);
     let run = store.run_dir()?;

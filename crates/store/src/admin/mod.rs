@@ -38,6 +38,7 @@ pub mod size;
 pub mod spec;
 pub mod store;
 pub mod sums;
+pub mod unlinked;
 pub mod upgrade;
 
 pub use error::{Result, StoreError};
