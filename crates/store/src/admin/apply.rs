@@ -17,7 +17,7 @@ use super::spec::{LayoutJson, plain_layout};
 use super::store::{Store, id_text, layout_error};
 use super::unlinked::remove_if_last;
 use crate::bin::Kind;
-use crate::ctl::{Ctl, FLAG_UNLINKED, MoveState};
+use crate::ctl::{Ctl, MoveState};
 use crate::moving::Words;
 
 /// What an apply did.
@@ -67,16 +67,11 @@ fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide
     let run = store.run_dir()?;
     let devices = store.medium.devices(&run, store.targets.len(), emulated).doing("map the device clocks in", &run)?;
     let map = open_ctl(store, id, &layout)?;
-    let open = hold_file(store, id)?;
+    let _open = hold_file(store, id)?;
     mirror_size(store, id, map.ctl())?;
     let mut mover = Mover::open(store, id, map.as_ref(), devices.as_deref(), guide)?;
     let result = Apply { store, id, new, ctl: map.ctl(), mover: &mut mover, guide }.run();
     let closed = mover.close();
-    let is_unlinked = map.ctl().header().flags.load(Ordering::SeqCst) & FLAG_UNLINKED != 0;
-    drop(open);
-    if is_unlinked {
-        remove_if_last(store, id)?;
-    }
     forget_usage(store, devices.as_deref());
     let mut applied = result?;
     closed?;
@@ -94,15 +89,6 @@ fn hold_file(store: &Store<'_>, id: u64) -> Result<Box<dyn Lock>> {
         .try_lock(&ctl, false)
         .doing("lock", &ctl)?
         .ok_or_else(|| StoreError::InUse(format!("file {}: another stripewise command has it for itself; wait until it is done", id_text(id))))
-}
-
-/// An unlinked file goes with its last close: had the mover it open then, it is the mover's to remove.
-fn remove_if_last(store: &Store<'_>, id: u64) -> Result<()> {
-    let ctl = store.part(id, "ctl");
-    let Ok(Some(_alone)) = store.medium.try_lock(&ctl, true) else { return Ok(()) };
-    let to = store.trash_dir().join(id_text(id));
-    store.medium.rename(&store.file_dir(id), &to).doing("move to the trash", &to)?;
-    super::fsck_file::remove_file(store, id, &to)
 }
 
 /// Finishes or undoes what an interrupted move left in file `id`; true when there was something. The caller keeps movers away.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Range;
 
-use stripewise_layout::{Extent, Table, View};
+use stripewise_layout::{Extent, GRANULE, Table, View};
 
 use super::error::{Context, Result, StoreError};
-use super::guide::Guide;
+use super::guide::{CHUNK_BYTES, Guide};
 use super::medium::{DevicesMap, Handle, Open};
 use super::publish::ObjectId;
 use super::store::Store;
@@ -18,8 +18,6 @@ use crate::names::object_key;
 
 /// Longest single read or write: long enough that a disk's startup is small beside the transfer.
 const RUN_BYTES: u64 = 1 << 20;
-/// Logical bytes that are held in memory at once.
-const CHUNK_BYTES: u64 = 8 << 20;
 
 /// Copies within one file, from the home regions of a layout to its pending ones.
 pub struct Copier<'a> {
@@ -62,7 +60,8 @@ impl<'a> Copier<'a> {
         let to = to.min(self.size);
         let mut at = from;
         while at < to {
-            let end = to.min(at + CHUNK_BYTES);
+            // As much as is held in memory at once.
+            let end = to.min(at + guide.chunk_bytes().clamp(GRANULE, CHUNK_BYTES));
             if !guide.pace(end - at) {
                 return Err(stopped());
             }

@@ -12,7 +12,7 @@ use stripewise_layout::{Layout, LayoutError, MovePhase, Region, Span, View, spli
 
 use super::copy::{Copier, stopped};
 use super::error::{Context, Result, StoreError};
-use super::guide::Guide;
+use super::guide::{Guide, Unguided};
 use super::medium::{CtlMap, DevicesMap, FsyncPoint, Open};
 use super::protocol::{self, Limits, Work};
 use super::publish::{
@@ -21,7 +21,7 @@ use super::publish::{
 use super::ranges::punch_slices;
 use super::size::mirror_size;
 use super::store::{Store, id_text, layout_error};
-use crate::ctl::{Ctl, DIRTY_BITS, FLAG_TRUNCATING, FLAG_UNLINKED};
+use crate::ctl::{Ctl, DIRTY_BITS, FLAG_TRUNCATING, FLAG_UNLINKED, MoveState};
 use crate::devices::now_ns;
 use crate::moving::{Publication, Words, publish};
 
@@ -382,11 +382,14 @@ impl Work for Filling<'_, '_> {
 
     fn copy_taken(&mut self) -> Result<()> {
         self.copier.grow(self.ctl.size());
+        // Writers wait: whoever slows the copy down would slow them down, and the freeze would not last.
+        let is_frozen = MoveState::of(self.ctl.word()) == MoveState::Frozen;
         for chunk in std::mem::take(&mut self.taken) {
             let from = self.span.start.saturating_add(chunk << self.shift);
             // The last bit stands for all that no bit is left for.
             let to = if chunk + 1 == DIRTY_BITS { self.span.end() } else { from.saturating_add(1 << self.shift).min(self.span.end()) };
-            self.copier.copy(from, to, true, self.guide)?;
+            let guide: &mut dyn Guide = if is_frozen { &mut Unguided } else { self.guide };
+            self.copier.copy(from, to, true, guide)?;
         }
         self.copier.settle();
         Ok(())
