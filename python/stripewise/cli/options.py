@@ -30,6 +30,17 @@ SlowdownOption = Annotated[
 PatienceOption = Annotated[
     str, typer.Option("--patience", help="At the end, try for so long what could not be moved, e.g. 10min.")
 ]
+WindowOption = Annotated[
+    str | None,
+    typer.Option("--window", help="Plan for every time window of this length anew, e.g. 30s or 10min (default: one)."),
+]
+MinGainOption = Annotated[
+    float | None,
+    typer.Option(
+        "--min-gain",
+        help="Move a region between windows only if its modelled gain is more than so many times the copy's.",
+    ),
+]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of DEF's random order.")]
 FileOption = Annotated[
     list[str] | None, typer.Option("--file", help="Only files whose path matches this glob (default: managed files).")

@@ -50,7 +50,8 @@ class Moved:
 class Carrier:
     """Holds the store's mover lock while it is entered.
 
-    `head` is what the board says of this mover; `shown` gets bytes done and in all. Raises StoreError from `__enter__` when another mover is at work.
+    `head` is what the board says of this mover; `shown` gets bytes done and in all. Entering raises StoreError when
+    another mover is at work.
     """
 
     def __init__(

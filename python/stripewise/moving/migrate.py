@@ -39,10 +39,12 @@ class Failure:
     message: str
     retry_at: float
     attempts: int = 1
+    #: No step, but something that stands in the way of all of a file's.
+    is_standing: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """For `mover.json` and --json."""
-        return {"file": self.step.path, "start": self.step.start, "len": self.step.len, "why": self.message}
+        return {"file": self.step.path, "start": self.step.start, "len": max(self.step.len, 0), "why": self.message}
 
 
 @dataclass
@@ -94,7 +96,7 @@ class Migrator:
         self.now = now
         self.patience_s = patience_s
         self.result = Result()
-        self._failures: dict[tuple[str, int], Failure] = {}
+        self._failures: dict[tuple[str, int, int], Failure] = {}
         self._said: set[tuple[str, str]] = set()
         self._window: int | None = None
 
@@ -155,30 +157,29 @@ class Migrator:
                 try:
                     steps += self.schedule.steps(file, window, regions)
                 except UsageError as error:
-                    self._fail(Step(file.path, 0, 0, file.layout, "restripe", file.size), str(error))
+                    self._fail(Step(file.path, 0, 0, file.layout, "restripe", file.size), str(error), is_standing=True)
         return in_order(steps)
 
     def _ready(self, window: int) -> list[Step]:
         now = time.monotonic()
         steps = self._steps(window)
-        left = {step.key for step in steps} | {f.step.key for f in self._failures.values() if f.step.len == 0}
-        self._failures = {key: failure for key, failure in self._failures.items() if key in left}
+        left = {step.key for step in steps}
+        self._failures = {k: failure for k, failure in self._failures.items() if k in left or failure.is_standing}
         return [s for s in steps if s.key not in self._failures or self._failures[s.key].retry_at <= now]
 
     def _layout(self, file: FilePlan) -> tuple[Region, ...] | None:
         """The file's regions now; None, and noted, when it is not there."""
-        whole = Step(file.path, 0, 0, file.layout, "restripe", file.size)
+        missing = Step(file.path, 0, -1, file.layout, "restripe", file.size)
         identity = identity_of(self.store, file.path)
         if identity is None:
-            self._fail(whole, "is no file of this store now")
+            self._fail(missing, "is no file of this store now", is_standing=True)
             return None
         try:
             regions = self.store.layout(identity).regions
         except StoreError as error:
-            self._fail(whole, str(error))
+            self._fail(missing, str(error), is_standing=True)
             return None
-        if (failure := self._failures.get(whole.key)) is not None and failure.step.len == 0:
-            del self._failures[whole.key]
+        self._failures.pop(missing.key, None)
         return regions
 
     def _make(self, step: Step) -> bool:
@@ -204,15 +205,15 @@ class Migrator:
         self.carrier.board.tell(moves=self.result.moves, moved_bytes=self.result.moved_bytes)
         return True
 
-    def _fail(self, step: Step, message: str) -> None:
+    def _fail(self, step: Step, message: str, is_standing: bool = False) -> None:
         before = self._failures.get(step.key)
         attempts = 1 if before is None else before.attempts + 1
         wait = min(RETRY_S * 2 ** (attempts - 1), RETRY_S_MAX)
-        self._failures[step.key] = Failure(step, message, time.monotonic() + wait, attempts)
+        self._failures[step.key] = Failure(step, message, time.monotonic() + wait, attempts, is_standing)
         # Each reason once: a file that is mapped for an hour is tried a hundred times.
         if (step.path, message) not in self._said:
             self._said.add((step.path, message))
-            where = step.path if step.len == 0 else f"{step.path}, bytes {step.start} on"
+            where = step.path if step.len <= 0 else f"{step.path}, bytes {step.start} on"
             self.say(f"{where}: stays where it is for now ({message})")
 
     def _undone(self) -> list[dict[str, Any]]:

@@ -19,7 +19,10 @@ _RANK = {"out": 0, "restripe": 1, "in": 2}
 
 @dataclass(frozen=True)
 class Step:
-    """One file gets `layout`, in which the bytes [start, start + len) lie anew; `len` 0 means all of it."""
+    """One file gets `layout`, in which the bytes [start, start + len) lie anew.
+
+    `len` 0 means all of it, and -1 that there is no such file.
+    """
 
     path: str
     start: int
@@ -29,9 +32,9 @@ class Step:
     bytes: int
 
     @property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> tuple[str, int, int]:
         """What identifies the step while the mover runs."""
-        return (self.path, self.start)
+        return (self.path, self.start, self.len)
 
 
 class Schedule:
@@ -85,7 +88,9 @@ class Schedule:
         wanted = moved_layout(file.layout, moves)
         if not same_grid:
             if 0 not in self.chosen:
-                raise UsageError(f"{file.path}: its regions are not the plan's; follow window 0, too, or apply the plan")
+                raise UsageError(
+                    f"{file.path}: its regions are not the plan's; follow window 0, too, or apply the plan"
+                )
             return [Step(file.path, 0, 0, wanted, self._direction(file.size, now, wanted), file.size)]
         order = {m.start: number for number, m in enumerate(moves)}
         steps = []

@@ -40,6 +40,7 @@ pub mod spec;
 pub mod store;
 pub mod sums;
 pub mod throttle;
+pub mod unlinked;
 pub mod upgrade;
 
 pub use error::{Result, StoreError};
