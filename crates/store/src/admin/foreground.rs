@@ -92,6 +92,11 @@ impl Foreground {
         }
     }
 
+    /// Living processes that use the store.
+    pub fn processes(&self) -> usize {
+        self.slots.len()
+    }
+
     /// One look: whoever is inside now counts as inside since the look before.
     pub fn look(&mut self, now_ns: u64) {
         let since_ns = now_ns.saturating_sub(self.looked_ns);

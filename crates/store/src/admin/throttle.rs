@@ -184,7 +184,7 @@ impl Throttle {
     fn measure_alone(&mut self) -> bool {
         let Some(meter) = &self.meter else { return true };
         let now = now_ns();
-        if now < self.baseline_due_ns {
+        if now < self.baseline_due_ns || meter.shared.alone.load(Ordering::Relaxed) {
             return true;
         }
         let before = meter.found().alone;
@@ -290,6 +290,8 @@ impl Found {
 struct Shared {
     busy: AtomicBool,
     stop: AtomicBool,
+    /// No program uses the store.
+    alone: AtomicBool,
     found: Mutex<Found>,
 }
 
@@ -328,6 +330,7 @@ fn watch_programs(run: &Path, shared: &Shared) {
         let now = now_ns();
         if now.saturating_sub(refreshed_ns) >= TICK_NS {
             foreground.refresh();
+            shared.alone.store(foreground.processes() == 0, Ordering::Relaxed);
             refreshed_ns = now;
         }
         foreground.look(now);
