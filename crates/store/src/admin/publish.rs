@@ -143,12 +143,8 @@ pub fn remove_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>) 
 /// # Errors
 /// `Io`.
 pub fn sync_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>, point: FsyncPoint) -> Result<()> {
-    for &(target, plane) in objects {
-        let path = store.object(target, id, plane)?;
-        let file = store.medium.open(&path, Open::Write).doing("open", &path)?;
-        file.sync(point).doing("flush", &path)?;
-    }
-    Ok(())
+    let paths = objects.iter().map(|&(target, plane)| store.object(target, id, plane)).collect::<Result<Vec<_>>>()?;
+    store.medium.sync_files(&paths, point).doing("flush the objects of", &store.file_dir(id))
 }
 
 /// Makes a directory's entries durable.
