@@ -184,8 +184,8 @@ pub trait Medium: Send + Sync {
     fn list(&self, dir: &Path) -> io::Result<Vec<OsString>>;
     /// What a name leads to; `None` when it does not exist.
     fn stat(&self, path: &Path) -> io::Result<Option<Stat>>;
-    /// Makes content and length of several files durable.
-    fn sync_files(&self, paths: &[PathBuf], point: FsyncPoint) -> io::Result<()> {
+    /// Makes `[from, to)` of several files durable, with what is needed to find it again. What others write elsewhere in them need not be.
+    fn sync_ranges(&self, paths: &[PathBuf], (_from, _to): (u64, u64), point: FsyncPoint) -> io::Result<()> {
         paths.iter().try_for_each(|path| self.open(path, Open::Write)?.sync(point))
     }
     /// Makes a directory's entries durable.

@@ -16,7 +16,7 @@ use super::guide::{Guide, Unguided};
 use super::medium::{CtlMap, DevicesMap, FsyncPoint, Open};
 use super::protocol::{self, Limits, Work};
 use super::publish::{
-    ObjectId, drop_prepared, make_objects, objects_in, objects_of, prepare_layout, publish_layout, put_in_place, remove_objects, sync_objects,
+    ObjectId, drop_prepared, make_objects, objects_in, objects_of, prepare_layout, publish_layout, put_in_place, remove_objects, sync_slices,
 };
 use super::ranges::punch_slices;
 use super::size::mirror_size;
@@ -397,7 +397,7 @@ impl Work for Filling<'_, '_> {
 
     fn sync(&mut self) -> Result<()> {
         self.copier.settle();
-        sync_objects(self.store, self.id, &self.pending, FsyncPoint::SliceData)
+        sync_slices(self.store, self.id, &self.pending, self.span, FsyncPoint::SliceData)
     }
 
     fn prepare(&mut self) -> Result<u64> {
