@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from bench_common import ROOT, STRIPEWISE, make_store, run
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "python"))
-STRIPEWISE = ROOT / ".venv/bin/stripewise"
+from stripewise import _stripewise
+
 MPIEXEC = ROOT / ".venv/bin/mpiexec"
 MPIIO = ROOT / "target/workloads/mpiio"
 MIB = 1 << 20
@@ -31,37 +31,13 @@ REGION_MIB = 8
 AROUND_S, MOVE_S = 12.0, 30.0
 
 
-def run(*command: object) -> str:
-    done = subprocess.run([str(c) for c in command], check=False, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"bench: {' '.join(map(str, command))} failed ({done.returncode})\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def make_store(base: Path, targets: list[tuple[str, str, str, float, float]]) -> tuple[Path, Path]:
-    """Targets are name, class, kind, startup (s) and seconds per byte."""
-    data = base / "data"
-    data.mkdir(parents=True)
-    blocks = []
-    for name, klass, kind, startup_s, per_byte_s in targets:
-        (base / name).mkdir()
-        blocks.append(
-            f'[[target]]\nname = "{name}"\nclass = "{klass}"\nkind = "{kind}"\npath = "{name}"\n'
-            f"startup_read_s = {startup_s}\nstartup_write_s = {startup_s}\n"
-            f"per_byte_read_s = {per_byte_s}\nper_byte_write_s = {per_byte_s}\n"
-        )
-    (base / "cluster.toml").write_text("\n".join(blocks))
-    run(STRIPEWISE, "store", "create", base / "store", "--cluster", base / "cluster.toml", "--manage", data)
-    return base / "store", data
-
-
 def workload(file: Path, phases: str, requests: int, request_kib: int) -> list[str]:
     words = f"--pattern zipf --alpha 0.8 --region-size 1MiB --file-size {FILE_MIB}MiB --request-size {request_kib}KiB"
     words += f" --requests {requests} --if-missing-fill --phases {phases}"
     return [str(MPIEXEC), "-n", "8", str(MPIIO), "--file", str(file), *words.split()]
 
 
-def halves(rank: int, stripes: list[list[int]]) -> dict[str, Any]:
+def quartered(rank: int, stripes: list[list[int]]) -> dict[str, Any]:
     """The file in regions; those of quarter `rank` have the stripes, the others DEF's."""
     count = FILE_MIB // REGION_MIB
     everywhere = [[target, 65536] for target in range(6)]
@@ -80,11 +56,9 @@ def spread(name: str, values: np.ndarray[Any, np.dtype[np.float64]]) -> str:
 
 def cut(store: Path) -> str:
     """Cuts the only file into regions, homes unchanged, so that only the move itself is measured; its id."""
-    from stripewise import _stripewise
-
     identity = str(json.loads(run(STRIPEWISE, "store", "ls", store, "--json"))[0]["id"])
     mover = _stripewise.Mover(str(store), "{}", lambda _: "go")
-    said = json.loads(mover.apply(identity, json.dumps(halves(-1, []))))
+    said = json.loads(mover.apply(identity, json.dumps(quartered(-1, []))))
     mover.close()
     if "error" in said:
         sys.exit(f"bench: cutting the file failed: {said['message']}")
@@ -92,19 +66,18 @@ def cut(store: Path) -> str:
 
 
 def foreground(scratch: Path) -> dict[str, object]:
-    from stripewise import _stripewise
-
     base = scratch / "moves"
-    targets = [(f"hdd{n}", "hdd", "emulated", 0.003, 1e-8) for n in range(4)]
-    targets += [(f"ssd{n}", "ssd", "emulated", 0.0001, 2.5e-9) for n in range(2)]
+    targets = [(f"hdd{n}", "hdd", "emulated", 0.003, 0.003, 1e-8) for n in range(4)]
+    targets += [(f"ssd{n}", "ssd", "emulated", 0.0001, 0.0001, 2.5e-9) for n in range(2)]
     store, data = make_store(base, targets)
     file, trace = data / "f", base / "trace"
     run(STRIPEWISE, "run", "--store", store, "--", *workload(file, "fill", 1, 256))
     identity = cut(store)
+    # Enough for the time before, during and after, at the most that the devices can do.
     requests = int(420 * (2 * AROUND_S + MOVE_S) / 8)
+    writing = workload(file, "write", requests, 256)
     job = subprocess.Popen(
-        [str(STRIPEWISE), "run", "--store", str(store), "--trace", str(trace), "--"]
-        + workload(file, "write", requests, 256),
+        [str(STRIPEWISE), "run", "--store", str(store), "--trace", str(trace), "--", *writing],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -116,7 +89,7 @@ def foreground(scratch: Path) -> dict[str, object]:
         mover = _stripewise.Mover(str(store), json.dumps(options), lambda _: "go")
         begun = time.time_ns()
         wide = [[0, 65536], [1, 65536], [2, 65536], [3, 65536], [4, 262144], [5, 262144]]
-        said = json.loads(mover.apply(identity, json.dumps(halves(1, wide))))
+        said = json.loads(mover.apply(identity, json.dumps(quartered(1, wide))))
         ended = time.time_ns()
         mover.close()
         if "error" in said:
@@ -133,9 +106,10 @@ def foreground(scratch: Path) -> dict[str, object]:
 
 def compare(collected: Path, begun: int, ended: int, said: dict[str, Any]) -> dict[str, object]:
     table = pq.read_table(collected / "trace.parquet", columns=["layer", "op", "managed", "start_ns", "end_ns", "done"])
+    layer, op, managed = (table.column(name).to_pylist() for name in ("layer", "op", "managed"))
     keep = [
-        layer == "posix" and op in ("read", "write") and managed
-        for layer, op, managed in zip(*(table.column(name).to_pylist() for name in ("layer", "op", "managed")), strict=True)
+        one == "posix" and what in ("read", "write") and ours
+        for one, what, ours in zip(layer, op, managed, strict=True)
     ]
     zero = json.loads((collected / "meta.json").read_text())["zero_unix_ns"]
     start, end, done = (table.column(name).to_numpy()[keep] for name in ("start_ns", "end_ns", "done"))
@@ -150,10 +124,13 @@ def compare(collected: Path, begun: int, ended: int, said: dict[str, Any]) -> di
     taken = max(ns for ns in said["copy_service_ns"].values()) / 1e9 / seconds
     ratio = rate_during / rate_before
     mix = (
-        f"8 processes, writes of 256 KiB, Zipf 0.8, emulated; {said['moved_bytes'] / MIB:.0f} MiB moved in {seconds:.1f} s; "
+        f"8 processes, writes of 256 KiB, Zipf 0.8, emulated; "
+        f"{said['moved_bytes'] / MIB:.0f} MiB moved in {seconds:.1f} s; "
         f"{rate_before:.1f} MB/s before, {rate_during:.1f} MB/s during ({ratio:.3f}); "
         f"the copy took {100 * taken:.1f} % of the busiest device; "
-        + ", ".join(spread(name, latency[part]) for name, part in (("before", before), ("during", during), ("after", after)))
+        + ", ".join(
+            spread(name, latency[part]) for name, part in (("before", before), ("during", during), ("after", after))
+        )
     )
     value = round(ratio / (1 - taken), 3)
     return {
@@ -166,10 +143,8 @@ def compare(collected: Path, begun: int, ended: int, said: dict[str, Any]) -> di
 
 
 def freezes(scratch: Path) -> dict[str, object]:
-    from stripewise import _stripewise
-
     base = scratch / "freezes"
-    store, data = make_store(base, [(f"t{n}", "any", "dir", 0.0, 0.0) for n in range(6)])
+    store, data = make_store(base, [(f"t{n}", "any", "dir", 0.0, 0.0, 0.0) for n in range(6)])
     file = data / "f"
     run(STRIPEWISE, "run", "--store", store, "--", *workload(file, "fill", 1, 256))
     identity = cut(store)
@@ -185,7 +160,7 @@ def freezes(scratch: Path) -> dict[str, object]:
         while time.monotonic() < until:
             turn += 1
             stripes = [[target, 65536] for target in range(6)][turn % 2 :]
-            said = json.loads(mover.apply(identity, json.dumps(halves(turn % 4, stripes))))
+            said = json.loads(mover.apply(identity, json.dumps(quartered(turn % 4, stripes))))
             if "error" in said:
                 continue
             lengths += said["freezes_ns"]
@@ -202,8 +177,8 @@ def freezes(scratch: Path) -> dict[str, object]:
         "name": "migrate.freeze_p99_ms",
         "value": value,
         "unit": "ms that writers to a span were kept out",
-        "baseline": f"plain directories on one disk, 8 processes overwriting 64 KiB at random without a pause; {len(lengths)} "
-        f"freezes, p50 {p50:.2f} ms, {aborted} called off, {moved / MIB:.0f} MiB moved; goal 20 ms",
+        "baseline": "plain directories on one disk, 8 processes overwriting 64 KiB at random without a pause; "
+        f"{len(lengths)} freezes, p50 {p50:.2f} ms, {aborted} called off, {moved / MIB:.0f} MiB moved; goal 20 ms",
         "ratio": round(value / 20, 3),
     }
 
