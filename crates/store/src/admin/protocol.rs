@@ -4,7 +4,8 @@
 //!
 //! Why nothing is lost. Who entered an epoch before the word said `Copying` is waited for before the first byte is copied; who entered later marks its
 //! chunk before it writes. A pass takes the bits, then waits until those who set them have left, then copies: a bit set later is the next pass's. The last
-//! pass is frozen first, waits until everybody has left, and takes the bits only then: whoever still found `Copying` may set its bit until it leaves.
+//! pass is frozen first, waits until everybody has left, and takes the bits only then: whoever still found `Copying` may set its bit until it leaves. When a
+//! waiter calls the freeze off meanwhile, writers go on, and bits that were taken after that are not copied yet: the next pass has them.
 
 use crate::ctl::MoveState;
 use crate::moving::{Publication, Words, publish, with_state};
@@ -39,7 +40,7 @@ pub trait Work {
     fn may_go_on(&mut self) -> Result<(), Self::Error>;
     /// Copies all of the span that holds data.
     fn copy_all(&mut self) -> Result<(), Self::Error>;
-    /// Takes and clears the dirty bits; returns how many chunks are to be copied now.
+    /// Takes and clears the dirty bits; returns how many chunks are to be copied now, with those that were taken before and not copied.
     fn take(&mut self) -> usize;
     /// Copies the chunks that were taken.
     fn copy_taken(&mut self) -> Result<(), Self::Error>;
@@ -141,8 +142,11 @@ fn freeze<W: Work>(work: &mut W, copying: u64, generation: u64, freeze_ns: u64) 
     // Half of the time for those inside, one of whom may have been stopped just now; half for the copy.
     if work.grace(Some(begun.saturating_add(freeze_ns / 2)))? {
         work.take();
-        work.copy_taken()?;
-        work.sync()?;
+        // Called off before the bits were taken: whoever set one since may be inside and yet to write. The next pass waits for him, and copies them then.
+        if work.words().word() == frozen {
+            work.copy_taken()?;
+            work.sync()?;
+        }
         if work.words().exchange(frozen, publishing) {
             publish(&work.words(), Publication { word: publishing, generation }, |g| work.put_in_place(g))?;
             let ns = work.now_ns().saturating_sub(begun);
