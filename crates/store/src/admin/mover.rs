@@ -352,7 +352,7 @@ impl Work for Filling<'_, '_> {
     fn may_go_on(&mut self) -> Result<()> {
         let ctl = self.store.part(self.id, "ctl");
         if self.store.medium.is_pinned(&ctl).doing("look at the locks of", &ctl)? {
-            return Err(StoreError::InUse(format!("{}: a program has the file mapped; it moves when no map is left", self.name())));
+            return Err(self.was_called_off());
         }
         if self.ctl.header().flags.load(Ordering::SeqCst) & FLAG_UNLINKED != 0 {
             return Err(StoreError::NotFound(format!("{}: it was removed while it moved", self.name())));
@@ -414,6 +414,10 @@ impl Work for Filling<'_, '_> {
     fn was_frozen(&mut self, ns: u64, published: bool) {
         self.freezes.push((ns, published));
         self.guide.was_frozen(ns, published);
+    }
+
+    fn was_called_off(&self) -> StoreError {
+        StoreError::InUse(format!("{}: a program has the file mapped; it moves when no map is left", self.name()))
     }
 
     fn gave_up(&self) -> StoreError {
