@@ -1,6 +1,7 @@
 //! Applying a layout to a file: what differs, in which order there is room for it, and one [`Mover`] step per group.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use stripewise_layout::{GRANULE, MovePhase, Placement, Region, Span, Stripe, View, spans, within};
@@ -30,6 +31,12 @@ pub struct Applied {
     pub moved_bytes: u64,
     /// Generation of the layout now.
     pub generation: u64,
+    /// How long writers to a span were kept out, ns, for each freeze that ended in a publish.
+    pub freezes_ns: Vec<u64>,
+    /// Freezes that were given up because somebody stayed inside an I/O, or would not wait.
+    pub aborted_freezes: usize,
+    /// Service time that the copies took of each emulated target, ns.
+    pub copy_service_ns: BTreeMap<u32, u64>,
 }
 
 /// Gives file `id` the layout `wanted`, while programs use it or not. Bytes whose home does not change are not touched.
@@ -69,6 +76,8 @@ fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide
     let mut applied = result?;
     closed?;
     applied.generation = mover.layout().generation;
+    (applied.freezes_ns, applied.aborted_freezes) = mover.freezes();
+    applied.copy_service_ns = mover.service_ns().clone();
     Ok(applied)
 }
 
@@ -102,7 +111,7 @@ pub(super) fn forget_usage(store: &Store<'_>, devices: Option<&dyn DevicesMap>) 
     let Some(map) = devices else { return };
     for target in 0..store.targets.len() as u32 {
         if let Some(line) = map.devices().line(target) {
-            line.used_bytes.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
+            line.used_bytes.store(u64::MAX, Ordering::Relaxed);
         }
     }
 }
