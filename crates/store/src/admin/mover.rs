@@ -125,9 +125,7 @@ impl<'a> Mover<'a> {
             *self.service_ns.entry(*target).or_default() += ns;
         }
         let Err(e) = result else { return Ok(()) };
-        if let Some(owed) = protocol::end(&ctl)
-            && self.is_published(owed)?
-        {
+        if self.is_published(protocol::end(&ctl), published.generation)? {
             return Ok(());
         }
         // The first error is the one to report; what cannot be undone now is undone by the next move or fsck.
@@ -135,9 +133,11 @@ impl<'a> Mover<'a> {
         Err(e)
     }
 
-    /// After a publish that failed half way: whether the new layout has the old one's place; if it has not, it never will.
-    fn is_published(&self, owed: Publication) -> Result<bool> {
-        let there = || Ok::<bool, StoreError>(self.store.layout(self.id)?.generation >= owed.generation);
+    /// After a move that failed, maybe half way through its publishing: whether the new layout has the old one's place; if it has not, it never will.
+    /// Only the layout file can tell: where no publication is owed any more a waiter may have taken the last step.
+    fn is_published(&self, owed: Option<Publication>, generation: u64) -> Result<bool> {
+        let there = || Ok::<bool, StoreError>(self.store.layout(self.id)?.generation >= generation);
+        let Some(owed) = owed else { return there() };
         if !there()? {
             drop_prepared(self.store, self.id)?;
         }
