@@ -75,14 +75,17 @@ def test_a_job_killed_or_stopped_while_its_file_moves_leaves_no_foreign_byte(mak
     parse_mpiio(store.program(*mpiio_command(RANKS, file, *sizes, "--phases", "fill")))
     moved = 0
     for number in range(RUNS["job"]):
-        words = [*sizes, "--requests", "100000", "--if-missing-fill", "--seed", str(number)]
+        words = [*sizes, "--requests", "1000000", "--if-missing-fill", "--seed", str(number)]
         churner = Churner(store, number)
-        job = launch(store, mpiio_command(RANKS, file, *words, "--pattern", rng.choice(["random", "strided", "zipf"])))
+        job = launch(
+            store, mpiio_command(RANKS, file, *words, "--pattern", rng.choice(["random", "strided", "interleaved"]))
+        )
         try:
             wait_until(lambda job=job: len(ranks_of(job)) == RANKS, 10)
             churner.wait_for(1, file)
             time.sleep(rng.uniform(0.0, 0.5))
             ranks = ranks_of(job)
+            assert len(ranks) == RANKS, f"the job has ended: {job.poll()}"
             victims = rng.choice(
                 [
                     [rng.choice(ranks)],
