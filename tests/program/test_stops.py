@@ -24,7 +24,7 @@ from rig import NATIVE, SOAK, Store, wait_until
 ACKED, STEPPER, TOUCHER = NATIVE / "acked", NATIVE / "stepper", NATIVE / "toucher"
 MOVER = Path(__file__).with_name("move_once.py")
 #: Of each way to end a stop.
-STOPS = 1500 if SOAK else 20
+STOPS = 1500 if SOAK else 10
 #: Stops after which the users are killed, all is recovered, and what they told is verified.
 STOPS_PER_CHECK = 50 if SOAK else 10
 #: Phases of a move, and about how many steps each has when programs write; fewer are found out.
@@ -111,10 +111,7 @@ class Mover:
             text=True,
         )
         assert self.process.stdout is not None
-        # Between them are lines of the mover itself.
-        self.said = next(
-            (words for line in self.process.stdout if (words := line.split())[0] in ("stopped", "steps")), []
-        )
+        self.said = self.process.stdout.readline().split()
 
     @property
     def stands(self) -> bool:
