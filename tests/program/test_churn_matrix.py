@@ -63,6 +63,7 @@ def test_program_does_the_same_on_moving_files(moving: dict[bool, Moving], famil
     one = moving[case.unprivileged]
     before = one.churner.published()
     outcome = run_case(one.bench, case, family)
+    assert one.churner.process.poll() is None, f"the mover has ended: {one.churner.lines()[-1:]}"
     moves = one.churner.published() - before
     print(f"{case.name}: {moves} moves")
     one.moves += moves
