@@ -33,6 +33,7 @@ REFUSALS = {
     "mapped": "has the file mapped",
     "writers": "would not wait",
     "alone": "has it for itself",
+    "just being made": "the store has no layout of file",
     "another mover": "is moving files of the store",
 }
 

@@ -252,8 +252,8 @@ impl<'a> Mover<'a> {
         remove_objects(self.store, self.id, &left)
     }
 
-    /// Cuts objects that reach further than the file does, so that their lengths tell its size again: a region at the end has moved away, or the file was
-    /// truncated while its bytes were being copied. Programs are kept out meanwhile as a truncate keeps them out.
+    /// Cuts objects that reach further than the file does, so that their lengths tell its size again: a program was killed while it truncated, or
+    /// truncated where the freeze could not cut. Programs are kept out meanwhile as a truncate keeps them out.
     fn trim(&self) -> Result<()> {
         let path = self.store.part(self.id, "layout");
         let bytes = self.layout.encode().map_err(|e| layout_error(&path, e))?;
@@ -329,6 +329,23 @@ impl Filling<'_, '_> {
     fn name(&self) -> String {
         format!("file {}, bytes {} on", id_text(self.id), self.span.start)
     }
+
+    /// Cuts new objects that reach further than the file, because it was truncated while it was copied. Only while the span is frozen, and only
+    /// objects in which nobody writes behind it: then no program has to be kept out once the objects are the file's home.
+    fn cut_new(&self) -> Result<()> {
+        let behind = objects_in(self.published.regions.iter().filter(|r| r.start >= self.span.end()));
+        let size = self.ctl.size();
+        for &(target, plane) in self.pending.difference(&behind) {
+            let path = self.store.object(target, self.id, plane)?;
+            let len = self.store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.size);
+            // What the object holds of regions before the span lies before it in the object, too.
+            let end = self.copier.view().pending().end_of(target, plane, size).max(self.span.start);
+            if len > end {
+                self.store.medium.open(&path, Open::Write).doing("open", &path)?.set_len(end).doing("cut", &path)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Work for Filling<'_, '_> {
@@ -397,6 +414,9 @@ impl Work for Filling<'_, '_> {
 
     fn sync(&mut self) -> Result<()> {
         self.copier.settle();
+        if MoveState::of(self.ctl.word()) == MoveState::Frozen {
+            self.cut_new()?;
+        }
         sync_slices(self.store, self.id, &self.pending, self.span, FsyncPoint::SliceData)
     }
 
