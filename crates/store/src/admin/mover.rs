@@ -16,7 +16,7 @@ use super::guide::{Guide, Unguided};
 use super::medium::{CtlMap, DevicesMap, FsyncPoint, Open};
 use super::protocol::{self, Limits, Work};
 use super::publish::{
-    ObjectId, drop_prepared, make_objects, objects_in, objects_of, prepare_layout, publish_layout, put_in_place, remove_objects, sync_objects,
+    ObjectId, drop_prepared, make_objects, objects_in, objects_of, prepare_layout, publish_layout, put_in_place, remove_objects, sync_slices,
 };
 use super::ranges::punch_slices;
 use super::size::mirror_size;
@@ -352,7 +352,7 @@ impl Work for Filling<'_, '_> {
     fn may_go_on(&mut self) -> Result<()> {
         let ctl = self.store.part(self.id, "ctl");
         if self.store.medium.is_pinned(&ctl).doing("look at the locks of", &ctl)? {
-            return Err(StoreError::InUse(format!("{}: a program has the file mapped; it moves when no map is left", self.name())));
+            return Err(self.was_called_off());
         }
         if self.ctl.header().flags.load(Ordering::SeqCst) & FLAG_UNLINKED != 0 {
             return Err(StoreError::NotFound(format!("{}: it was removed while it moved", self.name())));
@@ -397,7 +397,7 @@ impl Work for Filling<'_, '_> {
 
     fn sync(&mut self) -> Result<()> {
         self.copier.settle();
-        sync_objects(self.store, self.id, &self.pending, FsyncPoint::SliceData)
+        sync_slices(self.store, self.id, &self.pending, self.span, FsyncPoint::SliceData)
     }
 
     fn prepare(&mut self) -> Result<u64> {
@@ -414,6 +414,10 @@ impl Work for Filling<'_, '_> {
     fn was_frozen(&mut self, ns: u64, published: bool) {
         self.freezes.push((ns, published));
         self.guide.was_frozen(ns, published);
+    }
+
+    fn was_called_off(&self) -> StoreError {
+        StoreError::InUse(format!("{}: a program has the file mapped; it moves when no map is left", self.name()))
     }
 
     fn gave_up(&self) -> StoreError {
