@@ -337,3 +337,34 @@ def test_run_starts_the_mover_beside_the_program_and_stops_it_after(make_store: 
     plan.write_text("{}")
     broken = stripewise("run", "--store", store.root, "--migrate", plan, "--", "touch", store.base / "ran", code=1)
     assert "plan.json" in broken.err and not (store.base / "ran").exists()
+
+
+def test_a_full_target_is_named_and_other_moves_go_on(make_store: Maker) -> None:
+    small = [Target("h0"), Target("h1"), Target("s0", "ssd", capacity_bytes=2 * MIB)]
+    store = make_store(small, regions=grid([HDD]))
+    regions = grid([HDD] * 3)
+    filled(store, "other", 1, grid([SSD]))
+    file, content = filled(store, "f", 3, regions)
+    plan = plan_of(store, {file: regions}, [(0.1, [(file, 0, "s"), (file, 1, "s")])])
+    ended = stripewise("migrate", plan, "--store", store.root, "--now", "--patience", "0s", "--json", code=1)
+    left = json.loads(ended.out)["left"]
+    assert len(left) == 1 and left[0]["start"] == MIB and "s0 has no room" in left[0]["why"], ended.report
+    assert placement(store, file) == "shh" and read(store, file) == content
+
+
+def test_a_target_that_went_away_costs_no_byte_and_is_named(make_store: Maker) -> None:
+    store = make_store([*TARGETS, Target("s1", "ssd")], regions=grid([HDD]))
+    regions = grid([HDD] * 3)
+    file, content = filled(store, "f", 3, regions)
+    plan = plan_of(store, {file: regions}, [(0.1, [(file, 0, "s"), (file, 1, "s")])])
+    body = json.loads(plan.read_text())
+    body["migrations"][0]["moves"][1]["stripes"] = stripes(("s1", 64))
+    plan.write_text(json.dumps(body))
+    (store.base / "targets" / "s0").rename(store.base / "away")
+    ended = stripewise("migrate", plan, "--store", store.root, "--now", "--patience", "0s", "--json", code=1)
+    left = json.loads(ended.out)["left"]
+    assert len(left) == 1 and left[0]["start"] == 0 and "target s0" in left[0]["why"], ended.report
+    assert ended.err.count("stays where it is") == 1
+    assert placement(store, file) == "hsh"
+    (store.base / "away").rename(store.base / "targets" / "s0")
+    assert read(store, file) == content

@@ -69,8 +69,9 @@ class Users:
         before = self.lines()
         for number, process in enumerate(self.processes):
             done = wait_until(
-                lambda number=number, process=process: self.lines()[number] >= before[number] + GOES_ON
-                or process.poll() is not None,
+                lambda number=number, process=process: (
+                    self.lines()[number] >= before[number] + GOES_ON or process.poll() is not None
+                ),
                 STUCK_S,
             )
             assert process.poll() is None, f"user {number} ended, {where}: {process.stderr.read()!r}"  # type: ignore[union-attr]
@@ -107,7 +108,9 @@ class Mover:
         )
         assert self.process.stdout is not None
         # Between them are lines of the mover itself.
-        self.said = next((words for line in self.process.stdout if (words := line.split())[0] in ("stopped", "steps")), [])
+        self.said = next(
+            (words for line in self.process.stdout if (words := line.split())[0] in ("stopped", "steps")), []
+        )
 
     @property
     def stands(self) -> bool:
