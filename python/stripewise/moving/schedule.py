@@ -6,11 +6,11 @@ migration. Within a window, what leaves the targets of limited capacity goes bef
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import UsageError
-from ..layout import Region, Stripes, target_bytes
+from ..layout import Region, target_bytes
 from ..migrations import Move, moved_layout
 from ..plan import FilePlan, Plan
 
@@ -84,21 +84,25 @@ class Schedule:
         moves = [m for w in sorted(self.moves) if w <= window for m in self.moves[w] if m.file == file.path]
         directions = {m.start: m.direction for m in moves}
         present = {(r.start, r.len): r.stripes for r in now}
-        same_grid = len(now) == len(file.regions) and all((r.start, r.len) in present for r in file.regions)
         wanted = moved_layout(file.layout, moves)
-        if not same_grid:
+        last = wanted[-1]
+        inside = [r for r in now if r.start < last.start + last.len]
+        if len(inside) != len(wanted) or any((r.start, r.len) not in present for r in wanted):
             if 0 not in self.chosen:
                 raise UsageError(
                     f"{file.path}: its regions are not the plan's; follow window 0, too, or apply the plan"
                 )
             return [Step(file.path, 0, 0, wanted, self._direction(file.size, now, wanted), file.size)]
+        # What the last region repeats into is a region of its own once the last one has moved.
+        if now[-1].stripes != last.stripes:
+            present[last.start, last.len] = now[-1].stripes
         order = {m.start: number for number, m in enumerate(moves)}
         steps = []
         for region in wanted:
             differs = region.stripes != present[region.start, region.len]
             if not differs or (0 not in self.chosen and region.start not in directions):
                 continue
-            layout = _with(now, {(region.start, region.len): region.stripes})
+            layout = _with(now, region, region is last)
             size = max(0, min(region.len, file.size - region.start))
             direction = directions.get(region.start) or self._direction(file.size, now, layout)
             steps.append(Step(file.path, region.start, region.len, layout, direction, size))
@@ -119,12 +123,14 @@ def with_region(now: Sequence[Region], step: Step) -> tuple[Region, ...]:
     """The layout to ask for when the file lies as `now`: the step's region as it should be, all others as they are."""
     if step.len == 0:
         return step.layout
-    wanted = next(r.stripes for r in step.layout if r.start == step.start)
-    return _with(now, {(step.start, step.len): wanted})
+    wanted = next(r for r in step.layout if r.start == step.start)
+    return _with(now, wanted, wanted is step.layout[-1])
 
 
-def _with(now: Sequence[Region], stripes: Mapping[tuple[int, int], Stripes]) -> tuple[Region, ...]:
-    return tuple(Region(r.start, r.len, stripes.get((r.start, r.len), r.stripes)) for r in now)
+def _with(now: Sequence[Region], wanted: Region, repeats: bool) -> tuple[Region, ...]:
+    """`now` with one region as `wanted`; the last one that repeats takes what follows along."""
+    kept = [r for r in now if not repeats or r.start <= wanted.start]
+    return tuple(wanted if (r.start, r.len) == (wanted.start, wanted.len) else r for r in kept)
 
 
 def _is_worth(move: Move, min_gain: float | None) -> bool:

@@ -13,7 +13,7 @@ use super::guide::{Guide, Unguided};
 use super::medium::{DevicesMap, Lock};
 use super::mover::Mover;
 use super::size::{mirror_size, open_ctl};
-use super::spec::{LayoutJson, plain_layout};
+use super::spec::{LayoutJson, plain_layout, stripes_of};
 use super::store::{Store, id_text, layout_error};
 use super::unlinked::remove_if_last;
 use crate::bin::Kind;
@@ -62,6 +62,7 @@ pub fn move_to(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Gui
 }
 
 fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide) -> Result<Applied> {
+    check_programs_know(store, &new)?;
     let layout = store.layout(id)?;
     let emulated = store.targets.iter().any(|t| t.kind == Kind::Emulated);
     let run = store.run_dir()?;
@@ -79,6 +80,22 @@ fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide
     (applied.freezes_ns, applied.aborted_freezes) = mover.freezes();
     applied.copy_service_ns = mover.service_ns().clone();
     Ok(applied)
+}
+
+/// Refuses targets that a living program has never heard of: it began before they were added, and could not find the file's bytes.
+fn check_programs_know(store: &Store<'_>, new: &[Region]) -> Result<()> {
+    let Some(last) = new.iter().flat_map(|r| stripes_of(&r.placement)).map(|s| s.target).max() else { return Ok(()) };
+    if last == 0 {
+        return Ok(());
+    }
+    match store.programs()?.into_iter().find(|p| p.targets > 0 && p.targets <= last) {
+        None => Ok(()),
+        Some(program) => Err(StoreError::InUse(format!(
+            "process {} began before target {} was added and could not find bytes there; wait until it has ended, or stop it",
+            program.pid,
+            store.target(last)?.name
+        ))),
+    }
 }
 
 /// Has the file open as programs do, so that nobody takes it for unused while it moves.
