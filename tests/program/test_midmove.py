@@ -1,4 +1,4 @@
-"""What programs do to a file in the middle of a move, at a place of the test's choosing: the mover's question is answered late."""
+"""What programs do to a file in the middle of a move, at a place of the test's choosing."""
 
 from __future__ import annotations
 
