@@ -92,8 +92,9 @@ def placement(store: Store, file: Path) -> str:
     identity = os.readlink(file).rpartition("/")[2]
     opened = Opened(store.root)
     size = next(row.size for row in opened.files() if row.id == identity)
-    regions = [r for r in opened.layout(identity).regions if r.start < size]
-    letters = ["".join(sorted({name[0] for name, _ in r.stripes})) for r in regions]
+    regions = opened.layout(identity).regions
+    there = [max((r for r in regions if r.start <= at), key=lambda r: r.start) for at in range(0, size, MIB)]
+    letters = ["".join(sorted({name[0] for name, _ in r.stripes})) for r in there]
     return "".join(letter if len(letter) == 1 else "?" for letter in letters)
 
 
@@ -363,7 +364,7 @@ def test_a_target_that_went_away_costs_no_byte_and_is_named(make_store: Maker) -
     (store.base / "targets" / "s0").rename(store.base / "away")
     ended = stripewise("migrate", plan, "--store", store.root, "--now", "--patience", "0s", "--json", code=1)
     left = json.loads(ended.out)["left"]
-    assert len(left) == 1 and left[0]["start"] == 0 and "target s0" in left[0]["why"], ended.report
+    assert len(left) == 1 and left[0]["start"] == 0 and "target s0: the directory" in left[0]["why"], ended.report
     assert ended.err.count("stays where it is") == 1
     assert placement(store, file) == "hsh"
     (store.base / "away").rename(store.base / "targets" / "s0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -10,8 +11,8 @@ from typing import Any
 
 from ..cluster import Target
 from ..durable import write_durably
-from ..errors import StoreError
-from ..layout import Layout, Region
+from ..errors import LayoutError, StoreError
+from ..layout import Layout, Region, target_bytes
 from ..passage import collect
 from ..store import Store, StoredFile
 from ..store_toml import StoreConfig
@@ -110,7 +111,12 @@ def rebalance(carrier: Carrier, everything: bool) -> Swept:
 
 def _off(store: Store, name: str) -> Callable[[StoredFile, tuple[Region, ...]], tuple[Region, ...]]:
     free = {str(row["name"]): int(row["free_bytes"] or 0) for row in store.devices()}
-    held = store.used_by_others([])
+    held: dict[str, int] = {}
+    for file in store.files():
+        # One that is just being made, or goes, has no layout; what it holds is little.
+        with contextlib.suppress(StoreError, LayoutError):
+            for holder, count in target_bytes(store.layout(file.id).regions, file.size).items():
+                held[holder] = held.get(holder, 0) + count
     for target in store.config.cluster.targets:
         if target.capacity_bytes:
             room = target.capacity_bytes - held.get(target.name, 0)

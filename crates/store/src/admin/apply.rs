@@ -10,6 +10,7 @@ use super::capacity::{GROUP_BYTES, SpanCost, bytes_by_target, free_bytes, roomy,
 use super::copy::data_ranges;
 use super::error::{Context, Result, StoreError};
 use super::guide::{Guide, Unguided};
+use super::identity;
 use super::medium::{DevicesMap, Lock};
 use super::mover::Mover;
 use super::size::{mirror_size, open_ctl};
@@ -179,7 +180,9 @@ impl Apply<'_, '_> {
         let mut applied = Applied { spans: all.len(), ..Applied::default() };
         let (costs, bare): (Vec<SpanCost>, Vec<SpanCost>) = self.costs(&all)?.into_iter().partition(|c| c.bytes() > 0);
         let total: u64 = costs.iter().map(SpanCost::bytes).sum();
-        let order = schedule(self.store, &costs, free_bytes(self.store)?)?;
+        let free = free_bytes(self.store)?;
+        self.check_targets_are_there(&costs, &free)?;
+        let order = schedule(self.store, &costs, free)?;
         for hull in joined_spans(bare.iter().map(|c| c.span)) {
             let new = self.wanted_apart(hull)?;
             self.mover.shift(hull, new, self.guide)?;
@@ -198,6 +201,17 @@ impl Apply<'_, '_> {
             self.run_groups(&costs, order.groups, total, &mut applied)?;
         }
         Ok(applied)
+    }
+
+    /// A target without room may be one whose directory is away: that is the thing to say then.
+    fn check_targets_are_there(&self, costs: &[SpanCost], free: &[u64]) -> Result<()> {
+        for target in costs.iter().flat_map(|c| c.incoming.keys()).filter(|t| free.get(**t as usize) == Some(&0)) {
+            let info = self.store.target(*target)?;
+            if let Some(why) = identity::mismatch(self.store.medium, &info.path, &self.store.uuid, *target as usize) {
+                return Err(StoreError::Damaged(format!("target {}: {why}", info.name)));
+            }
+        }
+        Ok(())
     }
 
     /// Moves a span to wherever there is room, so that its old copy makes way for its new one.
