@@ -131,7 +131,7 @@ class Churn:
     def is_made(self, identity: str) -> bool:
         """Whether a file whose layout could not be read has one before long."""
         end = time.monotonic() + MAKING_S
-        while time.monotonic() < end:
+        while time.monotonic() < end and (self.store / "files" / identity).exists():
             with contextlib.suppress(native.StripewiseError):
                 native.store_layout(str(self.store), identity)
                 return True
