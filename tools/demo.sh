@@ -59,7 +59,7 @@ To go on:
   $stripewise store ls $store
   $stripewise store info $store
   $stripewise store fsck $store
-  $stripewise run --store $store -- md5sum $file      (an error, never wrong bytes: md5sum reads past the hooks)
+  $stripewise run --store $store -- md5sum $file
   $stripewise run --store $store -- dd if=$file of=/dev/null bs=1M
   rm -r $scratch
 TEXT

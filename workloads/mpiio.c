@@ -2,7 +2,8 @@
  * mpiio: the MPI program that every experiment runs.
  *
  * It fills, writes and reads one shared file through MPI-IO in a chosen access pattern, checks every byte that it reads, and prints one JSON line with
- * the bandwidth of each phase (MB = 10^6 bytes; time = the longest rank's, from a barrier to its last request). See --help and content.h.
+ * the bandwidth of each phase (MB = 10^6 bytes; time = the longest rank's, from a barrier to its last request; in several windows the sum of theirs).
+ * See --help and content.h.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
@@ -31,6 +32,7 @@ struct job {
     int filled;
     unsigned char *buf;
     double verify_seconds;
+    double window_took[2][WINDOWS_MAX]; /* seconds: written, read */
 };
 
 static void fail(const struct job *job, const char *form, ...)
@@ -181,16 +183,18 @@ static void sweep(struct job *job, int writing)
     }
 }
 
-static void run_requests(struct job *job, int writing)
+/* The requests of one window. */
+static void run_requests(struct job *job, int writing, uint64_t window)
 {
     const struct pattern *p = &job->pattern;
-    uint64_t requests = writing ? job->options.writes : job->options.reads;
+    uint64_t requests = writing ? job->options.writes : job->options.reads, each = p->window_requests[!writing];
+    uint64_t begin = window * each < requests ? window * each : requests, end = requests - begin < each ? requests : begin + each;
     uint32_t stamp = content_stamp(job->owners.run, CONTENT_PHASE_WRITE, (unsigned)job->rank);
     int viewed = pattern_needs_view(p);
-    unsigned half_now = 0;
+    unsigned half_now = pattern_half(p, begin);
     if (viewed)
-        set_view(job, 0);
-    for (uint64_t i = 0; i < requests; i++) {
+        set_view(job, half_now);
+    for (uint64_t i = begin; i < end; i++) {
         uint64_t first = pattern_offset(p, (uint64_t)job->rank, !writing, i);
         if (viewed && pattern_half(p, i) != half_now)
             set_view(job, half_now = pattern_half(p, i));
@@ -208,8 +212,8 @@ static void run_requests(struct job *job, int writing)
 
 enum phase { PHASE_FILL, PHASE_WRITE, PHASE_READ, PHASE_CHECK };
 
-/* Run one phase; returns the seconds of the slowest rank. */
-static double timed(struct job *job, enum phase phase)
+/* Run one phase, or one window of it; returns the seconds of the slowest rank. */
+static double timed(struct job *job, enum phase phase, uint64_t window)
 {
     double seconds, longest = 0;
     polite_barrier();
@@ -217,13 +221,26 @@ static double timed(struct job *job, enum phase phase)
     if (phase == PHASE_FILL || phase == PHASE_CHECK)
         sweep(job, phase == PHASE_FILL);
     else
-        run_requests(job, phase == PHASE_WRITE);
+        run_requests(job, phase == PHASE_WRITE, window);
     if (phase == PHASE_WRITE && job->options.sync)
         require(job, MPI_File_sync(job->file), "MPI_File_sync");
     seconds = MPI_Wtime() - start;
     polite_barrier();
     MPI_Allreduce(&seconds, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return longest;
+}
+
+/* The write or the read phase window by window; returns the sum of what each took, without the pauses between them. */
+static double in_windows(struct job *job, enum phase phase)
+{
+    double *took = job->window_took[phase == PHASE_READ], sum = 0, start = MPI_Wtime();
+    for (uint64_t window = 0; window < job->options.windows; window++) {
+        double pause = start + (double)window * job->options.window_seconds - MPI_Wtime();
+        if (pause > 0)
+            nanosleep(&(struct timespec){.tv_sec = (time_t)pause, .tv_nsec = (long)((pause - (double)(time_t)pause) * 1e9)}, NULL);
+        sum += took[window] = timed(job, phase, window);
+    }
+    return sum;
 }
 
 static void open_file(struct job *job)
@@ -267,6 +284,16 @@ static void print_rate(const char *name, int ran, double bytes, double seconds)
         printf("\"%s\": null, ", name);
 }
 
+static void print_windows(const struct job *job, const char *name, int ran, const double *took)
+{
+    if (!ran || job->options.windows == 1)
+        return;
+    printf("\"%s\": [", name);
+    for (uint64_t window = 0; window < job->options.windows; window++)
+        printf("%s%.6f", window == 0 ? "" : ", ", took[window]);
+    printf("], ");
+}
+
 /* Returns the number of wrong bytes on all ranks. */
 static uint64_t report(struct job *job, const double seconds[4])
 {
@@ -285,6 +312,8 @@ static uint64_t report(struct job *job, const double seconds[4])
     print_rate("write_mb_s", o->write, (double)writes * (double)o->request_bytes, seconds[PHASE_WRITE]);
     printf("\"read_seconds\": %.6f, \"write_seconds\": %.6f, \"fill_seconds\": %.6f, \"check_seconds\": %.6f, \"verify_seconds\": %.6f, ", seconds[PHASE_READ],
            seconds[PHASE_WRITE], seconds[PHASE_FILL], seconds[PHASE_CHECK], verify_seconds);
+    print_windows(job, "write_window_seconds", o->write, job->window_took[0]);
+    print_windows(job, "read_window_seconds", o->read, job->window_took[1]);
     printf("\"verified_bytes\": %" PRIu64 ", \"errors\": %" PRIu64 ", \"undecided_bytes\": %" PRIu64 ", \"hole_bytes\": %" PRIu64 ", ", all[0], all[1], all[2], all[3]);
     printf("\"collective\": %s, \"filled\": %s, \"seed\": %" PRIu64 ", \"stamp\": %u}\n", o->collective ? "true" : "false", job->filled ? "true" : "false",
            o->seed, job->owners.run);
@@ -296,11 +325,11 @@ static void run_phases(struct job *job, double seconds[4])
 {
     const struct options *o = &job->options;
     if (job->filled) {
-        seconds[PHASE_FILL] = timed(job, PHASE_FILL);
+        seconds[PHASE_FILL] = timed(job, PHASE_FILL, 0);
         job->owners.fill_share_bytes = share_bytes(job);
     }
     if (o->write) {
-        seconds[PHASE_WRITE] = timed(job, PHASE_WRITE);
+        seconds[PHASE_WRITE] = in_windows(job, PHASE_WRITE);
         if (o->verify && owners_note_writes(&job->owners, &job->pattern, o->file_bytes, o->writes) != 0)
             fail(job, "no memory to note who wrote what: use larger requests or --no-verify");
     }
@@ -311,9 +340,9 @@ static void run_phases(struct job *job, double seconds[4])
         require(job, MPI_File_sync(job->file), "MPI_File_sync");
     }
     if (o->read)
-        seconds[PHASE_READ] = timed(job, PHASE_READ);
+        seconds[PHASE_READ] = in_windows(job, PHASE_READ);
     if (o->check)
-        seconds[PHASE_CHECK] = timed(job, PHASE_CHECK);
+        seconds[PHASE_CHECK] = timed(job, PHASE_CHECK, 0);
 }
 
 static int start(struct job *job, int argc, char **argv)
@@ -340,6 +369,8 @@ static int start(struct job *job, int argc, char **argv)
         job->options.reads = job->pattern.requests_max;
     if (!job->options.writes_given)
         job->options.writes = job->pattern.requests_max;
+    job->pattern.window_requests[0] = (job->options.writes + job->options.windows - 1) / job->options.windows;
+    job->pattern.window_requests[1] = (job->options.reads + job->options.windows - 1) / job->options.windows;
     job->buf = malloc(job->options.request_bytes > CHUNK_BYTES ? job->options.request_bytes : CHUNK_BYTES);
     if (job->buf == NULL)
         fail(job, "no memory for a request of %" PRIu64 " bytes", job->options.request_bytes);

@@ -26,6 +26,9 @@ const char *options_usage(void)
            "  --pieces N            pieces of a request in strided, nested and tiles (default 4)\n"
            "  --region-size SIZE    zipf: regions that differ in popularity (default 1MiB)\n"
            "  --alpha X             zipf: exponent (default 0.8)\n"
+           "  --windows N           do the write and the read phase in N equal parts, 1 to 1024 (default 1)\n"
+           "  --shift N             zipf: in each window the regions N places further down are the hot ones (default 0)\n"
+           "  --window-seconds X    a window begins X seconds after the one before, or later if that takes longer (default 0)\n"
            "  --phases LIST         of fill,write,read,check (default fill,write,read); check reads the whole file\n"
            "  --if-missing-fill     fill only when the file is absent or shorter than its size\n"
            "  --seed N              default 1\n"
@@ -106,21 +109,22 @@ static int parse_hint(struct options *options, char *text)
     return 0;
 }
 
-static int parse_alpha(struct options *options, const char *text)
+static int parse_real(const char *text, double largest, double *number)
 {
     char *end;
-    options->alpha = strtod(text, &end);
-    return *text != '\0' && *end == '\0' && options->alpha >= 0 && options->alpha <= 20 ? 0 : -1;
+    *number = strtod(text, &end);
+    return *text != '\0' && *end == '\0' && *number >= 0 && *number <= largest ? 0 : -1;
 }
 
 enum { OPT_FILE = 1, OPT_PATTERN, OPT_FILE_SIZE, OPT_REQUEST_SIZE, OPT_REQUESTS, OPT_READS, OPT_WRITES, OPT_PIECES, OPT_REGION_SIZE, OPT_ALPHA,
-       OPT_PHASES, OPT_IF_MISSING_FILL, OPT_SEED, OPT_STAMP, OPT_COLLECTIVE, OPT_ATOMIC, OPT_HINT, OPT_FSYNC, OPT_NO_VERIFY, OPT_HOLES_LEGAL, OPT_KEEP, OPT_DELETE, OPT_HELP };
+       OPT_WINDOWS, OPT_SHIFT, OPT_WINDOW_SECONDS, OPT_PHASES, OPT_IF_MISSING_FILL, OPT_SEED, OPT_STAMP, OPT_COLLECTIVE, OPT_ATOMIC, OPT_HINT, OPT_FSYNC, OPT_NO_VERIFY, OPT_HOLES_LEGAL, OPT_KEEP, OPT_DELETE, OPT_HELP };
 
 static const struct option long_options[] = {
     {"file", 1, NULL, OPT_FILE}, {"pattern", 1, NULL, OPT_PATTERN}, {"file-size", 1, NULL, OPT_FILE_SIZE},
     {"request-size", 1, NULL, OPT_REQUEST_SIZE}, {"requests", 1, NULL, OPT_REQUESTS}, {"reads", 1, NULL, OPT_READS},
     {"writes", 1, NULL, OPT_WRITES}, {"pieces", 1, NULL, OPT_PIECES}, {"region-size", 1, NULL, OPT_REGION_SIZE},
-    {"alpha", 1, NULL, OPT_ALPHA}, {"phases", 1, NULL, OPT_PHASES}, {"if-missing-fill", 0, NULL, OPT_IF_MISSING_FILL},
+    {"alpha", 1, NULL, OPT_ALPHA}, {"windows", 1, NULL, OPT_WINDOWS}, {"shift", 1, NULL, OPT_SHIFT}, {"window-seconds", 1, NULL, OPT_WINDOW_SECONDS},
+    {"phases", 1, NULL, OPT_PHASES}, {"if-missing-fill", 0, NULL, OPT_IF_MISSING_FILL},
     {"seed", 1, NULL, OPT_SEED}, {"stamp", 1, NULL, OPT_STAMP}, {"collective", 0, NULL, OPT_COLLECTIVE},
     {"atomic", 0, NULL, OPT_ATOMIC}, {"hint", 1, NULL, OPT_HINT}, {"fsync", 0, NULL, OPT_FSYNC},
     {"no-verify", 0, NULL, OPT_NO_VERIFY}, {"holes-legal", 0, NULL, OPT_HOLES_LEGAL},
@@ -146,7 +150,10 @@ static int apply(struct options *options, int choice, char *value)
         return 0;
     case OPT_READS: options->reads_given = 1; return parse_size(value, &options->reads);
     case OPT_WRITES: options->writes_given = 1; return parse_size(value, &options->writes);
-    case OPT_ALPHA: return parse_alpha(options, value);
+    case OPT_ALPHA: return parse_real(value, 20, &options->alpha);
+    case OPT_WINDOWS: return parse_size(value, &options->windows) != 0 || options->windows < 1 || options->windows > WINDOWS_MAX ? -1 : 0;
+    case OPT_SHIFT: return parse_size(value, &options->shift);
+    case OPT_WINDOW_SECONDS: return parse_real(value, 86400, &options->window_seconds);
     case OPT_PHASES: return parse_phases(options, value);
     case OPT_STAMP:
         if (parse_size(value, &number) != 0 || number < 1 || number > 65535)
@@ -169,7 +176,7 @@ static int apply(struct options *options, int choice, char *value)
 int options_parse(struct options *options, int argc, char **argv, char *text, unsigned text_bytes)
 {
     *options = (struct options){.pattern = PATTERN_SEQUENTIAL, .request_bytes = 256 << 10, .file_bytes = 64 << 20, .region_bytes = 1 << 20,
-                                .alpha = 0.8, .pieces = 4, .fill = 1, .write = 1, .read = 1, .seed = 1, .verify = 1};
+                                .alpha = 0.8, .pieces = 4, .windows = 1, .fill = 1, .write = 1, .read = 1, .seed = 1, .verify = 1};
     opterr = 0;
     for (;;) {
         int index = 0;

@@ -6,7 +6,7 @@
 
 enum pattern_kind { PATTERN_SEQUENTIAL, PATTERN_INTERLEAVED, PATTERN_STRIDED, PATTERN_RANDOM, PATTERN_ZIPF, PATTERN_NESTED, PATTERN_TILES, PATTERN_KINDS };
 
-enum { HINTS_MAX = 32 };
+enum { HINTS_MAX = 32, WINDOWS_MAX = 1024 };
 
 struct options {
     const char *file;
@@ -19,6 +19,9 @@ struct options {
     uint64_t writes;
     int reads_given, writes_given;
     uint64_t pieces; /* per request: strided, nested, tiles */
+    uint64_t windows; /* parts of the write and of the read phase */
+    uint64_t shift;   /* zipf: places in the order of popularity that regions move by from window to window */
+    double window_seconds; /* a window begins so long after the one before, or when that one is done */
     int fill, write, read, check; /* phases */
     int fill_if_missing;
     uint64_t seed;

@@ -64,7 +64,7 @@ static int init_zipf(struct pattern *pattern, const struct options *options, cha
 int pattern_init(struct pattern *pattern, const struct options *options, uint64_t processes, char *text, size_t text_bytes)
 {
     *pattern = (struct pattern){.kind = options->pattern, .seed = options->seed, .processes = processes,
-                                .request_bytes = options->request_bytes, .pieces = 1};
+                                .request_bytes = options->request_bytes, .pieces = 1, .shift = options->shift};
     if (pattern_needs_view(pattern))
         pattern->pieces = options->pieces;
     if (options->request_bytes % pattern->pieces != 0) {
@@ -102,7 +102,12 @@ int pattern_needs_view(const struct pattern *pattern)
     return pattern->kind == PATTERN_STRIDED || pattern->kind == PATTERN_NESTED || pattern->kind == PATTERN_TILES;
 }
 
-static uint64_t zipf_offset(const struct pattern *pattern, uint64_t draw)
+uint64_t pattern_window(const struct pattern *pattern, unsigned phase, uint64_t request)
+{
+    return pattern->window_requests[phase] == 0 ? 0 : request / pattern->window_requests[phase];
+}
+
+static uint64_t zipf_offset(const struct pattern *pattern, uint64_t draw, uint64_t window)
 {
     double share = (double)(draw >> 11) * 0x1p-53;
     uint64_t low = 0, high = pattern->regions - 1;
@@ -114,7 +119,8 @@ static uint64_t zipf_offset(const struct pattern *pattern, uint64_t draw)
             low = middle + 1;
     }
     uint64_t slot = below(mix(draw), pattern->region_bytes / pattern->request_bytes);
-    return pattern->rank_to_region[low] * pattern->region_bytes + slot * pattern->request_bytes;
+    uint64_t moved = (low + pattern->shift % pattern->regions * window) % pattern->regions;
+    return pattern->rank_to_region[moved] * pattern->region_bytes + slot * pattern->request_bytes;
 }
 
 uint64_t pattern_offset(const struct pattern *pattern, uint64_t rank, unsigned phase, uint64_t request)
@@ -127,7 +133,7 @@ uint64_t pattern_offset(const struct pattern *pattern, uint64_t rank, unsigned p
     case PATTERN_INTERLEAVED: return (i * processes + rank) * pattern->request_bytes;
     case PATTERN_STRIDED: return i * processes * pattern->request_bytes + rank * piece;
     case PATTERN_RANDOM: return below(draw, pattern->slots) * pattern->request_bytes;
-    case PATTERN_ZIPF: return zipf_offset(pattern, draw);
+    case PATTERN_ZIPF: return zipf_offset(pattern, draw, pattern_window(pattern, phase, request));
     case PATTERN_NESTED: {
         uint64_t group = pattern->inner * processes * piece;
         uint64_t half = pattern->requests_max / 2;

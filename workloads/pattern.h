@@ -25,7 +25,9 @@ struct pattern {
     uint64_t region_bytes;  /* zipf */
     uint64_t regions;
     double *cumulative;      /* zipf: share of the requests that popularity ranks 0..k get */
-    uint64_t *rank_to_region; /* zipf: where the region of a popularity rank lies */
+    uint64_t *rank_to_region; /* zipf: where the region of a popularity rank lies in window 0 */
+    uint64_t shift;           /* zipf: popularity ranks that move down from window to window */
+    uint64_t window_requests[2]; /* of one rank: written, read; 0 = one window */
 };
 
 /* Returns 0, or -1 with one sentence in text. */
@@ -34,6 +36,9 @@ void pattern_free(struct pattern *pattern);
 
 /* First byte of a request. phase: 0 write, 1 read; the random patterns draw other requests in each. */
 uint64_t pattern_offset(const struct pattern *pattern, uint64_t rank, unsigned phase, uint64_t request);
+
+/* The window that a request belongs to; the request's phase as above. */
+uint64_t pattern_window(const struct pattern *pattern, unsigned phase, uint64_t request);
 
 /* Offset of one piece of the request that begins at first_offset. */
 uint64_t pattern_piece(const struct pattern *pattern, uint64_t first_offset, uint64_t piece);

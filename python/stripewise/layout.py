@@ -128,11 +128,12 @@ def parse_regions(
         end = start + length
         if end > OFFSET_BYTES_MAX:
             raise fields.error("len", f"= {length} ends past 2^62", "shorten the region")
-        regions.append(Region(start, length, _parse_stripes(fields, known)))
+        regions.append(Region(start, length, parse_stripes(fields, known)))
     return tuple(regions)
 
 
-def _parse_stripes(fields: Fields, known: frozenset[str] | None) -> Stripes:
+def parse_stripes(fields: Fields, known: frozenset[str] | None) -> Stripes:
+    """The key `stripes` of a region; `known` are the targets that exist (None: any)."""
     pairs = fields.items("stripes")
     if not pairs or len(pairs) > STRIPES_MAX:
         raise fields.error("stripes", f"has {len(pairs)} entries", f"name 1 to {STRIPES_MAX} targets")

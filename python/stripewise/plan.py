@@ -1,29 +1,29 @@
 """plan.json: what a policy decided, as data that can be read, diffed, edited by hand and validated.
 
-One region stands on one line with its expected cost, DEF's cost and the reason. A hand edit of stripes, lengths or
-comments survives reading and writing; sums (`target_bytes`, `expected`) are the policy's and only checked. The schema
-is drawn in docs/formats.md.
+One region stands on one line with its expected cost, DEF's cost and the reason; so does every move between windows. A
+hand edit of stripes, lengths or comments survives reading and writing; sums (`target_bytes`, `expected`, a window's
+figures) are the policy's and only checked. The schema is drawn in docs/formats.md.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Any
 
-from .cluster import Cluster
 from .durable import write_durably
 from .errors import PlanError
 from .fields import Fields
 from .layout import Region, Stripes, parse_regions, read_json, target_bytes
+from .migrations import SECONDS_MAX, Migration, Move, dump_migrations, moved_layout, parse_migrations
+from .plan_check import check_plan as check_plan
 from .units import OFFSET_BYTES_MAX
 
 VERSION = 1
-#: Sums of seconds stay far below this; larger ones are slips.
-SECONDS_MAX = 1e15
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,27 @@ class FilePlan:
 
 
 @dataclass(frozen=True)
+class WindowFigures:
+    """A window of several, in figures; `static` means that every region had stayed where it lies in window 0.
+
+    Requests are counted after cutting at region borders, costs are sums of request costs in seconds without copies.
+    """
+
+    requests: int
+    hybrid_regions: int
+    hybrid_requests: int
+    hybrid_requests_static: int
+    cost_s: float
+    cost_static_s: float
+
+
+@dataclass(frozen=True)
 class Window:
-    """The span of the trace that the plan is for, ns of the trace's clock."""
+    """A span of the trace that the plan is for, ns of the trace's clock."""
 
     start_ns: int
     end_ns: int
+    figures: WindowFigures | None = None
 
 
 @dataclass(frozen=True)
@@ -102,9 +118,28 @@ class Plan:
     target_bytes: Mapping[str, int]
     expected: Expected
     comment: str = field(default="")
+    migrations: tuple[Migration, ...] = ()
+
+    def layout_in_window(self, file: FilePlan | str, window: int) -> tuple[Region, ...]:
+        """All regions of a file (or of the file at a path), the last one repeating, as they lie in window `window`.
+
+        Window 0 is the initial placement; past the last window everything stays as it is there. Raises PlanError for a
+        path that is not planned.
+        """
+        path = file if isinstance(file, str) else file.path
+        for planned in self.files:
+            if planned.path == path:
+                return moved_layout(planned.layout, self.moves_until(path, window))
+        raise PlanError(f"'{path}' is not in the plan; plan a trace that touches it")
+
+    def moves_until(self, path: str, window: int) -> Iterator[Move]:
+        """The moves of one file that have been made when window `window` is served."""
+        for migration in self.migrations:
+            if migration.window <= window:
+                yield from (move for move in migration.moves if move.file == path)
 
     def bytes_per_target(self) -> dict[str, int]:
-        """Bytes that each target holds when the plan is applied, from the regions as they stand."""
+        """Bytes that each target holds in window 0, when the plan is applied, from the regions as they stand."""
         held: dict[str, int] = {}
         for file in self.files:
             for name, count in target_bytes(file.layout, file.size).items():
@@ -121,7 +156,7 @@ def dump_plan(plan: Plan) -> str:
         "options": dict(plan.options),
         "cluster_digest": plan.cluster_digest,
         "application": {"command": list(plan.command), "processes": plan.processes},
-        "windows": [{"start_ns": w.start_ns, "end_ns": w.end_ns} for w in plan.windows],
+        "windows": [_window_json(window) for window in plan.windows],
         "target_bytes": dict(plan.target_bytes),
         "expected": {
             "cost_s": plan.expected.cost_s,
@@ -147,8 +182,16 @@ def dump_plan(plan: Plan) -> str:
         rows = [f"      {json.dumps(_region_json(region))}" for region in file.regions]
         lines.append(",\n".join(rows))
         lines.append("    ]}" + ("," if number + 1 < len(plan.files) else ""))
-    lines += ["  ]", "}"]
+    if plan.migrations:
+        lines += ["  ],", *dump_migrations(plan.migrations), "}"]
+    else:
+        lines += ["  ]", "}"]
     return "\n".join(lines) + "\n"
+
+
+def _window_json(window: Window) -> dict[str, Any]:
+    span = {"start_ns": window.start_ns, "end_ns": window.end_ns}
+    return span if window.figures is None else {**span, **asdict(window.figures)}
 
 
 def _region_json(region: RegionPlan) -> dict[str, Any]:
@@ -188,7 +231,7 @@ def plan_from_json(data: Any, source: Path | str) -> Plan:
         raise top.error("version", f"= {version} is newer than this program knows ({VERSION})", "upgrade stripewise")
     top.only(
         {"version", "policy", "comment", "options", "cluster_digest", "application", "windows", "files",
-         "target_bytes", "expected"}
+         "target_bytes", "expected", "migrations"}
     )  # fmt: skip
     application = Fields(top.table("application"), source, "application.", PlanError)
     application.only({"command", "processes"})
@@ -199,17 +242,21 @@ def plan_from_json(data: Any, source: Path | str) -> Plan:
     # The gains follow from the sums; they are there for people.
     expected.only({"cost_s", "cost_def_s", "gain", "bound_s", "bound_def_s", "bound_gain"})
     held = Fields(top.table("target_bytes"), source, "target_bytes.", PlanError)
+    windows, files = _windows(top, source), _files(top, source)
+    grid = {file.path: file.layout for file in files}
+    sizes = {file.path: file.size for file in files}
     return Plan(
         policy=top.text("policy"),
         options=dict(top.table("options")),
         cluster_digest=top.text("cluster_digest", ""),
         command=tuple(command),
         processes=application.integer("processes", 1, 2**31, 1),
-        windows=tuple(_windows(top, source)),
-        files=tuple(_files(top, source)),
+        windows=tuple(windows),
+        files=tuple(files),
         target_bytes={str(name): held.integer(str(name), 0, OFFSET_BYTES_MAX) for name in held.data},
         expected=Expected(*(_seconds(expected, key) for key in ("cost_s", "cost_def_s", "bound_s", "bound_def_s"))),
         comment=top.text("comment", ""),
+        migrations=parse_migrations(top, source, [window.start_ns for window in windows], grid, sizes),
     )
 
 
@@ -218,13 +265,26 @@ def _seconds(fields: Fields, key: str) -> float:
 
 
 def _windows(top: Fields, source: Path | str) -> list[Window]:
-    windows = []
+    windows: list[Window] = []
+    figures = {each.name for each in fields_of(WindowFigures)}
     for number, entry in enumerate(top.tables("windows")):
         fields = Fields(entry, source, f"windows[{number}].", PlanError)
-        fields.only({"start_ns", "end_ns"})
+        fields.only({"start_ns", "end_ns", *figures})
         low = fields.integer("start_ns", -(2**63), 2**63 - 1)
-        windows.append(Window(low, fields.integer("end_ns", low, 2**63 - 1)))
+        if windows and low <= windows[-1].start_ns:
+            raise fields.error("start_ns", f"= {low} is not after the window before", "order windows by time")
+        high = fields.integer("end_ns", low, 2**63 - 1)
+        known = figures & set(entry)
+        windows.append(Window(low, high, _figures(fields) if known else None))
     return windows
+
+
+def _figures(fields: Fields) -> WindowFigures:
+    counts = ("requests", "hybrid_regions", "hybrid_requests", "hybrid_requests_static")
+    return WindowFigures(
+        *(fields.integer(key, 0, 2**63 - 1, 0) for key in counts),
+        *(_seconds(fields, key) for key in ("cost_s", "cost_static_s")),
+    )
 
 
 def _files(top: Fields, source: Path | str) -> list[FilePlan]:
@@ -266,34 +326,3 @@ def _files(top: Fields, source: Path | str) -> list[FilePlan]:
         size = fields.integer("size", 0, OFFSET_BYTES_MAX)
         files.append(FilePlan(path, identity, size, tuple(priced), fields.text("comment", "")))
     return files
-
-
-def check_plan(plan: Plan, cluster: Cluster, source: Path | str) -> list[str]:
-    """Holds the plan against a cluster; returns remarks that do not stop it.
-
-    Raises PlanError for a target that is not there and for one that would be overfilled.
-    """
-    known = {target.name: target for target in cluster.targets}
-    for number, file in enumerate(plan.files):
-        for position, region in enumerate(file.regions):
-            for name, _ in region.stripes:
-                if name not in known:
-                    raise PlanError(
-                        f"{source}: files[{number}].regions[{position}].stripes names the target '{name}', which "
-                        f"{cluster.source} does not have; use one of {', '.join(known)}"
-                    )
-    held = plan.bytes_per_target()
-    for name, count in held.items():
-        capacity = known[name].capacity_bytes
-        if capacity and count > capacity:
-            raise PlanError(
-                f"{source}: puts {count} bytes on '{name}', whose capacity_bytes in {cluster.source} is {capacity}; "
-                f"move regions to another target"
-            )
-    remarks = []
-    if plan.cluster_digest and plan.cluster_digest != cluster.digest():
-        remarks.append(f"{source}: was made for other targets or figures than {cluster.source} has now; plan anew")
-    stated = {name: count for name, count in plan.target_bytes.items() if count}
-    if plan.target_bytes and stated != {name: count for name, count in held.items() if count}:
-        remarks.append(f"{source}: target_bytes differs from the regions (edited by hand?); the regions count")
-    return remarks

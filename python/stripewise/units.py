@@ -1,4 +1,4 @@
-"""Sizes and ages in words and in numbers: `64MiB` on the command line, 67108864 inside."""
+"""Sizes, ages and spans of time in words and in numbers: `64MiB` on the command line, 67108864 inside."""
 
 from __future__ import annotations
 
@@ -50,6 +50,23 @@ def parse_age(text: str, what: str) -> int:
     if match is None or match.group(2) not in _AGES_S:
         raise UsageError(f"{what}: '{text}' is no age; write a number with s, min, h, d or w")
     return int(match.group(1)) * _AGES_S[match.group(2)]
+
+
+_SPANS_NS = {"ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86_400 * 10**9}
+_SPAN = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([a-z]+)\s*", re.ASCII)
+
+
+def parse_span(text: str, what: str) -> int:
+    """Nanoseconds meant by `text`: `500ms`, `1.5s`, `10min`, `2h` or `1d`; never 0. Raises UsageError naming `what`."""
+    match = _SPAN.fullmatch(text)
+    factor = _SPANS_NS.get(match.group(2)) if match else None
+    if match is None or factor is None:
+        raise UsageError(f"{what}: '{text}' is no span of time; write a number with ms, s, min, h or d")
+    number = match.group(1)
+    value_ns = int(number) * factor if "." not in number else round(float(number) * factor)
+    if not 0 < value_ns < 2**62:
+        raise UsageError(f"{what}: '{text}' is too short or too long; give a span like 30s or 10min")
+    return value_ns
 
 
 def format_size(size_bytes: float) -> str:

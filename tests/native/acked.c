@@ -1,7 +1,9 @@
 /*
  * acked: a writer that tells on standard output what must survive, and the check of what did.
  *
- * usage: acked write FILE SEED SLOTS (fsync | written)   prints "slot version" for every block as soon as it is durable (fsync) or written (written)
+ * usage: acked write FILE SEED SLOTS (fsync | written) [WRITER WRITERS]
+ *                                                        prints "slot version" for every block as soon as it is durable (fsync) or written (written);
+ *                                                        of several WRITERS each has the slots whose number leaves its own when divided by theirs
  *        acked check FILE                                reads such lines; each slot must hold its version or a later one, and no byte that was never written
  *
  * FILE is an array of slots of SLOT_BYTES; block version v of a slot is a function of slot, version and position. Blocks begin and end at any word of their
@@ -51,7 +53,7 @@ static int fail(const char *file, const char *what)
     return 1;
 }
 
-static int write_forever(const char *file, uint64_t seed, uint32_t slots, int durable)
+static int write_forever(const char *file, uint64_t seed, uint32_t slots, int durable, uint32_t writer, uint32_t writers)
 {
     struct { uint32_t slot, version; } batch[BATCH_MAX];
     unsigned count = 0, batch_size = 1;
@@ -61,7 +63,7 @@ static int write_forever(const char *file, uint64_t seed, uint32_t slots, int du
         return fail(file, "open");
     for (uint32_t version = 1; version != 0; version++) {
         random = mix(random);
-        uint32_t slot = (uint32_t)(random % slots), words = block_words(slot);
+        uint32_t slot = (uint32_t)(random % slots) / writers * writers + writer, words = block_words(slot);
         for (uint32_t i = 0; i < words; i++) {
             uint64_t word = word_of(slot, version, i);
             memcpy(buf + 8 * i, &word, 8);
@@ -135,13 +137,14 @@ static int check(const char *file)
 
 int main(int argc, char **argv)
 {
-    if (argc == 6 && strcmp(argv[1], "write") == 0) {
+    if ((argc == 6 || argc == 8) && strcmp(argv[1], "write") == 0) {
         uint32_t slots = (uint32_t)strtoul(argv[4], NULL, 10);
-        if (slots > 0 && slots <= SLOTS_MAX)
-            return write_forever(argv[2], strtoull(argv[3], NULL, 10), slots, strcmp(argv[5], "fsync") == 0);
+        uint32_t writer = argc == 8 ? (uint32_t)strtoul(argv[6], NULL, 10) : 0, writers = argc == 8 ? (uint32_t)strtoul(argv[7], NULL, 10) : 1;
+        if (slots > 0 && slots <= SLOTS_MAX - writers && writer < writers)
+            return write_forever(argv[2], strtoull(argv[3], NULL, 10), slots, strcmp(argv[5], "fsync") == 0, writer, writers);
     }
     if (argc == 3 && strcmp(argv[1], "check") == 0)
         return check(argv[2]);
-    fputs("usage: acked write FILE SEED SLOTS (fsync | written)\n       acked check FILE < LINES\n", stderr);
+    fputs("usage: acked write FILE SEED SLOTS (fsync | written) [WRITER WRITERS]\n       acked check FILE < LINES\n", stderr);
     return 2;
 }

@@ -344,13 +344,24 @@ def test_a_second_machine_is_refused(make_store: Maker) -> None:
     assert read(store, "f") == content
 
 
-def test_apply_waits_for_no_one_and_refuses_while_a_program_has_the_store_open(make_store: Maker) -> None:
+def test_a_file_moves_while_a_program_has_it_open_but_not_while_it_is_mapped(make_store: Maker) -> None:
     store = make_store(dirs(3), regions=UNEVEN)
     content = write(store, "f")
     plan = store.plan(store.base / "plan.json", store.data / "f", UNEVEN[:1], len(content))
-    script = f"exec 7<{store.data / 'f'}; LD_PRELOAD= {sys.executable} -m stripewise apply {plan} --store {store.root}"
-    one_clear_error(store.program("sh", "-c", script, code=None), "using the store")
-    stripewise("apply", plan, "--store", store.root)
+    apply = [sys.executable, "-m", "stripewise", "apply", str(plan), "--store", str(store.root)]
+    script = (
+        "import mmap, os, subprocess, sys\n"
+        "fd = os.open(sys.argv[1], os.O_RDWR)\n"
+        "bare = {k: v for k, v in os.environ.items() if k != 'LD_PRELOAD'}\n"
+        "area = mmap.mmap(fd, 0)\n"
+        "mapped = subprocess.run(sys.argv[2:], env=bare, capture_output=True, text=True)\n"
+        "assert mapped.returncode != 0 and 'mapped' in mapped.stderr, mapped.stderr\n"
+        "before = bytes(area)\n"
+        "area.close()\n"
+        "subprocess.run(sys.argv[2:], env=bare, check=True, capture_output=True)\n"
+        "assert os.pread(fd, 1 << 20, 0) == before\n"
+    )
+    store.program(sys.executable, "-c", script, store.data / "f", *apply)
     assert read(store, "f") == content
 
 

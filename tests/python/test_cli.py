@@ -48,10 +48,11 @@ def a_trace(tmp_path) -> Path:
     return trace(
         place,
         [
-            row(offset=int(r["offset"]), done=int(r["size"]), op="write" if r["write"] else "read", rank=0, world=4)
+            row(offset=int(r["offset"]), done=int(r["size"]), op="write" if r["write"] else "read", rank=0, world=4,
+                start_ns=int(r["start_ns"]), end_ns=int(r["end_ns"]))
             for r in requests
         ],
-    )
+    )  # fmt: skip
 
 
 class Paper(types.ModuleType):
@@ -158,6 +159,34 @@ def test_a_trace_becomes_a_plan_that_passes_its_check(tmp_path, cluster_toml, a_
         assert said["ok"] and said["policy"] == policy and said["remarks"] == []
     assert read_plan(plan).processes == 4
     assert read_plan(plan).cluster_digest == read_cluster(cluster_toml).digest()
+
+
+def test_a_trace_is_planned_window_by_window(tmp_path, cluster_toml, a_trace):
+    plan, words = tmp_path / "plan.json", ("--cluster", cluster_toml, "--region-size", "1MiB")
+    # 80 requests, one each microsecond.
+    said = json.loads(stripewise("plan", a_trace, *words, "--window", "0.03ms", "-o", plan, "--json").stdout)
+    assert len(said["windows"]) == 3 and said["rmt"]["bytes"] == 128 * said["rmt"]["entries"]
+    assert sum(row["requests"] for row in said["windows"]) == 80
+    assert all({"hybrid_share_static", "cost_static_s", "moves_out"} <= set(row) for row in said["windows"])
+    printed = stripewise("plan", "--check", plan, "--cluster", cluster_toml).stdout
+    assert "cost in s; with / without migration" in printed and "times with the copies counted" in printed
+    table = json.loads(stripewise("show", plan, "--json").stdout)
+    assert table["windows"] == 3 and len(table["entries"]) == said["rmt"]["entries"]
+    assert "from window" in stripewise("show", plan).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--window", "10"], "--window: '10' is no span of time"),
+        (["--window", "0s"], "--window: '0s' is too short or too long"),
+        (["--policy", "def", "--window", "10s"], "--window: the policy def is static"),
+        (["--min-gain", "1"], "--min-gain: is about moves between windows"),
+        (["--window", "1s", "--min-gain", "-1"], "--min-gain: -1 is no factor"),
+    ],
+)
+def test_windows_that_make_no_sense_are_exit_code_2(cluster_toml, a_trace, words, said):
+    assert said in stripewise("plan", a_trace, "--cluster", cluster_toml, *words, code=2).stderr
 
 
 def test_show_counts_requests_per_file(a_trace):

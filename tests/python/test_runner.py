@@ -15,7 +15,7 @@ from stripewise import globs, runner
 from stripewise.elf import Kind, Program
 from stripewise.errors import StoreError, UsageError
 from stripewise.measure import LastObject, in_flight_seconds, measured
-from stripewise.units import format_size, parse_size
+from stripewise.units import format_size, parse_size, parse_span
 from stripewise.workload import Workload
 from support import file_of
 
@@ -164,6 +164,14 @@ def test_sizes_in_words():
         with pytest.raises(UsageError, match="--region-size"):
             parse_size(bad, "--region-size")
     assert format_size(1536) == "1.5 KiB"
+
+
+def test_spans_of_time_in_words():
+    spans = [parse_span(text, "--window") for text in ("500ms", "1.5s", "10min", "2 h", "1d")]
+    assert spans == [500 * 10**6, 1500 * 10**6, 600 * 10**9, 7200 * 10**9, 86_400 * 10**9]
+    for bad in ("", "x", "10", "-1s", "0s", "0.0s", "1w", "1e9s", "9" * 30 + "s", "999999999d", "\u0665s"):
+        with pytest.raises(UsageError, match="--window"):
+            parse_span(bad, "--window")
 
 
 def test_globs_of_directories_patterns_and_names_to_come(tmp_path, monkeypatch):

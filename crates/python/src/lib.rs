@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 mod errors;
+mod mover;
 mod passage;
 mod store;
 mod trace;
@@ -11,6 +12,7 @@ mod trace;
 fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::register(module)?;
     store::register(module)?;
+    mover::register(module)?;
     passage::register(module)?;
     module.add_function(wrap_pyfunction!(trace::collect, module)?)
 }

@@ -90,7 +90,7 @@ pub fn reserve(file: &'static File, extents: impl Iterator<Item = (u32, u32, u64
             now = now_ns();
         }
         let access = Access { write, object: object_key(file.id(), plane), offset, bytes: len };
-        latest = latest.max(devices.reserve(target, model, access, now));
+        latest = latest.max(devices.reserve(target, model, access, now).end_ns);
     }
     Ok(latest)
 }

@@ -127,13 +127,13 @@ pub fn drained<T>(file: &'static File, work: impl FnOnce() -> Sys<T>) -> Sys<T> 
     result
 }
 
-/// Cuts the file, under its exclusive lock. A move that has copied what goes, or is copying it now, will look at it again.
+/// Cuts the file, under its exclusive lock. A move that has copied what goes, or is copying it now, will look at it again. The epoch is entered only
+/// when the others have left theirs: two that cut two files would wait for each other.
 fn cut_drained(file: &'static File, len: u64) -> Sys<()> {
-    if !file.may_write() {
-        return Err(Errno(libc::EACCES));
-    }
-    let passed = gate::for_cut(file, len, MAX_LOGICAL - len)?;
-    drained(file, || cut(file, &passed, len))
+    drained(file, || {
+        let passed = gate::for_cut(file, len, MAX_LOGICAL - len)?;
+        cut(file, &passed, len)
+    })
 }
 
 fn cut(file: &'static File, passed: &Passed, len: u64) -> Sys<()> {

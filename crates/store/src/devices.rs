@@ -73,6 +73,15 @@ pub struct Access {
     pub bytes: u64,
 }
 
+/// What one access was given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reserved {
+    /// CLOCK_MONOTONIC ns at which an emulated device has done it; 0 on a real one.
+    pub end_ns: u64,
+    /// Its service time on an emulated device, ns.
+    pub service_ns: u64,
+}
+
 /// A mapped devices file.
 #[derive(Clone, Copy)]
 pub struct Devices {
@@ -116,11 +125,11 @@ impl Devices {
         Some(unsafe { &*self.base.add(DEVICES_HEADER_BYTES + target * DEVICE_LINE_BYTES).cast::<DeviceLine>() })
     }
 
-    /// Counts one access; on an emulated device also reserves its service time from `now_ns` on and returns its end (CLOCK_MONOTONIC ns), else 0.
+    /// Counts one access; on an emulated device also reserves its service time from `now_ns` on.
     #[inline]
-    pub fn reserve(&self, target: u32, model: Option<&DeviceModel>, access: Access, now_ns: u64) -> u64 {
+    pub fn reserve(&self, target: u32, model: Option<&DeviceModel>, access: Access, now_ns: u64) -> Reserved {
         let Access { write, object, offset, bytes } = access;
-        let Some(line) = self.line(target) else { return 0 };
+        let Some(line) = self.line(target) else { return Reserved::default() };
         let (accesses, moved, busy) = if write {
             (&line.accesses_write, &line.bytes_written, &line.busy_write_ns)
         } else {
@@ -128,7 +137,7 @@ impl Devices {
         };
         accesses.fetch_add(1, Ordering::Relaxed);
         moved.fetch_add(bytes, Ordering::Relaxed);
-        let Some(model) = model else { return 0 };
+        let Some(model) = model else { return Reserved::default() };
         let before = line.position.swap(position_key(object, offset.wrapping_add(bytes)), Ordering::AcqRel);
         let (startup_ns, ps_per_byte) =
             if write { (model.startup_write_ns, model.write_ps_per_byte) } else { (model.startup_read_ns, model.read_ps_per_byte) };
@@ -142,7 +151,7 @@ impl Devices {
         loop {
             let end = free.max(now_ns).saturating_add(service_ns);
             match line.next_free_ns.compare_exchange_weak(free, end, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return end,
+                Ok(_) => return Reserved { end_ns: end, service_ns },
                 Err(seen) => free = seen,
             }
         }
@@ -181,22 +190,28 @@ mod tests {
     #[test]
     fn a_random_access_pays_startup_and_transfer() {
         let (_memory, devices) = devices();
-        assert_eq!(devices.reserve(0, Some(&DISK), Access { write: false, object: 7, offset: 0, bytes: 100_000 }, 50), 50 + 3_000_000 + 1_000_000);
+        assert_eq!(
+            devices.reserve(0, Some(&DISK), Access { write: false, object: 7, offset: 0, bytes: 100_000 }, 50).end_ns,
+            50 + 3_000_000 + 1_000_000
+        );
     }
 
     #[test]
     fn an_access_that_continues_the_last_one_pays_no_startup() {
         let (_memory, devices) = devices();
-        let first = devices.reserve(0, Some(&DISK), Access { write: true, object: 7, offset: 0, bytes: 1000 }, 0);
-        assert_eq!(devices.reserve(0, Some(&DISK), Access { write: true, object: 7, offset: 1000, bytes: 1000 }, 0), first + 10_000);
-        assert_eq!(devices.reserve(0, Some(&DISK), Access { write: true, object: 8, offset: 2000, bytes: 1000 }, 0), first + 10_000 + 4_010_000);
+        let first = devices.reserve(0, Some(&DISK), Access { write: true, object: 7, offset: 0, bytes: 1000 }, 0).end_ns;
+        assert_eq!(devices.reserve(0, Some(&DISK), Access { write: true, object: 7, offset: 1000, bytes: 1000 }, 0).end_ns, first + 10_000);
+        assert_eq!(
+            devices.reserve(0, Some(&DISK), Access { write: true, object: 8, offset: 2000, bytes: 1000 }, 0).end_ns,
+            first + 10_000 + 4_010_000
+        );
     }
 
     #[test]
     fn devices_queue_alone_and_plain_targets_only_count() {
         let (_memory, devices) = devices();
         devices.reserve(0, Some(&DISK), Access { write: false, object: 1, offset: 0, bytes: 1000 }, 0);
-        assert_eq!(devices.reserve(1, None, Access { write: false, object: 1, offset: 0, bytes: 1000 }, 0), 0);
+        assert_eq!(devices.reserve(1, None, Access { write: false, object: 1, offset: 0, bytes: 1000 }, 0).end_ns, 0);
         let line = devices.line(1).unwrap();
         assert_eq!((line.accesses_read.load(Ordering::Relaxed), line.busy_read_ns.load(Ordering::Relaxed)), (1, 0));
         assert!(devices.line(2).is_none());

@@ -19,7 +19,7 @@ def apply(
     store: StoreOption,
     json: JsonOption = False,
 ) -> None:
-    """Apply a plan to the files of a store; no program may have them open."""
+    """Apply a plan to the files of a store. Programs may go on using them; only mapped files stay where they are."""
     decided = read_plan(plan)
     opened = Store(store)
     for remark in check_plan(decided, opened.config.cluster, plan):

@@ -10,7 +10,7 @@ import typer
 
 from .. import __version__
 from ..runner import unload
-from . import apply, collect, doctor, run, store, template
+from . import apply, collect, doctor, migrate, run, store, template
 from .options import COMMAND_SETTINGS
 from .output import OneLineErrors
 
@@ -49,6 +49,7 @@ app.add_typer(store.app, name="store", help="Make, list and check stores.")
 app.command("run", context_settings=COMMAND_SETTINGS)(run.run)
 app.command("collect")(collect.collect)
 app.command("apply")(apply.apply)
+app.command("migrate")(migrate.migrate)
 app.command("doctor", context_settings=COMMAND_SETTINGS)(doctor.doctor)
 
 

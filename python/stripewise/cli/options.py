@@ -20,6 +20,27 @@ CommandArgument = Annotated[list[str], typer.Argument(metavar="-- CMD...", help=
 RegionOption = Annotated[str, typer.Option("--region-size", help="Size of a region, e.g. 64MiB.")]
 StripeOption = Annotated[str, typer.Option("--stripe-size", help="Stripe of DEF.")]
 StepOption = Annotated[str, typer.Option("--step-size", help="Step of the search for stripe pairs.")]
+BandwidthOption = Annotated[
+    str | None, typer.Option("--bandwidth", help="Copy so much per second at most, e.g. 100MiB.")
+]
+SlowdownOption = Annotated[
+    float,
+    typer.Option("--max-slowdown", min=0, help="Yield when the programs' I/O takes so many times as long; 0: never."),
+]
+PatienceOption = Annotated[
+    str, typer.Option("--patience", help="At the end, try for so long what could not be moved, e.g. 10min.")
+]
+WindowOption = Annotated[
+    str | None,
+    typer.Option("--window", help="Plan for every time window of this length anew, e.g. 30s or 10min (default: one)."),
+]
+MinGainOption = Annotated[
+    float | None,
+    typer.Option(
+        "--min-gain",
+        help="Move a region between windows only if its modelled gain is more than so many times the copy's.",
+    ),
+]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of DEF's random order.")]
 FileOption = Annotated[
     list[str] | None, typer.Option("--file", help="Only files whose path matches this glob (default: managed files).")

@@ -13,20 +13,35 @@ from ..errors import UsageError
 from ..plan import Plan, check_plan, read_plan, write_plan
 from ..policy import POLICIES, PlanOptions, policy_named
 from ..store import Store
-from ..units import format_size
+from ..units import format_size, parse_span
 from ..workload import Workload
 from ..workload.trace import read_trace
-from .options import FileOption, JsonOption, RegionOption, SeedOption, StepOption, StripeOption, size
+from .options import (
+    FileOption,
+    JsonOption,
+    MinGainOption,
+    RegionOption,
+    SeedOption,
+    StepOption,
+    StripeOption,
+    WindowOption,
+    size,
+)
 from .output import print_json, progress, say, stdout, table
+from .windows import print_windows, rmt_json, windows_json
 
 
-def options_from(region: str, stripe: str, step: str, seed: int) -> PlanOptions:
+def options_from(
+    region: str, stripe: str, step: str, seed: int, window: str | None = None, min_gain: float | None = None
+) -> PlanOptions:
     """The plan options of the command line; UsageError for a bad one."""
     return PlanOptions(
         region_bytes=size(region, "--region-size"),
         stripe_bytes=size(stripe, "--stripe-size"),
         step_bytes=size(step, "--step-size"),
         seed=seed,
+        window_ns=None if window is None else parse_span(window, "--window"),
+        min_gain=min_gain,
     )
 
 
@@ -43,6 +58,8 @@ def summary(plan: Plan) -> dict[str, object]:
             "gain": expected.gain,
             "bound_gain": expected.bound_gain,
         },
+        "windows": windows_json(plan),
+        "rmt": rmt_json(plan),
     }
 
 
@@ -57,6 +74,7 @@ def print_plan(plan: Plan, title: str) -> None:
         f"expected against def: {expected.gain:.2f} times cheaper by the request model, "
         f"{expected.bound_gain:.2f} times faster by the bound"
     )
+    print_windows(plan)
 
 
 def _of_store(workload: Workload, store: Store) -> Workload:
@@ -100,6 +118,8 @@ def plan(
     stripe_size: StripeOption = "64KiB",
     step_size: StepOption = "4KiB",
     seed: SeedOption = 0,
+    window: WindowOption = None,
+    min_gain: MinGainOption = None,
     json: JsonOption = False,
 ) -> None:
     """Price layouts for the files of a trace and write the best as plan.json, or check one with --check."""
@@ -113,7 +133,12 @@ def plan(
     if cluster is None and store is None:
         raise UsageError("plan: give --cluster cluster.toml, or --store")
     chosen = policy_named(policy)
-    options = options_from(region_size, stripe_size, step_size, seed)
+    options = options_from(region_size, stripe_size, step_size, seed, window, min_gain)
+    if not chosen.windowed and (window is not None or min_gain is not None):
+        flag = "--window" if window is not None else "--min-gain"
+        raise UsageError(f"{flag}: the policy {policy} is static; use one that is not, like h2dp")
+    if min_gain is not None and window is None:
+        raise UsageError("--min-gain: is about moves between windows; give --window too")
     opened = None if store is None else Store(store)
     described = read_cluster(cluster) if cluster is not None else opened.config.cluster if opened else None
     assert described is not None  # one of the two was given

@@ -1,4 +1,4 @@
-"""`stripewise show`: what is in a trace, file by file."""
+"""`stripewise show`: what is in a trace, file by file, or where a plan has its regions in every window."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from ..errors import UsageError
+from ..layout import Stripes
+from ..plan import read_plan
+from ..rmt import RegionMappingTable
 from ..units import format_size
 from ..workload import FileRequests
 from ..workload.trace import read_trace
@@ -33,12 +37,46 @@ def _summary(file: FileRequests) -> dict[str, object]:
     }
 
 
+def _show_plan(path: Path, json: bool) -> None:
+    """The region mapping table of a plan."""
+    plan = read_plan(path)
+    rmt = RegionMappingTable(plan)
+    if json:
+        entries = [
+            {"file": key.file, "region": key.region, "window": key.window, "stripes": [list(each) for each in stripes]}
+            for key, stripes in rmt.rows()
+        ]
+        print_json(
+            {"application": rmt.application, "processes": rmt.processes, "windows": rmt.windows, "bytes": rmt.bytes,
+             "entries": entries}
+        )  # fmt: skip
+        return
+    title = f"{len(rmt):,} entries, {format_size(rmt.bytes)}; {rmt.windows} window(s)"
+    made = table(title, "file", "region", "from window", "stripes")
+    for key, stripes in rmt.rows():
+        made.add_row(key.file, f"{key.region:,}", str(key.window), _stripes(stripes))
+    stdout().print(made)
+
+
+def _stripes(stripes: Stripes) -> str:
+    """Targets with their width, those of one width together."""
+    widths: dict[int, list[str]] = {}
+    for name, width in stripes:
+        widths.setdefault(width, []).append(name)
+    return "; ".join(f"{format_size(width)} on {' '.join(names)}" for width, names in widths.items())
+
+
 def show(
-    trace: Annotated[Path, typer.Argument(help="A collected trace.", metavar="TRACE")],
+    trace: Annotated[Path, typer.Argument(help="A collected trace, or a plan (*.json).", metavar="TRACE|PLAN")],
     file: FileOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Summarise a collected trace: requests and bytes per file."""
+    """Summarise a collected trace: requests and bytes per file. For a plan: the region mapping table."""
+    if trace.suffix == ".json" and not trace.is_dir():
+        if file:
+            raise UsageError("--file: chooses files of a trace; a plan is shown whole")
+        _show_plan(trace, json)
+        return
     with progress("reading the trace") as step:
         workload = read_trace(trace, file or [], step)
     rows = [_summary(each) for each in workload.files]

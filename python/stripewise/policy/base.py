@@ -19,6 +19,7 @@ from ..workload.requests import Workload
 
 REGION_BYTES_DEFAULT = 64 * MIB
 STRIPE_BYTES_DEFAULT = 64 * KIB
+MIN_GAIN_MAX = 1e9
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,9 @@ class PlanOptions:
     """What a user may set.
 
     `reserved_bytes` is what other files already hold per target name. `step_bytes` is Algorithm 1's step,
-    `stripe_bytes` DEF's stripe, `seed` draws DEF's random order.
+    `stripe_bytes` DEF's stripe, `seed` draws DEF's random order. `window_ns` cuts the trace into windows of that length
+    (None: one window). `min_gain` is the factor of modelled gain over modelled cost of the copy above which a move
+    between windows is made; None tests only moves to other stripes of the same class, with the factor 1.
     """
 
     region_bytes: int = REGION_BYTES_DEFAULT
@@ -34,6 +37,8 @@ class PlanOptions:
     step_bytes: int = GRANULE_BYTES
     seed: int = 0
     reserved_bytes: Mapping[str, int] = field(default_factory=dict)
+    window_ns: int | None = None
+    min_gain: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("region_bytes", "stripe_bytes", "step_bytes"):
@@ -41,10 +46,18 @@ class PlanOptions:
             if value < GRANULE_BYTES or value % GRANULE_BYTES:
                 flag = "--" + name.removesuffix("_bytes") + "-size"
                 raise UsageError(f"{flag}: {value} is not a positive multiple of 4096 bytes; round it up")
+        if self.window_ns is not None and self.window_ns <= 0:
+            raise UsageError(f"--window: {self.window_ns} ns is no span of time; give one like 30s or 10min")
+        if self.min_gain is not None and not (0 <= self.min_gain <= MIN_GAIN_MAX):
+            raise UsageError(f"--min-gain: {self.min_gain:g} is no factor from 0 to {MIN_GAIN_MAX:g}; 1 is break-even")
 
     def as_json(self) -> dict[str, Any]:
-        """The options as the plan records them."""
-        return {key: dict(value) if isinstance(value, Mapping) else value for key, value in asdict(self).items()}
+        """The options as the plan records them; those that only some policies have are left out when not given."""
+        return {
+            key: dict(value) if isinstance(value, Mapping) else value
+            for key, value in asdict(self).items()
+            if value is not None
+        }
 
 
 class Policy(ABC):
@@ -52,6 +65,8 @@ class Policy(ABC):
 
     name: str = ""
     summary: str = ""
+    #: Whether it decides for every time window anew.
+    windowed: bool = False
 
     @abstractmethod
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:

@@ -1,4 +1,7 @@
-"""From a placement per region to the plan that a user holds: costs beside DEF's, bytes per target, room for growth."""
+"""From a placement per region to the plan that a user holds: costs beside DEF's, bytes per target, room for growth.
+
+The regions of the plan are those of window 0; what later windows move comes beside them.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ import numpy as np
 
 from ..cluster import Cluster
 from ..layout import Region, Stripes, target_bytes
-from ..model import parameters
+from ..migrations import Migration
 from ..plan import Expected, FilePlan, Plan, RegionPlan, Window
 from ..workload.requests import Workload
 from .base import PlanOptions
-from .pricing import plan_bound, region_costs
+from .pricing import Prices
 from .regions import RegionTable
 from .space import Space, stripe_over
 
@@ -30,12 +33,12 @@ def build_plan(
     options: PlanOptions,
     placed: Sequence[Stripes],
     reasons: Sequence[str],
-    baseline: Sequence[Stripes],
+    prices: Prices,
+    windows: Sequence[Window],
+    migrations: Sequence[Migration] = (),
 ) -> Plan:
-    """The plan for `placed`, with `baseline` (DEF's placement) priced beside it."""
-    params = parameters(cluster, workload.processes)
-    cost = region_costs(table, params, cluster, placed)
-    cost_def = region_costs(table, params, cluster, baseline)
+    """The plan that puts the regions on `placed` and makes `migrations`; `prices` are those of all windows."""
+    cost, cost_def = prices.cost, prices.cost_def
     files = []
     held = {target.name: 0 for target in cluster.targets}
     for index, file in enumerate(workload.files):
@@ -58,25 +61,22 @@ def build_plan(
             held[name] += count
         regions.append(_growth(regions[-1], cluster, int(table.request_bytes[members].max()), options))
         files.append(FilePlan(file.path, file.id, size, tuple(regions)))
-    bound = plan_bound(table, cluster, placed)
-    bound_def = bound if placed is baseline else plan_bound(table, cluster, baseline)
-    starts = [int(f.requests["start_ns"].min()) for f in workload.files if len(f.requests)]
-    ends = [int(f.requests["end_ns"].max()) for f in workload.files if len(f.requests)]
     return Plan(
         policy=policy,
         options=options.as_json(),
         cluster_digest=cluster.digest(),
         command=workload.command,
         processes=workload.processes,
-        windows=(Window(min(starts), max(ends)),),
+        windows=tuple(windows),
         files=tuple(files),
         target_bytes=held,
         expected=Expected(
             cost_s=float(cost.sum()),
             cost_def_s=float(cost_def.sum()),
-            bound_s=bound.makespan_s(workload.processes),
-            bound_def_s=bound_def.makespan_s(workload.processes),
+            bound_s=prices.bound_s,
+            bound_def_s=prices.bound_def_s,
         ),
+        migrations=tuple(migrations),
     )
 
 

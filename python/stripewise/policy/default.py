@@ -10,12 +10,15 @@ import random
 
 from ..cluster import Cluster
 from ..layout import Stripes, rotate, stripes_over
+from ..model import parameters
 from ..plan import Plan
 from ..workload.requests import Workload
 from .base import PlanOptions, Policy, register
 from .build import build_plan, region_name
-from .regions import RegionTable, build_regions
+from .pricing import Prices
+from .regions import RegionTable
 from .space import Space
+from .windows import window_tables
 
 
 def place_default(
@@ -58,6 +61,9 @@ class Default(Policy):
     summary = "every region on all servers with one stripe; the baseline"
 
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
-        table = build_regions(workload, options.region_bytes)
+        table, windows = window_tables(workload, options.region_bytes, None)
         placed, reasons = place_default(table, workload, cluster, options)
-        return build_plan(self.name, table, workload, cluster, options, placed, reasons, placed)
+        prices = Prices.none(table.regions)
+        prices.add(table, parameters(cluster, workload.processes), cluster, placed, placed)
+        spans = [each.window for each in windows]
+        return build_plan(self.name, table, workload, cluster, options, placed, reasons, prices, spans)

@@ -1,92 +1,115 @@
-"""H2DP (seed 000), static: varied-size striping and selective placement for one window.
+"""H2DP (seed 000): varied-size striping, selective placement, and dynamic migration from window to window.
 
 VSS finds each region's stripe pair (h, s) on hybrid servers (Algorithm 1, in `vss.py`). SDP gives SServer space to
 the regions with the largest benefit B = T_HServers - T_hybrid that still fit (section 3.6, eq. 1); every other region
-goes on HServers alone with stripe r/M.
+goes on HServers alone with stripe r/M. The first window's placement is RMT[0]; DDM moves regions at the beginning of
+every later one (Algorithm 2, in `migration.py`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..cluster import Cluster
-from ..layout import Stripes, rotate, stripes_over
-from ..model import parameters
-from ..plan import Plan
-from ..units import STRIPE_FALLBACK_BYTES, format_size
+from ..layout import Stripes
+from ..migrations import Migration, Move
+from ..model import CostParameters, parameters
+from ..model.general import Float, Int
+from ..plan import Plan, Window, WindowFigures
+from ..units import format_size
 from ..workload.requests import Workload
 from .base import PlanOptions, Policy, register
 from .build import build_plan, region_name
 from .default import place_default
-from .pricing import region_costs
-from .regions import RegionTable, build_regions
-from .space import Space, stripe_over
+from .migration import Migrator, RegionMove
+from .pricing import Prices, region_costs
+from .regions import RegionTable
+from .space import Space
+from .striping import hserver_stripes, hybrid_stripes, region_requests
 from .vss import search_pairs
-
-
-def hybrid_stripes(cluster: Cluster, number: int, h: int, s: int) -> Stripes:
-    """HServers with width h, then SServers with width s; the first of each class rotates with the region's number."""
-    hdd = stripes_over(rotate(cluster.hservers, number), h) if h else ()
-    ssd = stripes_over(rotate(cluster.sservers, number), s) if s else ()
-    return hdd + ssd
-
-
-def hserver_stripes(cluster: Cluster, number: int, request_bytes: int) -> Stripes:
-    """HServers only with stripe r/M."""
-    if not cluster.hservers:
-        return ()
-    return stripes_over(rotate(cluster.hservers, number), stripe_over(len(cluster.hservers), request_bytes))
-
-
-def _file_requests(table: RegionTable) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """r of every region; a region that was not touched takes the largest request of its file."""
-    largest = np.zeros(int(table.file.max()) + 1, dtype=np.int64)
-    np.maximum.at(largest, table.file, table.request_bytes)
-    of_file = np.where(largest > 0, largest, STRIPE_FALLBACK_BYTES)[table.file]
-    return np.where(table.request_bytes > 0, table.request_bytes, of_file)
+from .windows import WindowTable, window_tables
 
 
 @register
 class H2dp(Policy):
-    """VSS and SDP."""
+    """VSS and SDP in every window, DDM between them."""
 
     name = "h2dp"
     summary = "critical regions on hybrid servers with a stripe pair of their own, the rest on HServers (seed 000)"
+    windowed = True
 
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
-        table = build_regions(workload, options.region_bytes)
+        whole, windows = window_tables(workload, options.region_bytes, options.window_ns)
         params = parameters(cluster, workload.processes)
-        request_bytes = _file_requests(table)
-        on_hdd = [hserver_stripes(cluster, int(table.number[g]), int(request_bytes[g])) for g in range(table.regions)]
-        pairs = search_pairs(table, params, len(cluster.hservers), len(cluster.sservers), options.step_bytes)
-        if cluster.hservers:
-            cost_hdd = region_costs(table, params, cluster, on_hdd)
-            benefit = np.where(np.isfinite(pairs.cost_s), cost_hdd - pairs.cost_s, 0.0)
-        else:
-            # Nothing to weigh: the busiest regions are placed first.
-            benefit = np.where(np.isfinite(pairs.cost_s), pairs.cost_s, 0.0)
-        placed: list[Stripes] = [()] * table.regions
-        reasons = [""] * table.regions
-        space = Space(cluster, options.reserved_bytes)
-        # Descending benefit; a stable sort keeps the file's order among equals, so that a plan is reproducible.
-        for g in (int(region) for region in np.argsort(-benefit, kind="stable")):
-            number, h, s = int(table.number[g]), int(pairs.h[g]), int(pairs.s[g])
-            choices: list[Stripes] = []
-            if benefit[g] > 0 and s:
-                choices.append(hybrid_stripes(cluster, number, h, s))
-            critical = len(choices)
-            if on_hdd[g]:
-                choices.append(on_hdd[g])
-            placed[g], choice = space.place(
-                choices,
-                number,
-                int(request_bytes[g]),
-                int(table.valid_bytes[g]),
-                region_name(workload, table, g),
-            )
-            reasons[g] = _reason(bool(table.request_bytes[g]), float(benefit[g]), critical, choice, len(choices), h, s)
-        baseline, _ = place_default(table, workload, cluster, options)
-        return build_plan(self.name, table, workload, cluster, options, placed, reasons, baseline)
+        first = windows[0].table or whole
+        placed, reasons, benefit = _initial(first, whole, workload, cluster, options, params)
+        baseline, _ = place_default(whole, workload, cluster, options)
+        prices = Prices.none(whole.regions)
+        migrator = Migrator(cluster, params, options, whole.valid_bytes, placed, benefit)
+        static_hybrid = migrator.on_hybrid()
+        migrations, spans = [], []
+        for number, each in enumerate(windows):
+            moves: list[RegionMove] = []
+            cost = cost_static = np.zeros(whole.regions)
+            if each.table is not None:
+                if number:
+                    moves = migrator.move(each.table, region_requests(each.table, whole))
+                    cost_static = region_costs(each.table, params, cluster, placed)
+                cost = prices.add(each.table, params, cluster, migrator.placed, baseline)
+                cost_static = cost_static if number else cost
+            if number:
+                start_ns = each.window.start_ns - windows[0].window.start_ns
+                migrations.append(Migration(number, start_ns, tuple(_move(m, workload, whole) for m in moves)))
+            if len(windows) == 1:
+                spans.append(each.window)
+            else:
+                spans.append(_with_figures(each, migrator, static_hybrid, cost, cost_static))
+        return build_plan(self.name, whole, workload, cluster, options, placed, reasons, prices, spans, migrations)
+
+
+def _initial(
+    table: RegionTable,
+    whole: RegionTable,
+    workload: Workload,
+    cluster: Cluster,
+    options: PlanOptions,
+    params: CostParameters,
+) -> tuple[list[Stripes], list[str], Float]:
+    """RMT[0]: stripes, reason and benefit of every region by the requests of the first window."""
+    request_bytes = region_requests(table, whole)
+    on_hdd = [hserver_stripes(cluster, int(table.number[g]), int(request_bytes[g])) for g in range(table.regions)]
+    pairs = search_pairs(table, params, len(cluster.hservers), len(cluster.sservers), options.step_bytes)
+    if cluster.hservers:
+        cost_hdd = region_costs(table, params, cluster, on_hdd)
+        benefit = np.where(np.isfinite(pairs.cost_s), cost_hdd - pairs.cost_s, 0.0)
+    else:
+        # Nothing to weigh: the busiest regions are placed first.
+        benefit = np.where(np.isfinite(pairs.cost_s), pairs.cost_s, 0.0)
+    placed: list[Stripes] = [()] * table.regions
+    reasons = [""] * table.regions
+    space = Space(cluster, options.reserved_bytes)
+    # Descending benefit; a stable sort keeps the file's order among equals, so that a plan is reproducible.
+    for g in (int(region) for region in np.argsort(-benefit, kind="stable")):
+        number, h, s = int(table.number[g]), int(pairs.h[g]), int(pairs.s[g])
+        choices: list[Stripes] = []
+        if benefit[g] > 0 and s:
+            choices.append(hybrid_stripes(cluster, number, h, s))
+        critical = len(choices)
+        if on_hdd[g]:
+            choices.append(on_hdd[g])
+        placed[g], choice = space.place(
+            choices,
+            number,
+            int(request_bytes[g]),
+            int(table.valid_bytes[g]),
+            region_name(workload, table, g),
+        )
+        reasons[g] = _reason(bool(table.request_bytes[g]), float(benefit[g]), critical, choice, len(choices), h, s)
+        if table is not whole and not table.request_bytes[g]:
+            reasons[g] = reasons[g].replace("in the trace", "in the first window")
+    return placed, reasons, benefit
 
 
 def _reason(touched: bool, benefit_s: float, critical: int, choice: int, choices: int, h: int, s: int) -> str:
@@ -98,3 +121,37 @@ def _reason(touched: bool, benefit_s: float, critical: int, choice: int, choices
     if critical:
         return f"HServers: benefit {benefit_s:.6g} s, but no SServer space is left"
     return "HServers: no benefit from SServers" if touched else "HServers: not touched in the trace"
+
+
+def _move(move: RegionMove, workload: Workload, table: RegionTable) -> Move:
+    """The move as the plan holds it."""
+    return Move(
+        file=workload.files[int(table.file[move.region])].path,
+        start=int(table.number[move.region]) * table.region_bytes,
+        len=table.region_bytes,
+        stripes=move.new,
+        direction=move.direction,
+        bytes=int(table.valid_bytes[move.region]),
+        gain_s=move.gain_s,
+        cost_s=move.cost_s,
+        reason=move.reason,
+    )
+
+
+def _with_figures(each: WindowTable, migrator: Migrator, static_hybrid: Int, cost: Float, cost_static: Float) -> Window:
+    """The window with what is expected of it, with the moves and without."""
+    hybrid = migrator.on_hybrid()
+    requests = np.zeros(len(hybrid), dtype=np.int64)
+    table = each.table
+    if table is not None:
+        owner = np.repeat(np.arange(table.regions), np.diff(table.first))
+        np.add.at(requests, owner, table.count)
+    figures = WindowFigures(
+        requests=int(requests.sum()),
+        hybrid_regions=int(hybrid.sum()),
+        hybrid_requests=int(requests[hybrid > 0].sum()),
+        hybrid_requests_static=int(requests[static_hybrid > 0].sum()),
+        cost_s=float(cost.sum()),
+        cost_static_s=float(cost_static.sum()),
+    )
+    return replace(each.window, figures=figures)

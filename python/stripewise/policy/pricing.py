@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,6 +28,40 @@ def region_costs(table: RegionTable, params: CostParameters, cluster: Cluster, p
         each = request_cost(params, Cycle.of(list(key)), table.offset[rows], table.size[rows], table.write[rows])
         costs[regions] = np.bincount(owner, weights=each * table.count[rows], minlength=len(regions))
     return costs
+
+
+@dataclass
+class Prices:
+    """Seconds per region here and under DEF (placement.md), and the bounds on the makespan of both; windows add up."""
+
+    cost: Float
+    cost_def: Float
+    bound_s: float = 0.0
+    bound_def_s: float = 0.0
+
+    @classmethod
+    def none(cls, regions: int) -> Prices:
+        """Prices before any window."""
+        return cls(np.zeros(regions), np.zeros(regions))
+
+    def add(
+        self,
+        table: RegionTable,
+        params: CostParameters,
+        cluster: Cluster,
+        placed: Sequence[Stripes],
+        baseline: Sequence[Stripes],
+    ) -> Float:
+        """Adds one window's requests on `placed`, with `baseline` (DEF's placement) beside; returns their costs."""
+        cost = region_costs(table, params, cluster, placed)
+        self.cost = self.cost + cost
+        self.cost_def = self.cost_def + region_costs(table, params, cluster, baseline)
+        bound = plan_bound(table, cluster, placed)
+        bound_def = bound if placed is baseline else plan_bound(table, cluster, baseline)
+        # Windows follow each other, so their makespans add up.
+        self.bound_s += bound.makespan_s(params.p)
+        self.bound_def_s += bound_def.makespan_s(params.p)
+        return cost
 
 
 def plan_bound(table: RegionTable, cluster: Cluster, placed: Sequence[Stripes]) -> Bound:

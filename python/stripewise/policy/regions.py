@@ -65,7 +65,7 @@ def build_regions(workload: Workload, region_bytes: int) -> RegionTable:
     cuts = []
     base = 0
     for index, file in enumerate(workload.files):
-        size = _checked_size(file, workload.source)
+        size = checked_size(file, workload.source)
         count = -(-size // region_bytes)
         if base + count > REGIONS_MAX:
             need = -(-size * 2 // REGIONS_MAX)
@@ -98,7 +98,7 @@ def build_regions(workload: Workload, region_bytes: int) -> RegionTable:
     )
 
 
-def _checked_size(file: FileRequests, source: str) -> int:
+def checked_size(file: FileRequests, source: str) -> int:
     """The file's size, at least the end of its furthest request."""
     requests = file.requests
     if not len(requests):

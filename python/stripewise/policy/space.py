@@ -48,9 +48,18 @@ class Space:
         shares = self._shares(stripes, valid_bytes)
         if any(share > self.free[name] for name, share in shares.items()):
             return False
-        for name, share in shares.items():
-            self.free[name] -= share
+        self.hold(stripes, valid_bytes)
         return True
+
+    def hold(self, stripes: Stripes, valid_bytes: int) -> None:
+        """Counts a region that lies there already."""
+        for name, share in self._shares(stripes, valid_bytes).items():
+            self.free[name] -= share
+
+    def give(self, stripes: Stripes, valid_bytes: int) -> None:
+        """Gives back what a region took."""
+        for name, share in self._shares(stripes, valid_bytes).items():
+            self.free[name] += share
 
     def place(
         self, choices: Sequence[Stripes], number: int, request_bytes: int, valid_bytes: int, what: str

@@ -1,11 +1,12 @@
 //! Applying a layout to a file: what differs, in which order there is room for it, and one [`Mover`] step per group.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use stripewise_layout::{GRANULE, MovePhase, Placement, Region, Span, Stripe, View, spans, within};
 
-use super::capacity::{SpanCost, bytes_by_target, free_bytes, roomy, schedule};
+use super::capacity::{GROUP_BYTES, SpanCost, bytes_by_target, free_bytes, roomy, schedule};
 use super::copy::data_ranges;
 use super::error::{Context, Result, StoreError};
 use super::guide::{Guide, Unguided};
@@ -14,6 +15,7 @@ use super::mover::Mover;
 use super::size::{mirror_size, open_ctl};
 use super::spec::{LayoutJson, plain_layout};
 use super::store::{Store, id_text, layout_error};
+use super::unlinked::remove_if_last;
 use crate::bin::Kind;
 use crate::ctl::{Ctl, MoveState};
 use crate::moving::Words;
@@ -29,6 +31,12 @@ pub struct Applied {
     pub moved_bytes: u64,
     /// Generation of the layout now.
     pub generation: u64,
+    /// How long writers to a span were kept out, ns, for each freeze that ended in a publish.
+    pub freezes_ns: Vec<u64>,
+    /// Freezes that were given up because somebody stayed inside an I/O, or would not wait.
+    pub aborted_freezes: usize,
+    /// Service time that the copies took of each emulated target, ns.
+    pub copy_service_ns: BTreeMap<u32, u64>,
 }
 
 /// Gives file `id` the layout `wanted`, while programs use it or not. Bytes whose home does not change are not touched.
@@ -47,6 +55,13 @@ pub fn apply(store: &Store<'_>, id: u64, wanted: &LayoutJson, guide: &mut dyn Gu
 /// # Errors
 /// As [`apply`].
 pub fn move_to(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide) -> Result<Applied> {
+    let applied = move_open(store, id, new, guide);
+    // Who unlinked it meanwhile, and closed it, has left it to us.
+    let removed = remove_if_last(store, id);
+    applied.and_then(|applied| removed.map(|()| applied))
+}
+
+fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide) -> Result<Applied> {
     let layout = store.layout(id)?;
     let emulated = store.targets.iter().any(|t| t.kind == Kind::Emulated);
     let run = store.run_dir()?;
@@ -55,12 +70,14 @@ pub fn move_to(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Gui
     let _open = hold_file(store, id)?;
     mirror_size(store, id, map.ctl())?;
     let mut mover = Mover::open(store, id, map.as_ref(), devices.as_deref(), guide)?;
-    let result = Apply { store, id, new, ctl: map.ctl(), mover: &mut mover, guide }.run();
+    let result = Apply { store, id, new, ctl: map.ctl(), mover: &mut mover, guide, step: Step { bytes: Step::FIRST_BYTES } }.run();
     let closed = mover.close();
     forget_usage(store, devices.as_deref());
     let mut applied = result?;
     closed?;
     applied.generation = mover.layout().generation;
+    (applied.freezes_ns, applied.aborted_freezes) = mover.freezes();
+    applied.copy_service_ns = mover.service_ns().clone();
     Ok(applied)
 }
 
@@ -94,7 +111,37 @@ pub(super) fn forget_usage(store: &Store<'_>, devices: Option<&dyn DevicesMap>) 
     let Some(map) = devices else { return };
     for target in 0..store.targets.len() as u32 {
         if let Some(line) = map.devices().line(target) {
-            line.used_bytes.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
+            line.used_bytes.store(u64::MAX, Ordering::Relaxed);
+        }
+    }
+}
+
+/// How much is moved and published in one step: the more, the fewer flushes in all; the less, the fewer bytes are dirty when writers are kept out.
+struct Step {
+    bytes: u64,
+}
+
+impl Step {
+    const FIRST_BYTES: u64 = 4 << 20;
+    /// Freezes shorter than this ask for larger steps, those longer than the other for smaller ones.
+    const SHORT_NS: u64 = 5_000_000;
+    const LONG_NS: u64 = 10_000_000;
+
+    /// How many of the spans go next, at least one.
+    fn spans(&self, rest: &[&SpanCost]) -> usize {
+        let mut sum = 0u64;
+        let fit = rest.iter().take_while(|cost| {
+            sum = sum.saturating_add(cost.bytes());
+            sum <= self.bytes
+        });
+        fit.count().max(1)
+    }
+
+    fn learn(&mut self, freeze_ns: Option<u64>) {
+        match freeze_ns {
+            Some(ns) if ns > Self::LONG_NS => self.bytes = (self.bytes / 2).max(1 << 16),
+            Some(ns) if ns < Self::SHORT_NS => self.bytes = (self.bytes * 2).min(GROUP_BYTES),
+            _ => {}
         }
     }
 }
@@ -106,6 +153,7 @@ struct Apply<'a, 'm> {
     ctl: Ctl,
     mover: &'m mut Mover<'a>,
     guide: &'m mut dyn Guide,
+    step: Step,
 }
 
 impl Apply<'_, '_> {
@@ -152,14 +200,20 @@ impl Apply<'_, '_> {
     fn run_groups(&mut self, costs: &[SpanCost], groups: Vec<Vec<usize>>, total: u64, applied: &mut Applied) -> Result<()> {
         for group in groups {
             let members: Vec<&SpanCost> = group.iter().filter_map(|i| costs.get(*i)).collect();
-            self.move_group(&members)?;
-            applied.groups += 1;
-            applied.moved_bytes += members.iter().map(|c| c.bytes()).sum::<u64>();
-            if !self.guide.moved(applied.moved_bytes, total) {
-                return Err(StoreError::Stopped(format!(
-                    "stopped after {} of {total} bytes; the file is whole, run the same again for the rest",
-                    applied.moved_bytes
-                )));
+            let mut rest = members.as_slice();
+            while !rest.is_empty() {
+                let (now, later) = rest.split_at(self.step.spans(rest));
+                self.move_group(now)?;
+                self.step.learn(self.mover.freezes().0.last().copied());
+                rest = later;
+                applied.groups += 1;
+                applied.moved_bytes += now.iter().map(|c| c.bytes()).sum::<u64>();
+                if !self.guide.moved(applied.moved_bytes, total) {
+                    return Err(StoreError::Stopped(format!(
+                        "stopped after {} of {total} bytes; the file is whole, run the same again for the rest",
+                        applied.moved_bytes
+                    )));
+                }
             }
         }
         Ok(())

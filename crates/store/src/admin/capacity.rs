@@ -14,7 +14,7 @@ use crate::names::object_stem;
 /// Spans that one group moves at most: their publishing is shared.
 const GROUP_SPANS: usize = 64;
 /// Data bytes after which a group is closed.
-const GROUP_BYTES: u64 = 64 << 20;
+pub const GROUP_BYTES: u64 = 64 << 20;
 
 /// Bytes that the objects of all files have allocated on each target.
 ///

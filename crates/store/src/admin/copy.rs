@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Range;
 
-use stripewise_layout::{Extent, Table, View};
+use stripewise_layout::{Extent, GRANULE, Table, View};
 
 use super::error::{Context, Result, StoreError};
-use super::guide::Guide;
+use super::guide::{CHUNK_BYTES, Guide};
 use super::medium::{DevicesMap, Handle, Open};
 use super::publish::ObjectId;
 use super::store::Store;
@@ -18,8 +18,6 @@ use crate::names::object_key;
 
 /// Longest single read or write: long enough that a disk's startup is small beside the transfer.
 const RUN_BYTES: u64 = 1 << 20;
-/// Logical bytes that are held in memory at once.
-const CHUNK_BYTES: u64 = 8 << 20;
 
 /// Copies within one file, from the home regions of a layout to its pending ones.
 pub struct Copier<'a> {
@@ -33,12 +31,25 @@ pub struct Copier<'a> {
     run: Vec<u8>,
     /// End of what the chunk before reserved: the clock is waited for one chunk behind, so that reads and writes overlap.
     paid_until_ns: u64,
+    /// Service time that the copy took of each emulated target, ns.
+    service_ns: BTreeMap<u32, u64>,
 }
 
 impl<'a> Copier<'a> {
     /// A copier for the move that `view` describes.
     pub fn new(store: &'a Store<'a>, id: u64, view: View<'a>, size: u64, devices: Option<&'a dyn DevicesMap>) -> Self {
-        Self { store, id, view, size, devices, handles: BTreeMap::new(), chunk: Vec::new(), run: Vec::new(), paid_until_ns: 0 }
+        Self {
+            store,
+            id,
+            view,
+            size,
+            devices,
+            handles: BTreeMap::new(),
+            chunk: Vec::new(),
+            run: Vec::new(),
+            paid_until_ns: 0,
+            service_ns: BTreeMap::new(),
+        }
     }
 
     /// Copies `[from, to)`. With `again`, what is a hole at home is made one in the copy too.
@@ -49,7 +60,8 @@ impl<'a> Copier<'a> {
         let to = to.min(self.size);
         let mut at = from;
         while at < to {
-            let end = to.min(at + CHUNK_BYTES);
+            // As much as is held in memory at once.
+            let end = to.min(at + guide.chunk_bytes().clamp(GRANULE, CHUNK_BYTES));
             if !guide.pace(end - at) {
                 return Err(stopped());
             }
@@ -70,6 +82,11 @@ impl<'a> Copier<'a> {
     /// Waits until the devices have done all that was copied.
     pub fn settle(&mut self) {
         sleep_until(self.paid_until_ns);
+    }
+
+    /// Service time that the copy took of each emulated target, ns.
+    pub fn service_ns(&self) -> &BTreeMap<u32, u64> {
+        &self.service_ns
     }
 
     /// Reads what `[from, to)` has at home; returns the logical ranges that hold data, sorted, joined.
@@ -111,11 +128,10 @@ impl<'a> Copier<'a> {
     fn write_chunk(&mut self, from: u64, to: u64, data: &[(u64, u64)], again: bool) -> Result<()> {
         let chunk = std::mem::take(&mut self.chunk);
         let mut run = std::mem::take(&mut self.run);
+        if again {
+            self.punch_holes(from, to, data)?;
+        }
         for extent in self.view.pending().extents(from, to - from) {
-            let path = self.store.object(extent.target, self.id, extent.plane)?;
-            if again {
-                self.handle((extent.target, extent.plane))?.punch(extent.object_offset, extent.len).doing("punch", &path)?;
-            }
             // Runs that are contiguous in the object are gathered until one is long enough.
             run.clear();
             let mut run_at = extent.object_offset;
@@ -136,6 +152,19 @@ impl<'a> Copier<'a> {
         }
         self.chunk = chunk;
         self.run = run;
+        Ok(())
+    }
+
+    /// Makes holes of what an earlier pass may have copied where the home has none of `data` (sorted, joined) now.
+    fn punch_holes(&mut self, from: u64, to: u64, data: &[(u64, u64)]) -> Result<()> {
+        let mut at = from;
+        for &(start, end) in data.iter().chain([&(to, to)]) {
+            for extent in self.view.pending().extents(at, start.saturating_sub(at)) {
+                let path = self.store.object(extent.target, self.id, extent.plane)?;
+                self.handle((extent.target, extent.plane))?.punch(extent.object_offset, extent.len).doing("punch", &path)?;
+            }
+            at = end;
+        }
         Ok(())
     }
 
@@ -163,8 +192,9 @@ impl<'a> Copier<'a> {
     fn pay(&mut self, (target, plane): ObjectId, write: bool, offset: u64, bytes: u64) {
         let (Some(map), Ok(info)) = (self.devices, self.store.target(target)) else { return };
         let model = (info.kind == Kind::Emulated).then_some(&info.model);
-        let end = map.devices().reserve(target, model, Access { write, object: object_key(self.id, plane), offset, bytes }, now_ns());
-        self.paid_until_ns = self.paid_until_ns.max(end);
+        let reserved = map.devices().reserve(target, model, Access { write, object: object_key(self.id, plane), offset, bytes }, now_ns());
+        self.paid_until_ns = self.paid_until_ns.max(reserved.end_ns);
+        *self.service_ns.entry(target).or_default() += reserved.service_ns;
     }
 }
 

@@ -3,7 +3,6 @@
 //! copy links: such files are listed, and go only when asked for, by age, and when no link is found near where the name was.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,12 +10,11 @@ use super::error::{Context, Result, StoreError};
 use super::fsck::empty_trash;
 use super::identity;
 use super::info::{current_size, resolve};
-use super::journal::{self, Found, names_file};
-use super::medium::{FsyncPoint, Kind, Lock};
-use super::publish::sync_dir;
+use super::journal::{self, Found};
+use super::medium::{Kind, Lock};
 use super::relink::{recorded, walk};
 use super::store::{Store, id_text};
-use crate::ctl::FLAG_UNLINKED;
+use super::unlinked::{alone, has_name, to_trash, was_unlinked};
 use crate::slot::SLOT_BYTES;
 
 /// Age from which on a creation that holds nothing is taken for dead whatever else runs.
@@ -116,38 +114,21 @@ impl Gc<'_> {
             }
             return Ok(());
         }
-        if self.was_unlinked(id)? {
-            if let Some(_alone) = self.alone(id)? {
-                self.to_trash(id)?;
+        if was_unlinked(store, id)? {
+            if let Some(_alone) = alone(store, id)? {
+                to_trash(store, id)?;
                 self.done.unlinked += 1;
             }
             return Ok(());
         }
         if self.is_unfinished(id)? {
-            if let Some(_alone) = self.alone(id)? {
-                self.to_trash(id)?;
+            if let Some(_alone) = alone(store, id)? {
+                to_trash(store, id)?;
                 self.done.unfinished += 1;
             }
             return Ok(());
         }
         self.orphan(id)
-    }
-
-    /// The file for ourselves; `None` when a program has it open. A file without ctl is nobody's.
-    fn alone(&self, id: u64) -> Result<Option<Option<Box<dyn Lock>>>> {
-        let ctl = self.store.part(id, "ctl");
-        if self.store.medium.stat(&ctl).doing("look at", &ctl)?.is_none() {
-            return Ok(Some(None));
-        }
-        Ok(self.store.medium.try_lock(&ctl, true).doing("lock", &ctl)?.map(Some))
-    }
-
-    fn to_trash(&self, id: u64) -> Result<()> {
-        let store = self.store;
-        let to = store.trash_dir().join(id_text(id));
-        store.medium.rename(&store.file_dir(id), &to).doing("move to the trash", &to)?;
-        sync_dir(store, &store.files_dir(), FsyncPoint::Trashed)?;
-        sync_dir(store, &store.trash_dir(), FsyncPoint::Trashed)
     }
 
     fn trash(&mut self, id: u64) -> Result<()> {
@@ -166,25 +147,6 @@ impl Gc<'_> {
         empty_trash(store, id)?;
         self.done.trash += 1;
         Ok(())
-    }
-
-    /// Unlinked through the library while somebody had it open. One whose name stands all the same is left alone.
-    fn was_unlinked(&self, id: u64) -> Result<bool> {
-        let store = self.store;
-        let path = store.part(id, "ctl");
-        let flagged = match store.medium.ctl(&path, false) {
-            Ok(map) => map.ctl().is_valid() && map.ctl().header().flags.load(Ordering::SeqCst) & FLAG_UNLINKED != 0,
-            Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::InvalidData) => false,
-            Err(e) => return Err(StoreError::io("map", &path, e)),
-        };
-        Ok(flagged && !self.has_name(id)?)
-    }
-
-    fn has_name(&self, id: u64) -> Result<bool> {
-        match recorded(self.store, id)? {
-            Some((_, _, name)) => names_file(self.store, &name, id),
-            None => Ok(false),
-        }
     }
 
     /// A creation without its record of a name, or without a part, that holds nothing, and whose creator is gone.
@@ -217,7 +179,7 @@ impl Gc<'_> {
 
     fn orphan(&mut self, id: u64) -> Result<()> {
         let store = self.store;
-        if self.has_name(id)? {
+        if has_name(store, id)? {
             return Ok(());
         }
         let name = recorded(store, id)?.map(|(_, _, name)| name);
@@ -238,9 +200,9 @@ impl Gc<'_> {
         if self.options.purge
             && orphan.found.is_none()
             && age_s >= self.options.older_than_s
-            && let Some(_alone) = self.alone(id)?
+            && let Some(_alone) = alone(store, id)?
         {
-            self.to_trash(id)?;
+            to_trash(store, id)?;
             orphan.purged = true;
         }
         self.done.orphans.push(orphan);

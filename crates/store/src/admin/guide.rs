@@ -1,10 +1,18 @@
 //! Who watches over a mover: is asked before each chunk is copied, and may slow the copy down or stop it.
 
+/// Bytes copied at once when nobody asks for less: enough for the targets to work side by side.
+pub const CHUNK_BYTES: u64 = 8 << 20;
+
 /// What a move reports to, and asks for leave. A move that is stopped leaves the file whole.
 pub trait Guide {
     /// Asked before about `bytes` bytes are copied; returns after as long as the copy should wait. False stops the move.
     fn pace(&mut self, _bytes: u64) -> bool {
         true
+    }
+
+    /// Bytes that are copied between two questions at most.
+    fn chunk_bytes(&self) -> u64 {
+        CHUNK_BYTES
     }
 
     /// Asked while the mover waits for somebody (a program inside an I/O, a paused move). False stops the move.

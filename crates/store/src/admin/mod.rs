@@ -16,6 +16,7 @@ pub mod fake;
 mod fake_content;
 mod fake_file;
 pub mod findings;
+pub mod foreground;
 pub mod fsck;
 pub mod fsck_file;
 pub mod gc;
@@ -38,6 +39,8 @@ pub mod size;
 pub mod spec;
 pub mod store;
 pub mod sums;
+pub mod throttle;
+pub mod unlinked;
 pub mod upgrade;
 
 pub use error::{Result, StoreError};

@@ -5,23 +5,23 @@
 //! durable -> grace -> the old slices punched, objects of a plane that no region uses any more removed. The durable generation decides after a kill:
 //! before the publish the pending slices are dropped, after it the retired ones.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
 use stripewise_layout::{Layout, LayoutError, MovePhase, Region, Span, View, splice, within};
 
 use super::copy::{Copier, stopped};
 use super::error::{Context, Result, StoreError};
-use super::guide::Guide;
+use super::guide::{Guide, Unguided};
 use super::medium::{CtlMap, DevicesMap, FsyncPoint, Open};
 use super::protocol::{self, Limits, Work};
 use super::publish::{
-    ObjectId, drop_prepared, make_objects, objects_in, objects_of, prepare_layout, publish_layout, put_in_place, remove_objects, sync_objects,
+    ObjectId, drop_prepared, make_objects, objects_in, objects_of, prepare_layout, publish_layout, put_in_place, remove_objects, sync_slices,
 };
 use super::ranges::punch_slices;
 use super::size::mirror_size;
 use super::store::{Store, id_text, layout_error};
-use crate::ctl::{Ctl, DIRTY_BITS, FLAG_TRUNCATING};
+use crate::ctl::{Ctl, DIRTY_BITS, FLAG_TRUNCATING, FLAG_UNLINKED, MoveState};
 use crate::devices::now_ns;
 use crate::moving::{Publication, Words, publish};
 
@@ -42,6 +42,10 @@ pub struct Mover<'a> {
     layout: Layout,
     /// Whether the layout on disk still names what was punched.
     owes_publish: bool,
+    /// Lengths in ns of the freezes, and whether each ended in a publish.
+    freezes: Vec<(u64, bool)>,
+    /// Service time that copies took of each emulated target, ns.
+    service_ns: BTreeMap<u32, u64>,
 }
 
 impl<'a> Mover<'a> {
@@ -53,9 +57,22 @@ impl<'a> Mover<'a> {
         if let Some(owed) = protocol::end(&ctl.ctl()) {
             publish(&ctl.ctl(), owed, |generation| put_in_place(store, id, generation))?;
         }
-        let mut mover = Self { store, id, ctl, devices, layout: store.layout(id)?, owes_publish: false };
+        let mut mover =
+            Self { store, id, ctl, devices, layout: store.layout(id)?, owes_publish: false, freezes: vec![], service_ns: BTreeMap::new() };
         mover.recover(guide)?;
         Ok(mover)
+    }
+
+    /// Lengths in ns of the freezes that ended in a publish, and the number of the others.
+    pub fn freezes(&self) -> (Vec<u64>, usize) {
+        let published: Vec<u64> = self.freezes.iter().filter(|f| f.1).map(|f| f.0).collect();
+        let aborted = self.freezes.len() - published.len();
+        (published, aborted)
+    }
+
+    /// Service time that copies took of each emulated target, ns.
+    pub fn service_ns(&self) -> &BTreeMap<u32, u64> {
+        &self.service_ns
     }
 
     /// The layout as it is now.
@@ -101,8 +118,13 @@ impl<'a> Mover<'a> {
         let word = protocol::begin(&ctl, span.start, span.len, shift);
         let copier = Copier::new(store, id, *view, 0, self.devices);
         let pending = objects_in(&self.layout.pending);
-        let mut filling = Filling { store, id, ctl, span, shift, published, pending, copier, taken: vec![], guide };
-        let Err(e) = protocol::run(&mut filling, word, LIMITS) else { return Ok(()) };
+        let mut filling = Filling { store, id, ctl, span, shift, published, pending, copier, taken: vec![], freezes: vec![], guide };
+        let result = protocol::run(&mut filling, word, LIMITS);
+        self.freezes.append(&mut filling.freezes);
+        for (target, ns) in filling.copier.service_ns() {
+            *self.service_ns.entry(*target).or_default() += ns;
+        }
+        let Err(e) = result else { return Ok(()) };
         if self.is_published(protocol::end(&ctl), published.generation)? {
             return Ok(());
         }
@@ -299,6 +321,7 @@ struct Filling<'f, 'v> {
     pending: BTreeSet<ObjectId>,
     copier: Copier<'v>,
     taken: Vec<u64>,
+    freezes: Vec<(u64, bool)>,
     guide: &'f mut dyn Guide,
 }
 
@@ -331,6 +354,9 @@ impl Work for Filling<'_, '_> {
         if self.store.medium.is_pinned(&ctl).doing("look at the locks of", &ctl)? {
             return Err(self.was_called_off());
         }
+        if self.ctl.header().flags.load(Ordering::SeqCst) & FLAG_UNLINKED != 0 {
+            return Err(StoreError::NotFound(format!("{}: it was removed while it moved", self.name())));
+        }
         if self.guide.waits() { Ok(()) } else { Err(stopped()) }
     }
 
@@ -356,11 +382,14 @@ impl Work for Filling<'_, '_> {
 
     fn copy_taken(&mut self) -> Result<()> {
         self.copier.grow(self.ctl.size());
+        // Writers wait: whoever slows the copy down would slow them down, and the freeze would not last.
+        let is_frozen = MoveState::of(self.ctl.word()) == MoveState::Frozen;
         for chunk in std::mem::take(&mut self.taken) {
             let from = self.span.start.saturating_add(chunk << self.shift);
             // The last bit stands for all that no bit is left for.
             let to = if chunk + 1 == DIRTY_BITS { self.span.end() } else { from.saturating_add(1 << self.shift).min(self.span.end()) };
-            self.copier.copy(from, to, true, self.guide)?;
+            let guide: &mut dyn Guide = if is_frozen { &mut Unguided } else { self.guide };
+            self.copier.copy(from, to, true, guide)?;
         }
         self.copier.settle();
         Ok(())
@@ -368,7 +397,7 @@ impl Work for Filling<'_, '_> {
 
     fn sync(&mut self) -> Result<()> {
         self.copier.settle();
-        sync_objects(self.store, self.id, &self.pending, FsyncPoint::SliceData)
+        sync_slices(self.store, self.id, &self.pending, self.span, FsyncPoint::SliceData)
     }
 
     fn prepare(&mut self) -> Result<u64> {
@@ -383,6 +412,7 @@ impl Work for Filling<'_, '_> {
     }
 
     fn was_frozen(&mut self, ns: u64, published: bool) {
+        self.freezes.push((ns, published));
         self.guide.was_frozen(ns, published);
     }
 
