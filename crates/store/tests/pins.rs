@@ -69,6 +69,10 @@ impl Work for Mover {
     fn gave_up(&self) -> Self::Error {
         "gave up"
     }
+
+    fn was_called_off(&self) -> Self::Error {
+        "mapped"
+    }
 }
 
 #[test]
