@@ -152,3 +152,11 @@ pub fn call_off(words: &impl Words, now_ns: u64) -> Turn {
         _ => Turn::Wait,
     }
 }
+
+/// As [`call_off`] for one who may only read the words: `Go` when the mover is sure to see the pin before it publishes, `Wait` otherwise.
+pub fn look_on(words: &impl Words) -> Turn {
+    match MoveState::of(words.word()) {
+        MoveState::Frozen | MoveState::Publishing => Turn::Wait,
+        _ => Turn::Go,
+    }
+}

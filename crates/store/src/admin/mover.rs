@@ -349,9 +349,13 @@ impl Work for Filling<'_, '_> {
         self.store.medium.grace(&run, until.saturating_sub(now_ns())).doing("wait for the programs in", &run)
     }
 
-    fn may_go_on(&mut self) -> Result<()> {
+    fn is_pinned(&mut self) -> Result<bool> {
         let ctl = self.store.part(self.id, "ctl");
-        if self.store.medium.is_pinned(&ctl).doing("look at the locks of", &ctl)? {
+        self.store.medium.is_pinned(&ctl).doing("look at the locks of", &ctl)
+    }
+
+    fn may_go_on(&mut self) -> Result<()> {
+        if self.is_pinned()? {
             return Err(self.was_called_off());
         }
         if self.ctl.header().flags.load(Ordering::SeqCst) & FLAG_UNLINKED != 0 {

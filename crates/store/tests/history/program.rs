@@ -201,7 +201,7 @@ impl Sim {
         let process = &mut self.processes[self.threads[id].process];
         if process.loaded.generation != self.cells.generation.get() {
             process.loaded = self.disk.layout.layout;
-            (&*self.cells).raise_generation(process.loaded.generation);
+            self.cells.raise_generation(process.loaded.generation);
         }
         process.loaded
     }
