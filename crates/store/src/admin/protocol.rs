@@ -38,10 +38,8 @@ pub trait Work {
     fn grace(&mut self, until_ns: Option<u64>) -> Result<bool, Self::Error>;
     /// An error when the move should not go on: the file is pinned by a map, or somebody told the mover to stop.
     fn may_go_on(&mut self) -> Result<(), Self::Error>;
-    /// Whether a program has the file mapped.
-    fn is_pinned(&mut self) -> Result<bool, Self::Error> {
-        Ok(false)
-    }
+    /// Whether a map pins the file.
+    fn is_pinned(&mut self) -> Result<bool, Self::Error>;
     /// Copies all of the span that holds data.
     fn copy_all(&mut self) -> Result<(), Self::Error>;
     /// Takes and clears the dirty bits; returns how many chunks are to be copied now, with those that were taken before and not copied.
@@ -149,15 +147,17 @@ fn freeze<W: Work>(work: &mut W, copying: u64, generation: u64, freeze_ns: u64) 
     }
     // Half of the time for those inside, one of whom may have been stopped just now; half for the copy.
     if work.grace(Some(begun.saturating_add(freeze_ns / 2)))? {
+        // Whoever could not end the move, for want of rights, has pinned before the span was frozen or waits until it no longer is.
+        if work.is_pinned()? {
+            return Err(work.was_called_off());
+        }
         work.take();
         // Called off before the bits were taken: whoever set one since may be inside and yet to write. The next pass waits for him, and copies them then.
         if work.words().word() == frozen {
             work.copy_taken()?;
             work.sync()?;
         }
-        // Who maps the file and may not write the words cannot call the move off: a pin from before the freeze is seen here, and one who pins it later
-        // finds it frozen and waits.
-        if !work.is_pinned()? && work.words().exchange(frozen, publishing) {
+        if work.words().exchange(frozen, publishing) {
             publish(&work.words(), Publication { word: publishing, generation }, |g| work.put_in_place(g))?;
             let ns = work.now_ns().saturating_sub(begun);
             work.was_frozen(ns, true);

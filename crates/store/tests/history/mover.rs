@@ -254,6 +254,11 @@ impl Work for Filling {
         grace(&self.sim, until_ns)
     }
 
+    fn is_pinned(&mut self) -> Result<bool> {
+        hook(&self.sim)?;
+        Ok(self.sim.borrow().is_pinned())
+    }
+
     fn may_go_on(&mut self) -> Result<()> {
         self.is_frozen = false;
         hook(&self.sim)?;

@@ -15,7 +15,7 @@ mod world;
 use explore::{Actor, Found, explore};
 use faults::Fault;
 use mover::{mover, second_mover};
-use programs::{clock, cutter, mapper, reader, stopper, writer};
+use programs::{clock, cutter, looker, mapper, reader, stopper, writer};
 
 /// Executions after which a scenario counts as too large.
 const MOST: usize = 2_000_000;
@@ -60,6 +60,11 @@ fn a_cut_during_a_move_cuts_what_is_copied() {
 #[test]
 fn a_map_and_a_move_exclude_each_other() {
     run("writer and map", vec![mover(Fault::None, 1), one(Fault::None, values(&[11], &[11, 12])), mapper(31), clock(2)]).holds();
+}
+
+#[test]
+fn a_map_of_one_who_may_only_read_stays_true() {
+    run("writer and reading map", vec![mover(Fault::None, 1), one(Fault::None, &[11]), looker(), clock(2)]).holds();
 }
 
 #[test]

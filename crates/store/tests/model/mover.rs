@@ -96,6 +96,11 @@ impl Work for Filling<'_> {
         Ok(all_left)
     }
 
+    fn is_pinned(&mut self) -> Result<bool, ()> {
+        self.over()?;
+        Ok(self.handle.step("looks for pins", |world| world.memory.pins) != 0)
+    }
+
     fn may_go_on(&mut self) -> Result<(), ()> {
         self.at(1);
         self.is_frozen = false;

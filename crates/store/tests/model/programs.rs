@@ -5,7 +5,7 @@ use crate::explore::{Actor, Kind};
 use crate::faults::Fault;
 use crate::world::{BLOCKS, Handle, World, home};
 use std::sync::Arc;
-use stripewise_store::moving::{Turn, call_off, publish, turn};
+use stripewise_store::moving::{Turn, call_off, look_on, publish, turn};
 
 /// Contents after a cut, which programs read as zeros: told apart from holes that nobody made.
 pub const CUT: u64 = 999;
@@ -212,6 +212,36 @@ pub fn mapper(value: u64) -> Actor {
             world.ops[op].returned = world.event();
             0
         });
+        handle.step("unpins", |world| {
+            world.memory.pins -= 1;
+            0
+        });
+    })
+}
+
+/// Maps the file without the right to write it, and so to end a move: reads twice through the map.
+pub fn looker() -> Actor {
+    program(move |handle| {
+        let mut process = Process { handle, fault: Fault::None, loaded: 1 };
+        handle.step("pins", |world| {
+            world.memory.pins += 1;
+            0
+        });
+        while look_on(handle) != Turn::Go && !handle.is_over() {
+            handle.forget(8100, 0);
+            handle.wait();
+        }
+        handle.enter(|_| ());
+        let home = process.layout();
+        handle.leave(|_| ());
+        for time in 0..2 {
+            handle.forget(8101 + time, home as u64);
+            handle.step("reads through the map", |world| {
+                let op = Handle::invoke(world, 0, false, world.memory.homes[home][0]);
+                world.ops[op].returned = world.event();
+                0
+            });
+        }
         handle.step("unpins", |world| {
             world.memory.pins -= 1;
             0
