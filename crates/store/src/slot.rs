@@ -72,6 +72,21 @@ impl Slot {
         }
     }
 
+    /// Enters once more, for a thread that cannot tell whether its line was left behind its back; the shared line was not, for it counts.
+    #[inline]
+    pub fn enter_again(&self, line: usize) {
+        if line < SLOT_LINES - 1 {
+            self.enter(line);
+        }
+    }
+
+    /// Whether the line says that somebody is inside.
+    #[inline]
+    pub fn is_inside(&self, line: usize) -> bool {
+        let word = self.line(line).load(Ordering::Relaxed);
+        if line < SLOT_LINES - 1 { word & 1 == 1 } else { word != 0 }
+    }
+
     /// Leaves it.
     #[inline]
     pub fn leave(&self, line: usize) {
