@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 from churning import identity
 from conftest import Maker
-from rig import Store, dirs, region, stripes
+from rig import NATIVE, Store, Target, dirs, region, stripes
 
 from stripewise import _stripewise as native
 
@@ -72,3 +73,19 @@ def test_a_cut_spares_what_was_copied_into_an_object_that_ends_earlier_at_home(m
     # The second half goes beside the first one, into the same object.
     moved(store, file, halves(0, 0), 5 * MIB, cut)
     assert store.program("cmp", "-n", str(15 * MIB), file, store.plain / "f").out == ""
+
+
+def test_a_thread_that_ends_inside_a_write_holds_nobody_up(make_store: Maker) -> None:
+    # Writes last so long that the thread surely ends in one.
+    store = make_store([Target("h0", "hdd", "emulated", 0, 3.0)])
+    file = store.data / "f"
+    (store.plain / "f").write_bytes(b"")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    user = subprocess.Popen([NATIVE / "quitter", file, "500"], env=store.environment(), **pipes)  # type: ignore[call-overload]
+    try:
+        assert user.stdout.readline() == "ended\n"
+        # Waits for every I/O that is under way, and is refused when one does not end.
+        store.program("truncate", "-s", "0", file)
+    finally:
+        out, err = user.communicate(timeout=60)
+    assert (out, err) == ("", "")

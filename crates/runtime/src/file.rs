@@ -219,8 +219,20 @@ impl File {
         // SAFETY: a published layout stays mapped until the file is closed.
         match unsafe { loaded.as_ref() } {
             Some(l) if l.view.generation() == ctl.header().generation.load(Ordering::SeqCst) => Ok(l),
-            _ => self.reload(),
+            _ => self.renew(),
         }
+    }
+
+    #[cold]
+    fn renew(&'static self) -> Sys<&'static Loaded> {
+        let loaded = self.reload()?;
+        // A move has made objects: they are opened as those before them were, before somebody changes our rights to them.
+        if self.is_foreign() && !crate::env::in_vfork_child() {
+            for (target, plane) in loaded.objects() {
+                let _ = self.object(target, plane);
+            }
+        }
+        Ok(loaded)
     }
 
     #[cold]
@@ -245,6 +257,15 @@ impl File {
         if view.file_id()[0] != self.id() || view.target_count() as usize > self.store()?.view()?.target_count() {
             log::say(b"the layout belongs to another file or store; run stripewise store fsck", self.part(b"layout")?.as_bytes());
             return Err(Errno(libc::EIO));
+        }
+        // SAFETY: as in `current`.
+        if let Some(l) = unsafe { before.as_ref() }
+            && l.view.generation() >= view.generation()
+        {
+            // A mover that failed has raised the generation for nothing. One more copy of the layout at each I/O until the next move would be too much.
+            // SAFETY: mapped above, and nothing refers to it.
+            unsafe { sys::munmap(bytes.as_ptr().cast_mut(), bytes.len()) };
+            return Ok(l);
         }
         let memory = sys::mmap(-1, core::mem::size_of::<Loaded>(), libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?
             .cast::<Loaded>();

@@ -29,7 +29,7 @@ pub struct Passed {
 /// Enters for a read, or for anything else that needs the objects of the layout in force to stay.
 #[inline]
 pub fn for_read(file: &'static File) -> Sys<Passed> {
-    let inside = tls::enter(file.store()?);
+    let inside = tls::enter(file.store()?)?;
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
     Ok(Passed { loaded: file.current()?, ctl, _inside: inside })
 }
@@ -38,7 +38,7 @@ pub fn for_read(file: &'static File) -> Sys<Passed> {
 #[inline]
 pub fn for_write(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
     loop {
-        let inside = tls::enter(file.store()?);
+        let inside = tls::enter(file.store()?)?;
         let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
         if ctl.header().flags.load(Ordering::SeqCst) & FLAG_TRUNCATING != 0 {
             drop(inside);
@@ -58,7 +58,7 @@ pub fn for_write(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
 /// Enters for a cut of `[at, at + len)` by one who keeps everybody else out by [`FLAG_TRUNCATING`].
 pub fn for_cut(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
     loop {
-        let inside = tls::enter(file.store()?);
+        let inside = tls::enter(file.store()?)?;
         let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
         match moving::turn(&ctl, at, len, now_ns) {
             Turn::Go => return Ok(Passed { loaded: file.current()?, ctl, _inside: inside }),

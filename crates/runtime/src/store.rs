@@ -182,37 +182,34 @@ impl Store {
     }
 
     /// This process's slot, made when there is none (first use, or a forked child).
+    ///
+    /// # Errors
+    /// Those of making it.
     #[inline]
-    pub fn slot(&self) -> Slot {
-        let base = self.slot_word().load(Ordering::Acquire);
-        if !base.is_null() {
-            // SAFETY: mapped by make_slot, never unmapped while published.
-            return unsafe { Slot::from_mapping(base) };
+    pub fn slot(&self) -> Sys<Slot> {
+        match self.slot_if_any() {
+            Some(slot) => Ok(slot),
+            None => self.first_slot(),
         }
-        self.first_slot()
     }
 
     /// The slot, if this process already has one.
+    #[inline]
     pub fn slot_if_any(&self) -> Option<Slot> {
         let base = self.slot_word().load(Ordering::Acquire);
-        // SAFETY: as in `slot`.
+        // SAFETY: mapped by make_slot, never unmapped while published.
         (!base.is_null()).then(|| unsafe { Slot::from_mapping(base) })
     }
 
     #[cold]
-    fn first_slot(&self) -> Slot {
-        let held = ATTACH.lock();
-        if self.slot_word().load(Ordering::Acquire).is_null() && self.make_slot().is_err() {
-            // Without a slot a mover could not know of us. A private one keeps this process right as long as nothing moves,
-            // which session.lock ensures.
-            log::say(b"no slot could be made in the store's run directory; is it full or read-only?", self.path());
-            if let Ok(base) = sys::mmap(-1, SLOT_BYTES, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) {
-                self.publish_slot(base);
-            }
+    fn first_slot(&self) -> Sys<Slot> {
+        let _held = ATTACH.lock();
+        if let Some(slot) = self.slot_if_any() {
+            return Ok(slot);
         }
-        drop(held);
-        // SAFETY: set above; memory for 64 KiB was had, or the process is beyond help.
-        unsafe { Slot::from_mapping(self.slot_word().load(Ordering::Acquire)) }
+        // Without a slot movers and those who truncate would not wait for us: better no I/O than one at bytes that are somebody else's by then.
+        self.make_slot().inspect_err(|_| log::say(b"no slot could be made in the store's run directory; is it full or read-only?", self.path()))?;
+        self.slot_if_any().ok_or(Errno(libc::EIO))
     }
 
     #[inline(never)] // As above.

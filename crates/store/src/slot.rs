@@ -72,6 +72,21 @@ impl Slot {
         }
     }
 
+    /// Enters once more, for a thread that cannot tell whether its line was left behind its back; the shared line was not, for it counts.
+    #[inline]
+    pub fn enter_again(&self, line: usize) {
+        if line < SLOT_LINES - 1 {
+            self.enter(line);
+        }
+    }
+
+    /// Whether the line says that somebody is inside.
+    #[inline]
+    pub fn is_inside(&self, line: usize) -> bool {
+        let word = self.line(line).load(Ordering::Relaxed);
+        if line < SLOT_LINES - 1 { word & 1 == 1 } else { word != 0 }
+    }
+
     /// Leaves it.
     #[inline]
     pub fn leave(&self, line: usize) {
@@ -131,7 +146,14 @@ pub fn grace(run: &CStr, own: &[u8], patience_ns: u64) -> Result<Grace, Errno> {
             continue;
         }
         // Another user's slot can be read and asked for its flock, not written.
-        let Ok(file) = fs::openat(&dir, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else { continue };
+        let file = match fs::openat(&dir, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => continue,
+            // One that is just being made, by somebody who is not inside anything yet.
+            Err(Errno::ACCESS) if fs::statat(&dir, name, AtFlags::empty()).is_ok_and(|st| st.st_size < SLOT_BYTES as i64) => continue,
+            // Somebody may be inside whom we cannot see: no grace.
+            Err(errno) => return Err(errno),
+        };
         if !is_held(&file) {
             let _ = fs::unlinkat(&dir, name, AtFlags::empty());
             found.dead += 1;
@@ -255,6 +277,17 @@ mod tests {
             slot.leave(line);
             wait(dir.path(), b"", 0).unwrap();
         }
+    }
+
+    #[test]
+    fn a_slot_that_cannot_be_looked_at_is_an_error_and_no_grace() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_file, slot) = slot_file(dir.path());
+        slot.enter(0);
+        // As little can be opened as with no descriptor left.
+        std::fs::rename(dir.path().join("1-1.slot"), dir.path().join("hidden")).unwrap();
+        std::os::unix::fs::symlink("1-1.slot", dir.path().join("1-1.slot")).unwrap();
+        assert_eq!(wait(dir.path(), b"", 0), Err(Errno::LOOP));
     }
 
     #[test]

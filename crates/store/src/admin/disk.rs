@@ -54,7 +54,12 @@ impl Handle for RealFile {
 
     fn next_data(&self, at: u64) -> io::Result<Option<(u64, u64)>> {
         match rustix::fs::seek(self.0.as_fd(), SeekFrom::Data(at)) {
-            Ok(start) => Ok(Some((start, rustix::fs::seek(self.0.as_fd(), SeekFrom::Hole(start))?))),
+            Ok(start) => match rustix::fs::seek(self.0.as_fd(), SeekFrom::Hole(start)) {
+                Ok(stop) => Ok(Some((start, stop))),
+                // Cut in between: there is nothing behind the new end.
+                Err(rustix::io::Errno::NXIO) => Ok(None),
+                Err(e) => Err(e.into()),
+            },
             Err(rustix::io::Errno::NXIO) => Ok(None),
             Err(e) => Err(e.into()),
         }
