@@ -33,8 +33,13 @@ REFUSALS = {
     "mapped": "has the file mapped",
     "writers": "would not wait",
     "alone": "has it for itself",
+    "vanished": "was removed while it moved",
     "another mover": "is moving files of the store",
 }
+
+#: What is said of the layout of a file that a program is just making.
+UNFINISHED = ("the store has no layout of file", "fewer than its header")
+MAKING_S = 5.0
 
 Layout = dict[str, list[dict[str, Any]]]
 
@@ -116,10 +121,22 @@ class Churn:
     def refuse(self, identity: str, error: Exception) -> None:
         """Counts a refusal that is part of the game; raises any other."""
         reasons = [reason for reason, words in REFUSALS.items() if words in str(error)]
+        if not reasons and any(words in str(error) for words in UNFINISHED) and self.is_made(identity):
+            reasons = ["just being made"]
         if not reasons and os.path.lexists(self.store / "files" / identity / "layout"):
             raise error
         self.refused[reasons[0] if reasons else "vanished"] += 1
         print("refused", identity, flush=True)
+
+    def is_made(self, identity: str) -> bool:
+        """Whether a file whose layout could not be read has one before long."""
+        end = time.monotonic() + MAKING_S
+        while time.monotonic() < end and (self.store / "files" / identity).exists():
+            with contextlib.suppress(native.StripewiseError):
+                native.store_layout(str(self.store), identity)
+                return True
+            time.sleep(0.01)
+        return False
 
     def stop(self, *_: object) -> None:
         """Ends after the move that is under way."""

@@ -73,6 +73,16 @@ class Churner:
         return dict(json.loads(self.lines()[-1]))
 
 
+def sound(store: Store) -> None:
+    """fsck mends what kills left, then finds nothing: no half a move, no byte or object that is nobody's."""
+    store.fsck("--repair", code=None)
+    found = json.loads(store.fsck("--json").out)
+    assert not found["findings"], found["findings"]
+    named = {str(file["id"]) for file in store.files()}
+    objects = {path.name.partition(".")[0] for path in (store.base / "targets").glob("*/*.data*")}
+    assert objects <= named, f"objects of no file: {objects - named}"
+
+
 @contextmanager
 def churning(store: Store, seed: int = 1, moves: int = 1, file: Path | None = None) -> Iterator[Churner]:
     """Regions move while the body runs, which counts only if so many moves (of the file) were published by then."""

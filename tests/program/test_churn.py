@@ -50,7 +50,7 @@ def test_the_mpi_workload_verifies_while_its_file_moves(make_store: Maker, colle
     store = make_store(layout="uneven")
     file = store.data / "f"
     sizes = ("--file-size", "4MiB", "--request-size", "48KiB", "--region-size", "480KiB", "--pieces", "4")
-    words = ["--requests", "200" if SOAK else "40", "--if-missing-fill", *(("--collective",) if collective else ())]
+    words = ["--requests", "200" if SOAK else "20", "--if-missing-fill", *(("--collective",) if collective else ())]
     parse_mpiio(store.program(*mpiio_command(4, file, *sizes, "--phases", "fill")))
     with churning(store, 7, 30 if SOAK else 5, file) as churner:
         run = 0

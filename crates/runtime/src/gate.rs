@@ -5,14 +5,16 @@
 use crate::file::{File, Loaded};
 use crate::sys::{self, Errno, Sys};
 use crate::tls::{self, Inside};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{Ordering, fence};
 use stripewise_store::ctl::{Ctl, FLAG_TRUNCATING};
 use stripewise_store::devices::{now_ns, sleep_until};
-use stripewise_store::moving::{self, Publication, Turn};
+use stripewise_store::moving::{self, Publication, Turn, Words};
 use stripewise_store::names;
 
 /// How often a waiter looks again.
 const LOOK_NS: u64 = 50_000;
+/// How long the last step of a move may take after its deadline, for one who cannot take it himself.
+const LAST_STEP_NS: u64 = 10_000_000_000;
 
 /// Inside an I/O with the layout in force.
 pub struct Passed {
@@ -71,12 +73,27 @@ pub fn for_cut(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
 /// For one who has pinned the file: calls off a move that is under way.
 pub fn call_off_move(file: &'static File) -> Sys<()> {
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-    // Who may not write ctl cannot speak to a mover; that one sees the pin before it publishes, and gives up.
-    while file.may_write() {
+    if !file.may_write() {
+        return wait_until_settled(&ctl);
+    }
+    loop {
         match moving::call_off(&ctl, now_ns()) {
-            Turn::Go => break,
+            Turn::Go => return Ok(()),
             turn => wait(file, &ctl, turn),
         }
+    }
+}
+
+/// Who may not write ctl cannot speak to a mover: that one sees the pin before it publishes, and gives up. One that was killed in its last step stays
+/// there until somebody who may write the file comes along, which is not waited for.
+fn wait_until_settled(ctl: &Ctl) -> Sys<()> {
+    // The pin is taken before the word is looked at.
+    fence(Ordering::SeqCst);
+    while !moving::is_settled(ctl) {
+        if now_ns() > ctl.deadline_ns().saturating_add(LAST_STEP_NS) {
+            return Err(Errno(libc::EAGAIN));
+        }
+        sleep_until(now_ns() + LOOK_NS);
     }
     Ok(())
 }

@@ -152,3 +152,9 @@ pub fn call_off(words: &impl Words, now_ns: u64) -> Turn {
         _ => Turn::Wait,
     }
 }
+
+/// For one who maps the file, after it has pinned it, and may not write these words: whether the layout in force stays as it is as long as the pin. A
+/// mover looks for pins once more after it has frozen the span; one that may have looked already is waited for.
+pub fn is_settled(words: &impl Words) -> bool {
+    !matches!(MoveState::of(words.word()), MoveState::Frozen | MoveState::Publishing)
+}

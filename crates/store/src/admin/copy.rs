@@ -74,6 +74,11 @@ impl<'a> Copier<'a> {
         Ok(())
     }
 
+    /// The layout that it copies by.
+    pub fn view(&self) -> View<'a> {
+        self.view
+    }
+
     /// Takes in that the file has grown. Where it has shrunk there may still be bytes of it in the copy, so that is no end.
     pub fn grow(&mut self, size: u64) {
         self.size = self.size.max(size);

@@ -125,9 +125,7 @@ impl<'a> Mover<'a> {
             *self.service_ns.entry(*target).or_default() += ns;
         }
         let Err(e) = result else { return Ok(()) };
-        if let Some(owed) = protocol::end(&ctl)
-            && self.is_published(owed)?
-        {
+        if self.is_published(protocol::end(&ctl), published.generation)? {
             return Ok(());
         }
         // The first error is the one to report; what cannot be undone now is undone by the next move or fsck.
@@ -135,9 +133,11 @@ impl<'a> Mover<'a> {
         Err(e)
     }
 
-    /// After a publish that failed half way: whether the new layout has the old one's place; if it has not, it never will.
-    fn is_published(&self, owed: Publication) -> Result<bool> {
-        let there = || Ok::<bool, StoreError>(self.store.layout(self.id)?.generation >= owed.generation);
+    /// After a move that failed, maybe half way through its publishing: whether the new layout has the old one's place; if it has not, it never will.
+    /// Only the layout file can tell: where no publication is owed any more a waiter may have taken the last step.
+    fn is_published(&self, owed: Option<Publication>, generation: u64) -> Result<bool> {
+        let there = || Ok::<bool, StoreError>(self.store.layout(self.id)?.generation >= generation);
+        let Some(owed) = owed else { return there() };
         if !there()? {
             drop_prepared(self.store, self.id)?;
         }
@@ -252,8 +252,8 @@ impl<'a> Mover<'a> {
         remove_objects(self.store, self.id, &left)
     }
 
-    /// Cuts objects that reach further than the file does, so that their lengths tell its size again: a region at the end has moved away, or the file was
-    /// truncated while its bytes were being copied. Programs are kept out meanwhile as a truncate keeps them out.
+    /// Cuts objects that reach further than the file does, so that their lengths tell its size again: a program was killed while it truncated, or
+    /// truncated where the freeze could not cut. Programs are kept out meanwhile as a truncate keeps them out.
     fn trim(&self) -> Result<()> {
         let path = self.store.part(self.id, "layout");
         let bytes = self.layout.encode().map_err(|e| layout_error(&path, e))?;
@@ -329,6 +329,23 @@ impl Filling<'_, '_> {
     fn name(&self) -> String {
         format!("file {}, bytes {} on", id_text(self.id), self.span.start)
     }
+
+    /// Cuts new objects that reach further than the file, because it was truncated while it was copied. Only while the span is frozen, and only
+    /// objects in which nobody writes behind it: then no program has to be kept out once the objects are the file's home.
+    fn cut_new(&self) -> Result<()> {
+        let behind = objects_in(self.published.regions.iter().filter(|r| r.start >= self.span.end()));
+        let size = self.ctl.size();
+        for &(target, plane) in self.pending.difference(&behind) {
+            let path = self.store.object(target, self.id, plane)?;
+            let len = self.store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.size);
+            // What the object holds of regions before the span lies before it in the object, too.
+            let end = self.copier.view().pending().end_of(target, plane, size).max(self.span.start);
+            if len > end {
+                self.store.medium.open(&path, Open::Write).doing("open", &path)?.set_len(end).doing("cut", &path)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Work for Filling<'_, '_> {
@@ -349,9 +366,13 @@ impl Work for Filling<'_, '_> {
         self.store.medium.grace(&run, until.saturating_sub(now_ns())).doing("wait for the programs in", &run)
     }
 
-    fn may_go_on(&mut self) -> Result<()> {
+    fn is_pinned(&mut self) -> Result<bool> {
         let ctl = self.store.part(self.id, "ctl");
-        if self.store.medium.is_pinned(&ctl).doing("look at the locks of", &ctl)? {
+        self.store.medium.is_pinned(&ctl).doing("look at the locks of", &ctl)
+    }
+
+    fn may_go_on(&mut self) -> Result<()> {
+        if self.is_pinned()? {
             return Err(self.was_called_off());
         }
         if self.ctl.header().flags.load(Ordering::SeqCst) & FLAG_UNLINKED != 0 {
@@ -397,6 +418,9 @@ impl Work for Filling<'_, '_> {
 
     fn sync(&mut self) -> Result<()> {
         self.copier.settle();
+        if MoveState::of(self.ctl.word()) == MoveState::Frozen {
+            self.cut_new()?;
+        }
         sync_slices(self.store, self.id, &self.pending, self.span, FsyncPoint::SliceData)
     }
 

@@ -38,6 +38,10 @@ pub trait Work {
     fn grace(&mut self, until_ns: Option<u64>) -> Result<bool, Self::Error>;
     /// An error when the move should not go on: the file is pinned by a map, or somebody told the mover to stop.
     fn may_go_on(&mut self) -> Result<(), Self::Error>;
+    /// Whether a program has the file mapped.
+    fn is_pinned(&mut self) -> Result<bool, Self::Error> {
+        Ok(false)
+    }
     /// Copies all of the span that holds data.
     fn copy_all(&mut self) -> Result<(), Self::Error>;
     /// Takes and clears the dirty bits; returns how many chunks are to be copied now, with those that were taken before and not copied.
@@ -151,7 +155,9 @@ fn freeze<W: Work>(work: &mut W, copying: u64, generation: u64, freeze_ns: u64) 
             work.copy_taken()?;
             work.sync()?;
         }
-        if work.words().exchange(frozen, publishing) {
+        // Who maps the file and may not write the words cannot call the move off: a pin from before the freeze is seen here, and one who pins it later
+        // finds it frozen and waits.
+        if !work.is_pinned()? && work.words().exchange(frozen, publishing) {
             publish(&work.words(), Publication { word: publishing, generation }, |g| work.put_in_place(g))?;
             let ns = work.now_ns().saturating_sub(begun);
             work.was_frozen(ns, true);

@@ -268,6 +268,5 @@ pub fn explore(actors: Vec<Actor>, most: usize) -> Found {
             world.check();
         }
     });
-    let found = found.lock().unwrap().clone();
-    found
+    found.lock().unwrap().clone()
 }
