@@ -362,3 +362,27 @@ def test_what_cannot_go_in_or_out_is_named_in_one_line(scratch: Path, kind: str)
     assert (cat(file) if kind == "managed" else file.read_bytes()) == content
     store.fsck()
     assert len(list((store.root / "files").iterdir())) == (1 if kind == "managed" else 0)
+
+
+def test_a_file_in_use_comes_in_and_goes_out_when_it_is_closed(make_store: Maker) -> None:
+    store = make_store()
+    path = store.data / "f"
+    path.write_bytes(b"x" * 5000)
+    for verb in (("adopt", "--store", store.root), ("export",)):
+        holder = subprocess.Popen(
+            ["sh", "-c", f"exec 7<{path}; echo; read _"],
+            env=store.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        try:
+            assert holder.stdout is not None and holder.stdout.readline()
+            said = stripewise("store", *verb, path, "--wait", "0.2", code=1).err
+            assert "open" in said and said.count("\n") == 1, said
+            waiting = subprocess.Popen([STRIPEWISE, "store", *verb, path, "--wait", "60"])
+            time.sleep(0.5)
+            assert waiting.poll() is None
+        finally:
+            holder.communicate(b"\n", timeout=30)
+        assert waiting.wait(60) == 0
+    assert path.read_bytes() == b"x" * 5000 and not path.is_symlink()

@@ -236,7 +236,7 @@ def test_a_mover_is_paused_resumed_and_stopped_and_the_files_are_whole(make_stor
     regions = grid([HDD] * 12)
     file, content = filled(store, "f", 12, regions)
     plan = plan_of(store, {file: regions}, [(0.1, [(file, k, "s") for k in range(12)])])
-    mover = Mover(store, plan, "--now", "--bandwidth", "4MiB", "--max-slowdown", "0")
+    mover = Mover(store, plan, "--now", "--bandwidth", "1MiB", "--max-slowdown", "0")
     assert mover.begun()
     assert wait_until(lambda: mover.said().get("state") == "moving")
     second = stripewise("migrate", plan, "--store", store.root, "--now", code=1)
