@@ -28,9 +28,10 @@ NATIVE += $(patsubst tests/native/modules/%.c,$(TARGET)/native/%.so,$(wildcard t
 SEED ?= 1
 N ?= 1000000
 PROGRAM_TESTS := $(wildcard tests/program)
+MOVING_TESTS := $(addprefix tests/program/test_,churn.py churn_matrix.py churn_posix.py stops.py moving_kills.py moving_powercuts.py)
 UNIT_TESTS := $(wildcard tests/python)
 
-.PHONY: help build demo test check bench soak clean
+.PHONY: help build demo test check bench soak soak-moving clean
 .DELETE_ON_ERROR:
 
 help:
@@ -40,7 +41,8 @@ help:
 	@echo 'make check   formatting, lint and types, then all tests'
 	@echo 'make bench   costs per call and ratios to plain files, into target/bench.json'
 	@echo 'make soak    the long tests: the move protocol at length, N simulated histories from SEED on,'
-	@echo '             all workloads, 300 kills, 100 power cuts (needs root; an hour and more)'
+	@echo '             all workloads, 850 kills, 3000 stops of a mover, 150 power cuts (needs root; hours)'
+	@echo 'make soak-moving  of these, the ones in which regions move while programs run'
 	@echo 'make clean   remove everything that was built'
 
 build: $(LIBRARY) $(BINDING) $(MPIIO)
@@ -121,6 +123,11 @@ soak: build $(NATIVE)
 	tools/programs.sh
 	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-store --test model --test history -- --nocapture
 	STRIPEWISE_SOAK=1 $(PY) -m pytest -rs $(PROGRAM_TESTS) --timeout=7200
+
+# Of these, the ones in which regions move while programs run.
+soak-moving: build $(NATIVE)
+	tools/programs.sh
+	STRIPEWISE_SOAK=1 $(PY) -m pytest -rs $(MOVING_TESTS) --timeout=7200
 
 clean:
 	rm -rf $(TARGET) $(VENV) $(LIBRARY) python/stripewise/_stripewise*.so

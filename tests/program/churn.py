@@ -37,8 +37,8 @@ REFUSALS = {
     "another mover": "is moving files of the store",
 }
 
-#: What is said of the layout of a file that a program is just making.
-UNFINISHED = ("the store has no layout of file", "fewer than its header")
+#: What is said of a file that a program is just making.
+UNFINISHED = ("the store has no layout of file", "fewer than its header", "head is missing")
 MAKING_S = 5.0
 
 Layout = dict[str, list[dict[str, Any]]]
@@ -129,12 +129,13 @@ class Churn:
         print("refused", identity, flush=True)
 
     def is_made(self, identity: str) -> bool:
-        """Whether a file whose layout could not be read has one before long."""
+        """Whether a file of which a part was missing is whole before long."""
         end = time.monotonic() + MAKING_S
         while time.monotonic() < end and (self.store / "files" / identity).exists():
             with contextlib.suppress(native.StripewiseError):
                 native.store_layout(str(self.store), identity)
-                return True
+                if (self.store / "files" / identity / "head").exists():
+                    return True
             time.sleep(0.01)
         return False
 

@@ -13,7 +13,7 @@ use super::guide::{Guide, Unguided};
 use super::identity;
 use super::medium::{DevicesMap, Lock};
 use super::mover::Mover;
-use super::size::{mirror_size, open_ctl};
+use super::size::{head_size, mirror_size, open_ctl};
 use super::spec::{LayoutJson, plain_layout, stripes_of};
 use super::store::{Store, id_text, layout_error};
 use super::unlinked::remove_if_last;
@@ -65,6 +65,8 @@ pub fn move_to(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Gui
 fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide) -> Result<Applied> {
     check_programs_know(store, &new)?;
     let layout = store.layout(id)?;
+    // A file that is just being made may have none yet: then nothing of it is touched, or made in its maker's place.
+    head_size(store, id)?;
     let emulated = store.targets.iter().any(|t| t.kind == Kind::Emulated);
     let run = store.run_dir()?;
     let devices = store.medium.devices(&run, store.targets.len(), emulated).doing("map the device clocks in", &run)?;
