@@ -27,7 +27,7 @@ NATIVE += $(patsubst tests/native/modules/%.c,$(TARGET)/native/%.so,$(wildcard t
 PROGRAM_TESTS := $(wildcard tests/program)
 UNIT_TESTS := $(wildcard tests/python)
 
-.PHONY: help build demo test check bench soak clean
+.PHONY: help build demo test check bench figures soak clean
 .DELETE_ON_ERROR:
 
 help:
@@ -36,6 +36,7 @@ help:
 	@echo 'make test    all tests'
 	@echo 'make check   formatting, lint and types, then all tests'
 	@echo 'make bench   costs per call and ratios to plain files, into target/bench.json'
+	@echo 'make figures the figures of docs/figure11.md, modelled and run on emulated devices (12 minutes)'
 	@echo 'make soak    the long tests: all workloads, 300 kills, 100 power cuts (needs root; an hour)'
 	@echo 'make clean   remove everything that was built'
 
@@ -112,6 +113,10 @@ check: build $(NATIVE)
 
 bench: build $(TARGET)/native/calls
 	$(PY) tools/bench.py
+
+figures: build
+	$(PY) tools/figure11.py
+	$(PY) tools/figure11_emulated.py
 
 soak: build $(NATIVE)
 	tools/programs.sh
