@@ -31,7 +31,7 @@ PROGRAM_TESTS := $(wildcard tests/program)
 MOVING_TESTS := $(addprefix tests/program/test_,churn.py churn_matrix.py churn_posix.py stops.py moving_kills.py moving_powercuts.py)
 UNIT_TESTS := $(wildcard tests/python)
 
-.PHONY: help build demo test check bench soak soak-moving clean
+.PHONY: help build demo test check bench figures soak soak-moving clean
 .DELETE_ON_ERROR:
 
 help:
@@ -40,6 +40,7 @@ help:
 	@echo 'make test    all tests'
 	@echo 'make check   formatting, lint and types, then all tests'
 	@echo 'make bench   costs per call and ratios to plain files, into target/bench.json'
+	@echo 'make figures the figures of docs/figure11.md, modelled and run on emulated devices (12 minutes)'
 	@echo 'make soak    the long tests: the move protocol at length, N simulated histories from SEED on,'
 	@echo '             all workloads, 850 kills, 3000 stops of a mover, 150 power cuts (needs root; hours)'
 	@echo 'make soak-moving  of these, the ones in which regions move while programs run'
@@ -118,6 +119,10 @@ check: build $(NATIVE)
 
 bench: build $(TARGET)/native/calls
 	$(PY) tools/bench.py
+
+figures: build
+	$(PY) tools/figure11.py
+	$(PY) tools/figure11_emulated.py
 
 soak: build $(NATIVE)
 	tools/programs.sh

@@ -41,17 +41,21 @@ PILOT_REQUESTS = 200
 SSDS, HDDS = 4, 12
 
 
-def papers_cluster(file_bytes: int, region_bytes: int, gbit_s: float, establish_s: float) -> Cluster:
+def papers_cluster(
+    file_bytes: int, region_bytes: int, gbit_s: float, establish_s: float, hservers: int = HDDS, sservers: int = SSDS
+) -> Cluster:
     """12 HServers of 3 ms + 100 MB/s, 4 SServers of 0.1 ms + 400 MB/s with 1/6 of the data, a process on each node.
 
     The paper has a network of 1 Gbit/s; the devices' figures are those of the project's other simulations.
     """
-    sixth = -(-file_bytes // (6 * SSDS))
+    sixth = -(-file_bytes // (6 * sservers))
     # What the planner keeps for the file system comes on top.
     room = sixth + sixth // 1000 + region_bytes // 256
-    targets = [Target(f"hdd{n}", "hdd", "emulated", Path(f"hdd{n}"), 0, 0.003, 0.003, 1e-8, 1e-8) for n in range(HDDS)]
+    targets = [
+        Target(f"hdd{n}", "hdd", "emulated", Path(f"hdd{n}"), 0, 0.003, 0.003, 1e-8, 1e-8) for n in range(hservers)
+    ]
     targets += [
-        Target(f"ssd{n}", "ssd", "emulated", Path(f"ssd{n}"), room, 1e-4, 1e-4, 2.5e-9, 2.5e-9) for n in range(SSDS)
+        Target(f"ssd{n}", "ssd", "emulated", Path(f"ssd{n}"), room, 1e-4, 1e-4, 2.5e-9, 2.5e-9) for n in range(sservers)
     ]
     return Cluster(
         Path("the paper's cluster"), Network(establish_s, 8e-9 / gbit_s if gbit_s else 0.0, 1), tuple(targets)

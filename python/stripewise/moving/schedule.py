@@ -13,6 +13,7 @@ from ..errors import UsageError
 from ..layout import Region, target_bytes
 from ..migrations import Move, moved_layout
 from ..plan import FilePlan, Plan
+from .worth import worthwhile
 
 _RANK = {"out": 0, "restripe": 1, "in": 2}
 
@@ -40,8 +41,8 @@ class Step:
 class Schedule:
     """The windows of a plan that are to be followed, all without `windows`.
 
-    `min_gain` leaves out moves whose modelled gain is not more than so many times their cost; those that make room
-    stay in. `limited` names the targets of limited capacity.
+    `min_gain` leaves out moves whose modelled gain is not more than so many times their cost, and those that make room
+    for them. `limited` names the targets of limited capacity.
     """
 
     def __init__(
@@ -56,10 +57,11 @@ class Schedule:
         self.chosen = frozenset(known if windows is None else known & windows)
         self.starts_s: dict[int, float] = {0: 0.0} if 0 in self.chosen else {}
         self.moves: dict[int, tuple[Move, ...]] = {}
+        paying = None if min_gain is None else worthwhile(plan, limited, min_gain)
         for migration in plan.migrations:
             if migration.window in self.chosen:
                 self.starts_s[migration.window] = migration.start_ns / 1e9
-                self.moves[migration.window] = tuple(m for m in migration.moves if _is_worth(m, min_gain))
+                self.moves[migration.window] = migration.moves if paying is None else paying[migration.window]
 
     @property
     def last(self) -> int:
@@ -157,10 +159,6 @@ def _with(now: Sequence[Region], wanted: Region, repeats: bool) -> tuple[Region,
     """`now` with one region as `wanted`; the last one that repeats takes what follows along."""
     kept = [r for r in now if not repeats or r.start <= wanted.start]
     return tuple(wanted if (r.start, r.len) == (wanted.start, wanted.len) else r for r in kept)
-
-
-def _is_worth(move: Move, min_gain: float | None) -> bool:
-    return min_gain is None or move.direction == "out" or move.gain_s > min_gain * move.cost_s
 
 
 def parse_windows(text: str) -> frozenset[int]:
