@@ -24,6 +24,9 @@ NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native
 NATIVE += $(if $(shell command -v $(CXX)),$(patsubst tests/native/%.cpp,$(TARGET)/native/%,$(wildcard tests/native/*.cpp)))
 # Shared objects that programs load at run time or beside the library.
 NATIVE += $(patsubst tests/native/modules/%.c,$(TARGET)/native/%.so,$(wildcard tests/native/modules/*.c))
+# Of the simulated histories in `make soak`.
+SEED ?= 1
+N ?= 1000000
 PROGRAM_TESTS := $(wildcard tests/program)
 MOVING_TESTS := $(addprefix tests/program/test_,churn.py churn_matrix.py churn_posix.py stops.py moving_kills.py moving_powercuts.py)
 UNIT_TESTS := $(wildcard tests/python)
@@ -37,7 +40,8 @@ help:
 	@echo 'make test    all tests'
 	@echo 'make check   formatting, lint and types, then all tests'
 	@echo 'make bench   costs per call and ratios to plain files, into target/bench.json'
-	@echo 'make soak    the long tests: all workloads, 850 kills, 3000 stops of a mover, 150 power cuts (needs root; hours)'
+	@echo 'make soak    the long tests: the move protocol at length, N simulated histories from SEED on,'
+	@echo '             all workloads, 850 kills, 3000 stops of a mover, 150 power cuts (needs root; hours)'
 	@echo 'make clean   remove everything that was built'
 
 build: $(LIBRARY) $(BINDING) $(MPIIO)
@@ -116,6 +120,7 @@ bench: build $(TARGET)/native/calls
 
 soak: build $(NATIVE)
 	tools/programs.sh
+	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-store --test model --test history -- --nocapture
 	STRIPEWISE_SOAK=1 $(PY) -m pytest -rs $(PROGRAM_TESTS) --timeout=7200
 
 # Of these, the ones in which regions move while programs run.

@@ -7,46 +7,26 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-STRIPEWISE = ROOT / ".venv/bin/stripewise"
+from bench_common import ROOT, STRIPEWISE, make_store, run
+from bench_moves import moves
+
 CALLS = ROOT / "target/native/calls"
 #: Starts of /bin/true with and without the library, each.
 STARTS = 500
-
-
-def run(*command: object) -> str:
-    done = subprocess.run([str(c) for c in command], check=False, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"bench: {' '.join(map(str, command))} failed ({done.returncode})\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def last_json(text: str) -> dict[str, float]:
     return json.loads(text.strip().splitlines()[-1])
 
 
-def make_store(scratch: Path, name: str, targets: int, startup_s: float) -> tuple[Path, Path]:
-    """A store of its own over `targets` directories, emulated when they have a startup."""
-    base = scratch / name
-    data = base / "data"
-    data.mkdir(parents=True)
+def directories(scratch: Path, name: str, count: int, startup_s: float) -> tuple[Path, Path]:
+    """A store over `count` directories, emulated when reads have a startup."""
     kind = "emulated" if startup_s else "dir"
-    blocks = []
-    for n in range(targets):
-        (base / f"t{n}").mkdir()
-        figures = (
-            f"startup_read_s = {startup_s}\nstartup_write_s = 0.0\nper_byte_read_s = 0.0\nper_byte_write_s = 0.0\n"
-        )
-        blocks.append(f'[[target]]\nname = "t{n}"\nclass = "hdd"\nkind = "{kind}"\npath = "t{n}"\n{figures}')
-    (base / "cluster.toml").write_text("\n".join(blocks))
-    run(STRIPEWISE, "store", "create", base / "store", "--cluster", base / "cluster.toml", "--manage", data)
-    return base / "store", data
+    return make_store(scratch / name, [(f"t{n}", "hdd", kind, startup_s, 0.0, 0.0) for n in range(count)])
 
 
 def on(store: Path, *command: object) -> str:
@@ -58,7 +38,7 @@ def fill(store: Path, path: Path, mib: float) -> None:
 
 
 def calls(scratch: Path) -> list[dict[str, object]]:
-    store, data = make_store(scratch, "one", 1, 0)
+    store, data = directories(scratch, "one", 1, 0)
     plain = scratch / "plain"
     # Written as the managed file is, so that both lie alike in the page cache.
     run("dd", "if=/dev/urandom", f"of={plain}", "bs=64k", "count=4", "status=none")
@@ -76,7 +56,7 @@ def entry(name: str, value: float, unit: str, baseline: str, goal: float) -> dic
 
 
 def bulk(scratch: Path) -> list[dict[str, object]]:
-    store, data = make_store(scratch, "four", 4, 0)
+    store, data = directories(scratch, "four", 4, 0)
     found = last_json(on(store, CALLS, "bulk", scratch / "plain-bulk", data / "managed"))
     return [
         {
@@ -99,7 +79,7 @@ def spawned_ms(environment: dict[str, str]) -> float:
 
 def startup(scratch: Path) -> list[dict[str, object]]:
     """What the library adds to the start of every program, with a store and without one in use."""
-    store, _ = make_store(scratch, "startup", 4, 0)
+    store, _ = directories(scratch, "startup", 4, 0)
     library = ROOT / "python/stripewise/lib/libstripewise.so"
     without = {"PATH": "/usr/bin:/bin"}
     environment = {**without, "LD_PRELOAD": str(library), "STRIPEWISE_STORE": str(store)}
@@ -117,7 +97,7 @@ def startup(scratch: Path) -> list[dict[str, object]]:
 def emulated(scratch: Path, rate: int, goal: float) -> dict[str, object]:
     """Four emulated devices of `rate` requests/s, 4 processes each, closed loop: never idle."""
     seconds = 3
-    store, data = make_store(scratch, f"emulated-{rate}", 4, 1 / rate)
+    store, data = directories(scratch, f"emulated-{rate}", 4, 1 / rate)
     one = scratch / "one-target.json"
     files = []
     for n in range(4):
@@ -160,6 +140,7 @@ def main() -> None:
             *bulk(scratch),
             emulated(scratch, 1000, 0.01),
             emulated(scratch, 5000, 0.02),
+            *moves(scratch),
         ]
         results += [*cargo_bench("stripewise-trace"), *cargo_bench("stripewise-layout")]
     finally:

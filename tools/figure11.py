@@ -8,7 +8,8 @@ drawn as workloads/mpiio.c draws it. --out writes for every size the plan and th
 that a run on emulated devices can follow.
 
 "without" is H2DP without DDM: every region stays where window 0 puts it. "foresight" is H2DP planned once for the whole
-trace. A gain is cost without over cost with, less 1; "copies in" adds the copies' cost, as if none of it were hidden.
+trace. A gain is cost without over cost with, less 1; "copies in" adds the copies' cost, as if none of it were hidden;
+"by the bound" compares the bounds on the makespan, without a network. docs/figure11.md says what came out.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 from stripewise.cluster import Cluster, Network, Target, read_cluster
+from stripewise.errors import StripewiseError, UsageError
 from stripewise.plan import Plan, write_plan
 from stripewise.policy import PlanOptions, policy_named
+from stripewise.policy.pricing import plan_bound
+from stripewise.policy.windows import window_tables
 from stripewise.units import KIB, MIB, format_size, parse_size, parse_span
 from stripewise.workload.zipf import ZipfRun
 
@@ -36,7 +41,7 @@ PILOT_REQUESTS = 200
 SSDS, HDDS = 4, 12
 
 
-def papers_cluster(file_bytes: int, region_bytes: int, gbit_s: float) -> Cluster:
+def papers_cluster(file_bytes: int, region_bytes: int, gbit_s: float, establish_s: float) -> Cluster:
     """12 HServers of 3 ms + 100 MB/s, 4 SServers of 0.1 ms + 400 MB/s with 1/6 of the data, a process on each node.
 
     The paper has a network of 1 Gbit/s; the devices' figures are those of the project's other simulations.
@@ -48,7 +53,9 @@ def papers_cluster(file_bytes: int, region_bytes: int, gbit_s: float) -> Cluster
     targets += [
         Target(f"ssd{n}", "ssd", "emulated", Path(f"ssd{n}"), room, 1e-4, 1e-4, 2.5e-9, 2.5e-9) for n in range(SSDS)
     ]
-    return Cluster(Path("the paper's cluster"), Network(0.0, 8e-9 / gbit_s if gbit_s else 0.0, 1), tuple(targets))
+    return Cluster(
+        Path("the paper's cluster"), Network(establish_s, 8e-9 / gbit_s if gbit_s else 0.0, 1), tuple(targets)
+    )
 
 
 def with_requests(run: ZipfRun, each: int, writing: bool) -> ZipfRun:
@@ -87,6 +94,22 @@ def gains(plan: Plan) -> dict[str, float]:
     }
 
 
+def bound_gain(run: ZipfRun, plan: Plan, cluster: Cluster, path: str) -> float:
+    """The gain by the bound on the makespan (busiest server, or concurrency), which holds for any number in flight.
+
+    It has no network and lets requests overlap: what a run on emulated devices can show.
+    """
+    _, tables = window_tables(run.workload(path), run.region_bytes, round(run.window_s * 1e9))
+    static = [region.stripes for region in plan.layout_in_window(path, 0)]
+    with_s = without_s = 0.0
+    for number, each in enumerate(tables):
+        if each.table is not None:
+            placed = [region.stripes for region in plan.layout_in_window(path, number)]
+            with_s += plan_bound(each.table, cluster, placed).makespan_s(run.processes)
+            without_s += plan_bound(each.table, cluster, static).makespan_s(run.processes)
+    return without_s / with_s - 1
+
+
 def row(run: ZipfRun, cluster: Cluster, given: argparse.Namespace) -> dict[str, object]:
     """One request size."""
     pilot = with_requests(run, PILOT_REQUESTS, given.write)
@@ -101,7 +124,7 @@ def row(run: ZipfRun, cluster: Cluster, given: argparse.Namespace) -> dict[str, 
     paying = gains(planned(run, cluster, given.path, min_gain=1.0))
     if given.out is not None:
         given.out.mkdir(parents=True, exist_ok=True)
-        name = format_size(run.request_bytes).replace(".0 ", "")
+        name = format_size(run.request_bytes).replace(".0 ", "").replace(" ", "")
         write_plan(plan, given.out / f"plan-{name}.json")
         (given.out / f"mpiio-{name}.txt").write_text(shlex.join(run.mpiio_options()) + "\n")
     return {
@@ -110,6 +133,7 @@ def row(run: ZipfRun, cluster: Cluster, given: argparse.Namespace) -> dict[str, 
         "requests_per_rank_and_window": each,
         **found,
         "gain_over_foresight": foresight_s / found["cost_s"] - 1,
+        "bound_gain": bound_gain(run, plan, cluster, given.path),
         "min_gain_1": paying,
         "published": PUBLISHED.get(run.request_bytes, {}),
     }
@@ -120,7 +144,8 @@ def percent(share: object) -> str:
 
 
 HEAD = (
-    "request", "requests/window", "gain", "published", "copies in", "min_gain 1, copies in", "over foresight",
+    "request", "requests/window", "gain", "published", "copies in", "min_gain 1, copies in", "by the bound",
+    "over foresight",
     "moved in", "moved in+out", "published", "on hybrid", "without", "more", "published",
 )  # fmt: skip
 
@@ -135,6 +160,7 @@ def printed(found: dict[str, object], processes: int) -> str:
         percent(published.get("gain")),
         percent(found["gain_copies_in"]),
         percent(paying["gain_copies_in"]),
+        percent(found["bound_gain"]),
         percent(found["gain_over_foresight"]),
         percent(found["moved_in"]),
         percent(found["moved"]),
@@ -151,6 +177,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cluster", type=Path, help="cluster.toml or a store, instead of the paper's cluster")
     parser.add_argument("--gbit", type=float, default=1.0, help="the paper's network in Gbit/s; 0 leaves it out")
+    parser.add_argument("--establish", type=float, default=0.0, help="its seconds per connection, the model's e")
     parser.add_argument("--file-size", default=f"{2048 * 64}MiB")
     parser.add_argument("--region-size", default="64MiB")
     parser.add_argument("--processes", type=int, default=32)
@@ -181,9 +208,12 @@ def main() -> None:
         window_s=parse_span(given.window, "--window") / 1e9,
         seed=given.seed,
     )
-    cluster = (
-        read_cluster(given.cluster) if given.cluster else papers_cluster(run.file_bytes, run.region_bytes, given.gbit)
-    )
+    if any(run.region_bytes % size for size in sizes) or run.regions < 1 or run.windows < 1 or run.processes < 1:
+        raise UsageError("regions must be multiples of every request size, and all counts at least 1; see --help")
+    if given.cluster:
+        cluster = read_cluster(given.cluster)
+    else:
+        cluster = papers_cluster(run.file_bytes, run.region_bytes, given.gbit, given.establish)
     print(f"figure 11, modelled, nothing was run: {cluster.source}, {run.windows} windows, shift {run.shift}")
     print(" | ".join(f"{head:>9}" for head in HEAD))
     rows = []
@@ -195,4 +225,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except StripewiseError as error:
+        sys.exit(f"figure11: {error}")

@@ -20,6 +20,8 @@ from .fields import Fields
 VERSION = 1
 CLASSES = ("hdd", "ssd", "swd", "any")
 KINDS = ("dir", "emulated")
+#: A draining target gets nothing new; a removed one is a number that stays taken, without a directory of its own.
+STATES = ("active", "draining", "removed")
 TARGETS_MAX = 4096
 #: Figures above an hour per access or a second per byte are slips of the unit.
 STARTUP_S_MAX = 3600.0
@@ -43,6 +45,12 @@ class Target:
     startup_write_s: float
     per_byte_read_s: float
     per_byte_write_s: float
+    state: str = "active"
+
+    @property
+    def is_active(self) -> bool:
+        """Whether data may be put on this target."""
+        return self.state == "active"
 
     @property
     def is_ssd(self) -> bool:
@@ -68,14 +76,19 @@ class Cluster:
     targets: tuple[Target, ...]
 
     @property
+    def active(self) -> tuple[Target, ...]:
+        """Targets that data may be put on, in order."""
+        return tuple(target for target in self.targets if target.is_active)
+
+    @property
     def hservers(self) -> tuple[Target, ...]:
-        """Targets that are not SSDs, in order."""
-        return tuple(target for target in self.targets if not target.is_ssd)
+        """Active targets that are not SSDs, in order."""
+        return tuple(target for target in self.active if not target.is_ssd)
 
     @property
     def sservers(self) -> tuple[Target, ...]:
-        """SSD targets, in order."""
-        return tuple(target for target in self.targets if target.is_ssd)
+        """Active SSD targets, in order."""
+        return tuple(target for target in self.active if target.is_ssd)
 
     def index(self, name: str) -> int:
         """Position of the target `name`; KeyError when there is none."""
@@ -90,7 +103,7 @@ class Cluster:
         parts += [
             repr((t.name, t.klass, t.capacity_bytes, t.startup_read_s, t.startup_write_s,
                   t.per_byte_read_s, t.per_byte_write_s))
-            for t in self.targets
+            for t in self.active
         ]  # fmt: skip
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -144,6 +157,8 @@ def cluster_from_mapping(data: Mapping[str, Any], source: Path) -> Cluster:
                     f"{source}: target[{position}].path is the directory of '{other.name}' too; give each its own"
                 )
         targets.append(target)
+    if not any(target.is_active for target in targets):
+        raise ClusterError(f"{source}: no target's state is active; give one of them back, or add one")
     return Cluster(source, network, tuple(targets))
 
 
@@ -159,7 +174,7 @@ def _network(fields: Fields) -> Network:
 def _target(fields: Fields, source: Path) -> Target:
     fields.only(
         {"name", "class", "kind", "path", "capacity_bytes", "startup_read_s", "startup_write_s",
-         "per_byte_read_s", "per_byte_write_s"}
+         "per_byte_read_s", "per_byte_write_s", "state"}
     )  # fmt: skip
     name = fields.text("name")
     if any(ord(char) <= 32 or char in "/:,\x7f" for char in name):
@@ -179,4 +194,5 @@ def _target(fields: Fields, source: Path) -> Target:
         startup_write_s=fields.number("startup_write_s", 0.0, STARTUP_S_MAX),
         per_byte_read_s=fields.number("per_byte_read_s", 0.0, PER_BYTE_S_MAX),
         per_byte_write_s=fields.number("per_byte_write_s", 0.0, PER_BYTE_S_MAX),
+        state=fields.choice("state", STATES, default="active"),
     )

@@ -37,5 +37,9 @@ class StoreError(StripewiseError, RuntimeError):
     """A store refused an operation, or the native module that does it is missing."""
 
 
+class InUseError(StoreError):
+    """Somebody else has what is needed open: it may do later."""
+
+
 class UsageError(StripewiseError, ValueError):
     """The command line asked for something that makes no sense: exit code 2."""

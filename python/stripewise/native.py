@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from .errors import StoreError, StripewiseError
+from .errors import InUseError, StoreError, StripewiseError
 
 Progress = Callable[[int, int], None]
 
@@ -38,5 +38,6 @@ def call(name: str, *arguments: Any) -> Any:
     except StripewiseError:
         raise
     except Exception as error:
-        raise StoreError(" ".join(str(error).split()) or type(error).__name__) from error
+        kind = InUseError if isinstance(error, BlockingIOError) else StoreError
+        raise kind(" ".join(str(error).split()) or type(error).__name__) from error
     return json.loads(text) if isinstance(text, str | bytes) else text

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import native
-from .errors import StoreError
+from .errors import InUseError, StoreError
 from .layout import to_indexes
 from .store import Store, read_layout
 from .store_toml import BUILT_IN_LAYOUTS
+
+#: Between two looks whether a file is still open, seconds.
+WAIT_S = 0.1
 
 
 def store_of(path: Path) -> tuple[Store, str]:
@@ -42,6 +46,18 @@ def plain_files(directory: Path) -> Iterator[Path]:
             path = Path(place, name)
             if stat.S_ISREG(path.lstat().st_mode):
                 yield path
+
+
+def patiently(work: Callable[[], dict[str, Any]], wait_s: float) -> dict[str, Any]:
+    """Does `work`; while somebody has the file open it is tried again for `wait_s` seconds, then InUseError."""
+    end = time.monotonic() + wait_s
+    while True:
+        try:
+            return work()
+        except InUseError:
+            if time.monotonic() >= end:
+                raise
+            time.sleep(min(WAIT_S, max(0.0, end - time.monotonic())))
 
 
 def layout_text(store: Store, name: str | None) -> str | None:

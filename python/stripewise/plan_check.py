@@ -20,7 +20,7 @@ def check_plan(plan: Plan, cluster: Cluster, source: Path | str) -> list[str]:
 
     Raises PlanError for a target that is not there and for one that would be overfilled.
     """
-    known = {target.name: target.capacity_bytes for target in cluster.targets}
+    known = {target.name: target.capacity_bytes for target in cluster.active}
     for number, file in enumerate(plan.files):
         for position, region in enumerate(file.regions):
             _exist(region.stripes, known, cluster, f"{source}: files[{number}].regions[{position}]")

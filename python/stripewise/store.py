@@ -81,6 +81,10 @@ class Store:
         """The counters of every target since boot."""
         return list(native.call("store_devices", str(self.root))["targets"])
 
+    def programs(self) -> list[dict[str, Any]]:
+        """Living programs: `pid`, `is_stale` (began before the last change of store.toml), `targets` that they know."""
+        return list(native.call("store_programs", str(self.root))["programs"])
+
     def fsck(self, rebuild: bool, repair: bool) -> dict[str, Any]:
         """What the check found; see docs/formats.md."""
         return dict(native.call("store_fsck", str(self.root), json.dumps({"rebuild": rebuild, "repair": repair})))

@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .cluster import VERSION, Cluster, cluster_from_mapping, read_toml
+from .cluster import VERSION, Cluster, Target, cluster_from_mapping, read_toml
 from .errors import ClusterError, LayoutError
 from .fields import Fields
 from .layout import Layout, parse_layout, read_json, to_indexes, whole_file
+from .substitute import on_active
 from .units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX
 
 DEFAULT_STRIPE_BYTES = 64 * KIB
@@ -60,14 +61,16 @@ class StoreConfig:
 
     def layout(self, name: str) -> Layout:
         """The layout that `name` means."""
-        targets = self.cluster.targets
+        targets = self.cluster.active
         if name == "hservers":
-            targets = self.cluster.hservers or self.cluster.targets
+            targets = self.cluster.hservers or self.cluster.active
         if name in BUILT_IN_LAYOUTS:
             return whole_file(targets, DEFAULT_STRIPE_BYTES, self.region_bytes)
         path = self.root / name
         known = [target.name for target in self.cluster.targets]
-        return parse_layout(read_json(path, LayoutError, "a layout as in docs/formats.md"), path, known)
+        return on_active(
+            parse_layout(read_json(path, LayoutError, "a layout as in docs/formats.md"), path, known), self.cluster
+        )
 
     def spec(self, digest: str, default_layout: str | None = None, first: Sequence[dict[str, Any]] = ()) -> str:
         """What the native module compiles into store.bin.
@@ -147,12 +150,17 @@ class StoreConfig:
                 f"startup_write_s = {t.startup_write_s!r}",
                 f"per_byte_read_s = {t.per_byte_read_s!r}",
                 f"per_byte_write_s = {t.per_byte_write_s!r}",
+                *([] if t.is_active else [f"state = {_toml(t.state)}"]),
             ]
         for rule in self.rules:
             lines += ["", "[[rule]]", f"glob = {_toml(rule.glob)}", f"action = {_toml(rule.action)}"]
             if rule.layout is not None:
                 lines.append(f"layout = {_toml(rule.layout)}")
         return "\n".join(lines) + "\n"
+
+    def with_targets(self, targets: Sequence[Target]) -> StoreConfig:
+        """The same with other targets."""
+        return replace(self, cluster=replace(self.cluster, targets=tuple(targets)))
 
     def with_rules(self, rules: Sequence[Rule]) -> StoreConfig:
         """The same with other rules."""

@@ -169,7 +169,7 @@ def test_a_trace_is_planned_window_by_window(tmp_path, cluster_toml, a_trace):
     assert sum(row["requests"] for row in said["windows"]) == 80
     assert all({"hybrid_share_static", "cost_static_s", "moves_out"} <= set(row) for row in said["windows"])
     printed = stripewise("plan", "--check", plan, "--cluster", cluster_toml).stdout
-    assert "windows, with migration / without" in printed and "times with the copies counted" in printed
+    assert "cost in s; with / without migration" in printed and "times with the copies counted" in printed
     table = json.loads(stripewise("show", plan, "--json").stdout)
     assert table["windows"] == 3 and len(table["entries"]) == said["rmt"]["entries"]
     assert "from window" in stripewise("show", plan).stdout

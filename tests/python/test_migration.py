@@ -323,6 +323,12 @@ class TestOddTraces:
         with pytest.raises(PlanError, match=r"make 4000000001 windows, more than 10000; use --window 1s or longer"):
             planned(touching(GOLDEN), window_ns=1)
 
+    def test_times_that_no_run_can_have_are_refused(self):
+        workload = touching([{A: 2}])
+        workload.files[0].requests["start_ns"] = [-(2**62), 2**62]
+        with pytest.raises(WorkloadError, match="more than a century"):
+            planned(workload)
+
     @pytest.mark.parametrize("bad", [{"window_ns": 0}, {"min_gain": -1.0}, {"min_gain": float("nan")}])
     def test_bad_options_are_refused(self, bad):
         with pytest.raises(UsageError):

@@ -128,6 +128,12 @@ fn store_devices(py: Python<'_>, store: PathBuf) -> PyResult<String> {
     with_store(py, &store, |s| Ok(text(&info::devices_json(s)?)))
 }
 
+/// Living programs that use the store: {"programs": [{"pid", "is_stale", "targets"}]}.
+#[pyfunction]
+fn store_programs(py: Python<'_>, store: PathBuf) -> PyResult<String> {
+    with_store(py, &store, |s| Ok(text(&json!({"programs": as_json(&s.programs()?)?}))))
+}
+
 /// Adds a JSON object to a table of the index (runs, patterns, plans, results): {"key"}.
 #[pyfunction]
 fn catalogue_add(py: Python<'_>, store: PathBuf, table: String, payload_json: String) -> PyResult<String> {
@@ -151,6 +157,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store_fsck, module)?)?;
     module.add_function(wrap_pyfunction!(store_resolve, module)?)?;
     module.add_function(wrap_pyfunction!(store_devices, module)?)?;
+    module.add_function(wrap_pyfunction!(store_programs, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue_add, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue_list, module)?)
 }

@@ -8,11 +8,13 @@ use crate::tls::{self, Inside};
 use core::sync::atomic::Ordering;
 use stripewise_store::ctl::{Ctl, FLAG_TRUNCATING};
 use stripewise_store::devices::{now_ns, sleep_until};
-use stripewise_store::moving::{self, Publication, Turn};
+use stripewise_store::moving::{self, Publication, Turn, Words};
 use stripewise_store::names;
 
 /// How often a waiter looks again.
 const LOOK_NS: u64 = 50_000;
+/// How late a mover may be with its last steps before one who maps the file and cannot help gives up.
+const LATE_NS: u64 = 2_000_000_000;
 
 /// Inside an I/O with the layout in force.
 pub struct Passed {
@@ -68,17 +70,18 @@ pub fn for_cut(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
     }
 }
 
-/// For one who has pinned the file: calls off a move that is under way.
+/// For one who has pinned the file: calls off a move that is under way. Who may not write ctl cannot: he waits where the mover may already have looked for
+/// pins, and `EAGAIN` says that the mover does not come out of there.
 pub fn call_off_move(file: &'static File) -> Sys<()> {
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-    // Who may not write ctl cannot speak to a mover; that one sees the pin before it publishes, and gives up.
-    while file.may_write() {
-        match moving::call_off(&ctl, now_ns()) {
-            Turn::Go => break,
+    loop {
+        let turn = if file.may_write() { moving::call_off(&ctl, now_ns()) } else { moving::look_on(&ctl) };
+        match turn {
+            Turn::Go => return Ok(()),
+            Turn::Wait if !file.may_write() && now_ns() > ctl.deadline_ns().saturating_add(LATE_NS) => return Err(Errno(libc::EAGAIN)),
             turn => wait(file, &ctl, turn),
         }
     }
-    Ok(())
 }
 
 #[cold]

@@ -219,6 +219,7 @@ impl Store {
     fn make_slot(&self) -> Sys<()> {
         let inner = self.inner_mut();
         let pid = sys::getpid();
+        let (config, targets) = inner.view.as_ref().map_or((0, 0), |view| (view.checksum(), view.target_count() as u32));
         let mut name = inner.run.clone();
         let run_len = name.len();
         let mut fd = Err(Errno(libc::ENFILE));
@@ -240,7 +241,7 @@ impl Store {
             Ok(base) => {
                 // SAFETY: a mapping of SLOT_BYTES that stays.
                 let slot = unsafe { Slot::from_mapping(base) };
-                slot.initialise(pid);
+                slot.initialise(pid, config, targets);
                 fds::make_internal(fd, self.slot_fd_static(), true)?;
                 inner.slot_name = name;
                 self.publish_slot(base);

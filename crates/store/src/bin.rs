@@ -215,6 +215,11 @@ impl<'a> StoreView<'a> {
         self.bytes.get(24..56).and_then(|b| b.try_into().ok()).unwrap_or([0; 32])
     }
 
+    /// The file's own checksum: tells one configuration from another.
+    pub fn checksum(&self) -> u32 {
+        u32_at(self.bytes, 12).unwrap_or(0)
+    }
+
     /// The store's own id.
     pub fn uuid(&self) -> [u8; 16] {
         self.bytes.get(56..72).and_then(|b| b.try_into().ok()).unwrap_or([0; 16])

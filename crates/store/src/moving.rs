@@ -140,16 +140,23 @@ pub fn publish<E>(words: &impl Words, publication: Publication, put_in_place: im
     Ok(())
 }
 
-/// For one who maps the file, after it has pinned it: calls off a move that is under way, so that the layout stays as it is as long as the pin. `Wait`
-/// and `Publish` as in [`turn`], after which it asks again.
+/// For one who maps the file, after it has pinned it: ends a move that is under way, so that the layout stays as it is as long as the pin, and so that
+/// no copy is published that lacks what was written through the map, be it unmapped by the time the mover looks for pins. `Wait` and `Publish` as in
+/// [`turn`], after which it asks again.
 pub fn call_off(words: &impl Words, now_ns: u64) -> Turn {
     let word = words.word();
     match MoveState::of(word) {
-        MoveState::Idle | MoveState::Aborted => Turn::Go,
-        MoveState::Copying | MoveState::Frozen => {
-            words.exchange(word, with_state(word, MoveState::Aborted));
-            Turn::Wait
-        }
+        MoveState::Idle => Turn::Go,
         MoveState::Publishing => publishing(words, word, now_ns),
+        _ if words.exchange(word, with_state(word, MoveState::Idle)) => Turn::Go,
+        _ => Turn::Wait,
+    }
+}
+
+/// As [`call_off`] for one who may only read the words: `Go` when the mover is sure to see the pin before it publishes, `Wait` otherwise.
+pub fn look_on(words: &impl Words) -> Turn {
+    match MoveState::of(words.word()) {
+        MoveState::Frozen | MoveState::Publishing => Turn::Wait,
+        _ => Turn::Go,
     }
 }

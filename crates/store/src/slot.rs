@@ -36,12 +36,14 @@ impl Slot {
         Self { base }
     }
 
-    /// Writes magic and owner into a fresh slot.
-    pub fn initialise(&self, pid: u32) {
+    /// Writes magic, owner and what the owner knows of the store into a fresh slot: the checksum of its store.bin, and how many targets that has.
+    pub fn initialise(&self, pid: u32, config: u32, targets: u32) {
         // SAFETY: within the mapping, before anybody else reads it.
         unsafe {
             core::ptr::copy_nonoverlapping(SLOT_MAGIC.as_ptr(), self.base, 8);
             self.base.add(8).cast::<u32>().write(pid);
+            self.base.add(12).cast::<u32>().write(config);
+            self.base.add(16).cast::<u32>().write(targets);
         }
     }
 
@@ -211,7 +213,7 @@ mod tests {
         };
         // SAFETY: as above.
         let slot = unsafe { Slot::from_mapping(base.cast()) };
-        slot.initialise(1);
+        slot.initialise(1, 0, 0);
         (file, slot)
     }
 

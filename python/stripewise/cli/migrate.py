@@ -17,7 +17,7 @@ from ..moving.schedule import Schedule, parse_windows
 from ..plan import check_plan, read_plan
 from ..store import Store
 from ..units import format_size, parse_age
-from .options import BandwidthOption, JsonOption, MinGainOption, PatienceOption, SlowdownOption, size
+from .options import SLOWDOWN, BandwidthOption, JsonOption, MinGainOption, PatienceOption, SlowdownOption, size
 from .output import print_json, printable, progress, say, shown
 
 
@@ -32,7 +32,7 @@ def migrate(
         str | None, typer.Option("--windows", help="Follow only these windows of the plan, e.g. 0,2-4.")
     ] = None,
     bandwidth: BandwidthOption = None,
-    max_slowdown: SlowdownOption = 1.5,
+    max_slowdown: SlowdownOption = SLOWDOWN,
     min_gain: MinGainOption = None,
     patience: PatienceOption = "60s",
     status_of: Annotated[

@@ -45,6 +45,8 @@ SeedOption = Annotated[int, typer.Option("--seed", help="Seed of DEF's random or
 FileOption = Annotated[
     list[str] | None, typer.Option("--file", help="Only files whose path matches this glob (default: managed files).")
 ]
+#: What programs are slowed down by at most unless somebody says otherwise.
+SLOWDOWN = 1.5
 #: The program's own options follow its name without a --.
 COMMAND_SETTINGS = {"allow_interspersed_args": False}
 

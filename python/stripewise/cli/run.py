@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +11,9 @@ import typer
 
 from .. import runner
 from ..errors import UsageError
+from ..moving.beside import mover
 from ..store import Store
-from .options import CommandArgument, ManageOption
+from .options import SLOWDOWN, BandwidthOption, CommandArgument, ManageOption, SlowdownOption
 from .output import printable, say
 
 
@@ -29,18 +31,28 @@ def run(
     store: Annotated[Path | None, typer.Option("--store", help="Serve files of this store.")] = None,
     trace: Annotated[Path | None, typer.Option("--trace", help="Record every call into this new directory.")] = None,
     manage: ManageOption = None,
+    migrate: Annotated[
+        Path | None, typer.Option("--migrate", metavar="PLAN", help="Move regions as this plan wants, meanwhile.")
+    ] = None,
+    bandwidth: BandwidthOption = None,
+    max_slowdown: SlowdownOption = SLOWDOWN,
 ) -> None:
     """Run CMD (and what it starts on this machine) on a store, traced or both."""
     if store is None and trace is None:
         raise UsageError("run: give --store, --trace or both; without them the program needs no stripewise")
     if manage and store is None:
         raise UsageError("--manage: needs --store, for the files must go somewhere")
+    if migrate is not None and store is None:
+        raise UsageError("--migrate: needs --store, for the plan moves a store's files")
     root = None if store is None else Store(store).root
+    limits = ["--max-slowdown", str(max_slowdown), *(["--bandwidth", bandwidth] if bandwidth else [])]
     logs = None if trace is None else trace_directory(trace)
     env = runner.environment(os.environ, root, logs, manage or [], command)
     hints = runner.Hints(env)
+    beside = mover(root, migrate, limits, say) if root and migrate else contextlib.nullcontext()
     try:
-        ended = runner.run(command, env)
+        with beside:
+            ended = runner.run(command, env)
     finally:
         for line in hints.lines():
             say(f"stripewise: {printable(line)}")

@@ -11,13 +11,14 @@ import typer
 from ..errors import StoreError
 from ..store import Store, create_store
 from ..units import format_size
-from . import store_passage, store_upkeep
+from . import store_passage, store_targets, store_upkeep
 from .options import JsonOption, ManageOption, RegionOption, StoreArgument, size
 from .output import print_json, printable, stdout, table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 store_passage.register(app)
 store_upkeep.register(app)
+store_targets.register(app)
 
 
 @app.command("create")
@@ -69,7 +70,7 @@ def info(store: StoreArgument, json: JsonOption = False) -> None:
         busy_s = (int(row.get("busy_read_ns", 0)) + int(row.get("busy_write_ns", 0))) / 1e9
         made.add_row(
             target.name,
-            target.klass,
+            target.klass if target.is_active else f"{target.klass} ({target.state})",
             target.kind,
             format_size(target.capacity_bytes) if target.capacity_bytes else "its disk's",
             "-" if row.get("free_bytes") is None else format_size(row["free_bytes"]),

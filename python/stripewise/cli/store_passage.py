@@ -16,6 +16,9 @@ from ..units import format_size
 from .options import JsonOption, StoreOption, size
 from .output import print_json, printable, say
 
+WaitOption = Annotated[
+    float, typer.Option("--wait", min=0, metavar="SECONDS", help="Wait so long for the moment when nobody has it open.")
+]
 FilesArgument = Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Files.")]
 
 
@@ -53,6 +56,7 @@ def adopt(
     without_lease: Annotated[
         bool, typer.Option("--without-lease", help="Trust that no program has the files open or opens them.")
     ] = False,
+    wait: WaitOption = 0.0,
     json: JsonOption = False,
 ) -> None:
     """Turn plain files into managed ones, in place. Killed at any moment, each is plain or managed, whole."""
@@ -61,7 +65,11 @@ def adopt(
     if not paths and not below:
         raise UsageError("store adopt: no file is given; name files, or a directory with -r")
     text = passage.layout_text(opened, layout)
-    each(paths, lambda path: passage.adopt(opened, path, text, not without_lease), "adopted", json)
+
+    def come_in(path: Path) -> dict[str, Any]:
+        return passage.patiently(lambda: passage.adopt(opened, path, text, not without_lease), wait)
+
+    each(paths, come_in, "adopted", json)
 
 
 def export(
@@ -70,10 +78,15 @@ def export(
     everything: Annotated[
         Path | None, typer.Option("--all", metavar="STORE", help="Every file of a store, at its recorded name.")
     ] = None,
+    wait: WaitOption = 0.0,
     json: JsonOption = False,
 ) -> None:
     """Turn managed files into plain ones, in place. No program may have them open."""
     paths = list(files or [])
+
+    def go_out(path: Path) -> dict[str, Any]:
+        return passage.patiently(lambda: passage.export(path), wait)
+
     if bool(paths) == (everything is not None):
         raise UsageError("store export: name files, or a store with --all")
     if to is not None:
@@ -87,11 +100,11 @@ def export(
         nameless = [file for file in held if not file.path]
         for file in nameless:
             say(f"stripewise: file {file.id} has no recorded name; find its link and relink it")
-        each([Path(file.path) for file in held if file.path], passage.export, "exported", json)
+        each([Path(file.path) for file in held if file.path], go_out, "exported", json)
         if nameless:
             raise StoreError(f"{everything}: {len(nameless)} file(s) without a name stay in the store; see above")
         return
-    each(paths, passage.export, "exported", json)
+    each(paths, go_out, "exported", json)
 
 
 def cat(

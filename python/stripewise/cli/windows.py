@@ -60,9 +60,9 @@ def print_windows(plan: Plan) -> None:
     if len(plan.windows) < 2:
         return
     made = table(
-        "windows, with migration / without",
-        "window", "starts", "requests", "regions on hybrid", "requests on hybrid", "cost, s", "out", "in", "restripe",
-        "moved", "of the data", "copies, s",
+        "windows: requests, regions and share of requests on hybrid servers, cost in s; with / without migration",
+        "window", "starts", "requests", "regions", "on hybrid %", "cost s", "out", "in", "restripe", "moved", "data %",
+        "copies s",
     )  # fmt: skip
     for number, row in enumerate(windows_json(plan)):
         figures = plan.windows[number].figures
@@ -71,11 +71,11 @@ def print_windows(plan: Plan) -> None:
             f"{float(str(row['start_s'])):g} s",
             "-" if figures is None else f"{figures.requests:,}",
             "-" if figures is None else f"{figures.hybrid_regions:,}",
-            "-" if figures is None else _both(row["hybrid_share"], row["hybrid_share_static"], "%"),
-            "-" if figures is None else _both(row["cost_s"], row["cost_static_s"], ""),
+            "-" if figures is None else _both(row["hybrid_share"], row["hybrid_share_static"], 100, 1),
+            "-" if figures is None else _both(row["cost_s"], row["cost_static_s"], 1, 2),
             *(str(row[f"moves_{direction}"]) for direction in DIRECTIONS),
             format_size(float(str(row["moved_bytes"]))),
-            f"{100 * float(str(row['moved_share'])):.1f} %",
+            shown(100 * float(str(row["moved_share"])), 1),
             shown(float(str(row["copy_cost_s"])), 2),
         )
     stdout().print(made)
@@ -91,8 +91,6 @@ def print_windows(plan: Plan) -> None:
         )
 
 
-def _both(here: object, static: object, unit: str) -> str:
-    low, high = float(str(here)), float(str(static))
-    if unit == "%":
-        return f"{100 * low:.1f} / {100 * high:.1f} %"
-    return f"{low:,.4g} / {high:,.4g}"
+def _both(here: object, static: object, factor: int, digits: int) -> str:
+    """With and without migration."""
+    return f"{shown(factor * float(str(here)), digits)} / {shown(factor * float(str(static)), digits)}"

@@ -55,7 +55,12 @@ def no_other_machine_has_it(examined: Examined) -> Iterator[Finding]:
 def targets_are_usable(examined: Examined) -> Iterator[Finding]:
     """Each target's directory is there, may be written and has room."""
     for config in _config(examined):
-        wrong = [finding for target in config.cluster.targets for finding in _target(target.name, target.path)]
+        wrong = [
+            finding
+            for target in config.cluster.targets
+            if target.state != "removed"
+            for finding in _target(target.name, target.path)
+        ]
         yield from wrong
         if not wrong:
             yield ok("all targets are mounted, writable and have room")
@@ -64,7 +69,10 @@ def targets_are_usable(examined: Examined) -> Iterator[Finding]:
 def file_systems_can_lock(examined: Examined) -> Iterator[Finding]:
     """Locks, shared maps and reservations work where the library uses them."""
     for config in _config(examined):
-        places = {"the store": config.root / "run", **{f"target {t.name}": t.path for t in config.cluster.targets}}
+        places = {
+            "the store": config.root / "run",
+            **{f"target {t.name}": t.path for t in config.cluster.targets if t.state != "removed"},
+        }
         seen: set[int] = set()
         for name, path in places.items():
             with contextlib.suppress(OSError):

@@ -27,6 +27,8 @@ RETRY_S = 0.5
 RETRY_S_MAX = 15.0
 #: Between two looks for files that are not there yet, seconds.
 LOOK_S = 0.5
+#: A step that has to be made more often than this within a window is undone by somebody else.
+MADE_MAX = 5
 
 Say = Callable[[str], None]
 
@@ -99,6 +101,7 @@ class Migrator:
         self._failures: dict[tuple[str, int, int], Failure] = {}
         self._said: set[tuple[str, str]] = set()
         self._window: int | None = None
+        self._made: dict[tuple[str, int, int], int] = {}
 
     def run(self) -> Result:
         """Follows the plan to its end, or until it is stopped."""
@@ -143,6 +146,7 @@ class Migrator:
         if window != self._window:
             self._window = window
             self._failures.clear()
+            self._made.clear()
             self.carrier.board.tell(force=True, window=window, windows=sorted(self.schedule.starts_s))
             if window is not None:
                 self.carrier.expect(sum(step.bytes for step in self._steps(window)))
@@ -200,6 +204,10 @@ class Migrator:
             self._fail(step, moved.message)
             return False
         self._failures.pop(step.key, None)
+        self._made[step.key] = self._made.get(step.key, 0) + 1
+        if self._made[step.key] > MADE_MAX:
+            self._fail(step, "somebody else moves it back; let one mover or policy have the file")
+            return False
         self.result.moves += 1
         self.result.moved_bytes += moved.moved_bytes
         self.carrier.board.tell(moves=self.result.moves, moved_bytes=self.result.moved_bytes)

@@ -6,11 +6,11 @@ migration. Within a window, what leaves the targets of limited capacity goes bef
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import UsageError
-from ..layout import Region, Stripes, target_bytes
+from ..layout import Region, target_bytes
 from ..migrations import Move, moved_layout
 from ..plan import FilePlan, Plan
 
@@ -83,22 +83,26 @@ class Schedule:
         """
         moves = [m for w in sorted(self.moves) if w <= window for m in self.moves[w] if m.file == file.path]
         directions = {m.start: m.direction for m in moves}
-        present = {(r.start, r.len): r.stripes for r in now}
-        same_grid = len(now) == len(file.regions) and all((r.start, r.len) in present for r in file.regions)
         wanted = moved_layout(file.layout, moves)
-        if not same_grid:
+        last = wanted[-1]
+        base = on_grid(now, wanted)
+        if base is None:
             if 0 not in self.chosen:
                 raise UsageError(
                     f"{file.path}: its regions are not the plan's; follow window 0, too, or apply the plan"
                 )
             return [Step(file.path, 0, 0, wanted, self._direction(file.size, now, wanted), file.size)]
+        present = {(r.start, r.len): r.stripes for r in base}
+        # What the last region repeats into is a region of its own once the last one has moved.
+        if base[-1].stripes != last.stripes:
+            present[last.start, last.len] = base[-1].stripes
         order = {m.start: number for number, m in enumerate(moves)}
         steps = []
         for region in wanted:
             differs = region.stripes != present[region.start, region.len]
             if not differs or (0 not in self.chosen and region.start not in directions):
                 continue
-            layout = _with(now, {(region.start, region.len): region.stripes})
+            layout = _with(base, region, region is last)
             size = max(0, min(region.len, file.size - region.start))
             direction = directions.get(region.start) or self._direction(file.size, now, layout)
             steps.append(Step(file.path, region.start, region.len, layout, direction, size))
@@ -115,16 +119,44 @@ def in_order(steps: Sequence[Step]) -> list[Step]:
     return sorted(steps, key=lambda step: _RANK[step.direction])
 
 
+def on_grid(now: Sequence[Region], grid: Sequence[Region]) -> tuple[Region, ...] | None:
+    """The layout `now`, which keeps every byte where it is, with the regions of `grid` and what comes after them.
+
+    The windows of a last region that repeats can be told apart; other regions cannot be cut without a move: then None.
+    """
+    present = {(r.start, r.len): r.stripes for r in now}
+    tail, end = now[-1], grid[-1].start + grid[-1].len
+
+    def is_window(start: int, length: int) -> bool:
+        return length == tail.len and start >= tail.start and (start - tail.start) % tail.len == 0
+
+    regions = []
+    for r in grid:
+        stripes = present.get((r.start, r.len), tail.stripes if is_window(r.start, r.len) else None)
+        if stripes is None:
+            return None
+        regions.append(Region(r.start, r.len, stripes))
+    after = [r for r in now if r.start >= end]
+    if not after and (regions[-1].len, regions[-1].stripes) != (tail.len, tail.stripes):
+        if not is_window(end, tail.len):
+            return None
+        after = [Region(end, tail.len, tail.stripes)]
+    return (*regions, *after)
+
+
 def with_region(now: Sequence[Region], step: Step) -> tuple[Region, ...]:
     """The layout to ask for when the file lies as `now`: the step's region as it should be, all others as they are."""
-    if step.len == 0:
+    base = on_grid(now, step.layout)
+    if step.len == 0 or base is None:
         return step.layout
-    wanted = next(r.stripes for r in step.layout if r.start == step.start)
-    return _with(now, {(step.start, step.len): wanted})
+    wanted = next(r for r in step.layout if r.start == step.start)
+    return _with(base, wanted, wanted is step.layout[-1])
 
 
-def _with(now: Sequence[Region], stripes: Mapping[tuple[int, int], Stripes]) -> tuple[Region, ...]:
-    return tuple(Region(r.start, r.len, stripes.get((r.start, r.len), r.stripes)) for r in now)
+def _with(now: Sequence[Region], wanted: Region, repeats: bool) -> tuple[Region, ...]:
+    """`now` with one region as `wanted`; the last one that repeats takes what follows along."""
+    kept = [r for r in now if not repeats or r.start <= wanted.start]
+    return tuple(wanted if (r.start, r.len) == (wanted.start, wanted.len) else r for r in kept)
 
 
 def _is_worth(move: Move, min_gain: float | None) -> bool:

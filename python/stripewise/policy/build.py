@@ -40,7 +40,7 @@ def build_plan(
     """The plan that puts the regions on `placed` and makes `migrations`; `prices` are those of all windows."""
     cost, cost_def = prices.cost, prices.cost_def
     files = []
-    held = {target.name: 0 for target in cluster.targets}
+    held = {target.name: 0 for target in cluster.active}
     for index, file in enumerate(workload.files):
         members = np.flatnonzero(table.file == index)
         if not len(members):
@@ -86,7 +86,7 @@ def _growth(last: RegionPlan, cluster: Cluster, request_bytes: int, options: Pla
     Growth goes to HServers, whose space is not what a plan spends; to all targets where there are no HServers.
     """
     free = Space(cluster).free
-    servers = cluster.hservers or cluster.targets
+    servers = cluster.hservers or cluster.active
     roomy = max(servers, key=lambda target: free[target.name])
     many = [target for target in servers if free[target.name] >= options.region_bytes] or [roomy]
     width = stripe_over(len(many), max(1, request_bytes))

@@ -33,13 +33,13 @@ def place_default(
     for region in order:
         number = int(table.number[region])
         # As equals: the first server rotates over all of them, not within its class.
-        choices = [stripes_over(rotate(cluster.targets, number), options.stripe_bytes)]
+        choices = [stripes_over(rotate(cluster.active, number), options.stripe_bytes)]
         if cluster.sservers and cluster.hservers:
             choices.append(stripes_over(rotate(cluster.hservers, number), options.stripe_bytes))
         placed[region], choice = space.place(
             choices,
             number,
-            options.stripe_bytes * len(cluster.targets),
+            options.stripe_bytes * len(cluster.active),
             int(table.valid_bytes[region]),
             region_name(workload, table, region),
         )

@@ -31,7 +31,7 @@ class Space:
         self.cluster = cluster
         held = reserved_bytes or {}
         self.free: dict[str, int] = {}
-        for target in cluster.targets:
+        for target in cluster.active:
             if target.capacity_bytes:
                 usable = target.capacity_bytes - metadata_bytes(target.capacity_bytes)
                 self.free[target.name] = max(0, usable - held.get(target.name, 0))
@@ -73,7 +73,7 @@ class Space:
             if self.take(stripes, valid_bytes):
                 return stripes, tried
             tried += 1
-        for servers in (self.cluster.hservers, self.cluster.targets):
+        for servers in (self.cluster.hservers, self.cluster.active):
             room = rotate([target for target in servers if self.free[target.name] >= GRANULE_BYTES], number)
             # Fewer and fewer servers, the emptiest last: a nearly full one must not keep a region from the others.
             while room:
@@ -94,7 +94,7 @@ class Space:
         """One cycle that is as wide on each target as it has room, emptiest target first."""
         need = round_up(valid_bytes)
         stripes: list[tuple[str, int]] = []
-        order: list[Target] = sorted(self.cluster.targets, key=lambda target: -self.free[target.name])
+        order: list[Target] = sorted(self.cluster.active, key=lambda target: -self.free[target.name])
         for target in order:
             width = min(self.free[target.name] // GRANULE_BYTES * GRANULE_BYTES, need)
             if width:

@@ -11,13 +11,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..errors import PlanError
+from ..errors import PlanError, WorkloadError
 from ..plan import Window
 from ..workload.requests import FileRequests, Requests, Workload
 from .regions import RegionTable, build_regions, checked_size
 
 #: A window is a pass over all regions, and a migration each.
 WINDOWS_MAX = 10_000
+#: Further apart lie only times that are damaged.
+SPAN_NS_MAX = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ def window_tables(
     """The table of the whole trace, and one per window; the work is that of sorting the requests.
 
     All tables number the regions alike. Without `window_ns`, and where the trace is shorter, there is one window with
-    the whole trace's table. Raises PlanError for more than `WINDOWS_MAX` windows.
+    the whole trace's table. Raises PlanError for more than `WINDOWS_MAX` windows, WorkloadError
+    for times that no run can have.
     """
     whole = build_regions(workload, region_bytes)
     starts = [int(file.requests["start_ns"].min()) for file in workload.files if len(file.requests)]
@@ -45,6 +48,10 @@ def window_tables(
     moving = [file.requests[file.requests["size"] > 0] for file in workload.files]
     first = min(int(each["start_ns"].min()) for each in moving if len(each))
     last = max(int(each["start_ns"].max()) for each in moving if len(each))
+    if last - first > SPAN_NS_MAX:
+        raise WorkloadError(
+            f"{workload.source}: its requests start {last - first} ns apart, more than a century; trace the run anew"
+        )
     count = (last - first) // window_ns + 1
     if count == 1:
         return whole, [WindowTable(span, whole)]

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stripewise_layout::{Layout, Region};
+use stripewise_layout::{Layout, Region, Span};
 
 use super::apply::forget_usage;
 use super::capacity::{bytes_by_target, free_bytes};
@@ -12,7 +12,7 @@ use super::fsck_file::remove_file;
 use super::journal::{self, Found, Journal, Way, names_file};
 use super::medium::{FsyncPoint, Kind, Leased, Lock, Medium, Open};
 use super::newfile::link_record;
-use super::publish::{make_objects, objects_of, publish_layout, sync_dir, sync_objects};
+use super::publish::{make_objects, objects_of, publish_layout, sync_dir, sync_slices};
 use super::reader::{CHUNK_BYTES, Objects};
 use super::size::boot_words;
 use super::spec::plain_layout;
@@ -111,7 +111,7 @@ impl Adoption<'_> {
         store.medium.copy_attributes(&self.journal.path, &head).doing("give the attributes of the file to", &head)?;
         make_objects(store, id, &objects_of(layout))?;
         self.copy(view, data)?;
-        sync_objects(store, id, &objects_of(layout), FsyncPoint::SliceData)?;
+        sync_slices(store, id, &objects_of(layout), Span::to_end(0), FsyncPoint::SliceData)?;
         let ctl = store.part(id, "ctl");
         store.medium.ctl(&ctl, true).doing("make", &ctl)?.ctl().initialise(boot_words(&store.boot_id()?), before.size, layout.generation);
         store.medium.follow_head(&head, &ctl, Part::Ctl).doing("give the owner of head to", &ctl)?;

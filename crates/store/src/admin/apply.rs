@@ -6,14 +6,15 @@ use std::sync::atomic::Ordering;
 use serde::Serialize;
 use stripewise_layout::{GRANULE, MovePhase, Placement, Region, Span, Stripe, View, spans, within};
 
-use super::capacity::{SpanCost, bytes_by_target, free_bytes, roomy, schedule};
+use super::capacity::{GROUP_BYTES, SpanCost, bytes_by_target, free_bytes, roomy, schedule};
 use super::copy::data_ranges;
 use super::error::{Context, Result, StoreError};
 use super::guide::{Guide, Unguided};
+use super::identity;
 use super::medium::{DevicesMap, Lock};
 use super::mover::Mover;
 use super::size::{head_size, mirror_size, open_ctl};
-use super::spec::{LayoutJson, plain_layout};
+use super::spec::{LayoutJson, plain_layout, stripes_of};
 use super::store::{Store, id_text, layout_error};
 use super::unlinked::remove_if_last;
 use crate::bin::Kind;
@@ -62,6 +63,7 @@ pub fn move_to(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Gui
 }
 
 fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide) -> Result<Applied> {
+    check_programs_know(store, &new)?;
     let layout = store.layout(id)?;
     // A file that is just being made may have none yet: then nothing of it is touched, or made in its maker's place.
     head_size(store, id)?;
@@ -72,7 +74,7 @@ fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide
     let _open = hold_file(store, id)?;
     mirror_size(store, id, map.ctl())?;
     let mut mover = Mover::open(store, id, map.as_ref(), devices.as_deref(), guide)?;
-    let result = Apply { store, id, new, ctl: map.ctl(), mover: &mut mover, guide }.run();
+    let result = Apply { store, id, new, ctl: map.ctl(), mover: &mut mover, guide, step: Step { bytes: Step::FIRST_BYTES } }.run();
     let closed = mover.close();
     forget_usage(store, devices.as_deref());
     let mut applied = result?;
@@ -81,6 +83,22 @@ fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide
     (applied.freezes_ns, applied.aborted_freezes) = mover.freezes();
     applied.copy_service_ns = mover.service_ns().clone();
     Ok(applied)
+}
+
+/// Refuses targets that a living program has never heard of: it began before they were added, and could not find the file's bytes.
+fn check_programs_know(store: &Store<'_>, new: &[Region]) -> Result<()> {
+    let Some(last) = new.iter().flat_map(|r| stripes_of(&r.placement)).map(|s| s.target).max() else { return Ok(()) };
+    if last == 0 {
+        return Ok(());
+    }
+    match store.programs()?.into_iter().find(|p| p.targets > 0 && p.targets <= last) {
+        None => Ok(()),
+        Some(program) => Err(StoreError::InUse(format!(
+            "process {} began before target {} was added and could not find bytes there; wait until it has ended, or stop it",
+            program.pid,
+            store.target(last)?.name
+        ))),
+    }
 }
 
 /// Has the file open as programs do, so that nobody takes it for unused while it moves.
@@ -118,6 +136,36 @@ pub(super) fn forget_usage(store: &Store<'_>, devices: Option<&dyn DevicesMap>) 
     }
 }
 
+/// How much is moved and published in one step: the more, the fewer flushes in all; the less, the fewer bytes are dirty when writers are kept out.
+struct Step {
+    bytes: u64,
+}
+
+impl Step {
+    const FIRST_BYTES: u64 = 4 << 20;
+    /// Freezes shorter than this ask for larger steps, those longer than the other for smaller ones.
+    const SHORT_NS: u64 = 5_000_000;
+    const LONG_NS: u64 = 10_000_000;
+
+    /// How many of the spans go next, at least one.
+    fn spans(&self, rest: &[&SpanCost]) -> usize {
+        let mut sum = 0u64;
+        let fit = rest.iter().take_while(|cost| {
+            sum = sum.saturating_add(cost.bytes());
+            sum <= self.bytes
+        });
+        fit.count().max(1)
+    }
+
+    fn learn(&mut self, freeze_ns: Option<u64>) {
+        match freeze_ns {
+            Some(ns) if ns > Self::LONG_NS => self.bytes = (self.bytes / 2).max(1 << 16),
+            Some(ns) if ns < Self::SHORT_NS => self.bytes = (self.bytes * 2).min(GROUP_BYTES),
+            _ => {}
+        }
+    }
+}
+
 struct Apply<'a, 'm> {
     store: &'a Store<'a>,
     id: u64,
@@ -125,6 +173,7 @@ struct Apply<'a, 'm> {
     ctl: Ctl,
     mover: &'m mut Mover<'a>,
     guide: &'m mut dyn Guide,
+    step: Step,
 }
 
 impl Apply<'_, '_> {
@@ -133,7 +182,9 @@ impl Apply<'_, '_> {
         let mut applied = Applied { spans: all.len(), ..Applied::default() };
         let (costs, bare): (Vec<SpanCost>, Vec<SpanCost>) = self.costs(&all)?.into_iter().partition(|c| c.bytes() > 0);
         let total: u64 = costs.iter().map(SpanCost::bytes).sum();
-        let order = schedule(self.store, &costs, free_bytes(self.store)?)?;
+        let free = free_bytes(self.store)?;
+        self.check_targets_are_there(&costs, &free)?;
+        let order = schedule(self.store, &costs, free)?;
         for hull in joined_spans(bare.iter().map(|c| c.span)) {
             let new = self.wanted_apart(hull)?;
             self.mover.shift(hull, new, self.guide)?;
@@ -154,6 +205,17 @@ impl Apply<'_, '_> {
         Ok(applied)
     }
 
+    /// A target without room may be one whose directory is away: that is the thing to say then.
+    fn check_targets_are_there(&self, costs: &[SpanCost], free: &[u64]) -> Result<()> {
+        for target in costs.iter().flat_map(|c| c.incoming.keys()).filter(|t| free.get(**t as usize) == Some(&0)) {
+            let info = self.store.target(*target)?;
+            if let Some(why) = identity::mismatch(self.store.medium, &info.path, &self.store.uuid, *target as usize) {
+                return Err(StoreError::Damaged(format!("target {}: {why}", info.name)));
+            }
+        }
+        Ok(())
+    }
+
     /// Moves a span to wherever there is room, so that its old copy makes way for its new one.
     fn step_aside(&mut self, cost: &SpanCost) -> Result<()> {
         let bytes = cost.bytes().next_multiple_of(GRANULE);
@@ -171,14 +233,20 @@ impl Apply<'_, '_> {
     fn run_groups(&mut self, costs: &[SpanCost], groups: Vec<Vec<usize>>, total: u64, applied: &mut Applied) -> Result<()> {
         for group in groups {
             let members: Vec<&SpanCost> = group.iter().filter_map(|i| costs.get(*i)).collect();
-            self.move_group(&members)?;
-            applied.groups += 1;
-            applied.moved_bytes += members.iter().map(|c| c.bytes()).sum::<u64>();
-            if !self.guide.moved(applied.moved_bytes, total) {
-                return Err(StoreError::Stopped(format!(
-                    "stopped after {} of {total} bytes; the file is whole, run the same again for the rest",
-                    applied.moved_bytes
-                )));
+            let mut rest = members.as_slice();
+            while !rest.is_empty() {
+                let (now, later) = rest.split_at(self.step.spans(rest));
+                self.move_group(now)?;
+                self.step.learn(self.mover.freezes().0.last().copied());
+                rest = later;
+                applied.groups += 1;
+                applied.moved_bytes += now.iter().map(|c| c.bytes()).sum::<u64>();
+                if !self.guide.moved(applied.moved_bytes, total) {
+                    return Err(StoreError::Stopped(format!(
+                        "stopped after {} of {total} bytes; the file is whole, run the same again for the rest",
+                        applied.moved_bytes
+                    )));
+                }
             }
         }
         Ok(())

@@ -8,42 +8,46 @@ use stripewise_layout::{Span, Table};
 
 use super::copy::overlapping;
 use super::error::{Context, Result, StoreError};
-use super::store::Store;
+use super::store::{Store, TargetInfo};
 use crate::names::object_stem;
 
 /// Spans that one group moves at most: their publishing is shared.
 const GROUP_SPANS: usize = 64;
 /// Data bytes after which a group is closed.
-const GROUP_BYTES: u64 = 64 << 20;
+pub const GROUP_BYTES: u64 = 64 << 20;
 
 /// Bytes that the objects of all files have allocated on each target.
 ///
 /// # Errors
 /// `Io`.
 pub fn used_bytes(store: &Store<'_>) -> Result<Vec<u64>> {
-    let mut used = Vec::with_capacity(store.targets.len());
-    for target in &store.targets {
-        let mut sum = 0u64;
-        for name in store.medium.list(&target.path).doing("list", &target.path)? {
-            if object_stem(name.as_bytes()).is_none() {
-                continue;
-            }
-            let path = target.path.join(&name);
-            sum += store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.allocated_bytes);
-        }
-        used.push(sum);
-    }
-    Ok(used)
+    store.targets.iter().map(|target| used_on(store, target)).collect()
 }
 
-/// Bytes that each target can still take: to its capacity, or what its file system has free.
+fn used_on(store: &Store<'_>, target: &TargetInfo) -> Result<u64> {
+    let mut sum = 0u64;
+    for name in store.medium.list(&target.path).doing("list", &target.path)? {
+        if object_stem(name.as_bytes()).is_none() {
+            continue;
+        }
+        let path = target.path.join(&name);
+        sum += store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.allocated_bytes);
+    }
+    Ok(sum)
+}
+
+/// Bytes that each target can still take: to its capacity, or what its file system has free; none where it cannot be looked at, so that moves between
+/// others go on.
 ///
 /// # Errors
-/// `Io`.
+/// None now.
 pub fn free_bytes(store: &Store<'_>) -> Result<Vec<u64>> {
     let mut free = Vec::with_capacity(store.targets.len());
-    for (target, used) in store.targets.iter().zip(used_bytes(store)?) {
-        let disk = store.medium.free_bytes(&target.path).doing("look at", &target.path)?;
+    for target in &store.targets {
+        let (Ok(used), Ok(disk)) = (used_on(store, target), store.medium.free_bytes(&target.path)) else {
+            free.push(0);
+            continue;
+        };
         free.push(if target.capacity_bytes == 0 { disk } else { disk.min(target.capacity_bytes.saturating_sub(used)) });
     }
     Ok(free)

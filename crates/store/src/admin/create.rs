@@ -1,6 +1,7 @@
 //! Making a store and changing its configuration. store.bin comes last and appears at once, so a killed create leaves no store
 //! and can simply be run again.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::error::{Context, Result, StoreError};
@@ -8,6 +9,7 @@ use super::identity;
 use super::medium::{FsyncPoint, Kind, Medium, replace_file};
 use super::spec::{SpecJson, kind_name};
 use super::store::{Store, id_text};
+use crate::names::object_stem;
 
 /// Makes a store at an absolute path.
 ///
@@ -55,8 +57,8 @@ pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()
     if uuid != store.uuid {
         return Err(StoreError::Invalid(format!("{}: the uuid in store.toml is not this store's; put the old one back", root.display())));
     }
-    // Rules and templates are read at the next start of a program; only targets may not change under one that runs.
-    let _lock = if same_targets(&store, spec) { None } else { Some(store.lock_exclusive()?) };
+    // Rules and templates are read at the next start of a program, and so are targets at the end; others may not change under one that runs.
+    let _lock = if same_targets(&store, spec)? { None } else { Some(store.lock_exclusive()?) };
     for id in store.ids()? {
         let named = match store.layout(id) {
             Ok(layout) => super::publish::targets_of(&layout),
@@ -73,7 +75,7 @@ pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()
     }
     for (index, target) in spec.targets.iter().enumerate() {
         let dir = Path::new(&target.path);
-        if index < store.targets.len() {
+        if index < store.targets.len() && !is_tombstone(root, dir) {
             if let Some(why) = identity::mismatch(medium, dir, &uuid, index) {
                 return Err(StoreError::Invalid(format!("store.toml: target {}: {why}", target.name)));
             }
@@ -85,14 +87,38 @@ pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()
     replace_file(medium, &bin, &bytes, FsyncPoint::StoreTmp, FsyncPoint::StoreDir).doing("write", &bin)
 }
 
-fn same_targets(store: &Store<'_>, spec: &SpecJson) -> bool {
-    store.targets.len() == spec.targets.len()
+/// Where a removed target's number goes on existing: an empty directory of the store, so that the others keep theirs.
+pub const REMOVED_DIR: &str = "removed";
+
+fn is_tombstone(root: &Path, dir: &Path) -> bool {
+    dir.parent() == Some(&root.join(REMOVED_DIR))
+}
+
+/// Whether the targets that programs know are what they were; one without any object may have been removed.
+fn same_targets(store: &Store<'_>, spec: &SpecJson) -> Result<bool> {
+    for (old, new) in store.targets.iter().zip(&spec.targets) {
+        let dir = Path::new(&new.path);
+        if old.path != dir && is_tombstone(&store.root, dir) {
+            let names = match store.medium.list(&old.path) {
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+                names => names.doing("list", &old.path)?,
+            };
+            if let Some(name) = names.iter().find(|n| object_stem(n.as_bytes()).is_some()) {
+                return Err(StoreError::Invalid(format!(
+                    "target {} holds {} still; empty it with `stripewise store drain`",
+                    old.name,
+                    old.path.join(name).display()
+                )));
+            }
+        }
+    }
+    Ok(store.targets.len() <= spec.targets.len()
         && store.targets.iter().zip(&spec.targets).all(|(old, new)| {
             let m = &old.model;
-            old.path == Path::new(&new.path)
+            (old.path == Path::new(&new.path) || is_tombstone(&store.root, Path::new(&new.path)))
                 && old.capacity_bytes == new.capacity_bytes
                 && kind_name(old.kind) == new.kind
                 && (m.startup_read_ns, m.startup_write_ns, m.read_ps_per_byte, m.write_ps_per_byte)
                     == (new.startup_read_ns, new.startup_write_ns, new.read_ps_per_byte, new.write_ps_per_byte)
-        })
+        }))
 }

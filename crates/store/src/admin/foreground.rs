@@ -163,7 +163,7 @@ mod tests {
         let base = unsafe { mmap(core::ptr::null_mut(), SLOT_BYTES, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &file, 0).unwrap() };
         // SAFETY: as above.
         let slot = unsafe { Slot::from_mapping(base.cast()) };
-        slot.initialise(1);
+        slot.initialise(1, 0, 0);
         slot.enter(0);
         slot.leave(0);
         Process { file, slot }

@@ -16,7 +16,7 @@ use super::guide::{Guide, Unguided};
 use super::medium::{CtlMap, DevicesMap, FsyncPoint, Open};
 use super::protocol::{self, Limits, Work};
 use super::publish::{
-    ObjectId, drop_prepared, make_objects, objects_in, objects_of, prepare_layout, publish_layout, put_in_place, remove_objects, sync_objects,
+    ObjectId, drop_prepared, make_objects, objects_in, objects_of, prepare_layout, publish_layout, put_in_place, remove_objects, sync_slices,
 };
 use super::ranges::punch_slices;
 use super::size::mirror_size;
@@ -125,9 +125,7 @@ impl<'a> Mover<'a> {
             *self.service_ns.entry(*target).or_default() += ns;
         }
         let Err(e) = result else { return Ok(()) };
-        if let Some(owed) = protocol::end(&ctl)
-            && self.is_published(owed)?
-        {
+        if self.is_published(protocol::end(&ctl), published.generation)? {
             return Ok(());
         }
         // The first error is the one to report; what cannot be undone now is undone by the next move or fsck.
@@ -135,9 +133,11 @@ impl<'a> Mover<'a> {
         Err(e)
     }
 
-    /// After a publish that failed half way: whether the new layout has the old one's place; if it has not, it never will.
-    fn is_published(&self, owed: Publication) -> Result<bool> {
-        let there = || Ok::<bool, StoreError>(self.store.layout(self.id)?.generation >= owed.generation);
+    /// After a move that failed, maybe half way through its publishing: whether the new layout has the old one's place; if it has not, it never will.
+    /// Only the layout file can tell: where no publication is owed any more a waiter may have taken the last step.
+    fn is_published(&self, owed: Option<Publication>, generation: u64) -> Result<bool> {
+        let there = || Ok::<bool, StoreError>(self.store.layout(self.id)?.generation >= generation);
+        let Some(owed) = owed else { return there() };
         if !there()? {
             drop_prepared(self.store, self.id)?;
         }
@@ -366,10 +366,14 @@ impl Work for Filling<'_, '_> {
         self.store.medium.grace(&run, until.saturating_sub(now_ns())).doing("wait for the programs in", &run)
     }
 
-    fn may_go_on(&mut self) -> Result<()> {
+    fn is_pinned(&mut self) -> Result<bool> {
         let ctl = self.store.part(self.id, "ctl");
-        if self.store.medium.is_pinned(&ctl).doing("look at the locks of", &ctl)? {
-            return Err(StoreError::InUse(format!("{}: a program has the file mapped; it moves when no map is left", self.name())));
+        self.store.medium.is_pinned(&ctl).doing("look at the locks of", &ctl)
+    }
+
+    fn may_go_on(&mut self) -> Result<()> {
+        if self.is_pinned()? {
+            return Err(self.was_called_off());
         }
         if self.ctl.header().flags.load(Ordering::SeqCst) & FLAG_UNLINKED != 0 {
             return Err(StoreError::NotFound(format!("{}: it was removed while it moved", self.name())));
@@ -417,7 +421,7 @@ impl Work for Filling<'_, '_> {
         if MoveState::of(self.ctl.word()) == MoveState::Frozen {
             self.cut_new()?;
         }
-        sync_objects(self.store, self.id, &self.pending, FsyncPoint::SliceData)
+        sync_slices(self.store, self.id, &self.pending, self.span, FsyncPoint::SliceData)
     }
 
     fn prepare(&mut self) -> Result<u64> {
@@ -434,6 +438,10 @@ impl Work for Filling<'_, '_> {
     fn was_frozen(&mut self, ns: u64, published: bool) {
         self.freezes.push((ns, published));
         self.guide.was_frozen(ns, published);
+    }
+
+    fn was_called_off(&self) -> StoreError {
+        StoreError::InUse(format!("{}: a program has the file mapped; it moves when no map is left", self.name()))
     }
 
     fn gave_up(&self) -> StoreError {

@@ -4,7 +4,8 @@
 //!
 //! Why nothing is lost. Who entered an epoch before the word said `Copying` is waited for before the first byte is copied; who entered later marks its
 //! chunk before it writes. A pass takes the bits, then waits until those who set them have left, then copies: a bit set later is the next pass's. The last
-//! pass is frozen first, waits until everybody has left, and takes the bits only then: whoever still found `Copying` may set its bit until it leaves.
+//! pass is frozen first, waits until everybody has left, and takes the bits only then: whoever still found `Copying` may set its bit until it leaves. When a
+//! waiter calls the freeze off meanwhile, writers go on, and bits that were taken after that are not copied yet: the next pass has them.
 
 use crate::ctl::MoveState;
 use crate::moving::{Publication, Words, publish, with_state};
@@ -37,9 +38,11 @@ pub trait Work {
     fn grace(&mut self, until_ns: Option<u64>) -> Result<bool, Self::Error>;
     /// An error when the move should not go on: the file is pinned by a map, or somebody told the mover to stop.
     fn may_go_on(&mut self) -> Result<(), Self::Error>;
+    /// Whether a map pins the file.
+    fn is_pinned(&mut self) -> Result<bool, Self::Error>;
     /// Copies all of the span that holds data.
     fn copy_all(&mut self) -> Result<(), Self::Error>;
-    /// Takes and clears the dirty bits; returns how many chunks are to be copied now.
+    /// Takes and clears the dirty bits; returns how many chunks are to be copied now, with those that were taken before and not copied.
     fn take(&mut self) -> usize;
     /// Copies the chunks that were taken.
     fn copy_taken(&mut self) -> Result<(), Self::Error>;
@@ -53,6 +56,8 @@ pub trait Work {
     fn was_frozen(&mut self, ns: u64, published: bool);
     /// The error for a move whose writers would not wait.
     fn gave_up(&self) -> Self::Error;
+    /// The error for a move that somebody ended by mapping the file.
+    fn was_called_off(&self) -> Self::Error;
 }
 
 /// Clears the bitmap, sets the span and begins a move; returns its word.
@@ -93,7 +98,7 @@ pub fn run<W: Work>(work: &mut W, word: u64, limits: Limits) -> Result<(), W::Er
     work.grace(None)?;
     work.copy_all()?;
     for attempt in 0..limits.freezes {
-        passes(work, limits)?;
+        passes(work, word, limits)?;
         // Both now, so that little is left to be flushed while writers wait.
         work.sync()?;
         let generation = work.prepare()?;
@@ -107,10 +112,13 @@ pub fn run<W: Work>(work: &mut W, word: u64, limits: Limits) -> Result<(), W::Er
     Err(work.gave_up())
 }
 
-fn passes<W: Work>(work: &mut W, limits: Limits) -> Result<(), W::Error> {
+fn passes<W: Work>(work: &mut W, word: u64, limits: Limits) -> Result<(), W::Error> {
     let mut before = usize::MAX;
     for _ in 0..limits.passes {
         work.may_go_on()?;
+        if work.words().word() != word {
+            return Err(work.was_called_off());
+        }
         let taken = work.take();
         if taken == 0 {
             break;
@@ -135,14 +143,20 @@ fn freeze<W: Work>(work: &mut W, copying: u64, generation: u64, freeze_ns: u64) 
     let publishing = with_state(copying, MoveState::Publishing);
     work.words().set_deadline_ns(deadline);
     if !work.words().exchange(copying, frozen) {
-        resume(work, copying);
-        return Ok(false);
+        return resume(work, copying);
     }
     // Half of the time for those inside, one of whom may have been stopped just now; half for the copy.
     if work.grace(Some(begun.saturating_add(freeze_ns / 2)))? {
+        // Whoever could not end the move, for want of rights, has pinned before the span was frozen or waits until it no longer is.
+        if work.is_pinned()? {
+            return Err(work.was_called_off());
+        }
         work.take();
-        work.copy_taken()?;
-        work.sync()?;
+        // Called off before the bits were taken: whoever set one since may be inside and yet to write. The next pass waits for him, and copies them then.
+        if work.words().word() == frozen {
+            work.copy_taken()?;
+            work.sync()?;
+        }
         if work.words().exchange(frozen, publishing) {
             publish(&work.words(), Publication { word: publishing, generation }, |g| work.put_in_place(g))?;
             let ns = work.now_ns().saturating_sub(begun);
@@ -150,16 +164,15 @@ fn freeze<W: Work>(work: &mut W, copying: u64, generation: u64, freeze_ns: u64) 
             return Ok(true);
         }
     }
-    resume(work, copying);
+    let resumed = resume(work, copying);
     let ns = work.now_ns().saturating_sub(begun);
     work.was_frozen(ns, false);
-    Ok(false)
+    resumed
 }
 
-/// Back to copying, from a freeze of our own or one that somebody aborted.
-fn resume<W: Work>(work: &mut W, copying: u64) {
+/// Back to copying (false: not published), from a freeze of our own or one that a waiter aborted; an error when somebody has ended the move.
+fn resume<W: Work>(work: &mut W, copying: u64) -> Result<bool, W::Error> {
     let words = work.words();
-    if !words.exchange(with_state(copying, MoveState::Frozen), copying) {
-        words.exchange(with_state(copying, MoveState::Aborted), copying);
-    }
+    let from = |state| words.exchange(with_state(copying, state), copying);
+    if from(MoveState::Frozen) || from(MoveState::Aborted) { Ok(false) } else { Err(work.was_called_off()) }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use stripewise_layout::{Layout, Region};
+use stripewise_layout::{Layout, Region, Span};
 
 use super::error::{Context, Result, StoreError};
 use super::medium::{FsyncPoint, Open, replace_file};
@@ -138,17 +138,13 @@ pub fn remove_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>) 
     Ok(())
 }
 
-/// Makes objects of a file durable.
+/// Makes what objects of a file hold of a span durable. Slices lie in their objects where their regions lie in the file.
 ///
 /// # Errors
 /// `Io`.
-pub fn sync_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>, point: FsyncPoint) -> Result<()> {
-    for &(target, plane) in objects {
-        let path = store.object(target, id, plane)?;
-        let file = store.medium.open(&path, Open::Write).doing("open", &path)?;
-        file.sync(point).doing("flush", &path)?;
-    }
-    Ok(())
+pub fn sync_slices(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>, span: Span, point: FsyncPoint) -> Result<()> {
+    let paths = objects.iter().map(|&(target, plane)| store.object(target, id, plane)).collect::<Result<Vec<_>>>()?;
+    store.medium.sync_ranges(&paths, (span.start, span.end()), point).doing("flush the objects of", &store.file_dir(id))
 }
 
 /// Makes a directory's entries durable.

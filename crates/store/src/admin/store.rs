@@ -66,6 +66,19 @@ pub struct Store<'m> {
     pub targets: Vec<TargetInfo>,
     /// Rules, first match counts.
     pub rules: Vec<RuleInfo>,
+    /// Checksum of store.bin: tells one configuration from another.
+    pub config: u32,
+}
+
+/// A living program that uses the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Program {
+    /// Its process.
+    pub pid: u32,
+    /// Whether it began before store.bin was last changed, and does not know of it.
+    pub is_stale: bool,
+    /// Targets it knows.
+    pub targets: u32,
 }
 
 /// What a mover holds as long as it moves.
@@ -150,6 +163,7 @@ impl<'m> Store<'m> {
             default_layout: view.default_layout().to_vec(),
             targets,
             rules,
+            config: view.checksum(),
         })
     }
 
@@ -330,6 +344,28 @@ impl<'m> Store<'m> {
             }
         }
         Ok(live)
+    }
+
+    /// The living programs, by what their slots say.
+    ///
+    /// # Errors
+    /// Those of reading the run directory.
+    pub fn programs(&self) -> Result<Vec<Program>> {
+        let dir = self.run_dir()?;
+        let mut found = Vec::new();
+        for slot in self.slots(&dir)? {
+            if self.medium.try_lock(&slot, true).doing("look at", &slot)?.is_some() {
+                continue;
+            }
+            let Ok(file) = self.medium.open(&slot, super::medium::Open::Read) else { continue };
+            let mut head = [0u8; 20];
+            if file.read_at(&mut head, 0).doing("read", &slot)? < head.len() {
+                continue;
+            }
+            let word = |at: usize| head.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes);
+            found.push(Program { pid: word(8), is_stale: word(12) != self.config, targets: word(16) });
+        }
+        Ok(found)
     }
 
     fn slots(&self, dir: &Path) -> Result<Vec<PathBuf>> {

@@ -39,6 +39,8 @@ const DUTY_STEP: f64 = 0.1;
 const DUTY_FACTOR: f64 = 0.5;
 /// Longest rest after one chunk.
 const REST_NS_MAX: u64 = 2_000_000_000;
+/// Half of such a rest is a window of looks at the programs alone.
+const LONG_REST_NS: u64 = 2 * (SETTLE_NS + WINDOW_NS);
 /// Bytes copied between two rests when the programs are watched: little enough to queue behind.
 const CAREFUL_CHUNK_BYTES: u64 = 1 << 20;
 
@@ -199,12 +201,24 @@ impl Throttle {
         true
     }
 
-    fn rest(&mut self, bytes: u64) -> bool {
-        let now = now_ns();
-        let worked = now.saturating_sub(self.worked_from_ns);
-        let rest = (worked as f64 * (1.0 / self.seen.duty - 1.0)) as u64;
-        if self.seen.duty < 1.0 && !self.rest_until(now + rest.min(REST_NS_MAX)) {
-            return false;
+    /// Rests after so many ns of work, and as the cap for `bytes` wants it.
+    fn rest(&mut self, worked_ns: u64, bytes: u64) -> bool {
+        if self.seen.duty < 1.0 {
+            let now = now_ns();
+            let rest = ((worked_ns as f64 * (1.0 / self.seen.duty - 1.0)) as u64).min(REST_NS_MAX);
+            // Half of a long rest shows at no cost how fast the programs are alone. They may have become slower by themselves, the more so where their
+            // data lies wrong, which is what the mover is about to mend: with an old baseline it would hold itself back for nothing.
+            if rest >= LONG_REST_NS {
+                self.works(false);
+                if !self.rest_until(now + rest / 2) {
+                    return false;
+                }
+                self.works(true);
+                self.baseline_due_ns = now_ns() + BASELINE_EVERY_NS;
+            }
+            if !self.rest_until(now + rest) {
+                return false;
+            }
         }
         if self.options.bandwidth_bytes_per_s > 0 {
             // The bucket as the time at which it is no longer empty; it holds one chunk.
@@ -227,11 +241,13 @@ fn next_duty(duty: f64, found: Found, max_slowdown: f64) -> f64 {
 
 impl Guide for Throttle {
     fn pace(&mut self, bytes: u64) -> bool {
+        // Neither a pause nor a look at the programs is work to rest from.
+        let worked_ns = now_ns().saturating_sub(self.worked_from_ns);
         if !self.wait_while_paused() || !self.measure_alone() {
             return false;
         }
         self.works(true);
-        if !self.rest(bytes) || !self.wait_while_paused() {
+        if !self.rest(worked_ns, bytes) || !self.wait_while_paused() {
             return false;
         }
         self.works(true);
@@ -403,6 +419,32 @@ mod tests {
         }
         assert!(now_ns() - begun >= 300_000_000, "three chunks must have been paid for");
         assert_eq!(throttle.seen().copied_bytes, 16 << 20);
+    }
+
+    #[test]
+    fn half_of_a_long_rest_shows_the_programs_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (theirs, options) = (Arc::clone(&seen), Options { bandwidth_bytes_per_s: 0, max_slowdown: 1.5 });
+        let busy: Arc<Mutex<Option<Arc<Shared>>>> = Arc::default();
+        let watched = Arc::clone(&busy);
+        let mut throttle = Throttle::new(
+            options,
+            dir.path(),
+            Box::new(move |_| {
+                let shared = watched.lock().unwrap();
+                theirs.lock().unwrap().push(shared.as_ref().is_some_and(|s| s.busy.load(Ordering::Relaxed)));
+                Order::Go
+            }),
+        );
+        let shared = Arc::clone(&throttle.meter.as_ref().unwrap().shared);
+        shared.busy.store(true, Ordering::Relaxed);
+        *busy.lock().unwrap() = Some(shared);
+        throttle.seen.duty = 0.1;
+        assert!(throttle.rest(LONG_REST_NS / 8, 4096));
+        let told = seen.lock().unwrap();
+        assert_eq!(told.first(), Some(&false));
+        assert_eq!(told.last(), Some(&true));
     }
 
     #[test]

@@ -1,0 +1,206 @@
+"""Targets that leave and targets that come: files move off the one and onto the other while programs use them."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..cluster import Target
+from ..durable import write_durably
+from ..errors import LayoutError, StoreError
+from ..layout import Layout, Region, target_bytes
+from ..passage import collect
+from ..store import Store, StoredFile
+from ..store_toml import StoreConfig
+from ..substitute import on_active
+from .carrier import Carrier
+
+#: Between two passes over the files of a store, seconds.
+PASS_S = 0.5
+#: Where a removed target's number goes on existing, in the store (crates/store, create.rs).
+REMOVED_DIR = "removed"
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Swept:
+    """What a drain or rebalance did; `left` says why what is left is left."""
+
+    files: int = 0
+    moved_bytes: int = 0
+    left: list[str] = field(default_factory=list)
+    signal: int | None = None
+    stopped: bool = False
+
+
+def target_named(store: Store, name: str) -> Target:
+    """The target of a store. Raises StoreError naming those there are."""
+    for target in store.config.cluster.targets:
+        if target.name == name and target.state != "removed":
+            return target
+    known = ", ".join(t.name for t in store.config.cluster.targets if t.state != "removed")
+    raise StoreError(f"{store.config.path}: has no target '{name}'; it has {known}")
+
+
+def write_config(store: Store, config: StoreConfig) -> Store:
+    """Makes `config` the store's; the old one stays when it does not do."""
+    before = store.config.path.read_text(encoding="utf-8")
+    try:
+        write_durably(config.path, config.text())
+        return Store(store.root)
+    except BaseException:
+        write_durably(config.path, before)
+        raise
+
+
+def with_state(store: Store, name: str, state: str) -> StoreConfig:
+    """The store's configuration with a target in another state."""
+    wanted = [replace(t, state=state) if t.name == name else t for t in store.config.cluster.targets]
+    if not any(t.is_active for t in wanted):
+        raise StoreError(f"{store.config.path}: '{name}' is the only target that takes data; add another first")
+    return store.config.with_targets(wanted)
+
+
+def drain(carrier: Carrier, name: str, say: Say, patience_s: float) -> Swept:
+    """Moves everything off a draining target. Sweeps until a pass finds nothing and no program could add to it."""
+    store, swept, since, said = carrier.store, Swept(), time.monotonic(), ""
+    while not carrier.stopped:
+        before = swept.moved_bytes
+        swept.left = _pass(carrier, _off(store, name), swept)
+        held = _held(store, name)
+        if held and not swept.left and not carrier.stopped:
+            # Unlinked files hold theirs until nobody has them open.
+            collect(store, False, 0, [])
+            held = _held(store, name)
+        stale = sorted(p["pid"] for p in store.programs() if p["is_stale"])
+        swept.left += [f"{held} file(s) have objects there that no layout names; run store gc and store fsck"] * bool(
+            held and not swept.left
+        )
+        if stale:
+            swept.left.append(f"process(es) {', '.join(map(str, stale))} began before and may still make files there")
+        if not swept.left:
+            break
+        since = time.monotonic() if swept.moved_bytes > before else since
+        if time.monotonic() - since >= patience_s:
+            break
+        if swept.left[0] != said:
+            said = swept.left[0]
+            say(f"target {name}: waits: {said}")
+        carrier.wait(PASS_S)
+    return _ended(carrier, swept)
+
+
+def rebalance(carrier: Carrier, everything: bool) -> Swept:
+    """Lays files out as new ones are now. Without `everything`, those that a plan laid out stay."""
+    store, swept = carrier.store, Swept()
+    wanted = store.config.layout(store.config.default_layout)
+
+    def anew(file: StoredFile, regions: tuple[Region, ...]) -> tuple[Region, ...]:
+        # A plan gives regions of their own places; one cycle throughout is a file nobody planned.
+        is_planned = len({region.stripes for region in regions}) > 1
+        return regions if is_planned and not everything else wanted.regions
+
+    swept.left = _pass(carrier, anew, swept)
+    return _ended(carrier, swept)
+
+
+def _off(store: Store, name: str) -> Callable[[StoredFile, tuple[Region, ...]], tuple[Region, ...]]:
+    free = {str(row["name"]): int(row["free_bytes"] or 0) for row in store.devices()}
+    held: dict[str, int] = {}
+    for file in store.files():
+        # One that is just being made, or goes, has no layout; what it holds is little.
+        with contextlib.suppress(StoreError, LayoutError):
+            for holder, count in target_bytes(store.layout(file.id).regions, file.size).items():
+                held[holder] = held.get(holder, 0) + count
+    for target in store.config.cluster.targets:
+        if target.capacity_bytes:
+            room = target.capacity_bytes - held.get(target.name, 0)
+            free[target.name] = min(free[target.name], max(0, room))
+
+    def moved(file: StoredFile, regions: tuple[Region, ...]) -> tuple[Region, ...]:
+        if not any(name == stripe[0] for region in regions for stripe in region.stripes):
+            return regions
+        return on_active(Layout(regions), store.config.cluster, file.size, free).regions
+
+    return moved
+
+
+def _pass(
+    carrier: Carrier, wanted: Callable[[StoredFile, tuple[Region, ...]], tuple[Region, ...]], swept: Swept
+) -> list[str]:
+    """Moves every file that should lie otherwise; returns what kept some of them from it."""
+    store, left, work = carrier.store, [], []
+    for file in store.files():
+        try:
+            regions = store.layout(file.id).regions
+        except StoreError as error:
+            left.append(f"{file.path or file.id}: {error}")
+            continue
+        new = wanted(file, regions)
+        if new != regions:
+            work.append((file, new))
+    carrier.expect(sum(file.size for file, _ in work))
+    for file, new in work:
+        if carrier.stopped:
+            break
+        moved = carrier.move(file.path, file.id, new, 0, file.size)
+        if moved.error and not moved.was_stopped:
+            left.append(f"{file.path or file.id}: {moved.message}")
+        elif not moved.error:
+            swept.files += 1
+            swept.moved_bytes += moved.moved_bytes
+    return left
+
+
+def _held(store: Store, name: str) -> int:
+    row: dict[str, Any] = next(r for r in store.devices() if r["name"] == name)
+    if row.get("away"):
+        raise StoreError(f"target {name}: {row['away']}")
+    return int(row["files"] or 0)
+
+
+def _ended(carrier: Carrier, swept: Swept) -> Swept:
+    swept.stopped, swept.signal = carrier.stopped, carrier.signal
+    return swept
+
+
+def remove(store: Store, name: str) -> Store:
+    """Takes an empty target out: its number stays taken, its directory is the user's again.
+
+    Raises StoreError while something lies there, or a program could put something there.
+    """
+    target = target_named(store, name)
+    stale = sorted(p["pid"] for p in store.programs() if p["is_stale"])
+    if target.state != "draining" or stale or _held(store, name) or any(_names(store, name)):
+        why = f"process(es) {', '.join(map(str, stale))} may use it" if stale else "data may lie there"
+        raise StoreError(f"target {name}: {why}; empty it with 'stripewise store drain {store.root} {name}'")
+    config = with_state(store, name, "removed")
+    number = config.cluster.index(name)
+    place = store.root / REMOVED_DIR / str(number)
+    targets = [replace(t, path=place) if t.name == name else t for t in config.cluster.targets]
+    opened = write_config(store, config.with_targets(targets))
+    # Last: until then the directory is the store's, whatever happens.
+    (target.path / "stripewise-target").unlink(missing_ok=True)
+    return opened
+
+
+def _names(store: Store, name: str) -> Iterable[str]:
+    """Files whose layout names the target."""
+    for file in store.files():
+        if any(name == stripe[0] for region in store.layout(file.id).regions for stripe in region.stripes):
+            yield file.id
+
+
+def add(store: Store, target: Target) -> Store:
+    """Adds a target at the end, validated as store.toml is."""
+    if any(t.name == target.name for t in store.config.cluster.targets):
+        raise StoreError(f"{store.config.path}: a target is, or was, called '{target.name}'; choose another name")
+    path = Path(target.path)
+    if path == store.root or store.root in path.parents:
+        raise StoreError(f"{path}: lies in the store itself; choose another directory")
+    return write_config(store, store.config.with_targets([*store.config.cluster.targets, target]))

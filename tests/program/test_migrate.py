@@ -1,0 +1,371 @@
+"""The mover process: windows, kills, pauses, two at a time, targets that are full or gone, while a program writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Maker
+from rig import NATIVE, STRIPEWISE, Result, Store, Target, execute, region, stripes, stripewise, wait_until
+
+from stripewise.store import Store as Opened
+
+ACKED = NATIVE / "acked"
+MIB = 1 << 20
+KIB_PER_MIB = 1024
+TARGETS = [Target("h0"), Target("h1"), Target("s0", "ssd")]
+SLOW = [
+    Target("h0", "hdd", "emulated", 0, 1e-4, 2e-8),
+    Target("h1", "hdd", "emulated", 0, 1e-4, 2e-8),
+    Target("s0", "ssd", "emulated", 0, 1e-5, 1e-9),
+]
+HDD = stripes(("h0", 64), ("h1", 64))
+SSD = stripes(("s0", 64))
+Regions = list[dict[str, object]]
+
+
+def grid(cycles: list[list[list[object]]]) -> Regions:
+    """Regions of a mebibyte, and one past the end."""
+    return [region(number * KIB_PER_MIB, KIB_PER_MIB, cycle) for number, cycle in enumerate([*cycles, HDD])]
+
+
+def plan_of(store: Store, files: dict[Path, Regions], windows: list[tuple[float, list[tuple[Path, int, str]]]]) -> Path:
+    """A plan whose later windows begin after so many seconds and move regions (by number) to `h` or `s`."""
+    starts = [0.0, *(start for start, _ in windows)]
+    body = {
+        "version": 1,
+        "policy": "by hand",
+        "windows": [{"start_ns": int(s * 1e9), "end_ns": int((s + 1) * 1e9)} for s in starts],
+        "files": [
+            {"path": str(path), "size": (len(regions) - 1) * MIB, "regions": regions} for path, regions in files.items()
+        ],
+        "migrations": [
+            {
+                "window": number,
+                "moves": [
+                    {
+                        "file": str(path),
+                        "start": index * MIB,
+                        "len": MIB,
+                        "stripes": SSD if to == "s" else HDD,
+                        "direction": "in" if to == "s" else "out",
+                        "bytes": MIB,
+                        "gain_s": 2.0,
+                        "cost_s": 1.0,
+                    }
+                    for path, index, to in moves
+                ],
+            }
+            for number, (_, moves) in enumerate(windows, start=1)
+        ],
+    }
+    plan = store.base / "plan.json"
+    plan.write_text(json.dumps(body))
+    return plan
+
+
+def filled(store: Store, name: str, mebibytes: int, regions: Regions, seed: int = 1) -> tuple[Path, bytes]:
+    """A file of random bytes whose regions are those of a plan's window 0."""
+    file, content = store.data / name, random.Random(seed).randbytes(mebibytes * MIB)
+    source = store.base / f"{name}.source"
+    source.write_bytes(content)
+    store.program("dd", f"if={source}", f"of={file}", "bs=1M")
+    stripewise("apply", store.plan(store.base / "first.json", file, regions, len(content)), "--store", store.root)
+    return file, content
+
+
+def read(store: Store, file: Path) -> bytes:
+    sink = store.base / "sink"
+    execute(["dd", f"if={file}", f"of={sink}", "bs=1M"], store.environment())
+    return sink.read_bytes()
+
+
+def placement(store: Store, file: Path) -> str:
+    """Where the file's regions lie up to its size: h, s, or ? for a mixture."""
+    identity = os.readlink(file).rpartition("/")[2]
+    opened = Opened(store.root)
+    size = next(row.size for row in opened.files() if row.id == identity)
+    regions = opened.layout(identity).regions
+    there = [max((r for r in regions if r.start <= at), key=lambda r: r.start) for at in range(0, size, MIB)]
+    letters = ["".join(sorted({name[0] for name, _ in r.stripes})) for r in there]
+    return "".join(letter if len(letter) == 1 else "?" for letter in letters)
+
+
+def status(store: Store) -> dict[str, object]:
+    return dict(json.loads(stripewise("migrate", "--status", store.root, "--json").out))
+
+
+class Mover:
+    """A mover that runs beside the test."""
+
+    def __init__(self, store: Store, *words: str | Path) -> None:
+        self.store = store
+        self.process = subprocess.Popen(
+            [STRIPEWISE, "migrate", *words, "--store", store.root, "--json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def begun(self) -> bool:
+        """Wait until it holds the store."""
+        return wait_until(lambda: self.process.poll() is not None or self.said().get("pid") == self.process.pid)
+
+    def said(self) -> dict[str, object]:
+        for found in self.store.root.glob("run/*/mover.json"):
+            return dict(json.loads(found.read_text()))
+        return {}
+
+    def end(self, number: int | None = None) -> Result:
+        if number is not None:
+            self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=60)
+        return Result(self.process.returncode, out.decode(), err.decode())
+
+
+@pytest.fixture
+def writer(make_store: Maker) -> Iterator[object]:
+    """Starts writers that tell what they wrote, and ends them at the end."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(store: Store, file: Path, acks: Path) -> subprocess.Popen[bytes]:
+        with acks.open("wb") as out:
+            job = subprocess.Popen(
+                [ACKED, "write", file, "5", "300", "written"],
+                env=store.environment(),
+                stdout=out,
+                stdin=subprocess.DEVNULL,
+            )
+        started.append(job)
+        assert wait_until(lambda: acks.stat().st_size > 0)
+        return job
+
+    yield start
+    for job in started:
+        job.kill()
+        job.wait()
+
+
+def check(store: Store, file: Path, acks: Path) -> None:
+    lines = acks.read_text()
+    store.program(ACKED, "check", file, stdin=lines[: lines.rfind("\n") + 1])
+
+
+@pytest.mark.parametrize("targets", [TARGETS, SLOW], ids=["plain", "emulated"])
+def test_regions_follow_the_windows_and_what_leaves_goes_first(make_store: Maker, targets: list[Target]) -> None:
+    store = make_store(targets)
+    regions = grid([SSD, HDD, HDD, HDD])
+    file, content = filled(store, "f", 4, regions)
+    plan = plan_of(
+        store, {file: regions}, [(0.8, [(file, 0, "h"), (file, 1, "s")]), (1.6, [(file, 1, "h"), (file, 2, "s")])]
+    )
+    begun = time.monotonic()
+    mover = Mover(store, plan)
+    seen = []
+    while mover.process.poll() is None:
+        now = placement(store, file)
+        if not seen or seen[-1][1] != now:
+            seen.append((time.monotonic() - begun, now))
+    assert mover.end().code == 0
+    order = [at for _, at in seen]
+    assert [at for at in order if at != "hhhh"] == ["shhh", "hshh", "hhsh"], "never two at a time on the SSD"
+    assert read(store, file) == content
+    said = status(store)
+    assert said["state"] == "ended" and said["moves"] == 4 and not said["alive"]
+
+
+def test_a_mover_started_late_skips_what_is_over(make_store: Maker) -> None:
+    store = make_store(TARGETS)
+    regions = grid([SSD, HDD, HDD])
+    file, content = filled(store, "f", 3, regions)
+    plan = plan_of(
+        store, {file: regions}, [(100, [(file, 0, "h"), (file, 1, "s")]), (200, [(file, 1, "h"), (file, 2, "s")])]
+    )
+    done = json.loads(stripewise("migrate", plan, "--store", store.root, "--start-at", "250", "--json").out)
+    assert done["moves"] == 2 and placement(store, file) == "hhs"
+    assert json.loads(stripewise("migrate", plan, "--store", store.root, "--now", "--json").out)["moves"] == 0
+    first = json.loads(stripewise("migrate", plan, "--store", store.root, "--now", "--windows", "0-1", "--json").out)
+    assert first["moves"] == 2 and placement(store, file) == "hsh"
+    # A gain of twice the cost is not enough for what comes in; what makes room goes.
+    words = ("--now", "--windows", "0,2", "--min-gain", "2.5", "--json")
+    stripewise("migrate", plan, "--store", store.root, *words)
+    assert placement(store, file) == "shh"
+    assert read(store, file) == content
+
+
+def test_a_killed_mover_is_started_again_and_ends_as_if_nothing_had_been(make_store: Maker, writer) -> None:
+    store = make_store(TARGETS)
+    rng = random.Random(11)
+    regions = grid([HDD] * 8)
+    file, content = filled(store, "f", 8, regions)
+    busy, acks = store.data / "busy", store.base / "acks"
+    job = writer(store, busy, acks)
+    plan = plan_of(
+        store,
+        {file: regions, busy: grid([HDD] * 6)},
+        [(0.5, [(f, k, "s") for k in range(6) for f in (file, busy)]), (2.0, [(file, 0, "h"), (file, 7, "s")])],
+    )
+    killed = 0
+    for _ in range(4):
+        mover = Mover(store, plan, "--bandwidth", "16MiB")
+        assert mover.begun()
+        time.sleep(rng.uniform(0.0, 0.4))
+        killed += mover.process.poll() is None
+        mover.end(signal.SIGKILL)
+    assert killed
+    assert status(store)["state"] == "killed"
+    last = Mover(store, plan).end()
+    assert last.code == 0, last.report
+    assert "goes on for a mover that was killed" in last.err
+    assert placement(store, file) == "hsssss" + "hs"
+    assert placement(store, busy) == "ssssss"
+    job.kill()
+    job.wait()
+    assert read(store, file) == content
+    check(store, busy, acks)
+
+
+def test_a_mover_is_paused_resumed_and_stopped_and_the_files_are_whole(make_store: Maker) -> None:
+    store = make_store(TARGETS)
+    regions = grid([HDD] * 12)
+    file, content = filled(store, "f", 12, regions)
+    plan = plan_of(store, {file: regions}, [(0.1, [(file, k, "s") for k in range(12)])])
+    mover = Mover(store, plan, "--now", "--bandwidth", "4MiB", "--max-slowdown", "0")
+    assert mover.begun()
+    assert wait_until(lambda: mover.said().get("state") == "moving")
+    second = stripewise("migrate", plan, "--store", store.root, "--now", code=1)
+    assert f"process {mover.process.pid} is moving files" in second.err
+    assert len(second.err.strip().splitlines()) == 1
+    assert "paused" in stripewise("migrate", "--pause", store.root).out
+    copied = status(store)["copied_bytes"]
+    time.sleep(0.5)
+    assert status(store)["copied_bytes"] == copied
+    assert read(store, file) == content
+    stripewise("migrate", "--resume", store.root)
+    assert wait_until(lambda: int(str(mover.said().get("copied_bytes", 0))) > int(str(copied)))
+    stripewise("migrate", "--stop", store.root)
+    ended = mover.end()
+    said = json.loads(ended.out)
+    assert ended.code == 0 and said["stopped"] and 0 < len(said["left"]) <= 12, ended.report
+    assert stripewise("migrate", "--pause", store.root, code=1).err.count("\n") == 1
+    store.fsck()
+    assert read(store, file) == content
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_mover_ends_as_other_programs_do(make_store: Maker, number: int) -> None:
+    store = make_store(TARGETS)
+    regions = grid([HDD] * 8)
+    file, content = filled(store, "f", 8, regions)
+    mover = Mover(
+        store,
+        plan_of(store, {file: regions}, [(0.1, [(file, k, "s") for k in range(8)])]),
+        "--now",
+        "--bandwidth",
+        "2MiB",
+    )
+    assert mover.begun()
+    assert wait_until(lambda: mover.said().get("state") == "moving")
+    ended = mover.end(number)
+    assert ended.code == 128 + number, ended.report
+    assert "Traceback" not in ended.err
+    store.fsck()
+    assert read(store, file) == content
+
+
+def test_what_cannot_be_moved_is_tried_again_and_listed(make_store: Maker) -> None:
+    store = make_store(TARGETS)
+    regions = grid([HDD] * 2)
+    mapped, content = filled(store, "mapped", 2, regions)
+    free, _ = filled(store, "free", 2, regions)
+    gone = store.data / "gone"
+    plan = plan_of(
+        store, {mapped: regions, free: regions, gone: regions}, [(0.1, [(f, 0, "s") for f in (mapped, free, gone)])]
+    )
+    script = (
+        "import mmap, sys; f = open(sys.argv[1], 'r+b'); m = mmap.mmap(f.fileno(), 0)\n"
+        "print('up', flush=True); sys.stdin.read()"
+    )
+    holder = subprocess.Popen(
+        ["/usr/bin/python3", "-c", script, mapped],
+        env=store.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert holder.stdout is not None and holder.stdout.readline() == b"up\n"
+        ended = stripewise("migrate", plan, "--store", store.root, "--now", "--patience", "1s", "--json", code=1)
+        left = {Path(entry["file"]).name: entry["why"] for entry in json.loads(ended.out)["left"]}
+        assert set(left) == {"mapped", "gone"} and "mapped" in left["mapped"] and "no file" in left["gone"]
+        assert placement(store, free) == "sh" and placement(store, mapped) == "hh"
+        mover = Mover(store, plan, "--now", "--patience", "20s")
+        assert mover.begun()
+        time.sleep(0.3)
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert wait_until(lambda: placement(store, mapped) == "sh")
+    mover.end(signal.SIGTERM)
+    assert read(store, mapped) == content
+
+
+def test_run_starts_the_mover_beside_the_program_and_stops_it_after(make_store: Maker) -> None:
+    store = make_store(TARGETS)
+    regions = grid([HDD] * 4)
+    file, content = filled(store, "f", 4, regions)
+    plan = plan_of(store, {file: regions}, [(0.5, [(file, 0, "s")]), (500.0, [(file, 1, "s")])])
+    ended = stripewise(
+        "run",
+        "--store",
+        store.root,
+        "--migrate",
+        plan,
+        "--",
+        "sh",
+        "-c",
+        f"sleep 2; head -c 100 {file} | wc -c; exit 7",
+        code=7,
+    )
+    assert "100" in ended.out and "1 move" in ended.err, ended.report
+    assert placement(store, file) == "shhh" and not status(store)["alive"]
+    assert read(store, file) == content
+    plan.write_text("{}")
+    broken = stripewise("run", "--store", store.root, "--migrate", plan, "--", "touch", store.base / "ran", code=1)
+    assert "plan.json" in broken.err and not (store.base / "ran").exists()
+
+
+def test_a_full_target_is_named_and_other_moves_go_on(make_store: Maker) -> None:
+    small = [Target("h0"), Target("h1"), Target("s0", "ssd", capacity_bytes=2 * MIB)]
+    store = make_store(small, regions=grid([HDD]))
+    regions = grid([HDD] * 3)
+    filled(store, "other", 1, grid([SSD]))
+    file, content = filled(store, "f", 3, regions)
+    plan = plan_of(store, {file: regions}, [(0.1, [(file, 0, "s"), (file, 1, "s")])])
+    ended = stripewise("migrate", plan, "--store", store.root, "--now", "--patience", "0s", "--json", code=1)
+    left = json.loads(ended.out)["left"]
+    assert len(left) == 1 and left[0]["start"] == MIB and "s0 has no room" in left[0]["why"], ended.report
+    assert placement(store, file) == "shh" and read(store, file) == content
+
+
+def test_a_target_that_went_away_costs_no_byte_and_is_named(make_store: Maker) -> None:
+    store = make_store([*TARGETS, Target("s1", "ssd")], regions=grid([HDD]))
+    regions = grid([HDD] * 3)
+    file, content = filled(store, "f", 3, regions)
+    plan = plan_of(store, {file: regions}, [(0.1, [(file, 0, "s"), (file, 1, "s")])])
+    body = json.loads(plan.read_text())
+    body["migrations"][0]["moves"][1]["stripes"] = stripes(("s1", 64))
+    plan.write_text(json.dumps(body))
+    (store.base / "targets" / "s0").rename(store.base / "away")
+    ended = stripewise("migrate", plan, "--store", store.root, "--now", "--patience", "0s", "--json", code=1)
+    left = json.loads(ended.out)["left"]
+    assert len(left) == 1 and left[0]["start"] == 0 and "target s0: the directory" in left[0]["why"], ended.report
+    assert ended.err.count("stays where it is") == 1
+    assert placement(store, file) == "hsh"
+    (store.base / "away").rename(store.base / "targets" / "s0")
+    assert read(store, file) == content

@@ -1,0 +1,125 @@
+"""Targets that leave and come while programs run: drain, remove, add, rebalance."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+from conftest import Maker
+from rig import NATIVE, STRIPEWISE, Store, Target, dirs, execute, stripewise, wait_until
+from test_migrate import check, read
+
+from stripewise.store import Store as Opened
+
+ACKED, RANDOPS = NATIVE / "acked", NATIVE / "randops"
+
+
+def write(store: Store, name: str, mebibytes: int = 3) -> tuple[Path, bytes]:
+    content = (name.encode() * (1 << 20))[: mebibytes << 20]
+    (store.base / "source").write_bytes(content)
+    store.program("dd", f"if={store.base / 'source'}", f"of={store.data / name}", "bs=1M")
+    return store.data / name, content
+
+
+def objects(store: Store, target: str) -> list[str]:
+    return [path.name for path in (store.base / "targets" / target).iterdir() if path.name != "stripewise-target"]
+
+
+def start_writer(store: Store, name: str) -> tuple[subprocess.Popen[bytes], Path]:
+    acks = store.base / f"{name}.acks"
+    command = [ACKED, "write", store.data / name, "5", "200", "written"]
+    with acks.open("wb") as out:
+        job = subprocess.Popen(command, env=store.environment(), stdout=out, stdin=subprocess.DEVNULL)
+    assert wait_until(lambda: acks.stat().st_size > 0)
+    return job, acks
+
+
+def test_a_drained_target_is_empty_and_its_directory_goes_while_a_job_writes(make_store: Maker) -> None:
+    store = make_store([*dirs(3), Target("s0", "ssd")])
+    file, content = write(store, "f")
+    old, old_acks = start_writer(store, "old")
+    try:
+        # It began before, and could make a file there at any time.
+        waits = stripewise("store", "drain", store.root, "t1", "--patience", "0s", "--json", code=1)
+        assert f"{old.pid} began before" in json.loads(waits.out)["left"][0], waits.report
+        assert not objects(store, "t1"), "what it has open moves all the same"
+        job, acks = start_writer(store, "new")
+    finally:
+        old.kill()
+        old.wait()
+    try:
+        write(store, "g")
+        assert not objects(store, "t1"), "a new file landed on it"
+        stripewise("store", "drain", store.root, "t1", "--remove")
+        (store.base / "targets" / "t1").rmdir()
+        lines = acks.stat().st_size
+        assert wait_until(lambda: acks.stat().st_size > lines) and job.poll() is None
+        write(store, "h")
+    finally:
+        job.kill()
+        job.wait()
+    check(store, store.data / "old", old_acks)
+    check(store, store.data / "new", acks)
+    assert read(store, file) == content
+    assert "removed" in stripewise("store", "info", store.root).out
+    stripewise("doctor", "--store", store.root, code=None)
+    stripewise("store", "gc", store.root)
+
+
+def test_random_operations_see_nothing_of_a_drain(make_store: Maker) -> None:
+    store = make_store(dirs(4))
+    oracle = store.base / "oracle"
+    oracle.mkdir()
+    words = ["--dir", store.data, "--oracle-dir", oracle, "--seed", "3", "--ops", "4000"]
+    job = subprocess.Popen([RANDOPS, *words], env=store.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        assert wait_until(lambda: bool(objects(store, "t2")))
+        done = stripewise("store", "drain", store.root, "t2", "--max-slowdown", "0", "--json")
+        said, _ = job.communicate(timeout=60)
+    finally:
+        job.kill()
+        job.wait()
+    assert job.returncode == 0, said.decode()
+    assert json.loads(done.out)["left"] == [] and not objects(store, "t2")
+    stripewise("store", "remove", store.root, "t2")
+    (store.base / "targets" / "t2").rmdir()
+    execute([RANDOPS, *words[:-1], "500"], store.environment())
+
+
+def test_an_added_target_gets_its_share_but_nothing_of_a_program_that_does_not_know_it(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    file, content = write(store, "f")
+    job, acks = start_writer(store, "w")
+    try:
+        words = ("--path", store.base / "targets" / "t9", "--class", "hdd")
+        stripewise("store", "add", store.root, "t9", *words)
+        refused = stripewise("store", "rebalance", store.root, "--json", code=1)
+        assert f"process {job.pid} began before target t9 was added" in refused.out, refused.report
+        assert not objects(store, "t9")
+    finally:
+        job.kill()
+        job.wait()
+    later, later_acks = start_writer(store, "later")
+    try:
+        stripewise("store", "rebalance", store.root)
+    finally:
+        later.kill()
+        later.wait()
+    opened = Opened(store.root)
+    for row in opened.files():
+        assert {name for name, _ in opened.layout(row.id).regions[0].stripes} == {"t0", "t1", "t9"}
+    check(store, store.data / "w", acks)
+    check(store, store.data / "later", later_acks)
+    assert read(store, file) == content
+
+
+def test_what_cannot_be_drained_or_removed_is_said_in_one_line(make_store: Maker) -> None:
+    store = make_store(dirs(1))
+    write(store, "f")
+    for words in (("drain", "t0"), ("remove", "t0"), ("drain", "t7"), ("remove", "t7")):
+        said = stripewise("store", words[0], store.root, words[1], code=1).err
+        assert said.count("\n") == 1 and words[1] in said, said
+    taken = ("store", "add", store.root, "t0", "--path", store.base / "x", "--class", "hdd")
+    assert "t0" in stripewise(*taken, code=1).err
+    assert subprocess.run([STRIPEWISE, "store", "add", store.root, "n", "--path", "/x", "--class", "q"]).returncode == 2
