@@ -3,13 +3,14 @@
 //! write could go to a home that was left in between.
 
 use crate::file::{File, Loaded};
+use crate::log;
 use crate::sys::{self, Errno, Sys};
 use crate::tls::{self, Inside};
 use core::sync::atomic::Ordering;
 use stripewise_store::ctl::{Ctl, FLAG_TRUNCATING};
 use stripewise_store::devices::{now_ns, sleep_until};
 use stripewise_store::moving::{self, Publication, Turn, Words};
-use stripewise_store::names;
+use stripewise_store::names::{self, StorePath};
 
 /// How often a waiter looks again.
 const LOOK_NS: u64 = 50_000;
@@ -49,7 +50,7 @@ pub fn for_write(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
             Turn::Go => return Ok(Passed { loaded: file.current()?, ctl, _inside: inside }),
             turn => {
                 drop(inside);
-                wait(file, &ctl, turn);
+                wait(file, &ctl, turn)?;
             }
         }
     }
@@ -64,7 +65,7 @@ pub fn for_cut(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
             Turn::Go => return Ok(Passed { loaded: file.current()?, ctl, _inside: inside }),
             turn => {
                 drop(inside);
-                wait(file, &ctl, turn);
+                wait(file, &ctl, turn)?;
             }
         }
     }
@@ -79,7 +80,7 @@ pub fn call_off_move(file: &'static File) -> Sys<()> {
         match turn {
             Turn::Go => return Ok(()),
             Turn::Wait if !file.may_write() && now_ns() > ctl.deadline_ns().saturating_add(LATE_NS) => return Err(Errno(libc::EAGAIN)),
-            turn => wait(file, &ctl, turn),
+            turn => wait(file, &ctl, turn)?,
         }
     }
 }
@@ -94,14 +95,32 @@ fn wait_for_truncate(file: &'static File, ctl: &Ctl) -> Sys<()> {
 }
 
 #[cold]
-fn wait(file: &'static File, ctl: &Ctl, turn: Turn) {
-    if let Turn::Publish(publication) = turn
-        && moving::publish(ctl, publication, |_| put_in_place(file, publication)).is_ok()
-    {
-        return;
+fn wait(file: &'static File, ctl: &Ctl, turn: Turn) -> Sys<()> {
+    if let Turn::Publish(publication) = turn {
+        match moving::publish(ctl, publication, |_| put_in_place(file, publication)) {
+            Ok(()) => return Ok(()),
+            // One who may not rename in the store waits for another who may. With the mover dead there may be none.
+            Err(_) if now_ns() > ctl.deadline_ns().saturating_add(LATE_NS) && !mover_lives(file)? => {
+                log::say(b"a mover died in its last step; run stripewise store fsck --repair as the owner of", file.part(b"layout")?.as_bytes());
+                return Err(Errno(libc::EIO));
+            }
+            Err(_) => {}
+        }
     }
-    // One who may not rename in the store waits for another who may.
     sleep_until(now_ns() + LOOK_NS);
+    Ok(())
+}
+
+/// Whether a process has the store's mover lock; where that cannot be asked, it is taken to live.
+#[inline(never)] // As below.
+fn mover_lives(file: &'static File) -> Sys<bool> {
+    let mut path = StorePath::from_bytes(file.store()?.path());
+    let Ok(fd) = sys::open(path.push(b"/run/mover.lock").as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_RDONLY, 0) else {
+        return Ok(true);
+    };
+    let lives = sys::flock(fd, libc::LOCK_SH | libc::LOCK_NB).is_err();
+    sys::close(fd);
+    Ok(lives)
 }
 
 /// The mover's last step, taken for one that was stopped or killed in it: the layout that it had made durable gets its name.

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::fake_content::{Content, DataOp, Dice, PAGE, survive};
-use super::fake_file::{CtlMemory, FakeCtl, FakeFile, FakeLock};
+use super::fake_file::{CtlMemory, FakeCtl, FakeFile, FakeLock, Unlocked};
 use super::medium::{CtlMap, DevicesMap, FsyncPoint, Handle, Kind, Leased, Lock, Medium, Open, Stat};
 use crate::ctl::CTL_BYTES;
 use crate::rights::Part;
@@ -48,12 +48,6 @@ pub(super) struct Inner {
 pub struct FakeDisk(Arc<Mutex<Inner>>);
 
 const ROOT: u64 = 1;
-
-impl Default for FakeDisk {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 impl FakeDisk {
     /// An empty disk with a root directory.
@@ -481,9 +475,7 @@ impl Medium for FakeDisk {
     }
 
     fn lock_ctl(&self, _ctl: &Path) -> io::Result<Box<dyn Lock>> {
-        struct Nothing;
-        impl Lock for Nothing {}
-        Ok(Box::new(Nothing))
+        Ok(Box::new(Unlocked))
     }
 
     fn is_pinned(&self, _ctl: &Path) -> io::Result<bool> {

@@ -154,6 +154,10 @@ impl Leased for FakeFile {
     }
 }
 
+/// A lock that nobody else asks for: there are no programs on this disk.
+pub(super) struct Unlocked;
+impl Lock for Unlocked {}
+
 pub(super) struct FakeLock {
     pub(super) disk: FakeDisk,
     pub(super) path: PathBuf,
@@ -168,5 +172,11 @@ impl Drop for FakeLock {
                 inner.locks.remove(&self.path);
             }
         }
+    }
+}
+
+impl Default for FakeDisk {
+    fn default() -> Self {
+        Self::new()
     }
 }
