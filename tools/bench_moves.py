@@ -100,7 +100,7 @@ def foreground(scratch: Path) -> dict[str, object]:
             job.kill()
             job.wait()
     collected = base / "collected"
-    run(STRIPEWISE, "collect", trace, "--out", collected)
+    run(STRIPEWISE, "collect", trace, "--output", collected)
     return compare(collected, begun, ended, said)
 
 
