@@ -48,6 +48,16 @@ impl Handle for RealFile {
         self.0.set_len(len)
     }
 
+    fn set_len_quietly(&self, len: u64) -> io::Result<()> {
+        let before = self.0.metadata()?;
+        self.0.set_len(len)?;
+        match self.0.set_times(fs::FileTimes::new().set_accessed(before.accessed()?).set_modified(before.modified()?)) {
+            // Only the owner may; whoever else may write the file moves its times.
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            set => set,
+        }
+    }
+
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }

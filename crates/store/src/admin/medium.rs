@@ -122,6 +122,10 @@ pub trait Handle: Send {
     fn punch(&self, at: u64, len: u64) -> io::Result<()>;
     /// Sets the length.
     fn set_len(&self, len: u64) -> io::Result<()>;
+    /// The same; the times that a program may have set, or go by, stay.
+    fn set_len_quietly(&self, len: u64) -> io::Result<()> {
+        self.set_len(len)
+    }
     /// The length in bytes.
     fn len(&self) -> io::Result<u64>;
     /// Whether the length is zero.

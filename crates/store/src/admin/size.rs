@@ -87,7 +87,7 @@ pub fn mirror_size(store: &Store<'_>, id: u64, ctl: Ctl) -> Result<()> {
     loop {
         let size = ctl.size();
         if head.len().doing("look at", &path)? != size {
-            head.set_len(size).doing("set the length of", &path)?;
+            head.set_len_quietly(size).doing("set the length of", &path)?;
         }
         // A program that has set another size since may have written it to head before this one was.
         if ctl.size() == size {
