@@ -107,7 +107,7 @@ demo: build
 test: build $(NATIVE)
 	tools/programs.sh
 	cargo test --locked --workspace --quiet
-	$(PY) -m pytest -rs --timeout=600 $(UNIT_TESTS) $(PROGRAM_TESTS)
+	$(PY) -m pytest -rs --durations=15 --timeout=600 $(UNIT_TESTS) $(PROGRAM_TESTS)
 
 check: build $(NATIVE)
 	cargo fmt --all --check
