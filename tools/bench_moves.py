@@ -84,7 +84,7 @@ def foreground(scratch: Path) -> dict[str, object]:
     )
     try:
         time.sleep(AROUND_S + 2)
-        budget = FILE_MIB * MIB // 4 / (0.8 * MOVE_S)
+        budget = FILE_MIB * MIB // 4 / (0.5 * MOVE_S)
         options = {"bandwidth_bytes_per_s": int(budget), "max_slowdown": 0.0}
         mover = _stripewise.Mover(str(store), json.dumps(options), lambda _: "go")
         begun = time.time_ns()
@@ -132,7 +132,7 @@ def compare(collected: Path, begun: int, ended: int, said: dict[str, Any]) -> di
             spread(name, latency[part]) for name, part in (("before", before), ("during", during), ("after", after))
         )
     )
-    value = round(ratio / (1 - taken), 3)
+    value = round(float(ratio / (1 - taken)), 3)
     return {
         "name": "migrate.foreground_ratio",
         "value": value,

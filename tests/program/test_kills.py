@@ -1,7 +1,7 @@
 """Kills at random moments: of single ranks, of whole jobs, of `apply`.
 
 Afterwards fsck finds a sound store, and all that was written is there.
-15 kills here, 200 in `make soak` (STRIPEWISE_SOAK=1).
+9 kills here, 200 in `make soak` (STRIPEWISE_SOAK=1).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rig import (
     wait_until,
 )
 
-KILLS = {"job": 70, "writer": 65, "apply": 65} if SOAK else {"job": 5, "writer": 5, "apply": 5}
+KILLS = {"job": 70, "writer": 65, "apply": 65} if SOAK else {"job": 3, "writer": 3, "apply": 3}
 ACKED = NATIVE / "acked"
 #: Slow enough that a move of a few MiB takes a second.
 TARGETS = [

@@ -17,7 +17,7 @@ from churning import Churner, sound
 from conftest import Maker
 from rig import NATIVE, SOAK, Store, children, mpiio_command, parse_mpiio, wait_until
 
-RUNS = {"job": 500, "writers": 150} if SOAK else {"job": 8, "writers": 7}
+RUNS = {"job": 500, "writers": 150} if SOAK else {"job": 5, "writers": 5}
 ACKED = NATIVE / "acked"
 RANKS = 3
 WRITERS = 3

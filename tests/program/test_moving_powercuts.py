@@ -18,7 +18,7 @@ from test_powercuts import Machine, after_reboot, machine, make
 
 __all__ = ["machine"]
 
-CUTS = 50 if SOAK else 3
+CUTS = 50 if SOAK else 2
 ACKED = NATIVE / "acked"
 WRITERS = 2
 

@@ -12,7 +12,7 @@ from rig import LAYOUTS, NATIVE, SOAK, Store
 
 RANDOPS = NATIVE / "randops"
 # A soak is more than a million operations in all.
-OPERATIONS = 40_000 if SOAK else 6_000
+OPERATIONS = 40_000 if SOAK else 4_000
 SEEDS = range(1, 6) if SOAK else range(1, 3)
 
 

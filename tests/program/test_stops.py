@@ -24,9 +24,9 @@ from rig import NATIVE, SOAK, Store, wait_until
 ACKED, STEPPER, TOUCHER = NATIVE / "acked", NATIVE / "stepper", NATIVE / "toucher"
 MOVER = Path(__file__).with_name("move_once.py")
 #: Of each way to end a stop.
-STOPS = 1500 if SOAK else 10
+STOPS = 1500 if SOAK else 5
 #: Stops after which the users are killed, all is recovered, and what they told is verified.
-STOPS_PER_CHECK = 50 if SOAK else 10
+STOPS_PER_CHECK = 50 if SOAK else 5
 #: Phases of a move, and about how many steps each has when programs write; fewer are found out.
 PHASES = {"before": 70, "copying": 800, "frozen": 400, "publishing": 8, "after": 230}
 #: A slot of `acked` is 20,000 bytes.
