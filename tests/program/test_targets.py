@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 from conftest import Maker
-from rig import NATIVE, STRIPEWISE, Store, Target, dirs, execute, stripewise, wait_until
+from rig import NATIVE, STRIPEWISE, Store, Target, children, dirs, execute, mpiio_command, stripewise, wait_until
 from test_migrate import check, read
 
 from stripewise.store import Store as Opened
@@ -65,6 +69,57 @@ def test_a_drained_target_is_empty_and_its_directory_goes_while_a_job_writes(mak
     assert "removed" in stripewise("store", "info", store.root).out
     stripewise("doctor", "--store", store.root, code=None)
     stripewise("store", "gc", store.root)
+
+
+def test_a_target_goes_while_an_mpi_job_runs_that_began_before(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    file = store.data / "f"
+    words = ["--file-size", "8MiB", "--request-size", "64KiB", "--requests", "1000000", "--if-missing-fill"]
+    store.program(*mpiio_command(2, file, *words[:4], "--phases", "fill"))
+    go = store.base / "go"
+    code = (
+        "import os, sys, time\n"
+        "os.open(sys.argv[1], os.O_RDONLY)\n"
+        "print('open', flush=True)\n"
+        "while not os.path.exists(sys.argv[2]):\n"
+        "    time.sleep(0.05)\n"
+        "try:\n"
+        "    os.write(os.open(sys.argv[1] + '.late', os.O_CREAT | os.O_WRONLY), bytes(600000))\n"
+        "except OSError as error:\n"
+        "    print('Error', error)\n"
+    )
+    old = subprocess.Popen(
+        [sys.executable, "-c", code, file, go],
+        env=store.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    )
+    assert old.stdout is not None and old.stdout.readline() == b"open\n"
+    job = subprocess.Popen(
+        [os.fspath(word) for word in mpiio_command(2, file, *words, "--phases", "write,read")],
+        env=store.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        wait_until(lambda: len(children(job.pid)) >= 3, 10)
+        said = stripewise("store", "drain", store.root, "t1", "--remove", "--now").out
+        place = store.base / "targets" / "t1.drained"
+        assert str(place) in said and list(place.iterdir()) == []
+        place.rmdir()
+        assert job.poll() is None
+        go.touch()
+        assert "Error" in old.communicate(timeout=60)[0].decode(), "a new file of one that began before must fail"
+        store.program("dd", "if=/dev/zero", f"of={store.data / 'new'}", "bs=64k", "count=9")
+    finally:
+        for pid in [*children(job.pid), job.pid]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        job.wait()
+        old.kill()
+        old.wait()
+    store.program(*mpiio_command(2, file, *words[:4], "--phases", "check"))
 
 
 def test_random_operations_see_nothing_of_a_drain(make_store: Maker) -> None:

@@ -55,32 +55,38 @@ def drain(
     store: StoreArgument,
     target: NameArgument,
     remove_it: Annotated[bool, typer.Option("--remove", help="Then take it out of the store.")] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Wait for no program that began before: a new file of its there is an error.")
+    ] = False,
     bandwidth: BandwidthOption = None,
     max_slowdown: SlowdownOption = SLOWDOWN,
     patience: PatienceOption = "60s",
     json: JsonOption = False,
 ) -> None:
     """Move everything off a target, while programs run; nothing new is put there."""
+    if now and not remove_it:
+        raise UsageError("--now: needs --remove, for a program that began before could fill the target again")
     opened = Store(store)
+    if now:
+        retarget.put_back(retarget.target_named(opened, target))
     if retarget.target_named(opened, target).is_active:
         opened = retarget.write_config(opened, retarget.with_state(opened, target, "draining"))
     with (
         progress("draining") as step,
         Carrier(opened, {"verb": "drain", "target": target}, _limits(bandwidth, max_slowdown), step) as carrier,
     ):
-        swept = retarget.drain(carrier, target, _complain, parse_age(patience, "--patience"))
+        swept = retarget.drain(carrier, target, _complain, parse_age(patience, "--patience"), not now)
     _report(store, swept, f"target {target}", json)
     if remove_it:
-        remove(store, target)
+        _, directory = retarget.remove(Store(store), target, not now)
+        typer.echo(f"{store}: without {target} now; {directory} can be removed")
     elif not json:
         typer.echo(f"it is empty; take it out with: stripewise store remove {store} {target}")
 
 
 def remove(store: StoreArgument, target: NameArgument) -> None:
     """Take an empty target out of a store; its directory is yours again."""
-    opened = Store(store)
-    directory = retarget.target_named(opened, target).path
-    retarget.remove(opened, target)
+    _, directory = retarget.remove(Store(store), target)
     typer.echo(f"{store}: without {target} now; {directory} can be removed")
 
 

@@ -23,6 +23,8 @@ from .carrier import Carrier
 PASS_S = 0.5
 #: Where a removed target's number goes on existing, in the store (crates/store, create.rs).
 REMOVED_DIR = "removed"
+#: What marks a target's directory as the store's (docs/formats.md).
+IDENTITY = "stripewise-target"
 
 Say = Callable[[str], None]
 
@@ -66,8 +68,11 @@ def with_state(store: Store, name: str, state: str) -> StoreConfig:
     return store.config.with_targets(wanted)
 
 
-def drain(carrier: Carrier, name: str, say: Say, patience_s: float) -> Swept:
-    """Moves everything off a draining target. Sweeps until a pass finds nothing and no program could add to it."""
+def drain(carrier: Carrier, name: str, say: Say, patience_s: float, wait_for_programs: bool = True) -> Swept:
+    """Moves everything off a draining target. Sweeps until a pass finds nothing and no program could add to it.
+
+    Without `wait_for_programs`, those that began before may: `remove` then takes the directory out of their way.
+    """
     store, swept, since, said = carrier.store, Swept(), time.monotonic(), ""
     while not carrier.stopped:
         before = swept.moved_bytes
@@ -81,7 +86,7 @@ def drain(carrier: Carrier, name: str, say: Say, patience_s: float) -> Swept:
         swept.left += [f"{held} file(s) have objects there that no layout names; run store gc and store fsck"] * bool(
             held and not swept.left
         )
-        if stale:
+        if stale and wait_for_programs:
             swept.left.append(f"process(es) {', '.join(map(str, stale))} began before and may still make files there")
         if not swept.left:
             break
@@ -169,23 +174,59 @@ def _ended(carrier: Carrier, swept: Swept) -> Swept:
     return swept
 
 
-def remove(store: Store, name: str) -> Store:
-    """Takes an empty target out: its number stays taken, its directory is the user's again.
+def remove(store: Store, name: str, wait_for_programs: bool = True) -> tuple[Store, Path]:
+    """Takes an empty target out: its number stays taken, its directory, which is returned, is the user's again.
 
-    Raises StoreError while something lies there, or a program could put something there.
+    Raises StoreError while something lies there, or a program could put something there. Without `wait_for_programs`
+    the directory gets another name first, so that a program that began before can put nothing there any more: its
+    new files on this target fail with an error.
     """
     target = target_named(store, name)
+    if not wait_for_programs:
+        return _remove_renamed(store, name, target.path)
     stale = sorted(p["pid"] for p in store.programs() if p["is_stale"])
     if target.state != "draining" or stale or _held(store, name) or any(_names(store, name)):
         why = f"process(es) {', '.join(map(str, stale))} may use it" if stale else "data may lie there"
         raise StoreError(f"target {name}: {why}; empty it with 'stripewise store drain {store.root} {name}'")
+    return _taken_out(store, name, target.path), target.path
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.drained")
+
+
+def put_back(target: Target) -> None:
+    """Undoes what a removal that was killed has done to a target's directory."""
+    path = Path(target.path)
+    if not path.exists() and (_aside(path) / IDENTITY).exists():
+        _aside(path).rename(path)
+
+
+def _remove_renamed(store: Store, name: str, path: Path) -> tuple[Store, Path]:
+    aside = _aside(path)
+    if aside.exists():
+        raise StoreError(f"{aside}: is there already; move it away and try again")
+    try:
+        path.rename(aside)
+    except OSError as error:
+        raise StoreError(
+            f"{path}: cannot be renamed ({error.strerror}); leave out --now, and wait for the programs"
+        ) from error
+    # Whoever makes a file there from here on gets an error; what was made until then has to move first.
+    if any(entry.name != IDENTITY for entry in aside.iterdir()):
+        aside.rename(path)
+        raise StoreError(f"target {name}: a program has just made a file there; run the same again")
+    return _taken_out(store, name, aside), aside
+
+
+def _taken_out(store: Store, name: str, path: Path) -> Store:
     config = with_state(store, name, "removed")
     number = config.cluster.index(name)
     place = store.root / REMOVED_DIR / str(number)
     targets = [replace(t, path=place) if t.name == name else t for t in config.cluster.targets]
     opened = write_config(store, config.with_targets(targets))
     # Last: until then the directory is the store's, whatever happens.
-    (target.path / "stripewise-target").unlink(missing_ok=True)
+    (path / IDENTITY).unlink(missing_ok=True)
     return opened
 
 
