@@ -199,10 +199,9 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> None:
-    given = arguments()
-    sizes = [parse_size(text, "--size") for text in given.size or []] or SIZES
-    run = ZipfRun(
+def run_of(given: argparse.Namespace) -> ZipfRun:
+    """The run that the options describe, its request size still open."""
+    return ZipfRun(
         processes=given.processes,
         file_bytes=parse_size(given.file_size, "--file-size"),
         region_bytes=parse_size(given.region_size, "--region-size"),
@@ -212,6 +211,12 @@ def main() -> None:
         window_s=parse_span(given.window, "--window") / 1e9,
         seed=given.seed,
     )
+
+
+def main() -> None:
+    given = arguments()
+    sizes = [parse_size(text, "--size") for text in given.size or []] or SIZES
+    run = run_of(given)
     if any(run.region_bytes % size for size in sizes) or run.regions < 1 or run.windows < 1 or run.processes < 1:
         raise UsageError("regions must be multiples of every request size, and all counts at least 1; see --help")
     if given.cluster:

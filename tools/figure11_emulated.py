@@ -34,7 +34,7 @@ from stripewise.errors import StripewiseError, UsageError
 from stripewise.plan import Plan
 from stripewise.policy.pricing import plan_bound
 from stripewise.policy.windows import window_tables
-from stripewise.units import MIB, format_size, parse_size, parse_span
+from stripewise.units import MIB, format_size, parse_size
 from stripewise.workload.zipf import ZipfRun
 
 #: By the bound, window 0 fills this share of its time: later windows take longer, above all beside a mover.
@@ -206,16 +206,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     given = arguments()
     sizes = [parse_size(text, "--size") for text in given.size or []] or figure11.SIZES[: 1 if given.quick else None]
-    shape = ZipfRun(
-        processes=given.processes,
-        file_bytes=parse_size(given.file_size, "--file-size"),
-        region_bytes=parse_size(given.region_size, "--region-size"),
-        alpha=given.alpha,
-        windows=given.windows,
-        shift=given.shift,
-        window_s=parse_span(given.window, "--window") / 1e9,
-        seed=given.seed,
-    )
+    shape = figure11.run_of(given)
     if any(shape.region_bytes % size for size in sizes) or min(shape.regions, shape.windows - 1, given.repeat) < 1:
         raise UsageError("regions must be multiples of every request size, windows at least 2, runs at least 1")
     begun = time.monotonic()

@@ -6,6 +6,7 @@ its programs, so that many short programs need not start it each time.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -245,6 +246,42 @@ def children(pid: int) -> list[int]:
         if parent == pid:
             child = int(stat.parent.name)
             found += [child, *children(child)]
+    return found
+
+
+def launch(store: Store, command: Command, out: Path | int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+    """A program on the store in a session of its own; what it prints goes to a new file, or to a descriptor."""
+    with contextlib.ExitStack() as stack:
+        return subprocess.Popen(
+            [os.fspath(word) for word in command],
+            env=store.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=out if isinstance(out, int) else stack.enter_context(out.open("wb")),
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+
+def hit(pids: list[int], number: int) -> None:
+    """A signal for those that are still there."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def kill_job(job: subprocess.Popen[bytes]) -> None:
+    """Kill a whole job, whatever session mpiexec put its ranks in, and wait."""
+    hit([*children(job.pid), job.pid], signal.SIGKILL)
+    job.communicate()
+
+
+def ranks_of(job: subprocess.Popen[bytes]) -> list[int]:
+    """The ranks of an MPI job that runs the workload."""
+    found = []
+    for pid in children(job.pid):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text().strip() == MPIIO.name:
+                found.append(pid)
     return found
 
 

@@ -11,7 +11,6 @@ import random
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 from conftest import Maker
 from rig import (
@@ -23,8 +22,11 @@ from rig import (
     Target,
     children,
     execute,
+    kill_job,
+    launch,
     mpiio_command,
     parse_mpiio,
+    ranks_of,
     region,
     stripes,
     wait_until,
@@ -47,27 +49,6 @@ def sound(store: Store) -> None:
     store.fsck()
 
 
-def start(store: Store, command: list[str | Path], stdout: int | None = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [os.fspath(word) for word in command],
-        env=store.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
-def end(job: subprocess.Popen[bytes]) -> None:
-    """Kill a whole job, whatever session mpiexec put its ranks in, and wait."""
-    for pid in [*children(job.pid), job.pid]:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-    job.wait()
-
-
 def test_a_killed_job_leaves_no_foreign_byte(make_store: Maker) -> None:
     store = make_store(TARGETS, regions=UNEVEN)
     rng = random.Random(1)
@@ -85,14 +66,14 @@ def test_a_killed_job_leaves_no_foreign_byte(make_store: Maker) -> None:
     ]
     for number in range(KILLS["job"]):
         pattern = rng.choice(["random", "strided", "interleaved"])
-        job = start(store, mpiio_command(3, file, *words, "--pattern", pattern, "--seed", str(number)))
+        job = launch(store, mpiio_command(3, file, *words, "--pattern", pattern, "--seed", str(number)))
         wait_until(lambda job=job: len(children(job.pid)) >= 4, 10)
         time.sleep(rng.uniform(0.0, 1.2))
-        ranks = [pid for pid in children(job.pid) if _program(pid) == "mpiio"]
+        ranks = ranks_of(job)
         if ranks and rng.random() < 0.5:
             os.kill(rng.choice(ranks), signal.SIGKILL)
             time.sleep(0.2)
-        end(job)
+        kill_job(job)
         sound(store)
         size = int(store.program("stat", "-c", "%s", file, code=None).out or 0)
         if size >= 65536:
@@ -100,13 +81,6 @@ def test_a_killed_job_leaves_no_foreign_byte(make_store: Maker) -> None:
                 2, file, "--file-size", str(size), "--request-size", "4096", "--phases", "check", "--holes-legal"
             )
             parse_mpiio(store.program(*check))
-
-
-def _program(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return ""
 
 
 def test_a_killed_writer_loses_nothing_that_it_wrote(make_store: Maker) -> None:
@@ -119,12 +93,12 @@ def test_a_killed_writer_loses_nothing_that_it_wrote(make_store: Maker) -> None:
             # Versions begin at 1 in every run, so a run is checked against its own lines on a fresh file.
             store.program("rm", "-f", file)
             sink.truncate(0)
-            job = start(
+            job = launch(
                 store, [ACKED, "write", file, str(number + 1), str(rng.choice([5, 60, 400])), "written"], sink.fileno()
             )
             time.sleep(rng.uniform(0.02, 0.3))
-            end(job)
-        if number % 4 == 3:
+            kill_job(job)
+        if number % 3 == 2:
             sound(store)
         # A kill may cut the last line short; what is not a whole line was not promised.
         lines = acks.read_text()
@@ -156,7 +130,7 @@ def test_a_killed_apply_changes_no_byte(make_store: Maker) -> None:
         wait_until(lambda before=before, job=job: layout.read_bytes() != before or job.poll() is not None, 30)
         time.sleep(rng.choice([0.0, 0.001, 0.01, 0.1, 0.3, 0.6]))
         interrupted += job.poll() is None
-        end(job)
+        kill_job(job)
         if number % 2:
             sound(store)
         execute(["dd", f"if={file}", f"of={store.base / 'sink'}", "bs=64K"], store.environment())

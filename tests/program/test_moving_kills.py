@@ -6,16 +6,14 @@ it all, with or without a repair, what was acknowledged is there, no byte is for
 
 from __future__ import annotations
 
-import os
 import random
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 from churning import Churner, sound
 from conftest import Maker
-from rig import NATIVE, SOAK, Store, children, mpiio_command, parse_mpiio, wait_until
+from rig import NATIVE, SOAK, Store, hit, kill_job, launch, mpiio_command, parse_mpiio, ranks_of, wait_until
 
 RUNS = {"job": 500, "writers": 150} if SOAK else {"job": 5, "writers": 5}
 ACKED = NATIVE / "acked"
@@ -25,46 +23,6 @@ SLOTS = 60
 #: How long a victim stands, while nobody else may.
 STANDS_S = 2.0
 STUCK_S = 20.0
-
-
-def hit(pids: list[int], number: int) -> None:
-    """A signal for those that are still there."""
-    for pid in pids:
-        try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            continue
-
-
-def end(job: subprocess.Popen[bytes]) -> None:
-    """Kill a whole job, whatever session mpiexec put its ranks in."""
-    hit([*children(job.pid), job.pid], signal.SIGKILL)
-    job.communicate()
-
-
-def ranks_of(job: subprocess.Popen[bytes]) -> list[int]:
-    """The ranks of an MPI job."""
-    found = []
-    for pid in children(job.pid):
-        try:
-            if Path(f"/proc/{pid}/comm").read_text().strip() == "mpiio":
-                found.append(pid)
-        except OSError:
-            continue
-    return found
-
-
-def launch(store: Store, command: list[str | Path], out: Path | None = None) -> subprocess.Popen[bytes]:
-    """A program on the store."""
-    with (out or Path(os.devnull)).open("wb") as sink:
-        return subprocess.Popen(
-            [os.fspath(word) for word in command],
-            env=store.environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
 
 
 def test_a_job_killed_or_stopped_while_its_file_moves_leaves_no_foreign_byte(make_store: Maker) -> None:
@@ -104,7 +62,7 @@ def test_a_job_killed_or_stopped_while_its_file_moves_leaves_no_foreign_byte(mak
             time.sleep(rng.uniform(0.0, 0.2))
             moved += churner.published()
         finally:
-            end(job)
+            kill_job(job)
             # One mover in two is killed with the job, the other finishes what it does.
             if lives and number % 2 == 0:
                 churner.end()
@@ -179,7 +137,7 @@ def one_run(store: Store, rng: random.Random, number: int) -> int:
         moved = churner.published()
     finally:
         for process in writers.processes:
-            end(process)
+            kill_job(process)
         if churner is not None:
             churner.kill()
     writers.verify()

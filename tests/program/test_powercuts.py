@@ -71,7 +71,7 @@ class Machine:
 def machine(scratch: Path) -> Iterator[Machine]:
     missing = [tool for tool in ("mkfs.xfs", "mkfs.ext4", "losetup", "unshare") if shutil.which(tool) is None]
     if os.geteuid() != 0 or missing or not Path("/dev/loop-control").exists():
-        pytest.skip("not run: power cuts need root, loop devices, mkfs.xfs and mkfs.ext4; make soak there runs 100")
+        pytest.skip("not run: power cuts need root, loop devices, mkfs.xfs and mkfs.ext4; make soak there runs more")
     made = Machine(scratch)
     try:
         made.make()

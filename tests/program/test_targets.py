@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 from conftest import Maker
-from rig import NATIVE, STRIPEWISE, Store, Target, children, dirs, execute, mpiio_command, stripewise, wait_until
+from rig import (
+    NATIVE,
+    STRIPEWISE,
+    Store,
+    Target,
+    dirs,
+    execute,
+    kill_job,
+    launch,
+    mpiio_command,
+    ranks_of,
+    stripewise,
+    wait_until,
+)
 from test_migrate import check, read
 
 from stripewise.store import Store as Opened
@@ -95,15 +105,9 @@ def test_a_target_goes_while_an_mpi_job_runs_that_began_before(make_store: Maker
         stdout=subprocess.PIPE,
     )
     assert old.stdout is not None and old.stdout.readline() == b"open\n"
-    job = subprocess.Popen(
-        [os.fspath(word) for word in mpiio_command(2, file, *words, "--phases", "write,read")],
-        env=store.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    job = launch(store, mpiio_command(2, file, *words, "--phases", "write,read"))
     try:
-        wait_until(lambda: len(children(job.pid)) >= 3, 10)
+        assert wait_until(lambda: len(ranks_of(job)) == 2, 10)
         said = stripewise("store", "drain", store.root, "t1", "--remove", "--now").out
         place = store.base / "targets" / "t1.drained"
         assert str(place) in said and list(place.iterdir()) == []
@@ -113,10 +117,7 @@ def test_a_target_goes_while_an_mpi_job_runs_that_began_before(make_store: Maker
         assert "Error" in old.communicate(timeout=60)[0].decode(), "a new file of one that began before must fail"
         store.program("dd", "if=/dev/zero", f"of={store.data / 'new'}", "bs=64k", "count=9")
     finally:
-        for pid in [*children(job.pid), job.pid]:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        job.wait()
+        kill_job(job)
         old.kill()
         old.wait()
     store.program(*mpiio_command(2, file, *words[:4], "--phases", "check"))

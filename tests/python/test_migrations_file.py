@@ -13,7 +13,7 @@ from stripewise.errors import PlanError
 from stripewise.plan import check_plan, dump_plan, plan_from_json, read_plan, write_plan
 from support import KIB, MIB, cluster
 from test_migration import GOLDEN, ON, planned, touching
-from test_plan_file import values
+from test_plan_file import read_or_refused_when_mutated
 
 PLAN = planned(touching(GOLDEN), min_gain=0.0)
 DATA = json.loads(dump_plan(PLAN))
@@ -144,15 +144,7 @@ def test_a_mutated_migration_is_read_or_refused_in_one_sentence(data):
     plan = copy.deepcopy(DATA)
     places = [plan["windows"][1], plan["migrations"][0], plan["migrations"][0]["moves"][2], plan]
     place = data.draw(st.sampled_from(places))
-    key = data.draw(st.sampled_from(list(place)) | st.text(max_size=8))
-    if data.draw(st.booleans()):
-        place.pop(key, None)
-    else:
-        place[key] = data.draw(values)
-    try:
-        dump_plan(plan_from_json(plan, "plan.json"))
-    except PlanError as error:
-        assert str(error).startswith("plan.json: ") and len(str(error).splitlines()) == 1
+    read_or_refused_when_mutated(data, plan, place)
 
 
 def test_a_plan_for_a_smaller_ssd_is_refused():

@@ -144,12 +144,8 @@ values = st.recursive(
 )
 
 
-@given(st.data())
-def test_a_mutated_plan_is_read_or_refused_in_one_sentence(data):
-    plan = copy.deepcopy(DATA)
-    place = data.draw(
-        st.sampled_from([plan, plan["files"][0], plan["files"][0]["regions"][1], plan["application"], plan["expected"]])
-    )
+def read_or_refused_when_mutated(data, plan, place):
+    """Drops or replaces a key of `place`, an object in `plan`: it is read all the same, or refused in one sentence."""
     key = data.draw(st.sampled_from(list(place)) | st.text(max_size=8))
     if data.draw(st.booleans()):
         place.pop(key, None)
@@ -159,6 +155,15 @@ def test_a_mutated_plan_is_read_or_refused_in_one_sentence(data):
         dump_plan(plan_from_json(plan, "plan.json"))
     except PlanError as error:
         assert str(error).startswith("plan.json: ") and len(str(error).splitlines()) == 1
+
+
+@given(st.data())
+def test_a_mutated_plan_is_read_or_refused_in_one_sentence(data):
+    plan = copy.deepcopy(DATA)
+    place = data.draw(
+        st.sampled_from([plan, plan["files"][0], plan["files"][0]["regions"][1], plan["application"], plan["expected"]])
+    )
+    read_or_refused_when_mutated(data, plan, place)
 
 
 @given(st.binary(max_size=200))

@@ -159,6 +159,15 @@ pub fn trim(file: &'static File) -> Sys<()> {
 
 /// Mirrors the size to head, by name: opening head here could drop the process's POSIX locks when it is closed again.
 pub fn mirror_size(file: &'static File) -> Sys<()> {
+    until_it_stays(file, mirror)
+}
+
+/// The same at close and sync, which move no times: head keeps those that the last write, or the program, has set.
+pub fn mirror_size_quietly(file: &'static File) -> Sys<()> {
+    until_it_stays(file, mirror_quietly)
+}
+
+fn until_it_stays(file: &'static File, mirror: impl Fn(&'static File, u64) -> Sys<()>) -> Sys<()> {
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
     loop {
         let size = ctl.size();
@@ -189,19 +198,6 @@ fn mirror(file: &'static File, size: u64) -> Sys<()> {
         file.mirrored.store(size + 1, Ordering::Release);
     }
     Ok(())
-}
-
-/// The same at close and sync, which move no times: head keeps those that the last write, or the program, has set.
-pub fn mirror_size_quietly(file: &'static File) -> Sys<()> {
-    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-    loop {
-        let size = ctl.size();
-        mirror_quietly(file, size)?;
-        // As above.
-        if ctl.size() == size {
-            return Ok(());
-        }
-    }
 }
 
 fn mirror_quietly(file: &'static File, size: u64) -> Sys<()> {

@@ -39,4 +39,14 @@ impl Fault {
         Self::TakeBeforeFrozenGrace,
         Self::ForgetWhenCalledOff,
     ];
+
+    /// The grace that a mover asks for now, by the fault that would leave it out.
+    pub fn of_grace(is_frozen: bool, has_copied_all: bool, has_taken: bool) -> Self {
+        match (is_frozen, has_copied_all, has_taken) {
+            (true, ..) => Self::NoGraceWhenFrozen,
+            (_, false, _) => Self::NoGraceBeforeCopy,
+            (.., true) => Self::NoGraceInPass,
+            _ => Self::NoGraceBeforeFreeze,
+        }
+    }
 }

@@ -235,16 +235,8 @@ impl Work for Filling {
     }
 
     fn grace(&mut self, until_ns: Option<u64>) -> Result<bool> {
-        let at = if until_ns.is_some() {
-            self.is_frozen = true;
-            Fault::NoGraceWhenFrozen
-        } else if !self.has_copied_all {
-            Fault::NoGraceBeforeCopy
-        } else if self.taken != 0 {
-            Fault::NoGraceInPass
-        } else {
-            Fault::NoGraceBeforeFreeze
-        };
+        self.is_frozen |= until_ns.is_some();
+        let at = Fault::of_grace(until_ns.is_some(), self.has_copied_all, self.taken != 0);
         if self.fault == at {
             return Ok(true);
         }
