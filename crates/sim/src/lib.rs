@@ -1,0 +1,13 @@
+//! Discrete-event simulation of clients, network, servers and devices: what a layout would do to a workload, at any scale.
+//!
+//! A [`Source`] yields the requests of each process, generated or read from a trace, one at a time: memory does not grow with their number. What
+//! is reported is simulated and called so.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
+
+mod error;
+mod request;
+
+pub use error::Error;
+pub use request::{Request, Source, Start};
