@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from ..model.pricelist import VIEWS, Price, PriceList, Question
+from ..model.pricelist import TIE, VIEWS, Price, PriceList, Question
 from ..report.figure import save_figure
 from ..report.prices import axis_text, map_figure, price_figure, sweep_figure
 from ..units import format_size
@@ -63,7 +63,7 @@ def _explain(question: Question, prices: PriceList) -> None:
     """Why a split request loses under concurrency, where it does."""
     split = next((row for row in prices.rows if row.model.name == "hservers"), None)
     whole = next((row for row in prices.rows if row.label == "whole/H"), None)
-    if split is None or whole is None or split.bound_s <= whole.bound_s:
+    if split is None or whole is None or split.bound_s <= whole.bound_s * TIE:
         return
     typer.echo(
         f"on HServers r/M starts {split.pieces[0]} disk(s) for each request, kept whole it starts {whole.pieces[0]}: "
@@ -148,7 +148,7 @@ def _series(cells: Cells) -> dict[str, dict[str, list[float | None]]]:
     series: dict[str, dict[str, list[float | None]]] = {}
     for number, (question, prices) in enumerate(cells.values()):
         for row in prices.rows:
-            name = row.label if row.model.name != "2-d" else f"2-d{row.label[-2:]}"
+            name = {"2-d": f"2-d{row.label[-2:]}", "pair": "pair", "pdla": "pdla"}.get(row.model.name, row.label)
             bound = _mb_s(question.request_bytes, row.bound_s)
             for title, value, better in (
                 (f"{VIEWS[row.model.view]}, milliseconds", row.total_s * 1e3, min),
@@ -157,6 +157,7 @@ def _series(cells: Cells) -> dict[str, dict[str, list[float | None]]]:
                 line = series.setdefault(title, {}).setdefault(name, [None] * len(cells))
                 old = line[number]
                 line[number] = value if old is None or value is None else better(old, value)
+    series["bound, MB/s"] = series.pop("bound, MB/s")
     return series
 
 
