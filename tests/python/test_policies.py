@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from stripewise.errors import PlanError, UsageError, WorkloadError
 from stripewise.plan import check_plan, dump_plan
@@ -30,6 +31,10 @@ def counted(plan) -> dict[str, int]:
                 for name, share in walk(list(region.stripes), 0, valid).items():
                     held[name] = held.get(name, 0) + round_up(share)
     return held
+
+
+def on_ssds(region) -> bool:
+    return any(name.startswith("ssd") for name, _ in region.stripes)
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
@@ -194,3 +199,37 @@ def test_an_unknown_policy_names_those_that_exist():
 def test_sizes_that_are_no_granules_are_refused(bad):
     with pytest.raises(UsageError, match="multiple of 4096"):
         PlanOptions(region_bytes=bad)
+
+
+def test_padp_gives_a_region_the_pair_that_h2dp_gives_it():
+    workload, on = zipf_workload(40, 400), cluster(4, 2, 4 * MIB)
+    padp, h2dp = (policy_named(name).plan(workload, on, OPTIONS).files[0].regions for name in ("padp", "h2dp"))
+    both = [(a, b) for a, b in zip(padp, h2dp, strict=True) if on_ssds(a) and on_ssds(b)]
+    assert both and all(a.stripes == b.stripes for a, b in both)
+
+
+def test_padp_puts_what_does_not_fit_on_hservers_with_stripe_r_over_m():
+    plan = policy_named("padp").plan(zipf_workload(60, 600), cluster(4, 2, 5 * MIB), OPTIONS)
+    cold = [r for r in plan.files[0].regions[:60] if not on_ssds(r)]
+    assert len(cold) > 40
+    assert all(sorted(r.stripes) == [(f"hdd{i}", 64 * KIB) for i in range(4)] for r in cold)
+
+
+@pytest.mark.parametrize("name", ["padp"])
+def test_who_is_on_ssds_is_drawn_by_the_seed(name):
+    workload, on = zipf_workload(64, 600), cluster(4, 2, 5 * MIB)
+    chosen = []
+    for seed in (1, 1, 2):
+        regions = policy_named(name).plan(workload, on, dataclasses.replace(OPTIONS, seed=seed)).files[0].regions
+        chosen.append({r.start for r in regions if on_ssds(r)})
+    assert chosen[0] == chosen[1] != chosen[2]
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32), ssd_mib=st.integers(1, 20))
+def test_h2dp_is_never_priced_above_padp_where_all_regions_take_equal_space(seed, ssd_mib):
+    # With equal pairs the walk by descending benefit is the best choice of so many regions; else it is a greedy one.
+    workload, on = zipf_workload(24, 300), cluster(4, 2, ssd_mib * MIB)
+    options = dataclasses.replace(OPTIONS, seed=seed)
+    costs = {name: policy_named(name).plan(workload, on, options).expected.cost_s for name in ("h2dp", "padp")}
+    assert costs["h2dp"] <= costs["padp"] * (1 + 1e-9)

@@ -1,6 +1,6 @@
 """Placement policies: each takes a workload and a cluster and returns a plan. One file per policy."""
 
-from . import default, h2dp
+from . import default, h2dp, padp
 from .base import POLICIES, PlanOptions, Policy, policy_named
 
-__all__ = ["POLICIES", "PlanOptions", "Policy", "default", "h2dp", "policy_named"]
+__all__ = ["POLICIES", "PlanOptions", "Policy", "default", "h2dp", "padp", "policy_named"]
