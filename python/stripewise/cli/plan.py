@@ -11,7 +11,7 @@ import typer
 from ..cluster import read_cluster
 from ..errors import UsageError
 from ..plan import Plan, check_plan, read_plan, write_plan
-from ..policy import POLICIES, PlanOptions, policy_named
+from ..policy import POLICIES, PlanOptions, policy_named, refuse_foreign
 from ..store import Store
 from ..units import format_size, parse_span
 from ..workload import Workload
@@ -22,6 +22,8 @@ from .options import (
     MinGainOption,
     RegionOption,
     SeedOption,
+    ServersOption,
+    SigmaOption,
     StepOption,
     StripeOption,
     WindowOption,
@@ -32,7 +34,14 @@ from .windows import print_windows, rmt_json, windows_json
 
 
 def options_from(
-    region: str, stripe: str, step: str, seed: int, window: str | None = None, min_gain: float | None = None
+    region: str,
+    stripe: str,
+    step: str,
+    seed: int,
+    window: str | None = None,
+    min_gain: float | None = None,
+    sigma: float | None = None,
+    servers: str | None = None,
 ) -> PlanOptions:
     """The plan options of the command line; UsageError for a bad one."""
     return PlanOptions(
@@ -42,6 +51,8 @@ def options_from(
         seed=seed,
         window_ns=None if window is None else parse_span(window, "--window"),
         min_gain=min_gain,
+        sigma=sigma,
+        servers=servers,
     )
 
 
@@ -120,6 +131,8 @@ def plan(
     seed: SeedOption = 0,
     window: WindowOption = None,
     min_gain: MinGainOption = None,
+    sigma: SigmaOption = None,
+    servers: ServersOption = None,
     json: JsonOption = False,
 ) -> None:
     """Price layouts for the files of a trace and write the best as plan.json, or check one with --check."""
@@ -133,10 +146,8 @@ def plan(
     if cluster is None and store is None:
         raise UsageError("plan: give --cluster cluster.toml, or --store")
     chosen = policy_named(policy)
-    options = options_from(region_size, stripe_size, step_size, seed, window, min_gain)
-    if not chosen.windowed and (window is not None or min_gain is not None):
-        flag = "--window" if window is not None else "--min-gain"
-        raise UsageError(f"{flag}: the policy {policy} is static; use one that is not, like h2dp")
+    options = options_from(region_size, stripe_size, step_size, seed, window, min_gain, sigma, servers)
+    refuse_foreign([chosen], options)
     if min_gain is not None and window is None:
         raise UsageError("--min-gain: is about moves between windows; give --window too")
     opened = None if store is None else Store(store)

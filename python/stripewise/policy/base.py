@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,6 +20,11 @@ from ..workload.requests import Workload
 REGION_BYTES_DEFAULT = 64 * MIB
 STRIPE_BYTES_DEFAULT = 64 * KIB
 MIN_GAIN_MAX = 1e9
+#: The busiest of n servers has at most n times the mean: n - 1.
+SIGMA_MAX = 4096.0
+SERVERS = ("hdd", "ssd", "all")
+#: Options that only some policies take, and the flags they are given by.
+OWN_OPTIONS = {"window_ns": "--window", "min_gain": "--min-gain", "sigma": "--sigma", "servers": "--servers"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,10 @@ class PlanOptions:
     `reserved_bytes` is what other files already hold per target name. `step_bytes` is Algorithm 1's step,
     `stripe_bytes` DEF's stripe, `seed` draws DEF's random order. `window_ns` cuts the trace into windows of that length
     (None: one window). `min_gain` is the factor of modelled gain over modelled cost of the copy above which a move
-    between windows is made; None tests only moves to other stripes of the same class, with the factor 1.
+    between windows is made; None tests only moves to other stripes of the same class, with the factor 1. `sigma` is the
+    imbalance above which SLAL looks for another stripe (None: 0.20), `servers` the ones it takes as equals: `hdd`,
+    `ssd` or `all` (None: HServers where there are any, else SServers). What is None was not given; only policies that
+    name it in `Policy.takes` may be given it.
     """
 
     region_bytes: int = REGION_BYTES_DEFAULT
@@ -39,6 +47,8 @@ class PlanOptions:
     reserved_bytes: Mapping[str, int] = field(default_factory=dict)
     window_ns: int | None = None
     min_gain: float | None = None
+    sigma: float | None = None
+    servers: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("region_bytes", "stripe_bytes", "step_bytes"):
@@ -50,6 +60,10 @@ class PlanOptions:
             raise UsageError(f"--window: {self.window_ns} ns is no span of time; give one like 30s or 10min")
         if self.min_gain is not None and not (0 <= self.min_gain <= MIN_GAIN_MAX):
             raise UsageError(f"--min-gain: {self.min_gain:g} is no factor from 0 to {MIN_GAIN_MAX:g}; 1 is break-even")
+        if self.sigma is not None and not (0 <= self.sigma <= SIGMA_MAX):
+            raise UsageError(f"--sigma: {self.sigma:g} is no imbalance from 0 to {SIGMA_MAX:g}; 0.2 is the usual one")
+        if self.servers is not None and self.servers not in SERVERS:
+            raise UsageError(f"--servers: '{self.servers}' is none of {', '.join(SERVERS)}")
 
     def as_json(self) -> dict[str, Any]:
         """The options as the plan records them; those that only some policies have are left out when not given."""
@@ -67,6 +81,10 @@ class Policy(ABC):
     summary: str = ""
     #: Whether it decides for every time window anew.
     windowed: bool = False
+    #: Whether the first server rotates from region to region; where not, every region begins on the first one.
+    rotates: bool = True
+    #: Those of `OWN_OPTIONS` that it takes.
+    takes: frozenset[str] = frozenset()
 
     @abstractmethod
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
@@ -83,6 +101,15 @@ def register(policy: type[Policy]) -> type[Policy]:
     """Puts one instance of the class into the table under its name."""
     POLICIES[policy.name] = policy()
     return policy
+
+
+def refuse_foreign(policies: Sequence[Policy], options: PlanOptions) -> None:
+    """UsageError for a given option that none of `policies` takes: it would change nothing."""
+    for option, flag in OWN_OPTIONS.items():
+        if getattr(options, option) is not None and not any(option in policy.takes for policy in policies):
+            names = " and ".join(sorted({policy.name for policy in policies}))
+            others = ", ".join(sorted(name for name, each in POLICIES.items() if option in each.takes))
+            raise UsageError(f"{flag}: the policy {names} does not take it; drop it or use {others}")
 
 
 def policy_named(name: str) -> Policy:

@@ -39,6 +39,7 @@ class H2dp(Policy):
     name = "h2dp"
     summary = "critical regions on hybrid servers with a stripe pair of their own, the rest on HServers (seed 000)"
     windowed = True
+    takes = frozenset({"window_ns", "min_gain"})
 
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
         whole, windows = window_tables(workload, options.region_bytes, options.window_ns)
