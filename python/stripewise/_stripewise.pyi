@@ -1,6 +1,11 @@
-"""The native module: JSON strings in and out (docs/formats.md); errors are one sentence each."""
+"""The native module: JSON in and out (docs/formats.md), columns as buffers and bytes; errors are one sentence each."""
 
 from collections.abc import Callable
+
+from typing_extensions import Buffer
+
+_Four = tuple[float, float, float, float]
+_Columns = tuple[Buffer, Buffer, Buffer, Buffer]
 
 def store_create(store: str, spec_json: str) -> str | None: ...
 def store_configure(store: str, spec_json: str) -> str | None: ...
@@ -12,6 +17,24 @@ def store_fsck(store: str, options_json: str) -> str: ...
 def store_resolve(path: str) -> str | None: ...
 def store_devices(store: str) -> str: ...
 def store_programs(store: str) -> str: ...
+def group_requests(
+    offset: Buffer, size: Buffer, write: Buffer, region_bytes: int
+) -> tuple[bytes, bytes, bytes, bytes, bytes]: ...
+def cycle_costs(
+    job: _Four, hdd: _Four, ssd: _Four, cycle: list[tuple[bool, int]], columns: _Columns, first: Buffer
+) -> bytes: ...
+def cheapest_pairs(
+    job: _Four,
+    hdd: _Four,
+    ssd: _Four,
+    servers: tuple[int, int],
+    pairs: list[tuple[int, int]],
+    columns: _Columns,
+    first: Buffer,
+    weight: list[float],
+    beside: Buffer,
+) -> tuple[bytes, bytes]: ...
+def service_demand(cycle: list[tuple[int, _Four]], columns: _Columns) -> tuple[list[float], float]: ...
 def trace_collect(dir: str, out: str, lenient: bool) -> str: ...
 
 class Mover:

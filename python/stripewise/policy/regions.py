@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import PlanError, WorkloadError
 from ..layout import REGIONS_MAX
 from ..model.general import Bool, Int
+from ..model.keyed import Keys, group_requests
 from ..units import OFFSET_BYTES_MAX
 from ..workload.requests import FileRequests, Workload
 
@@ -42,14 +43,10 @@ class RegionTable:
         """How many regions there are."""
         return len(self.file)
 
-    def rows_of(self, regions: Int) -> tuple[Int, Int]:
-        """The rows of `regions`, and for each the position of its region in `regions`."""
-        starts = self.first[regions]
-        lengths = self.first[regions + 1] - starts
-        owner = np.repeat(np.arange(len(regions), dtype=np.int64), lengths)
-        before = np.cumsum(lengths) - lengths
-        rows = np.arange(len(owner), dtype=np.int64) - before[owner] + starts[owner]
-        return rows, owner
+    @property
+    def keys(self) -> Keys:
+        """The rows as the model takes them."""
+        return Keys(self.offset, self.size, self.write, self.count, self.first)
 
 
 def build_regions(workload: Workload, region_bytes: int) -> RegionTable:
@@ -79,22 +76,22 @@ def build_regions(workload: Workload, region_bytes: int) -> RegionTable:
         valid_of.append(np.minimum(region_bytes, size - numbers * region_bytes))
         cuts.append(_cut(file, region_bytes, base))
         base += count
-    keys = np.concatenate(cuts)
-    distinct, counts = np.unique(keys, axis=0, return_counts=True)
-    region = distinct[:, 0]
+    region, offset, cut_size, write, counts = (np.concatenate(column) for column in zip(*cuts, strict=True))
+    first = np.searchsorted(region, np.arange(base + 1)).astype(np.int64)
     request_bytes = np.zeros(base, dtype=np.int64)
-    np.maximum.at(request_bytes, region, distinct[:, 2])
+    touched = np.flatnonzero(np.diff(first))
+    request_bytes[touched] = np.maximum.reduceat(cut_size, first[touched])
     return RegionTable(
         region_bytes=region_bytes,
         file=np.concatenate(file_of),
         number=np.concatenate(number_of),
         valid_bytes=np.concatenate(valid_of),
         request_bytes=request_bytes,
-        first=np.searchsorted(region, np.arange(base + 1)).astype(np.int64),
-        offset=distinct[:, 1],
-        size=distinct[:, 2],
-        write=distinct[:, 3].astype(np.bool_),
-        count=counts.astype(np.int64),
+        first=first,
+        offset=offset,
+        size=cut_size,
+        write=write,
+        count=counts,
     )
 
 
@@ -116,17 +113,8 @@ def checked_size(file: FileRequests, source: str) -> int:
     return max(end, file.size_bytes)
 
 
-def _cut(file: FileRequests, region_bytes: int, base: int) -> Int:
-    """(global region, offset in it, size, write) for every piece of every request."""
-    requests = file.requests[file.requests["size"] > 0]
-    offset = requests["offset"].astype(np.int64)
-    size = requests["size"].astype(np.int64)
-    first = offset // region_bytes
-    pieces = (offset + size - 1) // region_bytes - first + 1
-    total = int(pieces.sum())
-    owner = np.repeat(np.arange(len(requests), dtype=np.int64), pieces)
-    region = np.arange(total, dtype=np.int64) - (np.cumsum(pieces) - pieces)[owner] + first[owner]
-    start = np.maximum(offset[owner], region * region_bytes)
-    end = np.minimum(offset[owner] + size[owner], (region + 1) * region_bytes)
-    columns = [region + base, start - region * region_bytes, end - start, requests["write"][owner].astype(np.int64)]
-    return np.stack(columns, axis=1)
+def _cut(file: FileRequests, region_bytes: int, base: int) -> tuple[Int, Int, Int, Bool, Int]:
+    """The file's pieces, its regions numbered from `base` on."""
+    requests = file.requests
+    pieces = group_requests(requests["offset"], requests["size"], requests["write"], region_bytes)
+    return (pieces[0] + base, *pieces[1:])
