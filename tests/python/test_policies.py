@@ -10,10 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stripewise.errors import PlanError, UsageError, WorkloadError
+from stripewise.model import parameters
 from stripewise.plan import check_plan, dump_plan
 from stripewise.policy import POLICIES, PlanOptions, policy_named
 from stripewise.policy.pricing import region_costs
+from stripewise.policy.psa import psa_grid
 from stripewise.policy.regions import build_regions
+from stripewise.policy.space import Space
+from stripewise.policy.striping import hserver_stripes, hybrid_stripes
 from stripewise.units import round_up
 from stripewise.workload import Workload
 from support import KIB, MIB, cluster, clusters, file_of, walk, workloads, zipf_workload
@@ -191,8 +195,6 @@ def test_def_costs_depend_on_where_a_request_starts():
     workload = Workload((file_of([0, 32 * KIB], [64 * KIB, 64 * KIB]),), 1)
     table = build_regions(workload, MIB)
     on = cluster(2, 0)
-    from stripewise.model import parameters
-
     costs = region_costs(table, parameters(on, 1), on, [(("hdd0", 64 * KIB), ("hdd1", 64 * KIB))])
     assert costs[0] == pytest.approx((0.003 + 65536e-8) + (0.003 + 32768e-8))
 
@@ -222,7 +224,7 @@ def test_padp_puts_what_does_not_fit_on_hservers_with_stripe_r_over_m():
     assert all(sorted(r.stripes) == [(f"hdd{i}", 64 * KIB) for i in range(4)] for r in cold)
 
 
-@pytest.mark.parametrize("name", ["padp"])
+@pytest.mark.parametrize("name", ["padp", "psa"])
 def test_who_is_on_ssds_is_drawn_by_the_seed(name):
     workload, on = zipf_workload(64, 600), cluster(4, 2, 5 * MIB)
     chosen = []
@@ -240,3 +242,39 @@ def test_h2dp_is_never_priced_above_padp_where_all_regions_take_equal_space(seed
     options = dataclasses.replace(OPTIONS, seed=seed)
     costs = {name: policy_named(name).plan(workload, on, options).expected.cost_s for name in ("h2dp", "padp")}
     assert costs["h2dp"] <= costs["padp"] * (1 + 1e-9)
+
+
+def test_psa_takes_one_pair_per_file_with_h_at_least_s_for_the_share_f_of_the_regions():
+    # Golden: the objective by hand, over all pairs of the grid (placement.md, PSA).
+    workload, on = zipf_workload(60, 600), cluster(4, 2, 5 * MIB)
+    plan = policy_named("psa").plan(workload, on, OPTIONS)
+    hybrid = [r for r in plan.files[0].regions[:60] if on_ssds(r)]
+    pairs = {(dict(r.stripes)["hdd0"], dict(r.stripes)["ssd0"]) for r in hybrid}
+    table, params = build_regions(workload, MIB), parameters(on, workload.processes)
+    free = sum(Space(on).free[f"ssd{n}"] for n in range(2))
+
+    def objective(h: int, s: int) -> tuple[float, float]:
+        f = min(1.0, free / (60 * MIB * 2 * s / (4 * h + 2 * s)))
+        mixed = region_costs(table, params, on, [hybrid_stripes(on, 0, h, s)] * 60).sum()
+        rest = region_costs(table, params, on, [hserver_stripes(on, 0, 256 * KIB)] * 60).sum()
+        return float(f * mixed + (1 - f) * rest), f
+
+    ((h, s),) = pairs
+    assert h >= s > 0
+    best = min(objective(h, s)[0] for h, s in psa_grid(256 * KIB, 4, 2, 4096))
+    assert objective(h, s)[0] == pytest.approx(best, rel=1e-9)
+    assert len(hybrid) == pytest.approx(objective(h, s)[1] * 60, abs=1.5)
+
+
+def test_psa_puts_more_regions_on_ssds_than_padp_for_its_narrow_stripes_there():
+    workload, on = zipf_workload(60, 600), cluster(4, 2, 5 * MIB)
+    counts = [sum(map(on_ssds, policy_named(n).plan(workload, on, OPTIONS).files[0].regions)) for n in ("psa", "padp")]
+    assert counts[0] > counts[1]
+
+
+def test_psa_leaves_a_file_on_hservers_where_no_pair_is_cheaper():
+    on = cluster(4, 2)
+    slow = tuple(dataclasses.replace(t, startup_read_s=1.0, startup_write_s=1.0) if t.is_ssd else t for t in on.targets)
+    plan = policy_named("psa").plan(zipf_workload(8, 50), dataclasses.replace(on, targets=slow), OPTIONS)
+    assert not any(map(on_ssds, plan.files[0].regions))
+    assert "no pair is cheaper" in plan.files[0].regions[0].reason
