@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ from hypothesis import strategies as st
 from stripewise.errors import PlanError, UsageError, WorkloadError
 from stripewise.model import parameters
 from stripewise.plan import check_plan, dump_plan
-from stripewise.policy import POLICIES, PlanOptions, policy_named
+from stripewise.policy import POLICIES, PlanOptions, Policy, policy_named
 from stripewise.policy.pricing import region_costs
 from stripewise.policy.psa import psa_grid
 from stripewise.policy.regions import build_regions
@@ -20,7 +23,7 @@ from stripewise.policy.space import Space
 from stripewise.policy.striping import hserver_stripes, hybrid_stripes
 from stripewise.units import round_up
 from stripewise.workload import Workload
-from support import KIB, MIB, cluster, clusters, file_of, walk, workloads, zipf_workload
+from support import KIB, MIB, cluster, clusters, file_of, page_example, walk, workloads, zipf_workload
 
 OPTIONS = PlanOptions(region_bytes=MIB)
 
@@ -41,10 +44,21 @@ def on_ssds(region) -> bool:
     return any(name.startswith("ssd") for name, _ in region.stripes)
 
 
-@pytest.mark.parametrize("name", sorted(POLICIES))
+@functools.cache
+def chosen(name: str) -> Policy:
+    """The policy `name`; `page` is the one that docs/writing-a-policy.md shows, named as a file."""
+    if name != "page":
+        return policy_named(name)
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "whole.py"
+        path.write_text(page_example())
+        return policy_named(str(path))
+
+
+@pytest.mark.parametrize("name", [*sorted(POLICIES), "page"])
 class TestEveryPolicy:
     def plan(self, name, workload, on, options=OPTIONS):
-        return policy_named(name).plan(workload, on, options)
+        return chosen(name).plan(workload, on, options)
 
     @settings(max_examples=60, deadline=None)
     @given(on=clusters(), workload=workloads())
@@ -53,7 +67,14 @@ class TestEveryPolicy:
             plan = self.plan(name, workload, on, PlanOptions(region_bytes=256 * KIB))
         except (PlanError, WorkloadError):
             return
+        assert dump_plan(plan) == dump_plan(self.plan(name, workload, on, PlanOptions(region_bytes=256 * KIB)))
         held = counted(plan)
+        # Every byte once: regions follow each other without gaps, and all that is placed is the files' bytes.
+        for file in plan.files:
+            ends = [0, *(region.start + region.len for region in file.regions)]
+            assert [region.start for region in file.regions] == ends[:-1] and ends[-1] >= file.size
+            parts = [walk(list(r.stripes), 0, max(0, min(r.len, file.size - r.start))) for r in file.regions]
+            assert sum(sum(part.values()) for part in parts) == file.size
         for target in on.targets:
             assert not target.capacity_bytes or held.get(target.name, 0) <= target.capacity_bytes
         assert {k: v for k, v in plan.target_bytes.items() if v} == {k: v for k, v in held.items() if v}
@@ -109,6 +130,20 @@ class TestEveryPolicy:
     def test_a_file_that_was_only_read_is_planned(self, name):
         assert self.plan(name, Workload((file_of([0], [MIB], [False]),), 1), cluster(2, 1)).files
 
+    def test_a_request_past_2_to_the_62_names_the_trace_and_the_request(self, name):
+        workload = Workload((file_of([0, 2**62], [4096, 4096]),), 1, "trace.parquet")
+        with pytest.raises(WorkloadError, match=r"trace.parquet: request 1 of /data/f .* leave this file out"):
+            self.plan(name, workload, cluster(2, 1))
+
+    def test_no_space_at_all_is_one_clear_error(self, name):
+        options = dataclasses.replace(OPTIONS, reserved_bytes={f"{k}{i}": MIB for k in ("hdd", "ssd") for i in (0, 1)})
+        with pytest.raises(PlanError, match=r"/data/f: region 0: needs .* raise capacity_bytes"):
+            self.plan(name, Workload((file_of([0], [4096]),), 1), cluster(2, 2, MIB, MIB), options)
+
+    def test_a_file_without_data_is_left_out(self, name):
+        workload = Workload((file_of([], [], path="/data/empty"), file_of([0], [8192])), 1)
+        assert [file.path for file in self.plan(name, workload, cluster(2, 1)).files] == ["/data/f"]
+
     def test_too_little_room_names_file_and_region(self, name):
         with pytest.raises(PlanError, match=r"/data/f: region \d+: needs .* raise capacity_bytes"):
             self.plan(name, zipf_workload(8, 50), cluster(2, 1, MIB, MIB))
@@ -130,7 +165,7 @@ class TestEveryPolicy:
     def test_the_first_server_rotates_from_region_to_region_or_is_always_the_first(self, name):
         plan = self.plan(name, zipf_workload(8, 400), cluster(4, 0))
         firsts = [r.stripes[0][0] for r in plan.files[0].regions if r.start < plan.files[0].size]
-        rotates = policy_named(name).rotates
+        rotates = chosen(name).rotates
         assert firsts == [f"hdd{n % 4 if rotates else 0}" for n in range(len(firsts))]
         assert len(firsts) == 8 or not rotates
 

@@ -119,7 +119,9 @@ def plan(
     trace: Annotated[Path | None, typer.Argument(help="A collected trace.", metavar="TRACE")] = None,
     check: Annotated[Path | None, typer.Option("--check", help="Validate this plan instead.")] = None,
     cluster: Annotated[Path | None, typer.Option("--cluster", help="cluster.toml, store.toml or a store.")] = None,
-    policy: Annotated[str, typer.Option("--policy", help=f"One of {', '.join(sorted(POLICIES))}.")] = "h2dp",
+    policy: Annotated[
+        str, typer.Option("--policy", help=f"One of {', '.join(sorted(POLICIES))}, or your own: a Python file.")
+    ] = "h2dp",
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the plan here.")] = None,
     store: Annotated[
         Path | None, typer.Option("--store", help="Plan only this store's files, around what its other files hold.")
@@ -159,13 +161,13 @@ def plan(
         workload = _of_store(workload, opened)
         reserved = opened.used_by_others([each.path for each in workload.files])
         options = dataclasses.replace(options, reserved_bytes=reserved)
-    with progress(f"planning with {policy}"):
+    with progress(f"planning with {chosen.name}"):
         made = chosen.plan(workload, described, options)
     if output is not None:
         write_plan(made, output)
     if json:
         print_json(summary(made))
         return
-    print_plan(made, f"{policy}: {len(made.files)} file(s)")
+    print_plan(made, f"{chosen.name}: {len(made.files)} file(s)")
     if output is not None:
         typer.echo(f"{output}: written; go on with: stripewise apply {output} --store STORE")

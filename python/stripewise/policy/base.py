@@ -6,10 +6,13 @@ A policy registers itself with the decorator `register`; everything that lists o
 from __future__ import annotations
 
 import difflib
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from ..cluster import Cluster
 from ..errors import UsageError
@@ -95,12 +98,55 @@ class Policy(ABC):
 
 
 POLICIES: dict[str, Policy] = {}
+#: Where `register` puts what it is given: the table above, or a file's own while that is being read.
+_table: ContextVar[dict[str, Policy]] = ContextVar("table", default=POLICIES)
+PlanFunction = Callable[[Workload, Cluster, PlanOptions], Plan]
+Registered = TypeVar("Registered", type[Policy], PlanFunction)
 
 
-def register(policy: type[Policy]) -> type[Policy]:
-    """Puts one instance of the class into the table under its name."""
-    POLICIES[policy.name] = policy()
+class _FunctionPolicy(Policy):
+    """A function (workload, cluster, options) -> Plan as a policy of its name."""
+
+    def __init__(self, function: PlanFunction) -> None:
+        self.name = function.__name__.replace("_", "-")
+        self.summary = (function.__doc__ or self.name).strip().splitlines()[0]
+        self._function = function
+
+    def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
+        return self._function(workload, cluster, options)
+
+
+def as_policy(made: object) -> Policy:
+    """The policy that a subclass of Policy or a function stands for; TypeError for anything else."""
+    if isinstance(made, type) and issubclass(made, Policy):
+        policy = made()
+        if not policy.name:
+            raise TypeError(f'{made.__name__} has no name; give the class name = "..."')
+        return policy
+    if callable(made) and hasattr(made, "__name__"):
+        return _FunctionPolicy(made)
+    raise TypeError(f"{made!r} is neither a subclass of Policy nor a function")
+
+
+def register(policy: Registered) -> Registered:
+    """Puts a subclass of Policy, or a function (workload, cluster, options) -> Plan, into the table of policies.
+
+    A class goes by its `name`, a function by its own with hyphens. Use it as a decorator.
+    """
+    made = as_policy(policy)
+    _table.get()[made.name] = made
     return policy
+
+
+@contextmanager
+def registering() -> Iterator[dict[str, Policy]]:
+    """What is registered within, apart from the policies that are always there."""
+    found: dict[str, Policy] = {}
+    token = _table.set(found)
+    try:
+        yield found
+    finally:
+        _table.reset(token)
 
 
 def refuse_foreign(policies: Sequence[Policy], options: PlanOptions) -> None:
@@ -113,9 +159,21 @@ def refuse_foreign(policies: Sequence[Policy], options: PlanOptions) -> None:
 
 
 def policy_named(name: str) -> Policy:
-    """The policy `name`, or UsageError listing those that exist."""
+    """The policy `name`: one that is always there, the one in a Python file, or one of an installed package.
+
+    UsageError, listing those that exist, when there is none.
+    """
     if name in POLICIES:
         return POLICIES[name]
-    near = difflib.get_close_matches(name, POLICIES, 1)
-    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(sorted(POLICIES))}"
+    # Here, because what a user's policy is needs what a policy is.
+    from .user import entry_points, from_entry_point, from_file
+
+    if name.endswith(".py") or os.sep in name:
+        return from_file(name)
+    offered = from_entry_point(name)
+    if offered is not None:
+        return offered
+    known = sorted({*POLICIES, *entry_points()})
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(known)}, or a Python file like ./mine.py"
     raise UsageError(f"--policy: there is no policy '{name}'; {hint}")
