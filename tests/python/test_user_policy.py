@@ -89,7 +89,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
     ("spoiled", "said"),
     [
         ("return None", "returned NoneType, not a Plan"),
-        ("raise KeyError('ssd9')", r"the policy mine failed: .*mine\.py, line 13: KeyError: 'ssd9'"),
+        ("raise KeyError('ssd9')", r"the policy mine failed: .*mine\.py, line 14: KeyError: 'ssd9'"),
         ("return dataclasses.replace(plan, files=(dataclasses.replace(file, path='/x'),))", "leaves out /data/f"),
         ("return dataclasses.replace(plan, files=(dataclasses.replace(file, size=1),))", "plans 1 bytes of /data/f"),
         (
