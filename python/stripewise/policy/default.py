@@ -6,8 +6,6 @@ on HServers alone with the same stripe (placement.md, DEF). It is the baseline t
 
 from __future__ import annotations
 
-import random
-
 from ..cluster import Cluster
 from ..layout import Stripes, rotate, stripes_over
 from ..model import parameters
@@ -15,6 +13,7 @@ from ..plan import Plan
 from ..workload.requests import Workload
 from .base import PlanOptions, Policy, register
 from .build import build_plan, region_name
+from .hybrid import drawn_order
 from .pricing import Prices
 from .regions import RegionTable
 from .space import Space
@@ -26,11 +25,9 @@ def place_default(
 ) -> tuple[list[Stripes], list[str]]:
     """Stripes and reason of every region under DEF."""
     space = Space(cluster, options.reserved_bytes)
-    order = list(range(table.regions))
-    random.Random(options.seed).shuffle(order)
     placed: list[Stripes] = [()] * table.regions
     reasons = [""] * table.regions
-    for region in order:
+    for region in drawn_order(table.regions, options.seed):
         number = int(table.number[region])
         # As equals: the first server rotates over all of them, not within its class.
         choices = [stripes_over(rotate(cluster.active, number), options.stripe_bytes)]
