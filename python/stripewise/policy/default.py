@@ -23,7 +23,15 @@ from .windows import window_tables
 def place_default(
     table: RegionTable, workload: Workload, cluster: Cluster, options: PlanOptions
 ) -> tuple[list[Stripes], list[str]]:
-    """Stripes and reason of every region under DEF."""
+    """Stripes and reason of every region under DEF; worked out once per table, cluster and options."""
+    held = tuple(sorted(options.reserved_bytes.items()))
+    key = ("def", cluster.digest(), options.stripe_bytes, options.seed, held)
+    return table.once(key, lambda: _place(table, workload, cluster, options))
+
+
+def _place(
+    table: RegionTable, workload: Workload, cluster: Cluster, options: PlanOptions
+) -> tuple[list[Stripes], list[str]]:
     space = Space(cluster, options.reserved_bytes)
     placed: list[Stripes] = [()] * table.regions
     reasons = [""] * table.regions

@@ -64,15 +64,31 @@ class Prices:
         baseline: Sequence[Stripes],
     ) -> Float:
         """Adds one window's requests on `placed`, with `baseline` (DEF's placement) beside; returns their costs."""
-        cost = region_costs(table, params, cluster, placed)
+        cost_def, bound_def_s = baseline_prices(table, params, cluster, baseline)
+        cost, bound_s = cost_def, bound_def_s
+        if placed is not baseline:
+            cost = region_costs(table, params, cluster, placed)
+            bound_s = plan_bound(table, cluster, placed).makespan_s(params.p)
         self.cost = self.cost + cost
-        self.cost_def = self.cost_def + region_costs(table, params, cluster, baseline)
-        bound = plan_bound(table, cluster, placed)
-        bound_def = bound if placed is baseline else plan_bound(table, cluster, baseline)
+        self.cost_def = self.cost_def + cost_def
         # Windows follow each other, so their makespans add up.
-        self.bound_s += bound.makespan_s(params.p)
-        self.bound_def_s += bound_def.makespan_s(params.p)
+        self.bound_s += bound_s
+        self.bound_def_s += bound_def_s
         return cost
+
+
+def baseline_prices(
+    table: RegionTable, params: CostParameters, cluster: Cluster, baseline: Sequence[Stripes]
+) -> tuple[Float, float]:
+    """Seconds of every region on `baseline`, and the bound; priced once however many policies are held against it."""
+
+    def price() -> tuple[Float, float, Sequence[Stripes]]:
+        costs = region_costs(table, params, cluster, baseline)
+        # The placement is kept with its prices: its id stands for it.
+        return costs, plan_bound(table, cluster, baseline).makespan_s(params.p), baseline
+
+    costs, bound_s, _ = table.once(("prices", id(baseline), params, cluster.digest()), price)
+    return costs, bound_s
 
 
 def plan_bound(table: RegionTable, cluster: Cluster, placed: Sequence[Stripes]) -> Bound:

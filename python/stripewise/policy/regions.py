@@ -14,12 +14,13 @@ from ..errors import PlanError, WorkloadError
 from ..layout import REGIONS_MAX
 from ..model.general import Bool, Int
 from ..model.keyed import Keys, group_requests
+from ..once import Once
 from ..units import OFFSET_BYTES_MAX
 from ..workload.requests import FileRequests, Workload
 
 
 @dataclass(frozen=True)
-class RegionTable:
+class RegionTable(Once):
     """All regions of all files, numbered through.
 
     Per region: `file` (index in the workload), `number` in its file, `valid_bytes` of the file in it and
@@ -50,10 +51,14 @@ class RegionTable:
 
 
 def build_regions(workload: Workload, region_bytes: int) -> RegionTable:
-    """Cuts the workload into regions of `region_bytes`.
+    """Cuts the workload into regions of `region_bytes`; done once however many policies ask.
 
     Raises WorkloadError for requests that no file can have, PlanError for too many regions.
     """
+    return workload.once(("regions", region_bytes), lambda: _build(workload, region_bytes))
+
+
+def _build(workload: Workload, region_bytes: int) -> RegionTable:
     if not any((file.requests["size"] > 0).any() for file in workload.files):
         raise WorkloadError(
             f"{workload.source}: holds no read or write that moved a byte; trace a run that does I/O on files"

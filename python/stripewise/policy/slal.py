@@ -24,7 +24,7 @@ from ..workload.requests import Workload
 from .base import PlanOptions, Policy, register
 from .build import build_plan, region_name
 from .default import place_default
-from .pricing import Prices, plan_bound, region_costs
+from .pricing import Prices, baseline_prices, plan_bound, region_costs
 from .regions import RegionTable, build_regions
 from .segments import ChunkMeans, Segment, Servers, chunk_means, merged_table, sigma_of
 from .space import Space
@@ -190,12 +190,12 @@ def _prices(
     """Seconds of every segment, beside DEF's of the chunks in it."""
     params = parameters(cluster, workload.processes)
     baseline, _ = place_default(chunks, workload, cluster, options)
-    firsts = [segment.first for segment in segments]
+    costs_def, bound_def_s = baseline_prices(chunks, params, cluster, baseline)
     return Prices(
         region_costs(table, params, cluster, placed),
-        np.add.reduceat(region_costs(chunks, params, cluster, baseline), firsts),
+        np.add.reduceat(costs_def, [segment.first for segment in segments]),
         plan_bound(table, cluster, placed).makespan_s(params.p),
-        plan_bound(chunks, cluster, baseline).makespan_s(params.p),
+        bound_def_s,
     )
 
 
