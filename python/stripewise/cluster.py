@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .calibration.record import Calibration, calibration_from
 from .errors import ClusterError
 from .fields import Fields
 
@@ -46,6 +47,8 @@ class Target:
     per_byte_read_s: float
     per_byte_write_s: float
     state: str = "active"
+    #: How the figures were measured; None when they were typed.
+    calibration: Calibration | None = None
 
     @property
     def is_active(self) -> bool:
@@ -174,7 +177,7 @@ def _network(fields: Fields) -> Network:
 def _target(fields: Fields, source: Path) -> Target:
     fields.only(
         {"name", "class", "kind", "path", "capacity_bytes", "startup_read_s", "startup_write_s",
-         "per_byte_read_s", "per_byte_write_s", "state"}
+         "per_byte_read_s", "per_byte_write_s", "state", "calibration"}
     )  # fmt: skip
     name = fields.text("name")
     if any(ord(char) <= 32 or char in "/:,\x7f" for char in name):
@@ -195,4 +198,12 @@ def _target(fields: Fields, source: Path) -> Target:
         per_byte_read_s=fields.number("per_byte_read_s", 0.0, PER_BYTE_S_MAX),
         per_byte_write_s=fields.number("per_byte_write_s", 0.0, PER_BYTE_S_MAX),
         state=fields.choice("state", STATES, default="active"),
+        calibration=_calibration(fields, source),
     )
+
+
+def _calibration(fields: Fields, source: Path) -> Calibration | None:
+    if "calibration" not in fields.data:
+        return None
+    table = fields.table("calibration")
+    return calibration_from(Fields(table, source, f"{fields.where}calibration.", ClusterError))

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod errors;
 mod mover;
 mod passage;
+mod probe;
 mod store;
 mod trace;
 
@@ -14,5 +15,6 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     store::register(module)?;
     mover::register(module)?;
     passage::register(module)?;
+    probe::register(module)?;
     module.add_function(wrap_pyfunction!(trace::collect, module)?)
 }
