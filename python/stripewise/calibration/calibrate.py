@@ -79,7 +79,7 @@ def calibrated(target: Target, measured: Measured) -> Target:
     fits = tuple((kind, fit_line(sizes, times).rounded()) for kind, (sizes, times) in measured.samples.items())
     record = Calibration(
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        device="emulated" if measured.method == "emulated" else describe(target.path),
+        device=f"emulated {target.klass}" if measured.method == "emulated" else describe(target.path),
         method=measured.method,
         in_flight=measured.in_flight,
         requests=measured.requests,

@@ -16,6 +16,8 @@ PAIRS_MAX = 500_000
 #: Percentiles of the startup that stand for the T_min and T_max of seed 001: robust against a few outliers.
 SPREAD_PERCENTILES = (5.0, 95.0)
 _SEED = 20_000
+#: Below what any clock tells: keeps a share of nothing finite.
+_TIME_MIN_S = 1e-12
 
 
 def theil_sen(sizes: ArrayLike, times: ArrayLike, seed: int = _SEED) -> tuple[float, float]:
@@ -53,11 +55,8 @@ def fit_line(sizes: ArrayLike, times: ArrayLike) -> Fit:
     x, y = np.asarray(sizes, dtype=float), np.asarray(times, dtype=float)
     startup, slope = theil_sen(x, y)
     line = startup + slope * x
-    mean = float(np.mean(y))
-    distances = [
-        abs(float(np.median(y[x == size])) - (startup + slope * size)) / max(startup + slope * size, 1e-12)
-        for size in np.unique(x)
-    ]
+    off = (y - line) / np.maximum(line, _TIME_MIN_S)
+    distances = [abs(float(np.median(off[x == size]))) for size in np.unique(x)]
     small = x <= np.median(x)
     low, high = np.percentile(np.maximum(y[small] - slope * x[small], 0.0), SPREAD_PERCENTILES)
     return Fit(
@@ -65,7 +64,7 @@ def fit_line(sizes: ArrayLike, times: ArrayLike) -> Fit:
         per_byte_s=slope,
         startup_min_s=float(low),
         startup_max_s=float(high),
-        residual=float(np.median(np.abs(y - line))) / mean if mean > 0 else 0.0,
+        residual=float(np.median(np.abs(off))),
         misfit=float(max(distances)),
         samples=int(x.size),
     )

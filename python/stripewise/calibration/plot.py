@@ -12,6 +12,8 @@ from ..report.figure import new_figure, save_figure
 from ..units import KIB, MIB
 from .measure import Measured
 
+#: Points of a panel; of more samples, so many at chance.
+POINTS_MAX = 600
 _TITLES = {
     "random_read": "random reads",
     "random_write": "random writes",
@@ -30,7 +32,7 @@ def plot_path(directory: Path, name: str) -> Path:
 def draw(target: Target, measured: Measured, directory: Path) -> Path:
     """Saves the picture; returns its path."""
     kinds = list(measured.samples)
-    figure = new_figure(4.0 * ((len(kinds) + 1) // 2), 7.0)
+    figure = new_figure(4.2 * ((len(kinds) + 1) // 2), 7.0)
     axes = figure.subplots(2, (len(kinds) + 1) // 2, squeeze=False, sharex=True, sharey=True)
     assert target.calibration is not None
     chance = np.random.default_rng(1)
@@ -40,9 +42,12 @@ def draw(target: Target, measured: Measured, directory: Path) -> Path:
         fit = target.calibration.fit(kind)
         assert fit is not None
         sizes, times = (np.asarray(values, dtype=float) for values in measured.samples[kind])
+        if sizes.size > POINTS_MAX:
+            drawn = np.sort(chance.choice(sizes.size, POINTS_MAX, replace=False))
+            sizes, times = sizes[drawn], times[drawn]
         spread = np.exp(chance.uniform(-0.2, 0.2, sizes.size))
-        panel.plot(sizes * spread, times * 1e3, ".", markersize=2, alpha=0.35, rasterized=False)
-        line = np.geomspace(sizes.min(), sizes.max(), 100)
+        panel.plot(sizes * spread, times * 1e3, ".", markersize=2, alpha=0.35)
+        line = np.geomspace(measured.sizes[0], measured.sizes[-1], 100)
         panel.plot(line, (fit.startup_s + fit.per_byte_s * line) * 1e3, color="C3", linewidth=1.2)
         panel.set_xscale("log", base=2)
         panel.set_yscale("log")
@@ -58,7 +63,7 @@ def draw(target: Target, measured: Measured, directory: Path) -> Path:
         if number % 2:
             panel.set_xlabel("request")
         rows.append((kind, fit.startup_s, fit.per_byte_s, fit.residual, fit.misfit, fit.samples))
-    figure.suptitle(f"{target.name}: {target.calibration.device} ({measured.method})", fontsize=10)
+    figure.suptitle(f"{target.name}: {target.calibration.device}, method {measured.method}", fontsize=10)
     path = plot_path(directory, target.name)
     columns = ("kind", "startup_s", "per_byte_s", "residual", "misfit", "samples")
     save_figure(figure, path, f"Calibration of {target.name}", columns, rows)

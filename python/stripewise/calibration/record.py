@@ -13,8 +13,8 @@ from typing import Any
 
 from ..fields import Fields
 
-#: A fit whose median absolute residual is above this share of the mean time is unreliable (cost-models, calibration).
-UNRELIABLE_RESIDUAL = 0.30
+#: A fit whose residual or misfit is above this share is unreliable.
+UNRELIABLE_SHARE = 0.30
 #: Accesses at chance and in order, one at a time, and at chance with several in flight.
 KINDS = (
     "random_read",
@@ -24,6 +24,8 @@ KINDS = (
     "saturated_read",
     "saturated_write",
 )
+#: Those that the target's own figures are taken from.
+FIGURE_KINDS = ("random_read", "random_write")
 METHODS = ("direct", "fadvise", "emulated")
 _SECONDS_MAX = 1e9
 
@@ -32,8 +34,9 @@ _SECONDS_MAX = 1e9
 class Fit:
     """time = startup_s + per_byte_s * bytes over `samples` times.
 
-    `residual` is the median absolute residual over the mean time; `misfit` the largest distance of one size's median
-    from the line, as a share of the line there. `startup_min_s` and `startup_max_s` are the 5th and 95th percentile of
+    `residual` is the median of |time - line| / line, the line being the mean of its size as a robust fit sees it (the
+    mean itself grows with the tail and would hide a bad fit); `misfit` the largest distance of one size's median from
+    the line, as a share of the line there. `startup_min_s` and `startup_max_s` are the 5th and 95th percentile of
     what is left of a time without its transfer.
     """
 
@@ -47,12 +50,14 @@ class Fit:
 
     @property
     def is_unreliable(self) -> bool:
-        """Whether the line says too little about the times."""
-        return self.residual > UNRELIABLE_RESIDUAL
+        """Whether the line says too little about the times, or about those of one size."""
+        return max(self.residual, self.misfit) > UNRELIABLE_SHARE
 
     def rounded(self) -> Fit:
         """With as many digits as any measurement is good for."""
-        figures = {key: float(f"{value:.6g}") for key, value in asdict(self).items() if key != "samples"}
+        figures: dict[str, Any] = {
+            key: float(f"{value:.6g}") for key, value in asdict(self).items() if key != "samples"
+        }
         return replace(self, **figures)
 
 
@@ -96,11 +101,12 @@ class Calibration:
             f"seconds = {self.seconds!r}",
             f"sizes = {list(self.sizes)}",
         ]
-        if self.unreliable:
+        if any(kind in self.unreliable for kind in FIGURE_KINDS):
             lines.append("unreliable = true")
         for kind, fit in self.fits:
-            inner = ", ".join(f"{field.name} = {getattr(fit, field.name)!r}" for field in fields(Fit))
-            lines.append(f"{kind} = {{ {inner} }}")
+            inner = [f"{field.name} = {getattr(fit, field.name)!r}" for field in fields(Fit)]
+            inner += ["unreliable = true"] if fit.is_unreliable else []
+            lines.append(f"{kind} = {{ {', '.join(inner)} }}")
         return lines
 
 
@@ -117,8 +123,7 @@ def calibration_from(table: Fields) -> Calibration:
         datetime.datetime.fromisoformat(date)
     except ValueError as error:
         raise table.error("date", f"= '{date}' is no date", "write it as 2026-01-31T12:00:00+00:00") from error
-    if not isinstance(table.data.get("unreliable", False), bool):
-        raise table.error("unreliable", "is not true or false", "write one of them")
+    _check_flag(table)
     return Calibration(
         date=date,
         device=table.text("device"),
@@ -132,6 +137,12 @@ def calibration_from(table: Fields) -> Calibration:
     )
 
 
+def _check_flag(table: Fields) -> None:
+    """`unreliable` is for people: it follows from the residuals, which are what is read."""
+    if not isinstance(table.data.get("unreliable", False), bool):
+        raise table.error("unreliable", "is not true or false", "write one of them")
+
+
 def _sizes(table: Fields) -> tuple[int, ...]:
     sizes = table.items("sizes")
     for size in sizes:
@@ -143,7 +154,8 @@ def _sizes(table: Fields) -> tuple[int, ...]:
 def _fit(table: Fields, kind: str) -> Fit:
     data: Mapping[str, Any] = table.table(kind)
     inner = Fields(data, table.source, f"{table.where}{kind}.", table.raises)
-    inner.only({field.name for field in fields(Fit)})
+    inner.only({field.name for field in fields(Fit)} | {"unreliable"})
+    _check_flag(inner)
     return Fit(
         startup_s=inner.number("startup_s", 0.0, _SECONDS_MAX),
         per_byte_s=inner.number("per_byte_s", 0.0, _SECONDS_MAX),

@@ -12,6 +12,7 @@ import typer
 from ..calibration.calibrate import FIGURES, Subject, apply_to_store, calibrated, differences, with_measured
 from ..calibration.network import Ping, ping
 from ..calibration.plot import draw
+from ..calibration.record import Fit
 from ..cluster import PER_BYTE_S_MAX, STARTUP_S_MAX, Cluster, Network, Target, read_cluster
 from ..durable import write_durably
 from ..errors import UsageError
@@ -125,7 +126,7 @@ def _ping(launcher: str) -> Ping:
     if found.is_local:
         say(f"--ping: all processes were on {printable(found.hosts[0])}: that is memory, not a network")
     if found.fit.is_unreliable:
-        say(f"--ping: unreliable, residual {found.fit.residual:.0%} of the mean; try again on an idle network")
+        say(f"--ping: unreliable, {_off(found.fit)}; is the network idle, and of one kind over all sizes?")
     return found
 
 
@@ -150,8 +151,12 @@ def _measure(subject: Subject, target: Target, seconds: float, scratch_bytes: in
         fit = made.calibration.fit(kind)
         assert fit is not None
         where = f"; see {drawn}" if drawn is not None else "; --plot DIR shows the times"
-        say(f"target {target.name}: {kind} is unreliable, residual {fit.residual:.0%} of the mean{where}")
+        say(f"target {target.name}: {kind} is unreliable, {_off(fit)}{where}")
     return made
+
+
+def _off(fit: Fit) -> str:
+    return f"residual {fit.residual:.0%} and one size {fit.misfit:.0%} off the line"
 
 
 def _emulated_pairs(subject: Subject, measured: list[Target]) -> list[tuple[Target, dict[str, float]]]:

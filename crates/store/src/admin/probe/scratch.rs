@@ -92,25 +92,28 @@ impl Scratch {
     /// # Errors
     /// `Io` when the directory takes no file, `NoSpace` when a sixteenth of what is free is too little.
     pub fn new(dir: &Path, bytes_wanted: u64) -> Result<Self> {
-        let free = rustix::fs::statvfs(dir).map(|s| s.f_bavail.saturating_mul(s.f_frsize)).map_err(io::Error::from);
-        let free = free.doing("look at the file system of", dir)?;
-        let bytes = bytes_wanted.min(free / FREE_SHARE) / PROBE_GRANULE * PROBE_GRANULE;
+        let bytes = bytes_wanted.min(free_bytes(dir)? / FREE_SHARE) / PROBE_GRANULE * PROBE_GRANULE;
         if bytes < BYTES_MIN {
             return Err(StoreError::NoSpace(format!(
-                "{}: has {free} bytes free, and a scratch file of a sixteenth of it would be smaller than {BYTES_MIN}; free space there",
+                "{}: a scratch file of {bytes} bytes, a sixteenth of what is free there or what was asked for, is smaller than {BYTES_MIN}; free space \
+                 there, or ask for more",
                 dir.display()
             )));
         }
         sweep(dir);
-        let direct = nameless(dir, OFlags::DIRECT).and_then(|file| Ok(takes_requests(&file)?.then_some(file)));
-        let (file, cache) = match direct {
-            Ok(Some(file)) => (file, CacheControl::Direct),
-            Ok(None) => (nameless(dir, OFlags::empty()).doing("make a scratch file in", dir)?, CacheControl::Fadvise),
-            Err(e) if e.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
-                (nameless(dir, OFlags::empty()).doing("make a scratch file in", dir)?, CacheControl::Fadvise)
+        Self::with(dir, bytes, CacheControl::Direct).or_else(|e| match e.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::INVAL | Errno::OPNOTSUPP) => {
+                Self::with(dir, bytes, CacheControl::Fadvise).map_err(|e| failed("make a scratch file in", dir, e))
             }
-            Err(e) => return Err(failed("make a scratch file in", dir, e)),
-        };
+            _ => Err(failed("make a scratch file in", dir, e)),
+        })
+    }
+
+    /// An empty scratch file; an error of EINVAL where the file system does not take this `cache`.
+    fn with(dir: &Path, bytes: u64, cache: CacheControl) -> io::Result<Self> {
+        let file = nameless(dir, if cache == CacheControl::Direct { OFlags::DIRECT } else { OFlags::empty() })?;
+        // Some file systems take the flag and refuse the request.
+        file.write_all_at(Aligned::new(PROBE_GRANULE as usize).bytes(PROBE_GRANULE), 0)?;
         Ok(Self { dir: dir.to_path_buf(), file, cache, bytes, filled: 0, content: noise(FILL_BYTES + PROBE_GRANULE as usize) })
     }
 
@@ -237,14 +240,10 @@ fn sweep(dir: &Path) {
     }
 }
 
-/// Whether a file that was opened with O_DIRECT takes requests of a granule: some file systems say no only then.
-fn takes_requests(file: &File) -> io::Result<bool> {
-    let mut block = Aligned::new(PROBE_GRANULE as usize);
-    match file.write_all_at(block.bytes(PROBE_GRANULE), 0) {
-        Ok(()) => Ok(true),
-        Err(e) if e.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => Ok(false),
-        Err(e) => Err(e),
-    }
+/// Bytes free in the file system of a directory; without end where it does not count them.
+fn free_bytes(dir: &Path) -> Result<u64> {
+    let found = rustix::fs::statvfs(dir).map_err(io::Error::from).doing("look at the file system of", dir)?;
+    Ok(if found.f_blocks == 0 { u64::MAX } else { found.f_bavail.saturating_mul(found.f_frsize) })
 }
 
 /// The error of a system call on the scratch file; a full disk or quota is `NoSpace`.
@@ -269,15 +268,18 @@ mod tests {
     #[test]
     fn each_request_ends_after_it_began_and_no_name_shows() {
         let dir = tempfile::tempdir().unwrap();
-        let mut scratch = Scratch::new(dir.path(), 4 << 20).unwrap();
-        assert_eq!(scratch.fill(u64::MAX).unwrap(), 4 << 20);
-        for (write, in_flight) in [(true, 1), (false, 1), (true, 4), (false, 4)] {
-            let requests = requests(64);
-            let done = scratch.run(&Series { requests: &requests, write, in_flight, limit_ns: u64::MAX }).unwrap();
-            assert_eq!(done.len(), 64);
-            assert!(done.iter().all(|t| t.end_ns > t.start_ns));
+        let best = Scratch::new(dir.path(), 4 << 20).unwrap().cache();
+        for cache in [best, CacheControl::Fadvise] {
+            let mut scratch = Scratch::with(dir.path(), 4 << 20, cache).unwrap();
+            assert_eq!(scratch.fill(u64::MAX).unwrap(), 4 << 20);
+            for (write, in_flight) in [(true, 1), (false, 1), (true, 4), (false, 4)] {
+                let requests = requests(64);
+                let done = scratch.run(&Series { requests: &requests, write, in_flight, limit_ns: u64::MAX }).unwrap();
+                assert_eq!(done.len(), 64);
+                assert!(done.iter().all(|t| t.end_ns > t.start_ns));
+            }
+            assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
         }
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]
