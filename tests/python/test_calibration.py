@@ -151,6 +151,9 @@ class Paper:
         self.filled, self.method, self.now_ns = filled, method, 0
         self.asked: list[tuple[list[tuple[int, int]], bool, int]] = []
 
+    def begin(self, directory: str, target: int, scratch_bytes: int) -> None:
+        pass
+
     def fill(self, limit_ns: int) -> str:
         return json.dumps({"method": self.method, "bytes": self.filled, "filled_bytes": self.filled})
 

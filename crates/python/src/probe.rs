@@ -1,7 +1,7 @@
-//! The probe for Python: one target's timed requests. On a store's target it holds the store exclusively as long as it lives, as verbs do that need it
+//! The probe for Python: timed requests on one target after the other. It holds their store exclusively as long as it lives, as verbs do that need it
 //! for themselves: a measurement beside running programs would measure them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
@@ -23,32 +23,38 @@ enum Subject {
 
 struct Inner {
     // Dropped in this order: the counters are put right while the store is still held.
-    subject: Subject,
+    subject: Option<Subject>,
+    store: Option<PathBuf>,
     _lock: Option<Box<dyn Lock>>,
 }
 
-/// Timed requests on one target of a store (`target` is its number), or on a directory that belongs to none (`target` is None).
-/// At most `scratch_bytes` of scratch file on a real one, a range of that length on an emulated one.
+/// Timed requests on targets of a store, or on directories that belong to none (`store` is None).
 #[pyclass]
 pub struct Probe {
     inner: Mutex<Option<Inner>>,
 }
 
-fn open(place: PathBuf, target: Option<u32>, scratch_bytes: u64) -> Result<Inner> {
-    let Some(target) = target else {
-        return Ok(Inner { subject: Subject::Scratch(Scratch::new(&absolute(&place)?, scratch_bytes)?), _lock: None });
-    };
-    let store = Store::open(&RealDisk, &absolute(&place)?)?;
-    let lock = store.lock_exclusive()?;
+fn hold(store: Option<PathBuf>) -> Result<Inner> {
+    let Some(store) = store else { return Ok(Inner { subject: None, store: None, _lock: None }) };
+    let root = absolute(&store)?;
+    let lock = Store::open(&RealDisk, &root)?.lock_exclusive()?;
+    Ok(Inner { subject: None, store: Some(root), _lock: Some(lock) })
+}
+
+fn subject(root: &Path, target: u32, scratch_bytes: u64) -> Result<Subject> {
+    let store = Store::open(&RealDisk, root)?;
     let info = store.target(target)?;
     if let Some(why) = mismatch(store.medium, &info.path, &store.uuid, target as usize) {
         return Err(StoreError::NotFound(format!("target {}: {why}", info.name)));
     }
-    let subject = match info.kind {
-        Kind::Emulated => Subject::Clock(Clock::new(&store, target, scratch_bytes)?),
+    Ok(match info.kind {
+        Kind::Emulated => Subject::Clock(Clock::new(&store, target)?),
         Kind::Dir => Subject::Scratch(Scratch::new(&info.path, scratch_bytes)?),
-    };
-    Ok(Inner { subject, _lock: Some(lock) })
+    })
+}
+
+fn begun(inner: &mut Inner) -> Result<&mut Subject> {
+    inner.subject.as_mut().ok_or_else(|| StoreError::Invalid("the probe has no target; call begin".into()))
 }
 
 impl Probe {
@@ -64,17 +70,30 @@ impl Probe {
 #[pymethods]
 impl Probe {
     #[new]
-    #[pyo3(signature = (place, target, scratch_bytes))]
-    fn new(py: Python<'_>, place: PathBuf, target: Option<u32>, scratch_bytes: u64) -> PyResult<Self> {
-        let inner = py.detach(|| open(place, target, scratch_bytes)).map_err(from_store)?;
+    #[pyo3(signature = (store))]
+    fn new(py: Python<'_>, store: Option<PathBuf>) -> PyResult<Self> {
+        let inner = py.detach(|| hold(store)).map_err(from_store)?;
         Ok(Self { inner: Mutex::new(Some(inner)) })
     }
 
-    /// Fills the scratch file for at most so long: {"method": "direct", "fadvise" or "emulated", "bytes", "filled_bytes"} (both 0: no file).
+    /// Turns to the target of this number of the store or, without one, to `directory`. A scratch file has at most `scratch_bytes`.
+    #[pyo3(signature = (directory, target, scratch_bytes))]
+    fn begin(&self, py: Python<'_>, directory: PathBuf, target: u32, scratch_bytes: u64) -> PyResult<()> {
+        self.with(py, |inner| {
+            inner.subject = None;
+            inner.subject = Some(match &inner.store {
+                Some(root) => subject(root, target, scratch_bytes)?,
+                None => Subject::Scratch(Scratch::new(&absolute(&directory)?, scratch_bytes)?),
+            });
+            Ok(())
+        })
+    }
+
+    /// Fills the scratch file for at most so long: {"method": "direct", "fadvise" or "emulated", "bytes", "filled_bytes"}: requests lie in what is filled.
     fn fill(&self, py: Python<'_>, limit_ns: u64) -> PyResult<String> {
         self.with(py, |inner| {
-            Ok(text(&match &mut inner.subject {
-                Subject::Clock(_) => json!({"method": "emulated", "bytes": 0, "filled_bytes": 0}),
+            Ok(text(&match begun(inner)? {
+                Subject::Clock(clock) => json!({"method": "emulated", "bytes": clock.bytes(), "filled_bytes": clock.bytes()}),
                 Subject::Scratch(scratch) => {
                     let filled = scratch.fill(limit_ns)?;
                     json!({"method": scratch.cache().name(), "bytes": scratch.bytes(), "filled_bytes": filled})
@@ -89,7 +108,7 @@ impl Probe {
         let requests: Vec<Request> = requests.into_iter().map(|(offset, bytes)| Request { offset, bytes }).collect();
         let done: Vec<Timed> = self.with(py, |inner| {
             let series = Series { requests: &requests, write, in_flight, limit_ns };
-            match &mut inner.subject {
+            match begun(inner)? {
                 Subject::Clock(clock) => clock.run(&series),
                 Subject::Scratch(scratch) => scratch.run(&series),
             }

@@ -10,10 +10,11 @@ from pathlib import Path
 from ..cluster import PER_BYTE_S_MAX, STARTUP_S_MAX, Cluster, Target
 from ..errors import ClusterError, StoreError
 from ..moving.retarget import write_config
+from ..native import parsed
 from ..store import Store
 from .device import describe
 from .fit import fit_line
-from .measure import EMULATED_BYTES, Measured, Measurement, Progress, open_probe
+from .measure import Measured, Measurement, Probe, Progress
 from .record import Calibration
 
 #: The figures of a target: their names there, the kind of access they are taken from, and the part of its line.
@@ -58,20 +59,12 @@ class Subject:
             )
         return wanted
 
-    def measure(self, target: Target, seconds: float, scratch_bytes: int, step: Progress) -> Measured:
+    def measure(self, probe: Probe, target: Target, seconds: float, scratch_bytes: int, step: Progress) -> Measured:
         """Measures one target. StoreError with what kept it from it; nothing of it stays, however it ends."""
-        if self.store is None:
-            if not target.path.is_dir():
-                raise StoreError(f"target {target.name}: {target.path} is no directory; make or mount it")
-            probe = open_probe(target.path, None, scratch_bytes)
-        elif target.kind == "emulated":
-            probe = open_probe(self.store, self.cluster.index(target.name), EMULATED_BYTES)
-        else:
-            probe = open_probe(self.store, self.cluster.index(target.name), scratch_bytes)
-        try:
-            return Measurement(probe, target.name, seconds, step).run()
-        finally:
-            probe.close()
+        if not target.path.is_dir():
+            raise StoreError(f"target {target.name}: {target.path} is no directory; make or mount it")
+        parsed(probe.begin, str(target.path), self.cluster.index(target.name), scratch_bytes)
+        return Measurement(probe, target.name, seconds, step).run()
 
 
 def calibrated(target: Target, measured: Measured) -> Target:

@@ -6,6 +6,7 @@ of completions: the share of the device that a request takes.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -21,10 +22,10 @@ from ..units import KIB, MIB
 from .record import KINDS
 
 SIZES = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
-#: Requests of one size and kind: as many as the figures get better by.
+#: Requests of one size and kind that are made where there is time: as many as the figures get better by.
 REQUESTS_MAX = 400
-#: Emulated targets have no tail: more would be waste.
-EMULATED_REQUESTS_MAX = 128
+#: Turns of one size and kind on an emulated target, which has no tail.
+EMULATED_TURNS_MAX = 8
 #: Of a size and kind in one turn.
 BATCH = 20
 #: A saturated device has so many requests in flight.
@@ -32,13 +33,12 @@ IN_FLIGHT = 8
 #: Completions between the two that a saturated time is taken from.
 LAG = 16
 #: A turn on an emulated target lasts so long at least: a timer's lateness (50 us, more when busy) is little of it.
-EMULATED_TURN_S = 0.025
-#: Most requests that a probe has in flight.
-PROBE_IN_FLIGHT_MAX = 256
+EMULATED_TURN_S = 0.04
+#: Requests of an emulated turn, all in flight: so many at first, so many at most.
+EMULATED_TURN_MIN = 17
+EMULATED_TURN_MAX = 8192
 #: Windows that an emulated turn is cut into.
 WINDOWS = 4
-#: Range of offsets on an emulated target.
-EMULATED_BYTES = 1 << 40
 #: Offsets are multiples of it.
 GRANULE = 4096
 #: The scratch file is filled for at most this share of the time.
@@ -48,12 +48,17 @@ FITS = 8
 SIZES_MIN = 3
 _STEP_NS = 200_000_000
 _LIMIT_MIN_NS = 20_000_000
+#: What is reserved on a clock is reserved at once: its time is bounded by how much is asked for.
+_UNLIMITED_S = 3600.0
 
 Progress = Callable[[int, int], None]
 
 
 class Probe(Protocol):
     """What the native module's Probe does; see crates/python."""
+
+    def begin(self, directory: str, target: int, scratch_bytes: int) -> None:
+        """Turns to a target of the store, or to a directory that is of none."""
 
     def fill(self, limit_ns: int) -> str:
         """Fills the scratch file for a while: JSON of method, bytes and filled_bytes."""
@@ -65,10 +70,17 @@ class Probe(Protocol):
         """Gives everything back."""
 
 
-def open_probe(place: Path, number: int | None, scratch_bytes: int) -> Probe:
-    """A probe of target `number` of the store `place`, or of the directory `place`; StoreError with the reason."""
-    made: Any = native.make("Probe", str(place), number, scratch_bytes)
-    return made  # type: ignore[no-any-return]
+@contextlib.contextmanager
+def open_probe(store: Path | None) -> Iterator[Probe]:
+    """A probe of the targets of `store`, which nobody else has as long as it lives, or of directories of none.
+
+    Raises StoreError, InUseError when programs use the store.
+    """
+    probe: Probe = native.make("Probe", None if store is None else str(store))
+    try:
+        yield probe
+    finally:
+        probe.close()
 
 
 @dataclass
@@ -78,8 +90,10 @@ class Cell:
     kind: str
     size: int
     times: list[float] = field(default_factory=list)
+    #: Those made so far.
     requests: int = 0
-    #: Seconds that one request is likely to take; 0 = not known yet.
+    #: On an emulated target, requests of a turn and seconds that one takes; 0 = not known yet.
+    turn: int = 0
     expected_s: float = 0.0
 
     @property
@@ -137,9 +151,9 @@ class Measurement:
             )
         kinds = [kind for kind in KINDS if not (is_emulated and kind.startswith("saturated"))]
         cells = [Cell(kind, size) for size in sizes for kind in kinds]
-        enough = EMULATED_REQUESTS_MAX if is_emulated else REQUESTS_MAX
+        enough = EMULATED_TURNS_MAX * WINDOWS if is_emulated else REQUESTS_MAX
         turn = self._emulated_turn if is_emulated else self._turn
-        for cell, left in self._rounds(cells, enough):
+        for cell, left in self._rounds(cells, enough, is_emulated):
             turn(cell, max(self._left_s() / left, _LIMIT_MIN_NS / 1e9))
         samples = {
             kind: (
@@ -175,18 +189,15 @@ class Measurement:
             self.method, self.bytes = str(found["method"]), int(found["filled_bytes"])
             self._told()
             is_over = self._left_s() < self.seconds * (1 - FILL_SHARE)
-            if self.method == "emulated":
-                self.bytes = EMULATED_BYTES
-                return
             if self.bytes >= int(found["bytes"]) or (is_over and filled >= 0):
                 return
             filled = self.bytes
 
-    def _rounds(self, cells: list[Cell], enough: int) -> Iterator[tuple[Cell, int]]:
+    def _rounds(self, cells: list[Cell], enough: int, is_emulated: bool) -> Iterator[tuple[Cell, int]]:
         """Cells in turn, each with how many the time that is left is for; the first round is made whole."""
         is_first = True
         while True:
-            wanted = [cell for cell in cells if cell.requests < enough]
+            wanted = [cell for cell in cells if (len(cell.times) if is_emulated else cell.requests) < enough]
             for number, cell in enumerate(wanted):
                 if not is_first and self._left_s() <= 0:
                     return
@@ -204,12 +215,12 @@ class Measurement:
             start = int(self.chance.integers(0, room + 1)) * GRANULE
             return [(start + number * cell.size, cell.size) for number in range(count)]
         places = (self.bytes - cell.size) // GRANULE + 1
-        made: list[tuple[int, int]] = []
-        while len(made) < count:
-            offset = int(self.chance.integers(0, places)) * GRANULE
-            if not made or offset != made[-1][0] + cell.size:
-                made.append((offset, cell.size))
-        return made
+        offsets = self.chance.integers(0, places, count) * GRANULE
+        # One that would continue its predecessor goes back to the front, which no request ends at.
+        for number in range(1, count):
+            if offsets[number] == offsets[number - 1] + cell.size:
+                offsets[number] = 0
+        return [(int(offset), cell.size) for offset in offsets]
 
     def _ask(self, cell: Cell, count: int, in_flight: int, limit_s: float) -> list[tuple[int, int]]:
         requests = self._requests(cell, count)
@@ -231,15 +242,23 @@ class Measurement:
         cell.times += _windows(ends, min(LAG, len(ends) - 1))
 
     def _emulated_turn(self, cell: Cell, limit_s: float) -> None:
-        """A turn on an emulated target: all of it in flight, so that the device does not rest."""
+        """A turn on an emulated target: all of it in flight, so that the device does not rest.
+
+        Turns grow until they last long enough, from whole durations: distances of few completions say nothing.
+        """
+        count = cell.turn or EMULATED_TURN_MIN
+        if cell.expected_s:
+            count = min(count, max(WINDOWS + 1, int(limit_s / cell.expected_s)))
+        while True:
+            done = self._ask(cell, count, count, _UNLIMITED_S)
+            lasted_s = (done[-1][1] - done[0][0]) / 1e9
+            longer = min(EMULATED_TURN_MAX, 8 * count, math.ceil(count * EMULATED_TURN_S / lasted_s))
+            if cell.expected_s or longer < 2 * count:
+                break
+            count = longer
         if not cell.expected_s:
-            ends = [end for _, end in self._ask(cell, 3, 3, limit_s)]
-            cell.expected_s = max(ends[-1] - ends[0], 2000) / 2e9
-        wanted = max(4 * WINDOWS + 1, math.ceil(EMULATED_TURN_S / cell.expected_s))
-        affordable = max(WINDOWS + 1, int(limit_s / cell.expected_s))
-        count = min(wanted, affordable, PROBE_IN_FLIGHT_MAX)
-        ends = [end for _, end in self._ask(cell, count, count, limit_s + 60)]
-        cell.times += _windows(np.array(ends, dtype=float), (len(ends) - 1) // WINDOWS)
+            cell.turn, cell.expected_s = count, lasted_s / count
+        cell.times += _windows(np.array([end for _, end in done], dtype=float), (len(done) - 1) // WINDOWS)
 
 
 def _windows(ends_ns: np.ndarray[Any, Any], lag: int) -> list[float]:

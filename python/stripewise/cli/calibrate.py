@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..calibration.calibrate import FIGURES, Subject, apply_to_store, calibrated, differences, with_measured
+from ..calibration.measure import Probe, open_probe
 from ..calibration.network import Ping, ping
 from ..calibration.plot import draw
 from ..calibration.record import Fit
@@ -82,7 +83,8 @@ def calibrate(
             there, network=_network(there.network, pinged, establish_s, per_byte_s, processes_per_node)
         )
 
-    measured = [_measure(subject, one, seconds, scratch_bytes, plot) for one in wanted]
+    with open_probe(subject.store) as probe:
+        measured = [_measure(subject, probe, one, seconds, scratch_bytes, plot) for one in wanted]
     if store is None:
         for one in subject.cluster.targets:
             if one.kind == "emulated":
@@ -141,9 +143,11 @@ def _network(
     )
 
 
-def _measure(subject: Subject, target: Target, seconds: float, scratch_bytes: int, plot: Path | None) -> Target:
+def _measure(
+    subject: Subject, probe: Probe, target: Target, seconds: float, scratch_bytes: int, plot: Path | None
+) -> Target:
     with progress(f"measuring {printable(target.name)}") as step:
-        samples = subject.measure(target, seconds, scratch_bytes, step)
+        samples = subject.measure(probe, target, seconds, scratch_bytes, step)
     made = calibrated(target, samples)
     drawn = None if plot is None else draw(made, samples, plot)
     assert made.calibration is not None

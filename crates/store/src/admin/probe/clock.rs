@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Series, Timed};
+use super::{CLOCK_IN_FLIGHT_MAX, Series, Timed};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::medium::DevicesMap;
 use crate::admin::store::Store;
@@ -18,6 +18,9 @@ use crate::names::object_key;
 
 /// The object that a probe's accesses name: no file has this id.
 const PROBE_OBJECT: u64 = u64::MAX;
+
+/// Offsets of accesses lie below this: no bytes are moved, so it is as long as makes a chance meeting of two unlikely.
+const RANGE_BYTES: u64 = 1 << 40;
 
 type Counter = fn(&DeviceLine) -> &AtomicU64;
 
@@ -36,16 +39,15 @@ pub struct Clock {
     map: Box<dyn DevicesMap>,
     target: u32,
     model: DeviceModel,
-    bytes: u64,
     before: [u64; COUNTERS.len()],
 }
 
 impl Clock {
-    /// The clock of a target of a store that the caller holds exclusively; its accesses lie in a range of `bytes` bytes.
+    /// The clock of a target of a store that the caller holds exclusively.
     ///
     /// # Errors
     /// `Invalid` when the target is not emulated, `Io` when the clocks cannot be mapped.
-    pub fn new(store: &Store<'_>, target: u32, bytes: u64) -> Result<Self> {
+    pub fn new(store: &Store<'_>, target: u32) -> Result<Self> {
         let info = store.target(target)?;
         if info.kind != Kind::Emulated {
             return Err(StoreError::Invalid(format!("target {} is a plain directory; probe it with a scratch file", info.name)));
@@ -53,9 +55,14 @@ impl Clock {
         let run = store.run_dir()?;
         let map = store.medium.devices(&run, store.targets.len(), true).doing("map the device clocks in", &run)?;
         let map = map.ok_or_else(|| StoreError::NotFound(format!("{} has no device clocks; run a store verb on it", run.display())))?;
-        let mut made = Self { map, target, model: info.model, bytes, before: [0; COUNTERS.len()] };
+        let mut made = Self { map, target, model: info.model, before: [0; COUNTERS.len()] };
         made.before = made.counters();
         Ok(made)
+    }
+
+    /// Length of the range that accesses lie in.
+    pub fn bytes(&self) -> u64 {
+        RANGE_BYTES
     }
 
     fn counters(&self) -> [u64; COUNTERS.len()] {
@@ -68,7 +75,7 @@ impl Clock {
     /// # Errors
     /// `Invalid` for requests outside the range.
     pub fn run(&mut self, series: &Series<'_>) -> Result<Vec<Timed>> {
-        series.check(self.bytes)?;
+        series.check(RANGE_BYTES, CLOCK_IN_FLIGHT_MAX)?;
         let devices = self.map.devices();
         let mut done = Vec::with_capacity(series.requests.len());
         let mut waiting = VecDeque::with_capacity(series.in_flight);

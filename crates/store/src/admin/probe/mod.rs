@@ -15,7 +15,9 @@ pub const PROBE_GRANULE: u64 = 4096;
 /// Longest single request.
 pub const PROBE_BYTES_MAX: u64 = 64 << 20;
 /// Most requests in flight on a real target, each of which has a thread and a buffer of its own.
-pub const IN_FLIGHT_MAX: usize = 256;
+pub const SCRATCH_IN_FLIGHT_MAX: usize = 256;
+/// Most on an emulated one, where they are numbers in a queue.
+pub const CLOCK_IN_FLIGHT_MAX: usize = 65_536;
 
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,16 +51,16 @@ pub struct Series<'a> {
 }
 
 impl Series<'_> {
-    /// Refuses what cannot be asked of a range of `bytes` bytes.
-    fn check(&self, bytes: u64) -> Result<()> {
-        if self.in_flight == 0 || self.in_flight > IN_FLIGHT_MAX {
-            return Err(StoreError::Invalid(format!("{} requests in flight: give a number from 1 to {IN_FLIGHT_MAX}", self.in_flight)));
+    /// Refuses what cannot be asked of a range of `bytes` bytes that takes `in_flight_max` requests at once.
+    fn check(&self, bytes: u64, in_flight_max: usize) -> Result<()> {
+        if self.in_flight == 0 || self.in_flight > in_flight_max {
+            return Err(StoreError::Invalid(format!("{} requests in flight: give a number from 1 to {in_flight_max}", self.in_flight)));
         }
         let fits = |r: &Request| {
             r.bytes > 0
                 && r.bytes <= PROBE_BYTES_MAX
-                && r.bytes % PROBE_GRANULE == 0
-                && r.offset % PROBE_GRANULE == 0
+                && r.bytes.is_multiple_of(PROBE_GRANULE)
+                && r.offset.is_multiple_of(PROBE_GRANULE)
                 && r.offset.checked_add(r.bytes).is_some_and(|end| end <= bytes)
         };
         match self.requests.iter().find(|r| !fits(r)) {
@@ -84,9 +86,9 @@ mod tests {
     #[test]
     fn requests_outside_the_range_or_off_the_granule_are_refused() {
         for (offset, bytes) in [(0, 8193), (1, 4096), (8192, 4096), (0, 0), (u64::MAX - 4095, 4096), (0, 1 << 40)] {
-            assert!(series(&[Request { offset, bytes }], 1).check(8192).is_err(), "{offset} {bytes}");
+            assert!(series(&[Request { offset, bytes }], 1).check(8192, 8).is_err(), "{offset} {bytes}");
         }
-        assert!(series(&[Request { offset: 4096, bytes: 4096 }], 1).check(8192).is_ok());
-        assert!(series(&[], 0).check(8192).is_err());
+        assert!(series(&[Request { offset: 4096, bytes: 4096 }], 1).check(8192, 8).is_ok());
+        assert!(series(&[], 0).check(8192, 8).is_err() && series(&[], 9).check(8192, 8).is_err());
     }
 }

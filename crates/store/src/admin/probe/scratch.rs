@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rustix::fs::{Advice, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{PROBE_GRANULE, Request, Series, Timed};
+use super::{PROBE_GRANULE, Request, SCRATCH_IN_FLIGHT_MAX, Series, Timed};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::devices::now_ns;
 
@@ -157,7 +157,7 @@ impl Scratch {
     /// # Errors
     /// `Invalid` for requests outside the filled range, `NoSpace`, `Io`.
     pub fn run(&self, series: &Series<'_>) -> Result<Vec<Timed>> {
-        series.check(self.filled)?;
+        series.check(self.filled, SCRATCH_IN_FLIGHT_MAX)?;
         let shared = Shared { next: AtomicUsize::new(0), failed: AtomicBool::new(false), begin_ns: now_ns() };
         let parts = if series.in_flight == 1 {
             vec![self.worker(series, &shared)]
