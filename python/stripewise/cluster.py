@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .calibration.record import Calibration, calibration_from
 from .errors import ClusterError
 from .fields import Fields
 
@@ -49,6 +50,8 @@ class Target:
     state: str = "active"
     startup_read_spread_s: float = 0.0
     startup_write_spread_s: float = 0.0
+    #: How the figures were measured; None when they were typed.
+    calibration: Calibration | None = None
 
     @property
     def is_active(self) -> bool:
@@ -183,7 +186,8 @@ def _network(fields: Fields) -> Network:
 def _target(fields: Fields, source: Path) -> Target:
     fields.only(
         {"name", "class", "kind", "path", "capacity_bytes", "startup_read_s", "startup_write_s",
-         "per_byte_read_s", "per_byte_write_s", "state", "startup_read_spread_s", "startup_write_spread_s"}
+         "per_byte_read_s", "per_byte_write_s", "state", "startup_read_spread_s", "startup_write_spread_s",
+         "calibration"}
     )  # fmt: skip
     name = fields.text("name")
     if any(ord(char) <= 32 or char in "/:,\x7f" for char in name):
@@ -209,4 +213,12 @@ def _target(fields: Fields, source: Path) -> Target:
         # Half of it below the mean: a spread above twice the mean would begin before the request.
         startup_read_spread_s=fields.number("startup_read_spread_s", 0.0, 2 * startup_read_s, default=0.0),
         startup_write_spread_s=fields.number("startup_write_spread_s", 0.0, 2 * startup_write_s, default=0.0),
+        calibration=_calibration(fields, source),
     )
+
+
+def _calibration(fields: Fields, source: Path) -> Calibration | None:
+    if "calibration" not in fields.data:
+        return None
+    table = fields.table("calibration")
+    return calibration_from(Fields(table, source, f"{fields.where}calibration.", ClusterError))

@@ -21,15 +21,29 @@ def _module() -> Any:
         ) from error
 
 
+def _named(name: str) -> Any:
+    """The binding's function or class `name`."""
+    found = getattr(_module(), name, None)
+    if found is None:
+        raise StoreError(f"the native module has no {name}; it is older than this package: build it with 'make build'")
+    return found
+
+
 def call(name: str, *arguments: Any) -> Any:
     """Calls the binding's function `name` and parses the JSON that it returns; columns come as they are.
 
     Raises StoreError with the binding's sentence.
     """
-    module = _module()
-    function = getattr(module, name, None)
-    if function is None:
-        raise StoreError(f"the native module has no {name}; it is older than this package: build it with 'make build'")
+    return parsed(_named(name), *arguments)
+
+
+def make(name: str, *arguments: Any) -> Any:
+    """An object of the binding's class `name`; StoreError with the binding's sentence."""
+    return parsed(_named(name), *arguments)
+
+
+def parsed(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls a function or method of the binding, and parses text as JSON; StoreError with the binding's sentence."""
     try:
         text = function(*arguments)
     except StripewiseError:

@@ -121,7 +121,6 @@ class StoreConfig:
 
     def text(self) -> str:
         """The store.toml that says this."""
-        network = self.cluster.network
         lines = [
             "# Written by stripewise; edit it and run any 'stripewise store' verb to make it count.",
             "# 'stripewise store template' rewrites it, without comments.",
@@ -131,32 +130,8 @@ class StoreConfig:
             f"uuid = {_toml(self.uuid)}",
             f"region_bytes = {self.region_bytes}",
             f"default_layout = {_toml(self.default_layout)}",
-            "",
-            "[network]",
-            f"establish_s = {network.establish_s!r}",
-            f"per_byte_s = {network.per_byte_s!r}",
-            f"processes_per_node = {network.processes_per_node}",
+            *cluster_lines(self.cluster),
         ]
-        for t in self.cluster.targets:
-            lines += [
-                "",
-                "[[target]]",
-                f"name = {_toml(t.name)}",
-                f"class = {_toml(t.klass)}",
-                f"kind = {_toml(t.kind)}",
-                f"path = {_toml(str(t.path))}",
-                f"capacity_bytes = {t.capacity_bytes}",
-                f"startup_read_s = {t.startup_read_s!r}",
-                f"startup_write_s = {t.startup_write_s!r}",
-                f"per_byte_read_s = {t.per_byte_read_s!r}",
-                f"per_byte_write_s = {t.per_byte_write_s!r}",
-                *(
-                    f"startup_{op}_spread_s = {spread!r}"
-                    for op, spread in (("read", t.startup_read_spread_s), ("write", t.startup_write_spread_s))
-                    if spread
-                ),
-                *([] if t.is_active else [f"state = {_toml(t.state)}"]),
-            ]
         for rule in self.rules:
             lines += ["", "[[rule]]", f"glob = {_toml(rule.glob)}", f"action = {_toml(rule.action)}"]
             if rule.layout is not None:
@@ -172,6 +147,45 @@ class StoreConfig:
         if len(rules) > RULES_MAX:
             raise ClusterError(f"{self.path}: {len(rules)} rules are more than {RULES_MAX}; use wider globs")
         return replace(self, rules=tuple(rules))
+
+
+def cluster_lines(cluster: Cluster) -> list[str]:
+    """[network] and the [[target]] tables as they stand in cluster.toml and store.toml."""
+    network = cluster.network
+    lines = [
+        "",
+        "[network]",
+        f"establish_s = {network.establish_s!r}",
+        f"per_byte_s = {network.per_byte_s!r}",
+        f"processes_per_node = {network.processes_per_node}",
+    ]
+    for t in cluster.targets:
+        lines += [
+            "",
+            "[[target]]",
+            f"name = {_toml(t.name)}",
+            f"class = {_toml(t.klass)}",
+            f"kind = {_toml(t.kind)}",
+            f"path = {_toml(str(t.path))}",
+            f"capacity_bytes = {t.capacity_bytes}",
+            f"startup_read_s = {t.startup_read_s!r}",
+            f"startup_write_s = {t.startup_write_s!r}",
+            f"per_byte_read_s = {t.per_byte_read_s!r}",
+            f"per_byte_write_s = {t.per_byte_write_s!r}",
+            *(
+                f"startup_{op}_spread_s = {spread!r}"
+                for op, spread in (("read", t.startup_read_spread_s), ("write", t.startup_write_spread_s))
+                if spread
+            ),
+            *([] if t.is_active else [f"state = {_toml(t.state)}"]),
+            *([] if t.calibration is None else t.calibration.toml_lines()),
+        ]
+    return lines
+
+
+def cluster_text(cluster: Cluster) -> str:
+    """A cluster.toml that says this."""
+    return "\n".join([f"version = {VERSION}", *cluster_lines(cluster)]) + "\n"
 
 
 def _bytes(path: Path) -> bytes:

@@ -6,6 +6,7 @@ mod errors;
 mod mover;
 mod passage;
 mod pricing;
+mod probe;
 mod store;
 mod trace;
 
@@ -16,5 +17,6 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     mover::register(module)?;
     passage::register(module)?;
     pricing::register(module)?;
+    probe::register(module)?;
     module.add_function(wrap_pyfunction!(trace::collect, module)?)
 }

@@ -28,6 +28,7 @@ mod leased;
 pub mod medium;
 pub mod mover;
 pub mod newfile;
+pub mod probe;
 pub mod protocol;
 pub mod publish;
 pub mod ranges;
