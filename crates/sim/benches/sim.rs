@@ -4,7 +4,7 @@
 //! Prints one JSON line; details go to stderr.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/sim/common.rs"]
 mod common;
 
 use std::time::Instant;

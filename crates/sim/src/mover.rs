@@ -114,8 +114,8 @@ impl Mover {
                 None => (Lane::Idle, Order::Nothing),
             },
             Lane::Written(chunk) => {
-                self.written(chunk, now_ns, maps, agenda);
-                self.take(actor, now_ns, agenda)
+                // The next move calls every lane itself.
+                if self.written(chunk, now_ns, maps, agenda) { (Lane::Idle, Order::Nothing) } else { self.take(actor, now_ns, agenda) }
             }
             Lane::Idle => self.take(actor, now_ns, agenda),
         };
@@ -128,7 +128,7 @@ impl Mover {
     fn take(&mut self, actor: u32, now_ns: u64, agenda: &mut impl Agenda) -> (Lane, Order) {
         let Some(step) = self.moves.get(self.current) else { return (Lane::Idle, Order::Nothing) };
         let bytes = self.chunk_bytes.min(step.len - self.taken);
-        if bytes == 0 || now_ns < step.began_ns {
+        if bytes == 0 {
             return (Lane::Idle, Order::Nothing);
         }
         let from = step.start + self.taken;
@@ -143,13 +143,14 @@ impl Mover {
         (Lane::Write(chunk), Order::Read(chunk))
     }
 
-    fn written(&mut self, chunk: Chunk, now_ns: u64, maps: &mut [FileMap], agenda: &mut impl Agenda) {
+    /// Counts a chunk that has its new home; returns whether it was the move's last.
+    fn written(&mut self, chunk: Chunk, now_ns: u64, maps: &mut [FileMap], agenda: &mut impl Agenda) -> bool {
         self.written += chunk.to - chunk.from;
         self.moved_bytes += chunk.to - chunk.from;
         self.ended_ns = now_ns;
-        let Some(step) = self.moves.get_mut(self.current) else { return };
+        let Some(step) = self.moves.get_mut(self.current) else { return true };
         if self.written < step.len {
-            return;
+            return false;
         }
         step.done_ns = now_ns;
         if let Some(map) = maps.get_mut(step.file as usize) {
@@ -157,6 +158,7 @@ impl Mover {
         }
         self.current += 1;
         self.begin(now_ns, agenda);
+        true
     }
 
     pub(crate) fn report(&self) -> Vec<MoveReport> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 pub struct Report {
     /// When the last request was done.
     pub seconds: f64,
-    /// When the last request and the last copy were done: what utilisations and mean queues are relative to.
+    /// When the last request, fetch ahead and copy were done: what utilisations and mean queues are relative to.
     pub end_s: f64,
     /// Processes that had requests.
     pub processes: u32,
@@ -39,7 +39,7 @@ pub struct Report {
     pub timeline: Vec<Bucket>,
     /// No schedule of these requests on these servers could have been shorter (cost-models section 7, startups as paid in this run).
     pub bound_s: f64,
-    /// `bound_s / seconds`, at most 1.
+    /// `bound_s / seconds`: 1 = nothing could have been faster.
     pub bound_ratio: f64,
     /// Bytes that moves wrote to their new homes.
     pub moved_bytes: u64,

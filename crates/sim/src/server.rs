@@ -91,7 +91,7 @@ impl Server {
     #[inline]
     fn count(&mut self, now_ns: u64, end_ns: u64, piece: &Piece, service: Service, here: u64) -> Reserved {
         self.busy_ns = self.busy_ns.saturating_add(service.ns);
-        self.bytes += piece.bytes;
+        self.bytes = self.bytes.saturating_add(piece.bytes);
         self.accesses += 1;
         self.startups += u64::from(service.startup);
         self.stay_ns += u128::from(end_ns - now_ns);

@@ -52,9 +52,9 @@ impl Timeline {
             .chunks(2)
             .map(|pair| {
                 pair.iter().fold(Sums::default(), |a, b| Sums {
-                    read: a.read + b.read,
-                    write: a.write + b.write,
-                    copied: a.copied + b.copied,
+                    read: a.read.saturating_add(b.read),
+                    write: a.write.saturating_add(b.write),
+                    copied: a.copied.saturating_add(b.copied),
                     flight_ns: a.flight_ns + b.flight_ns,
                 })
             })
@@ -70,9 +70,9 @@ impl Timeline {
         self.reach(end_ns);
         if let Some(bucket) = self.buckets.get_mut((end_ns >> self.shift) as usize) {
             match what {
-                Ended::Read => bucket.read += bytes,
-                Ended::Write => bucket.write += bytes,
-                Ended::Copy => bucket.copied += bytes,
+                Ended::Read => bucket.read = bucket.read.saturating_add(bytes),
+                Ended::Write => bucket.write = bucket.write.saturating_add(bytes),
+                Ended::Copy => bucket.copied = bucket.copied.saturating_add(bytes),
             }
         }
     }
@@ -91,7 +91,8 @@ impl Timeline {
         let Some(crossed) = self.buckets.get_mut(first..=last) else { return };
         let mut from = begin_ns;
         for (i, bucket) in (first as u64..).zip(crossed) {
-            let to = end_ns.min((i + 1) << self.shift);
+            let border = u64::try_from(u128::from(i + 1) << self.shift).unwrap_or(u64::MAX);
+            let to = end_ns.min(border);
             bucket.flight_ns += u128::from(to - from);
             from = to;
         }

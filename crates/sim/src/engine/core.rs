@@ -83,13 +83,13 @@ impl Core {
     pub(crate) fn report(&self, network: Option<&Network>) -> Report {
         let tally = &self.tally;
         let seconds = in_seconds(tally.last_ns);
-        let end_ns = tally.last_ns.max(self.mover.ended_ns);
+        let end_ns = tally.last_ns.max(tally.fetched_ns).max(self.mover.ended_ns);
         let servers: Vec<ServerReport> =
             self.servers.iter().zip(&self.names).map(|(server, name)| server_report(server, name, in_seconds(end_ns))).collect();
         let busiest = servers.iter().map(|s| s.busy_s).fold(0.0, f64::max);
         let mean = servers.iter().map(|s| s.busy_s).sum::<f64>() / servers.len().max(1) as f64;
         let rate = |bytes: u64| if tally.last_ns > 0 { bytes as f64 / 1e6 / seconds } else { 0.0 };
-        let bound_s = self.bound_s(network).min(seconds);
+        let bound_s = self.bound_s(network);
         Report {
             seconds,
             end_s: in_seconds(end_ns),

@@ -94,7 +94,8 @@ fn read_ahead(core: &mut Core, id: u32, request: &Request, issued: &mut Issued) 
         let mut fetch = Issued::new(issued.now_ns, false);
         range(core, request.file, from, to, &mut fetch);
         core.tally.sub_requests += fetch.count;
-        core.tally.bytes_ahead += to - from;
+        core.tally.bytes_ahead = core.tally.bytes_ahead.saturating_add(to - from);
+        core.tally.fetched_ns = core.tally.fetched_ns.max(fetch.end_ns);
         if let Some(ahead) = &mut core.ahead {
             ahead.fetched(id, request.file, u32::MAX, fetch.end_ns);
         }

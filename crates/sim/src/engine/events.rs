@@ -192,7 +192,7 @@ impl Engine {
         let (from, to) = plan.fetch;
         if from < to {
             self.core.tally.sub_requests += self.cut(request.file, from, to);
-            self.core.tally.bytes_ahead += to - from;
+            self.core.tally.bytes_ahead = self.core.tally.bytes_ahead.saturating_add(to - from);
             let fetch = self.issue(id, Kind::Fetch { file: request.file }, false, now_ns);
             if let Some(ahead) = &mut self.core.ahead {
                 ahead.fetching(id, request.file, fetch);
@@ -297,6 +297,7 @@ impl Engine {
                 self.core.clients.done(task.actor, now_ns, &mut self.calendar);
             }
             Kind::Fetch { file } => {
+                self.core.tally.fetched_ns = self.core.tally.fetched_ns.max(now_ns);
                 if let Some(ahead) = &mut self.core.ahead {
                     ahead.fetched(task.actor, file, id, now_ns);
                 }

@@ -22,7 +22,7 @@ impl Link {
         let begin_ns = self.free_ns.max(now_ns);
         self.free_ns = begin_ns.saturating_add(ns);
         self.busy_ns = self.busy_ns.saturating_add(ns);
-        self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(bytes);
         (begin_ns, self.free_ns)
     }
 
@@ -86,6 +86,6 @@ fn sum(one_way: &[Link], other_way: &[Link], end_ns: u64) -> LinkSum {
         busy_s: both().map(|l| in_seconds(l.busy_ns)).sum(),
         busy_max_s,
         utilisation_max: if end_ns > 0 { busy_max_s / in_seconds(end_ns) } else { 0.0 },
-        bytes: both().map(|l| l.bytes).sum(),
+        bytes: both().map(|l| l.bytes).fold(0, u64::saturating_add),
     }
 }

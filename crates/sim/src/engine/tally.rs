@@ -12,6 +12,8 @@ pub(crate) struct Tally {
     pub bytes_written: u64,
     pub bytes_ahead: u64,
     pub last_ns: u64,
+    /// When the last fetch ahead ended.
+    pub fetched_ns: u64,
     /// Sum over requests of closed loops of the time each would have taken alone.
     pub alone_ns: u128,
     /// Latest end that open-loop requests could have had, each alone.
@@ -30,6 +32,7 @@ impl Tally {
             bytes_written: 0,
             bytes_ahead: 0,
             last_ns: 0,
+            fetched_ns: 0,
             alone_ns: 0,
             open_ns: 0,
             reads: Latencies::new()?,
@@ -48,11 +51,11 @@ impl Tally {
             _ => self.alone_ns += u128::from(alone_ns),
         }
         let ended = if request.write {
-            self.bytes_written += request.bytes;
+            self.bytes_written = self.bytes_written.saturating_add(request.bytes);
             self.writes.record(end_ns - begin_ns);
             Ended::Write
         } else {
-            self.bytes_read += request.bytes;
+            self.bytes_read = self.bytes_read.saturating_add(request.bytes);
             self.reads.record(end_ns - begin_ns);
             Ended::Read
         };

@@ -9,7 +9,9 @@ pub(crate) const MAX_LOGICAL: u64 = 1 << 62;
 const MAX_SECONDS: f64 = 1e6;
 /// Slowest transfer: above it the fixed-point time per byte would not fit.
 const MAX_PER_BYTE_S: f64 = 1.0;
-/// More channels or copies in flight than any machine has; the report's buckets are bounded alike.
+/// The free channel is looked for one by one.
+const MAX_CHANNELS: u32 = 1024;
+/// More copies in flight than any machine has; the report's buckets and a node's processes are bounded alike.
 const MAX_COUNT: u32 = 1 << 16;
 
 fn invalid<T>(key: &str, wrong: &str, cure: &str) -> Result<T, Error> {
@@ -76,7 +78,9 @@ impl Scenario {
                 }
             }
             device.check().or_else(|(rest, wrong, cure)| invalid(&key(rest), &wrong, cure))?;
-            count(&key("channels"), device.channels)?;
+            if !(1..=MAX_CHANNELS).contains(&device.channels) {
+                return invalid(&key("channels"), &format!("is {}", device.channels), &format!("give a number from 1 to {MAX_CHANNELS}"));
+            }
         }
         Ok(())
     }
