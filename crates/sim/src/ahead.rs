@@ -65,7 +65,7 @@ impl Ahead {
         }
         let begin = to.max(stream.ahead.to);
         let end = begin.saturating_add(self.window).min(size);
-        if to > stream.ahead.from && begin < end || stream.ahead.to <= to && begin < end {
+        if to > stream.ahead.from && begin < end {
             plan.fetch = (begin, end);
             stream.read = stream.ahead;
             stream.ahead = Chunk { from: begin, to: end, ready_ns: u64::MAX, fetch: u32::MAX };

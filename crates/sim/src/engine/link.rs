@@ -64,8 +64,8 @@ impl Network {
 
     /// The node that an actor is on.
     pub(crate) fn node(&self, actor: u32) -> usize {
-        (actor.min(self.processes) / self.processes_per_node) as usize
-            + usize::from(actor >= self.processes && !self.processes.is_multiple_of(self.processes_per_node))
+        let last = self.processes.div_ceil(self.processes_per_node);
+        (if actor < self.processes { actor.checked_div(self.processes_per_node).unwrap_or(0) } else { last }) as usize
     }
 
     pub(crate) fn busiest_before(&self, until_ns: u64) -> u64 {
