@@ -23,10 +23,13 @@ pub(crate) struct Core {
     pub ahead: Option<Ahead>,
     pub tally: Tally,
     names: Vec<String>,
+    calls: u64,
+    /// When to look next whether to go on.
+    next_look: u64,
 }
 
-/// Calls between two looks at whether to go on: some ms.
-const CALLS_BETWEEN: u64 = 1 << 16;
+/// Calls and accesses between two looks at whether to go on: some ms.
+const WORK_BETWEEN: u64 = 1 << 17;
 
 impl Core {
     pub(crate) fn new<S: Source>(scenario: &Scenario, plugged: Vec<Plugged>, source: &mut S, agenda: &mut impl Agenda) -> Result<Self, Error> {
@@ -46,15 +49,30 @@ impl Core {
         let mover = Mover::new(scenario, end, clients.count(), agenda);
         let names = scenario.servers.iter().map(|s| s.name.clone()).collect();
         let ahead = Ahead::new(scenario.read_ahead_bytes);
-        Ok(Core { servers, cycles, maps, clients, mover, ahead, tally: Tally::new(scenario.timeline_buckets)?, names })
+        Ok(Core {
+            servers,
+            cycles,
+            maps,
+            clients,
+            mover,
+            ahead,
+            tally: Tally::new(scenario.timeline_buckets)?,
+            names,
+            calls: 0,
+            next_look: WORK_BETWEEN,
+        })
     }
 
-    /// Reports progress once in a while; `calls` counts up.
+    /// Reports progress once in a while, by the work done: a request may have thousands of accesses.
     #[inline]
-    pub(crate) fn go_on(&self, calls: &mut u64, progress: &mut dyn FnMut(u64) -> bool) -> Result<(), Error> {
-        *calls += 1;
-        if calls.is_multiple_of(CALLS_BETWEEN) && !progress(self.tally.requests) {
-            return Err(Error::Interrupted);
+    pub(crate) fn go_on(&mut self, progress: &mut dyn FnMut(u64) -> bool) -> Result<(), Error> {
+        self.calls += 1;
+        let work = self.calls + self.tally.sub_requests;
+        if work >= self.next_look {
+            self.next_look = work + WORK_BETWEEN;
+            if !progress(self.tally.requests) {
+                return Err(Error::Interrupted);
+            }
         }
         Ok(())
     }

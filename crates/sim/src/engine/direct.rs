@@ -48,7 +48,6 @@ pub(super) fn run<S: Source>(
     let mut heap = Heap::default();
     let mut core = Core::new(scenario, plugged, source, &mut heap)?;
     let processes = core.clients.count();
-    let mut calls = 0;
     while let Some((now_ns, actor)) = heap.pop() {
         if actor < processes {
             if let Some(request) = core.clients.issue(actor, now_ns, source, &mut heap)? {
@@ -58,7 +57,7 @@ pub(super) fn run<S: Source>(
         } else {
             copy(&mut core, actor, now_ns, &mut heap);
         }
-        core.go_on(&mut calls, progress)?;
+        core.go_on(progress)?;
     }
     Ok(core.report(None))
 }

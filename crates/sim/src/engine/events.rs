@@ -144,7 +144,6 @@ pub(super) fn run<S: Source>(
     let network = Network::new(scenario, processes);
     let (tasks, accesses) = (Slab { items: Vec::new(), free: Vec::new() }, Slab { items: Vec::new(), free: Vec::new() });
     let mut engine = Engine { core, network, calendar, tasks, accesses, pieces: Vec::new() };
-    let mut calls = 0;
     while let Some(Reverse((now_ns, actor, _, what))) = engine.calendar.events.pop() {
         match what {
             What::Call if actor < processes => {
@@ -160,7 +159,7 @@ pub(super) fn run<S: Source>(
             What::Done(access) => engine.access_done(access, now_ns),
             What::Ready(task) => engine.task_done(task, now_ns),
         }
-        engine.core.go_on(&mut calls, progress)?;
+        engine.core.go_on(progress)?;
     }
     Ok(engine.core.report(engine.network.as_ref()))
 }
