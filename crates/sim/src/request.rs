@@ -5,11 +5,11 @@ use crate::Error;
 /// When a request is issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// Closed loop: so many ns after the process's request before it was done (or after time 0).
+    /// Closed loop: so many ns after all of the process's requests before it were done (or after time 0).
     After(u64),
     /// Open loop: at this time, ns from the beginning, whatever is still in flight. Not decreasing within a process.
     At(u64),
-    /// Closed loop behind a barrier: when every process has come to its next barrier, and so many ns later.
+    /// Closed loop behind a barrier: when every process that still has requests has come to one, and so many ns later.
     Barrier(u64),
 }
 
