@@ -1,4 +1,4 @@
-"""A policy of one's own on a real run: the one that docs/writing-a-policy.md shows, given as a file to plan and tune."""
+"""A policy of one's own on a real run: what docs/writing-a-policy.md shows, given as a file to plan and tune."""
 
 from __future__ import annotations
 

@@ -106,11 +106,11 @@ pub fn demand(cycle: &Cycle<Figures>, keys: Keys<'_>) -> Option<Demand> {
         let mut steps = fresh();
         let mut alone_s = 0.0;
         for (key, count) in keys.rows(*low, *high) {
-            let place = Place::new(key.offset, key.size, cycle.length);
+            let place = Place::new(key.offset, key.size, cycle.by_length);
             let mut longest = 0.0f64;
             for (run, [read, written]) in cycle.runs.iter().zip(&mut steps) {
                 let ends = Ends::new(place, run);
-                let most = ends.most_bytes(run.width, run.count);
+                let (most, _) = ends.most_bytes(run.width, run.count);
                 if most > 0 {
                     longest = longest.max(run.kind.seconds(most, key.write));
                     if key.write { written } else { read }.add(&ends, run.count, count as i64);

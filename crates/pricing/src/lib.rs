@@ -10,6 +10,7 @@
 mod cost;
 mod cycle;
 mod demand;
+mod divisor;
 mod group;
 mod search;
 mod share;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-use crate::cost::{Params, request_cost};
+use crate::cost::{Params, Priced};
 use crate::cycle::Cycle;
 use crate::{Key, Keys, threads};
 
@@ -167,9 +167,10 @@ impl Numbered {
 /// Seconds of every shared region under up to eight pairs.
 fn block_totals(params: &Params, cycles: &[Cycle<bool>], keys: Keys<'_>, shared: &[Region], numbered: Option<&Numbered>) -> Vec<Lane> {
     let lane = |key: Key| -> Lane {
+        let priced = Priced::new(params, key);
         let mut prices = [0.0; LANES];
         for (price, cycle) in prices.iter_mut().zip(cycles) {
-            *price = request_cost(params, cycle, key);
+            *price = priced.cost(params, cycle);
         }
         prices
     };

@@ -5,6 +5,7 @@
 //! right of it. So everything follows from the two stripes that the ends fall into.
 
 use crate::cycle::Run;
+use crate::divisor::Divisor;
 
 /// A request's place among cycles.
 #[derive(Clone, Copy, Debug)]
@@ -19,13 +20,10 @@ pub(crate) struct Place {
 
 impl Place {
     #[inline]
-    pub fn new(offset: u64, size: u64, length: u64) -> Self {
-        let from = offset % length;
-        let end = from + size;
-        if end < length {
-            return Self { whole: 0, from, to: end };
-        }
-        Self { whole: end / length, from, to: end % length }
+    pub fn new(offset: u64, size: u64, length: Divisor) -> Self {
+        let (_, from) = length.divide(offset);
+        let (whole, to) = length.divide(from + size);
+        Self { whole, from, to }
     }
 }
 
@@ -44,44 +42,43 @@ impl Ends {
     pub fn new<F>(place: Place, run: &Run<F>) -> Self {
         let span = run.width * run.count;
         let (from, to) = (place.from.saturating_sub(run.start).min(span), place.to.saturating_sub(run.start).min(span));
-        Self { whole: place.whole, first: from / run.width, first_bytes: from % run.width, last: to / run.width, last_bytes: to % run.width }
+        let ((first, first_bytes), (last, last_bytes)) = (run.by_width.divide(from), run.by_width.divide(to));
+        Self { whole: place.whole, first, first_bytes, last, last_bytes }
+    }
+
+    /// The most bytes that one server of the run serves, and how many servers it touches.
+    ///
+    /// Selections instead of branches: which case a request falls into is chance, and a branch that is guessed wrong costs more than all the cases.
+    #[inline]
+    pub fn most_bytes(&self, width: u64, count: u64) -> (u64, u64) {
+        let begin = self.first * width + self.first_bytes;
+        let end = self.last * width + self.last_bytes;
+        let partly = u64::from(self.last_bytes > 0);
+        // The end lies past the beginning: stripes between them are served once more, wholly or in part.
+        let between = self.last.wrapping_sub(self.first);
+        let edges = if between == 0 { end.wrapping_sub(begin) } else { (width - self.first_bytes).max(self.last_bytes) };
+        let more = if between > 1 { width } else { edges };
+        // The end lies before the beginning: servers between them miss their stripe of one cycle, wholly or in part.
+        let gap = self.first.wrapping_sub(self.last);
+        let missed = gap.wrapping_add(u64::from(self.first_bytes > 0));
+        let tail = if self.first_bytes > 0 { self.first_bytes } else { width };
+        let least = if gap == 0 { begin.wrapping_sub(end) } else { (width - self.last_bytes).min(tail) };
+        let missing = if missed < count || (gap == 0 && count > 1) { 0 } else { least };
+        let most = self.whole * width + if end > begin { more } else { 0 } - if end < begin { missing } else { 0 };
+        let ahead = if end > begin { between + partly } else { 0 };
+        let behind = if gap == 0 || self.last > self.first { 0 } else { gap - partly };
+        let touched = match self.whole {
+            0 => ahead,
+            1 => count - behind,
+            _ => count,
+        };
+        (most, touched)
     }
 
     /// Whether the request's end lies past its beginning in this run, once whole cycles are taken off.
     #[inline]
     fn ahead(&self) -> bool {
         (self.last, self.last_bytes) > (self.first, self.first_bytes)
-    }
-
-    /// The most bytes that one server of the run serves.
-    #[inline]
-    pub fn most_bytes(&self, width: u64, count: u64) -> u64 {
-        if (self.last, self.last_bytes) == (self.first, self.first_bytes) {
-            return self.whole * width;
-        }
-        if self.ahead() {
-            let more = if self.first == self.last {
-                self.last_bytes - self.first_bytes
-            } else if self.last - self.first > 1 {
-                width
-            } else {
-                (width - self.first_bytes).max(self.last_bytes)
-            };
-            return self.whole * width + more;
-        }
-        // The end lies before the beginning: servers between them miss their stripe of one cycle, wholly or in part.
-        let missing = if self.first == self.last {
-            if count > 1 { 0 } else { self.first_bytes - self.last_bytes }
-        } else {
-            let damaged = self.first - self.last + u64::from(self.first_bytes > 0);
-            if damaged < count {
-                0
-            } else {
-                let tail = if self.first_bytes > 0 { self.first_bytes } else { width };
-                (width - self.last_bytes).min(tail)
-            }
-        };
-        self.whole * width - missing
     }
 
     /// Positions [from, to) of the run that the request touches, or, when `inverted`, those that it does not touch.
@@ -106,15 +103,6 @@ pub(crate) struct Touched {
     pub from: u64,
     pub to: u64,
     pub inverted: bool,
-}
-
-impl Touched {
-    /// How many positions of `count` it is.
-    #[inline]
-    pub fn number(&self, count: u64) -> u64 {
-        let inside = self.to.saturating_sub(self.from);
-        if self.inverted { count - inside } else { inside }
-    }
 }
 
 #[cfg(test)]
@@ -153,17 +141,17 @@ mod tests {
             let cycle = Cycle::new(&servers).unwrap();
             let widths: Vec<u64> = servers.iter().map(|server| server.width_bytes).collect();
             let served = walk(&widths, offset, size);
-            let place = Place::new(offset, size, cycle.length);
+            let place = Place::new(offset, size, cycle.by_length);
             for run in &cycle.runs {
                 let mine = &served[run.server..run.server + run.count as usize];
                 let ends = Ends::new(place, run);
-                prop_assert_eq!(ends.most_bytes(run.width, run.count), *mine.iter().max().unwrap());
+                let touches = mine.iter().filter(|bytes| **bytes > 0).count() as u64;
+                prop_assert_eq!(ends.most_bytes(run.width, run.count), (*mine.iter().max().unwrap(), touches));
                 let touched = ends.touched(run.count);
                 for (position, bytes) in mine.iter().enumerate() {
                     let inside = (touched.from..touched.to).contains(&(position as u64));
                     prop_assert_eq!(inside != touched.inverted, *bytes > 0);
                 }
-                prop_assert_eq!(touched.number(run.count), mine.iter().filter(|bytes| **bytes > 0).count() as u64);
             }
         }
     }

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 #: Times in ns of the trace's clock, offset and size in bytes; write is true for writes, false for reads.
 REQUEST_DTYPE = np.dtype(
-    [("start_ns", "i8"), ("end_ns", "i8"), ("rank", "i4"), ("write", "?"), ("offset", "i8"), ("size", "i8")]
+    [("start_ns", "i8"), ("end_ns", "i8"), ("rank", "i4"), ("write", "?"), ("offset", "i8"), ("size", "i8")], align=True
 )
 Requests = NDArray[np.void]
 
