@@ -40,6 +40,32 @@ def manage_globs(patterns: Iterable[str]) -> list[str]:
     return globs
 
 
+def template_globs(pattern: str) -> list[str]:
+    """The globs that a template's pattern means: as `manage_globs`, and with a / at its end always a directory."""
+    if pattern.endswith("/") and not any(char in pattern for char in _WILD):
+        return _below(absolute(pattern))
+    return manage_globs([pattern])
+
+
+def template_rank(glob: str) -> tuple[int, int]:
+    """Where a template stands among others, lowest first: one path, a glob, then directories from the deepest up.
+
+    DIR/* and DIR/** are the template of a directory, the first one for the files right in it.
+    """
+    for ending, below in (("/**", 1), ("/*", 0)):
+        directory = glob.removesuffix(ending)
+        if directory != glob and not _has_wild(directory):
+            return (2, below - 2 * len(Path(directory).parts))
+    return (1 if _has_wild(glob) else 0, 0)
+
+
+def _has_wild(glob: str) -> bool:
+    """Whether it matches more than one path: an escaped character is a class of one."""
+    for char in _WILD:
+        glob = glob.replace(f"[{char}]", "")
+    return any(char in glob for char in _WILD)
+
+
 def _below(directory: str) -> list[str]:
     """Everything below a directory, under the name given and under its real one."""
     names = dict.fromkeys((directory, os.path.realpath(directory)))

@@ -243,11 +243,28 @@ def test_an_edited_store_toml_is_compiled_anew_by_the_next_verb(store, paper):
     assert len(paper.specs) == 2 and paper.specs[-1]["region_bytes"] == 2097152
 
 
-def test_templates_come_first_and_go_again(tmp_path, store, paper):
+def test_the_template_that_says_most_about_a_path_is_tried_first(tmp_path, store, paper):
+    layout = tmp_path / "layout.json"
+    layout.write_text(json.dumps({"regions": [{"start": 0, "len": 65536, "stripes": [["ssd0", 8192]]}]}))
+    (tmp_path / "here").mkdir()
+    for glob in ("/d/a/b/", "/d/*.h5", "/d/", "/d/*", "/d/a/**", "/d/a/x[*].h5", "/d/**/*.nc", f"{tmp_path}/here"):
+        stripewise("store", "template", "add", store, glob, "--layout", layout)
+    listed = [rule["glob"] for rule in json.loads(stripewise("store", "template", "ls", store, "--json").stdout)]
+    assert listed[0] == "/d/a/x[*].h5" and set(listed[1:3]) == {"/d/**/*.nc", "/d/*.h5"}
+    assert listed[3:] == [f"{tmp_path}/here/**", "/d/a/b/**", "/d/a/**", "/d/*", "/d/**"]
+    stripewise("store", "template", "rm", store, "/d/a/b/")
+    assert len(json.loads(stripewise("store", "template", "ls", store, "--json").stdout)) == len(listed) - 1
+
+
+def test_templates_come_before_the_rules_without_a_layout_and_go_again(tmp_path, store, paper):
     layout = tmp_path / "layout.json"
     layout.write_text(json.dumps({"regions": [{"start": 0, "len": 65536, "stripes": [["ssd0", 8192]]}]}))
     stripewise("store", "template", "add", store, "/data/*.h5", "--layout", layout)
-    assert paper.specs[-1]["rules"][0]["layout"]["regions"][0]["stripes"] == [[1, 8192]]
+    rules = paper.specs[-1]["rules"]
+    first = next(number for number, rule in enumerate(rules) if rule["action"] == "manage")
+    # The store's own files stay nobody's, whatever a template says.
+    assert rules[first]["layout"]["regions"][0]["stripes"] == [[1, 8192]]
+    assert first > 0 and all(rule["action"] == "ignore" for rule in rules[:first])
     assert json.loads(stripewise("store", "template", "ls", store, "--json").stdout)[0]["glob"] == "/data/*.h5"
     stripewise("store", "template", "rm", store, "/data/*.h5")
     assert all(rule["layout"] is None for rule in paper.specs[-1]["rules"])

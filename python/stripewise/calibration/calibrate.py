@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from ..store import Store
 from .device import describe
 from .fit import fit_line
 from .measure import Measured, Measurement, Probe, Progress
-from .record import Calibration
+from .record import Calibration, Fit
 
 #: The figures of a target: their names there, the kind of access they are taken from, and the part of its line.
 FIGURES = (
@@ -85,7 +85,15 @@ def calibrated(target: Target, measured: Measured) -> Target:
     for name, value in figures.items():
         if value > (STARTUP_S_MAX if name.startswith("startup") else PER_BYTE_S_MAX):
             raise StoreError(f"target {target.name}: {name} = {value:g} is beyond anything; look at the device")
-    return replace(target, **figures, calibration=record)
+    return replace(target, **figures, **_spreads(dict(fits)), calibration=record)
+
+
+def _spreads(fits: Mapping[str, Fit]) -> dict[str, float]:
+    """T_max - T_min of seed 001 for reads and writes; a uniform startup of this mean cannot be spread wider than twice."""
+    return {
+        f"startup_{op}_spread_s": min(fit.startup_max_s - fit.startup_min_s, 2 * fit.startup_s)
+        for op, fit in (("read", fits["random_read"]), ("write", fits["random_write"]))
+    }
 
 
 def differences(configured: Target, measured: Target) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 
 from ..durable import write_durably
 from ..errors import StoreError, UsageError
-from ..globs import manage_globs
+from ..globs import template_globs, template_rank
 from ..store import Store, read_layout, save_layout
 from ..store_toml import Rule, StoreConfig, read_store
 from .options import JsonOption, StoreArgument
@@ -18,6 +19,17 @@ from .output import print_json, stdout, table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 GlobArgument = Annotated[str, typer.Argument(metavar="GLOB", help="A glob over absolute paths; quote it.")]
+
+
+def ordered(rules: Sequence[Rule]) -> list[Rule]:
+    """The rules with the templates by how much they say about a path, the newest first among equals.
+
+    They stand after the rules that the store begins with for what is never managed: its own files and its targets'.
+    """
+    templates = sorted((rule for rule in rules if rule.layout), key=lambda rule: template_rank(rule.glob))
+    others = [rule for rule in rules if not rule.layout]
+    leading = next((place for place, rule in enumerate(others) if rule.action != "ignore"), len(others))
+    return [*others[:leading], *templates, *others[leading:]]
 
 
 def _write(config: StoreConfig, rules: list[Rule]) -> None:
@@ -35,23 +47,26 @@ def add(
     glob: GlobArgument,
     layout: Annotated[Path, typer.Option("--layout", help="A layout JSON, or a plan of one file.")],
 ) -> None:
-    """New files that match GLOB get this layout. It goes before all other rules."""
+    """New files that match GLOB, or lie in it or below if it is a directory, get this layout.
+
+    A path goes before globs, globs before directories, a directory before those that it lies in.
+    """
     opened = Store(store)
     config = opened.config
-    pattern = manage_globs([glob])[0]
-    name = hashlib.sha256(pattern.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    patterns = template_globs(glob)
+    name = hashlib.sha256(patterns[0].encode("utf-8", "surrogateescape")).hexdigest()[:16]
     saved = save_layout(config, name, read_layout(layout, config))
-    kept = [rule for rule in config.rules if not (rule.glob == pattern and rule.layout)]
-    _write(config, [Rule(pattern, "manage", saved), *kept])
-    typer.echo(f"new files matching {pattern} are laid out as {config.root / saved}")
+    kept = [rule for rule in config.rules if not (rule.glob in patterns and rule.layout)]
+    _write(config, ordered([*(Rule(pattern, "manage", saved) for pattern in patterns), *kept]))
+    typer.echo(f"new files matching {' or '.join(patterns)} are laid out as {config.root / saved}")
 
 
 @app.command("rm")
 def rm(store: StoreArgument, glob: GlobArgument) -> None:
     """Forget the template of GLOB; files that exist keep their layout."""
     config = read_store(store)
-    pattern = manage_globs([glob])[0]
-    gone = [rule for rule in config.rules if rule.layout and rule.glob in (glob, pattern)]
+    patterns = template_globs(glob)
+    gone = [rule for rule in config.rules if rule.layout and rule.glob in (glob, *patterns)]
     if not gone:
         raise UsageError(f"template rm: {config.path} has no template for '{glob}'; see 'stripewise store template ls'")
     _write(config, [rule for rule in config.rules if rule not in gone])
@@ -59,7 +74,7 @@ def rm(store: StoreArgument, glob: GlobArgument) -> None:
     for rule in gone:
         if rule.layout not in still:
             (config.root / str(rule.layout)).unlink(missing_ok=True)
-    typer.echo(f"forgot the template of {pattern}")
+    typer.echo(f"forgot the template of {' or '.join(rule.glob for rule in gone)}")
 
 
 @app.command("ls")

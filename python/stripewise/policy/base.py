@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -122,6 +123,9 @@ def as_policy(made: object) -> Policy:
         policy = made()
         if not policy.name:
             raise TypeError(f'{made.__name__} has no name; give the class name = "..."')
+        if not re.fullmatch(r"[\w.+-]+", policy.name):
+            # Traces and tables are named after it.
+            raise TypeError(f"the name {policy.name!r} holds more than letters, digits and . + - _")
         return policy
     if callable(made) and hasattr(made, "__name__"):
         return _FunctionPolicy(made)

@@ -1,0 +1,84 @@
+"""Layout templates (placement.md, end): a plan saved and given to new files, a directory's, and the store's default."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from conftest import Maker
+from rig import Store, dirs, region, stripes, stripewise
+
+from stripewise.plan import read_plan
+
+#: Small requests in the first MiB, large ones in the second: SLAL gives them different stripes.
+WRITES = """
+import os, sys
+f = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+for at in range(0, 1 << 20, 4096):
+    os.pwrite(f, os.urandom(4096), at)
+for at in range(1 << 20, 2 << 20, 1 << 18):
+    os.pwrite(f, os.urandom(1 << 18), at)
+"""
+
+
+def held(store: Store) -> dict[str, int]:
+    """Bytes of blocks on every target: objects have holes."""
+    base = store.base / "targets"
+    return {
+        target.name: sum(path.stat().st_blocks * 512 for path in (base / target.name).rglob("*") if path.is_file())
+        for target in store.targets
+    }
+
+
+def grown(store: Store, path: Path, source: Path) -> dict[str, int]:
+    """What a real program's copy of `source` to the new file `path` adds to every target."""
+    before = held(store)
+    path.parent.mkdir(exist_ok=True, parents=True)
+    store.run("cp", source, path)
+    assert store.run("cmp", source, path).code == 0
+    after = held(store)
+    return {name: after[name] - before[name] for name in after if after[name] > before[name]}
+
+
+def template(store: Store, glob: str, target: str) -> None:
+    """New files that match lie on one target."""
+    layout = store.base / f"{target}.json"
+    layout.write_text(json.dumps({"regions": [region(0, 64, stripes((target, 64)))]}))
+    stripewise("store", "template", "add", store.root, glob, "--layout", layout)
+
+
+def test_a_file_takes_its_own_template_else_its_directorys_else_the_default(make_store: Maker) -> None:
+    store = make_store(dirs(4), regions=[region(0, 64, stripes(("t0", 64)))])
+    source = store.plain / "source"
+    source.write_bytes(b"x" * 65536)
+    template(store, f"{store.data}/*.h5", "t1")
+    template(store, f"{store.data}/run/deep/", "t2")
+    # Added last, it says least.
+    template(store, f"{store.data}/run/", "t3")
+    for name, target in [
+        ("plain", "t0"),
+        ("a.h5", "t1"),
+        ("run/plain", "t3"),
+        ("run/below/plain", "t3"),
+        ("run/deep/plain", "t2"),
+    ]:
+        assert grown(store, store.data / name, source) == {target: 65536}, name
+
+
+def test_a_slal_plan_is_the_layout_of_a_directorys_new_files(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    first, trace = store.data / "first", store.base / "trace"
+    stripewise("run", "--store", store.root, "--trace", trace, "--", sys.executable, "-c", WRITES, first)
+    stripewise("collect", trace)
+    saved = store.base / "plan.json"
+    options = ("--store", store.root, "--policy", "slal", "--region-size", "512KiB", "-o", saved)
+    stripewise("plan", trace, *options)
+    plan = read_plan(saved)
+    widths = [region.stripes[0][1] for region in plan.files[0].regions]
+    assert len(plan.files[0].regions) >= 3 and widths[0] != widths[1]
+    stripewise("store", "template", "add", store.root, f"{store.data}/next/", "--layout", saved)
+    source = store.plain / "source"
+    source.write_bytes(bytes(range(256)) * (2 << 12))
+    assert grown(store, store.data / "next" / "second", source) == plan.bytes_per_target()
+    store.fsck()
