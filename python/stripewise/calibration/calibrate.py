@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -85,15 +85,17 @@ def calibrated(target: Target, measured: Measured) -> Target:
     for name, value in figures.items():
         if value > (STARTUP_S_MAX if name.startswith("startup") else PER_BYTE_S_MAX):
             raise StoreError(f"target {target.name}: {name} = {value:g} is beyond anything; look at the device")
-    return replace(target, **figures, **_spreads(dict(fits)), calibration=record)
+    fitted = replace(target, **figures, calibration=record)
+    return replace(
+        fitted,
+        startup_read_spread_s=_spread_s(dict(fits)["random_read"]),
+        startup_write_spread_s=_spread_s(dict(fits)["random_write"]),
+    )
 
 
-def _spreads(fits: Mapping[str, Fit]) -> dict[str, float]:
-    """T_max - T_min of seed 001 for reads and writes; a uniform startup of this mean cannot be spread wider than twice."""
-    return {
-        f"startup_{op}_spread_s": min(fit.startup_max_s - fit.startup_min_s, 2 * fit.startup_s)
-        for op, fit in (("read", fits["random_read"]), ("write", fits["random_write"]))
-    }
+def _spread_s(fit: Fit) -> float:
+    """T_max - T_min of seed 001; a uniform startup cannot be spread wider than twice its mean."""
+    return min(fit.startup_max_s - fit.startup_min_s, 2 * fit.startup_s)
 
 
 def differences(configured: Target, measured: Target) -> dict[str, float]:
