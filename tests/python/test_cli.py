@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from stripewise import runner
+from stripewise import _stripewise, runner
 from stripewise.cli.main import app
 from stripewise.cluster import read_cluster
 from stripewise.plan import read_plan
@@ -120,6 +120,9 @@ class Paper(types.ModuleType):
 @pytest.fixture
 def paper(tmp_path, monkeypatch):
     module = Paper(tmp_path)
+    # Sums over requests are no store: they stay the real ones.
+    for name in ("group_requests", "cycle_costs", "cheapest_pairs", "service_demand"):
+        setattr(module, name, getattr(_stripewise, name))
     monkeypatch.setitem(sys.modules, "stripewise._stripewise", module)
     monkeypatch.setattr(runner, "library_path", lambda: Path("/none/libstripewise.so"))
     return module
