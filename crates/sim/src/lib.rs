@@ -8,6 +8,7 @@
 
 mod error;
 mod request;
+pub mod source;
 
 pub use error::Error;
 pub use request::{Request, Source, Start};
