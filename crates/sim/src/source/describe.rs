@@ -141,10 +141,9 @@ impl Description {
 
     fn check_together(&self) -> Result<(), Error> {
         let invalid = |text: String| Err(Error::Invalid(text));
-        if self.kind.in_pieces() {
-            if let Some((bytes, _)) = self.request_bytes.iter().find(|(bytes, _)| !bytes.is_multiple_of(self.pieces)) {
-                return invalid(format!("request_bytes = {bytes} is not a multiple of pieces ({}); change one of them", self.pieces));
-            }
+        let odd = |bytes: u64| self.kind.in_pieces() && !bytes.is_multiple_of(self.pieces);
+        if let Some((bytes, _)) = self.request_bytes.iter().find(|(bytes, _)| odd(*bytes)) {
+            return invalid(format!("request_bytes = {bytes} is not a multiple of pieces ({}); change one of them", self.pieces));
         }
         if self.gap_bytes > 0 && matches!(self.kind, Kind::Zipf | Kind::Nested | Kind::Tiles) {
             return invalid("gap_bytes: zipf, nested and tiles have no gaps; leave it out".to_owned());

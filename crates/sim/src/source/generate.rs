@@ -157,7 +157,7 @@ impl Generator {
         if request == 0 {
             return Start::After(think_ns);
         }
-        if whole.number % self.per_window(whole.phase) != 0 {
+        if !whole.number.is_multiple_of(self.per_window(whole.phase)) {
             return if described.collective { Start::Barrier(think_ns) } else { Start::After(think_ns) };
         }
         if described.window_seconds > 0.0 {

@@ -17,7 +17,7 @@ pub(super) fn mix(number: u64) -> u64 {
 
 /// Uniform in 0..bound-1; the bias of the product method is below 2^-32 for any bound that a file has.
 pub(super) fn below(random: u64, bound: u64) -> u64 {
-    (u128::from(random) * u128::from(bound) >> 64) as u64
+    ((u128::from(random) * u128::from(bound)) >> 64) as u64
 }
 
 /// Uniform in [0, 1), from the upper 53 bits.
