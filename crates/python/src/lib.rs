@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod errors;
 mod mover;
 mod passage;
+mod sim;
 mod store;
 mod trace;
 
@@ -14,5 +15,7 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     store::register(module)?;
     mover::register(module)?;
     passage::register(module)?;
+    module.add_function(wrap_pyfunction!(sim::workload_info, module)?)?;
+    module.add_function(wrap_pyfunction!(sim::workload_requests, module)?)?;
     module.add_function(wrap_pyfunction!(trace::collect, module)?)
 }

@@ -6,9 +6,18 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+mod device;
 mod error;
+mod random;
+mod report;
 mod request;
+mod scenario;
 pub mod source;
+mod time;
 
+pub use device::{Device, DeviceAccess, DeviceSpec, Figures, Service, Startup};
 pub use error::Error;
+pub use random::SplitMix64;
+pub use report::{Bucket, Latencies, Latency, LinkSum, Links, MoveReport, Report, ServerReport};
 pub use request::{Request, Source, Start};
+pub use scenario::{Copying, FileSpec, MoveSpec, Network, RegionSpec, SCENARIO_VERSION, Scenario, ServerSpec, Stripe};

@@ -1,0 +1,145 @@
+//! What a simulation tells: simulated figures, as data. Bandwidths are 10^6 bytes per second.
+
+use serde::Serialize;
+
+/// The outcome of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// When the last request was done.
+    pub seconds: f64,
+    /// When the last request and the last copy were done: what utilisations and mean queues are relative to.
+    pub end_s: f64,
+    /// Processes that had requests.
+    pub processes: u32,
+    /// Requests done.
+    pub requests: u64,
+    /// Accesses to servers that requests and read-ahead made.
+    pub sub_requests: u64,
+    /// Bytes that requests read.
+    pub bytes_read: u64,
+    /// Bytes that requests wrote.
+    pub bytes_written: u64,
+    /// Bytes that were fetched ahead, used or not.
+    pub bytes_ahead: u64,
+    /// Read and written per second.
+    pub mb_s: f64,
+    /// Read per second, over the whole run.
+    pub read_mb_s: f64,
+    /// Written per second, over the whole run.
+    pub write_mb_s: f64,
+    /// Server by server, in the scenario's order.
+    pub servers: Vec<ServerReport>,
+    /// The network; `None` where none was simulated.
+    pub links: Option<Links>,
+    /// Busiest server's busy time over the mean, less 1.
+    pub imbalance: f64,
+    /// From issue to end of requests.
+    pub latency_s: Latencies,
+    /// The run in buckets of equal length.
+    pub timeline: Vec<Bucket>,
+    /// No schedule of these requests on these servers could have been shorter (cost-models section 7, startups as paid in this run).
+    pub bound_s: f64,
+    /// `bound_s / seconds`, at most 1.
+    pub bound_ratio: f64,
+    /// Bytes that moves wrote to their new homes.
+    pub moved_bytes: u64,
+    /// Move by move, in the scenario's order.
+    pub moves: Vec<MoveReport>,
+    /// Most requests in flight at once: of processes, not of the mover.
+    pub in_flight_max: u64,
+}
+
+/// One server.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ServerReport {
+    /// From the scenario.
+    pub name: String,
+    /// Service time given, over all channels, background work included.
+    pub busy_s: f64,
+    /// Busy part of the channels' time.
+    pub utilisation: f64,
+    /// Mean number of accesses at the server, waiting or in service.
+    pub queue_mean: f64,
+    /// Most accesses at the server at once.
+    pub queue_max: u64,
+    /// Accesses served.
+    pub accesses: u64,
+    /// Accesses that did not continue the one before (all, where sequence earns no discount).
+    pub startups: u64,
+    /// Bytes read and written.
+    pub bytes: u64,
+}
+
+/// All links, in sums over those of a kind.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Links {
+    /// Links of client nodes, the mover's included.
+    pub nodes: LinkSum,
+    /// Links of servers.
+    pub servers: LinkSum,
+}
+
+/// The links of one kind; each has two directions, which do not disturb each other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LinkSum {
+    /// How many there are.
+    pub count: u64,
+    /// Time that they were busy, summed over links and directions.
+    pub busy_s: f64,
+    /// Busy time of the busiest direction of the busiest link.
+    pub busy_max_s: f64,
+    /// `busy_max_s` over the whole run.
+    pub utilisation_max: f64,
+    /// Bytes carried, both directions.
+    pub bytes: u64,
+}
+
+/// Latencies by operation; `None` where there was no such request.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Latencies {
+    /// Of reads.
+    pub read: Option<Latency>,
+    /// Of writes.
+    pub write: Option<Latency>,
+}
+
+/// Distribution of a latency, seconds; mean and max exact, quantiles to three digits.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Latency {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90 %.
+    pub p90: f64,
+    /// 99 %.
+    pub p99: f64,
+    /// 99.9 %.
+    pub p999: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// One piece of the timeline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bucket {
+    /// Its begin.
+    pub start_s: f64,
+    /// Reads that ended in it.
+    pub read_mb_s: f64,
+    /// Writes that ended in it.
+    pub write_mb_s: f64,
+    /// Mean number of requests in flight.
+    pub in_flight: f64,
+    /// Chunks of moves whose copy ended in it.
+    pub copy_mb_s: f64,
+}
+
+/// One move.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MoveReport {
+    /// When its copy began.
+    pub at_s: f64,
+    /// When its span had its new home.
+    pub done_s: f64,
+}
