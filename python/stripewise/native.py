@@ -40,4 +40,4 @@ def call(name: str, *arguments: Any) -> Any:
     except Exception as error:
         kind = InUseError if isinstance(error, BlockingIOError) else StoreError
         raise kind(" ".join(str(error).split()) or type(error).__name__) from error
-    return json.loads(text) if isinstance(text, str | bytes) else text
+    return json.loads(text) if isinstance(text, str) else text

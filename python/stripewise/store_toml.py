@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .cluster import VERSION, Cluster, Target, cluster_from_mapping, read_toml
+from .device import device_lines
 from .errors import ClusterError, LayoutError
 from .fields import Fields
 from .layout import Layout, parse_layout, read_json, to_indexes, whole_file
@@ -29,6 +30,8 @@ DEFAULT_STRIPE_BYTES = 64 * KIB
 DEFAULT_REGION_BYTES = 64 * MIB
 BUILT_IN_LAYOUTS = ("def", "hservers")
 RULES_MAX = 1024
+#: As in the layout file; models and simulations take more.
+STORE_TARGETS_MAX = 4096
 #: Longest path of a store or a target, as in crates/store.
 STORE_PATH_BYTES_MAX = 1024
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
@@ -77,6 +80,7 @@ class StoreConfig:
 
         `first` are rules in its own form that go before those of the file.
         """
+        check_store_size(self.cluster)
         for what, path in [("the store", self.root), *((f"target {t.name}", t.path) for t in self.cluster.targets)]:
             if len(os.fsencode(path)) > STORE_PATH_BYTES_MAX:
                 raise ClusterError(
@@ -151,6 +155,7 @@ class StoreConfig:
                 f"per_byte_read_s = {t.per_byte_read_s!r}",
                 f"per_byte_write_s = {t.per_byte_write_s!r}",
                 *([] if t.is_active else [f"state = {_toml(t.state)}"]),
+                *device_lines(t.device),
             ]
         for rule in self.rules:
             lines += ["", "[[rule]]", f"glob = {_toml(rule.glob)}", f"action = {_toml(rule.action)}"]
@@ -167,6 +172,15 @@ class StoreConfig:
         if len(rules) > RULES_MAX:
             raise ClusterError(f"{self.path}: {len(rules)} rules are more than {RULES_MAX}; use wider globs")
         return replace(self, rules=tuple(rules))
+
+
+def check_store_size(cluster: Cluster) -> None:
+    """ClusterError for more targets than a store holds."""
+    if len(cluster.targets) > STORE_TARGETS_MAX:
+        raise ClusterError(
+            f"{cluster.source}: {len(cluster.targets)} [[target]] tables are more than the {STORE_TARGETS_MAX} that a "
+            f"store holds; use fewer targets, or simulate only"
+        )
 
 
 def _bytes(path: Path) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 from ..cluster import Cluster
-from ..layout import Stripes, rotate, stripes_over
+from ..layout import Stripes
 from ..model import parameters
 from ..plan import Plan
 from ..workload.requests import Workload
@@ -18,6 +18,7 @@ from .build import build_plan, region_name
 from .pricing import Prices
 from .regions import RegionTable
 from .space import Space
+from .striping import EqualStripes
 from .windows import window_tables
 
 
@@ -28,14 +29,16 @@ def place_default(
     space = Space(cluster, options.reserved_bytes)
     order = list(range(table.regions))
     random.Random(options.seed).shuffle(order)
+    # As equals: the first server rotates over all of them, not within its class.
+    over_all = EqualStripes(cluster.active, options.stripe_bytes, table.region_bytes)
+    over_hdd = EqualStripes(cluster.hservers, options.stripe_bytes, table.region_bytes)
     placed: list[Stripes] = [()] * table.regions
     reasons = [""] * table.regions
     for region in order:
         number = int(table.number[region])
-        # As equals: the first server rotates over all of them, not within its class.
-        choices = [stripes_over(rotate(cluster.active, number), options.stripe_bytes)]
+        choices = [over_all.of(number)]
         if cluster.sservers and cluster.hservers:
-            choices.append(stripes_over(rotate(cluster.hservers, number), options.stripe_bytes))
+            choices.append(over_hdd.of(number))
         placed[region], choice = space.place(
             choices,
             number,

@@ -94,7 +94,7 @@ def build_regions(workload: Workload, region_bytes: int) -> RegionTable:
         offset=distinct[:, 1],
         size=distinct[:, 2],
         write=distinct[:, 3].astype(np.bool_),
-        count=counts.astype(np.int64),
+        count=counts.astype(np.int64) * workload.weight,
     )
 
 
