@@ -142,7 +142,7 @@ def main() -> None:
             emulated(scratch, 5000, 0.02),
             *moves(scratch),
         ]
-        results += [*cargo_bench("stripewise-trace"), *cargo_bench("stripewise-layout")]
+        results += [*cargo_bench("stripewise-trace"), *cargo_bench("stripewise-layout"), *cargo_bench("stripewise-sim")]
     finally:
         shutil.rmtree(scratch)
     for result in results:

@@ -15,6 +15,7 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     store::register(module)?;
     mover::register(module)?;
     passage::register(module)?;
+    module.add_function(wrap_pyfunction!(sim::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(sim::workload_info, module)?)?;
     module.add_function(wrap_pyfunction!(sim::workload_requests, module)?)?;
     module.add_function(wrap_pyfunction!(trace::collect, module)?)

@@ -3,9 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;
-use stripewise_sim::Error;
-use stripewise_sim::Source as _;
 use stripewise_sim::source::{Description, Generator, Workload, request_rows};
+use stripewise_sim::{Error, Report, Scenario, Source as _};
 
 use crate::errors::raise;
 
@@ -30,6 +29,37 @@ pub fn workload_info(py: Python<'_>, workload_json: &str) -> PyResult<String> {
     };
     let info = json!({ "processes": workload.processes(), "requests": workload.requests(), "requests_per_process": per_process, "pieces": pieces });
     Ok(info.to_string())
+}
+
+/// Simulates a workload in a scenario and returns the report, both JSON (docs/formats.md). `progress` is called now and then with the requests that
+/// were issued and their number in all; what it raises, or a signal handler does, ends the simulation.
+///
+/// Raises Invalid for a scenario or workload that cannot be, Damaged for a trace that cannot be read.
+#[pyfunction]
+pub fn simulate(py: Python<'_>, scenario_json: &str, workload_json: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let mut raised_there = None;
+    let outcome = py.detach(|| -> Result<Report, Error> {
+        let scenario = Scenario::from_json(scenario_json)?;
+        let mut workload = Workload::from_json(workload_json)?;
+        let total = workload.requests();
+        let mut watch = |done: u64| {
+            let seen = Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done, total)).map(|_| ()))
+            });
+            raised_there = seen.err();
+            raised_there.is_none()
+        };
+        match &mut workload {
+            Workload::Generated(generator) => stripewise_sim::simulate(&scenario, generator.as_mut(), &mut watch),
+            Workload::Traced(traced) => stripewise_sim::simulate(&scenario, traced.as_mut(), &mut watch),
+        }
+    });
+    match (raised_there, outcome) {
+        (Some(error), _) => Err(error),
+        (None, Err(error)) => Err(raised(&error)),
+        (None, Ok(report)) => serde_json::to_string(&report).map_err(|error| raise("io", format!("the report cannot be written as JSON: {error}"))),
+    }
 }
 
 /// The requests of `processes` processes of a described workload from `first` on, as rows of `stripewise.workload.REQUEST_DTYPE`; with `per_process`

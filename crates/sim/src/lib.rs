@@ -6,16 +6,28 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+mod ahead;
+mod clients;
 mod device;
+mod engine;
 mod error;
+mod heap;
+mod latency;
+mod map;
+mod mover;
 mod random;
 mod report;
 mod request;
 mod scenario;
+mod server;
 pub mod source;
 mod time;
+mod timeline;
 
 pub use device::{Device, DeviceAccess, DeviceSpec, Figures, Service, Startup};
+#[doc(hidden)]
+pub use engine::simulate_by_events;
+pub use engine::{Plugged, simulate, simulate_on};
 pub use error::Error;
 pub use random::SplitMix64;
 pub use report::{Bucket, Latencies, Latency, LinkSum, Links, MoveReport, Report, ServerReport};

@@ -45,8 +45,6 @@ pub struct Report {
     pub moved_bytes: u64,
     /// Move by move, in the scenario's order.
     pub moves: Vec<MoveReport>,
-    /// Most requests in flight at once: of processes, not of the mover.
-    pub in_flight_max: u64,
 }
 
 /// One server.

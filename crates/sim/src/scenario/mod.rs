@@ -4,6 +4,7 @@
 
 mod check;
 
+pub(crate) use check::MAX_LOGICAL;
 use serde::Deserialize;
 
 use crate::Error;
