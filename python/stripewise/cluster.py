@@ -36,7 +36,8 @@ class Target:
     """One storage server or device.
 
     `startup_*_s` are seconds per access, `per_byte_*_s` seconds per byte; `capacity_bytes` 0 means what the file system
-    has. Targets of class ssd are the papers' SServers, all others their HServers.
+    has. `startup_*_spread_s` is T_max - T_min of seed 001: the startup is uniform on its mean less and
+    plus half of it. Targets of class ssd are the papers' SServers, all others their HServers.
     """
 
     name: str
@@ -49,6 +50,8 @@ class Target:
     per_byte_read_s: float
     per_byte_write_s: float
     state: str = "active"
+    startup_read_spread_s: float = 0.0
+    startup_write_spread_s: float = 0.0
     #: What only the simulator needs to know of the device.
     device: Device = field(default_factory=Device)
 
@@ -107,10 +110,16 @@ class Cluster:
         parts = [repr((self.network.establish_s, self.network.per_byte_s, self.network.processes_per_node))]
         parts += [
             repr((t.name, t.klass, t.capacity_bytes, t.startup_read_s, t.startup_write_s,
-                  t.per_byte_read_s, t.per_byte_write_s))
+                  t.per_byte_read_s, t.per_byte_write_s, *_spreads(t)))
             for t in self.active
         ]  # fmt: skip
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _spreads(target: Target) -> tuple[float, ...]:
+    """Nothing where there is no spread: plans made before it could be said keep their cluster."""
+    spreads = (target.startup_read_spread_s, target.startup_write_spread_s)
+    return spreads if any(spreads) else ()
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -182,7 +191,8 @@ def _network(fields: Fields) -> Network:
 def _target(fields: Fields, source: Path) -> Target:
     fields.only(
         {"name", "class", "kind", "path", "capacity_bytes", "startup_read_s", "startup_write_s",
-         "per_byte_read_s", "per_byte_write_s", "state", "device"}
+         "per_byte_read_s", "per_byte_write_s", "state", "startup_read_spread_s", "startup_write_spread_s",
+         "device"}
     )  # fmt: skip
     name = fields.text("name")
     if any(ord(char) <= 32 or char in "/:,\x7f" for char in name):
@@ -192,16 +202,21 @@ def _target(fields: Fields, source: Path) -> Target:
         raise fields.error("path", "holds a NUL character", "give a directory")
     # normpath, not resolve: a symbolic link stays what the user wrote.
     absolute = Path(os.path.normpath(os.path.join(os.path.abspath(source.parent), path)))
+    startup_read_s = fields.number("startup_read_s", 0.0, STARTUP_S_MAX)
+    startup_write_s = fields.number("startup_write_s", 0.0, STARTUP_S_MAX)
     return Target(
         name=name,
         klass=fields.choice("class", CLASSES),
         kind=fields.choice("kind", KINDS, default="dir"),
         path=absolute,
         capacity_bytes=fields.integer("capacity_bytes", 0, 2**62, default=0),
-        startup_read_s=fields.number("startup_read_s", 0.0, STARTUP_S_MAX),
-        startup_write_s=fields.number("startup_write_s", 0.0, STARTUP_S_MAX),
+        startup_read_s=startup_read_s,
+        startup_write_s=startup_write_s,
         per_byte_read_s=fields.number("per_byte_read_s", 0.0, PER_BYTE_S_MAX),
         per_byte_write_s=fields.number("per_byte_write_s", 0.0, PER_BYTE_S_MAX),
         state=fields.choice("state", STATES, default="active"),
+        # Half of it below the mean: a spread above twice the mean would begin before the request.
+        startup_read_spread_s=fields.number("startup_read_spread_s", 0.0, 2 * startup_read_s, default=0.0),
+        startup_write_spread_s=fields.number("startup_write_spread_s", 0.0, 2 * startup_write_s, default=0.0),
         device=parse_device(fields),
     )

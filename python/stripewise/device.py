@@ -6,32 +6,29 @@ devices do it. Nothing else reads this table; a store.toml keeps it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .errors import ClusterError
 from .fields import Fields
 
-STARTUPS = ("fixed", "uniform", "exponential", "seek")
+STARTUPS = ("fixed", "exponential", "seek")
 CHANNELS_MAX = 1 << 16
-#: As cluster.STARTUP_S_MAX.
-SECONDS_MAX = 3600.0
 SEEK_S_MAX = 1000.0
+#: Startup and its spread in seconds, seconds per byte.
+Figures = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class Device:
     """One device; None where the simulator's own default counts.
 
-    `startup` says where a startup comes from: `fixed`; `uniform` from startup_*_s to startup_max_*_s; `exponential`
+    `startup` says where a startup comes from: `fixed`, the figure (uniform where the target has a spread); `exponential`
     (the whole service time, for queueing formulas); `seek`: startup_*_s + factor_s * sqrt(distance / capacity_bytes)
     + a rotation delay below rotation_s.
     """
 
     startup: str | None = None
-    startup_max_read_s: float | None = None
-    startup_max_write_s: float | None = None
     factor_s: float | None = None
     rotation_s: float | None = None
     capacity_bytes: int | None = None
@@ -42,30 +39,31 @@ class Device:
         """The keys that were given."""
         return {key: value for key, value in vars(self).items() if value is not None}
 
-    def as_scenario(self, read: Mapping[str, float], write: Mapping[str, float]) -> dict[str, Any]:
-        """The device as a scenario has it, with the figures of both directions."""
-        made: dict[str, Any] = {"read": dict(read), "write": dict(write)}
-        if self.startup == "uniform":
-            made["read"]["startup_max_s"], made["write"]["startup_max_s"] = (
-                self.startup_max_read_s,
-                self.startup_max_write_s,
-            )
+    def as_scenario(self, read: Figures, write: Figures) -> dict[str, Any]:
+        """The device as a scenario has it; figures of a direction are startup, its spread and the time of a byte."""
+        spread = self.startup in (None, "fixed") and (read[1] > 0 or write[1] > 0)
+        made: dict[str, Any] = {}
+        for key, (startup_s, spread_s, per_byte_s) in (("read", read), ("write", write)):
+            least_s = startup_s - spread_s / 2 if spread else startup_s
+            made[key] = {"startup_s": max(0.0, least_s), "per_byte_s": per_byte_s}
+            if spread:
+                made[key]["startup_max_s"] = startup_s + spread_s / 2
+        if spread:
+            made["startup"] = {"kind": "uniform"}
+            return {**made, **self._others()}
         if self.startup == "seek":
             seek = {"factor_s": self.factor_s, "rotation_s": self.rotation_s, "capacity_bytes": self.capacity_bytes}
             made["startup"] = {"kind": "seek", **seek}
         elif self.startup is not None:
             made["startup"] = {"kind": self.startup}
-        for key in ("sequential_discount", "channels"):
-            if getattr(self, key) is not None:
-                made[key] = getattr(self, key)
-        return made
+        return {**made, **self._others()}
+
+    def _others(self) -> dict[str, Any]:
+        return {key: value for key, value in self.given().items() if key in ("sequential_discount", "channels")}
 
 
-#: Keys that one kind of startup needs, and no other takes.
-_NEEDED = {
-    "uniform": ("startup_max_read_s", "startup_max_write_s"),
-    "seek": ("factor_s", "rotation_s", "capacity_bytes"),
-}
+#: Keys that startup = "seek" needs, and no other takes.
+_SEEK = ("factor_s", "rotation_s", "capacity_bytes")
 
 
 def parse_device(target: Fields) -> Device:
@@ -75,31 +73,20 @@ def parse_device(target: Fields) -> Device:
     fields = Fields(target.table("device"), target.source, f"{target.where}device.", ClusterError)
     fields.only(set(vars(Device())))
     startup = fields.choice("startup", STARTUPS) if "startup" in fields.data else None
-    for kind, keys in _NEEDED.items():
-        for key in keys:
-            if key in fields.data and startup != kind:
-                raise fields.error(key, "is given", f'write startup = "{kind}" with it, or leave it out')
-    needed = _NEEDED.get(startup or "", ())
-
-    def seconds(key: str, low: float, high: float) -> float | None:
-        return fields.number(key, low, high) if key in needed else None
-
+    for key in _SEEK:
+        if key in fields.data and startup != "seek":
+            raise fields.error(key, "is given", 'write startup = "seek" with it, or leave it out')
+    seeks = startup == "seek"
     return Device(
         startup=startup,
-        startup_max_read_s=seconds("startup_max_read_s", _least(target, "startup_read_s"), SECONDS_MAX),
-        startup_max_write_s=seconds("startup_max_write_s", _least(target, "startup_write_s"), SECONDS_MAX),
-        factor_s=seconds("factor_s", 0.0, SEEK_S_MAX),
-        rotation_s=seconds("rotation_s", 0.0, SEEK_S_MAX),
-        capacity_bytes=fields.integer("capacity_bytes", 1, 2**62) if startup == "seek" else None,
+        factor_s=fields.number("factor_s", 0.0, SEEK_S_MAX) if seeks else None,
+        rotation_s=fields.number("rotation_s", 0.0, SEEK_S_MAX) if seeks else None,
+        capacity_bytes=fields.integer("capacity_bytes", 1, 2**62) if seeks else None,
         sequential_discount=(
             fields.number("sequential_discount", 0.0, 1.0) if "sequential_discount" in fields.data else None
         ),
         channels=fields.integer("channels", 1, CHANNELS_MAX) if "channels" in fields.data else None,
     )
-
-
-def _least(target: Fields, key: str) -> float:
-    return target.number(key, 0.0, SECONDS_MAX)
 
 
 def device_lines(device: Device) -> list[str]:

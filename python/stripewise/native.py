@@ -1,7 +1,4 @@
-"""The one place that touches the native module: imported late, JSON in and out, its errors turned into ours.
-
-Planning needs none of it; only the verbs that work on a store or on raw traces do.
-"""
+"""The one place that touches the native module: imported late, its errors turned into ours."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ def _module() -> Any:
 
 
 def call(name: str, *arguments: Any) -> Any:
-    """Calls the binding's function `name` and parses the JSON it returns.
+    """Calls the binding's function `name` and parses the JSON that it returns; columns come as they are.
 
     Raises StoreError with the binding's sentence.
     """

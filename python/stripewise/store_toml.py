@@ -154,6 +154,11 @@ class StoreConfig:
                 f"startup_write_s = {t.startup_write_s!r}",
                 f"per_byte_read_s = {t.per_byte_read_s!r}",
                 f"per_byte_write_s = {t.per_byte_write_s!r}",
+                *(
+                    f"startup_{op}_spread_s = {spread!r}"
+                    for op, spread in (("read", t.startup_read_spread_s), ("write", t.startup_write_spread_s))
+                    if spread
+                ),
                 *([] if t.is_active else [f"state = {_toml(t.state)}"]),
                 *device_lines(t.device),
             ]

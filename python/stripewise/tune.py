@@ -21,7 +21,7 @@ from .errors import StoreError, WorkloadError
 from .globs import escape
 from .measure import LastObject, Measured, measured
 from .plan import Plan
-from .policy import PlanOptions, policy_named
+from .policy import PlanOptions, Policy, policy_named
 from .store import Store, Temporary
 from .workload import Workload
 from .workload.trace import read_trace
@@ -73,22 +73,23 @@ class Tuner:
 
     def tune(self, baseline: str, policy: str, keep_traces: Path | None = None) -> Tuned:
         """Runs the circle; the policy's layout stays applied."""
-        policy_named(baseline), policy_named(policy)
+        first, second = policy_named(baseline), policy_named(policy)
         place = keep_traces or Path(tempfile.mkdtemp(prefix="stripewise-tune-"))
         try:
             with self.store.configured() as temporary:
-                return self._circle(temporary, place, [baseline] if baseline == policy else [baseline, policy])
+                return self._circle(temporary, place, [first] if first.name == second.name else [first, second])
         finally:
             if keep_traces is None:
                 shutil.rmtree(place, ignore_errors=True)
 
-    def _circle(self, temporary: Temporary, place: Path, policies: list[str]) -> Tuned:
+    def _circle(self, temporary: Temporary, place: Path, policies: list[Policy]) -> Tuned:
         self._keep_room(temporary)
         self.say("run 1: which files does the program touch?")
         workload, _ = self._run(place / "first", "first")
         runs, plans = [], []
-        for number, name in enumerate(policies, start=2):
-            plan = self._plan(name, workload)
+        for number, policy in enumerate(policies, start=2):
+            name = policy.name
+            plan = self._plan(policy, workload)
             self.say(f"apply {name}: {len(plan.files)} file(s), expected {plan.expected.bound_gain:.2f} times def")
             self._apply(temporary, plan)
             self.say(f"run {number}: {name}")
@@ -143,10 +144,10 @@ class Tuner:
             raise StoreError(f"{self.command[0]}: left no file in the store {self.store.root}; {cure}")
         return dataclasses.replace(workload, files=tuple(files), command=self.command)
 
-    def _plan(self, name: str, workload: Workload) -> Plan:
+    def _plan(self, policy: Policy, workload: Workload) -> Plan:
         reserved = self.store.used_by_others([file.path for file in workload.files])
         options = dataclasses.replace(self.options, reserved_bytes=reserved)
-        return policy_named(name).plan(workload, self.store.config.cluster, options)
+        return policy.plan(workload, self.store.config.cluster, options)
 
     def _apply(self, temporary: Temporary, plan: Plan) -> None:
         with self.moving() as step:

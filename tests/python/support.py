@@ -13,6 +13,12 @@ from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload
 KIB, MIB = 1 << 10, 1 << 20
 
 
+def page_example() -> str:
+    """The policy that docs/writing-a-policy.md shows."""
+    page = (Path(__file__).parents[2] / "docs" / "writing-a-policy.md").read_text()
+    return page.split("```python\n")[1].split("```")[0]
+
+
 def target(
     name: str, klass: str, capacity_bytes: int = 0, startup_s: float = 0.003, per_byte_s: float = 1e-8
 ) -> Target:

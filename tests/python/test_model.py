@@ -21,7 +21,6 @@ from stripewise.model import (
     service_bound,
 )
 from stripewise.model.general import reduce_keys
-from stripewise.policy.vss import price_by_residue
 from support import KIB, cluster, walk
 
 figures = st.builds(OpFigures, st.floats(0, 0.1), st.floats(0, 1e-6))
@@ -132,7 +131,6 @@ def test_pricing_distinct_keys_modulo_the_cycle_is_exact(params, pairs, requests
     brute = np.array([one(params, cycle, o, n, w) for o, n, w in requests])
     key_offset, key_size, key_write, key = reduce_keys(int(cycle.length), offset, size, write)
     assert (request_cost(params, cycle, key_offset, key_size, key_write)[key] == brute).all()
-    assert (price_by_residue(params, cycle, offset, size, write) == brute).all()
 
 
 @settings(max_examples=30)

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod errors;
 mod mover;
 mod passage;
+mod pricing;
 mod sim;
 mod store;
 mod trace;
@@ -15,6 +16,7 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     store::register(module)?;
     mover::register(module)?;
     passage::register(module)?;
+    pricing::register(module)?;
     module.add_function(wrap_pyfunction!(sim::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(sim::workload_info, module)?)?;
     module.add_function(wrap_pyfunction!(sim::workload_requests, module)?)?;

@@ -15,7 +15,7 @@ from .options import COMMAND_SETTINGS
 from .output import OneLineErrors
 
 #: Verbs that need numpy or pyarrow, whose loading takes longer than most verbs run: brought in on demand.
-HEAVY: dict[str, dict[str, Any]] = {"show": {}, "plan": {}, "simulate": {}, "tune": COMMAND_SETTINGS}
+HEAVY: dict[str, dict[str, Any]] = {"show": {}, "plan": {}, "model": {}, "simulate": {}, "tune": COMMAND_SETTINGS}
 
 
 class Verbs(OneLineErrors):

@@ -41,7 +41,15 @@ MinGainOption = Annotated[
         help="Move a region between windows only if its modelled gain is more than so many times the copy's.",
     ),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of DEF's random order.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the random orders of DEF, PADP and PSA.")]
+SigmaOption = Annotated[
+    float | None,
+    typer.Option("--sigma", help="SLAL: the imbalance of servers above which another stripe is tried (default: 0.2)."),
+]
+ServersOption = Annotated[
+    str | None,
+    typer.Option("--servers", help="SLAL: the servers that it takes as equals, hdd, ssd or all (default: hdd)."),
+]
 FileOption = Annotated[
     list[str] | None, typer.Option("--file", help="Only files whose path matches this glob (default: managed files).")
 ]

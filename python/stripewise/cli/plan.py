@@ -11,7 +11,7 @@ import typer
 from ..cluster import read_cluster
 from ..errors import UsageError
 from ..plan import Plan, check_plan, read_plan, write_plan
-from ..policy import POLICIES, PlanOptions, policy_named
+from ..policy import POLICIES, PlanOptions, policy_named, refuse_foreign
 from ..store import Store
 from ..units import format_size, parse_span
 from ..workload import Workload
@@ -22,6 +22,8 @@ from .options import (
     MinGainOption,
     RegionOption,
     SeedOption,
+    ServersOption,
+    SigmaOption,
     StepOption,
     StripeOption,
     WindowOption,
@@ -32,7 +34,14 @@ from .windows import print_windows, rmt_json, windows_json
 
 
 def options_from(
-    region: str, stripe: str, step: str, seed: int, window: str | None = None, min_gain: float | None = None
+    region: str,
+    stripe: str,
+    step: str,
+    seed: int,
+    window: str | None = None,
+    min_gain: float | None = None,
+    sigma: float | None = None,
+    servers: str | None = None,
 ) -> PlanOptions:
     """The plan options of the command line; UsageError for a bad one."""
     return PlanOptions(
@@ -42,6 +51,8 @@ def options_from(
         seed=seed,
         window_ns=None if window is None else parse_span(window, "--window"),
         min_gain=min_gain,
+        sigma=sigma,
+        servers=servers,
     )
 
 
@@ -108,7 +119,9 @@ def plan(
     trace: Annotated[Path | None, typer.Argument(help="A collected trace.", metavar="TRACE")] = None,
     check: Annotated[Path | None, typer.Option("--check", help="Validate this plan instead.")] = None,
     cluster: Annotated[Path | None, typer.Option("--cluster", help="cluster.toml, store.toml or a store.")] = None,
-    policy: Annotated[str, typer.Option("--policy", help=f"One of {', '.join(sorted(POLICIES))}.")] = "h2dp",
+    policy: Annotated[
+        str, typer.Option("--policy", help=f"One of {', '.join(sorted(POLICIES))}, or your own: a Python file.")
+    ] = "h2dp",
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the plan here.")] = None,
     store: Annotated[
         Path | None, typer.Option("--store", help="Plan only this store's files, around what its other files hold.")
@@ -120,6 +133,8 @@ def plan(
     seed: SeedOption = 0,
     window: WindowOption = None,
     min_gain: MinGainOption = None,
+    sigma: SigmaOption = None,
+    servers: ServersOption = None,
     json: JsonOption = False,
 ) -> None:
     """Price layouts for the files of a trace and write the best as plan.json, or check one with --check."""
@@ -133,10 +148,8 @@ def plan(
     if cluster is None and store is None:
         raise UsageError("plan: give --cluster cluster.toml, or --store")
     chosen = policy_named(policy)
-    options = options_from(region_size, stripe_size, step_size, seed, window, min_gain)
-    if not chosen.windowed and (window is not None or min_gain is not None):
-        flag = "--window" if window is not None else "--min-gain"
-        raise UsageError(f"{flag}: the policy {policy} is static; use one that is not, like h2dp")
+    options = options_from(region_size, stripe_size, step_size, seed, window, min_gain, sigma, servers)
+    refuse_foreign([chosen], options)
     if min_gain is not None and window is None:
         raise UsageError("--min-gain: is about moves between windows; give --window too")
     opened = None if store is None else Store(store)
@@ -148,13 +161,13 @@ def plan(
         workload = _of_store(workload, opened)
         reserved = opened.used_by_others([each.path for each in workload.files])
         options = dataclasses.replace(options, reserved_bytes=reserved)
-    with progress(f"planning with {policy}"):
+    with progress(f"planning with {chosen.name}"):
         made = chosen.plan(workload, described, options)
     if output is not None:
         write_plan(made, output)
     if json:
         print_json(summary(made))
         return
-    print_plan(made, f"{policy}: {len(made.files)} file(s)")
+    print_plan(made, f"{chosen.name}: {len(made.files)} file(s)")
     if output is not None:
         typer.echo(f"{output}: written; go on with: stripewise apply {output} --store STORE")

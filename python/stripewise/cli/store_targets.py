@@ -117,6 +117,8 @@ def add(
         startup_write_s=model.startup_write_s,
         per_byte_read_s=model.per_byte_read_s,
         per_byte_write_s=model.per_byte_write_s,
+        startup_read_spread_s=model.startup_read_spread_s,
+        startup_write_spread_s=model.startup_write_spread_s,
     )
     retarget.add(opened, made)
     typer.echo(

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ..policy import policy_named, refuse_foreign
 from ..store import Store
 from ..tune import Tuned, Tuner
 from .options import (
@@ -16,6 +17,8 @@ from .options import (
     ManageOption,
     RegionOption,
     SeedOption,
+    ServersOption,
+    SigmaOption,
     StepOption,
     StoreOption,
     StripeOption,
@@ -64,10 +67,13 @@ def tune(
     stripe_size: StripeOption = "64KiB",
     step_size: StepOption = "4KiB",
     seed: SeedOption = 0,
+    sigma: SigmaOption = None,
+    servers: ServersOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run CMD, trace it, plan, apply, run it again; print before and after. The new layout stays."""
-    options = options_from(region_size, stripe_size, step_size, seed)
+    options = options_from(region_size, stripe_size, step_size, seed, sigma=sigma, servers=servers)
+    refuse_foreign([policy_named(baseline), policy_named(policy)], options)
     opened = Store(store)
     kept = None if trace is None else trace_directory(trace)
     # With --json the last line of stdout is ours alone; what the program says goes to stderr.

@@ -1,7 +1,9 @@
 """What a request costs: closed formulas, vectorised, without a file or a store in sight.
 
 `request` holds the paper's two tables, `general` the case of any request on any cycle, `bound` the service demand that
-no schedule beats. All figures are seconds and bytes; the numbers rank layouts, they promise no wall-clock time.
+no schedule beats; `one_class`, `segment`, `radar` and `shingled` are the other papers', `terms` and `pricelist` lay
+them side by side (docs/models.md). All figures are seconds and bytes; the numbers rank layouts, they promise no
+wall-clock time.
 """
 
 from .bound import Bound, service_bound

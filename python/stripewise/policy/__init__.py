@@ -1,6 +1,48 @@
-"""Placement policies: each takes a workload and a cluster and returns a plan. One file per policy."""
+"""Placement policies: each takes a workload and a cluster and returns a plan. One file per policy.
 
-from . import default, h2dp
-from .base import POLICIES, PlanOptions, Policy, policy_named
+What is named here is what a policy of your own may import (docs/writing-a-policy.md); the rest may change.
+"""
 
-__all__ = ["POLICIES", "PlanOptions", "Policy", "default", "h2dp", "policy_named"]
+from ..cluster import Cluster, Target
+from ..layout import Stripes, rotate, stripes_over
+from ..model import CostParameters, parameters
+from ..plan import Plan
+from ..workload.requests import Workload
+from . import default, h2dp, padp, psa, slal
+from .base import POLICIES, PlanOptions, Policy, policy_named, refuse_foreign, register
+from .build import build_plan, region_name
+from .pricing import Prices, region_costs
+from .regions import RegionTable, build_regions
+from .space import Space
+from .static import static_plan
+
+__all__ = [
+    "POLICIES",
+    "Cluster",
+    "CostParameters",
+    "Plan",
+    "PlanOptions",
+    "Policy",
+    "Prices",
+    "RegionTable",
+    "Space",
+    "Stripes",
+    "Target",
+    "Workload",
+    "build_plan",
+    "build_regions",
+    "default",
+    "h2dp",
+    "padp",
+    "parameters",
+    "policy_named",
+    "psa",
+    "refuse_foreign",
+    "region_costs",
+    "region_name",
+    "register",
+    "rotate",
+    "slal",
+    "static_plan",
+    "stripes_over",
+]

@@ -6,10 +6,13 @@ A policy registers itself with the decorator `register`; everything that lists o
 from __future__ import annotations
 
 import difflib
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from ..cluster import Cluster
 from ..errors import UsageError
@@ -20,6 +23,11 @@ from ..workload.requests import Workload
 REGION_BYTES_DEFAULT = 64 * MIB
 STRIPE_BYTES_DEFAULT = 64 * KIB
 MIN_GAIN_MAX = 1e9
+#: The busiest of n servers has at most n times the mean: n - 1.
+SIGMA_MAX = 4096.0
+SERVERS = ("hdd", "ssd", "all")
+#: Options that only some policies take, and the flags they are given by.
+OWN_OPTIONS = {"window_ns": "--window", "min_gain": "--min-gain", "sigma": "--sigma", "servers": "--servers"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +37,10 @@ class PlanOptions:
     `reserved_bytes` is what other files already hold per target name. `step_bytes` is Algorithm 1's step,
     `stripe_bytes` DEF's stripe, `seed` draws DEF's random order. `window_ns` cuts the trace into windows of that length
     (None: one window). `min_gain` is the factor of modelled gain over modelled cost of the copy above which a move
-    between windows is made; None tests only moves to other stripes of the same class, with the factor 1.
+    between windows is made; None tests only moves to other stripes of the same class, with the factor 1. `sigma` is the
+    imbalance above which SLAL looks for another stripe (None: 0.20), `servers` the ones it takes as equals: `hdd`,
+    `ssd` or `all` (None: HServers where there are any, else SServers). What is None was not given; only policies that
+    name it in `Policy.takes` may be given it.
     """
 
     region_bytes: int = REGION_BYTES_DEFAULT
@@ -39,6 +50,8 @@ class PlanOptions:
     reserved_bytes: Mapping[str, int] = field(default_factory=dict)
     window_ns: int | None = None
     min_gain: float | None = None
+    sigma: float | None = None
+    servers: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("region_bytes", "stripe_bytes", "step_bytes"):
@@ -50,6 +63,10 @@ class PlanOptions:
             raise UsageError(f"--window: {self.window_ns} ns is no span of time; give one like 30s or 10min")
         if self.min_gain is not None and not (0 <= self.min_gain <= MIN_GAIN_MAX):
             raise UsageError(f"--min-gain: {self.min_gain:g} is no factor from 0 to {MIN_GAIN_MAX:g}; 1 is break-even")
+        if self.sigma is not None and not (0 <= self.sigma <= SIGMA_MAX):
+            raise UsageError(f"--sigma: {self.sigma:g} is no imbalance from 0 to {SIGMA_MAX:g}; 0.2 is the usual one")
+        if self.servers is not None and self.servers not in SERVERS:
+            raise UsageError(f"--servers: '{self.servers}' is none of {', '.join(SERVERS)}")
 
     def as_json(self) -> dict[str, Any]:
         """The options as the plan records them; those that only some policies have are left out when not given."""
@@ -67,6 +84,10 @@ class Policy(ABC):
     summary: str = ""
     #: Whether it decides for every time window anew.
     windowed: bool = False
+    #: Whether the first server rotates from region to region; where not, every region begins on the first one.
+    rotates: bool = True
+    #: Those of `OWN_OPTIONS` that it takes.
+    takes: frozenset[str] = frozenset()
 
     @abstractmethod
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
@@ -77,18 +98,82 @@ class Policy(ABC):
 
 
 POLICIES: dict[str, Policy] = {}
+#: Where `register` puts what it is given: the table above, or a file's own while that is being read.
+_table: ContextVar[dict[str, Policy]] = ContextVar("table", default=POLICIES)
+PlanFunction = Callable[[Workload, Cluster, PlanOptions], Plan]
+Registered = TypeVar("Registered", type[Policy], PlanFunction)
 
 
-def register(policy: type[Policy]) -> type[Policy]:
-    """Puts one instance of the class into the table under its name."""
-    POLICIES[policy.name] = policy()
+class _FunctionPolicy(Policy):
+    """A function (workload, cluster, options) -> Plan as a policy of its name."""
+
+    def __init__(self, function: PlanFunction) -> None:
+        self.name = function.__name__.replace("_", "-")
+        self.summary = (function.__doc__ or self.name).strip().splitlines()[0]
+        self._function = function
+
+    def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
+        return self._function(workload, cluster, options)
+
+
+def as_policy(made: object) -> Policy:
+    """The policy that a subclass of Policy or a function stands for; TypeError for anything else."""
+    if isinstance(made, type) and issubclass(made, Policy):
+        policy = made()
+        if not policy.name:
+            raise TypeError(f'{made.__name__} has no name; give the class name = "..."')
+        return policy
+    if callable(made) and hasattr(made, "__name__"):
+        return _FunctionPolicy(made)
+    raise TypeError(f"{made!r} is neither a subclass of Policy nor a function")
+
+
+def register(policy: Registered) -> Registered:
+    """Puts a subclass of Policy, or a function (workload, cluster, options) -> Plan, into the table of policies.
+
+    A class goes by its `name`, a function by its own with hyphens. Use it as a decorator.
+    """
+    made = as_policy(policy)
+    _table.get()[made.name] = made
     return policy
 
 
+@contextmanager
+def registering() -> Iterator[dict[str, Policy]]:
+    """What is registered within, apart from the policies that are always there."""
+    found: dict[str, Policy] = {}
+    token = _table.set(found)
+    try:
+        yield found
+    finally:
+        _table.reset(token)
+
+
+def refuse_foreign(policies: Sequence[Policy], options: PlanOptions) -> None:
+    """UsageError for a given option that none of `policies` takes: it would change nothing."""
+    for option, flag in OWN_OPTIONS.items():
+        if getattr(options, option) is not None and not any(option in policy.takes for policy in policies):
+            names = " and ".join(sorted({policy.name for policy in policies}))
+            others = ", ".join(sorted(name for name, each in POLICIES.items() if option in each.takes))
+            raise UsageError(f"{flag}: the policy {names} does not take it; drop it or use {others}")
+
+
 def policy_named(name: str) -> Policy:
-    """The policy `name`, or UsageError listing those that exist."""
+    """The policy `name`: one that is always there, the one in a Python file, or one of an installed package.
+
+    UsageError, listing those that exist, when there is none.
+    """
     if name in POLICIES:
         return POLICIES[name]
-    near = difflib.get_close_matches(name, POLICIES, 1)
-    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(sorted(POLICIES))}"
+    # Here, because what a user's policy is needs what a policy is.
+    from .user import entry_points, from_entry_point, from_file
+
+    if name.endswith(".py") or os.sep in name:
+        return from_file(name)
+    offered = from_entry_point(name)
+    if offered is not None:
+        return offered
+    known = sorted({*POLICIES, *entry_points()})
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(known)}, or a Python file like ./mine.py"
     raise UsageError(f"--policy: there is no policy '{name}'; {hint}")

@@ -36,8 +36,12 @@ def build_plan(
     prices: Prices,
     windows: Sequence[Window],
     migrations: Sequence[Migration] = (),
+    spans: Sequence[tuple[int, int]] | None = None,
 ) -> Plan:
-    """The plan that puts the regions on `placed` and makes `migrations`; `prices` are those of all windows."""
+    """The plan that puts the regions on `placed` and makes `migrations`; `prices` are those of all windows.
+
+    `spans` are start and length in bytes of every region where they are not all `table.region_bytes` long.
+    """
     cost, cost_def = prices.cost, prices.cost_def
     files = []
     held = {target.name: 0 for target in cluster.active}
@@ -47,8 +51,8 @@ def build_plan(
             continue
         regions = [
             RegionPlan(
-                start=int(table.number[g]) * table.region_bytes,
-                len=table.region_bytes,
+                start=spans[g][0] if spans else int(table.number[g]) * table.region_bytes,
+                len=spans[g][1] if spans else table.region_bytes,
                 stripes=placed[g],
                 cost_s=float(cost[g]),
                 cost_def_s=float(cost_def[g]),

@@ -6,8 +6,6 @@ on HServers alone with the same stripe (placement.md, DEF). It is the baseline t
 
 from __future__ import annotations
 
-import random
-
 from ..cluster import Cluster
 from ..layout import Stripes
 from ..model import parameters
@@ -15,6 +13,7 @@ from ..plan import Plan
 from ..workload.requests import Workload
 from .base import PlanOptions, Policy, register
 from .build import build_plan, region_name
+from .hybrid import drawn_order
 from .pricing import Prices
 from .regions import RegionTable
 from .space import Space
@@ -25,16 +24,22 @@ from .windows import window_tables
 def place_default(
     table: RegionTable, workload: Workload, cluster: Cluster, options: PlanOptions
 ) -> tuple[list[Stripes], list[str]]:
-    """Stripes and reason of every region under DEF."""
+    """Stripes and reason of every region under DEF; worked out once per table, cluster and options."""
+    held = tuple(sorted(options.reserved_bytes.items()))
+    key = ("def", cluster.digest(), options.stripe_bytes, options.seed, held)
+    return table.once(key, lambda: _place(table, workload, cluster, options))
+
+
+def _place(
+    table: RegionTable, workload: Workload, cluster: Cluster, options: PlanOptions
+) -> tuple[list[Stripes], list[str]]:
     space = Space(cluster, options.reserved_bytes)
-    order = list(range(table.regions))
-    random.Random(options.seed).shuffle(order)
     # As equals: the first server rotates over all of them, not within its class.
     over_all = EqualStripes(cluster.active, options.stripe_bytes, table.region_bytes)
     over_hdd = EqualStripes(cluster.hservers, options.stripe_bytes, table.region_bytes)
     placed: list[Stripes] = [()] * table.regions
     reasons = [""] * table.regions
-    for region in order:
+    for region in drawn_order(table.regions, options.seed):
         number = int(table.number[region])
         choices = [over_all.of(number)]
         if cluster.sservers and cluster.hservers:

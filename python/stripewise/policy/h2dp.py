@@ -21,13 +21,13 @@ from ..plan import Plan, Window, WindowFigures
 from ..units import format_size
 from ..workload.requests import Workload
 from .base import PlanOptions, Policy, register
-from .build import build_plan, region_name
+from .build import build_plan
 from .default import place_default
+from .hybrid import Ground, Landing, walk
 from .migration import Migrator, RegionMove
 from .pricing import Prices, region_costs
 from .regions import RegionTable
-from .space import Space
-from .striping import hserver_stripes, hybrid_stripes, region_requests
+from .striping import hybrid_stripes, region_requests
 from .vss import search_pairs
 from .windows import WindowTable, window_tables
 
@@ -39,6 +39,7 @@ class H2dp(Policy):
     name = "h2dp"
     summary = "critical regions on hybrid servers with a stripe pair of their own, the rest on HServers (seed 000)"
     windowed = True
+    takes = frozenset({"window_ns", "min_gain"})
 
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
         whole, windows = window_tables(workload, options.region_bytes, options.window_ns)
@@ -78,47 +79,39 @@ def _initial(
     params: CostParameters,
 ) -> tuple[list[Stripes], list[str], Float]:
     """RMT[0]: stripes, reason and benefit of every region by the requests of the first window."""
-    request_bytes = region_requests(table, whole)
-    on_hdd = [hserver_stripes(cluster, int(table.number[g]), int(request_bytes[g])) for g in range(table.regions)]
+    ground = Ground(table, workload, cluster, options, region_requests(table, whole))
     pairs = search_pairs(table, params, len(cluster.hservers), len(cluster.sservers), options.step_bytes)
     if cluster.hservers:
-        cost_hdd = region_costs(table, params, cluster, on_hdd)
+        cost_hdd = region_costs(table, params, cluster, ground.on_hservers())
         benefit = np.where(np.isfinite(pairs.cost_s), cost_hdd - pairs.cost_s, 0.0)
     else:
         # Nothing to weigh: the busiest regions are placed first.
         benefit = np.where(np.isfinite(pairs.cost_s), pairs.cost_s, 0.0)
-    placed: list[Stripes] = [()] * table.regions
-    reasons = [""] * table.regions
-    space = Space(cluster, options.reserved_bytes)
+    wanted: list[Stripes] = [
+        hybrid_stripes(cluster, int(table.number[g]), int(pairs.h[g]), int(pairs.s[g]))
+        if benefit[g] > 0 and pairs.s[g]
+        else ()
+        for g in range(table.regions)
+    ]
     # Descending benefit; a stable sort keeps the file's order among equals, so that a plan is reproducible.
-    for g in (int(region) for region in np.argsort(-benefit, kind="stable")):
-        number, h, s = int(table.number[g]), int(pairs.h[g]), int(pairs.s[g])
-        choices: list[Stripes] = []
-        if benefit[g] > 0 and s:
-            choices.append(hybrid_stripes(cluster, number, h, s))
-        critical = len(choices)
-        if on_hdd[g]:
-            choices.append(on_hdd[g])
-        placed[g], choice = space.place(
-            choices,
-            number,
-            int(request_bytes[g]),
-            int(table.valid_bytes[g]),
-            region_name(workload, table, g),
-        )
-        reasons[g] = _reason(bool(table.request_bytes[g]), float(benefit[g]), critical, choice, len(choices), h, s)
-        if table is not whole and not table.request_bytes[g]:
-            reasons[g] = reasons[g].replace("in the trace", "in the first window")
+    placed, landings = walk(ground, np.argsort(-benefit, kind="stable").tolist(), wanted)
+    reasons = []
+    for g, landing in enumerate(landings):
+        touched = bool(table.request_bytes[g])
+        reason = _reason(touched, float(benefit[g]), landing, int(pairs.h[g]), int(pairs.s[g]))
+        if table is not whole and not touched:
+            reason = reason.replace("in the trace", "in the first window")
+        reasons.append(reason)
     return placed, reasons, benefit
 
 
-def _reason(touched: bool, benefit_s: float, critical: int, choice: int, choices: int, h: int, s: int) -> str:
+def _reason(touched: bool, benefit_s: float, landing: Landing, h: int, s: int) -> str:
     """Why the region lies where it lies."""
-    if choice >= choices:
+    if landing is Landing.ELSEWHERE:
         return "where room was left: its first choice is full"
-    if choice < critical:
+    if landing is Landing.HYBRID:
         return f"critical: benefit {benefit_s:.6g} s with h {format_size(h)}, s {format_size(s)}"
-    if critical:
+    if landing is Landing.CROWDED_OUT:
         return f"HServers: benefit {benefit_s:.6g} s, but no SServer space is left"
     return "HServers: no benefit from SServers" if touched else "HServers: not touched in the trace"
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..cluster import Cluster
 from ..layout import Stripes
-from ..model import Bound, CostParameters, Cycle, OpFigures, request_cost, service_bound
+from ..model import Bound, CostParameters, OpFigures
 from ..model.general import Float
+from ..model.keyed import keyed_bound, keyed_costs
 from .regions import RegionTable
 
 
@@ -18,16 +19,26 @@ def region_costs(table: RegionTable, params: CostParameters, cluster: Cluster, p
     """Seconds of every region when region g lies on `placed[g]`; regions not touched cost 0."""
     ssd = {target.name: target.is_ssd for target in cluster.targets}
     groups: dict[tuple[tuple[bool, int], ...], list[int]] = {}
-    for region in np.flatnonzero(table.request_bytes).tolist():
-        key = tuple((ssd[name], width) for name, width in placed[region])
-        groups.setdefault(key, []).append(region)
+    for stripes, members in _by_stripes(table, placed).items():
+        kind = tuple((ssd[name], width) for name, width in stripes)
+        groups.setdefault(kind, []).extend(members)
     costs = np.zeros(table.regions, dtype=np.float64)
-    for key, members in groups.items():
+    for kind, members in groups.items():
         regions = np.array(members, dtype=np.int64)
-        rows, owner = table.rows_of(regions)
-        each = request_cost(params, Cycle.of(list(key)), table.offset[rows], table.size[rows], table.write[rows])
-        costs[regions] = np.bincount(owner, weights=each * table.count[rows], minlength=len(regions))
+        costs[regions] = keyed_costs(params, kind, table.keys.of(regions))
     return costs
+
+
+def _by_stripes(table: RegionTable, placed: Sequence[Stripes]) -> dict[Stripes, list[int]]:
+    """The touched regions by the stripes they lie on."""
+    # A tuple's hash is computed anew each time; one that many regions share is hashed once.
+    shared: dict[int, list[int]] = {}
+    for region in np.flatnonzero(table.request_bytes).tolist():
+        shared.setdefault(id(placed[region]), []).append(region)
+    groups: dict[Stripes, list[int]] = {}
+    for members in shared.values():
+        groups.setdefault(placed[members[0]], []).extend(members)
+    return groups
 
 
 @dataclass
@@ -53,15 +64,31 @@ class Prices:
         baseline: Sequence[Stripes],
     ) -> Float:
         """Adds one window's requests on `placed`, with `baseline` (DEF's placement) beside; returns their costs."""
-        cost = region_costs(table, params, cluster, placed)
+        cost_def, bound_def_s = baseline_prices(table, params, cluster, baseline)
+        cost, bound_s = cost_def, bound_def_s
+        if placed is not baseline:
+            cost = region_costs(table, params, cluster, placed)
+            bound_s = plan_bound(table, cluster, placed).makespan_s(params.p)
         self.cost = self.cost + cost
-        self.cost_def = self.cost_def + region_costs(table, params, cluster, baseline)
-        bound = plan_bound(table, cluster, placed)
-        bound_def = bound if placed is baseline else plan_bound(table, cluster, baseline)
+        self.cost_def = self.cost_def + cost_def
         # Windows follow each other, so their makespans add up.
-        self.bound_s += bound.makespan_s(params.p)
-        self.bound_def_s += bound_def.makespan_s(params.p)
+        self.bound_s += bound_s
+        self.bound_def_s += bound_def_s
         return cost
+
+
+def baseline_prices(
+    table: RegionTable, params: CostParameters, cluster: Cluster, baseline: Sequence[Stripes]
+) -> tuple[Float, float]:
+    """Seconds of every region on `baseline`, and the bound; priced once however many policies are held against it."""
+
+    def price() -> tuple[Float, float, Sequence[Stripes]]:
+        costs = region_costs(table, params, cluster, baseline)
+        # The placement is kept with its prices: its id stands for it.
+        return costs, plan_bound(table, cluster, baseline).makespan_s(params.p), baseline
+
+    costs, bound_s, _ = table.once(("prices", id(baseline), params, cluster.digest()), price)
+    return costs, bound_s
 
 
 def plan_bound(table: RegionTable, cluster: Cluster, placed: Sequence[Stripes]) -> Bound:
@@ -69,16 +96,10 @@ def plan_bound(table: RegionTable, cluster: Cluster, placed: Sequence[Stripes]) 
     figures = {}
     for t in cluster.targets:
         read = OpFigures(t.startup_read_s, t.per_byte_read_s)
-        figures[t.name] = (t.is_ssd, read, OpFigures(t.startup_write_s, t.per_byte_write_s))
-    groups: dict[Stripes, list[int]] = {}
-    for region in np.flatnonzero(table.request_bytes).tolist():
-        groups.setdefault(placed[region], []).append(region)
+        figures[t.name] = (read, OpFigures(t.startup_write_s, t.per_byte_write_s))
     bound = Bound(dict.fromkeys(figures, 0.0))
-    for stripes, members in groups.items():
-        rows, _ = table.rows_of(np.array(members, dtype=np.int64))
-        servers = [(name, *figures[name][1:]) for name, _ in stripes]
-        cycle = Cycle.of([(figures[name][0], width) for name, width in stripes])
-        bound.add(
-            service_bound(servers, cycle, table.offset[rows], table.size[rows], table.write[rows], table.count[rows])
-        )
+    for stripes, members in _by_stripes(table, placed).items():
+        servers = [(name, *figures[name]) for name, _ in stripes]
+        keys = table.keys.of(np.array(members, dtype=np.int64))
+        bound.add(keyed_bound(servers, [width for _, width in stripes], keys))
     return bound

@@ -13,12 +13,14 @@ import numpy as np
 from ..errors import PlanError, WorkloadError
 from ..layout import REGIONS_MAX
 from ..model.general import Bool, Int
+from ..model.keyed import Keys, group_requests
+from ..once import Once
 from ..units import OFFSET_BYTES_MAX
 from ..workload.requests import FileRequests, Workload
 
 
 @dataclass(frozen=True)
-class RegionTable:
+class RegionTable(Once):
     """All regions of all files, numbered through.
 
     Per region: `file` (index in the workload), `number` in its file, `valid_bytes` of the file in it and
@@ -42,21 +44,21 @@ class RegionTable:
         """How many regions there are."""
         return len(self.file)
 
-    def rows_of(self, regions: Int) -> tuple[Int, Int]:
-        """The rows of `regions`, and for each the position of its region in `regions`."""
-        starts = self.first[regions]
-        lengths = self.first[regions + 1] - starts
-        owner = np.repeat(np.arange(len(regions), dtype=np.int64), lengths)
-        before = np.cumsum(lengths) - lengths
-        rows = np.arange(len(owner), dtype=np.int64) - before[owner] + starts[owner]
-        return rows, owner
+    @property
+    def keys(self) -> Keys:
+        """The rows as the model takes them."""
+        return Keys(self.offset, self.size, self.write, self.count, self.first)
 
 
 def build_regions(workload: Workload, region_bytes: int) -> RegionTable:
-    """Cuts the workload into regions of `region_bytes`.
+    """Cuts the workload into regions of `region_bytes`; done once however many policies ask.
 
     Raises WorkloadError for requests that no file can have, PlanError for too many regions.
     """
+    return workload.once(("regions", region_bytes), lambda: _build(workload, region_bytes))
+
+
+def _build(workload: Workload, region_bytes: int) -> RegionTable:
     if not any((file.requests["size"] > 0).any() for file in workload.files):
         raise WorkloadError(
             f"{workload.source}: holds no read or write that moved a byte; trace a run that does I/O on files"
@@ -79,22 +81,22 @@ def build_regions(workload: Workload, region_bytes: int) -> RegionTable:
         valid_of.append(np.minimum(region_bytes, size - numbers * region_bytes))
         cuts.append(_cut(file, region_bytes, base))
         base += count
-    keys = np.concatenate(cuts)
-    distinct, counts = np.unique(keys, axis=0, return_counts=True)
-    region = distinct[:, 0]
+    region, offset, cut_size, write, counts = (np.concatenate(column) for column in zip(*cuts, strict=True))
+    first = np.searchsorted(region, np.arange(base + 1)).astype(np.int64)
     request_bytes = np.zeros(base, dtype=np.int64)
-    np.maximum.at(request_bytes, region, distinct[:, 2])
+    touched = np.flatnonzero(np.diff(first))
+    request_bytes[touched] = np.maximum.reduceat(cut_size, first[touched])
     return RegionTable(
         region_bytes=region_bytes,
         file=np.concatenate(file_of),
         number=np.concatenate(number_of),
         valid_bytes=np.concatenate(valid_of),
         request_bytes=request_bytes,
-        first=np.searchsorted(region, np.arange(base + 1)).astype(np.int64),
-        offset=distinct[:, 1],
-        size=distinct[:, 2],
-        write=distinct[:, 3].astype(np.bool_),
-        count=counts.astype(np.int64) * workload.weight,
+        first=first,
+        offset=offset,
+        size=cut_size,
+        write=write,
+        count=counts * workload.weight,
     )
 
 
@@ -116,17 +118,8 @@ def checked_size(file: FileRequests, source: str) -> int:
     return max(end, file.size_bytes)
 
 
-def _cut(file: FileRequests, region_bytes: int, base: int) -> Int:
-    """(global region, offset in it, size, write) for every piece of every request."""
-    requests = file.requests[file.requests["size"] > 0]
-    offset = requests["offset"].astype(np.int64)
-    size = requests["size"].astype(np.int64)
-    first = offset // region_bytes
-    pieces = (offset + size - 1) // region_bytes - first + 1
-    total = int(pieces.sum())
-    owner = np.repeat(np.arange(len(requests), dtype=np.int64), pieces)
-    region = np.arange(total, dtype=np.int64) - (np.cumsum(pieces) - pieces)[owner] + first[owner]
-    start = np.maximum(offset[owner], region * region_bytes)
-    end = np.minimum(offset[owner] + size[owner], (region + 1) * region_bytes)
-    columns = [region + base, start - region * region_bytes, end - start, requests["write"][owner].astype(np.int64)]
-    return np.stack(columns, axis=1)
+def _cut(file: FileRequests, region_bytes: int, base: int) -> tuple[Int, Int, Int, Bool, Int]:
+    """The file's pieces, its regions numbered from `base` on."""
+    requests = file.requests
+    pieces = group_requests(requests["offset"], requests["size"], requests["write"], region_bytes)
+    return (pieces[0] + base, *pieces[1:])

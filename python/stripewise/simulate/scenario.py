@@ -106,8 +106,8 @@ def files_of(plan: Plan, paths: Sequence[str]) -> list[FilePlan]:
 
 
 def _device(target: Target) -> dict[str, Any]:
-    read = {"startup_s": target.startup_read_s, "per_byte_s": target.per_byte_read_s}
-    write = {"startup_s": target.startup_write_s, "per_byte_s": target.per_byte_write_s}
+    read = (target.startup_read_s, target.startup_read_spread_s, target.per_byte_read_s)
+    write = (target.startup_write_s, target.startup_write_spread_s, target.per_byte_write_s)
     return target.device.as_scenario(read, write)
 
 

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..once import Once
+
 #: Times in ns of the trace's clock, offset and size in bytes; write is true for writes, false for reads.
 REQUEST_DTYPE = np.dtype(
-    [("start_ns", "i8"), ("end_ns", "i8"), ("rank", "i4"), ("write", "?"), ("offset", "i8"), ("size", "i8")]
+    [("start_ns", "i8"), ("end_ns", "i8"), ("rank", "i4"), ("write", "?"), ("offset", "i8"), ("size", "i8")], align=True
 )
 Requests = NDArray[np.void]
 
@@ -30,7 +32,7 @@ class FileRequests:
 
 
 @dataclass(frozen=True)
-class Workload:
+class Workload(Once):
     """All files of one run, by path; `processes` client processes made the requests.
 
     Every request stands for `weight` of its kind: above 1 where the requests are a sample.

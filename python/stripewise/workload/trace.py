@@ -27,6 +27,7 @@ FLAG_MANAGED = 1 << 1
 FLAG_UNKNOWN_OFFSET = 1 << 5
 META_VERSION = 1
 NEEDED = ("op", "file", "offset", "done", "start_ns", "end_ns")
+TEXTS = ("op", "file", "layer")
 OPTIONAL = ("layer", "rank", "pid", "world", "flags")
 SYSTEM_DIRS = ("/dev/", "/proc/", "/sys/", "/etc/", "/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/")
 Progress = Callable[[int, int], None]
@@ -87,7 +88,8 @@ def read_trace(path: str | os.PathLike[str], files: Sequence[str] = (), progress
     meta = read_meta(Path(path))
     found: dict[str, _File] = {}
     try:
-        with pq.ParquetFile(source) as parquet:
+        texts = [name for name in TEXTS if name in pq.read_schema(source).names]
+        with pq.ParquetFile(source, read_dictionary=texts) as parquet:
             columns = _columns(parquet, source)
             groups = parquet.num_row_groups
             for group in range(groups):
@@ -157,25 +159,38 @@ def _read_group(table: Any, found: dict[str, _File]) -> None:
     rows = np.flatnonzero(keep)
     if not len(rows):
         return
+    codes = file_code[rows]
+    # Stable: the rows of a file stay in their order. 16 bits are sorted by counting.
+    order = np.argsort(codes.astype(np.uint16) if len(names) <= 1 << 16 else codes, kind="stable")
+    rows, codes = rows[order], codes[order]
     requests = np.zeros(len(rows), dtype=REQUEST_DTYPE)
     requests["start_ns"] = _numbers(table, "start_ns", 0)[rows]
     requests["end_ns"] = _numbers(table, "end_ns", 0)[rows]
-    requests["rank"] = _numbers(table, "rank", -1)[rows]
-    requests["write"] = np.isin(op_code[rows], writes)
-    requests["offset"] = _numbers(table, "offset", 0)[rows]
-    requests["size"] = done[rows]
-    pid, world = _numbers(table, "pid", -1)[rows], _numbers(table, "world", 0)[rows]
-    codes = file_code[rows]
-    for code in np.unique(codes).tolist():
-        mine = codes == code
-        part = requests[mine]
-        file = found.setdefault(names[code], _File())
-        file.parts.append(part)
-        file.end = max(file.end, int((part["offset"] + part["size"]).max()))
-        file.pids.update(np.unique(pid[mine]).tolist())
-        file.ranks.update(np.unique(part["rank"]).tolist())
-        file.world = max(file.world, int(world[mine].max()))
-        file.managed = file.managed or bool((flags[rows][mine] & FLAG_MANAGED).any())
+    rank = requests["rank"] = _numbers(table, "rank", -1)[rows]
+    requests["write"] = np.isin(op_code, writes)[rows]
+    offset = requests["offset"] = _numbers(table, "offset", 0)[rows]
+    size = requests["size"] = done[rows]
+    begins = np.flatnonzero(np.diff(codes, prepend=-1))
+    ends = np.append(begins[1:], len(rows))
+    pid = _numbers(table, "pid", -1)[rows]
+    reach = np.maximum.reduceat(offset + size, begins).tolist()
+    world = np.maximum.reduceat(_numbers(table, "world", 0)[rows], begins).tolist()
+    managed = np.bitwise_or.reduceat(flags[rows], begins) & FLAG_MANAGED
+    for number, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
+        file = found.setdefault(names[codes[begin]], _File())
+        file.parts.append(requests[begin:end])
+        file.end = max(file.end, reach[number])
+        file.pids.update(_distinct(pid[begin:end]))
+        file.ranks.update(_distinct(rank[begin:end]))
+        file.world = max(file.world, world[number])
+        file.managed = file.managed or bool(managed[number])
+
+
+def _distinct(numbers: np.ndarray[Any, np.dtype[np.int64]]) -> list[int]:
+    # A row group is one process, so nearly always there is one.
+    if (numbers == numbers[0]).all():
+        return [int(numbers[0])]
+    return [int(number) for number in np.unique(numbers)]
 
 
 def _select(found: dict[str, _File], patterns: Sequence[str]) -> list[str]:
@@ -190,7 +205,9 @@ def _select(found: dict[str, _File], patterns: Sequence[str]) -> list[str]:
 
 def _joined(file: _File) -> Requests:
     joined = np.concatenate(file.parts)
-    return joined[np.argsort(joined["start_ns"], kind="stable")]
+    order = np.argsort(joined["start_ns"], kind="stable")
+    # As plain bytes: gathering records field by field takes four times as long.
+    return joined.view(f"V{joined.itemsize}")[order].view(joined.dtype)
 
 
 def _processes(files: Sequence[_File]) -> int:
