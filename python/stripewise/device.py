@@ -23,9 +23,9 @@ Figures = tuple[float, float, float]
 class Device:
     """One device; None where the simulator's own default counts.
 
-    `startup` says where a startup comes from: `fixed`, the figure (uniform where the target has a spread); `exponential`
-    (the whole service time, for queueing formulas); `seek`: startup_*_s + factor_s * sqrt(distance / capacity_bytes)
-    + a rotation delay below rotation_s.
+    `startup` says where a startup comes from: `fixed`, the target's figure and spread; `exponential` (the whole service
+    time, for queueing formulas); `seek`: startup_*_s + factor_s * sqrt(distance / capacity_bytes) + a rotation delay
+    below rotation_s.
     """
 
     startup: str | None = None

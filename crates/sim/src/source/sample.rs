@@ -4,8 +4,8 @@ use super::generate::{Generator, Whole};
 use super::pattern::{below, mix};
 use crate::{Source, Start};
 
-/// Bytes of a row: start_ns i64, end_ns i64, rank i32, write u8, offset i64, size i64, little endian and without gaps.
-pub const ROW_BYTES: usize = 37;
+/// Bytes of a row: start_ns i64, end_ns i64, rank i32, write u8, three bytes of zero, offset i64, size i64; little endian.
+pub const ROW_BYTES: usize = 40;
 
 /// Times stay within what the tables hold.
 const TIME_NS_MAX: u64 = 1 << 62;
@@ -47,7 +47,7 @@ fn append(table: &mut Vec<u8>, generator: &Generator, process: u32, whole: &Whol
         table.extend_from_slice(&start_ns.to_le_bytes());
         table.extend_from_slice(&end_ns.to_le_bytes());
         table.extend_from_slice(&process.to_le_bytes());
-        table.push(u8::from(request.write));
+        table.extend_from_slice(&[u8::from(request.write), 0, 0, 0]);
         table.extend_from_slice(&request.offset.to_le_bytes());
         table.extend_from_slice(&request.bytes.to_le_bytes());
     }

@@ -166,7 +166,7 @@ fn the_table_holds_what_the_source_yields_and_a_sample_of_it_is_spread_over_the_
         let table = request_rows(&generator, 2, 3, u64::MAX);
         let rows = table.chunks_exact(ROW_BYTES).map(|row| {
             let word = |at: usize| u64::from_le_bytes(row[at..at + 8].try_into().unwrap());
-            (u32::from_le_bytes(row[16..20].try_into().unwrap()), row[20] == 1, word(21), word(29))
+            (u32::from_le_bytes(row[16..20].try_into().unwrap()), row[20] == 1, word(24), word(32))
         });
         let yielded: Vec<_> = (2..5).flat_map(|p| requests_of(&mut generator, p).into_iter().map(move |r| (p, r.write, r.offset, r.bytes))).collect();
         assert_eq!(rows.collect::<Vec<_>>(), yielded);
