@@ -10,11 +10,13 @@ import hashlib
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from .calibration.record import Calibration, calibration_from
+from .device import Device, parse_device
 from .errors import ClusterError
 from .fields import Fields
 
@@ -23,7 +25,8 @@ CLASSES = ("hdd", "ssd", "swd", "any")
 KINDS = ("dir", "emulated")
 #: A draining target gets nothing new; a removed one is a number that stays taken, without a directory of its own.
 STATES = ("active", "draining", "removed")
-TARGETS_MAX = 4096
+#: What models and simulations take; a store takes fewer (store_toml.py).
+TARGETS_MAX = 65_536
 #: Figures above an hour per access or a second per byte are slips of the unit.
 STARTUP_S_MAX = 3600.0
 PER_BYTE_S_MAX = 1.0
@@ -52,6 +55,8 @@ class Target:
     startup_write_spread_s: float = 0.0
     #: How the figures were measured; None when they were typed.
     calibration: Calibration | None = None
+    #: What only the simulator needs to know of the device.
+    device: Device = field(default_factory=Device)
 
     @property
     def is_active(self) -> bool:
@@ -81,17 +86,17 @@ class Cluster:
     network: Network
     targets: tuple[Target, ...]
 
-    @property
+    @cached_property
     def active(self) -> tuple[Target, ...]:
         """Targets that data may be put on, in order."""
         return tuple(target for target in self.targets if target.is_active)
 
-    @property
+    @cached_property
     def hservers(self) -> tuple[Target, ...]:
         """Active targets that are not SSDs, in order."""
         return tuple(target for target in self.active if not target.is_ssd)
 
-    @property
+    @cached_property
     def sservers(self) -> tuple[Target, ...]:
         """Active SSD targets, in order."""
         return tuple(target for target in self.active if target.is_ssd)
@@ -159,15 +164,18 @@ def cluster_from_mapping(data: Mapping[str, Any], source: Path) -> Cluster:
     if len(entries) > TARGETS_MAX:
         raise ClusterError(f"{source}: {len(entries)} [[target]] tables are more than {TARGETS_MAX}; use fewer targets")
     targets: list[Target] = []
+    names: set[str] = set()
+    homes: dict[Path, str] = {}
     for position, entry in enumerate(entries):
         target = _target(Fields(entry, source, f"target[{position}].", ClusterError), source)
-        for other in targets:
-            if other.name == target.name:
-                raise ClusterError(f"{source}: target[{position}].name '{target.name}' is used twice; rename one")
-            if other.path == target.path:
-                raise ClusterError(
-                    f"{source}: target[{position}].path is the directory of '{other.name}' too; give each its own"
-                )
+        if target.name in names:
+            raise ClusterError(f"{source}: target[{position}].name '{target.name}' is used twice; rename one")
+        names.add(target.name)
+        other = homes.setdefault(target.path, target.name)
+        if other != target.name:
+            raise ClusterError(
+                f"{source}: target[{position}].path is the directory of '{other}' too; give each its own"
+            )
         targets.append(target)
     if not any(target.is_active for target in targets):
         raise ClusterError(f"{source}: no target's state is active; give one of them back, or add one")
@@ -187,7 +195,7 @@ def _target(fields: Fields, source: Path) -> Target:
     fields.only(
         {"name", "class", "kind", "path", "capacity_bytes", "startup_read_s", "startup_write_s",
          "per_byte_read_s", "per_byte_write_s", "state", "startup_read_spread_s", "startup_write_spread_s",
-         "calibration"}
+         "calibration", "device"}
     )  # fmt: skip
     name = fields.text("name")
     if any(ord(char) <= 32 or char in "/:,\x7f" for char in name):
@@ -214,6 +222,7 @@ def _target(fields: Fields, source: Path) -> Target:
         startup_read_spread_s=fields.number("startup_read_spread_s", 0.0, 2 * startup_read_s, default=0.0),
         startup_write_spread_s=fields.number("startup_write_spread_s", 0.0, 2 * startup_write_s, default=0.0),
         calibration=_calibration(fields, source),
+        device=parse_device(fields),
     )
 
 

@@ -18,7 +18,7 @@ from .errors import LayoutError, StoreError
 from .globs import default_manage, ignored, manage_globs
 from .layout import Layout, from_indexes, layout_json, parse_layout, read_json, target_bytes, to_indexes
 from .plan import FilePlan, Plan
-from .store_toml import BUILT_IN_LAYOUTS, Rule, StoreConfig, new_uuid, read_store
+from .store_toml import BUILT_IN_LAYOUTS, Rule, StoreConfig, check_store_size, new_uuid, read_store
 
 #: Stands for "compiled from something that is not on disk": the next verb compiles store.toml again.
 FOREIGN_DIGEST = "0" * 64
@@ -197,6 +197,7 @@ def create_store(
     """
     root = Path(os.path.realpath(root))
     cluster = read_cluster(cluster_path)
+    check_store_size(cluster)
     if (root / "store.bin").exists():
         raise StoreError(f"{root}: is a store already; choose another directory, or edit its store.toml")
     rules = [Rule(glob, "ignore") for glob in ignored(root, cluster)]

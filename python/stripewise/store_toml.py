@@ -29,6 +29,8 @@ DEFAULT_STRIPE_BYTES = 64 * KIB
 DEFAULT_REGION_BYTES = 64 * MIB
 BUILT_IN_LAYOUTS = ("def", "hservers")
 RULES_MAX = 1024
+#: As in the layout file; models and simulations take more.
+STORE_TARGETS_MAX = 4096
 #: Longest path of a store or a target, as in crates/store.
 STORE_PATH_BYTES_MAX = 1024
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
@@ -77,6 +79,7 @@ class StoreConfig:
 
         `first` are rules in its own form that go before those of the file.
         """
+        check_store_size(self.cluster)
         for what, path in [("the store", self.root), *((f"target {t.name}", t.path) for t in self.cluster.targets)]:
             if len(os.fsencode(path)) > STORE_PATH_BYTES_MAX:
                 raise ClusterError(
@@ -147,45 +150,6 @@ class StoreConfig:
         if len(rules) > RULES_MAX:
             raise ClusterError(f"{self.path}: {len(rules)} rules are more than {RULES_MAX}; use wider globs")
         return replace(self, rules=tuple(rules))
-
-
-def cluster_lines(cluster: Cluster) -> list[str]:
-    """[network] and the [[target]] tables as they stand in cluster.toml and store.toml."""
-    network = cluster.network
-    lines = [
-        "",
-        "[network]",
-        f"establish_s = {network.establish_s!r}",
-        f"per_byte_s = {network.per_byte_s!r}",
-        f"processes_per_node = {network.processes_per_node}",
-    ]
-    for t in cluster.targets:
-        lines += [
-            "",
-            "[[target]]",
-            f"name = {_toml(t.name)}",
-            f"class = {_toml(t.klass)}",
-            f"kind = {_toml(t.kind)}",
-            f"path = {_toml(str(t.path))}",
-            f"capacity_bytes = {t.capacity_bytes}",
-            f"startup_read_s = {t.startup_read_s!r}",
-            f"startup_write_s = {t.startup_write_s!r}",
-            f"per_byte_read_s = {t.per_byte_read_s!r}",
-            f"per_byte_write_s = {t.per_byte_write_s!r}",
-            *(
-                f"startup_{op}_spread_s = {spread!r}"
-                for op, spread in (("read", t.startup_read_spread_s), ("write", t.startup_write_spread_s))
-                if spread
-            ),
-            *([] if t.is_active else [f"state = {_toml(t.state)}"]),
-            *([] if t.calibration is None else t.calibration.toml_lines()),
-        ]
-    return lines
-
-
-def cluster_text(cluster: Cluster) -> str:
-    """A cluster.toml that says this."""
-    return "\n".join([f"version = {VERSION}", *cluster_lines(cluster)]) + "\n"
 
 
 def _bytes(path: Path) -> bytes:

@@ -7,6 +7,7 @@ mod mover;
 mod passage;
 mod pricing;
 mod probe;
+mod sim;
 mod store;
 mod trace;
 
@@ -18,5 +19,8 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     passage::register(module)?;
     pricing::register(module)?;
     probe::register(module)?;
+    module.add_function(wrap_pyfunction!(sim::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(sim::workload_info, module)?)?;
+    module.add_function(wrap_pyfunction!(sim::workload_requests, module)?)?;
     module.add_function(wrap_pyfunction!(trace::collect, module)?)
 }

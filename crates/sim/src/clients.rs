@@ -117,8 +117,10 @@ impl Clients {
                 self.think_ns += u128::from(think_ns);
                 agenda.wake(at_ns.saturating_add(think_ns), id);
             }
-            Start::Barrier(think_ns) => {
-                self.think_ns += u128::from(think_ns);
+            Start::Barrier(_) | Start::BarrierAt(_) => {
+                if let Start::Barrier(think_ns) = start {
+                    self.think_ns += u128::from(think_ns);
+                }
                 self.waiting.push(id);
                 self.latest_ns = self.latest_ns.max(at_ns);
                 self.release(0, agenda);
@@ -134,8 +136,11 @@ impl Clients {
         }
         let at_ns = self.latest_ns.max(now_ns);
         for id in self.waiting.drain(..) {
-            if let Some(Process { next: Some(Request { start: Start::Barrier(think_ns), .. }), .. }) = self.processes.get(id as usize) {
-                agenda.wake(at_ns.saturating_add(*think_ns), id);
+            let next = self.processes.get(id as usize).and_then(|process| process.next);
+            match next.map(|request| request.start) {
+                Some(Start::Barrier(think_ns)) => agenda.wake(at_ns.saturating_add(think_ns), id),
+                Some(Start::BarrierAt(earliest_ns)) => agenda.wake(at_ns.max(earliest_ns), id),
+                _ => {}
             }
         }
         self.latest_ns = 0;

@@ -20,6 +20,7 @@ mod report;
 mod request;
 mod scenario;
 mod server;
+pub mod source;
 mod time;
 mod timeline;
 

@@ -11,6 +11,8 @@ pub enum Start {
     At(u64),
     /// Closed loop behind a barrier: when every process that still has requests has come to one, and so many ns later.
     Barrier(u64),
+    /// Closed loop behind a barrier: when every process has come to its next barrier, and not before this time, ns from the beginning.
+    BarrierAt(u64),
 }
 
 /// One request of one process.

@@ -19,6 +19,7 @@ HEAVY: dict[str, dict[str, Any]] = {
     "show": {},
     "plan": {},
     "model": {},
+    "simulate": {},
     "tune": COMMAND_SETTINGS,
     "calibrate": {},
 }

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..cluster import Cluster
-from ..layout import Region, Stripes, target_bytes
+from ..layout import STRIPES_MAX, Region, Stripes, target_bytes
 from ..migrations import Migration
 from ..plan import Expected, FilePlan, Plan, RegionPlan, Window
 from ..workload.requests import Workload
@@ -93,6 +93,7 @@ def _growth(last: RegionPlan, cluster: Cluster, request_bytes: int, options: Pla
     servers = cluster.hservers or cluster.active
     roomy = max(servers, key=lambda target: free[target.name])
     many = [target for target in servers if free[target.name] >= options.region_bytes] or [roomy]
+    many = many[:STRIPES_MAX]
     width = stripe_over(len(many), max(1, request_bytes))
     cycle = width * len(many)
     length = -(-options.region_bytes // cycle) * cycle

@@ -7,7 +7,7 @@ on HServers alone with the same stripe (placement.md, DEF). It is the baseline t
 from __future__ import annotations
 
 from ..cluster import Cluster
-from ..layout import Stripes, rotate, stripes_over
+from ..layout import Stripes
 from ..model import parameters
 from ..plan import Plan
 from ..workload.requests import Workload
@@ -17,6 +17,7 @@ from .hybrid import drawn_order
 from .pricing import Prices
 from .regions import RegionTable
 from .space import Space
+from .striping import EqualStripes
 from .windows import window_tables
 
 
@@ -33,14 +34,16 @@ def _place(
     table: RegionTable, workload: Workload, cluster: Cluster, options: PlanOptions
 ) -> tuple[list[Stripes], list[str]]:
     space = Space(cluster, options.reserved_bytes)
+    # As equals: the first server rotates over all of them, not within its class.
+    over_all = EqualStripes(cluster.active, options.stripe_bytes, table.region_bytes)
+    over_hdd = EqualStripes(cluster.hservers, options.stripe_bytes, table.region_bytes)
     placed: list[Stripes] = [()] * table.regions
     reasons = [""] * table.regions
     for region in drawn_order(table.regions, options.seed):
         number = int(table.number[region])
-        # As equals: the first server rotates over all of them, not within its class.
-        choices = [stripes_over(rotate(cluster.active, number), options.stripe_bytes)]
+        choices = [over_all.of(number)]
         if cluster.sservers and cluster.hservers:
-            choices.append(stripes_over(rotate(cluster.hservers, number), options.stripe_bytes))
+            choices.append(over_hdd.of(number))
         placed[region], choice = space.place(
             choices,
             number,

@@ -96,7 +96,7 @@ def _build(workload: Workload, region_bytes: int) -> RegionTable:
         offset=offset,
         size=cut_size,
         write=write,
-        count=counts,
+        count=counts * workload.weight,
     )
 
 

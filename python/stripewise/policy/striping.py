@@ -1,15 +1,39 @@
-"""The two kinds of stripes that H2DP gives a region: a pair on hybrid servers, or r/M on HServers alone."""
+"""The kinds of stripes that policies give a region: equal ones over all, a pair on hybrid servers, r/M on HServers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ..cluster import Cluster
-from ..layout import Stripes, rotate, stripes_over
+from ..cluster import Cluster, Target
+from ..layout import STRIPES_MAX, Stripes, rotate, stripes_over
 from ..model.general import Int
 from ..units import STRIPE_FALLBACK_BYTES
 from .regions import RegionTable
 from .space import stripe_over
+
+
+class EqualStripes:
+    """Stripes of one width over `servers` for regions of `region_bytes`; equal cycles are one tuple.
+
+    The first server rotates with the region's number. Where there are more servers than stripes in a region, its cycle
+    names those that it reaches, and the next region goes on behind them.
+    """
+
+    def __init__(self, servers: Sequence[Target], width: int, region_bytes: int) -> None:
+        self.servers = len(servers)
+        self.reach = min(self.servers, -(-region_bytes // width), STRIPES_MAX)
+        stripes = stripes_over(servers, width)
+        self._round = stripes + stripes
+        self._made: dict[int, Stripes] = {}
+
+    def of(self, number: int) -> Stripes:
+        """The stripes of region `number`."""
+        first = number * (1 if self.reach == self.servers else self.reach) % self.servers
+        if first not in self._made:
+            self._made[first] = self._round[first : first + self.reach]
+        return self._made[first]
 
 
 def hybrid_stripes(cluster: Cluster, number: int, h: int, s: int) -> Stripes:

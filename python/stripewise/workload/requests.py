@@ -33,12 +33,16 @@ class FileRequests:
 
 @dataclass(frozen=True)
 class Workload(Once):
-    """All files of one run, by path; `processes` client processes made the requests."""
+    """All files of one run, by path; `processes` client processes made the requests.
+
+    Every request stands for `weight` of its kind: above 1 where the requests are a sample.
+    """
 
     files: tuple[FileRequests, ...]
     processes: int
     source: str = "workload"
     command: tuple[str, ...] = field(default=())
+    weight: int = 1
 
     @property
     def requests(self) -> int:

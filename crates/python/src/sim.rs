@@ -1,0 +1,76 @@
+//! Simulations for Python: JSON text in and out (docs/formats.md), the interpreter released while the clock runs.
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::json;
+use stripewise_sim::source::{Description, Generator, Workload, request_rows};
+use stripewise_sim::{Error, Report, Scenario, Source as _};
+
+use crate::errors::raise;
+
+fn raised(error: &Error) -> PyErr {
+    let kind = match error {
+        Error::Invalid(_) => "invalid",
+        Error::Trace(_) => "damaged",
+        Error::Interrupted => "stopped",
+    };
+    raise(kind, error.to_string())
+}
+
+/// What a workload makes: {"processes", "requests", "requests_per_process" (null for a trace), "pieces"}; a trace is read once for it.
+///
+/// Raises Invalid for a description that cannot be, Damaged for a trace that cannot be read.
+#[pyfunction]
+pub fn workload_info(py: Python<'_>, workload_json: &str) -> PyResult<String> {
+    let workload = py.detach(|| Workload::from_json(workload_json)).map_err(|error| raised(&error))?;
+    let (per_process, pieces) = match &workload {
+        Workload::Generated(generator) => (Some(generator.requests_per_process()), generator.pieces()),
+        Workload::Traced(_) => (None, 1),
+    };
+    let info = json!({ "processes": workload.processes(), "requests": workload.requests(), "requests_per_process": per_process, "pieces": pieces });
+    Ok(info.to_string())
+}
+
+/// Simulates a workload in a scenario and returns the report, both JSON (docs/formats.md). `progress` is called now and then with the requests that
+/// were issued and their number in all; what it raises, or a signal handler does, ends the simulation.
+///
+/// Raises Invalid for a scenario or workload that cannot be, Damaged for a trace that cannot be read.
+#[pyfunction]
+pub fn simulate(py: Python<'_>, scenario_json: &str, workload_json: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let mut raised_there = None;
+    let outcome = py.detach(|| -> Result<Report, Error> {
+        let scenario = Scenario::from_json(scenario_json)?;
+        let mut workload = Workload::from_json(workload_json)?;
+        let total = workload.requests();
+        let mut watch = |done: u64| {
+            let seen = Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done, total)).map(|_| ()))
+            });
+            raised_there = seen.err();
+            raised_there.is_none()
+        };
+        match &mut workload {
+            Workload::Generated(generator) => stripewise_sim::simulate(&scenario, generator.as_mut(), &mut watch),
+            Workload::Traced(traced) => stripewise_sim::simulate(&scenario, traced.as_mut(), &mut watch),
+        }
+    });
+    match (raised_there, outcome) {
+        (Some(error), _) => Err(error),
+        (None, Err(error)) => Err(raised(&error)),
+        (None, Ok(report)) => serde_json::to_string(&report).map_err(|error| raise("io", format!("the report cannot be written as JSON: {error}"))),
+    }
+}
+
+/// The requests of `processes` processes of a described workload from `first` on, as rows of `stripewise.workload.REQUEST_DTYPE`; with `per_process`
+/// below their number a sample, one from each of so many equal parts of a process's run.
+///
+/// Raises Invalid for a description that cannot be.
+#[pyfunction]
+pub fn workload_requests<'py>(py: Python<'py>, workload_json: &str, first: u32, processes: u32, per_process: u64) -> PyResult<Bound<'py, PyBytes>> {
+    let rows = py.detach(|| -> Result<Vec<u8>, Error> {
+        let generator = Generator::new(Description::from_json(workload_json)?)?;
+        Ok(request_rows(&generator, first, processes, per_process))
+    });
+    Ok(PyBytes::new(py, &rows.map_err(|error| raised(&error))?))
+}

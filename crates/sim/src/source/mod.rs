@@ -1,0 +1,17 @@
+//! Where requests come from: a description of a workload, or a collected trace.
+
+mod any;
+mod describe;
+mod generate;
+mod pattern;
+mod sample;
+#[cfg(test)]
+mod tests;
+mod trace;
+mod zipf;
+
+pub use any::Workload;
+pub use describe::Description;
+pub use generate::Generator;
+pub use sample::{ROW_BYTES, request_rows};
+pub use trace::{Loop, TraceSource};

@@ -1,0 +1,114 @@
+"""One simulated run: a workload, a cluster and a plan in, the engine's report out.
+
+A `Load` is what the engine is fed with and what policies plan from; the second is made only when a policy asks for it,
+for the engine streams and the planners do not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from .. import native
+from ..cluster import Cluster
+from ..errors import StoreError, WorkloadError
+from ..plan import Plan
+from ..workload import Workload
+from ..workload.describe import Description
+from ..workload.generated import generated_workload, made_by
+from ..workload.trace import read_trace, trace_file
+from .scenario import scenario
+
+LOOPS = ("closed", "open")
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What belongs to the run and not to the plan: `copy_bytes_per_s` is the mover's most, 0 no limit."""
+
+    seed: int = 1
+    read_ahead_bytes: int = 0
+    copy_bytes_per_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is run: `make` gives the engine's JSON for files, `plan_from` the requests that a policy plans from."""
+
+    source: str
+    paths: tuple[str, ...] | None
+    engine_json: Callable[[Sequence[str]], str]
+    plan_from: Callable[[], Workload]
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The requests for policies, made when they are first asked for."""
+        return self.plan_from()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A simulated run: the engine's report as docs/formats.md draws it."""
+
+    name: str
+    plan: Plan
+    report: Mapping[str, Any]
+
+    def latency_s(self, operation: str, quantile: str) -> float | None:
+        """A quantile (`p50`, `p99`, ..) of the latency of reads or writes; None where there were none."""
+        latency = self.report["latency_s"][operation]
+        return None if latency is None else float(latency[quantile])
+
+
+def load_description(description: Description) -> Load:
+    """The load of a described workload. Raises WorkloadError when its keys do not fit together."""
+    if not made_by(description).requests:
+        raise WorkloadError(f"{description.source}: reads and writes are 0; give at least one request")
+    return Load(
+        source=description.source,
+        paths=tuple(description.paths),
+        engine_json=lambda _: description.as_json(),
+        plan_from=lambda: generated_workload(description),
+    )
+
+
+def load_trace(path: Path, files: Sequence[str] = (), loop: str = "closed", progress: Progress | None = None) -> Load:
+    """The load of a collected trace; `loop` keeps the program's think times (closed) or its times (open)."""
+    source = trace_file(path)
+
+    def engine_json(paths: Sequence[str]) -> str:
+        return json.dumps({"version": 1, "kind": "trace", "path": str(source), "files": list(paths), "loop": loop})
+
+    return Load(str(source), None, engine_json, lambda: read_trace(path, files, progress))
+
+
+def paths_of(load: Load, plan: Plan, planned_here: bool) -> Sequence[str]:
+    """The files that requests name: a trace has those of its workload, or of the plan where none was made here."""
+    if load.paths is not None:
+        return load.paths
+    return [file.path for file in (load.workload.files if planned_here else plan.files)]
+
+
+def simulate_plan(
+    load: Load,
+    cluster: Cluster,
+    plan: Plan,
+    settings: Settings | None = None,
+    name: str = "",
+    planned_here: bool = True,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Runs the load under a plan. Raises PlanError or WorkloadError naming file and cure."""
+    given = settings or Settings()
+    paths = paths_of(load, plan, planned_here)
+    described = scenario(plan, cluster, paths, given.seed, given.read_ahead_bytes, given.copy_bytes_per_s)
+    try:
+        report = native.call("simulate", json.dumps(described), load.engine_json(paths), progress)
+    except StoreError as error:
+        raise WorkloadError(f"{load.source}: {error}") from error
+    return Outcome(name or plan.policy, plan, report)
