@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .cluster import VERSION, Cluster, Target, cluster_from_mapping, read_toml
+from .device import device_lines
 from .errors import ClusterError, LayoutError
 from .fields import Fields
 from .layout import Layout, parse_layout, read_json, to_indexes, whole_file
@@ -150,6 +151,55 @@ class StoreConfig:
         if len(rules) > RULES_MAX:
             raise ClusterError(f"{self.path}: {len(rules)} rules are more than {RULES_MAX}; use wider globs")
         return replace(self, rules=tuple(rules))
+
+
+def check_store_size(cluster: Cluster) -> None:
+    """ClusterError for more targets than a store holds."""
+    if len(cluster.targets) > STORE_TARGETS_MAX:
+        raise ClusterError(
+            f"{cluster.source}: {len(cluster.targets)} [[target]] tables are more than the {STORE_TARGETS_MAX} that a "
+            f"store holds; use fewer targets, or simulate only"
+        )
+
+
+def cluster_lines(cluster: Cluster) -> list[str]:
+    """[network] and the [[target]] tables as they stand in cluster.toml and store.toml."""
+    network = cluster.network
+    lines = [
+        "",
+        "[network]",
+        f"establish_s = {network.establish_s!r}",
+        f"per_byte_s = {network.per_byte_s!r}",
+        f"processes_per_node = {network.processes_per_node}",
+    ]
+    for t in cluster.targets:
+        lines += [
+            "",
+            "[[target]]",
+            f"name = {_toml(t.name)}",
+            f"class = {_toml(t.klass)}",
+            f"kind = {_toml(t.kind)}",
+            f"path = {_toml(str(t.path))}",
+            f"capacity_bytes = {t.capacity_bytes}",
+            f"startup_read_s = {t.startup_read_s!r}",
+            f"startup_write_s = {t.startup_write_s!r}",
+            f"per_byte_read_s = {t.per_byte_read_s!r}",
+            f"per_byte_write_s = {t.per_byte_write_s!r}",
+            *(
+                f"startup_{op}_spread_s = {spread!r}"
+                for op, spread in (("read", t.startup_read_spread_s), ("write", t.startup_write_spread_s))
+                if spread
+            ),
+            *([] if t.is_active else [f"state = {_toml(t.state)}"]),
+            *device_lines(t.device),
+            *([] if t.calibration is None else t.calibration.toml_lines()),
+        ]
+    return lines
+
+
+def cluster_text(cluster: Cluster) -> str:
+    """A cluster.toml that says this."""
+    return "\n".join([f"version = {VERSION}", *cluster_lines(cluster)]) + "\n"
 
 
 def _bytes(path: Path) -> bytes:
