@@ -31,11 +31,9 @@ def c_pattern(tmp_path_factory) -> Path:
     program = tmp_path_factory.mktemp("pattern") / "pattern"
     main = program.with_suffix(".c")
     main.write_text(_MAIN)
-    subprocess.run(
-        ["cc", "-O1", f"-I{ROOT / 'workloads'}", "-o", program, main, ROOT / "workloads" / "pattern.c", "-lm"],
-        check=True,
-        timeout=60,
-    )
+    source = ROOT / "workloads" / "pattern.c"
+    words = ["cc", "-O1", f"-I{source.parent}", "-o", program, main, source, "-lm"]
+    subprocess.run(words, check=True, timeout=60)
     return program
 
 
