@@ -1,0 +1,228 @@
+"""Simulated runs: scenarios made from plans, their outcome, and the verb."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from stripewise.cli.main import app
+from stripewise.device import Device
+from stripewise.errors import PlanError, UsageError, WorkloadError
+from stripewise.layout import STRIPES_MAX
+from stripewise.policy import PlanOptions, policy_named
+from stripewise.policy.build import _growth
+from stripewise.policy.striping import EqualStripes
+from stripewise.simulate import load_description, load_trace, scenario, simulate_plan
+from stripewise.simulate.sweep import changed_cluster, parse_sweep
+from stripewise.store_toml import StoreConfig, check_store_size
+from stripewise.workload.describe import Description
+from stripewise.workload.zipf import ZipfRun
+from support import KIB, MIB, cluster
+
+CLUSTER = cluster(3, 1)
+RUN = Description("random", 4, ((64 * KIB, 1.0),), 16 * MIB, reads=50, writes=50, source="w.toml")
+OPTIONS = PlanOptions(region_bytes=MIB)
+
+
+def planned(name: str, described: Description = RUN, servers=CLUSTER, options: PlanOptions = OPTIONS):
+    return policy_named(name).plan(load_description(described).workload, servers, options)
+
+
+def toml(tmp_path: Path, servers=CLUSTER, **changes: object) -> tuple[str, str]:
+    """A workload and a cluster as files."""
+    keys = {
+        "kind": "random", "processes": 4, "request_bytes": "64KiB", "file_bytes": "16MiB", "reads": 50, **changes
+    }  # fmt: skip
+    text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
+    (tmp_path / "w.toml").write_text(text)
+    config = StoreConfig(tmp_path, servers, "", 4096, "def", ())
+    (tmp_path / "c.toml").write_text(config.text())
+    return str(tmp_path / "w.toml"), str(tmp_path / "c.toml")
+
+
+def said(*words: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, ["simulate", *words])
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def test_regions_that_begin_at_different_servers_share_one_cycle():
+    plan = planned("def")
+    made = scenario(plan, CLUSTER, [plan.files[0].path])
+    assert len(made["cycles"]) <= 2
+    for region, (start, length, cycle, first) in zip(plan.files[0].regions, made["files"][0]["regions"], strict=True):
+        entries = made["cycles"][cycle]
+        turned = [[CLUSTER.targets[at].name, width] for at, width in (*entries[first:], *entries[:first])]
+        assert (start, length, turned) == (region.start, region.len, [list(stripe) for stripe in region.stripes])
+
+
+def test_every_byte_that_is_asked_for_is_moved_and_no_run_beats_its_bound():
+    for name in ("def", "h2dp"):
+        outcome = simulate_plan(load_description(RUN), CLUSTER, planned(name))
+        report = outcome.report
+        assert report["requests"] == 400 and report["bytes_read"] == report["bytes_written"] == 200 * 64 * KIB
+        assert sum(server["bytes"] for server in report["servers"]) == 400 * 64 * KIB
+        assert 0 < report["bound_s"] <= report["seconds"] and 0 < report["bound_ratio"] <= 1
+        assert outcome.latency_s("read", "p50") <= outcome.latency_s("read", "p99")
+
+
+def test_the_plan_s_moves_are_made_at_their_times():
+    run = ZipfRun(
+        processes=4, file_bytes=16 * MIB, region_bytes=MIB, request_bytes=64 * KIB, reads=400, alpha=1.2, windows=2,
+        shift=6, window_s=4.0,
+    )  # fmt: skip
+    servers = cluster(3, 1, ssd_capacity=3 * MIB)
+    options = PlanOptions(region_bytes=MIB, window_ns=4 * 10**9)
+    plan = planned("h2dp", run.description, servers, options)
+    moves = [move for migration in plan.migrations for move in migration.moves]
+    report = simulate_plan(load_description(run.description), servers, plan).report
+    assert moves and len(report["moves"]) == len(moves)
+    assert all(4.0 <= move["at_s"] <= move["done_s"] for move in report["moves"])
+    assert report["moved_bytes"] == sum(move.bytes for move in moves)
+    assert report["seconds"] >= 4.0
+
+
+def test_a_file_that_a_plan_lacks_and_a_target_that_the_cluster_lacks_are_named():
+    plan = planned("def")
+    with pytest.raises(PlanError, match="no file '/data/other'"):
+        scenario(plan, CLUSTER, ["/data/other", plan.files[0].path])
+    with pytest.raises(PlanError, match="no active target 'hdd2'"):
+        scenario(plan, cluster(2, 1), [plan.files[0].path])
+
+
+def test_more_servers_than_stripes_in_a_region_are_used_one_region_after_the_other():
+    servers = cluster(10, 0)
+    stripes = EqualStripes(servers.active, 64 * KIB, 256 * KIB)
+    names = [[name for name, _ in stripes.of(number)] for number in range(6)]
+    assert names[0] == ["hdd0", "hdd1", "hdd2", "hdd3"] and names[2] == ["hdd8", "hdd9", "hdd0", "hdd1"]
+    assert stripes.of(5) is stripes.of(0)
+    few = EqualStripes(servers.active, 64 * KIB, 640 * KIB)
+    assert few.of(3)[0][0] == "hdd3" and len(few.of(3)) == 10
+
+
+def test_ten_thousand_servers_are_planned_for_and_simulated_but_make_no_store():
+    servers = cluster(10_000, 0)
+    described = replace(RUN, processes=100, file_bytes=256 * MIB, reads=10, writes=0)
+    plan = planned("def", described, servers, PlanOptions())
+    longest = max(len(region.stripes) for region in plan.files[0].regions)
+    assert longest <= STRIPES_MAX and len(plan.files[0].regions[0].stripes) == 1024
+    assert len(_growth(plan.files[0].regions[0], servers, 64 * KIB, PlanOptions()).stripes) <= STRIPES_MAX
+    report = simulate_plan(load_description(described), servers, plan).report
+    assert report["requests"] == 1000 and len(report["servers"]) == 10_000
+    with pytest.raises(ValueError, match="more than the 4096 that a store holds"):
+        check_store_size(servers)
+
+
+def test_a_device_s_own_keys_reach_the_scenario():
+    first, *others = CLUSTER.targets
+    seeking = Device(startup="seek", factor_s=0.01, rotation_s=0.008, capacity_bytes=10**12, channels=2)
+    changed = replace(CLUSTER, targets=(replace(first, device=seeking, startup_read_spread_s=0.5), *others))
+    spread = replace(first, startup_read_spread_s=0.002, device=Device(sequential_discount=0.0))
+    made = scenario(planned("def"), changed, ["/data/random.dat"])["servers"]
+    assert made[0]["device"]["startup"] == {
+        "kind": "seek", "factor_s": 0.01, "rotation_s": 0.008, "capacity_bytes": 10**12
+    }  # fmt: skip
+    assert made[0]["device"]["channels"] == 2 and "startup" not in made[1]["device"]
+    made = scenario(planned("def"), replace(CLUSTER, targets=(spread, *others)), ["/data/random.dat"])["servers"]
+    assert made[0]["device"]["startup"] == {"kind": "uniform"} and made[0]["device"]["sequential_discount"] == 0.0
+    assert made[0]["device"]["read"]["startup_s"] == pytest.approx(0.002)
+    assert made[0]["device"]["read"]["startup_max_s"] == pytest.approx(0.004)
+    assert made[0]["device"]["write"]["startup_s"] == made[0]["device"]["write"]["startup_max_s"] == 0.003
+
+
+def trace(path: Path, rows: int = 300) -> Path:
+    """A trace of two processes that read a file side by side."""
+    table = {
+        "process": [n % 2 for n in range(rows)], "pid": [10 + n % 2 for n in range(rows)], "thread": [1] * rows,
+        "layer": ["posix"] * rows, "op": ["read"] * rows, "file": ["/data/f"] * rows,
+        "offset": [n * 65536 for n in range(rows)], "done": [65536] * rows,
+        "start_ns": [n // 2 * 1_000_000 for n in range(rows)],
+        "end_ns": [n // 2 * 1_000_000 + 400_000 for n in range(rows)], "flags": [0] * rows,
+    }  # fmt: skip
+    wide = {"offset", "done", "start_ns", "end_ns"}
+    kinds = {key: pa.int64() if key in wide else pa.int32() for key in table if isinstance(table[key][0], int)}
+    columns = {key: pa.array(values, kinds.get(key, pa.string())) for key, values in table.items()}
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_a_trace_is_run_with_its_think_times_or_its_times(tmp_path):
+    path = trace(tmp_path / "trace.parquet")
+    seconds = {}
+    for loop in ("closed", "open"):
+        load = load_trace(path, loop=loop)
+        plan = policy_named("def").plan(load.workload, CLUSTER, OPTIONS)
+        report = simulate_plan(load, CLUSTER, plan).report
+        assert report["requests"] == 300 and report["processes"] == 2
+        seconds[loop] = report["seconds"]
+    # 150 requests of each: 0.6 ms of thought before every one, or one each ms however long they take.
+    assert seconds["closed"] > 0.149 + 0.15 * 0.6 and seconds["open"] > 0.149
+
+
+def test_a_trace_out_of_order_is_refused_by_name(tmp_path):
+    path = trace(tmp_path / "trace.parquet")
+    pq.write_table(pq.read_table(path).sort_by([("start_ns", "descending")]), path)
+    load = load_trace(path)
+    plan = policy_named("def").plan(load.workload, CLUSTER, OPTIONS)
+    with pytest.raises(WorkloadError, match=r"trace\.parquet: the requests of process 0.*order"):
+        simulate_plan(load, CLUSTER, plan)
+
+
+def test_the_verb_compares_policies_and_plans(tmp_path):
+    load, servers = toml(tmp_path)
+    rows = json.loads(said("--workload", load, "--cluster", servers, "--policy", "def,h2dp", "--json"))["rows"]
+    assert [row["policy"] for row in rows] == ["def", "h2dp"] and rows[0]["times_def"] == 1.0
+    assert rows[1]["times_def"] == rows[1]["mb_s"] / rows[0]["mb_s"]
+    shown = said("--workload", load, "--cluster", servers)
+    assert shown.startswith("simulated: ") and "h2dp" in shown
+    plot = tmp_path / "out.html"
+    said("--workload", load, "--cluster", servers, "--policy", "h2dp", "--plot", str(plot))
+    assert "simulated" in plot.read_text() and "<svg" in plot.read_text()
+
+
+def test_sweeps_double_step_or_take_what_is_listed(tmp_path):
+    assert parse_sweep("processes=8..100").values == (8, 16, 32, 64)
+    assert parse_sweep("alpha=0.5..1.1:0.3").values == pytest.approx((0.5, 0.8, 1.1))
+    assert parse_sweep("request_bytes=4KiB..16KiB").values == (4096, 8192, 16384)
+    assert parse_sweep("kind=zipf,random").values == ("zipf", "random")
+    for wrong in ("processes", "speed=1..2", "processes=8..4", "processes=0..4", "kind=a..b", "processes=1..1e9:1"):
+        with pytest.raises(UsageError, match="--sweep"):
+            parse_sweep(wrong)
+    load, servers = toml(tmp_path)
+    words = ["--workload", load, "--cluster", servers, "--policy", "def", "--plot", str(tmp_path / "o.svg"), "--json"]
+    rows = json.loads(said(*words, "--sweep", "processes=2..8"))["rows"]
+    assert [row["processes"] for row in rows] == [2, 4, 8] and rows[2]["requests"] == 400
+    assert rows[2]["mb_s"] > rows[0]["mb_s"] and (tmp_path / "o.svg").read_text().count("<svg") == 1
+
+
+def test_a_sweep_over_servers_takes_the_first_or_makes_more_like_the_last():
+    more = changed_cluster(CLUSTER, {"hservers": 5, "sservers": 0})
+    assert [target.klass for target in more.active] == ["hdd"] * 5 and len({t.name for t in more.targets}) == 5
+    assert changed_cluster(CLUSTER, {"hservers": 1}).hservers == CLUSTER.hservers[:1]
+    with pytest.raises(UsageError, match="has none to make more of"):
+        changed_cluster(cluster(2, 0), {"sservers": 1})
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ([], "either --workload"),
+        (["--workload", "W", "--loop", "open"], "--loop"),
+        (["--workload", "W", "--policy", "dfe"], "did you mean def"),
+        (["--workload", "W", "--policy", "def", "--window", "1s"], "--window"),
+        (["--workload", "W", "--plot", "x.png"], "--plot"),
+        (["--workload", "W", "--sweep", "speed=1,2"], "--sweep"),
+        (["--workload", "W", "--sweep", "processes=0,1"], "w.toml: processes"),
+    ],
+)
+def test_bad_command_lines_get_one_line_with_the_cure(tmp_path, words, problem):
+    load, servers = toml(tmp_path)
+    code = 1 if "w.toml" in problem else 2
+    text = said("--cluster", servers, *[load if word == "W" else word for word in words], code=code)
+    assert problem in text and len(text.strip().splitlines()) == 1 and text.startswith("stripewise: ")
