@@ -31,7 +31,7 @@ PROGRAM_TESTS := $(wildcard tests/program)
 MOVING_TESTS := $(addprefix tests/program/test_,churn.py churn_matrix.py churn_posix.py stops.py moving_kills.py moving_powercuts.py)
 UNIT_TESTS := $(wildcard tests/python)
 
-.PHONY: help build demo test check bench figures soak soak-moving clean
+.PHONY: help build demo test check bench figures validate soak soak-moving clean
 .DELETE_ON_ERROR:
 
 help:
@@ -41,6 +41,7 @@ help:
 	@echo 'make check   formatting, lint and types, then all tests'
 	@echo 'make bench   costs per call and ratios to plain files, into target/bench.json'
 	@echo 'make figures the figures of docs/figure11.md, modelled and run on emulated devices (12 minutes)'
+	@echo 'make validate  simulated runs held against runs on emulated devices (nine minutes)'
 	@echo 'make soak    the long tests: the move protocol at length, N simulated histories from SEED on,'
 	@echo '             all workloads, 850 kills, 3000 stops of a mover, 150 power cuts (needs root; hours)'
 	@echo 'make soak-moving  of these, the ones in which regions move while programs run'
@@ -123,6 +124,9 @@ bench: build $(TARGET)/native/calls
 figures: build
 	$(PY) tools/figure11.py
 	$(PY) tools/figure11_emulated.py
+
+validate: build
+	$(PY) tools/validate_simulator.py
 
 soak: build $(NATIVE)
 	tools/programs.sh
