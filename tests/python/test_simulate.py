@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from stripewise.cli.main import app
+from stripewise.cluster import read_cluster
 from stripewise.device import Device
 from stripewise.errors import PlanError, UsageError, WorkloadError
 from stripewise.layout import STRIPES_MAX
@@ -226,3 +227,32 @@ def test_bad_command_lines_get_one_line_with_the_cure(tmp_path, words, problem):
     code = 1 if "w.toml" in problem else 2
     text = said("--cluster", servers, *[load if word == "W" else word for word in words], code=code)
     assert problem in text and len(text.strip().splitlines()) == 1 and text.startswith("stripewise: ")
+
+
+def test_a_store_s_file_keeps_what_the_simulator_is_told(tmp_path):
+    first, *others = CLUSTER.targets
+    for device in (
+        Device(startup="seek", factor_s=0.01, rotation_s=0.008, capacity_bytes=10**12),
+        Device(startup="exponential", sequential_discount=0.25, channels=8),
+        Device(),
+    ):
+        targets = (replace(first, device=device, startup_read_spread_s=0.001), *others)
+        _, path = toml(tmp_path, replace(CLUSTER, targets=targets))
+        assert [target.device for target in read_cluster(path).targets] == [device, *[Device()] * len(others)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ("channels = 0", r"target\[0\]\.device\.channels = 0 is out of range"),
+        ('startup = "fast"', r"target\[0\]\.device\.startup = 'fast' is unknown"),
+        ('startup = "seek"', r"target\[0\]\.device\.factor_s is missing"),
+        ("rotation_s = 0.1", r"target\[0\]\.device\.rotation_s is given"),
+        ("speed = 1", r"target\[0\]\.device\.speed is not a known key"),
+    ],
+)
+def test_a_bad_device_is_refused_with_its_key(tmp_path, lines, problem):
+    _, path = toml(tmp_path, cluster(1, 0))
+    Path(path).write_text(Path(path).read_text() + f"\n[target.device]\n{lines}\n")
+    with pytest.raises(ValueError, match=problem):
+        read_cluster(path)
