@@ -16,6 +16,7 @@ from stripewise.cluster import read_cluster
 from stripewise.device import Device
 from stripewise.errors import PlanError, UsageError, WorkloadError
 from stripewise.layout import STRIPES_MAX
+from stripewise.plan import write_plan
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.build import _growth
 from stripewise.policy.striping import EqualStripes
@@ -164,6 +165,16 @@ def test_a_trace_is_run_with_its_think_times_or_its_times(tmp_path):
         seconds[loop] = report["seconds"]
     # 150 requests of each: 0.6 ms of thought before every one, or one each ms however long they take.
     assert seconds["closed"] > 0.149 + 0.15 * 0.6 and seconds["open"] > 0.149
+
+
+def test_a_plan_alone_runs_a_trace_on_its_files(tmp_path):
+    path, servers = trace(tmp_path / "trace.parquet"), toml(tmp_path)[1]
+    plan = tmp_path / "plan.json"
+    write_plan(policy_named("def").plan(load_trace(path).workload, CLUSTER, OPTIONS), plan)
+    words = ["--trace", str(path), "--cluster", servers, "--plan", str(plan), "--json"]
+    (row,) = json.loads(said(*words))["rows"]
+    assert row["requests"] == 300 and row["times_def"] == 1.0
+    assert "no file matching" in said(*words, "--file", "/data/other", code=1)
 
 
 def test_a_trace_out_of_order_is_refused_by_name(tmp_path):
