@@ -20,6 +20,7 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pricing::register(module)?;
     probe::register(module)?;
     module.add_function(wrap_pyfunction!(sim::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(sim::simulate_requests, module)?)?;
     module.add_function(wrap_pyfunction!(sim::workload_info, module)?)?;
     module.add_function(wrap_pyfunction!(sim::workload_requests, module)?)?;
     module.add_function(wrap_pyfunction!(trace::collect, module)?)

@@ -1,9 +1,10 @@
 //! Simulations for Python: JSON text in and out (docs/formats.md), the interpreter released while the clock runs.
 
+use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;
-use stripewise_sim::source::{Description, Generator, Workload, request_rows};
+use stripewise_sim::source::{Description, Generator, Listed, Workload, request_rows};
 use stripewise_sim::{Error, Report, Scenario, Source as _};
 
 use crate::errors::raise;
@@ -58,8 +59,27 @@ pub fn simulate(py: Python<'_>, scenario_json: &str, workload_json: &str, progre
     match (raised_there, outcome) {
         (Some(error), _) => Err(error),
         (None, Err(error)) => Err(raised(&error)),
-        (None, Ok(report)) => serde_json::to_string(&report).map_err(|error| raise("io", format!("the report cannot be written as JSON: {error}"))),
+        (None, Ok(report)) => as_json(&report),
     }
+}
+
+fn as_json(report: &Report) -> PyResult<String> {
+    serde_json::to_string(report).map_err(|error| raise("io", format!("the report cannot be written as JSON: {error}")))
+}
+
+/// Simulates requests that are at hand in a scenario, as a closed loop, and returns the report: `tables` are those of file 0, 1 and so on as bytes of
+/// rows of `stripewise.workload.REQUEST_DTYPE`; of every rank the first `most` are run.
+///
+/// Raises Invalid for a scenario or requests that cannot be.
+#[pyfunction]
+pub fn simulate_requests(py: Python<'_>, scenario_json: &str, tables: Vec<PyBuffer<u8>>, most: usize) -> PyResult<String> {
+    let tables = tables.iter().map(|table| table.to_vec(py)).collect::<PyResult<Vec<Vec<u8>>>>()?;
+    let outcome = py.detach(|| -> Result<Report, Error> {
+        let mut listed = Listed::new(tables.iter().map(Vec::as_slice), most)?;
+        drop(tables);
+        stripewise_sim::simulate(&Scenario::from_json(scenario_json)?, &mut listed, &mut |_| true)
+    });
+    as_json(&outcome.map_err(|error| raised(&error))?)
 }
 
 /// The requests of `processes` processes of a described workload from `first` on, as rows of `stripewise.workload.REQUEST_DTYPE`; with `per_process`

@@ -3,6 +3,7 @@
 mod any;
 mod describe;
 mod generate;
+mod listed;
 mod pattern;
 mod sample;
 #[cfg(test)]
@@ -13,5 +14,6 @@ mod zipf;
 pub use any::Workload;
 pub use describe::Description;
 pub use generate::Generator;
+pub use listed::Listed;
 pub use sample::{ROW_BYTES, request_rows};
 pub use trace::{Loop, TraceSource};
