@@ -1,0 +1,193 @@
+"""Regions cut where their heat or their request size changes.
+
+Inside a region `best` takes requests to come equally often everywhere, so a region whose requests do not is cut first.
+Heat is counted in bins, small and large requests and every window apart; a cut is made where the two sides' rates
+differ more than chance lets Poisson counts differ (likelihood ratio), and not through requests. Every half is looked at
+again. A trace's chance is not mistaken for heat: what would be gained from it once is lost in the next run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...model.general import Float, Int
+from ...units import GRANULE_BYTES
+from ..regions import RegionTable
+
+#: Bins per region: the finest cut is a sixteenth of it.
+BINS = 16
+#: Twice the log likelihood ratio that a cut needs, and as much again for every further series of counts.
+SIGNIFICANT = 30.0
+SIGNIFICANT_EACH = 4.0
+#: Rates that differ less do not pay for another region.
+RATE_RATIO = 1.5
+#: Share of a region's requests that a cut may run through.
+CROSSING_SHARE = 0.01
+#: Windows beyond this many are counted together.
+WINDOWS_MAX = 16
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Pieces of regions, in order: piece k is [start[k], start[k] + length[k]) of region `region[k]`, in bytes."""
+
+    region: Int
+    start: Int
+    length: Int
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces there are."""
+        return len(self.region)
+
+
+def whole_regions(table: RegionTable) -> Cuts:
+    """Every region one piece."""
+    every = np.arange(table.regions, dtype=np.int64)
+    return Cuts(every, np.zeros_like(every), np.full_like(every, table.region_bytes))
+
+
+def choose_cuts(whole: RegionTable, windows: Sequence[RegionTable | None]) -> Cuts:
+    """Where to cut the regions of `whole` by what the windows ask for; O(distinct keys + regions)."""
+    bin_bytes = max(GRANULE_BYTES, -(-whole.region_bytes // BINS) // GRANULE_BYTES * GRANULE_BYTES)
+    bins = -(-whole.region_bytes // bin_bytes)
+    tables = [each for each in windows if each is not None]
+    if bins < 2 or not tables:
+        return whole_regions(whole)
+    crossing = _crossing(whole, bin_bytes, bins)
+    large = _large(whole)
+    if len(tables) > WINDOWS_MAX:
+        tables = [whole]
+    counts = np.stack([part for table in tables for part in _counts(table, large, bin_bytes, bins)])
+    # Bins that the file does not reach hold nothing and count for nothing.
+    used = np.clip(whole.valid_bytes[:, None] - np.arange(bins) * bin_bytes, 0, bin_bytes) / bin_bytes
+    allowed = crossing <= CROSSING_SHARE * counts.sum(axis=(0, 2))[:, None]
+    candidates = np.flatnonzero(_best_cut(counts, used, allowed)[0] > _threshold(len(counts)))
+    inner = {int(g): _split(counts[:, g], used[g], allowed[g]) for g in candidates}
+    region, start, length = [], [], []
+    for g in range(whole.regions):
+        edges = [0, *(cut * bin_bytes for cut in inner.get(g, ())), whole.region_bytes]
+        region += [g] * (len(edges) - 1)
+        start += edges[:-1]
+        length += [high - low for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    return Cuts(np.array(region, dtype=np.int64), np.array(start, dtype=np.int64), np.array(length, dtype=np.int64))
+
+
+def _large(whole: RegionTable) -> Int:
+    """Per region the size from which a request counts as large: the geometric mean of its smallest and largest."""
+    rows = np.repeat(np.arange(whole.regions), np.diff(whole.first))
+    smallest = np.full(whole.regions, np.iinfo(np.int64).max)
+    np.minimum.at(smallest, rows, whole.size)
+    return np.sqrt(smallest.astype(np.float64) * whole.request_bytes).astype(np.int64) + 1
+
+
+def _counts(table: RegionTable, large: Int, bin_bytes: int, bins: int) -> list[Float]:
+    """Requests that start in every bin of every region, small and large ones apart; each of shape (regions, bins)."""
+    rows = np.repeat(np.arange(table.regions), np.diff(table.first))
+    place = rows * bins + table.offset // bin_bytes
+    is_large = table.size >= large[rows]
+    return [
+        np.bincount(place[part], weights=table.count[part].astype(np.float64), minlength=table.regions * bins).reshape(
+            table.regions, bins
+        )
+        for part in (~is_large, is_large)
+    ]
+
+
+def _crossing(table: RegionTable, bin_bytes: int, bins: int) -> Float:
+    """Requests that run through the border before every bin but the first, of shape (regions, bins - 1)."""
+    rows = np.repeat(np.arange(table.regions), np.diff(table.first))
+    first, last = table.offset // bin_bytes, (table.offset + table.size - 1) // bin_bytes
+    through = last > first
+    steps = np.zeros(table.regions * (bins + 1))
+    at = rows[through] * (bins + 1)
+    weight = table.count[through].astype(np.float64)
+    np.add.at(steps, at + first[through] + 1, weight)
+    np.add.at(steps, at + np.minimum(last[through], bins - 1) + 1, -weight)
+    return np.asarray(np.cumsum(steps.reshape(table.regions, bins + 1), axis=1)[:, 1:bins])
+
+
+def _threshold(series: int) -> float:
+    return SIGNIFICANT + SIGNIFICANT_EACH * (series - 1)
+
+
+def _best_cut(counts: Float, used: Float, allowed: NDArray[np.bool_]) -> tuple[Float, Int]:
+    """Twice the largest log likelihood ratio of any cut, and the cut.
+
+    Counts of shape (series, regions, bins), `used` of (regions, bins), `allowed` of (regions, bins - 1).
+    """
+    left = np.cumsum(counts, axis=-1)[..., :-1]
+    total = counts.sum(axis=-1)[..., None]
+    left_used = np.cumsum(used, axis=-1)[..., :-1]
+    all_used = used.sum(axis=-1)[..., None]
+    right, right_used = total - left, all_used - left_used
+    ratio = 2 * (_log(left, left_used) + _log(right, right_used) - _log(total, all_used))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = left / left_used, right / right_used
+        differ = np.maximum(low, high) >= RATE_RATIO * np.minimum(low, high)
+    sound = allowed & (left_used > 0) & (right_used > 0)
+    each = np.where(sound & differ.any(axis=0), ratio.sum(axis=0), 0.0)
+    best = each.argmax(axis=-1)
+    return np.take_along_axis(each, best[..., None], axis=-1)[..., 0], best + 1
+
+
+def _log(count: Float, exposure: Float) -> Float:
+    """count * ln(count / exposure), 0 where nothing was counted."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(count > 0, count * np.log(count / exposure), 0.0)
+
+
+def _split(counts: Float, used: Float, allowed: NDArray[np.bool_]) -> list[int]:
+    """The bins of one region that begin a new piece, ascending."""
+    value, cut = _best_cut(counts[:, None], used[None], allowed[None])
+    if value[0] <= _threshold(len(counts)):
+        return []
+    at = int(cut[0])
+    left = _split(counts[:, :at], used[:at], allowed[: at - 1]) if at > 1 else []
+    right = _split(counts[:, at:], used[at:], allowed[at:]) if len(used) - at > 1 else []
+    return [*left, at, *(at + each for each in right)]
+
+
+def cut_table(table: RegionTable, cuts: Cuts) -> RegionTable:
+    """The table with the pieces for regions: offsets count from the piece's start, requests are cut at its ends.
+
+    `number` counts the pieces in their file, as they are no longer of one length.
+    """
+    if cuts.pieces == table.regions:
+        return table
+    base = np.int64(table.region_bytes)
+    starts = cuts.region * base + cuts.start
+    ends = starts + cuts.length
+    rows = np.repeat(np.arange(table.regions), np.diff(table.first))
+    at, size = rows * base + table.offset, table.size
+    write, count = table.write, table.count
+    done = []
+    while len(at):
+        piece = np.searchsorted(starts, at, side="right") - 1
+        inside = np.minimum(size, ends[piece] - at)
+        done.append((piece, at - starts[piece], inside, write, count))
+        more = size > inside
+        at, size, write, count = (at + inside)[more], (size - inside)[more], write[more], count[more]
+    piece, offset, size, write, count = (np.concatenate(column) for column in zip(*done, strict=True))
+    order = np.argsort(piece, kind="stable")
+    piece, size = piece[order], size[order]
+    first = np.searchsorted(piece, np.arange(cuts.pieces + 1)).astype(np.int64)
+    request_bytes = np.zeros(cuts.pieces, dtype=np.int64)
+    np.maximum.at(request_bytes, piece, size)
+    file = table.file[cuts.region]
+    return RegionTable(
+        region_bytes=table.region_bytes,
+        file=file,
+        number=np.arange(cuts.pieces, dtype=np.int64) - np.searchsorted(file, file),
+        valid_bytes=np.clip(table.valid_bytes[cuts.region] - cuts.start, 0, cuts.length),
+        request_bytes=request_bytes,
+        first=first,
+        offset=offset[order],
+        size=size,
+        write=write[order],
+        count=count[order],
+    )

@@ -1,0 +1,153 @@
+"""From the solver's choices to stripes: every piece's home in every window, the moves between, and what that is worth.
+
+The solver counts space in shares and takes a move's two copies for one; here every slice is counted on its target and
+both copies are held at once, move by move. What does not fit stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...cluster import Cluster, Target
+from ...layout import Stripes, share_bytes
+from ...model import Bound
+from ...model.general import Int
+from ...units import format_size
+from ...workload.requests import Workload
+from ..base import PlanOptions
+from ..build import region_name
+from ..copying import COPY_CHUNK_BYTES
+from ..pricing import plan_bound
+from ..space import Space
+from .problem import Ground, Posed
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Stripes of every piece in every window, and the moves that lead from one window to the next, in their order."""
+
+    placed: tuple[tuple[Stripes, ...], ...]
+    moves: tuple[tuple[tuple[int, Stripes, Stripes], ...], ...]
+
+    @property
+    def first(self) -> tuple[Stripes, ...]:
+        """Window 0."""
+        return self.placed[0]
+
+
+def lay_out(posed: Posed, assignment: Int, workload: Workload, options: PlanOptions) -> Layout:
+    """The layout of an assignment of shape (windows, pieces).
+
+    Raises PlanError, naming file and region, when the data do not fit.
+    """
+    ground = posed.ground
+    space = Space(ground.cluster, options.reserved_bytes)
+    valid = ground.whole.valid_bytes
+    made: dict[tuple[int, int], Stripes] = {}
+
+    def stripes(piece: int, choice: int) -> Stripes:
+        if (piece, choice) not in made:
+            made[piece, choice] = posed.stripes(piece, choice)
+        return made[piece, choice]
+
+    now: list[Stripes] = [()] * ground.cuts.pieces
+    # Large and much used pieces first, should the granules' rounding leave no room for all.
+    weight = np.bincount(
+        np.repeat(np.arange(ground.whole.regions), np.diff(ground.whole.first)),
+        weights=ground.whole.count.astype(np.float64),
+        minlength=ground.whole.regions,
+    )
+    for piece in np.argsort(-weight, kind="stable").tolist():
+        name = region_name(workload, ground.whole, piece)
+        wanted = stripes(piece, int(assignment[0, piece]))
+        request_bytes = max(1, int(ground.request_bytes[piece]))
+        turn = int(ground.cuts.region[piece])
+        now[piece], _ = space.place([wanted], turn, request_bytes, int(valid[piece]), name)
+    placed, moves = [tuple(now)], []
+    for window in range(1, len(ground.windows)):
+        changed = np.flatnonzero(assignment[window] != assignment[window - 1]).tolist()
+        wishes = [(piece, stripes(piece, int(assignment[window, piece]))) for piece in changed]
+        late = [
+            (piece, wanted)
+            for piece in np.flatnonzero(assignment[window] == assignment[window - 1]).tolist()
+            if now[piece] != (wanted := stripes(piece, int(assignment[window, piece]))) and window > 1
+        ]
+        moves.append(tuple(_carry(now, [*wishes, *late], valid, space)))
+        placed.append(tuple(now))
+    return Layout(tuple(placed), tuple(moves))
+
+
+def _carry(
+    now: list[Stripes], wishes: Sequence[tuple[int, Stripes]], valid: Int, space: Space
+) -> list[tuple[int, Stripes, Stripes]]:
+    """Makes the moves that fit, again and again while one of them makes room for another; changes `now` and `space`."""
+    made: list[tuple[int, Stripes, Stripes]] = []
+    left = [(piece, new) for piece, new in wishes if now[piece] != new]
+    while left:
+        waiting = []
+        for piece, new in left:
+            old = now[piece]
+            if space.take(new, int(valid[piece])):
+                space.give(old, int(valid[piece]))
+                now[piece] = new
+                made.append((piece, old, new))
+            else:
+                waiting.append((piece, new))
+        if len(waiting) == len(left):
+            break
+        left = waiting
+    return made
+
+
+def copy_demand(stripes: Stripes, valid_bytes: int, write: bool, targets: Mapping[str, Target]) -> dict[str, float]:
+    """Service seconds per target of one pass of the mover over a region: chunks of COPY_CHUNK_BYTES, one access each."""
+    widths = dict(stripes)
+    seconds = {}
+    for name, share in share_bytes(stripes, valid_bytes).items():
+        if share:
+            chunks = min(-(-valid_bytes // COPY_CHUNK_BYTES), -(-share // min(widths[name], COPY_CHUNK_BYTES)))
+            target = targets[name]
+            startup, per_byte = (
+                (target.startup_write_s, target.per_byte_write_s)
+                if write
+                else (target.startup_read_s, target.per_byte_read_s)
+            )
+            seconds[name] = chunks * startup + share * per_byte
+    return seconds
+
+
+def window_bounds(ground: Ground, layout: Layout) -> list[Bound]:
+    """The demands of every window's requests and copies (cost-models section 7), by the real requests."""
+    targets = {target.name: target for target in ground.cluster.targets}
+    bounds = []
+    for window, (table, placed) in enumerate(zip(ground.windows, layout.placed, strict=True)):
+        bound = Bound(dict.fromkeys(targets, 0.0))
+        if table is not None:
+            bound = plan_bound(table, ground.cluster, placed)
+        if window:
+            for piece, old, new in layout.moves[window - 1]:
+                for stripes, write in ((old, False), (new, True)):
+                    for name, seconds in copy_demand(
+                        stripes, int(ground.whole.valid_bytes[piece]), write, targets
+                    ).items():
+                        bound.demand_s[name] = bound.demand_s.get(name, 0.0) + seconds
+        bounds.append(bound)
+    return bounds
+
+
+def makespan_s(ground: Ground, layout: Layout) -> float:
+    """The objective: the bound on the makespan, windows one after the other."""
+    return sum(bound.makespan_s(ground.processes) for bound in window_bounds(ground, layout))
+
+
+def named(stripes: Stripes, cluster: Cluster) -> str:
+    """Stripes in a few words."""
+    if len(stripes) == 1:
+        return f"whole on {stripes[0][0]}"
+    widths = sorted({width for _, width in stripes})
+    said = format_size(widths[0]) if len(widths) == 1 else f"{format_size(widths[0])} to {format_size(widths[-1])}"
+    names = ", ".join(name for name, _ in stripes[:4])
+    return f"stripes of {said} on {len(stripes)} servers ({names}{', ..' if len(stripes) > 4 else ''})"

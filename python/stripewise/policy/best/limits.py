@@ -1,0 +1,156 @@
+"""The lower bound that is proven for every layout, whatever subsets of servers and widths it uses.
+
+For prices lambda >= 0 of the resources (sum 1 in every window) and pi >= 0 of the servers' space, no layout can be
+quicker than the sum over regions of the least that the region can cost at these prices, less what the space is worth:
+weak duality of the problem that `best` solves. The least is taken over all ways to serve a request:
+
+- With lambda on servers alone, one server is always among the cheapest: a request's pieces pay startups that whole
+  requests do not, and shares of bytes and of space are linear. Moves between windows only add.
+- With a price mu on the time of requests alone (few processes in flight), a request of r bytes served within T costs
+  at least mu*T + the cheapest filling of r bytes into servers that can serve (T - a_i)/b_i bytes each, where a startup
+  is paid in proportion; least over T, in steps small enough and taken from their cheaper end.
+
+Space is priced with the requests: a layout gives a server the share of a region's space that it has of its requests'
+bytes. That is exact for regions on one server, and for requests that come equally often everywhere in a region, which
+regions are cut for (`cuts.py`); a layout that happens to suit this one trace's chance could be quicker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...cluster import Cluster
+from ...model.general import Bool, Float, Int
+from ..regions import RegionTable
+
+#: Steps of T.
+STEPS = 160
+#: Requests of sizes within this ratio are taken at the smallest of them.
+SIZE_RATIO = 2 ** (1 / 16)
+#: Elements of the largest table at a time.
+CHUNK = 4_000_000
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Of one window: lambda of every server and of the requests' time alone; pi of every server, seconds per byte.
+
+    In the order of the cluster's active targets. What a byte and a piece cost on the way to a server is added to its
+    own figures by `link` and `connect` (seconds per byte, seconds per piece, lambda included).
+    """
+
+    server: Float
+    alone: float
+    space: Float
+    link: Float
+    connect: Float
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The requests of one window by region, size and operation; sizes rounded down a little."""
+
+    region: Int
+    size: Int
+    write: Bool
+    count: Float
+    regions: int
+
+
+def asked(table: RegionTable | None, regions: int) -> Asked:
+    """The requests of a window; none where it has no table."""
+    if table is None:
+        none = np.zeros(0, dtype=np.int64)
+        return Asked(none, none, none.astype(bool), none.astype(np.float64), regions)
+    rows = np.repeat(np.arange(regions), np.diff(table.first))
+    size = table.size
+    if len(np.unique(size)) > 256:
+        level = np.floor(np.log(size) / np.log(SIZE_RATIO))
+        size = np.minimum(size, np.floor(SIZE_RATIO**level).astype(np.int64))
+        size = np.maximum(size, 1)
+    key = np.stack([rows, size, table.write.astype(np.int64)])
+    each, inverse = np.unique(key, axis=1, return_inverse=True)
+    count = np.bincount(inverse.ravel(), weights=table.count.astype(np.float64), minlength=each.shape[1])
+    return Asked(each[0], each[1], each[2].astype(bool), count, regions)
+
+
+def least(requests: Asked, cluster: Cluster, valid_bytes: Int, processes: int, prices: Prices) -> Float:
+    """Per region the least that its requests and its space can cost at `prices` in one window, seconds."""
+    moved = np.bincount(requests.region, weights=requests.count * requests.size, minlength=requests.regions)
+    result = np.where(moved > 0, 0.0, valid_bytes * float(prices.space.min()))
+    per_row = len(cluster.active) * (STEPS if prices.alone > 0 else 1)
+    rows_at_once = max(1, CHUNK // per_row)
+    for low in range(0, len(requests.region), rows_at_once):
+        part = slice(low, low + rows_at_once)
+        of = requests.region[part]
+        worth = valid_bytes[of] / moved[of]
+        for write in (False, True):
+            chosen = requests.write[part] == write
+            if chosen.any():
+                size = requests.size[part][chosen].astype(np.float64)
+                each = _least_of(size, worth[chosen], write, cluster, processes, prices)
+                result += np.bincount(
+                    of[chosen], weights=each * requests.count[part][chosen], minlength=requests.regions
+                )
+    return result
+
+
+def _least_of(size: Float, worth: Float, write: bool, cluster: Cluster, processes: int, prices: Prices) -> Float:
+    """The least cost of requests of `size` bytes whose every byte takes `worth` bytes of space."""
+    targets = cluster.active
+    startup = np.array([t.startup_write_s if write else t.startup_read_s for t in targets])
+    per_byte = np.array([t.per_byte_write_s if write else t.per_byte_read_s for t in targets])
+    fixed = prices.server * startup + prices.connect
+    byte = prices.server * per_byte + prices.link + worth[:, None] * prices.space
+    if prices.alone <= 0:
+        return np.asarray((fixed + byte * size[:, None]).min(axis=1))
+    mu = prices.alone / processes
+    whole = startup + per_byte * size[:, None]
+    quickest, slowest = _quickest(startup, per_byte, size), whole.max(axis=1)
+    best = np.full(len(size), np.inf)
+    step = (np.maximum(slowest, quickest) / quickest) ** (1 / STEPS)
+    at = quickest.copy()
+    for number in range(STEPS):
+        upper = at * step if number < STEPS - 1 else np.maximum(slowest, at * step) * (1 + 1e-9)
+        best = np.minimum(best, mu * at + _filled(size, upper, startup, per_byte, fixed, byte))
+        at = upper
+    # Slower than the slowest server alone nothing needs to be.
+    return best
+
+
+def _quickest(startup: Float, per_byte: Float, size: Float) -> Float:
+    """The least time in which all servers together serve each size."""
+    rate = 1 / np.maximum(per_byte, 1e-18)
+    order = np.argsort(startup, kind="stable")
+    speed, work = np.cumsum(rate[order]), np.cumsum((startup * rate)[order])
+    times = (size[:, None] + work) / speed
+    return np.asarray(np.maximum(times.min(axis=1), startup.min()))
+
+
+def _filled(size: Float, within: Float, startup: Float, per_byte: Float, fixed: Float, byte: Float) -> Float:
+    """The cheapest filling of `size` bytes into servers that serve what they can in `within` seconds; inf where none."""
+    room = np.minimum(size[:, None], (within[:, None] - startup) / np.maximum(per_byte, 1e-18))
+    room = np.maximum(room, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = np.where(room > 0, byte + fixed / room, np.inf)
+    order = np.argsort(unit, axis=1)
+    room, unit = np.take_along_axis(room, order, 1), np.take_along_axis(unit, order, 1)
+    before = np.cumsum(room, axis=1) - room
+    taken = np.clip(size[:, None] - before, 0.0, room)
+    cost = np.where(taken > 0, taken * np.where(np.isfinite(unit), unit, 0.0), 0.0).sum(axis=1)
+    return np.where(room.sum(axis=1) >= size * (1 - 1e-12), cost, np.inf)
+
+
+def dual_bound(
+    windows: Sequence[Asked], cluster: Cluster, valid_bytes: Int, capacity: Float, processes: int, prices: Sequence[Prices]
+) -> float:
+    """Seconds that no layout of these regions undercuts, all windows together; moves are taken to cost nothing."""
+    total = 0.0
+    bounded = np.isfinite(capacity)
+    for requests, each in zip(windows, prices, strict=True):
+        total += float(least(requests, cluster, valid_bytes, processes, each).sum())
+        total -= float((each.space * np.where(bounded, capacity, 0.0)).sum())
+    return total

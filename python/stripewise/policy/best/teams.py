@@ -1,0 +1,114 @@
+"""The choices for a region: one server, or a team of servers with stripes in between.
+
+With many requests in flight a request that is cut pays more startups than it saves, so every server alone is a choice;
+with few, its own time counts, and teams of 2, 4, 8 and more servers of one class serve it side by side. The widths of a
+team's stripes are those that let all members end together on a request of r bytes: x_i = (T - a_i) / b_i with their
+sum r, faster servers taking wider stripes, and slow ones none where r is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...cluster import Cluster, Target
+from ...layout import STRIPES_MAX, Stripes
+from ...units import GRANULE_BYTES, round_up
+
+#: Clusters above this get teams of 2 and 4 only: others would be more than the solver needs.
+MANY = 64
+#: Teams are of use below this many processes per server.
+BUSY = 8
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What of a region's requests are writes, 0 to 1; device figures are taken in that proportion."""
+
+    write_share: float
+
+    def startup_s(self, target: Target) -> float:
+        """a_i, seconds."""
+        return (1 - self.write_share) * target.startup_read_s + self.write_share * target.startup_write_s
+
+    def per_byte_s(self, target: Target) -> float:
+        """b_i, seconds per byte."""
+        return (1 - self.write_share) * target.per_byte_read_s + self.write_share * target.per_byte_write_s
+
+
+@dataclass(frozen=True)
+class Team:
+    """Servers that serve a region together; one server is a team too."""
+
+    members: tuple[Target, ...]
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it is one server."""
+        return len(self.members) == 1
+
+
+def teams_of(cluster: Cluster, processes: int) -> list[Team]:
+    """Every server alone, then the teams that `processes` in flight can make use of; disjoint within one size."""
+    teams = [Team((target,)) for target in cluster.active]
+    if processes >= BUSY * len(cluster.active):
+        return teams
+    seen = {team.members for team in teams}
+    for servers in (cluster.hservers, cluster.sservers, cluster.active):
+        swift = sorted(servers, key=_pace)
+        for size in _sizes(len(swift)):
+            for low in range(0, len(swift), size):
+                members = tuple(swift[max(0, min(low, len(swift) - size)) :][:size])
+                if members not in seen and (servers is not cluster.active or size == len(swift)):
+                    seen.add(members)
+                    teams.append(Team(members))
+    return teams
+
+
+def _sizes(servers: int) -> list[int]:
+    if servers > MANY:
+        return [2, 4]
+    sizes = [1 << power for power in range(1, servers.bit_length()) if 1 << power < servers]
+    return [*sizes, *([servers // 2] if servers % 2 == 0 and servers // 2 not in sizes and servers > 2 else []), servers]
+
+
+def _pace(target: Target) -> tuple[float, float]:
+    return (target.per_byte_read_s + target.per_byte_write_s, target.startup_read_s + target.startup_write_s)
+
+
+def split_bytes(members: Sequence[Target], request_bytes: int, mix: Mix) -> tuple[list[int], float]:
+    """How many bytes of a request every member serves so that all end together, in whole granules, and that time in s.
+
+    A member whose startup alone is longer serves nothing; the granules' rounding goes to the swiftest.
+    """
+    startup = np.array([mix.startup_s(target) for target in members])
+    per_byte = np.maximum([mix.per_byte_s(target) for target in members], 1e-18)
+    order = np.argsort(startup, kind="stable")
+    # T with the k quickest starters at work: (r + sum a/b) / sum 1/b; the right k is the last whose T reaches its a.
+    speed, work = np.cumsum(1 / per_byte[order]), np.cumsum((startup / per_byte)[order])
+    times = (request_bytes + work) / speed
+    working = int(np.flatnonzero(times >= startup[order])[-1]) + 1
+    served = np.zeros(len(members), dtype=np.int64)
+    exact = (times[working - 1] - startup) / per_byte
+    for position in order[:working].tolist():
+        served[position] = max(0, round(float(exact[position]) / GRANULE_BYTES)) * GRANULE_BYTES
+    short = round_up(request_bytes) - int(served.sum())
+    if short > 0 or not served.any():
+        served[int(per_byte.argmin())] += max(short, GRANULE_BYTES if not served.any() else 0)
+    used = served > 0
+    return served.tolist(), float((startup + served * per_byte)[used].max())
+
+
+def stripes_of(team: Team, length: int, request_bytes: int, mix: Mix, turn: int) -> Stripes:
+    """The stripes of a region of `length` bytes on a team; the first member rotates with `turn`."""
+    if team.is_one or request_bytes >= length * len(team.members):
+        members = team.members if team.is_one else team.members[:1]
+        return ((members[0].name, length),)
+    widths, _ = split_bytes(team.members, max(1, request_bytes), mix)
+    stripes = [(target.name, width) for target, width in zip(team.members, widths, strict=True) if width]
+    if len(stripes) == 1:
+        return ((stripes[0][0], length),)
+    first = turn % len(stripes)
+    return tuple([*stripes[first:], *stripes[:first]][:STRIPES_MAX])
