@@ -25,7 +25,7 @@ from stripewise.simulate.sweep import changed_cluster, parse_sweep
 from stripewise.store_toml import StoreConfig, check_store_size
 from stripewise.workload.describe import Description
 from stripewise.workload.zipf import ZipfRun
-from support import KIB, MIB, cluster
+from support import KIB, MIB, cluster, page_example
 
 CLUSTER = cluster(3, 1)
 RUN = Description("random", 4, ((64 * KIB, 1.0),), 16 * MIB, reads=50, writes=50, source="w.toml")
@@ -198,6 +198,27 @@ def test_the_verb_compares_policies_and_plans(tmp_path):
     assert "simulated" in plot.read_text() and "<svg" in plot.read_text()
 
 
+def test_a_policy_in_a_file_is_read_once_and_goes_by_its_own_name(tmp_path):
+    load, servers = toml(tmp_path)
+    count = tmp_path / "count"
+    own = tmp_path / "own.py"
+    own.write_text(f"with open({str(count)!r}, 'a') as file:\n    file.write('read ')\n" + page_example())
+    words = ["--workload", load, "--cluster", servers, "--json"]
+    rows = json.loads(said(*words, "--policy", f"{own}, def,{own},def"))["rows"]
+    assert [row["policy"] for row in rows] == ["whole", "def"] and count.read_text() == "read "
+    again = tmp_path / "again.py"
+    again.write_text(page_example())
+    assert "two policies are called 'whole'" in said(*words, "--policy", f"{own},{again}", code=2)
+
+
+def test_options_of_slal_change_what_is_simulated(tmp_path):
+    load, servers = toml(tmp_path)
+    words = ["--workload", load, "--cluster", servers, "--policy", "slal", "--json"]
+    for given, busy in (("hdd", 3), ("ssd", 1)):
+        (row,) = json.loads(said(*words, "--servers", given))["rows"]
+        assert sum(server["bytes"] > 0 for server in row["servers"]) == busy
+
+
 def test_sweeps_double_step_or_take_what_is_listed(tmp_path):
     assert parse_sweep("processes=8..100").values == (8, 16, 32, 64)
     assert parse_sweep("alpha=0.5..1.1:0.3").values == pytest.approx((0.5, 0.8, 1.1))
@@ -227,7 +248,14 @@ def test_a_sweep_over_servers_takes_the_first_or_makes_more_like_the_last():
         ([], "either --workload"),
         (["--workload", "W", "--loop", "open"], "--loop"),
         (["--workload", "W", "--policy", "dfe"], "did you mean def"),
-        (["--workload", "W", "--policy", "def", "--window", "1s"], "--window"),
+        (
+            ["--workload", "W", "--policy", "def", "--window", "1s"],
+            "--window: the policy def does not take it; drop it",
+        ),
+        (["--workload", "W", "--policy", "h2dp,def", "--sigma", "0.3"], "--sigma: the policy def and h2dp does not"),
+        (["--workload", "W", "--policy", "slal", "--servers", "tape"], "--servers: 'tape' is none of hdd, ssd, all"),
+        (["--workload", "W", "--policy", "h2dp", "--min-gain", "2"], "give --window too"),
+        (["--workload", "W", "--plan", "x", "--window", "1s"], "--window: is for a policy, and none is named"),
         (["--workload", "W", "--plot", "x.png"], "--plot"),
         (["--workload", "W", "--sweep", "speed=1,2"], "--sweep"),
         (["--workload", "W", "--sweep", "processes=0,1"], "w.toml: processes"),

@@ -11,7 +11,7 @@ import typer
 from ..cluster import Cluster, read_cluster
 from ..errors import UsageError
 from ..plan import read_plan
-from ..policy import POLICIES, PlanOptions, Policy, policy_named
+from ..policy import POLICIES, PlanOptions, Policy, policy_named, refuse_foreign
 from ..report.figure import check_plot_path
 from ..simulate import Load, Outcome, Settings, load_description, load_trace, simulate_plan
 from ..simulate.plot import plot_comparison, plot_sweep, plot_timeline
@@ -23,6 +23,8 @@ from .options import (
     JsonOption,
     MinGainOption,
     RegionOption,
+    ServersOption,
+    SigmaOption,
     StepOption,
     StripeOption,
     WindowOption,
@@ -35,7 +37,7 @@ from .plan import options_from
 class Job:
     """What the command line asks for, and one run of it after another."""
 
-    def __init__(self, policies: Sequence[tuple[str, Policy]], plans: Sequence[Path], options: PlanOptions) -> None:
+    def __init__(self, policies: Sequence[Policy], plans: Sequence[Path], options: PlanOptions) -> None:
         self.policies = policies
         self.plans = [(str(path), read_plan(path)) for path in plans]
         self.options = options
@@ -44,12 +46,12 @@ class Job:
     def run(self, load: Load, cluster: Cluster, settings: Settings, where: str) -> list[Outcome]:
         """One run under each policy and each plan."""
         outcomes = []
-        for name, policy in self.policies:
-            with progress(f"planning with {name}{where}"):
+        for policy in self.policies:
+            with progress(f"planning with {policy.name}{where}"):
                 plan = policy.plan(load.workload, cluster, self.options)
             self._say_sample(load)
-            with progress(f"simulating {name}{where}") as step:
-                outcomes.append(simulate_plan(load, cluster, plan, settings, name, True, step))
+            with progress(f"simulating {policy.name}{where}") as step:
+                outcomes.append(simulate_plan(load, cluster, plan, settings, policy.name, True, step))
         for name, plan in self.plans:
             with progress(f"simulating {name}{where}") as step:
                 outcomes.append(simulate_plan(load, cluster, plan, settings, name, bool(self.policies), step))
@@ -62,6 +64,19 @@ class Job:
                 f"stripewise: planned from a sample of {load.workload.requests:,} requests, one in "
                 f"{load.workload.weight:,}, counts scaled; all are simulated"
             )
+
+
+def chosen_policies(names: str) -> list[Policy]:
+    """The policies named with commas, each once. UsageError for one that does not exist, and for two of one name."""
+    # The same text twice is one policy; a file is read but once.
+    words = dict.fromkeys(word for word in (name.strip() for name in names.split(",")) if word)
+    chosen: dict[str, Policy] = {}
+    for word in words:
+        policy = policy_named(word)
+        if policy.name in chosen:
+            raise UsageError(f"--policy: two policies are called '{policy.name}'; rename that of {word}")
+        chosen[policy.name] = policy
+    return list(chosen.values())
 
 
 def row_json(outcome: Outcome, baseline: Outcome | None, details: bool) -> dict[str, Any]:
@@ -164,7 +179,8 @@ def simulate(
     trace: Annotated[Path | None, typer.Option("--trace", help="A collected trace instead.")] = None,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", help=f"Of {', '.join(sorted(POLICIES))}; several with commas (default: def,h2dp)."),
+        typer.Option("--policy", help=f"Of {', '.join(sorted(POLICIES))}, or Python files; several with commas "
+                     "(default: def,h2dp)."),
     ] = None,
     plan: Annotated[list[Path] | None, typer.Option("--plan", help="A plan.json; repeatable.")] = None,
     sweep: Annotated[
@@ -185,6 +201,8 @@ def simulate(
     ] = None,
     window: WindowOption = None,
     min_gain: MinGainOption = None,
+    sigma: SigmaOption = None,
+    servers: ServersOption = None,
     read_ahead: Annotated[str, typer.Option("--read-ahead", help="Bytes fetched ahead of a sequential reader.")] = "0",
     bandwidth: Annotated[
         str, typer.Option("--bandwidth", help="Moves copy so much per second at most, e.g. 100MiB; 0: no limit.")
@@ -200,15 +218,13 @@ def simulate(
         raise UsageError("--file: chooses files of a trace; a workload description has the key path")
     if plot is not None:
         check_plot_path(plot)
-    names = [name.strip() for name in (policy or ("" if plan else "def,h2dp")).split(",") if name.strip()]
-    chosen = [(name, policy_named(name)) for name in names]
+    chosen = chosen_policies(policy or ("" if plan else "def,h2dp"))
     if not chosen and not plan:
         raise UsageError("--policy: names no policy; give one, or --plan plan.json")
-    if window is not None and not any(each.windowed for _, each in chosen):
-        raise UsageError("--window: none of the policies is windowed; add one that is, like h2dp")
+    options = options_from(region_size, stripe_size, step_size, seed or 0, window, min_gain, sigma, servers)
+    refuse_foreign(chosen, options)
     if min_gain is not None and window is None:
         raise UsageError("--min-gain: is about moves between windows; give --window too")
-    options = options_from(region_size, stripe_size, step_size, seed or 0, window, min_gain)
     settings = Settings(1 if seed is None else seed, size(read_ahead, "--read-ahead"), size(bandwidth, "--bandwidth"))
     swept = None if sweep is None else parse_sweep(sweep)
     described = read_cluster(cluster)
