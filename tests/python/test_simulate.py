@@ -138,6 +138,19 @@ def test_a_device_s_own_keys_reach_the_scenario():
     assert made[0]["device"]["write"]["startup_s"] == made[0]["device"]["write"]["startup_max_s"] == 0.003
 
 
+def test_a_target_s_spread_is_the_width_of_its_simulated_startups():
+    one = cluster(1, 0)
+    spread = replace(one.targets[0], startup_read_spread_s=0.002, device=Device(sequential_discount=0.0))
+    servers = replace(one, targets=(spread,))
+    run = replace(RUN, processes=1, reads=2000, writes=0)
+    report = simulate_plan(load_description(run), servers, planned("def", run, servers)).report
+    # A request alone takes its startup and 64 KiB at 100 MB/s: 2 to 4 ms, evenly, and 0.66 ms.
+    latency = {key: seconds * 1e3 - 0.65536 for key, seconds in report["latency_s"]["read"].items()}
+    assert 3.99 < latency["max"] <= 4.0
+    for quantile, wanted in (("mean", 3.0), ("p50", 3.0), ("p90", 3.8), ("p99", 3.98)):
+        assert latency[quantile] == pytest.approx(wanted, abs=0.08)
+
+
 def trace(path: Path, rows: int = 300) -> Path:
     """A trace of two processes that read a file side by side."""
     table = {
