@@ -237,7 +237,9 @@ def test_sweeps_double_step_or_take_what_is_listed(tmp_path):
     assert parse_sweep("alpha=0.5..1.1:0.3").values == pytest.approx((0.5, 0.8, 1.1))
     assert parse_sweep("request_bytes=4KiB..16KiB").values == (4096, 8192, 16384)
     assert parse_sweep("kind=zipf,random").values == ("zipf", "random")
-    for wrong in ("processes", "speed=1..2", "processes=8..4", "processes=0..4", "kind=a..b", "processes=1..1e9:1"):
+    for wrong in ("processes", "speed=1..2", "processes=8..4", "processes=0..4", "kind=a..b", "processes=1..1e9:1",
+                  "processes=nan..4", "processes=1..nan", "alpha=1..inf", "alpha=1..2:nan", "alpha=1..2:inf",
+                  "processes=1,,2", f"processes={'9' * 5000}"):  # fmt: skip
         with pytest.raises(UsageError, match="--sweep"):
             parse_sweep(wrong)
     load, servers = toml(tmp_path)
@@ -271,7 +273,12 @@ def test_a_sweep_over_servers_takes_the_first_or_makes_more_like_the_last():
         (["--workload", "W", "--plan", "x", "--window", "1s"], "--window: is for a policy, and none is named"),
         (["--workload", "W", "--plot", "x.png"], "--plot"),
         (["--workload", "W", "--sweep", "speed=1,2"], "--sweep"),
-        (["--workload", "W", "--sweep", "processes=0,1"], "w.toml: processes"),
+        (["--workload", "W", "--policy", ""], "--policy: names no policy"),
+        (
+            ["--workload", "W", "--sweep", "processes=0,1"],
+            "w.toml: processes = 0 is out of range; give a whole number from 1 to 16777216 (with --sweep processes=0)",
+        ),
+        (["--workload", "W", "--sweep", "file_bytes=1"], "w.toml: file_bytes = 1 is too small"),
     ],
 )
 def test_bad_command_lines_get_one_line_with_the_cure(tmp_path, words, problem):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..cluster import Cluster, read_cluster
-from ..errors import UsageError
+from ..errors import StripewiseError, UsageError
 from ..plan import read_plan
 from ..policy import POLICIES, PlanOptions, Policy, policy_named, refuse_foreign
 from ..report.figure import check_plot_path
@@ -137,6 +138,17 @@ def print_outcomes(source: str, cluster: Cluster, points: Sequence[tuple[object,
     stdout().print(made)
 
 
+@contextlib.contextmanager
+def _point_in_errors(sweep: Sweep | None, value: Value | None) -> Iterator[None]:
+    """Errors within say at which point of the sweep they came: the files do not show its value."""
+    try:
+        yield
+    except StripewiseError as error:
+        if sweep is None:
+            raise
+        raise type(error)(f"{error} (with --sweep {sweep.key}={value})") from error
+
+
 def _loads(
     workload: Path | None, trace: Path | None, files: Sequence[str], loop: str | None, seed: int | None,
     sweep: Sweep | None,
@@ -157,7 +169,8 @@ def _loads(
     for value in values:
         changed: dict[str, Value] = {} if value is None else {key: value}
         seeded: dict[str, Value] = {} if seed is None else {"seed": seed}
-        load = load_description(read_description(workload, seeded if of_servers else {**seeded, **changed}))
+        with _point_in_errors(sweep, value):
+            load = load_description(read_description(workload, seeded if of_servers else {**seeded, **changed}))
         yield value, load, changed if of_servers else {}
 
 
@@ -218,7 +231,7 @@ def simulate(
         raise UsageError("--file: chooses files of a trace; a workload description has the key path")
     if plot is not None:
         check_plot_path(plot)
-    chosen = chosen_policies(policy or ("" if plan else "def,h2dp"))
+    chosen = chosen_policies(policy if policy is not None else "" if plan else "def,h2dp")
     if not chosen and not plan:
         raise UsageError("--policy: names no policy; give one, or --plan plan.json")
     options = options_from(region_size, stripe_size, step_size, seed or 0, window, min_gain, sigma, servers)
@@ -234,7 +247,8 @@ def simulate(
     for value, load, changes in _loads(workload, trace, file or [], loop, seed, swept):
         where = "" if swept is None else f" ({swept.key}={value})"
         source = load.source
-        points.append((value, job.run(load, changed_cluster(described, changes), settings, where)))
+        with _point_in_errors(swept, value):
+            points.append((value, job.run(load, changed_cluster(described, changes), settings, where)))
     if plot is not None:
         _plot(plot, source, points, swept)
     if json:
