@@ -21,7 +21,7 @@ from .errors import StoreError, WorkloadError
 from .globs import escape
 from .measure import LastObject, Measured, measured
 from .plan import Plan
-from .policy import PlanOptions, Policy, policy_named
+from .policy import PlanOptions, Policy
 from .store import Store, Temporary
 from .workload import Workload
 from .workload.trace import read_trace
@@ -71,13 +71,13 @@ class Tuner:
         self.line = line
         self.moving = moving
 
-    def tune(self, baseline: str, policy: str, keep_traces: Path | None = None) -> Tuned:
+    def tune(self, baseline: Policy, policy: Policy, keep_traces: Path | None = None) -> Tuned:
         """Runs the circle; the policy's layout stays applied."""
-        first, second = policy_named(baseline), policy_named(policy)
+        policies = [baseline] if baseline.name == policy.name else [baseline, policy]
         place = keep_traces or Path(tempfile.mkdtemp(prefix="stripewise-tune-"))
         try:
             with self.store.configured() as temporary:
-                return self._circle(temporary, place, [first] if first.name == second.name else [first, second])
+                return self._circle(temporary, place, policies)
         finally:
             if keep_traces is None:
                 shutil.rmtree(place, ignore_errors=True)

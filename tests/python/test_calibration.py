@@ -58,7 +58,7 @@ def test_spikes_on_one_side_in_one_of_seven_samples_are_borne():
     assert (startup, slope) == (pytest.approx(0.003, rel=0.05), pytest.approx(1e-8, rel=0.05))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.floats(1e-3, 1e3), st.integers(1, 64))
 def test_the_line_is_equivariant_under_scales(seed, factor, stretch):
     rng = np.random.default_rng(seed)
@@ -70,7 +70,7 @@ def test_the_line_is_equivariant_under_scales(seed, factor, stretch):
     assert theil_sen(stretch * sizes, times) == pytest.approx((startup, slope / stretch), rel=1e-9, abs=1e-12)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from(SIZES), st.floats(0, 10)), min_size=2, max_size=40))
 def test_no_figure_is_ever_negative(samples):
     sizes, times = zip(*samples, strict=True)

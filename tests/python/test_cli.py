@@ -205,13 +205,21 @@ def test_bad_files_are_exit_code_1_and_named(tmp_path, cluster_toml, a_trace):
         (["plan", a_trace, "--cluster", tmp_path / "none.toml"], "none.toml"),
         (["plan", a_trace, "--cluster", cluster_toml, "--file", "/elsewhere/*"], "/elsewhere/*"),
         (["plan", "--check", cluster_toml], "cluster.toml"),
-        (["plan", a_trace, "--cluster", cluster_toml, "-o", tmp_path / "no" / "plan.json"], "plan.json"),
         (["show", cluster_toml], "cluster.toml"),
         (["collect", tmp_path / "none"], "none"),
         (["store", "ls", tmp_path], "not a store"),
         (["run", "--store", tmp_path, "--", "true"], "not a store"),
     ]:
         assert name in stripewise(*words, code=1).stderr
+
+
+def test_a_result_that_could_not_be_written_is_refused_before_the_work(tmp_path, cluster_toml, a_trace):
+    for path in (tmp_path / "no" / "plan.json", tmp_path):
+        assert str(path) in stripewise("plan", a_trace, "--cluster", cluster_toml, "-o", path, code=2).stderr
+    model = ["model", "--hservers", "2", "--sservers", "1", "--request", "64KiB", "--plot"]
+    (tmp_path / "dir.svg").mkdir()
+    for path in (tmp_path / "no" / "x.svg", tmp_path / "dir.svg"):
+        assert f"--plot: {path} cannot be a file there" in stripewise(*model, path, code=2).stderr
 
 
 def test_a_store_gets_its_targets_rules_and_default_layout_as_numbers(tmp_path, store, paper):

@@ -67,7 +67,7 @@ int main(int argc, char **word)
 """
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     kind=st.sampled_from(KINDS), processes=st.integers(1, 12), pieces=st.integers(1, 12), granule=st.integers(1, 5000),
     spare=st.integers(0, 100_000), rounds=st.integers(2, 9), per_region=st.integers(1, 7), alpha=st.floats(0, 4),
@@ -90,7 +90,7 @@ def test_every_request_is_the_one_that_the_c_program_issues(
     assert requests_of(described, 0, processes)["offset"].tolist() == expected.tolist()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.dictionaries(
     st.sampled_from(sorted({*BASE, "files", "path", "region_bytes", "alpha", "pieces", "gap_bytes", "reads", "writes",
                             "windows", "shift", "window_seconds", "think_s", "think", "rate_per_s", "arrivals",

@@ -50,7 +50,7 @@ def test_a_static_program_is_static_wherever_it_is_placed(tmp_path, options):
     assert read_program(tmp_path / "m").kind is Kind.STATIC
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     changes=st.lists(st.tuples(st.integers(0, 4095), st.integers(0, 255)), max_size=40),
     cut=st.integers(0, 1 << 16),

@@ -29,7 +29,7 @@ def per_region(keys: Keys, each) -> np.ndarray:
     return np.bincount(owner, weights=each * keys.count, minlength=keys.regions)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(clusters(), workloads(), widths, st.lists(st.booleans(), min_size=6, max_size=6))
 def test_costs_of_regions_are_sums_of_request_costs(on, workload, width, ssd):
     keys = keys_of(workload)
@@ -41,7 +41,7 @@ def test_costs_of_regions_are_sums_of_request_costs(on, workload, width, ssd):
     assert keyed_costs(params, pairs, keys) == pytest.approx(per_region(keys, each), rel=1e-12, abs=1e-300)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(workloads(), widths, st.lists(st.sampled_from([0.001, 0.01]), min_size=6, max_size=6), st.none() | networks)
 def test_demands_are_those_of_the_bound(workload, width, startup, network):
     keys = keys_of(workload)
@@ -55,7 +55,7 @@ def test_demands_are_those_of_the_bound(workload, width, startup, network):
         assert getattr(fast, name) == pytest.approx(value, rel=1e-12), name
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(clusters(), workloads(), st.integers(1, 4), st.integers(1, 3), st.booleans())
 def test_the_cheapest_pair_is_that_of_brute_force(on, workload, M, N, weighted):
     keys = keys_of(workload)

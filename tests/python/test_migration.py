@@ -214,7 +214,7 @@ class TestAnyWorkload:
         options = PlanOptions(region_bytes=256 * KIB, window_ns=window_ns, min_gain=min_gain)
         return policy_named("h2dp").plan(workload, on, options)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(clusters(), workloads(), st.integers(1000, 6000), st.sampled_from([None, 0.0, 1.0]))
     def test_no_target_is_overfilled_at_any_instant_with_both_copies_counted(self, on, workload, window_ns, min_gain):
         try:
@@ -224,7 +224,7 @@ class TestAnyWorkload:
         assert_never_overfilled(plan, on)
         assert check_plan(plan, on, "plan.json") == []
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(shifting(), st.sampled_from([None, 0.0, 1.0]))
     def test_a_hot_set_that_moves_overfills_nothing_either(self, given, min_gain):
         on, workload = given
@@ -234,7 +234,7 @@ class TestAnyWorkload:
             return
         assert_never_overfilled(plan, on)
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(clusters(), workloads(), st.integers(1000, 6000))
     def test_windows_cost_what_their_layouts_cost(self, on, workload, window_ns):
         try:
@@ -252,7 +252,7 @@ class TestAnyWorkload:
             assert plan.windows[number].figures.cost_s == pytest.approx(cost)
         assert plan.expected.cost_s == pytest.approx(sum(window.figures.cost_s for window in plan.windows))
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(workloads(), st.integers(1000, 6000))
     def test_windows_hold_every_request_once(self, workload, window_ns):
         try:
@@ -262,7 +262,7 @@ class TestAnyWorkload:
         counts = [each.table.count.sum() for each in tables if each.table is not None]
         assert sum(counts) == whole.count.sum()
 
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=20)
     @given(clusters(), workloads())
     def test_a_window_longer_than_the_trace_is_one_window(self, on, workload):
         try:

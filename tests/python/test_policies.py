@@ -61,7 +61,7 @@ class TestEveryPolicy:
     def plan(self, name, workload, on, options=OPTIONS):
         return chosen(name).plan(workload, on, options)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(on=clusters(), workload=workloads())
     def test_no_target_is_ever_overfilled(self, name, on, workload):
         try:
@@ -81,7 +81,7 @@ class TestEveryPolicy:
         assert {k: v for k, v in plan.target_bytes.items() if v} == {k: v for k, v in held.items() if v}
         check_plan(plan, on, "plan.json")
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(on=clusters(), workload=workloads())
     def test_data_that_fit_are_placed(self, name, on, workload):
         # Room for every region's share with its rounding: then there is a plan.
@@ -278,7 +278,7 @@ def test_who_is_on_ssds_is_drawn_by_the_seed(name):
     assert chosen[0] == chosen[1] != chosen[2]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32), ssd_mib=st.integers(1, 20))
 def test_h2dp_is_never_priced_above_padp_where_all_regions_take_equal_space(seed, ssd_mib):
     # With equal pairs the walk by descending benefit is the best choice of so many regions; else it is a greedy one.

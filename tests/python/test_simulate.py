@@ -25,7 +25,7 @@ from stripewise.simulate.sweep import changed_cluster, parse_sweep
 from stripewise.store_toml import StoreConfig, check_store_size
 from stripewise.workload.describe import Description
 from stripewise.workload.zipf import ZipfRun
-from support import KIB, MIB, cluster
+from support import KIB, MIB, cluster, page_example
 
 CLUSTER = cluster(3, 1)
 RUN = Description("random", 4, ((64 * KIB, 1.0),), 16 * MIB, reads=50, writes=50, source="w.toml")
@@ -138,6 +138,19 @@ def test_a_device_s_own_keys_reach_the_scenario():
     assert made[0]["device"]["write"]["startup_s"] == made[0]["device"]["write"]["startup_max_s"] == 0.003
 
 
+def test_a_target_s_spread_is_the_width_of_its_simulated_startups():
+    one = cluster(1, 0)
+    spread = replace(one.targets[0], startup_read_spread_s=0.002, device=Device(sequential_discount=0.0))
+    servers = replace(one, targets=(spread,))
+    run = replace(RUN, processes=1, reads=2000, writes=0)
+    report = simulate_plan(load_description(run), servers, planned("def", run, servers)).report
+    # A request alone takes its startup and 64 KiB at 100 MB/s: 2 to 4 ms, evenly, and 0.66 ms.
+    latency = {key: seconds * 1e3 - 0.65536 for key, seconds in report["latency_s"]["read"].items()}
+    assert 3.99 < latency["max"] <= 4.0
+    for quantile, wanted in (("mean", 3.0), ("p50", 3.0), ("p90", 3.8), ("p99", 3.98)):
+        assert latency[quantile] == pytest.approx(wanted, abs=0.08)
+
+
 def trace(path: Path, rows: int = 300) -> Path:
     """A trace of two processes that read a file side by side."""
     table = {
@@ -198,12 +211,35 @@ def test_the_verb_compares_policies_and_plans(tmp_path):
     assert "simulated" in plot.read_text() and "<svg" in plot.read_text()
 
 
+def test_a_policy_in_a_file_is_read_once_and_goes_by_its_own_name(tmp_path):
+    load, servers = toml(tmp_path)
+    count = tmp_path / "count"
+    own = tmp_path / "own.py"
+    own.write_text(f"with open({str(count)!r}, 'a') as file:\n    file.write('read ')\n" + page_example())
+    words = ["--workload", load, "--cluster", servers, "--json"]
+    rows = json.loads(said(*words, "--policy", f"{own}, def,{own},def"))["rows"]
+    assert [row["policy"] for row in rows] == ["whole", "def"] and count.read_text() == "read "
+    again = tmp_path / "again.py"
+    again.write_text(page_example())
+    assert "two policies are called 'whole'" in said(*words, "--policy", f"{own},{again}", code=2)
+
+
+def test_options_of_slal_change_what_is_simulated(tmp_path):
+    load, servers = toml(tmp_path)
+    words = ["--workload", load, "--cluster", servers, "--policy", "slal", "--json"]
+    for given, busy in (("hdd", 3), ("ssd", 1)):
+        (row,) = json.loads(said(*words, "--servers", given))["rows"]
+        assert sum(server["bytes"] > 0 for server in row["servers"]) == busy
+
+
 def test_sweeps_double_step_or_take_what_is_listed(tmp_path):
     assert parse_sweep("processes=8..100").values == (8, 16, 32, 64)
     assert parse_sweep("alpha=0.5..1.1:0.3").values == pytest.approx((0.5, 0.8, 1.1))
     assert parse_sweep("request_bytes=4KiB..16KiB").values == (4096, 8192, 16384)
     assert parse_sweep("kind=zipf,random").values == ("zipf", "random")
-    for wrong in ("processes", "speed=1..2", "processes=8..4", "processes=0..4", "kind=a..b", "processes=1..1e9:1"):
+    for wrong in ("processes", "speed=1..2", "processes=8..4", "processes=0..4", "kind=a..b", "processes=1..1e9:1",
+                  "processes=nan..4", "processes=1..nan", "alpha=1..inf", "alpha=1..2:nan", "alpha=1..2:inf",
+                  "processes=1,,2", f"processes={'9' * 5000}"):  # fmt: skip
         with pytest.raises(UsageError, match="--sweep"):
             parse_sweep(wrong)
     load, servers = toml(tmp_path)
@@ -227,10 +263,22 @@ def test_a_sweep_over_servers_takes_the_first_or_makes_more_like_the_last():
         ([], "either --workload"),
         (["--workload", "W", "--loop", "open"], "--loop"),
         (["--workload", "W", "--policy", "dfe"], "did you mean def"),
-        (["--workload", "W", "--policy", "def", "--window", "1s"], "--window"),
+        (
+            ["--workload", "W", "--policy", "def", "--window", "1s"],
+            "--window: the policy def does not take it; drop it",
+        ),
+        (["--workload", "W", "--policy", "h2dp,def", "--sigma", "0.3"], "--sigma: the policy def and h2dp does not"),
+        (["--workload", "W", "--policy", "slal", "--servers", "tape"], "--servers: 'tape' is none of hdd, ssd, all"),
+        (["--workload", "W", "--policy", "h2dp", "--min-gain", "2"], "give --window too"),
+        (["--workload", "W", "--plan", "x", "--window", "1s"], "--window: is for a policy, and none is named"),
         (["--workload", "W", "--plot", "x.png"], "--plot"),
         (["--workload", "W", "--sweep", "speed=1,2"], "--sweep"),
-        (["--workload", "W", "--sweep", "processes=0,1"], "w.toml: processes"),
+        (["--workload", "W", "--policy", ""], "--policy: names no policy"),
+        (
+            ["--workload", "W", "--sweep", "processes=0,1"],
+            "w.toml: processes = 0 is out of range; give a whole number from 1 to 16777216 (with --sweep processes=0)",
+        ),
+        (["--workload", "W", "--sweep", "file_bytes=1"], "w.toml: file_bytes = 1 is too small"),
     ],
 )
 def test_bad_command_lines_get_one_line_with_the_cure(tmp_path, words, problem):

@@ -26,9 +26,9 @@ def row(**changes):
     return {**base, **changes}
 
 
-def trace(tmp_path, *groups, columns=None):
-    """A collected trace of some row groups."""
-    kept = {name: kind for name, kind in TYPES.items() if columns is None or name in columns}
+def trace(tmp_path, *groups, columns=None, **types):
+    """A collected trace of some row groups; `types` are other types of columns."""
+    kept = {name: types.get(name, kind) for name, kind in TYPES.items() if columns is None or name in columns}
     schema = pa.schema(list(kept.items()))
     with pq.ParquetWriter(tmp_path / "trace.parquet", schema) as writer:
         for rows in groups:
@@ -46,7 +46,7 @@ def test_reads_and_writes_that_moved_bytes_are_requests(tmp_path):
                 row(op="write", done=100, start_ns=7, end_ns=8),
                 row(done=0), row(done=-1), row(op="open", done=3), row(op="truncate"),
                 row(layer="mpi", op="mpi_read"), row(layer="mpi"),
-                row(offset=None, flags=FLAG_UNKNOWN_OFFSET), row(file=None),
+                row(offset=None, flags=FLAG_UNKNOWN_OFFSET), row(offset=None), row(file=None),
             ],
         )
     )  # fmt: skip
@@ -94,6 +94,9 @@ def test_the_command_comes_from_meta_json(tmp_path):
         (lambda p: (p / "10-1.log").write_bytes(b"x"), "stripewise collect"),
         (lambda p: (p / "trace.parquet").write_bytes(b"junk"), "cannot be read as Parquet"),
         (lambda p: trace(p, [row()], columns={"op", "file"}), "has no column 'offset'"),
+        (lambda p: trace(p, [row(offset="x")], offset=pa.string()), "'offset' is of type string, not of whole numbers"),
+        (lambda p: trace(p, [row(rank=0.5)], rank=pa.float64()), "'rank' is of type double, not of whole numbers"),
+        (lambda p: trace(p, [row(op=3)], op=pa.int64()), "its column 'op' is of type int64, not text"),
         (lambda p: trace(p), "holds no read or write"),
         (lambda p: trace(p, [row(done=0)]), "holds no read or write"),
         (lambda p: (trace(p, [row()]), (p / "meta.json").write_text("{")), "meta.json: cannot be read as JSON"),

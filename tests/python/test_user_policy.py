@@ -69,6 +69,7 @@ def test_the_example_of_the_page_beats_def_by_the_bound_on_small_requests(tmp_pa
         ("def f(:\n", r"mine\.py, line 1: SyntaxError: "),
         ("import no_such_module\n", r"line 1: ModuleNotFoundError: No module named 'no_such_module'"),
         ("import sys\nsys.exit(3)\n", r"line 2: SystemExit: 3"),
+        ("raise GeneratorExit('odd')\n", r"line 1: GeneratorExit: odd"),
         ("from stripewise.policy import *\n@register\ndef h2dp(w, c, o): ...\n", "'h2dp', which exists"),
         ("from stripewise.policy import *\nregister(7)\n", "line 2: TypeError: 7 is neither a subclass of Policy nor"),
         ("from stripewise.policy import *\n@register\nclass M(Policy):\n    plan = None\n", "TypeError: M has no name"),
@@ -90,6 +91,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
     [
         ("return None", "returned NoneType, not a Plan"),
         ("raise KeyError('ssd9')", r"the policy mine failed: .*mine\.py, line 14: KeyError: 'ssd9'"),
+        ("raise SystemExit(0)", r"the policy mine failed: .*mine\.py, line 14: SystemExit: 0"),
         ("return dataclasses.replace(plan, files=(dataclasses.replace(file, path='/x'),))", "leaves out /data/f"),
         ("return dataclasses.replace(plan, files=(dataclasses.replace(file, size=1),))", "plans 1 bytes of /data/f"),
         (

@@ -75,7 +75,7 @@ def _brute(table, params, M, N, region):
     return best
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.integers(0, 3), st.integers(1, 3), st.integers(1, 9),
     st.lists(

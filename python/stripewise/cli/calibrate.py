@@ -22,7 +22,7 @@ from ..store import Store
 from ..store_toml import cluster_text
 from ..units import MIB
 from .options import JsonOption, size
-from .output import print_json, printable, progress, say, stdout, table
+from .output import check_output, print_json, printable, progress, say, stdout, table
 
 #: What is written where neither -o nor --apply is given.
 DEFAULT_OUTPUT = Path("cluster.toml")
@@ -69,12 +69,15 @@ def calibrate(
     subject = _subject(store, cluster, apply)
     scratch_bytes = size(scratch, "--scratch")
     written = output if output is not None else (None if apply else DEFAULT_OUTPUT)
-    _check_output(written, force)
+    if written is not None:
+        check_output(written)
+        if written.exists() and not force:
+            raise UsageError(f"-o: {written} exists; give --force to replace it, or another name")
     if ping_by is not None and (establish_s is not None or per_byte_s is not None):
         raise UsageError("--ping: measures what --establish-s and --per-byte-s say; give one or the other")
     if plot is not None:
-        check_plot_path(plot / "target.svg")
         plot.mkdir(parents=True, exist_ok=True)
+        check_plot_path(plot / "target.svg")
     wanted = subject.chosen(target or [])
     pinged = None if ping_by is None else _ping(ping_by)
 
@@ -111,16 +114,6 @@ def _subject(store: Path | None, cluster: Path | None, apply: bool) -> Subject:
         raise UsageError("--apply: changes a store; give --store, or write the file with -o")
     assert cluster is not None
     return Subject(read_cluster(cluster), None)
-
-
-def _check_output(path: Path | None, force: bool) -> None:
-    """What would fail at the end is said before anything is measured."""
-    if path is None:
-        return
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UsageError(f"-o: {path} cannot be a file there; give the name of a file in an existing directory")
-    if path.exists() and not force:
-        raise UsageError(f"-o: {path} exists; give --force to replace it, or another name")
 
 
 def _ping(launcher: str) -> Ping:

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -35,6 +36,12 @@ def stdout() -> Console:
 def say(text: str) -> None:
     """One line to stderr."""
     typer.echo(text, err=True)
+
+
+def check_output(path: Path, flag: str = "-o") -> None:
+    """UsageError when no file can be written under this name: said before the work, not at its end."""
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UsageError(f"{flag}: {path} cannot be a file there; give the name of a file in an existing directory")
 
 
 def print_json(value: Any) -> None:

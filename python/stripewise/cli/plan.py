@@ -29,7 +29,7 @@ from .options import (
     WindowOption,
     size,
 )
-from .output import print_json, progress, say, stdout, table
+from .output import check_output, print_json, progress, say, stdout, table
 from .windows import print_windows, rmt_json, windows_json
 
 
@@ -152,6 +152,8 @@ def plan(
     refuse_foreign([chosen], options)
     if min_gain is not None and window is None:
         raise UsageError("--min-gain: is about moves between windows; give --window too")
+    if output is not None:
+        check_output(output)
     opened = None if store is None else Store(store)
     described = read_cluster(cluster) if cluster is not None else opened.config.cluster if opened else None
     assert described is not None  # one of the two was given

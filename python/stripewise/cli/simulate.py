@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from ..cluster import Cluster, read_cluster
-from ..errors import UsageError
+from ..errors import StripewiseError, UsageError
 from ..plan import read_plan
-from ..policy import POLICIES, PlanOptions, Policy, policy_named
+from ..policy import POLICIES, PlanOptions, Policy, policy_named, refuse_foreign
 from ..report.figure import check_plot_path
 from ..simulate import Load, Outcome, Settings, load_description, load_trace, simulate_plan
 from ..simulate.plot import plot_comparison, plot_sweep, plot_timeline
@@ -23,6 +24,8 @@ from .options import (
     JsonOption,
     MinGainOption,
     RegionOption,
+    ServersOption,
+    SigmaOption,
     StepOption,
     StripeOption,
     WindowOption,
@@ -35,7 +38,7 @@ from .plan import options_from
 class Job:
     """What the command line asks for, and one run of it after another."""
 
-    def __init__(self, policies: Sequence[tuple[str, Policy]], plans: Sequence[Path], options: PlanOptions) -> None:
+    def __init__(self, policies: Sequence[Policy], plans: Sequence[Path], options: PlanOptions) -> None:
         self.policies = policies
         self.plans = [(str(path), read_plan(path)) for path in plans]
         self.options = options
@@ -44,12 +47,12 @@ class Job:
     def run(self, load: Load, cluster: Cluster, settings: Settings, where: str) -> list[Outcome]:
         """One run under each policy and each plan."""
         outcomes = []
-        for name, policy in self.policies:
-            with progress(f"planning with {name}{where}"):
+        for policy in self.policies:
+            with progress(f"planning with {policy.name}{where}"):
                 plan = policy.plan(load.workload, cluster, self.options)
             self._say_sample(load)
-            with progress(f"simulating {name}{where}") as step:
-                outcomes.append(simulate_plan(load, cluster, plan, settings, name, True, step))
+            with progress(f"simulating {policy.name}{where}") as step:
+                outcomes.append(simulate_plan(load, cluster, plan, settings, policy.name, True, step))
         for name, plan in self.plans:
             with progress(f"simulating {name}{where}") as step:
                 outcomes.append(simulate_plan(load, cluster, plan, settings, name, bool(self.policies), step))
@@ -62,6 +65,19 @@ class Job:
                 f"stripewise: planned from a sample of {load.workload.requests:,} requests, one in "
                 f"{load.workload.weight:,}, counts scaled; all are simulated"
             )
+
+
+def chosen_policies(names: str) -> list[Policy]:
+    """The policies named with commas, each once. UsageError for one that does not exist, and for two of one name."""
+    # The same text twice is one policy; a file is read but once.
+    words = dict.fromkeys(word for word in (name.strip() for name in names.split(",")) if word)
+    chosen: dict[str, Policy] = {}
+    for word in words:
+        policy = policy_named(word)
+        if policy.name in chosen:
+            raise UsageError(f"--policy: two policies are called '{policy.name}'; rename that of {word}")
+        chosen[policy.name] = policy
+    return list(chosen.values())
 
 
 def row_json(outcome: Outcome, baseline: Outcome | None, details: bool) -> dict[str, Any]:
@@ -122,6 +138,17 @@ def print_outcomes(source: str, cluster: Cluster, points: Sequence[tuple[object,
     stdout().print(made)
 
 
+@contextlib.contextmanager
+def _point_in_errors(sweep: Sweep | None, value: Value | None) -> Iterator[None]:
+    """Errors within say at which point of the sweep they came: the files do not show its value."""
+    try:
+        yield
+    except StripewiseError as error:
+        if sweep is None:
+            raise
+        raise type(error)(f"{error} (with --sweep {sweep.key}={value})") from error
+
+
 def _loads(
     workload: Path | None, trace: Path | None, files: Sequence[str], loop: str | None, seed: int | None,
     sweep: Sweep | None,
@@ -142,7 +169,8 @@ def _loads(
     for value in values:
         changed: dict[str, Value] = {} if value is None else {key: value}
         seeded: dict[str, Value] = {} if seed is None else {"seed": seed}
-        load = load_description(read_description(workload, seeded if of_servers else {**seeded, **changed}))
+        with _point_in_errors(sweep, value):
+            load = load_description(read_description(workload, seeded if of_servers else {**seeded, **changed}))
         yield value, load, changed if of_servers else {}
 
 
@@ -164,7 +192,8 @@ def simulate(
     trace: Annotated[Path | None, typer.Option("--trace", help="A collected trace instead.")] = None,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", help=f"Of {', '.join(sorted(POLICIES))}; several with commas (default: def,h2dp)."),
+        typer.Option("--policy", help=f"Of {', '.join(sorted(POLICIES))}, or Python files; several with commas "
+                     "(default: def,h2dp)."),
     ] = None,
     plan: Annotated[list[Path] | None, typer.Option("--plan", help="A plan.json; repeatable.")] = None,
     sweep: Annotated[
@@ -185,6 +214,8 @@ def simulate(
     ] = None,
     window: WindowOption = None,
     min_gain: MinGainOption = None,
+    sigma: SigmaOption = None,
+    servers: ServersOption = None,
     read_ahead: Annotated[str, typer.Option("--read-ahead", help="Bytes fetched ahead of a sequential reader.")] = "0",
     bandwidth: Annotated[
         str, typer.Option("--bandwidth", help="Moves copy so much per second at most, e.g. 100MiB; 0: no limit.")
@@ -200,15 +231,13 @@ def simulate(
         raise UsageError("--file: chooses files of a trace; a workload description has the key path")
     if plot is not None:
         check_plot_path(plot)
-    names = [name.strip() for name in (policy or ("" if plan else "def,h2dp")).split(",") if name.strip()]
-    chosen = [(name, policy_named(name)) for name in names]
+    chosen = chosen_policies(policy if policy is not None else "" if plan else "def,h2dp")
     if not chosen and not plan:
         raise UsageError("--policy: names no policy; give one, or --plan plan.json")
-    if window is not None and not any(each.windowed for _, each in chosen):
-        raise UsageError("--window: none of the policies is windowed; add one that is, like h2dp")
+    options = options_from(region_size, stripe_size, step_size, seed or 0, window, min_gain, sigma, servers)
+    refuse_foreign(chosen, options)
     if min_gain is not None and window is None:
         raise UsageError("--min-gain: is about moves between windows; give --window too")
-    options = options_from(region_size, stripe_size, step_size, seed or 0, window, min_gain)
     settings = Settings(1 if seed is None else seed, size(read_ahead, "--read-ahead"), size(bandwidth, "--bandwidth"))
     swept = None if sweep is None else parse_sweep(sweep)
     described = read_cluster(cluster)
@@ -218,7 +247,8 @@ def simulate(
     for value, load, changes in _loads(workload, trace, file or [], loop, seed, swept):
         where = "" if swept is None else f" ({swept.key}={value})"
         source = load.source
-        points.append((value, job.run(load, changed_cluster(described, changes), settings, where)))
+        with _point_in_errors(swept, value):
+            points.append((value, job.run(load, changed_cluster(described, changes), settings, where)))
     if plot is not None:
         _plot(plot, source, points, swept)
     if json:

@@ -73,7 +73,8 @@ def tune(
 ) -> None:
     """Run CMD, trace it, plan, apply, run it again; print before and after. The new layout stays."""
     options = options_from(region_size, stripe_size, step_size, seed, sigma=sigma, servers=servers)
-    refuse_foreign([policy_named(baseline), policy_named(policy)], options)
+    compared, chosen = policy_named(baseline), policy_named(policy)
+    refuse_foreign([compared, chosen], options)
     opened = Store(store)
     kept = None if trace is None else trace_directory(trace)
     # With --json the last line of stdout is ours alone; what the program says goes to stderr.
@@ -84,7 +85,7 @@ def tune(
         out.flush()
 
     tuner = Tuner(opened, command, options, manage or [], say, line, lambda: progress("moving"))
-    tuned = tuner.tune(baseline, policy, kept)
+    tuned = tuner.tune(compared, chosen, kept)
     _print(tuned, any(target.kind == "emulated" for target in opened.config.cluster.targets))
     if json:
         print_json(

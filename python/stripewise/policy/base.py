@@ -159,7 +159,8 @@ def refuse_foreign(policies: Sequence[Policy], options: PlanOptions) -> None:
         if getattr(options, option) is not None and not any(option in policy.takes for policy in policies):
             names = " and ".join(sorted({policy.name for policy in policies}))
             others = ", ".join(sorted(name for name, each in POLICIES.items() if option in each.takes))
-            raise UsageError(f"{flag}: the policy {names} does not take it; drop it or use {others}")
+            who = f"the policy {names} does not take it" if names else "is for a policy, and none is named"
+            raise UsageError(f"{flag}: {who}; drop it or use {others}")
 
 
 def policy_named(name: str) -> Policy:

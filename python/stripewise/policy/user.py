@@ -42,7 +42,10 @@ class UserPolicy(Policy):
         except StripewiseError:
             # Said on purpose, by what the policy was given to build with or by itself.
             raise
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            # SystemExit too: a policy that leaves has no plan, and status 0 would say that it had.
             if os.environ.get("STRIPEWISE_DEBUG"):
                 raise
             raise PlanError(f"the policy {self.name} failed: {where(error, self._source)}") from error
@@ -121,7 +124,9 @@ def from_file(path: str) -> Policy:
         sys.modules[spec.name] = module
         try:
             spec.loader.exec_module(module)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             if os.environ.get("STRIPEWISE_DEBUG"):
                 raise
             raise UsageError(f"--policy: {where(error, source)}") from error
@@ -155,7 +160,9 @@ def from_entry_point(name: str) -> Policy | None:
         try:
             made = found[0].load()
             policy = made if isinstance(made, Policy) else _registered(made, table)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             if os.environ.get("STRIPEWISE_DEBUG"):
                 raise
             raise UsageError(f"--policy: '{name}': {where(error, owners[0])}") from error

@@ -24,6 +24,8 @@ def check_plot_path(path: Path, flag: str = "--plot") -> None:
     """UsageError when a figure cannot be saved under this name, or matplotlib is missing; before the work is done."""
     if path.suffix not in SUFFIXES:
         raise UsageError(f"{flag}: {path} ends neither in .svg nor in .html; name one of them")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UsageError(f"{flag}: {path} cannot be a file there; give the name of a file in an existing directory")
     _matplotlib()
 
 

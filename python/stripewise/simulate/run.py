@@ -126,5 +126,7 @@ def simulate_plan(
     try:
         report = native.call("simulate", json.dumps(described), load.engine_json(paths), progress)
     except StoreError as error:
-        raise WorkloadError(f"{load.source}: {error}") from error
+        # What is wrong in the trace itself names it already.
+        named = str(error).startswith(f"{load.source}:")
+        raise WorkloadError(str(error) if named else f"{load.source}: {error}") from error
     return Outcome(name or plan.policy, plan, report)

@@ -8,6 +8,7 @@ request_bytes=4KiB..1MiB
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from dataclasses import fields as fields_of
@@ -20,6 +21,8 @@ from ..units import parse_size
 from ..workload.describe import SIZE_KEYS, Description
 
 POINTS_MAX = 1000
+#: No key takes a number that is longer.
+DIGITS_MAX = 40
 #: Figures of the cluster that a sweep changes.
 SERVER_KEYS = ("hservers", "sservers")
 _WORKLOAD_KEYS = {each.name for each in fields_of(Description)} - {"source", "path"}
@@ -61,9 +64,16 @@ def _value(key: str, text: str) -> Value:
         return parse_size(text, f"{_FLAG} {key}")
     for number in (int, float):
         try:
-            return number(text)
+            value = number(text)
         except ValueError:
             continue
+        if not math.isfinite(value) or len(text) > DIGITS_MAX:
+            raise UsageError(
+                f"{_FLAG}: {key}: {text[:DIGITS_MAX]} is no number that can be simulated; give a finite one"
+            )
+        return value
+    if not text:
+        raise UsageError(f"{_FLAG}: {key} has an empty value; write key=8..512, key=8..64:8 or key=a,b,c")
     return text
 
 

@@ -145,11 +145,20 @@ def _first_line(error: BaseException) -> str:
 
 
 def _columns(parquet: Any, source: Path) -> list[str]:
-    present = set(parquet.schema_arrow.names)
+    schema = parquet.schema_arrow
+    cure = "give a trace that 'stripewise collect' wrote"
     for name in NEEDED:
-        if name not in present:
-            raise WorkloadError(f"{source}: has no column '{name}'; give a trace that 'stripewise collect' wrote")
-    return [name for name in (*NEEDED, *OPTIONAL) if name in present]
+        if name not in schema.names:
+            raise WorkloadError(f"{source}: has no column '{name}'; {cure}")
+    columns = [name for name in (*NEEDED, *OPTIONAL) if name in schema.names]
+    for name in columns:
+        kind = schema.field(name).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if name in TEXTS and not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            raise WorkloadError(f"{source}: its column '{name}' is of type {kind}, not text; {cure}")
+        if name not in TEXTS and not pa.types.is_integer(kind):
+            raise WorkloadError(f"{source}: its column '{name}' is of type {kind}, not of whole numbers; {cure}")
+    return columns
 
 
 def _numbers(table: Any, name: str, default: int) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -183,6 +192,7 @@ def _read_group(table: Any) -> list[tuple[str, _File]]:
     flags = _numbers(table, "flags", 0)
     done = _numbers(table, "done", 0)
     keep = np.isin(op_code, data_ops) & (done > 0) & (file_code >= 0) & ((flags & FLAG_UNKNOWN_OFFSET) == 0)
+    keep &= np.asarray(table.column("offset").is_valid())
     if "layer" in table.column_names:
         layer_code, layers = _codes(table, "layer")
         keep &= ~np.isin(layer_code, [code for code, layer in enumerate(layers) if layer == "mpi"])
