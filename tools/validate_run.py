@@ -13,11 +13,11 @@ import shlex
 import statistics
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stripewise.cluster import read_cluster
+from stripewise.cluster import Cluster, read_cluster
 from stripewise.errors import StripewiseError
 from stripewise.plan import Plan, write_plan
 from stripewise.policy import PlanOptions, policy_named
@@ -68,6 +68,12 @@ class Point:
             self.kind, self.processes, ((self.request_bytes, 1.0),), FILE_BYTES, path=str(path),
             region_bytes=REGION_BYTES, source=self.name, **counts,
         )  # fmt: skip
+
+
+def without_discount(cluster: Cluster) -> Cluster:
+    """The cluster whose disks pay a startup for every access: the simulator's other end for sequences."""
+    targets = (replace(each, device=replace(each.device, sequential_discount=0.0)) for each in cluster.targets)
+    return replace(cluster, targets=tuple(targets))
 
 
 def compared(
@@ -177,9 +183,11 @@ class Bench:
             run(STRIPEWISE, "collect", trace)
             load = load_trace(trace)
         simulated = simulate_plan(load, self.cluster, plan).report
+        other_end = simulate_plan(load, without_discount(self.cluster), plan).report
         measured = float(said[f"{point.operation}_mb_s"])
         served = {name: {key: now[key] - before[name][key] for key in now} for name, now in after.items()}
-        return compared(simulated, measured, float(said[f"{point.operation}_seconds"]), served)
+        row = compared(simulated, measured, float(said[f"{point.operation}_seconds"]), served)
+        return {**row, "undiscounted_mb_s": other_end["mb_s"], "undiscounted_ratio": measured / other_end["mb_s"]}
 
     def _counters(self) -> dict[str, dict[str, int]]:
         keys = ("busy_read_ns", "busy_write_ns", "accesses_read", "accesses_write", "startups")
