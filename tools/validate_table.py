@@ -15,17 +15,15 @@ COLUMNS = 2
 
 
 def cells(row: Mapping[str, Any]) -> list[str]:
-    """One point; what does not count is in italics, and once more as simulated without sequential discount."""
+    """One point; what does not count is in italics, and stands beside its other simulations."""
 
     def cell(name: str, simulated_mb_s: float, ratio: float) -> str:
         return f"{name} | {row['measured_mb_s']:.1f} | {simulated_mb_s:.1f} | {ratio:.3f}"
 
     if row["counts"]:
         return [cell(row["point"], row["simulated_mb_s"], row["ratio"])]
-    return [
-        cell(f"*{row['point']}*", row["simulated_mb_s"], row["ratio"]),
-        cell("*the same, no discount*", row["undiscounted_mb_s"], row["undiscounted_ratio"]),
-    ]
+    others = [cell(f"*with {name}*", mb_s, row["measured_mb_s"] / mb_s) for name, mb_s in row["beside"].items()]
+    return [cell(f"*{row['point']}*", row["simulated_mb_s"], row["ratio"]), *others]
 
 
 def table(report: Mapping[str, Any]) -> list[str]:

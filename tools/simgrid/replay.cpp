@@ -1,0 +1,299 @@
+// Replays accesses on SimGrid: the same servers, links and requests as Stripewise's own simulator, in somebody else's engine.
+//
+// Client processes are actors on their nodes, closed loop: a request's accesses begin together, each carried by an actor of its own, and the next request
+// waits for the last of them. A device is a semaphore of as many slots as it has channels (first come, first served) before a SimGrid disk per channel. The
+// network is SimGrid's: flows share links by max-min fairness, where Stripewise's links serve them in order. compare.py writes what this reads.
+
+#include <simgrid/s4u.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sg4 = simgrid::s4u;
+
+namespace {
+
+struct Access {
+    std::uint32_t server;
+    std::uint64_t address;
+    std::uint64_t bytes;
+};
+
+struct Request {
+    bool write;
+    std::vector<Access> accesses;
+};
+
+// Times of one direction of a device.
+struct Figures {
+    double startup_s;
+    double per_byte_s;
+};
+
+struct Server {
+    std::string name;
+    unsigned channels;
+    Figures read;
+    Figures write;
+    sg4::Host* host = nullptr;
+    sg4::SemaphorePtr slots;
+    std::vector<sg4::Disk*> idle;
+    std::uint64_t next_address = UINT64_MAX;
+    double busy_s = 0;
+    std::uint64_t accesses = 0;
+    std::uint64_t startups = 0;
+};
+
+struct Network {
+    bool present;
+    double establish_s;
+    double per_byte_s;
+    unsigned processes_per_node;
+};
+
+struct Scenario {
+    Network network{};
+    std::vector<Server> servers;
+    std::vector<std::vector<Request>> processes;
+};
+
+template <class T> T take(std::istream& in, const char* what) {
+    T value;
+    if (!(in >> value)) {
+        throw std::runtime_error(std::string("the accesses end before ") + what + "; write the file again");
+    }
+    return value;
+}
+
+Request take_request(std::istream& in, std::size_t servers) {
+    Request request{take<int>(in, "a direction") != 0, {}};
+    request.accesses.resize(take<std::size_t>(in, "a number of accesses"));
+    for (auto& access : request.accesses) {
+        access = {take<std::uint32_t>(in, "a server"), take<std::uint64_t>(in, "an address"), take<std::uint64_t>(in, "a size")};
+        if (access.server >= servers) {
+            throw std::runtime_error("an access names a server that is not there; write the file again");
+        }
+    }
+    return request;
+}
+
+Scenario take_scenario(std::istream& in) {
+    Scenario scenario;
+    auto& network = scenario.network;
+    network.establish_s = take<double>(in, "the network");
+    network.per_byte_s = take<double>(in, "the network");
+    network.processes_per_node = take<unsigned>(in, "the network");
+    network.present = network.per_byte_s > 0;
+    scenario.servers.resize(take<std::size_t>(in, "the servers"));
+    for (auto& server : scenario.servers) {
+        server.name = take<std::string>(in, "a server");
+        server.channels = take<unsigned>(in, "a server");
+        for (auto* figures : {&server.read, &server.write}) {
+            figures->startup_s = take<double>(in, "a server");
+            figures->per_byte_s = take<double>(in, "a server");
+        }
+    }
+    scenario.processes.resize(take<std::size_t>(in, "the processes"));
+    for (auto& requests : scenario.processes) {
+        const auto count = take<std::size_t>(in, "a process");
+        requests.reserve(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            requests.push_back(take_request(in, scenario.servers.size()));
+        }
+    }
+    return scenario;
+}
+
+// A star: every node and server has a link, its directions apart; all cross a switch that costs nothing.
+class Platform {
+public:
+    Platform(Scenario& scenario, sg4::NetZone* zone) : network_(scenario.network) {
+        const auto per_node = std::max(1U, network_.processes_per_node);
+        const auto count = (scenario.processes.size() + per_node - 1) / per_node;
+        std::vector<Station> stations;
+        for (std::size_t i = 0; i < count; ++i) {
+            stations.push_back(station(zone, "node" + std::to_string(i), 0));
+            nodes_.push_back(stations.back().host);
+        }
+        for (auto& server : scenario.servers) {
+            stations.push_back(station(zone, "server-" + server.name, network_.establish_s));
+            server.host = stations.back().host;
+            server.slots = sg4::Semaphore::create(server.channels);
+            for (unsigned i = 0; i < server.channels; ++i) {
+                const auto name = server.name + "." + std::to_string(i);
+                server.idle.push_back(server.host->create_disk(name, 1 / server.read.per_byte_s, 1 / server.write.per_byte_s)->seal());
+            }
+        }
+        for (std::size_t i = 0; network_.present && i < count; ++i) {
+            for (std::size_t k = count; k < stations.size(); ++k) {
+                route(zone, stations[i], stations[k]);
+                route(zone, stations[k], stations[i]);
+            }
+        }
+        zone->seal();
+    }
+
+    sg4::Host* node(std::size_t process) const { return nodes_[process / std::max(1U, network_.processes_per_node)]; }
+
+private:
+    struct Station {
+        sg4::Host* host;
+        sg4::Link* out;
+        sg4::Link* in;
+    };
+
+    Station station(sg4::NetZone* zone, const std::string& name, double latency_s) {
+        Station made{zone->create_host(name, 1e9)->seal(), nullptr, nullptr};
+        if (network_.present) {
+            made.out = zone->create_link(name + ".out", 1 / network_.per_byte_s)->set_latency(latency_s)->seal();
+            made.in = zone->create_link(name + ".in", 1 / network_.per_byte_s)->set_latency(latency_s)->seal();
+        }
+        return made;
+    }
+
+    static void route(sg4::NetZone* zone, const Station& from, const Station& to) {
+        zone->add_route(from.host->get_netpoint(), to.host->get_netpoint(), nullptr, nullptr,
+                        {sg4::LinkInRoute(from.out), sg4::LinkInRoute(to.in)}, false);
+    }
+
+    const Network network_;
+    std::vector<sg4::Host*> nodes_;
+};
+
+void serve(Server& server, const Access& access, bool write) {
+    server.slots->acquire();
+    auto* disk = server.idle.back();
+    server.idle.pop_back();
+    const auto begin_s = sg4::Engine::get_clock();
+    const auto& figures = write ? server.write : server.read;
+    // What continues the last access is spared its startup, as emulated devices do it.
+    if (access.address != server.next_address) {
+        ++server.startups;
+        sg4::this_actor::sleep_for(figures.startup_s);
+    }
+    server.next_address = access.address + access.bytes;
+    if (write) {
+        disk->write(access.bytes);
+    } else {
+        disk->read(access.bytes);
+    }
+    server.busy_s += sg4::Engine::get_clock() - begin_s;
+    ++server.accesses;
+    server.idle.push_back(disk);
+    server.slots->release();
+}
+
+// What a client process and the actors that carry its accesses share.
+struct Client {
+    sg4::Host* node;
+    const std::vector<Request>* requests;
+    const Request* current = nullptr;
+    std::vector<sg4::SemaphorePtr> go;
+    sg4::SemaphorePtr done = sg4::Semaphore::create(0);
+    double end_s = 0;
+    double latency_sum_s = 0;
+};
+
+void carry(Scenario& scenario, Client& client, std::size_t number) {
+    for (;;) {
+        client.go[number]->acquire();
+        const auto& access = client.current->accesses[number];
+        auto& server = scenario.servers[access.server];
+        const bool write = client.current->write;
+        if (scenario.network.present && write) {
+            sg4::Comm::sendto(client.node, server.host, access.bytes);
+        }
+        serve(server, access, write);
+        if (scenario.network.present && !write) {
+            sg4::Comm::sendto(server.host, client.node, access.bytes);
+        }
+        client.done->release();
+    }
+}
+
+void run_client(Client& client) {
+    for (const auto& request : *client.requests) {
+        const auto begin_s = sg4::Engine::get_clock();
+        client.current = &request;
+        for (std::size_t i = 0; i < request.accesses.size(); ++i) {
+            client.go[i]->release();
+        }
+        for (std::size_t i = 0; i < request.accesses.size(); ++i) {
+            client.done->acquire();
+        }
+        client.end_s = sg4::Engine::get_clock();
+        client.latency_sum_s += client.end_s - begin_s;
+    }
+}
+
+void deploy(Scenario& scenario, const Platform& platform, std::vector<std::unique_ptr<Client>>& clients) {
+    for (std::size_t process = 0; process < scenario.processes.size(); ++process) {
+        clients.push_back(std::make_unique<Client>());
+        auto& client = *clients.back();
+        client.node = platform.node(process);
+        client.requests = &scenario.processes[process];
+        std::size_t most = 0;
+        for (const auto& request : *client.requests) {
+            most = std::max(most, request.accesses.size());
+        }
+        for (std::size_t i = 0; i < most; ++i) {
+            client.go.push_back(sg4::Semaphore::create(0));
+            sg4::Actor::create("carrier", client.node, [&scenario, &client, i] { carry(scenario, client, i); })->daemonize();
+        }
+        sg4::Actor::create("client", client.node, [&client] { run_client(client); });
+    }
+}
+
+void report(const Scenario& scenario, const std::vector<std::unique_ptr<Client>>& clients, double host_s) {
+    double end_s = 0;
+    double latency_sum_s = 0;
+    std::size_t requests = 0;
+    for (const auto& client : clients) {
+        end_s = std::max(end_s, client->end_s);
+        latency_sum_s += client->latency_sum_s;
+        requests += client->requests->size();
+    }
+    std::cout.precision(12);
+    std::cout << "{\"seconds\": " << end_s << ", \"latency_mean_s\": " << latency_sum_s / static_cast<double>(std::max<std::size_t>(1, requests))
+              << ", \"host_s\": " << host_s << ", \"servers\": [";
+    const char* comma = "";
+    for (const auto& server : scenario.servers) {
+        std::cout << comma << "{\"name\": \"" << server.name << "\", \"busy_s\": " << server.busy_s << ", \"accesses\": " << server.accesses
+                  << ", \"startups\": " << server.startups << "}";
+        comma = ", ";
+    }
+    std::cout << "]}\n";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    sg4::Engine engine(&argc, argv);
+    if (argc != 2) {
+        std::cerr << "usage: replay ACCESSES [--cfg=...]; compare.py writes the file\n";
+        return 2;
+    }
+    try {
+        std::ifstream in(argv[1]);
+        if (!in) {
+            throw std::runtime_error("cannot be opened; give what compare.py wrote");
+        }
+        auto scenario = take_scenario(in);
+        const Platform platform(scenario, sg4::create_full_zone("cluster"));
+        std::vector<std::unique_ptr<Client>> clients;
+        const auto begun = std::chrono::steady_clock::now();
+        deploy(scenario, platform, clients);
+        engine.run();
+        report(scenario, clients, std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count());
+    } catch (const std::exception& error) {
+        std::cerr << "replay: " << argv[1] << ": " << error.what() << "\n";
+        return 1;
+    }
+    return 0;
+}
