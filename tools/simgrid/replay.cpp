@@ -1,7 +1,7 @@
 // Replays accesses on SimGrid: the same servers, links and requests as Stripewise's own simulator, in somebody else's engine.
 //
 // Client processes are actors on their nodes, closed loop: a request's accesses begin together, each carried by an actor of its own, and the next request
-// waits for the last of them. A device is a semaphore of as many slots as it has channels (first come, first served) before a SimGrid disk per channel. The
+// waits for the last of them; a barrier parts the reads from the writes. A device is a semaphore of as many slots as it has channels (first come, first served) before a SimGrid disk per channel. The
 // network is SimGrid's: flows share links by max-min fairness, where Stripewise's links serve them in order. compare.py writes what this reads.
 
 #include <simgrid/s4u.hpp>
@@ -217,8 +217,14 @@ void carry(Scenario& scenario, Client& client, std::size_t number) {
     }
 }
 
-void run_client(Client& client) {
+// All begin a phase at once, but in their order, as there: `offset_s` sets them a few ns apart.
+void run_client(Client& client, sg4::Barrier& phase, double offset_s) {
+    sg4::this_actor::sleep_for(offset_s);
     for (const auto& request : *client.requests) {
+        if (client.current != nullptr && client.current->write != request.write) {
+            phase.wait();
+            sg4::this_actor::sleep_for(offset_s);
+        }
         const auto begin_s = sg4::Engine::get_clock();
         client.current = &request;
         for (std::size_t i = 0; i < request.accesses.size(); ++i) {
@@ -233,6 +239,7 @@ void run_client(Client& client) {
 }
 
 void deploy(Scenario& scenario, const Platform& platform, std::vector<std::unique_ptr<Client>>& clients) {
+    const auto phase = sg4::Barrier::create(static_cast<unsigned>(scenario.processes.size()));
     for (std::size_t process = 0; process < scenario.processes.size(); ++process) {
         clients.push_back(std::make_unique<Client>());
         auto& client = *clients.back();
@@ -246,7 +253,8 @@ void deploy(Scenario& scenario, const Platform& platform, std::vector<std::uniqu
             client.go.push_back(sg4::Semaphore::create(0));
             sg4::Actor::create("carrier", client.node, [&scenario, &client, i] { carry(scenario, client, i); })->daemonize();
         }
-        sg4::Actor::create("client", client.node, [&client] { run_client(client); });
+        const double offset_s = 2e-9 * static_cast<double>(process);
+        sg4::Actor::create("client", client.node, [&client, phase, offset_s] { run_client(client, *phase, offset_s); });
     }
 }
 
