@@ -92,14 +92,15 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3.0, help="length of a run, simulated")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each point, of which the median counts")
     parser.add_argument("--tolerance", type=float, default=0.05, help="how far a bandwidth may be off")
+    parser.add_argument("--file-mib", type=int, default=256, help="size of the file")
     parser.add_argument("--json", type=Path, default=ROOT / "target/validate.json")
     given = parser.parse_args()
     wanted = [each for each in (*POINTS, *TOLD) if not given.only or any(part in each.name for part in given.only)]
-    if not wanted or given.repeat < 1 or given.seconds <= 0:
-        raise UsageError("nothing to run: --only fits no point, or --repeat or --seconds is not above 0")
+    if not wanted or given.repeat < 1 or given.seconds <= 0 or given.file_mib < 1:
+        raise UsageError("nothing to run: --only fits no point, or --repeat, --seconds or --file-mib is not above 0")
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="stripewise-validate-", ignore_cleanup_errors=True) as scratch:
-        bench = Bench(Path(scratch).resolve())
+        bench = Bench(Path(scratch).resolve(), given.file_mib * MIB)
         rows = list(measured(bench, wanted, given.seconds, given.repeat))
     counting = [row for row in rows if row["counts"]]
     off = [row["point"] for row in counting if abs(row["ratio"] - 1) > given.tolerance]
