@@ -130,11 +130,13 @@ validate: build
 	$(PY) tools/validate_simulator.py
 
 # SimGrid is needed by nothing else.
-simgrid: build
+$(TARGET)/simgrid/replay: tools/simgrid/replay.cpp tools/simgrid/scenario.hpp
 	@printf '#include <simgrid/s4u.hpp>\n' | $(CXX) -std=c++17 -fsyntax-only -x c++ - 2>/dev/null || { \
 		echo 'simgrid: needs a C++ compiler and SimGrid 3.32 or newer; install g++ and libsimgrid-dev (Debian)' >&2; exit 1; }
-	mkdir -p $(TARGET)/simgrid
-	$(CXX) $(CFLAGS) -std=c++17 -Wall -Wextra -o $(TARGET)/simgrid/replay tools/simgrid/replay.cpp -lsimgrid
+	mkdir -p $(@D)
+	$(CXX) $(CFLAGS) -std=c++17 -Wall -Wextra -o $@ $< -lsimgrid
+
+simgrid: $(TARGET)/simgrid/replay build
 	$(PY) tools/simgrid/compare.py
 
 soak: build $(NATIVE)

@@ -64,10 +64,10 @@ class Point:
 
     def description(self, path: Path, file_bytes: int, requests: int) -> Description:
         """So many requests of every process on the file at `path`."""
-        counts = {"reads": 0, "writes": 0, f"{self.operation}s": requests}
+        reads = requests if self.operation == "read" else 0
         return Description(
             self.kind, self.processes, ((self.request_bytes, 1.0),), file_bytes, path=str(path),
-            region_bytes=REGION_BYTES, source=self.name, **counts,
+            region_bytes=REGION_BYTES, reads=reads, writes=requests - reads, source=self.name,
         )  # fmt: skip
 
 

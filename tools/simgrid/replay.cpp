@@ -1,114 +1,21 @@
 // Replays accesses on SimGrid: the same servers, links and requests as Stripewise's own simulator, in somebody else's engine.
 //
 // Client processes are actors on their nodes, closed loop: a request's accesses begin together, each carried by an actor of its own, and the next request
-// waits for the last of them; a barrier parts the reads from the writes. A device is a semaphore of as many slots as it has channels (first come, first served) before a SimGrid disk per channel. The
-// network is SimGrid's: flows share links by max-min fairness, where Stripewise's links serve them in order. compare.py writes what this reads.
+// waits for the last of them; a barrier parts the reads from the writes. A device is a semaphore of as many slots as it has channels (first come, first
+// served) before a SimGrid disk per channel. The network is SimGrid's: flows share links by max-min fairness, where Stripewise's links serve them in order.
 
-#include <simgrid/s4u.hpp>
+#include "scenario.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
+#include <exception>
 #include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
 
-namespace sg4 = simgrid::s4u;
-
 namespace {
-
-struct Access {
-    std::uint32_t server;
-    std::uint64_t address;
-    std::uint64_t bytes;
-};
-
-struct Request {
-    bool write;
-    std::vector<Access> accesses;
-};
-
-// Times of one direction of a device.
-struct Figures {
-    double startup_s;
-    double per_byte_s;
-};
-
-struct Server {
-    std::string name;
-    unsigned channels;
-    Figures read;
-    Figures write;
-    sg4::Host* host = nullptr;
-    sg4::SemaphorePtr slots;
-    std::vector<sg4::Disk*> idle;
-    std::uint64_t next_address = UINT64_MAX;
-    double busy_s = 0;
-    std::uint64_t accesses = 0;
-    std::uint64_t startups = 0;
-};
-
-struct Network {
-    bool present;
-    double establish_s;
-    double per_byte_s;
-    unsigned processes_per_node;
-};
-
-struct Scenario {
-    Network network{};
-    std::vector<Server> servers;
-    std::vector<std::vector<Request>> processes;
-};
-
-template <class T> T take(std::istream& in, const char* what) {
-    T value;
-    if (!(in >> value)) {
-        throw std::runtime_error(std::string("the accesses end before ") + what + "; write the file again");
-    }
-    return value;
-}
-
-Request take_request(std::istream& in, std::size_t servers) {
-    Request request{take<int>(in, "a direction") != 0, {}};
-    request.accesses.resize(take<std::size_t>(in, "a number of accesses"));
-    for (auto& access : request.accesses) {
-        access = {take<std::uint32_t>(in, "a server"), take<std::uint64_t>(in, "an address"), take<std::uint64_t>(in, "a size")};
-        if (access.server >= servers) {
-            throw std::runtime_error("an access names a server that is not there; write the file again");
-        }
-    }
-    return request;
-}
-
-Scenario take_scenario(std::istream& in) {
-    Scenario scenario;
-    auto& network = scenario.network;
-    network.establish_s = take<double>(in, "the network");
-    network.per_byte_s = take<double>(in, "the network");
-    network.processes_per_node = take<unsigned>(in, "the network");
-    network.present = network.per_byte_s > 0;
-    scenario.servers.resize(take<std::size_t>(in, "the servers"));
-    for (auto& server : scenario.servers) {
-        server.name = take<std::string>(in, "a server");
-        server.channels = take<unsigned>(in, "a server");
-        for (auto* figures : {&server.read, &server.write}) {
-            figures->startup_s = take<double>(in, "a server");
-            figures->per_byte_s = take<double>(in, "a server");
-        }
-    }
-    scenario.processes.resize(take<std::size_t>(in, "the processes"));
-    for (auto& requests : scenario.processes) {
-        const auto count = take<std::size_t>(in, "a process");
-        requests.reserve(count);
-        for (std::size_t i = 0; i < count; ++i) {
-            requests.push_back(take_request(in, scenario.servers.size()));
-        }
-    }
-    return scenario;
-}
 
 // A star: every node and server has a link, its directions apart; all cross a switch that costs nothing.
 class Platform {
