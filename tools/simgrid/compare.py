@@ -191,12 +191,33 @@ def told(row: Mapping[str, Any]) -> None:
     print("      and SimGrid:  " + " ".join(f"{theirs['busy_s']:.2f}" for theirs in row["simgrid"]["fluid"]["servers"]))
 
 
+def table(rows: list[dict[str, Any]]) -> list[str]:
+    """The table of docs/simulator.md."""
+    heads = ("layout", "clients", "network", "here", "fluid links", "ratio", "LV08", "ratio")
+    lines = [f"| {' | '.join(heads)} |", "|---|---:|---|" + "---:|" * 5]
+    for row in rows:
+        mb = row["bytes"] / 1e6
+        cells = [row["layout"], str(row["processes"]), row["network"], f"{mb / row['seconds']:.1f}"]
+        for model in ("fluid", "LV08"):
+            other = row["simgrid"].get(model)
+            cells += [f"{mb / other['seconds']:.1f}", f"{other['seconds'] / row['seconds']:.4f}"] if other else ["", ""]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=300, help="reads, and writes, of every process")
     parser.add_argument("--tolerance", type=float, default=0.01, help="how far bandwidths may differ there")
     parser.add_argument("--json", type=Path, default=ROOT / "target/simgrid.json")
+    parser.add_argument("--markdown", action="store_true", help="only print what --json has as the table of the page")
     given = parser.parse_args()
+    if given.markdown:
+        try:
+            print("\n".join(table(json.loads(given.json.read_text())["rows"])))
+        except (OSError, ValueError, KeyError) as error:
+            raise UsageError(f"{given.json}: {error}; give the report of a run") from error
+        return 0
     if given.requests < 1:
         raise UsageError(f"--requests {given.requests} is below 1; give at least one")
     rows = []
