@@ -31,7 +31,7 @@ PROGRAM_TESTS := $(wildcard tests/program)
 MOVING_TESTS := $(addprefix tests/program/test_,churn.py churn_matrix.py churn_posix.py stops.py moving_kills.py moving_powercuts.py)
 UNIT_TESTS := $(wildcard tests/python)
 
-.PHONY: help build demo test check bench figures validate soak soak-moving clean
+.PHONY: help build demo test check bench figures validate simgrid soak soak-moving clean
 .DELETE_ON_ERROR:
 
 help:
@@ -42,6 +42,7 @@ help:
 	@echo 'make bench   costs per call and ratios to plain files, into target/bench.json'
 	@echo 'make figures the figures of docs/figure11.md, modelled and run on emulated devices (12 minutes)'
 	@echo 'make validate  simulated runs held against runs on emulated devices (nine minutes)'
+	@echo 'make simgrid  the simulator held against SimGrid, a public one (a minute; needs libsimgrid-dev)'
 	@echo 'make soak    the long tests: the move protocol at length, N simulated histories from SEED on,'
 	@echo '             all workloads, 850 kills, 3000 stops of a mover, 150 power cuts (needs root; hours)'
 	@echo 'make soak-moving  of these, the ones in which regions move while programs run'
@@ -127,6 +128,16 @@ figures: build
 
 validate: build
 	$(PY) tools/validate_simulator.py
+
+# SimGrid is needed by nothing else.
+$(TARGET)/simgrid/replay: tools/simgrid/replay.cpp tools/simgrid/scenario.hpp
+	@printf '#include <simgrid/s4u.hpp>\n' | $(CXX) -std=c++17 -fsyntax-only -x c++ - 2>/dev/null || { \
+		echo 'simgrid: needs a C++ compiler and SimGrid 3.32 or newer; install g++ and libsimgrid-dev (Debian)' >&2; exit 1; }
+	mkdir -p $(@D)
+	$(CXX) $(CFLAGS) -std=c++17 -Wall -Wextra -o $@ $< -lsimgrid
+
+simgrid: $(TARGET)/simgrid/replay build
+	$(PY) tools/simgrid/compare.py
 
 soak: build $(NATIVE)
 	tools/programs.sh

@@ -13,11 +13,11 @@ import shlex
 import statistics
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stripewise.cluster import read_cluster
+from stripewise.cluster import Cluster, read_cluster
 from stripewise.errors import StripewiseError
 from stripewise.plan import Plan, write_plan
 from stripewise.policy import PlanOptions, policy_named
@@ -31,15 +31,16 @@ STRIPEWISE = ROOT / ".venv/bin/stripewise"
 MPIEXEC = ROOT / ".venv/bin/mpiexec"
 MPIIO = ROOT / "target/workloads/mpiio"
 RUN_S_MAX = 300.0
-FILE_BYTES = 256 * MIB
 #: Regions of the layouts, and of the Zipf law.
 REGION_BYTES = MIB
 #: Of every process, to find how many make a run of the wanted length.
 PILOT_REQUESTS = 64
-#: Name, class, startup in s, s per byte, share of the file that it can hold (0: all).
+#: Mean think time, exponential, of the simulations beside: what a scheduler may well add.
+JITTER_S = 1e-4
+#: Name, class, startup in s, s per byte, the part of the file that it can hold (0: all).
 DEVICES = [
-    *((f"hdd{n}", "hdd", 0.003, 1e-8, 0) for n in range(4)),
-    *((f"ssd{n}", "ssd", 0.0001, 2.5e-9, FILE_BYTES // 12 // 4096 * 4096) for n in range(2)),
+    *((f"hdd{n}", "hdd", 0.003, 1e-8, 0.0) for n in range(4)),
+    *((f"ssd{n}", "ssd", 0.0001, 2.5e-9, 1 / 12) for n in range(2)),
 ]
 
 
@@ -61,13 +62,29 @@ class Point:
         words = [self.kind, self.operation, f"{self.request_bytes // KIB}KiB", f"p{self.processes}", self.layout]
         return "-".join([*words, "trace"] if self.traced else words)
 
-    def description(self, path: Path, requests: int) -> Description:
+    def description(self, path: Path, file_bytes: int, requests: int) -> Description:
         """So many requests of every process on the file at `path`."""
-        counts = {"reads": 0, "writes": 0, f"{self.operation}s": requests}
+        reads = requests if self.operation == "read" else 0
         return Description(
-            self.kind, self.processes, ((self.request_bytes, 1.0),), FILE_BYTES, path=str(path),
-            region_bytes=REGION_BYTES, source=self.name, **counts,
+            self.kind, self.processes, ((self.request_bytes, 1.0),), file_bytes, path=str(path),
+            region_bytes=REGION_BYTES, reads=reads, writes=requests - reads, source=self.name,
         )  # fmt: skip
+
+
+def beside(described: Description, cluster: Cluster, plan: Plan) -> dict[str, float]:
+    """Bandwidths of two other simulations, for points in which processes race for a sequence on one disk.
+
+    In the one every access pays its startup, in the other processes think for a short time drawn by chance.
+    """
+    targets = (replace(each, device=replace(each.device, sequential_discount=0.0)) for each in cluster.targets)
+    strict = replace(cluster, targets=tuple(targets))
+    thinking = replace(described, think_s=JITTER_S, think="exponential")
+    return {
+        "sequential_discount = 0": simulate_plan(load_description(described), strict, plan).report["mb_s"],
+        f"think times of {JITTER_S * 1e3:g} ms": simulate_plan(load_description(thinking), cluster, plan).report[
+            "mb_s"
+        ],
+    }
 
 
 def compared(
@@ -106,13 +123,15 @@ def run(*command: object) -> str:
 class Bench:
     """A scratch directory with the store, the file, and the plans made so far."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, file_bytes: int) -> None:
         self.base = base
+        self.file_bytes = file_bytes
         data = base / "data"
         data.mkdir(parents=True)
         self.path = data / "file.dat"
         toml = []
-        for name, klass, startup_s, per_byte_s, capacity in DEVICES:
+        for name, klass, startup_s, per_byte_s, part in DEVICES:
+            capacity = int(file_bytes * part) // 4096 * 4096
             (base / name).mkdir()
             toml.append(
                 f'[[target]]\nname = "{name}"\nclass = "{klass}"\nkind = "emulated"\npath = "{name}"\n'
@@ -134,10 +153,10 @@ class Bench:
 
     def point(self, point: Point, seconds: float, repeat: int) -> dict[str, Any]:
         """Measures and simulates a point; the run lasts so many seconds if the simulation is right."""
-        pilot = load_description(point.description(self.path, PILOT_REQUESTS))
+        pilot = load_description(point.description(self.path, self.file_bytes, PILOT_REQUESTS))
         plan = self.planned(pilot, point.layout)
         each_s = simulate_plan(pilot, self.cluster, plan).report["seconds"] / PILOT_REQUESTS
-        described = point.description(self.path, max(1, round(seconds / each_s)))
+        described = point.description(self.path, self.file_bytes, max(1, round(seconds / each_s)))
         load = load_description(described)
         plan = self.planned(load, point.layout)
         self._lay_out(plan)
@@ -145,10 +164,13 @@ class Bench:
         # The run of the median ratio: a traced run is held against its own trace.
         chosen = sorted(runs, key=lambda each: each["ratio"])[(len(runs) - 1) // 2]
         ratio = statistics.median(each["ratio"] for each in runs)
-        return {"point": point.name, **chosen, "ratio": ratio, "ratios": [each["ratio"] for each in runs]}
+        others = {} if point.traced else beside(described, self.cluster, plan)
+        return {
+            "point": point.name, **chosen, "ratio": ratio, "ratios": [each["ratio"] for each in runs], "beside": others,
+        }  # fmt: skip
 
     def _mpiio(self, processes: int, options: list[object]) -> list[object]:
-        return [MPIEXEC, "-n", processes, MPIIO, "--file", self.path, "--file-size", FILE_BYTES, *options]
+        return [MPIEXEC, "-n", processes, MPIIO, "--file", self.path, "--file-size", self.file_bytes, *options]
 
     def _lay_out(self, plan: Plan) -> None:
         """A new file with this plan: what other points left on the devices is gone."""
