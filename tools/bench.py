@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bench_common import ROOT, STRIPEWISE, make_store, run
 from bench_moves import moves
+from bench_plan import planning
 
 CALLS = ROOT / "target/native/calls"
 #: Starts of /bin/true with and without the library, each.
@@ -141,6 +142,7 @@ def main() -> None:
             emulated(scratch, 1000, 0.01),
             emulated(scratch, 5000, 0.02),
             *moves(scratch),
+            *planning(scratch),
         ]
         results += [*cargo_bench("stripewise-trace"), *cargo_bench("stripewise-layout"), *cargo_bench("stripewise-sim")]
     finally:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from stripewise.calibration.calibrate import Subject, calibrated, differences
+from stripewise.calibration.calibrate import Subject, calibrated, differences, refigured
 from stripewise.calibration.device import describe
 from stripewise.calibration.fit import fit_line, theil_sen
 from stripewise.calibration.measure import SIZES, Measured, Measurement
@@ -205,6 +205,18 @@ def test_requests_in_order_continue_one_another_and_those_at_chance_never_do():
 def test_a_target_that_cannot_be_filled_in_time_is_named_with_the_cure():
     with pytest.raises(StoreError, match=r"target d: only 8192 bytes .* give --seconds more than 30"):
         measured_on(Paper(filled=8192))
+
+
+def test_a_store_gets_a_spread_with_its_startup_and_never_one_without_the_other(tmp_path):
+    # A slow target with a wide spread turns out to be fast: with the old spread no cluster could be read.
+    typed = replace(target("d", "hdd", startup_s=7.0), startup_read_spread_s=14.0, startup_write_spread_s=14.0)
+    made = refigured(typed, calibrated(typed, measured_with(0.1)))
+    assert 0 < made.startup_read_spread_s <= 2 * made.startup_read_s < 0.01
+    path = tmp_path / "store.toml"
+    path.write_text(cluster_text(replace(cluster(1, 0), targets=(made,))))
+    assert read_cluster(path).targets[0].startup_write_spread_s == made.startup_write_spread_s
+    emulated = replace(typed, kind="emulated")
+    assert replace(refigured(emulated, made), calibration=None) == emulated
 
 
 def test_what_an_emulated_target_is_off_by_is_a_share_of_what_was_configured():

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stripewise.cluster import Network
 from stripewise.model import Cycle, parameters, request_cost, service_bound
 from stripewise.model.figures import OpFigures
 from stripewise.model.keyed import Keys, cheapest_pairs, group_requests, keyed_bound, keyed_costs
 from stripewise.policy.regions import build_regions
 from support import KIB, MIB, clusters, workloads
 
+networks = st.builds(Network, st.sampled_from([0, 2e-3]), st.sampled_from([0, 5e-8]), st.integers(1, 4))
 widths = st.lists(st.integers(0, 5).map(lambda n: n * 4096), min_size=1, max_size=6).filter(any)
 
 
@@ -40,16 +42,17 @@ def test_costs_of_regions_are_sums_of_request_costs(on, workload, width, ssd):
 
 
 @settings(max_examples=60, deadline=None)
-@given(workloads(), widths, st.lists(st.sampled_from([0.001, 0.01]), min_size=6, max_size=6))
-def test_demands_are_those_of_the_bound(workload, width, startup):
+@given(workloads(), widths, st.lists(st.sampled_from([0.001, 0.01]), min_size=6, max_size=6), st.none() | networks)
+def test_demands_are_those_of_the_bound(workload, width, startup, network):
     keys = keys_of(workload)
     if keys is None:
         return
     servers = [(f"t{n}", OpFigures(startup[n], 1e-8), OpFigures(2 * startup[n], 3e-8)) for n in range(len(width))]
-    slow = service_bound(servers, Cycle.of([(False, w) for w in width]), keys.offset, keys.size, keys.write, keys.count)
-    fast = keyed_bound(servers, width, keys)
-    assert fast.demand_s == pytest.approx(slow.demand_s, rel=1e-12)
-    assert fast.alone_s == pytest.approx(slow.alone_s, rel=1e-12)
+    cycle = Cycle.of([(False, w) for w in width])
+    slow = service_bound(servers, cycle, keys.offset, keys.size, keys.write, keys.count, network)
+    fast = keyed_bound(servers, width, keys, network)
+    for name, value in vars(slow).items():
+        assert getattr(fast, name) == pytest.approx(value, rel=1e-12), name
 
 
 @settings(max_examples=40, deadline=None)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stripewise.cluster import Network
 from stripewise.errors import PlanError, UsageError, WorkloadError
 from stripewise.model import parameters
 from stripewise.plan import check_plan, dump_plan
@@ -224,6 +225,14 @@ def test_h2dp_is_expected_to_double_the_demo():
     moved_mb = 20_000 * 256 * KIB / 1e6
     assert 75 < moved_mb / plan.expected.bound_def_s < 90
     assert 170 < moved_mb / plan.expected.bound_s < 190
+
+
+def test_where_the_network_is_slow_the_bound_is_its_time():
+    # 8 processes on 2 nodes read 100 times 256 KiB at 1 us a byte: whatever the stripes, their links carry that.
+    workload, on = zipf_workload(20, 100), cluster(4, 2, network=Network(0.0, 1e-6, 4))
+    expected = policy_named("h2dp").plan(workload, on, OPTIONS).expected
+    assert expected.bound_s >= 100 * 256 * KIB * 1e-6 / 2
+    assert expected.bound_def_s >= 100 * 256 * KIB * 1e-6 / 2
 
 
 def test_def_costs_depend_on_where_a_request_starts():

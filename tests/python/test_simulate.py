@@ -12,9 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 from stripewise.cli.main import app
+from stripewise.cluster import read_cluster
 from stripewise.device import Device
 from stripewise.errors import PlanError, UsageError, WorkloadError
 from stripewise.layout import STRIPES_MAX
+from stripewise.plan import write_plan
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.build import _growth
 from stripewise.policy.striping import EqualStripes
@@ -165,6 +167,16 @@ def test_a_trace_is_run_with_its_think_times_or_its_times(tmp_path):
     assert seconds["closed"] > 0.149 + 0.15 * 0.6 and seconds["open"] > 0.149
 
 
+def test_a_plan_alone_runs_a_trace_on_its_files(tmp_path):
+    path, servers = trace(tmp_path / "trace.parquet"), toml(tmp_path)[1]
+    plan = tmp_path / "plan.json"
+    write_plan(policy_named("def").plan(load_trace(path).workload, CLUSTER, OPTIONS), plan)
+    words = ["--trace", str(path), "--cluster", servers, "--plan", str(plan), "--json"]
+    (row,) = json.loads(said(*words))["rows"]
+    assert row["requests"] == 300 and row["times_def"] == 1.0
+    assert "no file matching" in said(*words, "--file", "/data/other", code=1)
+
+
 def test_a_trace_out_of_order_is_refused_by_name(tmp_path):
     path = trace(tmp_path / "trace.parquet")
     pq.write_table(pq.read_table(path).sort_by([("start_ns", "descending")]), path)
@@ -226,3 +238,32 @@ def test_bad_command_lines_get_one_line_with_the_cure(tmp_path, words, problem):
     code = 1 if "w.toml" in problem else 2
     text = said("--cluster", servers, *[load if word == "W" else word for word in words], code=code)
     assert problem in text and len(text.strip().splitlines()) == 1 and text.startswith("stripewise: ")
+
+
+def test_a_store_s_file_keeps_what_the_simulator_is_told(tmp_path):
+    first, *others = CLUSTER.targets
+    for device in (
+        Device(startup="seek", factor_s=0.01, rotation_s=0.008, capacity_bytes=10**12),
+        Device(startup="exponential", sequential_discount=0.25, channels=8),
+        Device(),
+    ):
+        targets = (replace(first, device=device, startup_read_spread_s=0.001), *others)
+        _, path = toml(tmp_path, replace(CLUSTER, targets=targets))
+        assert [target.device for target in read_cluster(path).targets] == [device, *[Device()] * len(others)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ("channels = 0", r"target\[0\]\.device\.channels = 0 is out of range"),
+        ('startup = "fast"', r"target\[0\]\.device\.startup = 'fast' is unknown"),
+        ('startup = "seek"', r"target\[0\]\.device\.factor_s is missing"),
+        ("rotation_s = 0.1", r"target\[0\]\.device\.rotation_s is given"),
+        ("speed = 1", r"target\[0\]\.device\.speed is not a known key"),
+    ],
+)
+def test_a_bad_device_is_refused_with_its_key(tmp_path, lines, problem):
+    _, path = toml(tmp_path, cluster(1, 0))
+    Path(path).write_text(Path(path).read_text() + f"\n[target.device]\n{lines}\n")
+    with pytest.raises(ValueError, match=problem):
+        read_cluster(path)

@@ -1,4 +1,5 @@
-//! The service demand of every server of a cycle: L_i = K_i*a_i + S_i*b_i (cost-models section 7), in O(runs) per key and O(servers) at the end.
+//! The service demand of every server of a cycle, L_i = K_i*a_i + S_i*b_i (cost-models section 7), with K_i and S_i for the demands on links, in
+//! O(runs) per key and O(servers) at the end.
 //!
 //! A request serves whole cycles on every server, and beside them the stripes between its ends: steps at the stripes that the ends fall into.
 //! The steps are counted per position, and summed once.
@@ -8,11 +9,31 @@ use crate::cycle::{Cycle, Run};
 use crate::share::{Ends, Place};
 use crate::{Keys, threads};
 
-/// Service demand in seconds per server of the cycle, in its order, and the sum over requests of their time alone.
+/// What a piece pays on its way besides being served; nothing by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Network {
+    /// Seconds to establish a connection.
+    pub establish_s: f64,
+    /// Seconds per byte.
+    pub per_byte_s: f64,
+}
+
+/// What one server is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Load {
+    /// L_i, seconds of service.
+    pub demand_s: f64,
+    /// K_i.
+    pub accesses: i64,
+    /// S_i.
+    pub bytes: i128,
+}
+
+/// The load of every server of the cycle, in its order, and the sum over requests of their time alone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Demand {
-    /// L_i.
-    pub demand_s: Vec<f64>,
+    /// Server by server.
+    pub servers: Vec<Load>,
     /// The sum of T_j.
     pub alone_s: f64,
 }
@@ -89,13 +110,56 @@ impl Steps {
     }
 }
 
+/// Seconds that a request takes alone: its slowest piece, or with a network what its client's connections and link take if that is more.
+///
+/// A piece is connected, served and sent one after the other; pieces overlap, but the connections of a client and its link are one each.
+#[derive(Clone, Copy, Debug)]
+struct Alone {
+    network: Network,
+    slowest_s: f64,
+    quickest_s: f64,
+    touched: u64,
+}
+
+impl Alone {
+    fn new(network: Network) -> Self {
+        Self { network, slowest_s: 0.0, quickest_s: f64::INFINITY, touched: 0 }
+    }
+
+    fn is_free(&self) -> bool {
+        self.network == Network::default()
+    }
+
+    #[inline]
+    fn add(&mut self, ends: &Ends, run: &Run<Figures>, most: u64, touched: u64, write: bool) {
+        let seconds = run.kind.seconds(most, write);
+        if self.is_free() {
+            self.slowest_s = self.slowest_s.max(seconds);
+            return;
+        }
+        let way = seconds + (self.network.establish_s + most as f64 * self.network.per_byte_s);
+        self.slowest_s = self.slowest_s.max(way);
+        self.quickest_s = self.quickest_s.min(run.kind.seconds(ends.least_bytes(run.width, run.count), write));
+        self.touched += touched;
+    }
+
+    fn seconds(&self, size: u64) -> f64 {
+        if self.is_free() || self.touched == 0 {
+            return self.slowest_s;
+        }
+        let Network { establish_s, per_byte_s } = self.network;
+        let client = (self.touched as f64 * establish_s).max(establish_s + size as f64 * per_byte_s);
+        self.slowest_s.max(client + self.quickest_s)
+    }
+}
+
 /// Keys that one thread takes at a time.
 const PART: usize = 1 << 16;
 
 /// The demand of all keys on `cycle`, whose servers have figures of their own; a width of 0 leaves a server at 0.
 ///
 /// `None` when the columns differ in length.
-pub fn demand(cycle: &Cycle<Figures>, keys: Keys<'_>) -> Option<Demand> {
+pub fn demand(cycle: &Cycle<Figures>, keys: Keys<'_>, network: Network) -> Option<Demand> {
     let rows = keys.len() as i64;
     if !keys.is_cut_by(&[0, rows]) {
         return None;
@@ -107,39 +171,46 @@ pub fn demand(cycle: &Cycle<Figures>, keys: Keys<'_>) -> Option<Demand> {
         let mut alone_s = 0.0;
         for (key, count) in keys.rows(*low, *high) {
             let place = Place::new(key.offset, key.size, cycle.by_length);
-            let mut longest = 0.0f64;
+            let mut alone = Alone::new(network);
             for (run, [read, written]) in cycle.runs.iter().zip(&mut steps) {
                 let ends = Ends::new(place, run);
-                let (most, _) = ends.most_bytes(run.width, run.count);
+                let (most, touched) = ends.most_bytes(run.width, run.count);
                 if most > 0 {
-                    longest = longest.max(run.kind.seconds(most, key.write));
+                    alone.add(&ends, run, most, touched, key.write);
                     if key.write { written } else { read }.add(&ends, run.count, count as i64);
                 }
             }
-            alone_s += longest * count;
+            alone_s += alone.seconds(key.size) * count;
         }
         (steps, alone_s)
     });
     let mut total = fresh();
-    let mut result = Demand { demand_s: vec![0.0; cycle.servers], alone_s: 0.0 };
-    for (steps, alone_s) in &done {
-        result.alone_s += alone_s;
+    let mut alone_s = 0.0;
+    for (steps, part_s) in &done {
+        alone_s += part_s;
         for (mine, more) in total.iter_mut().flatten().zip(steps.iter().flatten()) {
             mine.merge(more);
         }
     }
-    for (run, [read, written]) in cycle.runs.iter().zip(&total) {
+    Some(Demand { servers: loads(cycle, &total), alone_s })
+}
+
+/// The load of every server of `cycle` by the steps of its runs, reads and writes apart.
+fn loads(cycle: &Cycle<Figures>, steps: &[[Steps; 2]]) -> Vec<Load> {
+    let mut servers = vec![Load::default(); cycle.servers];
+    for (run, [read, written]) in cycle.runs.iter().zip(steps) {
         let figures = &run.kind;
         for (position, ((reads, read_bytes), (writes, written_bytes))) in read.sums(run).into_iter().zip(written.sums(run)).enumerate() {
-            if let Some(seconds) = result.demand_s.get_mut(run.server + position) {
-                *seconds = reads as f64 * figures.startup_read_s
+            if let Some(load) = servers.get_mut(run.server + position) {
+                let demand_s = reads as f64 * figures.startup_read_s
                     + read_bytes as f64 * figures.per_byte_read_s
                     + writes as f64 * figures.startup_write_s
                     + written_bytes as f64 * figures.per_byte_write_s;
+                *load = Load { demand_s, accesses: reads + writes, bytes: read_bytes + written_bytes };
             }
         }
     }
-    Some(result)
+    servers
 }
 
 #[cfg(test)]
@@ -158,6 +229,7 @@ mod tests {
         fn demands_are_those_of_a_walk_server_by_server(
             runs in proptest::collection::vec((0u8..3, 0u64..6, 1usize..4), 1..4),
             rows in proptest::collection::vec((0i64..100, 1i64..100, 0u8..2, 1i64..4), 0..12),
+            establish_s in prop_oneof![Just(0.0), 0.0..0.01], per_byte_s in prop_oneof![Just(0.0), 0.0..1e-3],
         ) {
             let servers: Vec<Server<Figures>> =
                 runs.iter().flat_map(|(kind, width, count)| vec![Server { kind: figures(*kind), width_bytes: *width }; *count]).collect();
@@ -165,8 +237,8 @@ mod tests {
             let (offset, size): (Vec<i64>, Vec<i64>) = rows.iter().map(|row| (row.0, row.1)).unzip();
             let write: Vec<u8> = rows.iter().map(|row| row.2).collect();
             let count: Vec<i64> = rows.iter().map(|row| row.3).collect();
-            let found = demand(&cycle, Keys { offset: &offset, size: &size, write: &write, count: &count }).unwrap();
-            let mut expected = vec![0.0; servers.len()];
+            let found = demand(&cycle, Keys { offset: &offset, size: &size, write: &write, count: &count }, Network { establish_s, per_byte_s }).unwrap();
+            let mut expected = vec![Load::default(); servers.len()];
             let mut alone = 0.0;
             for (offset, size, write, count) in &rows {
                 let mut served = vec![0u64; servers.len()];
@@ -177,14 +249,22 @@ mod tests {
                 }
                 let times: Vec<f64> =
                     servers.iter().zip(&served).map(|(server, bytes)| if *bytes > 0 { server.kind.seconds(*bytes, *write != 0) } else { 0.0 }).collect();
-                for (sum, time) in expected.iter_mut().zip(&times) {
-                    *sum += time * *count as f64;
+                for ((load, time), bytes) in expected.iter_mut().zip(&times).zip(&served) {
+                    load.demand_s += time * *count as f64;
+                    load.accesses += if *bytes > 0 { *count } else { 0 };
+                    load.bytes += i128::from(*bytes) * i128::from(*count);
                 }
-                alone += times.iter().copied().fold(0.0, f64::max) * *count as f64;
+                let mine = || times.iter().zip(&served).filter(|(_, bytes)| **bytes > 0);
+                let slowest = mine().map(|(time, bytes)| time + establish_s + *bytes as f64 * per_byte_s).fold(0.0, f64::max);
+                let quickest = mine().map(|(time, _)| *time).fold(f64::INFINITY, f64::min);
+                let client = (mine().count() as f64 * establish_s).max(establish_s + *size as f64 * per_byte_s);
+                alone += slowest.max(client + quickest) * *count as f64;
             }
             prop_assert!((found.alone_s - alone).abs() <= 1e-9 * alone.max(1e-9));
-            for (found, expected) in found.demand_s.iter().zip(&expected) {
-                prop_assert!((found - expected).abs() <= 1e-9 * expected.max(1e-9), "{} {}", found, expected);
+            for (found, expected) in found.servers.iter().zip(&expected) {
+                prop_assert_eq!((found.accesses, found.bytes), (expected.accesses, expected.bytes));
+                let (found_s, expected_s) = (found.demand_s, expected.demand_s);
+                prop_assert!((found_s - expected_s).abs() <= 1e-9 * expected_s.max(1e-9), "{} {}", found_s, expected_s);
             }
         }
     }

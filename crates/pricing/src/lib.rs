@@ -18,7 +18,7 @@ mod threads;
 
 pub use cost::{Figures, Params, cycle_costs};
 pub use cycle::{Cycle, Server};
-pub use demand::{Demand, demand};
+pub use demand::{Demand, Load, Network, demand};
 pub use group::{Pieces, group};
 pub use search::{Choice, Objective, search};
 

@@ -75,6 +75,23 @@ impl Ends {
         (most, touched)
     }
 
+    /// The fewest bytes that a server of the run serves among those that the request touches; any number where it touches none.
+    pub fn least_bytes(&self, width: u64, count: u64) -> u64 {
+        let (served, partly) = (self.whole * width, self.last_bytes > 0);
+        let (head, tail) = (width - self.first_bytes, if partly { self.last_bytes } else { width });
+        if self.ahead() {
+            let edges = if self.first == self.last { self.last_bytes - self.first_bytes } else { head.min(tail) };
+            let touched = self.last - self.first + u64::from(partly);
+            return if self.whole > 0 && touched < count { served } else { served + edges };
+        }
+        if self.last == self.first {
+            return served - (self.first_bytes - self.last_bytes);
+        }
+        // Of one whole cycle nothing is left where a whole stripe is missed: the stripes of the ends are, in part.
+        let all_missed = self.last + 1 < self.first || !partly;
+        if self.whole > 1 && all_missed { served - width } else { served - width + head.min(tail) }
+    }
+
     /// Whether the request's end lies past its beginning in this run, once whole cycles are taken off.
     #[inline]
     fn ahead(&self) -> bool {
@@ -147,6 +164,9 @@ mod tests {
                 let ends = Ends::new(place, run);
                 let touches = mine.iter().filter(|bytes| **bytes > 0).count() as u64;
                 prop_assert_eq!(ends.most_bytes(run.width, run.count), (*mine.iter().max().unwrap(), touches));
+                if let Some(least) = mine.iter().filter(|bytes| **bytes > 0).min() {
+                    prop_assert_eq!(ends.least_bytes(run.width, run.count), *least);
+                }
                 let touched = ends.touched(run.count);
                 for (position, bytes) in mine.iter().enumerate() {
                     let inside = (touched.from..touched.to).contains(&(position as u64));

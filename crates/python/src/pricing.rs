@@ -4,12 +4,14 @@ use crate::errors::raise;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use stripewise_pricing::{Cycle, Figures, Keys, Objective, Params, Server};
+use stripewise_pricing::{Cycle, Figures, Keys, Network, Objective, Params, Server};
 
 /// Columns of request keys: offset, size (int64), write (uint8), count (int64).
 type Columns = (PyBuffer<i64>, PyBuffer<i64>, PyBuffer<u8>, PyBuffer<i64>);
 /// startup_read_s, per_byte_read_s, startup_write_s, per_byte_write_s.
 type FourFigures = (f64, f64, f64, f64);
+/// Service demand in seconds, accesses, bytes.
+type Load = (f64, i64, f64);
 /// Offset, size, write, count.
 type Owned = (Vec<i64>, Vec<i64>, Vec<u8>, Vec<i64>);
 
@@ -114,13 +116,15 @@ fn cheapest_pairs<'py>(
     Ok((numbers(py, &choices, |choice| (choice.pair as i64).to_ne_bytes())?, numbers(py, &choices, |choice| choice.cost_s.to_ne_bytes())?))
 }
 
-/// Service demand in seconds of every server of the cycle of (width, figures), and the sum over requests of their time alone.
+/// (service demand in seconds, accesses, bytes) of every server of the cycle of (width, figures), and the sum over requests of their time alone,
+/// on a network of (establish_s, per_byte_s).
 #[pyfunction]
-fn service_demand(py: Python<'_>, cycle: Vec<(u64, FourFigures)>, columns: Columns) -> PyResult<(Vec<f64>, f64)> {
+fn service_demand(py: Python<'_>, cycle: Vec<(u64, FourFigures)>, columns: Columns, network: (f64, f64)) -> PyResult<(Vec<Load>, f64)> {
     let columns = owned(py, &columns)?;
     let found = py.detach(|| {
         let servers: Vec<Server<Figures>> = cycle.into_iter().map(|(width_bytes, four)| Server { kind: figures(four), width_bytes }).collect();
-        stripewise_pricing::demand(&Cycle::new(&servers)?, keys(&columns))
+        stripewise_pricing::demand(&Cycle::new(&servers)?, keys(&columns), Network { establish_s: network.0, per_byte_s: network.1 })
     });
-    found.map(|found| (found.demand_s, found.alone_s)).ok_or_else(|| unsound("service_demand"))
+    let found = found.ok_or_else(|| unsound("service_demand"))?;
+    Ok((found.servers.iter().map(|load| (load.demand_s, load.accesses, load.bytes as f64)).collect(), found.alone_s))
 }

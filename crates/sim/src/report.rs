@@ -21,11 +21,11 @@ pub struct Report {
     pub bytes_written: u64,
     /// Bytes that were fetched ahead, used or not.
     pub bytes_ahead: u64,
-    /// Read and written per second.
+    /// Read and written per second, over the whole run.
     pub mb_s: f64,
-    /// Read per second, over the whole run.
+    /// Read per second, between the first read's issue and the last one's end.
     pub read_mb_s: f64,
-    /// Written per second, over the whole run.
+    /// Written per second, likewise.
     pub write_mb_s: f64,
     /// Server by server, in the scenario's order.
     pub servers: Vec<ServerReport>,

@@ -24,6 +24,8 @@ FIGURES = (
     ("per_byte_read_s", "random_read", "per_byte_s"),
     ("per_byte_write_s", "random_write", "per_byte_s"),
 )
+#: Half of a spread lies below its startup: one is never changed without the other.
+SPREADS = ("startup_read_spread_s", "startup_write_spread_s")
 
 
 @dataclass(frozen=True)
@@ -113,11 +115,16 @@ def with_measured(cluster: Cluster, measured: Sequence[Target]) -> Cluster:
     return replace(cluster, targets=tuple(made.get(target.name, target) for target in cluster.targets))
 
 
-def apply_to_store(store: Path, measured: Sequence[Target], change_network: Callable[[Cluster], Cluster]) -> list[str]:
-    """Writes measured figures into store.toml and compiles it; returns the names of targets that got new ones.
+def refigured(target: Target, measured: Target) -> Target:
+    """A store's target after its measurement; an emulated one is its figures and gets only the record."""
+    if target.kind == "emulated":
+        return replace(target, calibration=measured.calibration)
+    figures = {name: getattr(measured, name) for name in (*(name for name, _, _ in FIGURES), *SPREADS)}
+    return replace(target, **figures, calibration=measured.calibration)
 
-    An emulated target is its figures: they stay, and it gets only the record.
-    """
+
+def apply_to_store(store: Path, measured: Sequence[Target], change_network: Callable[[Cluster], Cluster]) -> list[str]:
+    """Writes measured figures into store.toml and compiles it; returns the names of targets that got new ones."""
     opened = Store(store)
     cluster = change_network(opened.config.cluster)
     made = {target.name: target for target in measured}
@@ -126,11 +133,9 @@ def apply_to_store(store: Path, measured: Sequence[Target], change_network: Call
         found = made.get(target.name)
         if found is None or target.state == "removed":
             targets.append(target)
-        elif target.kind == "emulated":
-            targets.append(replace(target, calibration=found.calibration))
-        else:
-            figures = {name: getattr(found, name) for name, _, _ in FIGURES}
-            targets.append(replace(target, **figures, calibration=found.calibration))
+            continue
+        targets.append(refigured(target, found))
+        if target.kind != "emulated":
             changed.append(target.name)
     write_config(opened, replace(opened.config, cluster=replace(cluster, targets=tuple(targets))))
     return changed

@@ -110,9 +110,9 @@ _COLUMNS = ("policy", "MB/s", "read", "write", "of bound", "imbalance", "read p5
 
 def print_outcomes(source: str, cluster: Cluster, points: Sequence[tuple[object, Sequence[Outcome]]], key: str) -> None:
     """The comparison for people; one block of rows per value of `key`, where something is swept."""
-    made = table(
-        f"simulated: {source} on {len(cluster.active)} servers of {cluster.source}", *([key] if key else []), *_COLUMNS
-    )
+    # A sweep may change their number.
+    servers = "" if key else f"{len(cluster.active)} servers of "
+    made = table(f"simulated: {source} on {servers}{cluster.source}", *([key] if key else []), *_COLUMNS)
     for value, outcomes in points:
         baseline = _baseline(outcomes)
         for outcome in outcomes:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import native
+from ..cluster import Network
 from .bound import Bound
 from .figures import CostParameters, DeviceFigures, OpFigures
 from .general import Bool, Float, Int
@@ -126,8 +127,21 @@ def cheapest_pairs(
     return _int(chosen), np.frombuffer(seconds, dtype=np.float64)
 
 
-def keyed_bound(servers: Sequence[tuple[str, OpFigures, OpFigures]], widths: Sequence[int], keys: Keys) -> Bound:
+def keyed_bound(
+    servers: Sequence[tuple[str, OpFigures, OpFigures]],
+    widths: Sequence[int],
+    keys: Keys,
+    network: Network | None = None,
+) -> Bound:
     """`service_bound` of all keys on servers (name, read figures, write figures) with `widths` in the cycle's order."""
+    net = network or Network()
     cycle = [(width, _four(read, write)) for (_, read, write), width in zip(servers, widths, strict=True)]
-    demand, alone = native.call("service_demand", cycle, keys.columns())
-    return Bound({name: seconds for (name, _, _), seconds in zip(servers, demand, strict=True)}, alone)
+    loads, alone = native.call("service_demand", cycle, keys.columns(), (net.establish_s, net.per_byte_s))
+    named = [(name, *load) for (name, _, _), load in zip(servers, loads, strict=True)]
+    bound = Bound({name: seconds for name, seconds, _, _ in named}, alone, processes_per_node=net.processes_per_node)
+    if network is not None:
+        bound.link_s = {name: size * net.per_byte_s for name, _, _, size in named}
+        bound.connect_s = {name: accesses * net.establish_s for name, _, accesses, _ in named}
+        bound.nodes_link_s = sum(bound.link_s.values())
+        bound.nodes_connect_s = sum(bound.connect_s.values())
+    return bound

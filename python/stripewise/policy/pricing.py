@@ -92,7 +92,10 @@ def baseline_prices(
 
 
 def plan_bound(table: RegionTable, cluster: Cluster, placed: Sequence[Stripes]) -> Bound:
-    """The service demand of every target for all requests (cost-models section 7), each target with its own figures."""
+    """The demands of all requests on every target and on the network (cost-models section 7).
+
+    Each target has its own figures.
+    """
     figures = {}
     for t in cluster.targets:
         read = OpFigures(t.startup_read_s, t.per_byte_read_s)
@@ -101,5 +104,5 @@ def plan_bound(table: RegionTable, cluster: Cluster, placed: Sequence[Stripes]) 
     for stripes, members in _by_stripes(table, placed).items():
         servers = [(name, *figures[name]) for name, _ in stripes]
         keys = table.keys.of(np.array(members, dtype=np.int64))
-        bound.add(keyed_bound(servers, [width for _, width in stripes], keys))
+        bound.add(keyed_bound(servers, [width for _, width in stripes], keys, cluster.network))
     return bound

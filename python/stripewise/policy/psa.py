@@ -12,7 +12,7 @@ r/(M+N), h from s up to r/M.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -91,32 +91,42 @@ class Psa(Policy):
 
 def _shares(ground: Ground, params: CostParameters) -> list[Share]:
     """The pair and f of every file."""
-    table, cluster = ground.table, ground.cluster
+    table, cluster, files = ground.table, ground.cluster, len(ground.workload.files)
     M, N = len(cluster.hservers), len(cluster.sservers)
     free = Space(cluster, ground.options.reserved_bytes).free
     free_bytes, all_bytes = sum(free[target.name] for target in cluster.sservers), int(table.valid_bytes.sum())
     cost = region_costs(table, params, cluster, ground.on_hservers()) if M else np.zeros(table.regions)
-    shares = []
-    for file in range(len(ground.workload.files)):
-        regions = np.flatnonzero(table.file == file)
-        largest = int(table.request_bytes[regions].max()) if len(regions) else 0
-        pairs = psa_grid(largest, M, N, ground.options.step_bytes)
+    hservers_s = np.bincount(table.file, weights=cost, minlength=files)
+    largest = np.zeros(files, dtype=np.int64)
+    np.maximum.at(largest, table.file, table.request_bytes)
+    by_grid: dict[tuple[tuple[int, int], ...], list[int]] = {}
+    for file, request_bytes in enumerate(largest.tolist()):
+        by_grid.setdefault(tuple(psa_grid(request_bytes, M, N, ground.options.step_bytes)), []).append(file)
+    shares = [Share(0, 0, 0.0, 0.0, 0.0)] * files
+    for pairs, members in by_grid.items():
         if not pairs:
-            shares.append(Share(0, 0, 0.0, 0.0, 0.0))
             continue
-        of_file = table.keys.of(regions)
-        # The file's requests as those of one region: the pair is the file's.
-        keys = Keys(of_file.offset, of_file.size, of_file.write, of_file.count, of_file.first[[0, -1]])
         weights = [space_share(h, s, M, N, free_bytes, all_bytes) for h, s in pairs]
-        hservers_s = float(cost[regions].sum())
+        beside = np.asarray(hservers_s[members], dtype=np.float64)
         # Without HServers there is nothing beside: the pair alone counts.
         chosen, seconds = cheapest_pairs(
-            params, M, N, pairs, keys, weights if M else (), np.array([hservers_s]) if M else np.zeros(0)
+            params, M, N, pairs, _of_files(table, members), weights if M else (), beside if M else np.zeros(0)
         )
-        (h, s), f = pairs[int(chosen[0])], weights[int(chosen[0])]
-        hybrid_s = float(seconds[0])
-        shares.append(Share(h, s, f if not M or hybrid_s < hservers_s else 0.0, hybrid_s, hservers_s))
+        for file, pair, hybrid_s, hdd_s in zip(
+            members, chosen.tolist(), seconds.tolist(), beside.tolist(), strict=True
+        ):
+            f = weights[pair] if not M or hybrid_s < hdd_s else 0.0
+            h, s = pairs[pair]
+            shares[file] = Share(h, s, f, hybrid_s, hdd_s)
     return shares
+
+
+def _of_files(table: RegionTable, files: list[int]) -> Keys:
+    """The keys of whole files, as if each were one region: the pair is the file's."""
+    regions = np.flatnonzero(np.isin(table.file, files))
+    keys = table.keys.of(regions)
+    last = np.searchsorted(table.file[regions], files, side="right")
+    return replace(keys, first=np.concatenate([[0], keys.first[last]]))
 
 
 def _drawn(table: RegionTable, order: list[int], shares: list[Share]) -> list[int]:

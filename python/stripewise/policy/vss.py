@@ -42,7 +42,11 @@ def grid(request_bytes: int, M: int, N: int, step_bytes: int) -> list[tuple[int,
 
 
 def search_pairs(table: RegionTable, params: CostParameters, M: int, N: int, step_bytes: int) -> Pairs:
-    """The cheapest pair of every touched region."""
+    """The cheapest pair of every touched region; searched once however many policies ask."""
+    return table.once(("pairs", params, M, N, step_bytes), lambda: _search(table, params, M, N, step_bytes))
+
+
+def _search(table: RegionTable, params: CostParameters, M: int, N: int, step_bytes: int) -> Pairs:
     result = Pairs(
         np.zeros(table.regions, dtype=np.int64),
         np.zeros(table.regions, dtype=np.int64),

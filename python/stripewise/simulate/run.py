@@ -6,7 +6,9 @@ for the engine streams and the planners do not.
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,12 +40,16 @@ class Settings:
 
 @dataclass(frozen=True)
 class Load:
-    """What is run: `make` gives the engine's JSON for files, `plan_from` the requests that a policy plans from."""
+    """What is run: `engine_json` gives what the engine takes for files, `plan_from` what a policy plans from.
+
+    `paths` are the files where they are known before a plan; `patterns` choose among those of a plan.
+    """
 
     source: str
     paths: tuple[str, ...] | None
     engine_json: Callable[[Sequence[str]], str]
     plan_from: Callable[[], Workload]
+    patterns: tuple[str, ...] = ()
 
     @cached_property
     def workload(self) -> Workload:
@@ -84,14 +90,24 @@ def load_trace(path: Path, files: Sequence[str] = (), loop: str = "closed", prog
     def engine_json(paths: Sequence[str]) -> str:
         return json.dumps({"version": 1, "kind": "trace", "path": str(source), "files": list(paths), "loop": loop})
 
-    return Load(str(source), None, engine_json, lambda: read_trace(path, files, progress))
+    return Load(str(source), None, engine_json, lambda: read_trace(path, files, progress), tuple(files))
 
 
 def paths_of(load: Load, plan: Plan, planned_here: bool) -> Sequence[str]:
-    """The files that requests name: a trace has those of its workload, or of the plan where none was made here."""
+    """The files that requests name: a trace has those of its workload, or of the plan where none was made here.
+
+    Raises WorkloadError when the patterns leave none.
+    """
     if load.paths is not None:
         return load.paths
-    return [file.path for file in (load.workload.files if planned_here else plan.files)]
+    if planned_here:
+        return [file.path for file in load.workload.files]
+    wanted = [os.path.abspath(pattern) for pattern in load.patterns]
+    paths = [file.path for file in plan.files]
+    kept = [path for path in paths if not wanted or any(fnmatch.fnmatchcase(path, each) for each in wanted)]
+    if not kept:
+        raise WorkloadError(f"--file: the plan has no file matching {', '.join(load.patterns)}; leave it out")
+    return kept
 
 
 def simulate_plan(

@@ -10,10 +10,12 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +32,8 @@ NEEDED = ("op", "file", "offset", "done", "start_ns", "end_ns")
 TEXTS = ("op", "file", "layer")
 OPTIONAL = ("layer", "rank", "pid", "world", "flags")
 SYSTEM_DIRS = ("/dev/", "/proc/", "/sys/", "/etc/", "/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/")
+T = TypeVar("T")
+R = TypeVar("R")
 Progress = Callable[[int, int], None]
 
 
@@ -43,6 +47,15 @@ class _File:
     world: int = 0
     managed: bool = False
     end: int = 0
+
+    def add(self, more: _File) -> None:
+        """What another row group tells of the same file."""
+        self.parts += more.parts
+        self.pids |= more.pids
+        self.ranks |= more.ranks
+        self.world = max(self.world, more.world)
+        self.managed = self.managed or more.managed
+        self.end = max(self.end, more.end)
 
 
 def trace_file(path: Path) -> Path:
@@ -92,8 +105,10 @@ def read_trace(path: str | os.PathLike[str], files: Sequence[str] = (), progress
         with pq.ParquetFile(source, read_dictionary=texts) as parquet:
             columns = _columns(parquet, source)
             groups = parquet.num_row_groups
-            for group in range(groups):
-                _read_group(parquet.read_row_group(group, columns=columns), found)
+            tables = (parquet.read_row_group(group, columns=columns) for group in range(groups))
+            for group, parts in enumerate(_in_order(_read_group, tables)):
+                for name, part in parts:
+                    found.setdefault(name, _File()).add(part)
                 if progress:
                     progress(group + 1, groups)
     except (OSError, pa.ArrowException) as error:
@@ -103,12 +118,26 @@ def read_trace(path: str | os.PathLike[str], files: Sequence[str] = (), progress
         what = f" on files matching {', '.join(files)}" if files else ""
         raise WorkloadError(f"{source}: holds no read or write that moved a byte{what}; trace a run that does I/O")
     command = meta.get("command", [])
+    joined = _in_order(lambda name: _joined(found[name]), kept)
     return Workload(
-        files=tuple(FileRequests(name, _joined(found[name]), found[name].end) for name in kept),
+        files=tuple(FileRequests(name, rows, found[name].end) for name, rows in zip(kept, joined, strict=True)),
         processes=_processes([found[name] for name in kept]),
         source=str(source),
         command=tuple(str(word) for word in command) if isinstance(command, list) else (),
     )
+
+
+def _in_order(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """`work` of every item, in order, a few at a time beside each other: numpy leaves the interpreter's lock alone."""
+    workers = min(8, os.cpu_count() or 1)
+    with ThreadPoolExecutor(workers) as pool:
+        ahead: deque[Future[R]] = deque()
+        for item in items:
+            ahead.append(pool.submit(work, item))
+            if len(ahead) > workers:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
 
 
 def _first_line(error: BaseException) -> str:
@@ -143,9 +172,10 @@ def _codes(table: Any, name: str) -> tuple[np.ndarray[Any, np.dtype[np.int64]], 
     return codes, [os.fsdecode(value) if value is not None else "" for value in column.dictionary.to_pylist()]
 
 
-def _read_group(table: Any, found: dict[str, _File]) -> None:
+def _read_group(table: Any) -> list[tuple[str, _File]]:
+    """What one row group tells of each file in it."""
     if not table.num_rows:
-        return
+        return []
     op_code, ops = _codes(table, "op")
     file_code, names = _codes(table, "file")
     data_ops = [code for code, op in enumerate(ops) if op in ("read", "write")]
@@ -158,7 +188,7 @@ def _read_group(table: Any, found: dict[str, _File]) -> None:
         keep &= ~np.isin(layer_code, [code for code, layer in enumerate(layers) if layer == "mpi"])
     rows = np.flatnonzero(keep)
     if not len(rows):
-        return
+        return []
     codes = file_code[rows]
     # Stable: the rows of a file stay in their order. 16 bits are sorted by counting.
     order = np.argsort(codes.astype(np.uint16) if len(names) <= 1 << 16 else codes, kind="stable")
@@ -176,21 +206,27 @@ def _read_group(table: Any, found: dict[str, _File]) -> None:
     reach = np.maximum.reduceat(offset + size, begins).tolist()
     world = np.maximum.reduceat(_numbers(table, "world", 0)[rows], begins).tolist()
     managed = np.bitwise_or.reduceat(flags[rows], begins) & FLAG_MANAGED
-    for number, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
-        file = found.setdefault(names[codes[begin]], _File())
-        file.parts.append(requests[begin:end])
-        file.end = max(file.end, reach[number])
-        file.pids.update(_distinct(pid[begin:end]))
-        file.ranks.update(_distinct(rank[begin:end]))
-        file.world = max(file.world, world[number])
-        file.managed = file.managed or bool(managed[number])
+    return [
+        (
+            names[codes[begin]],
+            _File(
+                [requests[begin:end]],
+                _distinct(pid[begin:end]),
+                _distinct(rank[begin:end]),
+                world[number],
+                bool(managed[number]),
+                reach[number],
+            ),
+        )
+        for number, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True))
+    ]
 
 
-def _distinct(numbers: np.ndarray[Any, np.dtype[np.int64]]) -> list[int]:
+def _distinct(numbers: np.ndarray[Any, np.dtype[np.int64]]) -> set[int]:
     # A row group is one process, so nearly always there is one.
     if (numbers == numbers[0]).all():
-        return [int(numbers[0])]
-    return [int(number) for number in np.unique(numbers)]
+        return {int(numbers[0])}
+    return set(np.unique(numbers).tolist())
 
 
 def _select(found: dict[str, _File], patterns: Sequence[str]) -> list[str]:

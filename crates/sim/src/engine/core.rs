@@ -106,7 +106,6 @@ impl Core {
             self.servers.iter().zip(&self.names).map(|(server, name)| server_report(server, name, in_seconds(end_ns))).collect();
         let busiest = servers.iter().map(|s| s.busy_s).fold(0.0, f64::max);
         let mean = servers.iter().map(|s| s.busy_s).sum::<f64>() / servers.len().max(1) as f64;
-        let rate = |bytes: u64| if tally.last_ns > 0 { bytes as f64 / 1e6 / seconds } else { 0.0 };
         let bound_s = self.bound_s(network);
         Report {
             seconds,
@@ -114,12 +113,12 @@ impl Core {
             processes: self.clients.had,
             requests: tally.requests,
             sub_requests: tally.sub_requests,
-            bytes_read: tally.bytes_read,
-            bytes_written: tally.bytes_written,
+            bytes_read: tally.read.bytes,
+            bytes_written: tally.written.bytes,
             bytes_ahead: tally.bytes_ahead,
-            mb_s: rate(tally.bytes_read.saturating_add(tally.bytes_written)),
-            read_mb_s: rate(tally.bytes_read),
-            write_mb_s: rate(tally.bytes_written),
+            mb_s: if tally.last_ns > 0 { tally.read.bytes.saturating_add(tally.written.bytes) as f64 / 1e6 / seconds } else { 0.0 },
+            read_mb_s: tally.read.mb_s(),
+            write_mb_s: tally.written.mb_s(),
             imbalance: if mean > 0.0 { busiest / mean - 1.0 } else { 0.0 },
             servers,
             links: network.map(|n| n.report(end_ns)),

@@ -5,11 +5,35 @@ use crate::request::{Request, Start};
 use crate::timeline::{Ended, Timeline};
 use crate::{Error, report};
 
+/// All reads, or all writes: their bytes, and from when to when there were any.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Phase {
+    pub bytes: u64,
+    begin_ns: u64,
+    end_ns: u64,
+}
+
+impl Phase {
+    const NONE: Self = Phase { bytes: 0, begin_ns: u64::MAX, end_ns: 0 };
+
+    #[inline]
+    fn add(&mut self, bytes: u64, begin_ns: u64, end_ns: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.begin_ns = self.begin_ns.min(begin_ns);
+        self.end_ns = self.end_ns.max(end_ns);
+    }
+
+    /// 10^6 bytes per second between the first issue and the last end.
+    pub(crate) fn mb_s(&self) -> f64 {
+        if self.end_ns > self.begin_ns { self.bytes as f64 * 1e3 / (self.end_ns - self.begin_ns) as f64 } else { 0.0 }
+    }
+}
+
 pub(crate) struct Tally {
     pub requests: u64,
     pub sub_requests: u64,
-    pub bytes_read: u64,
-    pub bytes_written: u64,
+    pub read: Phase,
+    pub written: Phase,
     pub bytes_ahead: u64,
     pub last_ns: u64,
     /// When the last fetch ahead ended.
@@ -28,8 +52,8 @@ impl Tally {
         Ok(Tally {
             requests: 0,
             sub_requests: 0,
-            bytes_read: 0,
-            bytes_written: 0,
+            read: Phase::NONE,
+            written: Phase::NONE,
             bytes_ahead: 0,
             last_ns: 0,
             fetched_ns: 0,
@@ -51,11 +75,11 @@ impl Tally {
             _ => self.alone_ns += u128::from(alone_ns),
         }
         let ended = if request.write {
-            self.bytes_written = self.bytes_written.saturating_add(request.bytes);
+            self.written.add(request.bytes, begin_ns, end_ns);
             self.writes.record(end_ns - begin_ns);
             Ended::Write
         } else {
-            self.bytes_read = self.bytes_read.saturating_add(request.bytes);
+            self.read.add(request.bytes, begin_ns, end_ns);
             self.reads.record(end_ns - begin_ns);
             Ended::Read
         };

@@ -67,6 +67,15 @@ fn a_run_without_requests_is_empty() {
     assert!(serde_json::to_string(&report).unwrap().contains(r#""latency_s":{"read":null,"write":null}"#));
 }
 
+#[test]
+fn reads_and_writes_are_rated_over_their_own_time() {
+    // 10 writes of 1 ms, then 10 reads of 1 ms, 1 MB each: the whole run does 1 MB per ms, and so do both halves.
+    let mut requests = vec![write(0, 1_000_000); 10];
+    requests.extend(vec![read(0, 1_000_000); 10]);
+    let report = simulate(&scenario(1, &device(0.001, 0.0), 1 << 20, ""), &mut Lists::new(vec![requests]), &mut |_| true).unwrap();
+    assert_eq!((report.mb_s, report.read_mb_s, report.write_mb_s), (1000.0, 1000.0, 1000.0));
+}
+
 fn leaf() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(Value::Null),
