@@ -30,8 +30,9 @@ N ?= 1000000
 PROGRAM_TESTS := $(wildcard tests/program)
 MOVING_TESTS := $(addprefix tests/program/test_,churn.py churn_matrix.py churn_posix.py stops.py moving_kills.py moving_powercuts.py)
 UNIT_TESTS := $(wildcard tests/python)
+EXPERIMENTS := $(sort $(patsubst experiments/%/run.py,%,$(wildcard experiments/*/run.py)))
 
-.PHONY: help build demo test check bench figures soak soak-moving clean
+.PHONY: help build demo test check bench figures experiment experiments soak soak-moving clean
 .DELETE_ON_ERROR:
 
 help:
@@ -41,6 +42,8 @@ help:
 	@echo 'make check   formatting, lint and types, then all tests'
 	@echo 'make bench   costs per call and ratios to plain files, into target/bench.json'
 	@echo 'make figures the figures of docs/figure11.md, modelled and run on emulated devices (12 minutes)'
+	@echo 'make experiment NAME=throughput-view  one experiment: result.json and result.svg in its folder (experiments/README.md)'
+	@echo 'make experiments  all of them'
 	@echo 'make soak    the long tests: the move protocol at length, N simulated histories from SEED on,'
 	@echo '             all workloads, 850 kills, 3000 stops of a mover, 150 power cuts (needs root; hours)'
 	@echo 'make soak-moving  of these, the ones in which regions move while programs run'
@@ -112,9 +115,10 @@ test: build $(NATIVE)
 check: build $(NATIVE)
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
-	$(VENV)/bin/ruff check python tests tools
-	$(VENV)/bin/ruff format --check python tests tools
+	$(VENV)/bin/ruff check python tests tools experiments
+	$(VENV)/bin/ruff format --check python tests tools experiments
 	$(VENV)/bin/mypy
+	set -e; for script in experiments/*/run.py; do $(VENV)/bin/mypy --no-error-summary $$script; done
 	$(MAKE) test
 
 bench: build $(TARGET)/native/calls
@@ -123,6 +127,15 @@ bench: build $(TARGET)/native/calls
 figures: build
 	$(PY) tools/figure11.py
 	$(PY) tools/figure11_emulated.py
+
+# The name is looked at before anything is built.
+experiment:
+	@test -n '$(filter $(EXPERIMENTS),$(NAME))' || { echo "make experiment: NAME='$(NAME)' is no experiment; use NAME= one of: $(EXPERIMENTS)" >&2; exit 2; }
+	@$(MAKE) --no-print-directory build
+	$(PY) experiments/$(NAME)/run.py
+
+experiments: build
+	set -e; for name in $(EXPERIMENTS); do echo "$$name"; $(PY) experiments/$$name/run.py; done
 
 soak: build $(NATIVE)
 	tools/programs.sh
