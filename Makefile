@@ -30,8 +30,9 @@ N ?= 1000000
 PROGRAM_TESTS := $(wildcard tests/program)
 MOVING_TESTS := $(addprefix tests/program/test_,churn.py churn_matrix.py churn_posix.py stops.py moving_kills.py moving_powercuts.py)
 UNIT_TESTS := $(wildcard tests/python)
+EXPERIMENTS := $(sort $(patsubst experiments/%/run.py,%,$(wildcard experiments/*/run.py)))
 
-.PHONY: help build demo test check bench figures validate simgrid soak soak-moving clean
+.PHONY: help build demo test check bench figures experiment experiments validate simgrid soak soak-moving clean
 .DELETE_ON_ERROR:
 
 help:
@@ -43,6 +44,8 @@ help:
 	@echo 'make figures the figures of docs/figure11.md, modelled and run on emulated devices (12 minutes)'
 	@echo 'make validate  simulated runs held against runs on emulated devices (nine minutes)'
 	@echo 'make simgrid  the simulator held against SimGrid, a public one (a minute; needs libsimgrid-dev)'
+	@echo 'make experiment NAME=throughput-view  one experiment: result.json and result.svg in its folder (experiments/README.md)'
+	@echo 'make experiments  all of them'
 	@echo 'make soak    the long tests: the move protocol at length, N simulated histories from SEED on,'
 	@echo '             all workloads, 850 kills, 3000 stops of a mover, 150 power cuts (needs root; hours)'
 	@echo 'make soak-moving  of these, the ones in which regions move while programs run'
@@ -114,9 +117,10 @@ test: build $(NATIVE)
 check: build $(NATIVE)
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
-	$(VENV)/bin/ruff check python tests tools
-	$(VENV)/bin/ruff format --check python tests tools
+	$(VENV)/bin/ruff check python tests tools experiments
+	$(VENV)/bin/ruff format --check python tests tools experiments
 	$(VENV)/bin/mypy
+	set -e; for script in experiments/*/run.py; do $(VENV)/bin/mypy --no-error-summary $$script; done
 	$(MAKE) test
 
 bench: build $(TARGET)/native/calls
@@ -138,6 +142,15 @@ $(TARGET)/simgrid/replay: tools/simgrid/replay.cpp tools/simgrid/scenario.hpp
 
 simgrid: $(TARGET)/simgrid/replay build
 	$(PY) tools/simgrid/compare.py
+
+# The name is looked at before anything is built.
+experiment:
+	@test -n '$(filter $(EXPERIMENTS),$(NAME))' || { echo "make experiment: NAME='$(NAME)' is no experiment; use NAME= one of: $(EXPERIMENTS)" >&2; exit 2; }
+	@$(MAKE) --no-print-directory build
+	$(PY) experiments/$(NAME)/run.py
+
+experiments: build
+	set -e; for name in $(EXPERIMENTS); do echo "$$name"; $(PY) experiments/$$name/run.py; done
 
 soak: build $(NATIVE)
 	tools/programs.sh

@@ -1,0 +1,88 @@
+"""The table of cost models, section 7: what layouts deliver to 32 processes at five request sizes.
+
+Simulated: closed loop, queues first come first served, no network, every access pays its startup. README.md says how to
+read what comes out.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from common import (
+    KIB,
+    MEANINGS,
+    MIB,
+    Contender,
+    Point,
+    Series,
+    arguments,
+    contenders,
+    figures,
+    finish,
+    gain,
+    home_of,
+    run_points,
+    shown,
+    write_result,
+)
+from pictures import draw_lines
+from stripewise.cluster import read_cluster
+from stripewise.units import format_size
+
+HERE = home_of(__file__)
+SIZES = (64 * KIB, 256 * KIB, 512 * KIB, MIB, 4 * MIB)
+#: MB/s, cost models, section 7.
+PUBLISHED = {
+    "def": (213, 248, 256, 282, 712),
+    "h2dp": (81, 214, 401, 710, 1690),
+    "whole_region": (460, 1163, 1528, 1852, 1779),
+}
+SEEDS, REQUESTS = 12, 4_000
+
+
+def row(request_bytes: int, series: dict[str, Series]) -> dict[str, Any]:
+    """One request size: MB/s by policy, and how far the published figures are away."""
+    published = {name: values[SIZES.index(request_bytes)] for name, values in PUBLISHED.items()}
+    return {
+        "request_bytes": request_bytes,
+        **figures(series),
+        "published": published,
+        "off_published": {name: gain(series[name].mb_s, value) for name, value in published.items()},
+    }
+
+
+def main() -> None:
+    given = arguments(__doc__ or "", HERE, SEEDS, REQUESTS)
+    compared = (*contenders(), Contender("whole_region", str(HERE / "whole_region.py")))
+    names = [each.label for each in compared]
+    cluster = read_cluster(HERE / "cluster.toml")
+    points = [
+        Point(HERE / "workload.toml", cluster, compared, {"request_bytes": size, "reads": given.requests})
+        for size in SIZES
+    ]
+    rows = []
+    for size, series in zip(SIZES, run_points(points, given.seeds), strict=True):
+        rows.append(row(size, series))
+        shown(format_size(size), rows[-1], names)
+    write_result(
+        given.out,
+        {
+            "rows": rows,
+            **MEANINGS,
+            "published": "cost models, section 7; off_published is simulated over published, less 1",
+            "options": {**given.as_json, "stripe_bytes": 64 * KIB},
+        },
+    )
+    lines = {name: [each[name] for each in rows] for name in names}
+    draw_lines(
+        given.out / "result.svg", "Layouts under 32 processes, reads, simulated", "request size",
+        [format_size(size) for size in SIZES], [("", lines)], PUBLISHED, [each["bound"] for each in rows],
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    finish(main)

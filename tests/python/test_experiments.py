@@ -1,0 +1,78 @@
+"""Experiments: what a short run writes, what the kept results hold, and what `make experiment` says of a wrong name."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stripewise.policy import POLICIES
+from support import KIB, MIB
+
+ROOT = Path(__file__).resolve().parents[2]
+VIEW = ROOT / "experiments" / "throughput-view"
+SIZES = [64 * KIB, 256 * KIB, 512 * KIB, MIB, 4 * MIB]
+#: MB/s, cost models, section 7.
+PUBLISHED = {"def": [213, 248, 256, 282, 712], "h2dp": [81, 214, 401, 710, 1690]}
+NAMES = ["def", "padp", "psa", "h2dp", "slal", "bound"]
+
+
+def check_view(result: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """The rows by size, their form checked."""
+    rows = {row["request_bytes"]: row for row in result["rows"]}
+    assert result["simulated"] is True
+    assert [row["request_bytes"] for row in result["rows"]] == SIZES
+    for row in rows.values():
+        assert all(isinstance(row[name], float) and row[name] > 0 for name in NAMES)
+        for name, bound in row["bounds"].items():
+            assert row[name] <= bound * 1.0001 and bound <= row["bound"]
+    return rows
+
+
+def off(rows: dict[int, dict[str, Any]], name: str, size: int) -> float:
+    return abs(rows[size][name] / PUBLISHED[name][SIZES.index(size)] - 1)
+
+
+def test_a_short_run_of_throughput_view_has_the_published_figures(tmp_path):
+    script = [sys.executable, VIEW / "run.py", "--seeds", "1", "--requests", "400", "--out", tmp_path]
+    ran = subprocess.run(script, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    rows = check_view(json.loads((tmp_path / "result.json").read_text()))
+    assert (tmp_path / "result.svg").read_text().startswith("<?xml")
+    # Small requests need more of them: H2DP's regions are then not yet those that will be hot.
+    for size in SIZES[2:]:
+        assert off(rows, "def", size) < 0.1 and off(rows, "h2dp", size) < 0.1
+
+
+def test_the_kept_result_of_throughput_view_is_within_ten_percent_of_the_table():
+    rows = check_view(json.loads((VIEW / "result.json").read_text()))
+    for size in SIZES:
+        assert off(rows, "def", size) < 0.1 and off(rows, "h2dp", size) < 0.1
+
+
+def test_every_experiment_has_its_page_its_result_and_its_picture():
+    for script in (ROOT / "experiments").glob("*/run.py"):
+        home = script.parent
+        assert (home / "README.md").is_file() and (home / "result.svg").is_file(), home.name
+        result = json.loads((home / "result.json").read_text())
+        assert result["rows"] and result["simulated"] is True, home.name
+
+
+def test_experiments_compare_all_policies_that_are_there(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "experiments")
+    import common
+
+    assert [each.label for each in common.contenders()] == [name for name in common.COMPARED if name in POLICIES]
+    windowed = {each.label: each.options for each in common.contenders(window_ns=5)}
+    assert windowed["h2dp"] == {"window_ns": 5} and windowed["def"] == {}
+
+
+@pytest.mark.parametrize("words", [[], ["NAME=throughput-vew"], ["NAME=a b"]])
+def test_a_wrong_name_ends_in_one_line_that_lists_the_experiments(words):
+    made = subprocess.run(["make", "-s", "-C", ROOT, "experiment", *words], capture_output=True, text=True, timeout=60)
+    line = made.stderr.splitlines()[0]
+    assert made.returncode != 0 and "throughput-view" in line and "is no experiment" in line
