@@ -50,6 +50,9 @@ ServersOption = Annotated[
     str | None,
     typer.Option("--servers", help="SLAL: the servers that it takes as equals, hdd, ssd or all (default: hdd)."),
 ]
+TimeLimitOption = Annotated[
+    str | None, typer.Option("--time-limit", help="best: how long it may search, e.g. 10s or 5min (default: 60s).")
+]
 FileOption = Annotated[
     list[str] | None, typer.Option("--file", help="Only files whose path matches this glob (default: managed files).")
 ]

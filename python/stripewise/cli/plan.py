@@ -26,6 +26,7 @@ from .options import (
     SigmaOption,
     StepOption,
     StripeOption,
+    TimeLimitOption,
     WindowOption,
     size,
 )
@@ -42,6 +43,7 @@ def options_from(
     min_gain: float | None = None,
     sigma: float | None = None,
     servers: str | None = None,
+    time_limit: str | None = None,
 ) -> PlanOptions:
     """The plan options of the command line; UsageError for a bad one."""
     return PlanOptions(
@@ -53,6 +55,7 @@ def options_from(
         min_gain=min_gain,
         sigma=sigma,
         servers=servers,
+        time_limit_s=None if time_limit is None else parse_span(time_limit, "--time-limit") / 1e9,
     )
 
 
@@ -135,6 +138,7 @@ def plan(
     min_gain: MinGainOption = None,
     sigma: SigmaOption = None,
     servers: ServersOption = None,
+    time_limit: TimeLimitOption = None,
     json: JsonOption = False,
 ) -> None:
     """Price layouts for the files of a trace and write the best as plan.json, or check one with --check."""
@@ -148,7 +152,7 @@ def plan(
     if cluster is None and store is None:
         raise UsageError("plan: give --cluster cluster.toml, or --store")
     chosen = policy_named(policy)
-    options = options_from(region_size, stripe_size, step_size, seed, window, min_gain, sigma, servers)
+    options = options_from(region_size, stripe_size, step_size, seed, window, min_gain, sigma, servers, time_limit)
     refuse_foreign([chosen], options)
     if min_gain is not None and window is None:
         raise UsageError("--min-gain: is about moves between windows; give --window too")

@@ -28,6 +28,7 @@ from .options import (
     SigmaOption,
     StepOption,
     StripeOption,
+    TimeLimitOption,
     WindowOption,
     size,
 )
@@ -216,6 +217,7 @@ def simulate(
     min_gain: MinGainOption = None,
     sigma: SigmaOption = None,
     servers: ServersOption = None,
+    time_limit: TimeLimitOption = None,
     read_ahead: Annotated[str, typer.Option("--read-ahead", help="Bytes fetched ahead of a sequential reader.")] = "0",
     bandwidth: Annotated[
         str, typer.Option("--bandwidth", help="Moves copy so much per second at most, e.g. 100MiB; 0: no limit.")
@@ -234,7 +236,7 @@ def simulate(
     chosen = chosen_policies(policy if policy is not None else "" if plan else "def,h2dp")
     if not chosen and not plan:
         raise UsageError("--policy: names no policy; give one, or --plan plan.json")
-    options = options_from(region_size, stripe_size, step_size, seed or 0, window, min_gain, sigma, servers)
+    options = options_from(region_size, stripe_size, step_size, seed or 0, window, min_gain, sigma, servers, time_limit)
     refuse_foreign(chosen, options)
     if min_gain is not None and window is None:
         raise UsageError("--min-gain: is about moves between windows; give --window too")

@@ -22,6 +22,7 @@ from .options import (
     StepOption,
     StoreOption,
     StripeOption,
+    TimeLimitOption,
 )
 from .output import print_json, progress, say, shown, stdout, table
 from .plan import options_from
@@ -69,10 +70,13 @@ def tune(
     seed: SeedOption = 0,
     sigma: SigmaOption = None,
     servers: ServersOption = None,
+    time_limit: TimeLimitOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run CMD, trace it, plan, apply, run it again; print before and after. The new layout stays."""
-    options = options_from(region_size, stripe_size, step_size, seed, sigma=sigma, servers=servers)
+    options = options_from(
+        region_size, stripe_size, step_size, seed, sigma=sigma, servers=servers, time_limit=time_limit
+    )
     compared, chosen = policy_named(baseline), policy_named(policy)
     refuse_foreign([compared, chosen], options)
     opened = Store(store)

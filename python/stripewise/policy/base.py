@@ -26,9 +26,16 @@ STRIPE_BYTES_DEFAULT = 64 * KIB
 MIN_GAIN_MAX = 1e9
 #: The busiest of n servers has at most n times the mean: n - 1.
 SIGMA_MAX = 4096.0
+TIME_LIMIT_S_MAX = 86_400.0
 SERVERS = ("hdd", "ssd", "all")
 #: Options that only some policies take, and the flags they are given by.
-OWN_OPTIONS = {"window_ns": "--window", "min_gain": "--min-gain", "sigma": "--sigma", "servers": "--servers"}
+OWN_OPTIONS = {
+    "window_ns": "--window",
+    "min_gain": "--min-gain",
+    "sigma": "--sigma",
+    "servers": "--servers",
+    "time_limit_s": "--time-limit",
+}
 
 
 @dataclass(frozen=True)
@@ -40,8 +47,8 @@ class PlanOptions:
     (None: one window). `min_gain` is the factor of modelled gain over modelled cost of the copy above which a move
     between windows is made; None tests only moves to other stripes of the same class, with the factor 1. `sigma` is the
     imbalance above which SLAL looks for another stripe (None: 0.20), `servers` the ones it takes as equals: `hdd`,
-    `ssd` or `all` (None: HServers where there are any, else SServers). What is None was not given; only policies that
-    name it in `Policy.takes` may be given it.
+    `ssd` or `all` (None: HServers where there are any, else SServers). `time_limit_s` is how long a search may take
+    (None: a minute). What is None was not given; only policies that name it in `Policy.takes` may be given it.
     """
 
     region_bytes: int = REGION_BYTES_DEFAULT
@@ -53,6 +60,7 @@ class PlanOptions:
     min_gain: float | None = None
     sigma: float | None = None
     servers: str | None = None
+    time_limit_s: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("region_bytes", "stripe_bytes", "step_bytes"):
@@ -66,6 +74,10 @@ class PlanOptions:
             raise UsageError(f"--min-gain: {self.min_gain:g} is no factor from 0 to {MIN_GAIN_MAX:g}; 1 is break-even")
         if self.sigma is not None and not (0 <= self.sigma <= SIGMA_MAX):
             raise UsageError(f"--sigma: {self.sigma:g} is no imbalance from 0 to {SIGMA_MAX:g}; 0.2 is the usual one")
+        if self.time_limit_s is not None and not (0 < self.time_limit_s <= TIME_LIMIT_S_MAX):
+            raise UsageError(
+                f"--time-limit: {self.time_limit_s:g} s is no time to search in; give one like 60s or 10min"
+            )
         if self.servers is not None and self.servers not in SERVERS:
             raise UsageError(f"--servers: '{self.servers}' is none of {', '.join(SERVERS)}")
 

@@ -8,6 +8,7 @@ again. A trace's chance is not mistaken for heat: what would be gained from it o
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -73,7 +74,7 @@ def choose_cuts(whole: RegionTable, windows: Sequence[RegionTable | None]) -> Cu
         edges = [0, *(cut * bin_bytes for cut in inner.get(g, ())), whole.region_bytes]
         region += [g] * (len(edges) - 1)
         start += edges[:-1]
-        length += [high - low for low, high in zip(edges[:-1], edges[1:], strict=True)]
+        length += [high - low for low, high in itertools.pairwise(edges)]
     return Cuts(np.array(region, dtype=np.int64), np.array(start, dtype=np.int64), np.array(length, dtype=np.int64))
 
 

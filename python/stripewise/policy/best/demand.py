@@ -1,9 +1,9 @@
 """What a region's requests ask of the choices: numbers that are summed once, so that a price is eight products.
 
 A request cut into pieces costs a server a startup per piece and its bytes (cost-models section 7). With requests coming
-equally often everywhere in a region, every member of a team of g gets one in g of the pieces, and of the bytes its share
-of the cycle. So a region's demand on a server is linear in eight sums over its requests that depend on nothing but how
-many members there are.
+equally often everywhere in a region, every member of a team of g gets one in g of the pieces, and of the bytes its
+share of the cycle. So a region's demand on a server is linear in eight sums over its requests that depend on nothing
+but how many members there are.
 """
 
 from __future__ import annotations

@@ -103,7 +103,8 @@ def _carry(
 
 
 def copy_demand(stripes: Stripes, valid_bytes: int, write: bool, targets: Mapping[str, Target]) -> dict[str, float]:
-    """Service seconds per target of one pass of the mover over a region: chunks of COPY_CHUNK_BYTES, one access each."""
+    """Service seconds per target of one pass of the mover over a region: chunks of COPY_CHUNK_BYTES, one access
+    each."""
     widths = dict(stripes)
     seconds = {}
     for name, share in share_bytes(stripes, valid_bytes).items():
@@ -136,11 +137,6 @@ def window_bounds(ground: Ground, layout: Layout) -> list[Bound]:
                         bound.demand_s[name] = bound.demand_s.get(name, 0.0) + seconds
         bounds.append(bound)
     return bounds
-
-
-def makespan_s(ground: Ground, layout: Layout) -> float:
-    """The objective: the bound on the makespan, windows one after the other."""
-    return sum(bound.makespan_s(ground.processes) for bound in window_bounds(ground, layout))
 
 
 def named(stripes: Stripes, cluster: Cluster) -> str:

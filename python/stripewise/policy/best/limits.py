@@ -131,7 +131,8 @@ def _quickest(startup: Float, per_byte: Float, size: Float) -> Float:
 
 
 def _filled(size: Float, within: Float, startup: Float, per_byte: Float, fixed: Float, byte: Float) -> Float:
-    """The cheapest filling of `size` bytes into servers that serve what they can in `within` seconds; inf where none."""
+    """The cheapest filling of `size` bytes into servers that serve what they can in `within` seconds; inf where
+    none."""
     room = np.minimum(size[:, None], (within[:, None] - startup) / np.maximum(per_byte, 1e-18))
     room = np.maximum(room, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -145,7 +146,12 @@ def _filled(size: Float, within: Float, startup: Float, per_byte: Float, fixed: 
 
 
 def dual_bound(
-    windows: Sequence[Asked], cluster: Cluster, valid_bytes: Int, capacity: Float, processes: int, prices: Sequence[Prices]
+    windows: Sequence[Asked],
+    cluster: Cluster,
+    valid_bytes: Int,
+    capacity: Float,
+    processes: int,
+    prices: Sequence[Prices],
 ) -> float:
     """Seconds that no layout of these regions undercuts, all windows together; moves are taken to cost nothing."""
     total = 0.0

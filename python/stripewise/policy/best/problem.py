@@ -32,7 +32,8 @@ SIMPLER_SHARE = 1e-6
 class Ground:
     """What is laid out: pieces of regions, their requests in every window (None: none), and on what.
 
-    `whole` has the requests of all windows together; `request_bytes` is r of every piece.
+    `whole` has the requests of all windows together; `request_bytes` is r of every piece, `capacity` the bytes that
+    every active target can take, `paths` those of the files.
     """
 
     cluster: Cluster
@@ -42,6 +43,7 @@ class Ground:
     windows: tuple[RegionTable | None, ...]
     request_bytes: Int
     capacity: Float
+    paths: tuple[str, ...]
 
     @cached_property
     def write_share(self) -> Float:
@@ -216,4 +218,3 @@ def _sums(column: int, seconds: float) -> list[float]:
     row = [0.0] * FEATURES
     row[column] = row[column + 1] = seconds
     return row
-

@@ -71,7 +71,11 @@ def _sizes(servers: int) -> list[int]:
     if servers > MANY:
         return [2, 4]
     sizes = [1 << power for power in range(1, servers.bit_length()) if 1 << power < servers]
-    return [*sizes, *([servers // 2] if servers % 2 == 0 and servers // 2 not in sizes and servers > 2 else []), servers]
+    return [
+        *sizes,
+        *([servers // 2] if servers % 2 == 0 and servers // 2 not in sizes and servers > 2 else []),
+        servers,
+    ]
 
 
 def _pace(target: Target) -> tuple[float, float]:

@@ -1,8 +1,8 @@
 """Plans run in the simulator before one is chosen: what queues do with few processes no bound tells.
 
-The bound is what no schedule beats; how near a layout comes to it depends on how many processes wait where. So the plans
-that could be best by their bounds are run by crates/sim on the requests that they are for, and the quickest is taken.
-Simulated seconds decide and are told; they are not measured ones.
+The bound is what no schedule beats; how near a layout comes to it depends on how many processes wait where. So the
+plans that could be best by their bounds are run by crates/sim on the requests that they are for, and the quickest is
+taken. Simulated seconds decide and are told; they are not measured ones.
 """
 
 from __future__ import annotations
@@ -10,21 +10,24 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+import numpy as np
+
 from ... import native
 from ...cluster import Cluster
 from ...errors import StoreError, WorkloadError
 from ...plan import Plan
 from ...simulate.scenario import scenario
-from ...workload.requests import Workload
+from ...workload.requests import Requests, Workload
 
 #: Requests that a trial runs at most, all processes together.
 REQUESTS_MAX = 400_000
 
 
 def trial_s(plans: Sequence[Plan], workload: Workload, cluster: Cluster) -> list[float]:
-    """Simulated seconds of the workload's first requests under every plan, a closed loop with the trace's think times."""
+    """Simulated seconds of the workload's first requests under every plan, a closed loop with the trace's think
+    times."""
     files = [file for file in workload.files if len(file.requests)]
-    tables = [file.requests.tobytes() for file in files]
+    tables = [each.tobytes() for each in _dealt([file.requests for file in files], workload.processes)]
     most = max(1, REQUESTS_MAX // max(1, workload.processes))
     seconds = []
     for plan in plans:
@@ -35,3 +38,19 @@ def trial_s(plans: Sequence[Plan], workload: Workload, cluster: Cluster) -> list
             raise WorkloadError(f"{workload.source}: {error}") from error
         seconds.append(float(report["seconds"]))
     return seconds
+
+
+def _dealt(tables: Sequence[Requests], processes: int) -> Sequence[Requests]:
+    """The requests of all files by rank; dealt in turn where the ranks do not tell as many processes as there were."""
+    ranks = {int(rank) for table in tables for rank in np.unique(table["rank"])}
+    if len(ranks) >= processes:
+        return tables
+    dealt = [table.copy() for table in tables]
+    order = np.argsort(np.concatenate([table["start_ns"] for table in tables]), kind="stable")
+    turn = np.empty(len(order), dtype=np.int32)
+    turn[order] = np.arange(len(order)) % processes
+    low = 0
+    for table in dealt:
+        table["rank"] = turn[low : low + len(table)]
+        low += len(table)
+    return dealt

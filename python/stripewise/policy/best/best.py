@@ -1,0 +1,370 @@
+"""best: the least bound on the makespan that any layout can have, and a proof of how near the plan comes to it.
+
+One objective (cost-models section 7): for every window the busiest server, or the requests alone over the processes in
+flight, or the network; windows follow each other, and what moves copy counts. Regions are cut where heat or request
+size changes (`cuts.py`), every region may lie on any server or team of servers (`teams.py`), under every target's
+capacity; the whole is one assignment problem over all windows (`policy/assignment.py`), whose dual gives the lower
+bound (`limits.py`). With few processes a bound says too little about queues, so layouts of several latencies, and those
+of all other policies, are run in the simulator, and the quickest is the plan (`trial.py`). Where that is what lies
+there already, or nothing surely better, the answer is to leave it as it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...cluster import Cluster
+from ...errors import PlanError
+from ...layout import Stripes
+from ...migrations import Migration, Move
+from ...model import Bound, parameters
+from ...model.general import Float
+from ...plan import Plan, Window, WindowFigures
+from ...workload.requests import Workload
+from ..assignment import Solution, solve
+from ..base import POLICIES, PlanOptions, Policy, register
+from ..build import build_plan
+from ..copying import CopyPrices
+from ..default import place_default
+from ..pricing import Prices as RegionPrices
+from ..pricing import region_costs
+from ..regions import RegionTable
+from ..space import Space
+from ..striping import region_requests
+from ..windows import WindowTable, window_tables
+from .certainty import gain_interval
+from .cuts import choose_cuts, cut_table, whole_regions
+from .explain import reasons
+from .layout import Layout, lay_out, named, window_bounds
+from .limits import asked, dual_bound
+from .merge import merge_neighbours
+from .problem import Ground, Posed, capacities, pose
+from .teams import BUSY
+from .trial import trial_s
+
+#: Seconds for the whole search, unless the user gives them.
+TIME_LIMIT_S = 60.0
+#: The processes in flight over what layouts are looked for: more than 1 asks for less latency.
+LATENCIES = (1.0, 1.5, 2.5, 4.0)
+#: A plan must be quicker than leaving it as it is by this share.
+WORTHWHILE = 0.01
+#: Simulated seconds that differ by less are a tie, which the bound decides.
+TIE = 0.002
+#: What the solver stops at.
+SOLVER_GAP = 0.002
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A plan that may be chosen, with its bound in seconds, windows and copies included."""
+
+    plan: Plan
+    bound_s: float
+    bounds: Sequence[Bound]
+
+
+@register
+class Best(Policy):
+    """One objective over all layouts, with a proven bound."""
+
+    name = "best"
+    summary = "any servers and widths per region by one objective, with a proven lower bound; moves counted"
+    windowed = True
+    takes = frozenset({"window_ns", "time_limit_s"})
+
+    def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
+        return _Search(workload, cluster, options).plan()
+
+
+class _Search:
+    """One search: what it is for, how long it may take, what it has found."""
+
+    def __init__(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> None:
+        self.workload, self.cluster, self.options = workload, cluster, options
+        limit_s = TIME_LIMIT_S if options.time_limit_s is None else options.time_limit_s
+        self.begun = time.monotonic()
+        self.until = self.begun + limit_s
+        self.limit_s = limit_s
+        self.whole, self.windows = window_tables(workload, options.region_bytes, options.window_ns)
+        self.processes = max(1, workload.processes)
+        self.capacity = capacities(cluster, Space(cluster, options.reserved_bytes))
+        self.baseline, _ = place_default(self.whole, workload, cluster, options)
+
+    def plan(self) -> Plan:
+        """The plan, with what is expected of it."""
+        default = self._default()
+        candidates = [default]
+        ground = self._ground(cut=True)
+        proven_s, found = self._search(ground)
+        candidates += found
+        candidates += self._others()
+        objective_s = min(each.bound_s for each in candidates)
+        seconds = trial_s([each.plan for each in candidates], self.workload, self.cluster)
+        quickest = min(seconds)
+        tied = [n for n, each in enumerate(seconds) if each <= quickest * (1 + TIE)]
+        chosen = min(tied, key=lambda n: (candidates[n].bound_s, n))
+        comment = ""
+        if seconds[0] <= seconds[chosen] * (1 + WORTHWHILE) and default.bound_s <= candidates[chosen].bound_s * (
+            1 + WORTHWHILE
+        ):
+            chosen, comment = 0, "leave it as it is: no layout is quicker by more than a hundredth"
+        plan, bounds = candidates[chosen].plan, candidates[chosen].bounds
+        low, high = gain_interval(bounds, default.bounds, self.cluster, self.processes, self.options.seed)
+        if chosen and plan.policy != self.name:
+            comment = f"as {plan.policy} has it: the quickest of all layouts in simulated runs"
+        expected = replace(
+            plan.expected,
+            bound_s=candidates[chosen].bound_s,
+            bound_def_s=default.bound_s,
+            objective_s=objective_s,
+            proven_s=min(proven_s, objective_s),
+            gain_low=low,
+            gain_high=high,
+            simulated_s=seconds[chosen],
+            simulated_def_s=seconds[0],
+        )
+        return replace(plan, policy=self.name, options=self.options.as_json(), comment=comment, expected=expected)
+
+    # The grounds -----------------------------------------------------------------------------------------------------
+
+    def _ground(self, cut: bool) -> Ground:
+        tables = [each.table for each in self.windows]
+        cuts = choose_cuts(self.whole, tables) if cut else whole_regions(self.whole)
+        whole = cut_table(self.whole, cuts)
+        pieces = tuple(
+            None if table is None else whole if table is self.whole else cut_table(table, cuts) for table in tables
+        )
+        return Ground(
+            self.cluster,
+            self.processes,
+            cuts,
+            whole,
+            pieces,
+            region_requests(whole, whole),
+            self.capacity,
+            tuple(file.path for file in self.workload.files),
+        )
+
+    # The candidates --------------------------------------------------------------------------------------------------
+
+    def _search(self, ground: Ground) -> tuple[float, list[Candidate]]:
+        """What is proven, and the layouts for every latency."""
+        busy = self.processes >= BUSY * len(self.cluster.active)
+        latencies = LATENCIES[:1] if busy else LATENCIES
+        proven_s, found = 0.0, []
+        for number, latency in enumerate(latencies):
+            left = self.until - time.monotonic()
+            if number and left < 0.3 * self.limit_s:
+                break
+            posed = pose(ground, max(1.0, self.processes / latency))
+            solution = solve(posed.problem, left * (0.6 if number == 0 else 0.3), SOLVER_GAP, self.options.seed)
+            if solution is None:
+                break
+            if number == 0:
+                proven_s = self._proven(posed, solution)
+            try:
+                layout = lay_out(posed, solution.assignment, self.workload, self.options)
+            except PlanError:
+                break
+            found.append(self._planned(posed, solution, layout))
+        return proven_s, found
+
+    def _proven(self, posed: Posed, solution: Solution) -> float:
+        """The larger of two bounds: all ways to serve a request with free moves; the solver's own, moves counted."""
+        ground = posed.ground
+        windows = [asked(table, ground.cuts.pieces) for table in ground.windows]
+        valid = posed.problem.valid_bytes
+        prices = [
+            posed.prices(resource, space)
+            for resource, space in zip(solution.resource_prices, solution.space_prices, strict=True)
+        ]
+        free = dual_bound(windows, self.cluster, valid, self.capacity, self.processes, prices)
+        # The solver's choices are all there is as long as the requests' own time has no price.
+        slowest = sum(
+            each.alone / self.processes * _slowest_s(table, self.cluster)
+            for each, table in zip(prices, ground.windows, strict=True)
+            if table is not None
+        )
+        return max(0.0, free, solution.lower_bound_s - slowest)
+
+    def _planned(self, posed: Posed, solution: Solution, layout: Layout) -> Candidate:
+        ground = posed.ground
+        bounds = window_bounds(ground, layout)
+        bound_s = sum(bound.makespan_s(self.processes) for bound in bounds)
+        texts = reasons(posed, layout.first, solution.resource_prices, solution.space_prices)
+        plan = self._build(ground, layout, texts, bound_s)
+        return Candidate(plan, bound_s, bounds)
+
+    def _others(self) -> list[Candidate]:
+        """The plans of all other policies, as far as there is time."""
+        found = []
+        for name in sorted(POLICIES):
+            if name in (Best.name, "def"):
+                continue
+            if time.monotonic() > self.until:
+                break
+            try:
+                candidate = self._candidate_of(name)
+            except PlanError:
+                continue
+            if candidate is not None:
+                found.append(candidate)
+        return found
+
+    def _default(self) -> Candidate:
+        """DEF's plan: what lies there as it is."""
+        found = self._candidate_of("def")
+        assert found is not None
+        return found
+
+    def _candidate_of(self, name: str) -> Candidate | None:
+        """Another policy's plan, held against the same windows."""
+        policy = POLICIES[name]
+        given = replace(self.options, time_limit_s=None)
+        if "window_ns" not in policy.takes:
+            given = replace(given, window_ns=None)
+        plan = policy.plan(self.workload, self.cluster, given)
+        ground = self._ground(cut=False)
+        layout = _layout_of(plan, ground)
+        if layout is None:
+            # Regions of its own: one bound for all windows together is all that it tells, and too little for several.
+            if len(self.windows) > 1:
+                return None
+            alone = Bound({}, plan.expected.bound_s * self.processes)
+            return Candidate(plan, plan.expected.bound_s, [alone])
+        bounds = window_bounds(ground, layout)
+        return Candidate(plan, sum(bound.makespan_s(self.processes) for bound in bounds), bounds)
+
+    # The plan --------------------------------------------------------------------------------------------------------
+
+    def _build(self, ground: Ground, layout: Layout, texts: list[str], bound_s: float) -> Plan:
+        params = parameters(self.cluster, self.processes)
+        pieces = ground.cuts.pieces
+        cost, cost_def = np.zeros(pieces), np.zeros(self.whole.regions)
+        spans, migrations = [], []
+        copies = CopyPrices(self.cluster, params)
+        for number, (each, table) in enumerate(zip(self.windows, ground.windows, strict=True)):
+            here = static = np.zeros(pieces)
+            if table is not None:
+                here = region_costs(table, params, self.cluster, layout.placed[number])
+                static = here if not number else region_costs(table, params, self.cluster, layout.first)
+                assert each.table is not None
+                cost_def += region_costs(each.table, params, self.cluster, self.baseline)
+            cost += here
+            if number:
+                start_ns = each.window.start_ns - self.windows[0].window.start_ns
+                before = layout.placed[number - 1]
+                moves = layout.moves[number - 1]
+                old_cost = np.zeros(pieces) if table is None else region_costs(table, params, self.cluster, before)
+                made = tuple(
+                    self._move(ground, move, float(old_cost[move[0]] - here[move[0]]), copies) for move in moves
+                )
+                migrations.append(Migration(number, start_ns, made))
+            spans.append(
+                each.window if len(self.windows) == 1 else self._figures(each, table, layout, number, here, static)
+            )
+        start = ground.cuts.region - np.searchsorted(self.whole.file, self.whole.file)[ground.cuts.region]
+        where = [
+            (int(first) * self.whole.region_bytes + int(inner), int(length))
+            for first, inner, length in zip(start, ground.cuts.start, ground.cuts.length, strict=True)
+        ]
+        prices = RegionPrices(cost, _shared(cost_def, ground), bound_s, 0.0)
+        return build_plan(
+            Best.name, ground.whole, self.workload, self.cluster, self.options, layout.first, texts, prices, spans,
+            migrations, where,
+        )  # fmt: skip
+        return merge_neighbours(made)
+
+    def _move(self, ground: Ground, move: tuple[int, Stripes, Stripes], gain_s: float, copies: CopyPrices) -> Move:
+        piece, old, new = move
+        region = int(ground.cuts.region[piece])
+        start = int(self.whole.number[region]) * self.whole.region_bytes + int(ground.cuts.start[piece])
+        valid = int(ground.whole.valid_bytes[piece])
+        ssd = {target.name: target.is_ssd for target in self.cluster.targets}
+        was, becomes = (any(ssd[name] for name, _ in stripes) for stripes in (old, new))
+        direction = "in" if becomes and not was else "out" if was and not becomes else "restripe"
+        reason = f"{named(new, self.cluster)}: the busiest resource of this window and the later ones gets less to do"
+        return Move(
+            self.workload.files[int(ground.whole.file[piece])].path, start, int(ground.cuts.length[piece]), new,
+            direction, valid, gain_s, copies.cost_s(old, new, valid), reason,
+        )  # fmt: skip
+
+    def _figures(
+        self, each: WindowTable, table: RegionTable | None, layout: Layout, number: int, here: Float, static: Float
+    ) -> Window:
+        ssd = {target.name for target in self.cluster.sservers}
+        hybrid, at_first = (
+            np.array([any(name in ssd for name, _ in stripes) for stripes in placed])
+            for placed in (layout.placed[number], layout.first)
+        )
+        requests = np.zeros(len(hybrid), dtype=np.int64)
+        if table is not None:
+            np.add.at(requests, np.repeat(np.arange(table.regions), np.diff(table.first)), table.count)
+        figures = WindowFigures(
+            requests=int(requests.sum()),
+            hybrid_regions=int(hybrid.sum()),
+            hybrid_requests=int(requests[hybrid].sum()),
+            hybrid_requests_static=int(requests[at_first].sum()),
+            cost_s=float(here.sum()),
+            cost_static_s=float(static.sum()),
+        )
+        return replace(each.window, figures=figures)
+
+
+def _shared(cost_def: Float, ground: Ground) -> Float:
+    """DEF's cost of a region, on its pieces by the bytes that their requests move."""
+    rows = np.repeat(np.arange(ground.whole.regions), np.diff(ground.whole.first))
+    moved = np.bincount(
+        rows, weights=(ground.whole.count * ground.whole.size).astype(np.float64), minlength=ground.whole.regions
+    )
+    every = np.bincount(ground.cuts.region, weights=moved, minlength=len(cost_def))
+    return np.asarray(cost_def[ground.cuts.region] * moved / np.maximum(every, 1.0)[ground.cuts.region])
+
+
+def _layout_of(plan: Plan, ground: Ground) -> Layout | None:
+    """Another policy's plan as a layout of whole regions; None where its regions are others."""
+    first = np.searchsorted(ground.whole.file, np.arange(int(ground.whole.file.max()) + 2))
+    now: list[Stripes] = []
+    position: dict[tuple[str, int], int] = {}
+    planned = {file.path: file for file in plan.files}
+    for number, path in enumerate(ground.paths):
+        count = int(first[number + 1] - first[number])
+        if not count:
+            continue
+        regions = planned[path].regions[:count]
+        if len(regions) < count or any(region.len != ground.whole.region_bytes for region in regions):
+            return None
+        for region in regions:
+            position[path, region.start] = len(now)
+            now.append(region.stripes)
+    placed, moves = [tuple(now)], []
+    by_window = {migration.window: migration for migration in plan.migrations}
+    for window in range(1, len(ground.windows)):
+        made = []
+        for move in by_window[window].moves if window in by_window else ():
+            piece = position[move.file, move.start]
+            made.append((piece, now[piece], move.stripes))
+            now[piece] = move.stripes
+        moves.append(tuple(made))
+        placed.append(tuple(now))
+    return Layout(tuple(placed), tuple(moves))
+
+
+def _slowest_s(table: RegionTable, cluster: Cluster) -> float:
+    """Seconds of all requests of a window one after the other, each on the server that is slowest for it."""
+    total = 0.0
+    for write in (False, True):
+        chosen = table.write == write
+        if chosen.any():
+            sizes, inverse = np.unique(table.size[chosen], return_inverse=True)
+            count = np.bincount(inverse, weights=table.count[chosen].astype(np.float64))
+            slowest = np.zeros(len(sizes))
+            for t in cluster.active:
+                figures = (t.startup_write_s, t.per_byte_write_s) if write else (t.startup_read_s, t.per_byte_read_s)
+                slowest = np.maximum(slowest, figures[0] + figures[1] * sizes)
+            total += float((count * slowest).sum())
+    return total

@@ -1,0 +1,99 @@
+"""Why a region lies where it lies: its requests, what they cost there, and what the rejected kinds of homes would cost.
+
+Prices are those of the solver's dual: what a second of a server's time, and a byte of its space, is worth to the whole
+run. So all homes of a region compare in one unit, seconds of the run, however full or busy their servers are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...layout import Stripes
+from ...model.general import Float
+from ...units import format_size
+from .demand import BYTES, REQUESTS
+from .layout import named
+from .problem import Posed
+
+#: Regions are priced in groups of so many.
+GROUP = 512
+#: Rejected kinds that are named.
+RUNNERS_UP = 2
+
+
+def kinds(posed: Posed) -> list[str]:
+    """What every choice is called when it is rejected: how many servers of which class."""
+    names = []
+    for team in posed.teams:
+        classes = {"ssd" if target.is_ssd else target.klass for target in team.members}
+        klass = classes.pop() if len(classes) == 1 else "mixed"
+        names.append(f"one {klass}" if team.is_one else f"{len(team.members)} {klass}")
+    return names
+
+
+def reasons(posed: Posed, first: Sequence[Stripes], resource: Float, space: Float) -> list[str]:
+    """The reason of every piece's first home; prices of shape (windows, resources) and (windows, servers)."""
+    ground, problem = posed.ground, posed.problem
+    names = kinds(posed)
+    groups = sorted(set(names))
+    member = [np.array([n for n, name in enumerate(names) if name == group]) for group in groups]
+    row = np.zeros((len(ground.windows), len(names), problem.features.shape[3]))
+    hold = np.zeros((len(ground.windows), len(names)))
+    for number, choice in enumerate(problem.choices):
+        for of, q in choice.entries:
+            row[:, number] += resource[:, of, None] * np.asarray(q)
+        for server, share in choice.shares:
+            hold[:, number] += space[:, server] * share
+    shape = np.array([choice.shape for choice in problem.choices])
+    by_name = {team.members[0].name: number for number, team in enumerate(posed.teams) if team.is_one}
+    texts: list[str] = []
+    for low in range(0, ground.cuts.pieces, GROUP):
+        part = slice(low, min(low + GROUP, ground.cuts.pieces))
+        cost = np.zeros((part.stop - part.start, len(names)))
+        for window in range(len(ground.windows)):
+            for each in np.unique(shape):
+                of = np.flatnonzero(shape == each)
+                cost[:, of] += problem.features[window, part, each] @ row[window, of].T
+            cost += problem.valid_bytes[part, None] * hold[window]
+        least = np.stack([cost[:, of].min(axis=1) for of in member], axis=1)
+        for position, piece in enumerate(range(part.start, part.stop)):
+            asked = problem.features[:, piece, 0].sum(axis=0)
+            texts.append(_reason(posed, asked, first[piece], groups, least[position], cost[position], by_name))
+    return texts
+
+
+def _reason(
+    posed: Posed,
+    asked: Float,
+    stripes: Stripes,
+    groups: list[str],
+    least: Float,
+    cost: Float,
+    by_name: dict[str, int],
+) -> str:
+    where = named(stripes, posed.ground.cluster)
+    if not asked[REQUESTS] + asked[REQUESTS + 1]:
+        return f"{where}: not touched in the trace"
+    said = []
+    for operation, word in enumerate(("reads", "writes")):
+        if asked[REQUESTS + operation]:
+            mean = asked[BYTES + operation] / asked[REQUESTS + operation]
+            said.append(f"{asked[REQUESTS + operation]:.0f} {word} of {format_size(round(mean))}")
+    mine = _group_of(posed, stripes)
+    here = (
+        float(cost[by_name[stripes[0][0]]])
+        if len(stripes) == 1
+        else float(least[groups.index(mine)] if mine in groups else least.min())
+    )
+    others = sorted((float(seconds), group) for group, seconds in zip(groups, least, strict=True) if group != mine)
+    rejected = ", ".join(f"{group} {seconds:.4g} s" for seconds, group in others[:RUNNERS_UP])
+    return f"{' and '.join(said)}: {where}, {here:.4g} s of the run" + (f"; rejected: {rejected}" if rejected else "")
+
+
+def _group_of(posed: Posed, stripes: Stripes) -> str:
+    by_name = {target.name: target for target in posed.ground.cluster.active}
+    classes = {"ssd" if by_name[name].is_ssd else by_name[name].klass for name, _ in stripes}
+    klass = classes.pop() if len(classes) == 1 else "mixed"
+    return f"one {klass}" if len(stripes) == 1 else f"{len(stripes)} {klass}"
