@@ -1,11 +1,11 @@
-"""Neighbours that lie whole on one server, and never move, are one region: a request across their border is one access."""
+"""Neighbours that lie whole on one server, and never move, are one region: a request across their border is one
+access."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from ...plan import FilePlan, Plan, RegionPlan
-
 
 #: Reasons longer than this take no more in.
 REASON_MAX = 500
