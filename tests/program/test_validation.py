@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from rig import ROOT, execute
 
-POINTS = ("zipf-read-256KiB-p8-h2dp", "random-write-512KiB-p8-padp")
+POINTS = ("zipf-read-64KiB-p16-h2dp", "random-write-512KiB-p8-padp")
 #: No bandwidth comes so near that the tool would let it pass.
-OPTIONS = ("--file-mib", "24", "--seconds", "0.6", "--repeat", "1", "--tolerance", "0")
+OPTIONS = ("--file-mib", "48", "--seconds", "0.6", "--repeat", "1", "--tolerance", "0")
 
 
 def test_devices_work_as_long_for_a_run_as_simulated_and_the_tool_fails_beyond_its_tolerance(scratch: Path) -> None:
