@@ -48,8 +48,12 @@ def _pieces(offset: Int, size: Int, width: Int, members: int) -> tuple[Float, Fl
     """Servers that every request touches on `members` equal stripes, and the bytes of its largest piece."""
     first, last = offset // width, (offset + size - 1) // width
     touched = last - first + 1
-    head, tail = (first + 1) * width - offset, offset + size - last * width
-    largest = np.where(touched == 1, size, np.where(touched == 2, np.maximum(head, tail), width))
-    # More stripes than members: whole cycles, and one stripe more on some.
-    largest = np.where(touched > members, -(-touched // members) * width, largest)
-    return np.minimum(touched, members).astype(np.float64), np.minimum(largest, size).astype(np.float64)
+    # What the first and the last stripe lack; position 0 has the first one, `end` the last.
+    head, tail = offset - first * width, (last + 1) * width - offset - size
+    rounds, end = (touched - 1) // members, (touched - 1) % members
+    at_first = (rounds + 1) * width - head - np.where(end == 0, tail, 0)
+    at_end = np.where(end > 0, (rounds + 1) * width - tail, 0)
+    between = np.where(end > 1, (rounds + 1) * width, 0)
+    behind = np.where(end < members - 1, rounds * width, 0)
+    largest = np.maximum.reduce([at_first, at_end, between, behind])
+    return np.minimum(touched, members).astype(np.float64), largest.astype(np.float64)

@@ -1,0 +1,217 @@
+"""The parts of the policy `best`: cuts, teams, demands, the proven bound, exact optima; and the policy as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stripewise.cluster import Cluster, Network
+from stripewise.errors import UsageError
+from stripewise.layout import share_bytes
+from stripewise.model import Cycle, service_bound
+from stripewise.model.figures import OpFigures
+from stripewise.plan import check_plan, dump_plan, plan_from_json
+from stripewise.policy import POLICIES, PlanOptions, policy_named
+from stripewise.policy.best.cuts import choose_cuts, cut_table, whole_regions
+from stripewise.policy.best.demand import BYTES, LARGEST, PIECES, REQUESTS, features
+from stripewise.policy.best.limits import Prices, asked, dual_bound
+from stripewise.policy.best.teams import Mix, Team, split_bytes, stripes_of, teams_of
+from stripewise.policy.pricing import plan_bound
+from stripewise.policy.regions import build_regions
+from stripewise.policy.striping import region_requests
+from stripewise.workload import Workload
+from support import KIB, MIB, cluster, clusters, file_of, target, workloads, zipf_workload
+
+OPTIONS = PlanOptions(region_bytes=MIB)
+
+
+def uneven(rng: np.random.Generator, hdds: int, ssds: int) -> Cluster:
+    """No two targets alike."""
+    made = [target(f"hdd{n}", "hdd", 0, rng.uniform(2e-3, 8e-3), rng.uniform(5e-9, 2e-8)) for n in range(hdds)]
+    made += [target(f"ssd{n}", "ssd", 0, rng.uniform(5e-5, 3e-4), rng.uniform(1e-9, 5e-9)) for n in range(ssds)]
+    return Cluster(Path("cluster.toml"), Network(), tuple(made))
+
+
+# Cuts ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_region_is_cut_where_its_heat_changes():
+    rng = np.random.default_rng(1)
+    hot, cold = rng.integers(0, 4, 900), rng.integers(4, 16, 100)
+    offsets = np.concatenate([hot, cold]) * 64 * KIB
+    table = build_regions(Workload((file_of(offsets, [4 * KIB] * 1000, size_bytes=MIB),), 4), MIB)
+    cuts = choose_cuts(table, [table])
+    assert cuts.start.tolist() == [0, 256 * KIB]
+    assert cuts.length.tolist() == [256 * KIB, 768 * KIB]
+
+
+def test_a_region_is_cut_where_its_request_size_changes():
+    small, large = np.arange(512) * KIB, 512 * KIB + np.arange(16) * 32 * KIB
+    offsets = np.concatenate([np.repeat(small, 2), np.repeat(large, 64)])
+    sizes = [KIB] * 1024 + [32 * KIB] * 1024
+    table = build_regions(Workload((file_of(offsets, sizes, size_bytes=MIB),), 4), MIB)
+    assert choose_cuts(table, [table]).start.tolist() == [0, 512 * KIB]
+
+
+def test_chance_alone_cuts_nothing():
+    rng = np.random.default_rng(2)
+    offsets = rng.integers(0, 40 * 16, 20_000) * 64 * KIB
+    table = build_regions(Workload((file_of(offsets, [64 * KIB] * 20_000, size_bytes=40 * MIB),), 4), MIB)
+    assert choose_cuts(table, [table]).pieces == 40
+
+
+def test_no_cut_runs_through_requests():
+    # The first half is hot, but every request spans the middle.
+    table = build_regions(Workload((file_of([256 * KIB] * 500 + [900 * KIB] * 5, [512 * KIB] * 500 + [4096] * 5),), 4), MIB)
+    assert 512 * KIB not in choose_cuts(table, [table]).start.tolist()
+
+
+@settings(max_examples=60)
+@given(workloads(), st.lists(st.integers(1, 15), max_size=3, unique=True))
+def test_cutting_a_table_moves_no_byte_and_loses_none(workload, bins):
+    if not any(file.requests["size"].any() for file in workload.files):
+        return
+    table = build_regions(workload, MIB)
+    edges = [0, *(64 * KIB * each for each in sorted(bins)), MIB]
+    base = whole_regions(table)
+    inner = len(edges) - 1
+    cuts = replace(
+        base,
+        region=np.repeat(base.region, inner),
+        start=np.tile(np.array(edges[:-1]), table.regions),
+        length=np.tile(np.diff(edges), table.regions),
+    )
+    cut = cut_table(table, cuts)
+    assert int((cut.size * cut.count).sum()) == int((table.size * table.count).sum())
+    assert int(cut.valid_bytes.sum()) == int(table.valid_bytes.sum())
+    rows = np.repeat(np.arange(cut.regions), np.diff(cut.first))
+    assert (cut.offset >= 0).all() and (cut.offset + cut.size <= cuts.length[rows]).all()
+    # Byte by byte, by how often each 4 KiB begins to be asked for.
+    def spread(of, row, start):
+        at = of.region_bytes * row + start + of.offset
+        return int((at * of.count * 1).sum() + (of.size * of.count).sum()) if len(row) else 0
+    if inner == 1:
+        own = np.repeat(np.arange(table.regions), np.diff(table.first))
+        assert spread(cut, cuts.region[rows], cuts.start[rows]) == spread(table, own, 0)
+
+
+# Teams and demands ---------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 64))
+def test_all_members_of_a_team_end_together(seed, members, granules):
+    on = uneven(np.random.default_rng(seed), members, members)
+    request_bytes = granules * 64 * KIB
+    widths, seconds = split_bytes(on.active, request_bytes, Mix(0.0))
+    assert sum(widths) >= request_bytes and all(width % 4096 == 0 for width in widths)
+    alone = min(t.startup_read_s + request_bytes * t.per_byte_read_s for t in on.active)
+    # Rounding to granules costs a granule on the slowest at most.
+    slack = sum(4096 * t.per_byte_read_s for t in on.active)
+    assert seconds <= alone + slack
+    used = [t.startup_read_s + w * t.per_byte_read_s for t, w in zip(on.active, widths, strict=True) if w]
+    assert seconds == pytest.approx(max(used))
+
+
+def test_faster_servers_get_wider_stripes_and_slow_starters_none():
+    on = Cluster(
+        Path("c"), Network(),
+        (target("slow", "hdd", 0, 0.003, 1e-8), target("a", "ssd", 0, 1e-4, 2.5e-9), target("b", "ssd", 0, 1e-4, 5e-9)),
+    )  # fmt: skip
+    widths, seconds = split_bytes(on.active, 256 * KIB, Mix(0.0))
+    assert widths[0] == 0 and widths[1] == pytest.approx(2 * widths[2], abs=8192)
+    assert seconds < 0.001
+
+
+def test_busy_clusters_get_single_servers_only():
+    on = cluster(6, 2)
+    assert all(team.is_one for team in teams_of(on, 64))
+    sizes = {len(team.members) for team in teams_of(on, 8)}
+    assert sizes == {1, 2, 3, 4, 6, 8}
+
+
+@settings(max_examples=60)
+@given(workloads(), st.integers(1, 5))
+def test_demands_of_a_team_are_those_of_its_stripes(workload, members):
+    if not any(file.requests["size"].any() for file in workload.files):
+        return
+    table = build_regions(workload, MIB)
+    request_bytes = region_requests(table, table)
+    found = features(table, request_bytes, members)
+    on = cluster(members, 0)
+    team = Team(on.active)
+    for region in range(table.regions):
+        rows = slice(int(table.first[region]), int(table.first[region + 1]))
+        count, size, write = table.count[rows], table.size[rows], table.write[rows]
+        for operation, chosen in enumerate((~write, write)):
+            assert found[region, REQUESTS + operation] == count[chosen].sum()
+            assert found[region, BYTES + operation] == (count * size)[chosen].sum()
+        if members == 1:
+            assert (found[region, PIECES : PIECES + 2] == found[region, REQUESTS : REQUESTS + 2]).all()
+            assert (found[region, LARGEST : LARGEST + 2] == found[region, BYTES : BYTES + 2]).all()
+            continue
+        stripes = stripes_of(team, 1 << 40, int(request_bytes[region]), Mix(0.0), 0)
+        if len(stripes) < members or len({width for _, width in stripes}) > 1 or not count.sum():
+            continue
+        ones = [(name, OpFigures(1.0, 0.0), OpFigures(1.0, 0.0)) for name, _ in stripes]
+        cycle = Cycle.of([(False, width) for _, width in stripes])
+        bound = service_bound(ones, cycle, table.offset[rows], size, write, count)
+        assert found[region, PIECES : PIECES + 2].sum() == pytest.approx(sum(bound.demand_s.values()))
+        byte = [(name, OpFigures(0.0, 1.0), OpFigures(0.0, 1.0)) for name, _ in stripes]
+        largest = service_bound(byte, cycle, table.offset[rows], size, write, count).alone_s
+        assert found[region, LARGEST : LARGEST + 2].sum() == pytest.approx(largest, rel=1e-9)
+
+
+# The bound -----------------------------------------------------------------------------------------------------------
+
+
+def prices_of(rng: np.random.Generator, servers: int, alone: float) -> Prices:
+    """Any prices of servers and of requests alone that sum to 1."""
+    weight = rng.dirichlet(np.ones(servers)) * (1 - alone)
+    return Prices(weight, alone, np.zeros(servers), np.zeros(servers), np.zeros(servers))
+
+
+@settings(max_examples=80)
+@given(st.integers(0, 2**32), workloads(), st.floats(0, 1), st.integers(1, 40))
+def test_no_layout_undercuts_the_bound_at_any_prices(seed, workload, alone, processes):
+    # Where space has no price nothing is assumed of the requests: any stripes at all, any trace.
+    if not any(file.requests["size"].any() for file in workload.files):
+        return
+    rng = np.random.default_rng(seed)
+    on = uneven(rng, 2, 2)
+    table = build_regions(workload, MIB)
+    bound = dual_bound(
+        [asked(table, table.regions)], on, table.valid_bytes, np.full(4, np.inf), processes,
+        [prices_of(rng, 4, alone)],
+    )  # fmt: skip
+    for _ in range(4):
+        placed = []
+        for _ in range(table.regions):
+            members = rng.permutation(4)[: rng.integers(1, 5)]
+            placed.append(tuple((on.active[m].name, int(rng.integers(1, 64)) * 4096) for m in members))
+        assert bound <= plan_bound(table, on, placed).makespan_s(processes) * (1 + 1e-9)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32), st.floats(0, 0.5))
+def test_the_bound_holds_for_regions_on_one_server_each_under_tight_space(seed, alone):
+    rng = np.random.default_rng(seed)
+    on = uneven(rng, 2, 2)
+    workload = zipf_workload(6, 200, seed=int(rng.integers(1 << 30)))
+    table = build_regions(workload, MIB)
+    capacity = rng.integers(0, 5, 4) * float(MIB)
+    prices = replace(prices_of(rng, 4, alone), space=rng.uniform(0, 1e-7, 4))
+    bound = dual_bound([asked(table, 6)], on, table.valid_bytes, capacity, 8, [prices])
+    best = np.inf
+    for homes in product(range(4), repeat=6):
+        held = np.bincount(homes, minlength=4) * MIB
+        if (held <= capacity).all():
+            placed = [((on.active[home].name, MIB),) for home in homes]
+            best = min(best, plan_bound(table, on, placed).makespan_s(8)) if rng.random() < 0.05 else best
+    assert bound <= best * (1 + 1e-9)
