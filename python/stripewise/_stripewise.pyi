@@ -37,6 +37,30 @@ def cheapest_pairs(
 def service_demand(
     cycle: list[tuple[int, _Four]], columns: _Columns, network: tuple[float, float]
 ) -> tuple[list[tuple[float, int, float]], float]: ...
+def assign(
+    sizes: tuple[int, int, int, int, int, int],
+    features: Buffer,
+    valid_bytes: Buffer,
+    capacity: Buffer,
+    shape: Buffer,
+    entry_first: Buffer,
+    entry_resource: Buffer,
+    entry_q: Buffer,
+    store_first: Buffer,
+    store_server: Buffer,
+    store_share: Buffer,
+    leave_first: Buffer,
+    leave_resource: Buffer,
+    leave_s_per_byte: Buffer,
+    enter_first: Buffer,
+    enter_resource: Buffer,
+    enter_s_per_byte: Buffer,
+    penalty_s: Buffer,
+    starts: list[Buffer],
+    seconds: float,
+    gap: float,
+    seed: int,
+) -> tuple[bytes, list[float], float, bytes, bytes] | None: ...
 def simulate(scenario_json: str, workload_json: str, progress: Callable[[int, int], object] | None) -> str: ...
 def simulate_requests(scenario_json: str, tables: list[Buffer], most: int) -> str: ...
 def workload_info(workload_json: str) -> str: ...

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+mod assign;
 mod errors;
 mod mover;
 mod passage;
@@ -19,6 +20,7 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     passage::register(module)?;
     pricing::register(module)?;
     probe::register(module)?;
+    module.add_function(wrap_pyfunction!(assign::assign, module)?)?;
     module.add_function(wrap_pyfunction!(sim::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(sim::simulate_requests, module)?)?;
     module.add_function(wrap_pyfunction!(sim::workload_info, module)?)?;

@@ -39,7 +39,7 @@ fn keys((offset, size, write, count): &Owned) -> Keys<'_> {
     Keys { offset, size, write, count }
 }
 
-fn numbers<'py, T: Copy, const N: usize>(py: Python<'py>, column: &[T], bytes: impl Fn(T) -> [u8; N]) -> PyResult<Bound<'py, PyBytes>> {
+pub(crate) fn numbers<'py, T: Copy, const N: usize>(py: Python<'py>, column: &[T], bytes: impl Fn(T) -> [u8; N]) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(py, column.len() * N, |buffer| {
         for (place, number) in buffer.chunks_exact_mut(N).zip(column) {
             place.copy_from_slice(&bytes(*number));
