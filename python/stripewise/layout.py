@@ -9,6 +9,7 @@ target at most once in a cycle.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -84,8 +85,8 @@ def rotate(targets: Sequence[Target], by: int) -> list[Target]:
 
 
 def stripes_over(targets: Iterable[Target], width: int) -> Stripes:
-    """Equal stripes of `width` bytes over `targets`."""
-    return tuple((target.name, width) for target in targets)
+    """Equal stripes of `width` bytes over `targets`; over the first 4,096 of more, for a cycle holds no others."""
+    return tuple((target.name, width) for target in itertools.islice(targets, STRIPES_MAX))
 
 
 def whole_file(targets: Sequence[Target], width: int, region_bytes: int) -> Layout:

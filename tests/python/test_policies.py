@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import tempfile
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 
 from stripewise.cluster import Network
 from stripewise.errors import PlanError, UsageError, WorkloadError
+from stripewise.layout import STRIPES_MAX
 from stripewise.model import parameters
-from stripewise.plan import check_plan, dump_plan
+from stripewise.plan import check_plan, dump_plan, plan_from_json
 from stripewise.policy import POLICIES, PlanOptions, Policy, policy_named
 from stripewise.policy.pricing import region_costs
 from stripewise.policy.psa import psa_grid
@@ -314,6 +316,23 @@ def test_psa_puts_more_regions_on_ssds_than_padp_for_its_narrow_stripes_there():
     workload, on = zipf_workload(60, 600), cluster(4, 2, 5 * MIB)
     counts = [sum(map(on_ssds, policy_named(n).plan(workload, on, OPTIONS).files[0].regions)) for n in ("psa", "padp")]
     assert counts[0] > counts[1]
+
+
+@pytest.mark.parametrize(("M", "N"), [(4200, 0), (1, 4200), (4190, 10)])
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_of_more_servers_than_a_cycle_holds_a_plan_names_as_many_as_it_may(name, M, N):
+    options = dataclasses.replace(OPTIONS, window_ns=6000 if name == "h2dp" else None)
+    plan = policy_named(name).plan(zipf_workload(3, 12), cluster(M, N), options)
+    # The rules of the file, the limit of its cycles among them.
+    assert plan_from_json(json.loads(dump_plan(plan)), "plan.json").files == plan.files
+
+
+def test_of_more_servers_than_a_cycle_holds_each_class_gives_its_share_and_all_take_part():
+    many = cluster(6000, 2000)
+    stripes = hybrid_stripes(many, 0, 4096, 8192)
+    assert len(stripes) == STRIPES_MAX and sum(name.startswith("ssd") for name, _ in stripes) == STRIPES_MAX // 4
+    for placed in (lambda n: hybrid_stripes(many, n, 4096, 8192), lambda n: hserver_stripes(many, n, MIB)):
+        assert {name for n in range(2) for name, _ in placed(n)} >= {target.name for target in many.hservers}
 
 
 def test_psa_leaves_a_file_on_hservers_where_no_pair_is_cheaper():

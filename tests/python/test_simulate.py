@@ -268,7 +268,10 @@ def test_a_sweep_over_servers_takes_the_first_or_makes_more_like_the_last():
             "--window: the policy def does not take it; drop it",
         ),
         (["--workload", "W", "--policy", "h2dp,def", "--sigma", "0.3"], "--sigma: the policy def and h2dp does not"),
-        (["--workload", "W", "--policy", "slal", "--servers", "tape"], "--servers: 'tape' is none of hdd, ssd, all"),
+        (
+            ["--workload", "W", "--policy", "slal", "--servers", "tape"],
+            "--servers: 'tape' is unknown; use one of hdd, ssd, all",
+        ),
         (["--workload", "W", "--policy", "h2dp", "--min-gain", "2"], "give --window too"),
         (["--workload", "W", "--plan", "x", "--window", "1s"], "--window: is for a policy, and none is named"),
         (["--workload", "W", "--plot", "x.png"], "--plot"),

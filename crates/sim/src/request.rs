@@ -2,6 +2,9 @@
 
 use crate::Error;
 
+/// A request of more is a slip of the unit; one that repeats a file's last region for ever would never end.
+pub(crate) const REQUEST_BYTES_MAX: u64 = 1 << 40;
+
 /// When a request is issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {

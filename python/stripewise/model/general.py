@@ -92,10 +92,3 @@ def request_cost(params: CostParameters, cycle: Cycle, offset: Int, size: Int, w
 
 def _service(read: float, write: float, is_write: Bool) -> Float:
     return np.where(is_write, write, read)
-
-
-def reduce_keys(cycle_bytes: int, offset: Int, size: Int, write: Bool) -> tuple[Int, Int, Bool, Int]:
-    """The distinct (offset modulo the cycle, size, write) keys and, for every request, the number of its key."""
-    table = np.stack([offset % cycle_bytes, size, write.astype(np.int64)], axis=1)
-    keys, inverse = np.unique(table, axis=0, return_inverse=True)
-    return keys[:, 0], keys[:, 1], keys[:, 2].astype(np.bool_), np.asarray(inverse, dtype=np.int64).reshape(-1)

@@ -23,6 +23,8 @@ from ..workload.requests import Workload
 
 REGION_BYTES_DEFAULT = 64 * MIB
 STRIPE_BYTES_DEFAULT = 64 * KIB
+#: A cycle of 4,096 of them, and a file's last region behind many, still end below 2^62.
+SIZE_BYTES_MAX = 1 << 50
 MIN_GAIN_MAX = 1e9
 #: The busiest of n servers has at most n times the mean: n - 1.
 SIGMA_MAX = 4096.0
@@ -64,10 +66,11 @@ class PlanOptions:
 
     def __post_init__(self) -> None:
         for name in ("region_bytes", "stripe_bytes", "step_bytes"):
-            value = getattr(self, name)
+            value, flag = getattr(self, name), "--" + name.removesuffix("_bytes") + "-size"
             if value < GRANULE_BYTES or value % GRANULE_BYTES:
-                flag = "--" + name.removesuffix("_bytes") + "-size"
                 raise UsageError(f"{flag}: {value} is not a positive multiple of 4096 bytes; round it up")
+            if value > SIZE_BYTES_MAX:
+                raise UsageError(f"{flag}: {value} is more than 1024 TiB; give a smaller size")
         if self.window_ns is not None and self.window_ns <= 0:
             raise UsageError(f"--window: {self.window_ns} ns is no span of time; give one like 30s or 10min")
         if self.min_gain is not None and not (0 <= self.min_gain <= MIN_GAIN_MAX):
@@ -79,7 +82,7 @@ class PlanOptions:
                 f"--time-limit: {self.time_limit_s:g} s is no time to search in; give one like 60s or 10min"
             )
         if self.servers is not None and self.servers not in SERVERS:
-            raise UsageError(f"--servers: '{self.servers}' is none of {', '.join(SERVERS)}")
+            raise UsageError(f"--servers: '{self.servers}' is unknown; use one of {', '.join(SERVERS)}")
 
     def as_json(self) -> dict[str, Any]:
         """The options as the plan records them; those that only some policies have are left out when not given."""

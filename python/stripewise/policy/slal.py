@@ -15,7 +15,7 @@ import numpy as np
 
 from ..cluster import Cluster, Target
 from ..errors import PlanError
-from ..layout import Stripes, stripes_over
+from ..layout import STRIPES_MAX, Stripes, stripes_over
 from ..model import parameters
 from ..model.segment import mean_startup, optimal_stripe
 from ..plan import Plan
@@ -83,14 +83,15 @@ class Slal(Policy):
 def equal_servers(cluster: Cluster, servers: str | None) -> Servers:
     """The n servers: `hdd` and `ssd` are a class, `all` every active target; by default HServers where there are any.
 
-    Raises PlanError where the cluster has none of that class.
+    Of more than a cycle holds the first ones are taken: segments do not rotate. Raises PlanError where the cluster has
+    none of that class.
     """
     by_name = {"hdd": cluster.hservers, "ssd": cluster.sservers, "all": cluster.active}
     chosen: tuple[Target, ...] = by_name[servers] if servers else cluster.hservers or cluster.sservers
     if not chosen:
         others = " or ".join(name for name, targets in by_name.items() if targets)
         raise PlanError(f"{cluster.source}: has no active target for --servers {servers}; use --servers {others}")
-    return Servers(chosen)
+    return Servers(chosen[:STRIPES_MAX])
 
 
 def choose_stripes(table: RegionTable, means: ChunkMeans, servers: Servers, sigma_max: float) -> list[Choice | None]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from ..cluster import Cluster, Target
 from ..errors import PlanError
-from ..layout import Stripes, rotate, share_bytes, stripes_over
+from ..layout import STRIPES_MAX, Stripes, rotate, share_bytes, stripes_over
 from ..units import GRANULE_BYTES, format_size, round_up
 
 #: Stands for "what the file system has" (capacity_bytes = 0).
@@ -75,6 +75,8 @@ class Space:
             tried += 1
         for servers in (self.cluster.hservers, self.cluster.active):
             room = rotate([target for target in servers if self.free[target.name] >= GRANULE_BYTES], number)
+            if len(room) > STRIPES_MAX:
+                room = sorted(room, key=lambda target: -self.free[target.name])[:STRIPES_MAX]
             # Fewer and fewer servers, the emptiest last: a nearly full one must not keep a region from the others.
             while room:
                 stripes = stripes_over(room, stripe_over(len(room), request_bytes))
@@ -97,7 +99,7 @@ class Space:
         order: list[Target] = sorted(self.cluster.active, key=lambda target: -self.free[target.name])
         for target in order:
             width = min(self.free[target.name] // GRANULE_BYTES * GRANULE_BYTES, need)
-            if width:
+            if width and len(stripes) < STRIPES_MAX:
                 stripes.append((target.name, width))
                 need -= width
         return tuple(stripes)

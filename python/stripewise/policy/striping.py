@@ -24,7 +24,7 @@ class EqualStripes:
     def __init__(self, servers: Sequence[Target], width: int, region_bytes: int) -> None:
         self.servers = len(servers)
         self.reach = min(self.servers, -(-region_bytes // width), STRIPES_MAX)
-        stripes = stripes_over(servers, width)
+        stripes = tuple((server.name, width) for server in servers)
         self._round = stripes + stripes
         self._made: dict[int, Stripes] = {}
 
@@ -37,17 +37,29 @@ class EqualStripes:
 
 
 def hybrid_stripes(cluster: Cluster, number: int, h: int, s: int) -> Stripes:
-    """HServers with width h, then SServers with width s; the first of each class rotates with the region's number."""
-    hdd = stripes_over(rotate(cluster.hservers, number), h) if h else ()
-    ssd = stripes_over(rotate(cluster.sservers, number), s) if s else ()
-    return hdd + ssd
+    """HServers with width h, then SServers with width s; the first of each class rotates with the region's number.
+
+    Of more servers than a cycle holds, each class gives its share.
+    """
+    M, N = len(cluster.hservers) if h else 0, len(cluster.sservers) if s else 0
+    m, n = M, N
+    if M + N > STRIPES_MAX:
+        m = max(min(M, 1), STRIPES_MAX * M // (M + N))
+        n = STRIPES_MAX - m
+    return stripes_over(_turn(cluster.hservers, number, m), h) + stripes_over(_turn(cluster.sservers, number, n), s)
+
+
+def _turn(servers: Sequence[Target], number: int, reach: int) -> list[Target]:
+    """`reach` of the servers, the first one moved on by one each region; where not all are reached, by all of those."""
+    return rotate(servers, number * (1 if reach == len(servers) else reach))[:reach]
 
 
 def hserver_stripes(cluster: Cluster, number: int, request_bytes: int) -> Stripes:
-    """HServers only with stripe r/M."""
+    """HServers only with stripe r/M; over as many of them as a cycle holds."""
     if not cluster.hservers:
         return ()
-    return stripes_over(rotate(cluster.hservers, number), stripe_over(len(cluster.hservers), request_bytes))
+    reach = min(len(cluster.hservers), STRIPES_MAX)
+    return stripes_over(_turn(cluster.hservers, number, reach), stripe_over(reach, request_bytes))
 
 
 def region_requests(table: RegionTable, whole: RegionTable) -> Int:

@@ -29,6 +29,8 @@ SIZE_KEYS = frozenset({"request_bytes", "file_bytes", "region_bytes", "gap_bytes
 PROCESSES_MAX = 1 << 24
 COUNT_MAX = 1 << 20
 REQUESTS_MAX = 1 << 48
+#: A request of more is a slip of the unit.
+REQUEST_BYTES_MAX = 1 << 40
 SIZES_MAX = 64
 SECONDS_MAX = 1e6
 RATE_MAX = 1e12
@@ -157,7 +159,11 @@ def _size(top: Fields, key: str, default: int | None = None) -> int:
     value = top.data.get(key)
     if isinstance(value, str):
         return _parsed(top, key, value)
-    return top.integer(key, 0 if key == "gap_bytes" else 1, OFFSET_BYTES_MAX)
+    return top.integer(key, 0 if key == "gap_bytes" else 1, _most(key))
+
+
+def _most(key: str) -> int:
+    return REQUEST_BYTES_MAX if key in ("request_bytes", "size") else OFFSET_BYTES_MAX
 
 
 def _parsed(top: Fields, key: str, text: str) -> int:
@@ -167,6 +173,8 @@ def _parsed(top: Fields, key: str, text: str) -> int:
         raise top.error(
             key, f"= '{text:.60}' is not a size", "write bytes, or a number with KiB, MiB or GiB"
         ) from error
+    if size > _most(key):
+        raise top.error(key, f"= '{text:.60}' is out of range", f"give at most {_most(key)} bytes")
     if size == 0 and key != "gap_bytes":
         raise top.error(key, f"= '{text:.60}' is nothing", "give at least 1 byte")
     return size

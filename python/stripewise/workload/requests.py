@@ -5,9 +5,7 @@ It is what every policy takes, wherever it came from: a collected trace, a synth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +46,3 @@ class Workload(Once):
     def requests(self) -> int:
         """How many requests there are in all."""
         return sum(len(file.requests) for file in self.files)
-
-
-def make_requests(rows: Sequence[tuple[Any, ...]]) -> Requests:
-    """Requests from (start_ns, end_ns, rank, write, offset, size) tuples."""
-    return np.array(list(rows), dtype=REQUEST_DTYPE)

@@ -8,7 +8,7 @@ use crate::clients::{Agenda, Clients};
 use crate::device::Builtin;
 use crate::map::{Cycle, FileMap, maps};
 use crate::mover::Mover;
-use crate::request::Request;
+use crate::request::{REQUEST_BYTES_MAX, Request};
 use crate::scenario::MAX_LOGICAL;
 use crate::server::{AnyDevice, Server};
 use crate::time::in_seconds;
@@ -84,8 +84,8 @@ impl Core {
         if file as usize >= self.maps.len() {
             return Err(Error::Invalid(format!("workload: a request names file {file} of {}; add it to the scenario's files", self.maps.len())));
         }
-        if bytes == 0 || bytes > MAX_LOGICAL || offset > MAX_LOGICAL - bytes {
-            return Err(Error::Invalid(format!("workload: a request is for {bytes} bytes at {offset}; give 1 byte or more, ending below 2^62")));
+        if bytes == 0 || bytes > REQUEST_BYTES_MAX || offset > MAX_LOGICAL - bytes {
+            return Err(Error::Invalid(format!("workload: a request is for {bytes} bytes at {offset}; give 1 byte to 1 TiB, ending below 2^62")));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The description of a generated workload, as JSON (docs/formats.md, Workload description): what is asked for, checked as a whole.
 
 use crate::Error;
+use crate::request::REQUEST_BYTES_MAX;
 use serde::Deserialize;
 
 /// Bytes of a file at most, and of all offsets.
@@ -118,8 +119,8 @@ impl Description {
             (self.request_bytes.iter().all(|(_, weight)| sane(*weight, 1e12)), "request_bytes: a weight is not a number from 0 to 1e12; correct it"),
             (self.request_bytes.iter().any(|(_, weight)| *weight > 0.0), "request_bytes: all weights are 0; give one that is not"),
             (
-                self.request_bytes.iter().all(|(bytes, _)| (1..=OFFSET_MAX).contains(bytes)),
-                "request_bytes: a size is not from 1 byte to 2^62; correct it",
+                self.request_bytes.iter().all(|(bytes, _)| (1..=REQUEST_BYTES_MAX).contains(bytes)),
+                "request_bytes: a size is not from 1 byte to 1 TiB; correct it",
             ),
             (self.file_bytes <= OFFSET_MAX, "file_bytes is above 2^62; give a smaller file"),
             (self.region_bytes > 0, "region_bytes = 0 is no region; give at least the request size"),

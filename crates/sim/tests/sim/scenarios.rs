@@ -47,7 +47,7 @@ fn errors_name_the_key_and_the_cure() {
 #[test]
 fn requests_that_cannot_be_are_refused() {
     let scenario = scenario(1, &device(0.0, 0.0), 4096, "");
-    for request in [Request { file: 1, ..read(0, 1) }, read(0, 0), read(u64::MAX, 2), read(1 << 62, 1)] {
+    for request in [Request { file: 1, ..read(0, 1) }, read(0, 0), read(u64::MAX, 2), read(1 << 62, 1), read(0, (1 << 40) + 1)] {
         let error = simulate(&scenario, &mut Lists::new(vec![vec![request]]), &mut |_| true).unwrap_err();
         assert!(matches!(error, Error::Invalid(_)), "{error}");
     }
