@@ -59,12 +59,10 @@ def main() -> None:
     rows = []
     for name, each in found.items():
         shares = {kind: {key: value / unit for key, value in figures.items()} for kind, figures in each.items()}
-        rows.append(
-            {"policy": name, **shares, "hservers_over_sservers": each["hservers"]["mean"] / each["sservers"]["mean"]}
-        )
-        progress(
-            f"{name}: HServers {shares['hservers']['mean']:.2f}, SServers {shares['sservers']['mean']:.2f}, simulated"
-        )
+        means = {kind: share["mean"] for kind, share in shares.items()}
+        ratio = means["hservers"] / means["sservers"]
+        rows.append({"policy": name, **means, "hservers_over_sservers": ratio, "ranges": shares})
+        progress(f"{name}: HServers {means['hservers']:.2f}, SServers {means['sservers']:.2f}, simulated")
     write_result(
         given.out,
         {
@@ -78,9 +76,9 @@ def main() -> None:
     kinds = ("hservers", "sservers")
     draw_bars(
         given.out / "result.svg", "I/O times of servers (H2DP, figure 6), simulated", "policy",
-        list(found), [("", {kind: [row[kind]["mean"] for row in rows] for kind in kinds})],
+        list(found), [("", {kind: [row[kind] for row in rows] for kind in kinds})],
         "busy time, H2DP's SServers = 1",
-        {kind: [(row[kind]["least"], row[kind]["most"]) for row in rows] for kind in kinds},
+        {kind: [(row["ranges"][kind]["least"], row["ranges"][kind]["most"]) for row in rows] for kind in kinds},
     )  # fmt: skip
 
 
