@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -32,11 +32,12 @@ COMPARED = ("def", "padp", "psa", "h2dp", "slal", "best")
 
 @dataclass(frozen=True)
 class Contender:
-    """A policy under a name of its own, with its options: PlanOptions' names."""
+    """A policy under a name of its own, with its options (PlanOptions). `is_still` leaves out the plan's moves."""
 
     label: str
     policy: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    is_still: bool = False
 
 
 def contenders(names: Sequence[str] = COMPARED, **options: Any) -> tuple[Contender, ...]:
@@ -57,6 +58,8 @@ class Point:
     """One place on an axis: a cluster, what runs on it, who is compared.
 
     `phases` are workloads that run one after another, each planned by itself: changes of the keys of `workload`.
+    `in_flight` counts as a run's seconds only those in which a process has a request in flight, the mean over
+    processes: where windows wait for their time, the rest is idle.
     """
 
     workload: Path
@@ -64,6 +67,7 @@ class Point:
     contenders: tuple[Contender, ...]
     changes: Mapping[str, Any] = field(default_factory=dict)
     phases: tuple[Mapping[str, Any], ...] = ({},)
+    in_flight: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,11 @@ class Series:
         """Bytes that were copied between windows over bytes that the program moved, the mean over the seeds."""
         return fmean(run.moved_bytes / run.bytes for run in self.runs)
 
+    @property
+    def moved_bytes(self) -> float:
+        """Bytes that were copied between windows, the mean over the seeds."""
+        return fmean(run.moved_bytes for run in self.runs)
+
 
 def _run(point: Point, seed: int) -> dict[str, Run]:
     """Every contender at a point under one seed, which draws requests, random orders and devices.
@@ -121,12 +130,14 @@ def _run(point: Point, seed: int) -> dict[str, Run]:
         load = load_description(description_from(described, point.workload, changes))
         for each in point.contenders:
             plan = policy_named(each.policy).plan(load.workload, point.cluster, PlanOptions(seed=seed, **each.options))
+            if each.is_still:
+                plan = replace(plan, migrations=())
             made[each.label].append(dict(simulate_plan(load, point.cluster, plan, Settings(seed=seed)).report))
     ssds = {target.name for target in point.cluster.sservers}
-    return {label: _summed(reports, ssds) for label, reports in made.items()}
+    return {label: _summed(reports, ssds, point.in_flight) for label, reports in made.items()}
 
 
-def _summed(reports: Sequence[Mapping[str, Any]], ssds: set[str]) -> Run:
+def _summed(reports: Sequence[Mapping[str, Any]], ssds: set[str], in_flight: bool) -> Run:
     """Phases one after another as one run."""
     busy: dict[str, float] = {}
     for report in reports:
@@ -134,12 +145,18 @@ def _summed(reports: Sequence[Mapping[str, Any]], ssds: set[str]) -> Run:
             busy[server["name"]] = busy.get(server["name"], 0.0) + server["busy_s"]
     return Run(
         bytes=sum(report["bytes_read"] + report["bytes_written"] for report in reports),
-        seconds=sum(report["seconds"] for report in reports),
+        seconds=sum(_in_flight_s(report) if in_flight else report["seconds"] for report in reports),
         bound_s=sum(report["bound_s"] for report in reports),
         moved_bytes=sum(report["moved_bytes"] for report in reports),
         hdd_busy_s=tuple(seconds for name, seconds in busy.items() if name not in ssds),
         ssd_busy_s=tuple(seconds for name, seconds in busy.items() if name in ssds),
     )
+
+
+def _in_flight_s(report: Mapping[str, Any]) -> float:
+    """Seconds that a process has a request in flight, the mean over processes; the run only reads or only writes."""
+    (latency,) = [each for each in report["latency_s"].values() if each]
+    return float(latency["mean"] * report["requests"] / report["processes"])
 
 
 def run_points(points: Sequence[Point], seeds: int) -> Iterator[dict[str, Series]]:
@@ -154,8 +171,11 @@ def run_points(points: Sequence[Point], seeds: int) -> Iterator[dict[str, Series
             pool.shutdown(cancel_futures=True)
 
 
-def figures(series: Mapping[str, Series]) -> dict[str, Any]:
-    """What every row holds: MB/s by contender, their bounds, and how far chance may have moved them."""
+def figures(series: Mapping[str, Series], bounded: bool = True) -> dict[str, Any]:
+    """What every row holds: MB/s by contender, their bounds where `bounded`, and how far chance may have moved them."""
+    if not bounded:
+        errors = {name: each.error for name, each in series.items()}
+        return {**{name: each.mb_s for name, each in series.items()}, "standard_error": errors}
     bounds = {name: each.bound for name, each in series.items()}
     best = max(bounds, key=lambda name: bounds[name])
     return {
@@ -206,7 +226,8 @@ def progress(text: str) -> None:
 
 def shown(head: str, row: Mapping[str, Any], names: Sequence[str]) -> None:
     """A row as a line of progress."""
-    progress(f"{head}: " + ", ".join(f"{name} {row[name]:.1f}" for name in (*names, "bound")) + " MB/s, simulated")
+    told = [name for name in (*names, "bound") if name in row]
+    progress(f"{head}: " + ", ".join(f"{name} {row[name]:.1f}" for name in told) + " MB/s, simulated")
 
 
 @dataclass(frozen=True)

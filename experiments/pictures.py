@@ -33,6 +33,7 @@ def draw_lines(
     published: Mapping[str, Sequence[float]] | None = None,
     bound: Sequence[float] | None = None,
     unit: str = "MB/s, simulated",
+    log: bool = False,
 ) -> None:
     """A panel per (heading, lines), a line per name over the ticks; published is dashed alike, the bound dotted."""
     figure = new_figure(7.0 * len(panels) if len(panels) < 3 else 13.0, 4.6)
@@ -45,7 +46,7 @@ def draw_lines(
         if bound:
             axes.plot(places, bound, "k:", label="bound")
         axes.set_xticks(places, ticks)
-        _finish(axes, heading, label, unit)
+        _finish(axes, heading, label, unit, log)
     _legend(figure, axes)
     figure.suptitle(title)
     save_figure(figure, path, title, (label,), [])
@@ -78,10 +79,13 @@ def draw_bars(
     save_figure(figure, path, title, (label,), [])
 
 
-def _finish(axes: Any, heading: str, label: str, unit: str) -> None:
+def _finish(axes: Any, heading: str, label: str, unit: str, log: bool = False) -> None:
     axes.set_xlabel(label)
     axes.set_ylabel(unit)
-    axes.set_ylim(bottom=0)
+    if log:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
     axes.set_title(heading, fontsize="medium")
     axes.grid(axis="y", alpha=0.3)
 

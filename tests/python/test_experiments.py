@@ -62,6 +62,12 @@ def test_every_experiment_has_its_page_its_result_and_its_picture():
         assert result["rows"] and result["simulated"] is True, home.name
 
 
+def test_the_page_of_results_says_what_the_result_files_say():
+    check = [sys.executable, ROOT / "experiments" / "results.py", "--check"]
+    ran = subprocess.run(check, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_experiments_compare_all_policies_that_are_there(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "experiments")
     import common
