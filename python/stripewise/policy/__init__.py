@@ -8,7 +8,7 @@ from ..layout import Stripes, rotate, stripes_over
 from ..model import CostParameters, parameters
 from ..plan import Plan
 from ..workload.requests import Workload
-from . import default, h2dp, padp, psa, slal
+from . import best, default, h2dp, padp, psa, slal
 from .base import POLICIES, PlanOptions, Policy, policy_named, refuse_foreign, register
 from .build import build_plan, region_name
 from .pricing import Prices, region_costs
@@ -29,6 +29,7 @@ __all__ = [
     "Stripes",
     "Target",
     "Workload",
+    "best",
     "build_plan",
     "build_regions",
     "default",

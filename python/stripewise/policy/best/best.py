@@ -25,7 +25,7 @@ from ...model import Bound, parameters
 from ...model.general import Float
 from ...plan import Plan, Window, WindowFigures
 from ...workload.requests import Workload
-from ..assignment import Solution, solve
+from ..assignment import Solution
 from ..base import POLICIES, PlanOptions, Policy, register
 from ..build import build_plan
 from ..copying import CopyPrices
@@ -48,14 +48,15 @@ from .trial import trial_s
 
 #: Seconds for the whole search, unless the user gives them.
 TIME_LIMIT_S = 60.0
-#: The processes in flight over what layouts are looked for: more than 1 asks for less latency.
-LATENCIES = (1.0, 1.5, 2.5, 4.0)
+#: Where queues are short, layouts for fewer processes in flight (by this factor: less latency) and with more work on
+#: swift servers (by this power of how slow the others are) are tried too; the first is the objective itself.
+BIASES = ((1.0, 0.0), (1.0, 0.2), (2.5, 0.0), (2.5, 0.2), (4.0, 0.0), (4.0, 0.3))
 #: A plan must be quicker than leaving it as it is by this share.
 WORTHWHILE = 0.01
 #: Simulated seconds that differ by less are a tie, which the bound decides.
 TIE = 0.002
-#: What the solver stops at.
-SOLVER_GAP = 0.002
+#: What the solver stops at: for the objective itself, and where it is biased.
+SOLVER_GAP, BIASED_GAP = 0.005, 0.02
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class _Search:
             chosen, comment = 0, "leave it as it is: no layout is quicker by more than a hundredth"
         plan, bounds = candidates[chosen].plan, candidates[chosen].bounds
         low, high = gain_interval(bounds, default.bounds, self.cluster, self.processes, self.options.seed)
-        if chosen and plan.policy != self.name:
+        if chosen and plan.policy != Best.name:
             comment = f"as {plan.policy} has it: the quickest of all layouts in simulated runs"
         expected = replace(
             plan.expected,
@@ -127,7 +128,7 @@ class _Search:
             simulated_s=seconds[chosen],
             simulated_def_s=seconds[0],
         )
-        return replace(plan, policy=self.name, options=self.options.as_json(), comment=comment, expected=expected)
+        return replace(plan, policy=Best.name, options=self.options.as_json(), comment=comment, expected=expected)
 
     # The grounds -----------------------------------------------------------------------------------------------------
 
@@ -152,16 +153,19 @@ class _Search:
     # The candidates --------------------------------------------------------------------------------------------------
 
     def _search(self, ground: Ground) -> tuple[float, list[Candidate]]:
-        """What is proven, and the layouts for every latency."""
+        """What is proven, and the layouts for every bias."""
         busy = self.processes >= BUSY * len(self.cluster.active)
-        latencies = LATENCIES[:1] if busy else LATENCIES
         proven_s, found = 0.0, []
-        for number, latency in enumerate(latencies):
+        for number, (latency, lean) in enumerate(BIASES[:1] if busy else BIASES):
             left = self.until - time.monotonic()
-            if number and left < 0.3 * self.limit_s:
+            if number and left < 0.5 * self.limit_s:
                 break
-            posed = pose(ground, max(1.0, self.processes / latency))
-            solution = solve(posed.problem, left * (0.6 if number == 0 else 0.3), SOLVER_GAP, self.options.seed)
+            posed = pose(ground, max(1.0, self.processes / latency), lean)
+            solution = posed.problem.solve(
+                seconds=left * (0.6 if number == 0 else 0.15),
+                gap=BIASED_GAP if number else SOLVER_GAP,
+                seed=self.options.seed,
+            )
             if solution is None:
                 break
             if number == 0:
@@ -177,10 +181,9 @@ class _Search:
         """The larger of two bounds: all ways to serve a request with free moves; the solver's own, moves counted."""
         ground = posed.ground
         windows = [asked(table, ground.cuts.pieces) for table in ground.windows]
-        valid = posed.problem.valid_bytes
+        valid = posed.problem.valid_bytes.astype(np.int64)
         prices = [
-            posed.prices(resource, space)
-            for resource, space in zip(solution.resource_prices, solution.space_prices, strict=True)
+            posed.prices(resource, space) for resource, space in zip(solution.prices, solution.room_prices, strict=True)
         ]
         free = dual_bound(windows, self.cluster, valid, self.capacity, self.processes, prices)
         # The solver's choices are all there is as long as the requests' own time has no price.
@@ -189,13 +192,13 @@ class _Search:
             for each, table in zip(prices, ground.windows, strict=True)
             if table is not None
         )
-        return max(0.0, free, solution.lower_bound_s - slowest)
+        return max(0.0, free, solution.bound_s - slowest)
 
     def _planned(self, posed: Posed, solution: Solution, layout: Layout) -> Candidate:
         ground = posed.ground
         bounds = window_bounds(ground, layout)
         bound_s = sum(bound.makespan_s(self.processes) for bound in bounds)
-        texts = reasons(posed, layout.first, solution.resource_prices, solution.space_prices)
+        texts = reasons(posed, layout.first, solution.prices, solution.room_prices)
         plan = self._build(ground, layout, texts, bound_s)
         return Candidate(plan, bound_s, bounds)
 

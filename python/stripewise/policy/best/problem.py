@@ -103,8 +103,12 @@ class Posed:
         return Prices(resource[:servers], float(resource[servers]), space, link, connect)
 
 
-def pose(ground: Ground, in_flight: float) -> Posed:
-    """The problem with `in_flight` requests at once; below the real number it asks for layouts of less latency."""
+def pose(ground: Ground, in_flight: float, lean: float = 0.0) -> Posed:
+    """The problem with `in_flight` requests at once; below the real number it asks for layouts of less latency.
+
+    A server that takes k times the swiftest one's time for the typical request counts k^lean times as busy as it is:
+    with few processes, those that wait at slow servers are missed at the swift ones.
+    """
     cluster = ground.cluster
     teams = tuple(teams_of(cluster, ground.processes))
     sizes = sorted({len(team.members) for team in teams})
@@ -115,7 +119,7 @@ def pose(ground: Ground, in_flight: float) -> Posed:
                 made[number, :, shape] = features(table, ground.request_bytes, members)
     network = bool(cluster.network.establish_s or cluster.network.per_byte_s)
     typical, mix = ground.typical
-    choice = _Choices(cluster, ground.processes, in_flight, typical, mix, network)
+    choice = _Choices(cluster, ground.processes, in_flight, typical, mix, network, lean)
     scale = _scale(ground)
     choices = [choice.of(team, sizes.index(len(team.members)), scale) for team in teams]
     problem = Problem(
@@ -138,7 +142,14 @@ class _Choices:
     """Teams as the solver's choices on one cluster."""
 
     def __init__(
-        self, cluster: Cluster, processes: int, in_flight: float, typical_bytes: int, mix: Mix, network: bool
+        self,
+        cluster: Cluster,
+        processes: int,
+        in_flight: float,
+        typical_bytes: int,
+        mix: Mix,
+        network: bool,
+        lean: float,
     ) -> None:
         self.cluster, self.in_flight, self.typical, self.mix = cluster, in_flight, typical_bytes, mix
         self.network = network
@@ -146,16 +157,21 @@ class _Choices:
         self.index = {target.name: number for number, target in enumerate(cluster.active)}
         servers = len(cluster.active)
         self.servers = servers
+        alone = np.array([mix.startup_s(target) + typical_bytes * mix.per_byte_s(target) for target in cluster.active])
+        self.counted = (alone / max(float(alone.min()), 1e-12)) ** lean if lean else np.ones(servers)
         self.resources = servers + 1 + (2 * servers + 2 if network else 0)
 
     def of(self, team: Team, shape: int, scale_s: float) -> Choice:
         """One team."""
         shares = self._shares(team)
         g = len(shares)
-        entries, store, leave, enter = [], [], [], []
+        entries: list[tuple[int, tuple[float, ...]]] = []
+        store: list[tuple[int, float]] = []
+        leave: list[tuple[int, float]] = []
+        enter: list[tuple[int, float]] = []
         for target, share in shares:
             i = self.index[target.name]
-            entries.append((i, _row(1 / g, share, target)))
+            entries.append((i, _row(1 / g, share, target, float(self.counted[i]))))
             store.append((i, share))
             for moves, startup_s, per_byte_s in (
                 (leave, target.startup_read_s, target.per_byte_read_s),
@@ -176,7 +192,7 @@ class _Choices:
         total = sum(widths)
         return [(target, width / total) for target, width in zip(team.members, widths, strict=True) if width]
 
-    def _alone(self, shares: list[tuple[Target, float]]) -> list[float]:
+    def _alone(self, shares: list[tuple[Target, float]]) -> tuple[float, ...]:
         """Seconds of a request alone over the requests in flight, by the sums: its slowest member's."""
         g = len(shares)
         row = [0.0] * FEATURES
@@ -192,9 +208,9 @@ class _Choices:
             if self.network:
                 row[PIECES + operation] += net.establish_s / self.in_flight
                 row[BYTES + operation] += net.per_byte_s / self.in_flight
-        return row
+        return tuple(row)
 
-    def _network(self, shares: list[tuple[Target, float]]) -> list[tuple[int, list[float]]]:
+    def _network(self, shares: list[tuple[Target, float]]) -> list[tuple[int, tuple[float, ...]]]:
         net = self.cluster.network
         first, g = self.servers + 1, len(shares)
         entries = []
@@ -207,14 +223,14 @@ class _Choices:
         return entries
 
 
-def _row(pieces: float, share: float, target: Target) -> list[float]:
+def _row(pieces: float, share: float, target: Target, counted: float) -> tuple[float, ...]:
     row = [0.0] * FEATURES
-    row[PIECES], row[PIECES + 1] = pieces * target.startup_read_s, pieces * target.startup_write_s
-    row[BYTES], row[BYTES + 1] = share * target.per_byte_read_s, share * target.per_byte_write_s
-    return row
+    row[PIECES], row[PIECES + 1] = (counted * pieces * s for s in (target.startup_read_s, target.startup_write_s))
+    row[BYTES], row[BYTES + 1] = (counted * share * b for b in (target.per_byte_read_s, target.per_byte_write_s))
+    return tuple(row)
 
 
-def _sums(column: int, seconds: float) -> list[float]:
+def _sums(column: int, seconds: float) -> tuple[float, ...]:
     row = [0.0] * FEATURES
     row[column] = row[column + 1] = seconds
-    return row
+    return tuple(row)
