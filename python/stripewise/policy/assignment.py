@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _stripewise
+from .. import native
 
 #: Features per region, window and shape.
 FEATURES = 8
@@ -82,7 +82,8 @@ class Problem:
         for number, (_, q) in ((number, entry) for number, members in enumerate(entries) for entry in members):
             if len(q) != FEATURES:
                 raise ValueError(f"choice {number}: an entry has {len(q)} numbers instead of {FEATURES}")
-        found = _stripewise.assign(
+        found = native.call(
+            "assign",
             sizes,
             _floats(self.features),
             _floats(self.valid_bytes),

@@ -38,8 +38,9 @@ from ..striping import region_requests
 from ..windows import WindowTable, window_tables
 from .certainty import gain_interval
 from .cuts import choose_cuts, cut_table, whole_regions
+from .exact import BINARIES_MAX, count_of, solve_exactly
 from .explain import reasons
-from .layout import Layout, lay_out, named, window_bounds
+from .layout import Layout, carry_out, lay_out, named, window_bounds
 from .limits import asked, dual_bound
 from .merge import merge_neighbours
 from .problem import Ground, Posed, capacities, pose
@@ -55,6 +56,8 @@ BIASES = ((1.0, 0.0), (1.0, 0.2), (2.5, 0.0), (2.5, 0.2), (4.0, 0.0), (4.0, 0.3)
 WORTHWHILE = 0.01
 #: Simulated seconds that differ by less are a tie, which the bound decides.
 TIE = 0.002
+#: Seconds for the exact solution of small problems.
+EXACT_S = 10.0
 #: What the solver stops at: for the objective itself, and where it is biased.
 SOLVER_GAP, BIASED_GAP = 0.005, 0.02
 
@@ -101,7 +104,7 @@ class _Search:
         candidates = [default]
         ground = self._ground(cut=True)
         proven_s, found = self._search(ground)
-        candidates += found
+        candidates += [*found, *self._exactly(ground)]
         candidates += self._others()
         objective_s = min(each.bound_s for each in candidates)
         seconds = trial_s([each.plan for each in candidates], self.workload, self.cluster)
@@ -177,6 +180,22 @@ class _Search:
             found.append(self._planned(posed, solution, layout))
         return proven_s, found
 
+    def _exactly(self, ground: Ground) -> list[Candidate]:
+        """The optimum over all subsets of servers, where there are few enough of them."""
+        if count_of(ground) > BINARIES_MAX:
+            return []
+        found = solve_exactly(ground, min(EXACT_S, 0.3 * self.limit_s))
+        if found is None:
+            return []
+        try:
+            layout = carry_out(ground, found, self.workload, self.options)
+        except PlanError:
+            return []
+        bounds = window_bounds(ground, layout)
+        bound_s = sum(bound.makespan_s(self.processes) for bound in bounds)
+        texts = [f"{named(stripes, self.cluster)}: part of the optimum over all subsets" for stripes in layout.first]
+        return [Candidate(self._build(ground, layout, texts, bound_s), bound_s, bounds)]
+
     def _proven(self, posed: Posed, solution: Solution) -> float:
         """The larger of two bounds: all ways to serve a request with free moves; the solver's own, moves counted."""
         ground = posed.ground
@@ -186,6 +205,9 @@ class _Search:
             posed.prices(resource, space) for resource, space in zip(solution.prices, solution.room_prices, strict=True)
         ]
         free = dual_bound(windows, self.cluster, valid, self.capacity, self.processes, prices)
+        if len(windows) == 1 or solution.gap <= 0:
+            # A search that came to its end proves more than duality does, but of the solver's choices only.
+            return max(0.0, free)
         # The solver's choices are all there is as long as the requests' own time has no price.
         slowest = sum(
             each.alone / self.processes * _slowest_s(table, self.cluster)

@@ -91,12 +91,12 @@ def _counts(table: RegionTable, large: Int, bin_bytes: int, bins: int) -> list[F
     rows = np.repeat(np.arange(table.regions), np.diff(table.first))
     place = rows * bins + table.offset // bin_bytes
     is_large = table.size >= large[rows]
-    return [
-        np.bincount(place[part], weights=table.count[part].astype(np.float64), minlength=table.regions * bins).reshape(
-            table.regions, bins
-        )
-        for part in (~is_large, is_large)
-    ]
+    weights = table.count.astype(np.float64)
+    found: list[Float] = []
+    for part in (~is_large, is_large):
+        each = np.bincount(place[part], weights=weights[part], minlength=table.regions * bins)
+        found.append(each.astype(np.float64).reshape(table.regions, bins))
+    return found
 
 
 def _crossing(table: RegionTable, bin_bytes: int, bins: int) -> Float:

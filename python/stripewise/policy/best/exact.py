@@ -11,7 +11,6 @@ The result is optimal over these choices up to the gap that HiGHS reports.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 
 import highspy
@@ -30,13 +29,6 @@ from .teams import Mix, split_bytes
 BINARIES_MAX = 3_000
 #: Members of a subset at most.
 MEMBERS_MAX = 4
-
-
-@dataclass(frozen=True)
-class Exact:
-    """Stripes of every piece in every window."""
-
-    placed: tuple[tuple[Stripes, ...], ...]
 
 
 def homes(ground: Ground, piece: int) -> list[Stripes]:
@@ -70,8 +62,8 @@ def count_of(ground: Ground) -> int:
     return each * ground.cuts.pieces * len(ground.windows)
 
 
-def solve_exactly(ground: Ground, seconds: float) -> Exact | None:
-    """The optimal stripes; None where no solution was found in time, or the data do not fit."""
+def solve_exactly(ground: Ground, seconds: float) -> list[list[Stripes]] | None:
+    """The optimal stripes of every piece in every window; None where none was found in time, or the data do not fit."""
     model = _Model(ground)
     return model.solve(seconds)
 
@@ -146,9 +138,9 @@ class _Model:
                 for name, seconds in copy_demand(stripes, valid, write, targets).items():
                     self._load(window, name, moved, seconds)
 
-    def solve(self, seconds: float) -> Exact | None:
+    def solve(self, seconds: float) -> list[list[Stripes]] | None:
         """Runs HiGHS."""
-        highs = highspy.Highs()
+        highs = highspy.Highs()  # type: ignore[no-untyped-call]
         highs.silent()
         highs.setOptionValue("time_limit", max(0.1, seconds))
         highs.setOptionValue("mip_rel_gap", 1e-6)
@@ -159,11 +151,10 @@ class _Model:
         if not solution.value_valid:
             return None
         values = np.array(solution.col_value)
-        placed = [
-            tuple(stripes[int(values[of].argmax())] for of, stripes in zip(window, self.choices, strict=True))
+        return [
+            [stripes[int(values[of].argmax())] for of, stripes in zip(window, self.choices, strict=True)]
             for window in self.chosen
         ]
-        return Exact(tuple(placed))
 
     def _lp(self) -> highspy.HighsLp:
         lp = highspy.HighsLp()

@@ -53,9 +53,9 @@ def reasons(posed: Posed, first: Sequence[Stripes], resource: Float, space: Floa
         part = slice(low, min(low + GROUP, ground.cuts.pieces))
         cost = np.zeros((part.stop - part.start, len(names)))
         for window in range(len(ground.windows)):
-            for each in np.unique(shape):
-                of = np.flatnonzero(shape == each)
-                cost[:, of] += problem.features[window, part, each] @ row[window, of].T
+            for each in np.unique(shape).tolist():
+                alike = np.flatnonzero(shape == each)
+                cost[:, alike] += problem.features[window, part, each] @ row[window, alike].T
             cost += problem.valid_bytes[part, None] * hold[window]
         least = np.stack([cost[:, of].min(axis=1) for of in member], axis=1)
         for position, piece in enumerate(range(part.start, part.stop)):

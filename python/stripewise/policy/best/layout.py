@@ -43,9 +43,6 @@ def lay_out(posed: Posed, assignment: Int, workload: Workload, options: PlanOpti
 
     Raises PlanError, naming file and region, when the data do not fit.
     """
-    ground = posed.ground
-    space = Space(ground.cluster, options.reserved_bytes)
-    valid = ground.whole.valid_bytes
     made: dict[tuple[int, int], Stripes] = {}
 
     def stripes(piece: int, choice: int) -> Stripes:
@@ -53,31 +50,43 @@ def lay_out(posed: Posed, assignment: Int, workload: Workload, options: PlanOpti
             made[piece, choice] = posed.stripes(piece, choice)
         return made[piece, choice]
 
+    wanted = [[stripes(piece, choice) for piece, choice in enumerate(choices)] for choices in assignment.tolist()]
+    return carry_out(posed.ground, wanted, workload, options)
+
+
+def carry_out(ground: Ground, wanted: Sequence[Sequence[Stripes]], workload: Workload, options: PlanOptions) -> Layout:
+    """The layout that comes as near to the stripes wanted of every piece in every window as space lets it.
+
+    Raises PlanError, naming file and region, when the data do not fit.
+    """
+    space = Space(ground.cluster, options.reserved_bytes)
+    valid = ground.whole.valid_bytes
     now: list[Stripes] = [()] * ground.cuts.pieces
-    # Large and much used pieces first, should the granules' rounding leave no room for all.
-    weight = np.bincount(
-        np.repeat(np.arange(ground.whole.regions), np.diff(ground.whole.first)),
-        weights=ground.whole.count.astype(np.float64),
-        minlength=ground.whole.regions,
-    )
-    for piece in np.argsort(-weight, kind="stable").tolist():
+    # Much used pieces first, should the granules' rounding leave no room for all.
+    rows = np.repeat(np.arange(ground.whole.regions), np.diff(ground.whole.first))
+    uses = np.bincount(rows, weights=ground.whole.count.astype(np.float64), minlength=ground.whole.regions)
+    for piece in np.argsort(-uses, kind="stable").tolist():
         name = region_name(workload, ground.whole, piece)
-        wanted = stripes(piece, int(assignment[0, piece]))
         request_bytes = max(1, int(ground.request_bytes[piece]))
         turn = int(ground.cuts.region[piece])
-        now[piece], _ = space.place([wanted], turn, request_bytes, int(valid[piece]), name)
+        now[piece], _ = space.place([wanted[0][piece]], turn, request_bytes, int(valid[piece]), name)
     placed, moves = [tuple(now)], []
     for window in range(1, len(ground.windows)):
-        changed = np.flatnonzero(assignment[window] != assignment[window - 1]).tolist()
-        wishes = [(piece, stripes(piece, int(assignment[window, piece]))) for piece in changed]
-        late = [
-            (piece, wanted)
-            for piece in np.flatnonzero(assignment[window] == assignment[window - 1]).tolist()
-            if now[piece] != (wanted := stripes(piece, int(assignment[window, piece]))) and window > 1
+        # What had no room in an earlier window is tried again where its requests are now.
+        wishes = [
+            (piece, wanted[window][piece])
+            for piece in range(ground.cuts.pieces)
+            if wanted[window][piece] != now[piece]
+            and (wanted[window][piece] != wanted[window - 1][piece] or _is_touched(ground, window, piece))
         ]
-        moves.append(tuple(_carry(now, [*wishes, *late], valid, space)))
+        moves.append(tuple(_carry(now, wishes, valid, space)))
         placed.append(tuple(now))
     return Layout(tuple(placed), tuple(moves))
+
+
+def _is_touched(ground: Ground, window: int, piece: int) -> bool:
+    table = ground.windows[window]
+    return table is not None and bool(table.request_bytes[piece])
 
 
 def _carry(

@@ -64,7 +64,7 @@ def asked(table: RegionTable | None, regions: int) -> Asked:
     """The requests of a window; none where it has no table."""
     if table is None:
         none = np.zeros(0, dtype=np.int64)
-        return Asked(none, none, none.astype(bool), none.astype(np.float64), regions)
+        return Asked(none, none, none.astype(bool), np.zeros(0, dtype=np.float64), regions)
     rows = np.repeat(np.arange(regions), np.diff(table.first))
     size = table.size
     if len(np.unique(size)) > 256:
@@ -73,7 +73,8 @@ def asked(table: RegionTable | None, regions: int) -> Asked:
         size = np.maximum(size, 1)
     key = np.stack([rows, size, table.write.astype(np.int64)])
     each, inverse = np.unique(key, axis=1, return_inverse=True)
-    count = np.bincount(inverse.ravel(), weights=table.count.astype(np.float64), minlength=each.shape[1])
+    weights = table.count.astype(np.float64)
+    count: Float = np.bincount(inverse.ravel(), weights=weights, minlength=each.shape[1]).astype(np.float64)
     return Asked(each[0], each[1], each[2].astype(bool), count, regions)
 
 

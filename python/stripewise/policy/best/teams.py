@@ -68,6 +68,8 @@ def teams_of(cluster: Cluster, processes: int) -> list[Team]:
 
 
 def _sizes(servers: int) -> list[int]:
+    if servers < 2:
+        return []
     if servers > MANY:
         return [2, 4]
     sizes = [1 << power for power in range(1, servers.bit_length()) if 1 << power < servers]
