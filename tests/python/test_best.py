@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +26,11 @@ from stripewise.policy.best.limits import Prices, asked, dual_bound
 from stripewise.policy.best.teams import Mix, Team, split_bytes, stripes_of, teams_of
 from stripewise.policy.pricing import plan_bound
 from stripewise.policy.regions import build_regions
+from stripewise.policy.space import metadata_bytes
 from stripewise.policy.striping import region_requests
+from stripewise.units import round_up
 from stripewise.workload import Workload
-from support import KIB, MIB, cluster, clusters, file_of, target, workloads, zipf_workload
+from support import KIB, MIB, cluster, file_of, target, workloads, zipf_workload
 
 OPTIONS = PlanOptions(region_bytes=MIB)
 
@@ -68,7 +72,9 @@ def test_chance_alone_cuts_nothing():
 
 def test_no_cut_runs_through_requests():
     # The first half is hot, but every request spans the middle.
-    table = build_regions(Workload((file_of([256 * KIB] * 500 + [900 * KIB] * 5, [512 * KIB] * 500 + [4096] * 5),), 4), MIB)
+    table = build_regions(
+        Workload((file_of([256 * KIB] * 500 + [900 * KIB] * 5, [512 * KIB] * 500 + [4096] * 5),), 4), MIB
+    )
     assert 512 * KIB not in choose_cuts(table, [table]).start.tolist()
 
 
@@ -92,10 +98,12 @@ def test_cutting_a_table_moves_no_byte_and_loses_none(workload, bins):
     assert int(cut.valid_bytes.sum()) == int(table.valid_bytes.sum())
     rows = np.repeat(np.arange(cut.regions), np.diff(cut.first))
     assert (cut.offset >= 0).all() and (cut.offset + cut.size <= cuts.length[rows]).all()
+
     # Byte by byte, by how often each 4 KiB begins to be asked for.
     def spread(of, row, start):
         at = of.region_bytes * row + start + of.offset
         return int((at * of.count * 1).sum() + (of.size * of.count).sum()) if len(row) else 0
+
     if inner == 1:
         own = np.repeat(np.arange(table.regions), np.diff(table.first))
         assert spread(cut, cuts.region[rows], cuts.start[rows]) == spread(table, own, 0)
@@ -215,3 +223,145 @@ def test_the_bound_holds_for_regions_on_one_server_each_under_tight_space(seed, 
             placed = [((on.active[home].name, MIB),) for home in homes]
             best = min(best, plan_bound(table, on, placed).makespan_s(8)) if rng.random() < 0.05 else best
     assert bound <= best * (1 + 1e-9)
+
+
+# Against the optimum -------------------------------------------------------------------------------------------------
+
+
+def tiny(seed: int) -> tuple[Workload, Cluster, int]:
+    """A random instance that can be searched whole: 2 or 3 uneven servers, 2 to 4 regions, tight space now and then."""
+    rng = np.random.default_rng(seed)
+    regions = int(rng.integers(2, 5))
+    base = uneven(rng, int(rng.integers(1, 3)), 1)
+    tight = rng.random() < 0.5
+    room = int(rng.integers(1, regions + 1)) * MIB
+    targets = tuple(replace(t, capacity_bytes=2 * room if tight and t.is_ssd else 0) for t in base.targets)
+    n = int(rng.integers(20, 80))
+    size = int(rng.choice([16, 64, 256])) * KIB
+    weight = rng.dirichlet(np.ones(regions))
+    offsets = rng.choice(regions, n, p=weight) * MIB + rng.integers(0, MIB // size, n) * size
+    file = file_of(offsets, [size] * n, rng.random(n) < 0.5, size_bytes=regions * MIB)
+    return Workload((file,), int(rng.choice([1, 2, 4, 16]))), replace(base, targets=targets), regions
+
+
+def searched(workload: Workload, on: Cluster) -> float:
+    """The least bound over every combination of these homes: any subset, its members' widths equal or one part each."""
+    table = build_regions(workload, MIB)
+    names = [t.name for t in on.targets]
+    width = int(table.request_bytes.max())
+    homes = []
+    for k in range(1, len(names) + 1):
+        for members in combinations(names, k):
+            for each in {MIB} if k == 1 else {round_up(-(-width // k)), round_up(-(-MIB // k))}:
+                homes.append(tuple((name, each) for name in members))
+    capacity = {
+        t.name: t.capacity_bytes - metadata_bytes(t.capacity_bytes) if t.capacity_bytes else 1 << 62 for t in on.targets
+    }
+    demand = np.zeros((table.regions, len(homes), len(names)))
+    alone = np.zeros((table.regions, len(homes)))
+    held = np.zeros((len(homes), len(names)))
+    for h, home in enumerate(homes):
+        for name, share in share_bytes(home, MIB).items():
+            held[h, names.index(name)] = round_up(share)
+        for region in range(table.regions):
+            rows = slice(int(table.first[region]), int(table.first[region + 1]))
+            servers = [
+                (
+                    t.name,
+                    OpFigures(t.startup_read_s, t.per_byte_read_s),
+                    OpFigures(t.startup_write_s, t.per_byte_write_s),
+                )
+                for t in (on.targets[names.index(name)] for name, _ in home)
+            ]
+            cycle = Cycle.of([(False, each) for _, each in home])
+            bound = service_bound(
+                servers, cycle, table.offset[rows], table.size[rows], table.write[rows], table.count[rows]
+            )
+            alone[region, h] = bound.alone_s
+            for name, seconds in bound.demand_s.items():
+                demand[region, h, names.index(name)] = seconds
+    every = np.array(list(product(range(len(homes)), repeat=table.regions)))
+    fits = (held[every].sum(axis=1) <= [capacity[name] for name in names]).all(axis=1)
+    every = every[fits]
+    load = sum(demand[region][every[:, region]] for region in range(table.regions))
+    time = sum(alone[region][every[:, region]] for region in range(table.regions))
+    return float(np.maximum(load.max(axis=1), time / workload.processes).min())
+
+
+def test_tiny_instances_come_near_the_optimum_and_never_behind_another_policy():
+    off = []
+    for seed in range(200 if os.environ.get("STRIPEWISE_SOAK") else 20):
+        workload, on, _ = tiny(seed)
+        expected = policy_named("best").plan(workload, on, OPTIONS).expected
+        off.append(expected.objective_s / searched(workload, on))
+        assert expected.proven_s <= expected.objective_s
+        for name in sorted(POLICIES):
+            if name != "best":
+                other = policy_named(name).plan(workload, on, OPTIONS).expected
+                assert expected.objective_s <= other.bound_s * (1 + 1e-9), (seed, name)
+    assert np.mean(off) <= 1.02
+
+
+# The policy ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_tells_what_is_proven_and_survives_its_file():
+    on = cluster(4, 2, 4 * MIB)
+    plan = policy_named("best").plan(zipf_workload(20, 400), on, OPTIONS)
+    expected = plan.expected
+    assert expected.proven_s <= expected.objective_s <= expected.bound_s
+    assert expected.gap <= 0.05
+    assert 1 < expected.gain_low <= expected.gain_high
+    assert expected.simulated_s < expected.simulated_def_s
+    again = plan_from_json(json.loads(dump_plan(plan)), "plan.json")
+    assert again.expected == expected
+    assert check_plan(again, on, "plan.json") == []
+    reasons = [region.reason for region in plan.files[0].regions[:-1]]
+    assert all("of the run; rejected: " in reason for reason in reasons if "not touched" not in reason)
+
+
+def test_what_nothing_can_better_is_left_as_it_is():
+    # One server: there is nothing to choose.
+    plan = policy_named("best").plan(zipf_workload(4, 100), cluster(1, 0), OPTIONS)
+    assert plan.comment.startswith("leave it as it is")
+    assert plan.expected.bound_s == plan.expected.bound_def_s
+
+
+def test_best_beats_all_others_where_they_split_too_much():
+    workload, on = zipf_workload(40, 1000, 64 * KIB), cluster(4, 2, 4 * MIB)
+    made = {name: policy_named(name).plan(workload, on, OPTIONS).expected for name in POLICIES}
+    assert made["best"].bound_s < 0.6 * min(each.bound_s for name, each in made.items() if name != "best")
+
+
+def test_a_hot_set_that_moves_is_followed_when_that_pays():
+    # Two windows, each with its own hot half; the SSD holds one half.
+    rng = np.random.default_rng(3)
+    halves = [rng.integers(0, 8, 4000), rng.integers(8, 16, 4000)]
+    offsets = np.concatenate(halves) * MIB + rng.integers(0, 16, 8000) * 64 * KIB
+    workload = Workload((file_of(offsets, [64 * KIB] * 8000, size_bytes=16 * MIB),), 64)
+    on = cluster(2, 1, 9 * MIB)
+    options = replace(OPTIONS, window_ns=4_000_000)
+    plan = policy_named("best").plan(workload, on, options)
+    assert len(plan.windows) == 2 and plan.migrations[0].moves
+    static = policy_named("best").plan(workload, on, OPTIONS)
+    assert plan.expected.bound_s < static.expected.bound_s
+    moved_in = [move for move in plan.migrations[0].moves if move.direction == "in"]
+    assert all(move.start >= 8 * MIB for move in moved_in)
+    # A handful of requests does not pay for a copy.
+    few = Workload((file_of(offsets[::400], [64 * KIB] * 20, size_bytes=16 * MIB),), 64)
+    assert not policy_named("best").plan(few, on, replace(OPTIONS, window_ns=10_000)).migrations[0].moves
+
+
+def test_the_time_limit_gives_the_best_so_far_with_its_gap():
+    options = replace(OPTIONS, time_limit_s=0.2)
+    plan = policy_named("best").plan(zipf_workload(200, 2000), cluster(8, 4, 10 * MIB), options)
+    assert plan.expected.gap is not None and plan.expected.bound_s <= plan.expected.bound_def_s
+    with pytest.raises(UsageError, match="--time-limit"):
+        PlanOptions(time_limit_s=0.0)
+
+
+def test_untouched_neighbours_on_one_server_are_one_region():
+    workload = Workload((file_of([0] * 50, [4 * KIB] * 50, size_bytes=32 * MIB),), 16)
+    plan = policy_named("best").plan(workload, cluster(1, 1), OPTIONS)
+    assert len(plan.files[0].regions) < 10
+    assert sum(plan.bytes_per_target().values()) == 32 * MIB

@@ -162,10 +162,14 @@ class TestEveryPolicy:
 
     def test_equal_servers_with_room_hold_about_the_same(self, name):
         # Small regions must not pile up on the first server, whether the policy rotates or merges.
+        if chosen(name).rotates is None:
+            pytest.skip("goes by what servers have to do, not by what they hold")
         held = counted(self.plan(name, zipf_workload(8, 400), cluster(4, 0)))
         assert max(held.values()) <= 1.25 * sum(held.values()) / 4
 
     def test_the_first_server_rotates_from_region_to_region_or_is_always_the_first(self, name):
+        if chosen(name).rotates is None:
+            pytest.skip("goes by what servers have to do")
         plan = self.plan(name, zipf_workload(8, 400), cluster(4, 0))
         firsts = [r.stripes[0][0] for r in plan.files[0].regions if r.start < plan.files[0].size]
         rotates = chosen(name).rotates

@@ -26,7 +26,9 @@ from .problem import Ground
 from .teams import Mix, split_bytes
 
 #: Binary variables that are solved quickly enough.
-BINARIES_MAX = 3_000
+BINARIES_MAX = 1_000
+#: Nodes of the search tree, whatever the time: the same problem has the same answer on every machine.
+NODES_MAX = 200
 #: Members of a subset at most.
 MEMBERS_MAX = 4
 
@@ -143,7 +145,8 @@ class _Model:
         highs = highspy.Highs()  # type: ignore[no-untyped-call]
         highs.silent()
         highs.setOptionValue("time_limit", max(0.1, seconds))
-        highs.setOptionValue("mip_rel_gap", 1e-6)
+        highs.setOptionValue("mip_rel_gap", 1e-3)
+        highs.setOptionValue("mip_max_nodes", NODES_MAX)
         highs.setOptionValue("threads", 1)
         highs.passModel(self._lp())
         highs.run()
