@@ -237,18 +237,24 @@ class Given:
     seeds: int
     requests: int
     out: Path
+    sizes: tuple[int, ...] = ()
 
     @property
     def as_json(self) -> dict[str, int]:
         return {"seeds": self.seeds, "requests_per_process": self.requests}
 
 
-def arguments(what: str, home: Path, seeds: int, requests: int) -> Given:
-    """Reads the command line: a shorter or longer run, written elsewhere. `home` is the experiment's folder."""
+def arguments(what: str, home: Path, seeds: int, requests: int, sizes: Sequence[int] = ()) -> Given:
+    """Reads the command line: a shorter or longer run, written elsewhere. `home` is the experiment's folder.
+
+    Where `sizes` are given, so can be --size, for some of them only.
+    """
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("--seeds", type=int, default=seeds, help=f"runs per point (default {seeds})")
     parser.add_argument("--requests", type=int, default=requests, help=f"per process (default {requests})")
     parser.add_argument("--out", type=Path, default=home, help="folder for result.json and result.svg (default: here)")
+    if sizes:
+        parser.add_argument("--size", type=int, action="append", choices=sizes, help="request size, repeatable")
     given = parser.parse_args()
     if given.seeds < 1 or given.requests < 1:
         parser.error("--seeds and --requests are at least 1")
@@ -256,7 +262,7 @@ def arguments(what: str, home: Path, seeds: int, requests: int) -> Given:
         given.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         parser.error(f"--out {given.out}: {error.strerror}; name a folder that can be written")
-    return Given(given.seeds, given.requests, given.out)
+    return Given(given.seeds, given.requests, given.out, tuple(getattr(given, "size", None) or sizes))
 
 
 def home_of(file: str) -> Path:

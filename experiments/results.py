@@ -77,6 +77,8 @@ def columns_of(rows: Sequence[Row]) -> list[tuple[str, Any]]:
     made += _nested(rows, "published", "{}, published", _figure)
     made += _nested(rows, "h2dp_gain", "h2dp over {}, simulated", _percent)
     made += _nested(rows, "published_gain", "h2dp over {}, published", _percent)
+    made += _nested(rows, "slal_gain", "slal over fixed stripes, {}, simulated", _percent)
+    made += _nested(rows, "published_slal_gain", "slal over fixed stripes, {}, published", _percent)
     return made
 
 
@@ -115,7 +117,7 @@ def paragraph(name: str, head: str) -> str:
     found = re.search(
         rf"^\*\*{head}[^*]*\.\*\*.*?(?=\n\n|\Z)", (HOME / name / "README.md").read_text(), re.MULTILINE | re.DOTALL
     )
-    return found.group(0) if found else ""
+    return found.group(0).strip() if found else ""
 
 
 def section(name: str, result: Mapping[str, Any]) -> str:

@@ -33,7 +33,9 @@ def point(network: str, clients: int, request: int, stripes: tuple[int, ...], ea
 
 def main() -> None:
     given = arguments(__doc__ or "", home_of(__file__), SEEDS, REQUESTS)
-    cases = [(network, clients, r, STRIPES[:1]) for network in NETWORKS for clients in CLIENTS for r in REQUESTS_BYTES]
+    cases: list[tuple[str, int, int, tuple[int, ...]]] = [
+        (network, clients, r, STRIPES[:1]) for network in NETWORKS for clients in CLIENTS for r in REQUESTS_BYTES
+    ]
     cases += [(network, MANY[network], r, STRIPES) for network in NETWORKS for r in REQUESTS_BYTES]
     rows: list[dict[str, Any]] = []
     points = [point(*case, given.requests) for case in cases]

@@ -56,16 +56,16 @@ def row(request_bytes: int, series: dict[str, Series]) -> dict[str, Any]:
 
 
 def main() -> None:
-    given = arguments(__doc__ or "", HERE, SEEDS, REQUESTS)
+    given = arguments(__doc__ or "", HERE, SEEDS, REQUESTS, SIZES)
     compared = (*contenders(), Contender("whole_region", str(HERE / "whole_region.py")))
     names = [each.label for each in compared]
     cluster = read_cluster(HERE / "cluster.toml")
     points = [
         Point(HERE / "workload.toml", cluster, compared, {"request_bytes": size, "reads": given.requests})
-        for size in SIZES
+        for size in given.sizes
     ]
     rows = []
-    for size, series in zip(SIZES, run_points(points, given.seeds), strict=True):
+    for size, series in zip(given.sizes, run_points(points, given.seeds), strict=True):
         rows.append(row(size, series))
         shown(format_size(size), rows[-1], names)
     write_result(
@@ -78,9 +78,10 @@ def main() -> None:
         },
     )
     lines = {name: [each[name] for each in rows] for name in names}
+    published = {name: [each["published"][name] for each in rows] for name in PUBLISHED}
     draw_lines(
         given.out / "result.svg", "Layouts under 32 processes, reads, simulated", "request size",
-        [format_size(size) for size in SIZES], [("", lines)], PUBLISHED, [each["bound"] for each in rows],
+        [format_size(size) for size in given.sizes], [("", lines)], published, [each["bound"] for each in rows],
     )  # fmt: skip
 
 
