@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _stripewise
+from .. import native
 
 #: Features per region, window and shape.
 FEATURES = 8
@@ -72,7 +72,7 @@ class Problem:
         them that fits. Where the time does not run out, the result depends on the arguments alone. None: nothing was
         found that fits.
 
-        Raises ValueError (and StripewiseError) when the tables do not fit together.
+        Raises StoreError, or ValueError for what numpy can tell, when the tables do not fit together.
         """
         if self.features.ndim != 4 or self.features.shape[3] != FEATURES:
             raise ValueError(f"features: shape {self.features.shape} is not [window, region, shape, {FEATURES}]")
@@ -82,7 +82,8 @@ class Problem:
         for number, (_, q) in ((number, entry) for number, members in enumerate(entries) for entry in members):
             if len(q) != FEATURES:
                 raise ValueError(f"choice {number}: an entry has {len(q)} numbers instead of {FEATURES}")
-        found = _stripewise.assign(
+        found = native.call(
+            "assign",
             sizes,
             _floats(self.features),
             _floats(self.valid_bytes),
