@@ -211,12 +211,12 @@ def rounded(value: Any) -> Any:
     return [rounded(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def write_result(folder: Path, result: Mapping[str, Any]) -> None:
-    """Writes result.json, the rows one a line so that results can be compared."""
+def write_result(folder: Path, result: Mapping[str, Any], name: str = "result.json") -> None:
+    """Writes the result file, the rows one a line so that results can be compared."""
     rows = ",\n  ".join(json.dumps(row) for row in rounded(result["rows"]))
     others = {key: value for key, value in result.items() if key != "rows"}
     rest = "".join(f',\n "{key}": {json.dumps(rounded(value))}' for key, value in others.items())
-    write_durably(folder / "result.json", f'{{"rows": [\n  {rows}\n ]{rest}\n}}\n')
+    write_durably(folder / name, f'{{"rows": [\n  {rows}\n ]{rest}\n}}\n')
 
 
 def progress(text: str) -> None:
