@@ -27,6 +27,7 @@ impl Dice {
 
 /// Hard disks of 2 to 8 ms and 60 to 180 MB/s, SSDs of 0.05 to 0.3 ms and 200 to 1000 MB/s that hold a sixth of the data, Zipf 0.8, requests of
 /// 64 KiB to 1 MiB. Each server has a resource of its own, and one network is shared by all.
+/// Beside single servers there are teams of 4, 16 and 64 of a class, over which whole requests go round.
 fn made(windows: usize, regions: usize, hdds: usize, ssds: usize) -> Tables {
     let mut dice = Dice(7);
     let servers = hdds + ssds;
@@ -53,23 +54,33 @@ fn made(windows: usize, regions: usize, hdds: usize, ssds: usize) -> Tables {
     }
     let mut tables =
         Tables { windows, regions, shapes: 1, choices: servers, resources: servers + 1, servers, features, valid_bytes, ..Tables::default() };
+    let mut figures = Vec::new();
     for server in 0..servers {
-        let (startup_s, bytes_s) = if server < hdds {
+        let hdd = server < hdds;
+        figures.push(if hdd {
             (dice.between(0.002, 0.008), dice.between(60e6, 180e6))
         } else {
             (dice.between(5e-5, 3e-4), dice.between(200e6, 1e9))
-        };
-        let room = if server < hdds { 4.0 * total / hdds as f64 } else { dice.between(0.5, 2.0) * total / 6.0 / ssds as f64 };
-        tables.capacity.push(room);
-        tables.shape.push(0);
-        tables.penalty_s.push(1e-9);
-        let own = [startup_s, 0.0, 1.0 / bytes_s, 0.0, 0.0, 0.0, 0.0, 0.0];
-        let network = [0.0, 0.0, 1.0 / (servers as f64 * 1e9), 0.0, 0.0, 0.0, 0.0, 0.0];
-        push(&mut tables.entries, &[(server as i64, own), (servers as i64, network)]);
-        push(&mut tables.stores, &[(server as i64, 1.0)]);
-        push(&mut tables.leave, &[(server as i64, 1.0 / bytes_s)]);
-        push(&mut tables.enter, &[(server as i64, 1.0 / bytes_s)]);
+        });
+        tables.capacity.push(if hdd { 4.0 * total / hdds as f64 } else { dice.between(0.5, 2.0) * total / 6.0 / ssds as f64 });
     }
+    let teams = [1, 4, 16, 64].iter().flat_map(|size| [(0, hdds), (hdds, servers)].map(|class| (*size, class)));
+    for (size, (from, to)) in teams {
+        for first in (from..to).step_by(size).filter(|first| first + size <= to) {
+            let part = 1.0 / size as f64;
+            let members = || (first..first + size).map(|server| (server as i64, figures[server]));
+            let network = [0.0, 0.0, 1.0 / (servers as f64 * 1e9), 0.0, 0.0, 0.0, 0.0, 0.0];
+            let own = members().map(|(at, (startup_s, bytes_s))| (at, [startup_s * part, 0.0, part / bytes_s, 0.0, 0.0, 0.0, 0.0, 0.0]));
+            let copies: Vec<_> = members().map(|(at, (_, bytes_s))| (at, part / bytes_s)).collect();
+            push(&mut tables.entries, &own.chain([(servers as i64, network)]).collect::<Vec<_>>());
+            push(&mut tables.stores, &members().map(|(at, _)| (at, part)).collect::<Vec<_>>());
+            push(&mut tables.leave, &copies);
+            push(&mut tables.enter, &copies);
+            tables.shape.push(0);
+            tables.penalty_s.push(1e-9 * size as f64);
+        }
+    }
+    tables.choices = tables.shape.len();
     tables
 }
 

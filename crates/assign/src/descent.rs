@@ -5,9 +5,12 @@ use std::time::Instant;
 
 use crate::path::{Space, cheapest};
 use crate::power::{Measure, congest, slopes};
-use crate::prices::Prices;
+use crate::prices::{Moves, Prices};
+use crate::problem::Problem;
 use crate::random::Random;
-use crate::state::State;
+use crate::shortlist::Shortlist;
+use crate::start::unload;
+use crate::state::{Guide, State};
 
 /// Sweeps per stage, and the progress (relative) below which the next stage begins.
 const SWEEPS_MAX: usize = 6;
@@ -36,12 +39,15 @@ impl Best {
 
 /// What sweeps need beside the state.
 pub(crate) struct Tools<'a> {
-    pub space: Space,
-    pub moves: Prices,
     pub random: Random,
     pub until: Instant,
-    /// Prices of room, seconds per byte `[window][choice]`: cold regions make way for hot ones.
-    pub byte: &'a [f64],
+    pub shortlist: &'a Shortlist,
+    /// Of the duals.
+    pub prices: &'a Prices,
+    /// Of guided stages.
+    pub guide: Guide<'a>,
+    /// Of moves, by the slopes at the loads of the moment.
+    pub moves: Moves,
 }
 
 impl Tools<'_> {
@@ -50,19 +56,45 @@ impl Tools<'_> {
     }
 }
 
-/// Runs the stages given (squarings of the power, whether room has its price).
-pub(crate) fn descend(state: &mut State, stages: &[(u32, bool)], tools: &mut Tools, best: &mut Best) {
-    for (squarings, priced) in stages {
+/// A stage of the descent.
+#[derive(Clone, Copy)]
+pub(crate) struct Stage {
+    /// Of the power.
+    pub squarings: u32,
+    /// Whether room has its dual price and powers weigh as resources are priced: the slope at even loads is then what the bound says that a second is
+    /// worth. Without, the measure is nothing but the busiest resource.
+    pub guided: bool,
+}
+
+/// Weights of powers never fall below this part of the mean: a resource without price must not be overrun either.
+const WEIGHT_MIN: f64 = 0.01;
+
+/// Weights from dual prices, `[window][resource]`.
+pub(crate) fn weights(problem: &Problem, lambda: &[f64]) -> Vec<f64> {
+    lambda.iter().map(|price| price.max(WEIGHT_MIN / problem.resources as f64)).collect()
+}
+
+/// Runs the stages given.
+pub(crate) fn descend(state: &mut State, stages: &[Stage], tools: &mut Tools, best: &mut Best) {
+    let first = state.path.clone();
+    for stage in stages {
+        let guide = stage.guided.then_some(tools.guide);
+        if !stage.guided && !state.has_room() {
+            if !unload(state, tools.prices, tools.shortlist) {
+                *state = State::of(state.problem, &first);
+            }
+            best.offer(state);
+        }
+        state.recount(stage.squarings, &[], guide);
         for _ in 0..SWEEPS_MAX {
-            state.recount(*squarings, &[]);
             let before = state.smooth();
-            let changed = sweep(state, *priced, tools);
-            state.recount(*squarings, &[]);
+            let changed = sweep(state, tools);
+            state.recount(stage.squarings, &[], guide);
             best.offer(state);
             if tools.late() {
                 return;
             }
-            if changed == 0 || (!priced && state.smooth() >= before * (1.0 - PROGRESS)) {
+            if changed * 200 <= state.problem.regions || (!stage.guided && state.smooth() >= before * (1.0 - PROGRESS)) {
                 break;
             }
         }
@@ -70,15 +102,17 @@ pub(crate) fn descend(state: &mut State, stages: &[(u32, bool)], tools: &mut Too
 }
 
 /// One sweep in random order; how many regions changed their path.
-fn sweep(state: &mut State, priced: bool, tools: &mut Tools) -> usize {
+fn sweep(state: &mut State, tools: &mut Tools) -> usize {
     let problem = state.problem;
     let mut order: Vec<u32> = (0..problem.regions as u32).collect();
     tools.random.shuffle(&mut order);
     let stride = if problem.regions <= STRIDE { 1 } else { STRIDE };
     let mut changed = 0;
     for part in order.chunks(stride) {
-        slopes(state, &mut tools.moves);
-        changed += part.iter().filter(|region| replace(state, **region as usize, priced, tools)).count();
+        if problem.moves_cost() {
+            tools.moves = Moves::new(problem, &slopes(state));
+        }
+        changed += part.iter().filter(|region| replace(state, **region as usize, tools)).count();
         if tools.late() {
             break;
         }
@@ -87,43 +121,56 @@ fn sweep(state: &mut State, priced: bool, tools: &mut Tools) -> usize {
 }
 
 /// Puts the region on a better path if there is one.
-pub(crate) fn replace(state: &mut State, region: usize, priced: bool, tools: &mut Tools) -> bool {
+fn replace(state: &mut State, region: usize, tools: &mut Tools) -> bool {
     let problem = state.problem;
-    let (choices, valid) = (problem.choices, problem.valid_bytes[region]);
+    let valid = problem.valid_bytes[region];
     let mut old = vec![0; problem.windows];
-    let before = state.smooth();
+    let (before, sums, rent) = (state.smooth(), state.sum.clone(), state.rent);
     state.take(region, &mut old);
-    for (window, cost) in tools.space.cost.chunks_exact_mut(choices).enumerate() {
-        cost.copy_from_slice(&problem.penalty_s);
-        if priced {
-            cost.iter_mut().zip(&tools.byte[window * choices..]).for_each(|(cost, byte)| *cost += valid * byte);
-        }
-    }
-    congest(state, region, Measure::Root, &mut tools.space.cost);
-    let rent = |path: &[u32]| path.iter().enumerate().map(|(window, at)| valid * tools.byte[window * choices + *at as usize]).sum::<f64>();
-    let rent = |path: &[u32]| if priced { rent(path) } else { 0.0 };
-    let limit = (before + rent(&old)) * (1.0 - 1e-12);
+    let without = state.sum.clone();
+    let mut listed = tools.shortlist.of(region).to_vec();
+    listed.extend(old.iter().filter(|choice| !tools.shortlist.of(region).contains(choice)));
+    let mut space = gathered(problem, &listed, |_, choice| problem.penalty_s[choice]);
+    congest(state, region, &listed, Measure::Root, &mut space.cost);
+    let limit = before * (1.0 - 1e-12);
     let mut new = old.clone();
-    if cheapest(problem, &tools.moves, region, &mut tools.space, Some(&mut new)).is_finite() {
+    if cheapest(&among(problem, &tools.moves, &listed), valid, &mut space, Some(&mut new)).seconds.is_finite() {
+        new.iter_mut().for_each(|place| *place = listed[*place as usize]);
         for _ in 0..2 {
-            if new != old {
+            if new != old && state.fits_path(region, &new) {
                 state.put(region, &new);
-                if state.smooth() + rent(&new) < limit {
+                if state.smooth() < limit {
                     return true;
                 }
                 state.take(region, &mut new);
+                state.sum.copy_from_slice(&without);
             }
             // The slopes may have underrated moves: the best place to stay at is the second try.
-            new.fill(best_stay(&tools.space.cost, choices));
+            let best = space.total.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(place, _)| place);
+            new.fill(listed[best]);
         }
     }
     state.put(region, &old);
+    // A high power that came and went would leave more rounding behind than the sum is worth.
+    state.sum.copy_from_slice(&sums);
+    state.rent = rent;
     false
 }
 
-/// The choice that is cheapest over all windows together.
-fn best_stay(cost: &[f64], choices: usize) -> u32 {
-    let total = |choice: usize| cost[choice..].iter().step_by(choices).sum::<f64>();
-    let best = (0..choices).map(|choice| (total(choice), choice)).fold((f64::INFINITY, 0), |a, b| if b.0 < a.0 { b } else { a });
-    best.1 as u32
+/// Space for some choices only, with costs by place `[window][choice]` and choice.
+pub(crate) fn gathered(problem: &Problem, listed: &[u32], cost: impl Fn(usize, usize) -> f64) -> Space {
+    let mut space = Space::new(problem.windows, listed.len());
+    for (window, row) in space.cost.chunks_exact_mut(listed.len()).enumerate() {
+        row.iter_mut().zip(listed).for_each(|(seconds, choice)| *seconds = cost(window * problem.choices + *choice as usize, *choice as usize));
+    }
+    space
+}
+
+/// Prices of moves among some choices only.
+pub(crate) fn among(problem: &Problem, moves: &Moves, listed: &[u32]) -> Moves {
+    let pick = |all: &[f64]| {
+        let windows = all.chunks_exact(problem.choices);
+        windows.flat_map(|row| listed.iter().map(|choice| row[*choice as usize])).collect()
+    };
+    Moves { leave: pick(&moves.leave), enter: pick(&moves.enter), least: moves.least }
 }

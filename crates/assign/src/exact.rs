@@ -37,7 +37,7 @@ pub(crate) fn search(problem: &Problem, duals: &Duals, best: &mut Best) -> bool 
         rest[at] = rest[at + 1] + least(paths);
     }
     let mut search = Search { state: State::new(problem), best, regions, rest, nodes: 0 };
-    search.state.recount(0, &[]);
+    search.state.recount(0, &[], None);
     search.from(0, 0.0)
 }
 
@@ -48,7 +48,7 @@ fn least(paths: &[Priced]) -> f64 {
 /// All paths of a region, the cheapest first.
 fn priced(problem: &Problem, prices: &Prices, region: usize, paths: usize) -> Vec<Priced> {
     let (choices, valid) = (problem.choices, problem.valid_bytes[region]);
-    let mut space = Space::new(problem);
+    let mut space = Space::new(problem.windows, choices);
     price(problem, prices, region, &mut space.cost);
     let cost = |path: &[u32]| {
         let mut seconds = 0.0;
@@ -56,7 +56,7 @@ fn priced(problem: &Problem, prices: &Prices, region: usize, paths: usize) -> Ve
             let at = window * choices + *choice as usize;
             seconds += space.cost[at];
             if window > 0 && path[window - 1] != *choice {
-                seconds += valid * (prices.leave[window * choices + path[window - 1] as usize] + prices.enter[at]);
+                seconds += valid * (prices.moves.leave[window * choices + path[window - 1] as usize] + prices.moves.enter[at]);
             }
         }
         seconds

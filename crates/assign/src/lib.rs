@@ -18,6 +18,7 @@ mod power;
 mod prices;
 mod problem;
 mod random;
+mod shortlist;
 mod soft;
 mod solve;
 mod start;

@@ -1,7 +1,6 @@
 //! What a region adds to the busiest resource on every choice, smoothly: the growth of the root of the sum of powers of loads. Exact for one window;
 //! moves are priced by the slope. Choices without room are infinitely dear.
 
-use crate::prices::Prices;
 use crate::problem::dot;
 use crate::state::{State, power, root};
 
@@ -9,6 +8,9 @@ use crate::state::{State, power, root};
 const SMALL: f64 = 1e-3;
 /// A load this many scales high is the sum's root by itself.
 const HUGE: f64 = 4.0;
+
+/// The sum's power goes on as a line from here: higher powers would leave no digits to tell bad from worse.
+const STEEP: f64 = 1.5;
 
 /// How growth of the sum of powers becomes seconds.
 #[derive(Clone, Copy, PartialEq)]
@@ -19,17 +21,20 @@ pub(crate) enum Measure {
     Sum,
 }
 
-/// Adds to `cost` what the region, which lies nowhere, would add on every choice in every window.
-pub(crate) fn congest(state: &State, region: usize, measure: Measure, cost: &mut [f64]) {
+/// Adds to `cost`, `[window][place in choices]`, what the region, which lies nowhere, would add on the choices in every window.
+pub(crate) fn congest(state: &State, region: usize, choices: &[u32], measure: Measure, cost: &mut [f64]) {
     let problem = state.problem;
     let valid = problem.valid_bytes[region];
-    for (window, cost) in cost.chunks_exact_mut(problem.choices).enumerate() {
+    for (window, cost) in cost.chunks_exact_mut(choices.len()).enumerate() {
         let (scale, sum) = (state.scale[window], state.sum[window]);
         let from = window * problem.resources;
         let base = root(sum, state.squarings);
         let exponent = f64::from(1u32 << state.squarings);
         let slope = if sum > 0.0 { base / (exponent * sum) } else { f64::INFINITY };
-        for (choice, cost) in cost.iter_mut().enumerate() {
+        let most = if measure == Measure::Sum { STEEP } else { HUGE };
+        let beyond = power(STEEP, state.squarings) / STEEP;
+        for (choice, cost) in choices.iter().zip(cost) {
+            let choice = *choice as usize;
             if !state.fits(window, choice, valid) {
                 *cost = f64::INFINITY;
                 continue;
@@ -40,10 +45,10 @@ pub(crate) fn congest(state: &State, region: usize, measure: Measure, cost: &mut
                 let at = from + *at as usize;
                 let filled = (state.busy[at] + dot(features, q)) / scale;
                 top = top.max(filled);
-                growth += power(filled.min(HUGE), state.squarings) - state.powered[at];
+                growth += state.weight(at) * power(filled.min(most), state.squarings) - state.powered[at];
             }
             let parts = if measure == Measure::Sum {
-                growth / exponent + (top - HUGE).max(0.0)
+                growth / exponent + (top - STEEP).max(0.0) * beyond
             } else if top >= HUGE {
                 top - base
             } else if growth <= SMALL * sum {
@@ -51,25 +56,20 @@ pub(crate) fn congest(state: &State, region: usize, measure: Measure, cost: &mut
             } else {
                 root(sum + growth, state.squarings) - base
             };
-            *cost += scale * parts;
+            *cost += scale * parts + state.more_rent(window, choice, valid);
         }
     }
 }
 
-/// Prices of moves by the slopes of the measure at the state's loads; nothing else has a price.
-pub(crate) fn slopes(state: &State, prices: &mut Prices) {
-    let problem = state.problem;
-    if !problem.moves_cost() {
-        return;
-    }
+/// What load is worth by the slopes of the measure, `[window][resource]`.
+pub(crate) fn slopes(state: &State) -> Vec<f64> {
     let exponent = f64::from(1u32 << state.squarings);
-    let lambda: Vec<f64> = (0..state.powered.len())
+    let steep: Vec<f64> = state.sum.iter().map(|sum| sum.powf(1.0 / exponent - 1.0)).collect();
+    (0..state.powered.len())
         .map(|at| {
-            let window = at / problem.resources;
+            let window = at / state.problem.resources;
             let filled = state.busy[at] / state.scale[window];
-            let slope = state.sum[window].powf(1.0 / exponent - 1.0);
-            if filled > 0.0 && slope.is_finite() { state.powered[at] / filled * slope } else { 0.0 }
+            if filled > 0.0 && steep[window].is_finite() { state.powered[at] / filled * steep[window] } else { 0.0 }
         })
-        .collect();
-    prices.set_moves(problem, &lambda);
+        .collect()
 }

@@ -1,5 +1,6 @@
 //! Duals, and what choices cost under them: seconds per feature, per byte stored, and per byte that comes or goes, in every window.
 
+use crate::path::least;
 use crate::problem::{FEATURES, Problem};
 
 /// Multipliers: what a second on a resource is worth (sums to 1 in each window), and a byte of room.
@@ -11,15 +12,21 @@ pub(crate) struct Duals {
     pub pi: Vec<f64>,
 }
 
-/// Prices of choices, each table `[window][choice]`.
-#[derive(Clone, Debug)]
+/// Prices of coming and leaving, seconds per byte `[window][choice]`.
+pub(crate) struct Moves {
+    pub leave: Vec<f64>,
+    pub enter: Vec<f64>,
+    /// No move costs less per byte.
+    pub least: f64,
+}
+
+/// Prices of choices.
 pub(crate) struct Prices {
     /// `[window][feature][choice]`, so that one feature meets all choices of a shape in one loop.
     pub feature: Vec<f64>,
-    /// Seconds per byte stored.
+    /// Seconds per byte stored, `[window][choice]`.
     pub byte: Vec<f64>,
-    pub leave: Vec<f64>,
-    pub enter: Vec<f64>,
+    pub moves: Moves,
 }
 
 fn worth(members: &[(u32, f64)], prices: &[f64]) -> f64 {
@@ -27,40 +34,46 @@ fn worth(members: &[(u32, f64)], prices: &[f64]) -> f64 {
 }
 
 impl Prices {
-    /// Nothing costs anything; without prices of features.
-    pub(crate) fn free(problem: &Problem) -> Prices {
-        let flat = vec![0.0; problem.windows * problem.choices];
-        Prices { feature: Vec::new(), byte: flat.clone(), leave: flat.clone(), enter: flat }
-    }
-
     pub(crate) fn new(problem: &Problem, duals: &Duals) -> Prices {
         let choices = problem.choices;
-        let mut prices = Prices { feature: vec![0.0; problem.windows * FEATURES * choices], ..Prices::free(problem) };
+        let (mut feature, mut byte) = (vec![0.0; problem.windows * FEATURES * choices], vec![0.0; problem.windows * choices]);
         for window in 0..problem.windows {
             let lambda = &duals.lambda[window * problem.resources..][..problem.resources];
             let pi = &duals.pi[window * problem.servers..][..problem.servers];
             for choice in 0..choices {
                 for (resource, seconds) in problem.entries.of(choice) {
-                    for (feature, second) in seconds.iter().enumerate() {
-                        prices.feature[(window * FEATURES + feature) * choices + choice] += lambda[*resource as usize] * second;
+                    for (at, second) in seconds.iter().enumerate() {
+                        feature[(window * FEATURES + at) * choices + choice] += lambda[*resource as usize] * second;
                     }
                 }
-                prices.byte[window * choices + choice] = worth(problem.stores.of(choice), pi);
+                byte[window * choices + choice] = worth(problem.stores.of(choice), pi);
             }
         }
-        prices.set_moves(problem, &duals.lambda);
-        prices
+        Prices { feature, byte, moves: Moves::new(problem, &duals.lambda) }
     }
+}
 
-    pub(crate) fn set_moves(&mut self, problem: &Problem, lambda: &[f64]) {
+impl Moves {
+    pub(crate) fn new(problem: &Problem, lambda: &[f64]) -> Moves {
+        let choices = problem.choices;
+        let mut moves = Moves { leave: vec![0.0; problem.windows * choices], enter: vec![0.0; problem.windows * choices], least: 0.0 };
         if !problem.moves_cost() {
-            return;
+            return moves;
         }
+        moves.least = f64::INFINITY;
         for (window, lambda) in lambda.chunks_exact(problem.resources).enumerate() {
-            for choice in 0..problem.choices {
-                self.leave[window * problem.choices + choice] = worth(problem.leave.of(choice), lambda);
-                self.enter[window * problem.choices + choice] = worth(problem.enter.of(choice), lambda);
+            let row = window * choices..(window + 1) * choices;
+            for choice in 0..choices {
+                moves.leave[row.start + choice] = worth(problem.leave.of(choice), lambda);
+                moves.enter[row.start + choice] = worth(problem.enter.of(choice), lambda);
+            }
+            if window > 0 {
+                moves.least = moves.least.min(least(&moves.leave[row.clone()]) + least(&moves.enter[row]));
             }
         }
+        if moves.least == f64::INFINITY {
+            moves.least = 0.0;
+        }
+        moves
     }
 }

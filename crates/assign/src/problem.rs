@@ -205,6 +205,16 @@ impl Problem {
         })
     }
 
+    /// Some of the regions, each standing for so many of its kind, which need not lie together.
+    pub(crate) fn only(&self, kept: &[(usize, f64)]) -> Problem {
+        let cells = (0..self.windows).flat_map(|window| kept.iter().map(move |kept| (window, kept)));
+        let features =
+            cells.flat_map(|(window, (region, count))| (0..self.shapes).map(move |shape| self.features(window, *region, shape).map(|f| f * count)));
+        let features = features.collect();
+        let valid_bytes = kept.iter().map(|(region, count)| self.valid_bytes[*region] * count).collect();
+        Problem { regions: kept.len(), features, valid_bytes, largest: vec![f64::INFINITY; self.choices], ..self.clone() }
+    }
+
     pub(crate) fn features(&self, window: usize, region: usize, shape: usize) -> &[f64; FEATURES] {
         &self.features[(window * self.regions + region) * self.shapes + shape]
     }

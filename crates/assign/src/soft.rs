@@ -1,15 +1,23 @@
 //! The loads of a region that spreads over its nearly cheapest paths: each path weighs exp(-(its seconds) / temperature). Unlike the cheapest path
 //! alone, which jumps from server to server as prices change, these loads follow the prices smoothly, so that prices can be set from them.
 
-use crate::path::Space;
-use crate::prices::Prices;
-use crate::problem::{Problem, dot};
+use crate::path::{Cheapest, Space, least};
+use crate::prices::Moves;
+use crate::problem::{FEATURES, Problem, dot};
 
 /// Shares of a region smaller than this are not worth counting.
 const SHARE_MIN: f64 = 1e-4;
 
+/// What regions bring to choices, `[window][choice]`: features, bytes stored, bytes that come and that leave. Resources are reckoned from it once, at
+/// the end, however many regions there are.
+pub(crate) struct Flow {
+    features: Vec<[f64; FEATURES]>,
+    stored: Vec<f64>,
+    came: Vec<f64>,
+    left: Vec<f64>,
+}
+
 /// Busy seconds and stored bytes.
-#[derive(Clone, Debug)]
 pub(crate) struct Loads {
     /// `[window][resource]`.
     pub busy: Vec<f64>,
@@ -17,14 +25,39 @@ pub(crate) struct Loads {
     pub used: Vec<f64>,
 }
 
-impl Loads {
-    pub(crate) fn new(problem: &Problem) -> Loads {
-        Loads { busy: vec![0.0; problem.windows * problem.resources], used: vec![0.0; problem.windows * problem.servers] }
+impl Flow {
+    pub(crate) fn new(problem: &Problem) -> Flow {
+        let flat = vec![0.0; problem.windows * problem.choices];
+        Flow { features: vec![[0.0; FEATURES]; flat.len()], stored: flat.clone(), came: flat.clone(), left: flat }
     }
 
-    pub(crate) fn add(&mut self, other: &Loads) {
-        self.busy.iter_mut().zip(&other.busy).for_each(|(sum, part)| *sum += part);
-        self.used.iter_mut().zip(&other.used).for_each(|(sum, part)| *sum += part);
+    #[inline(always)]
+    fn put(&mut self, at: usize, share: f64, features: &[f64; FEATURES], valid: f64) {
+        self.features[at].iter_mut().zip(features).for_each(|(sum, feature)| *sum += share * feature);
+        self.stored[at] += share * valid;
+    }
+
+    pub(crate) fn add(&mut self, other: &Flow) {
+        self.features.as_flattened_mut().iter_mut().zip(other.features.as_flattened()).for_each(|(sum, part)| *sum += part);
+        for (sums, parts) in [(&mut self.stored, &other.stored), (&mut self.came, &other.came), (&mut self.left, &other.left)] {
+            sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+        }
+    }
+
+    pub(crate) fn loads(&self, problem: &Problem) -> Loads {
+        let mut loads = Loads { busy: vec![0.0; problem.windows * problem.resources], used: vec![0.0; problem.windows * problem.servers] };
+        for window in 0..problem.windows {
+            let busy = &mut loads.busy[window * problem.resources..][..problem.resources];
+            let used = &mut loads.used[window * problem.servers..][..problem.servers];
+            for choice in 0..problem.choices {
+                let at = window * problem.choices + choice;
+                problem.entries.of(choice).iter().for_each(|(to, q)| busy[*to as usize] += dot(&self.features[at], q));
+                problem.enter.of(choice).iter().for_each(|(to, seconds)| busy[*to as usize] += self.came[at] * seconds);
+                problem.leave.of(choice).iter().for_each(|(to, seconds)| busy[*to as usize] += self.left[at] * seconds);
+                problem.stores.of(choice).iter().for_each(|(to, share)| used[*to as usize] += self.stored[at] * share);
+            }
+        }
+        loads
     }
 }
 
@@ -55,14 +88,51 @@ fn fading(x: f64) -> f64 {
     f64::from_bits(1023u64.wrapping_sub(shifted.to_bits()) << 52) * rest
 }
 
-/// Adds the loads of a region whose costs are in the space. `temperature_s` must be positive and the costs finite somewhere in each window.
-pub(crate) fn spread(problem: &Problem, prices: &Prices, region: usize, space: &Space, temperature_s: f64, weights: &mut Weights, loads: &mut Loads) {
+/// Paths dearer than the cheapest by so many temperatures weigh nothing.
+const NOTHING: f64 = 25.0;
+
+/// Adds the loads of a region whose costs and cheapest path are in the space. `temperature_s` must be positive and the cheapest path finite.
+#[inline(always)]
+pub(crate) fn spread(
+    problem: &Problem,
+    moves: &Moves,
+    region: usize,
+    (space, cheapest): (&Space, Cheapest),
+    temperature_s: f64,
+    weights: &mut Weights,
+    flow: &mut Flow,
+) {
+    if cheapest.moving > cheapest.seconds + NOTHING * temperature_s {
+        stay(problem, region, (space, cheapest), temperature_s, weights, flow);
+    } else {
+        travel(problem, moves, region, space, temperature_s, weights, flow);
+    }
+}
+
+/// The same for a region that will not move.
+#[inline(always)]
+fn stay(problem: &Problem, region: usize, (space, cheapest): (&Space, Cheapest), temperature_s: f64, weights: &mut Weights, flow: &mut Flow) {
+    let (per_second, valid) = (1.0 / temperature_s, problem.valid_bytes[region]);
+    weights.after.iter_mut().zip(&space.total).for_each(|(weight, total)| *weight = fading((total - cheapest.seconds) * per_second));
+    let scale = 1.0 / weights.after.iter().sum::<f64>();
+    for (choice, weight) in weights.after.iter().enumerate().filter(|(_, weight)| **weight * scale > SHARE_MIN) {
+        let share = weight * scale;
+        for window in 0..problem.windows {
+            let features = problem.features(window, region, problem.shape[choice] as usize);
+            flow.put(window * problem.choices + choice, share, features, valid);
+        }
+    }
+}
+
+/// The same for one that may, by a pass forward and one back.
+#[inline(always)]
+fn travel(problem: &Problem, moves: &Moves, region: usize, space: &Space, temperature_s: f64, weights: &mut Weights, flow: &mut Flow) {
     let (choices, windows, per_second) = (problem.choices, problem.windows, 1.0 / temperature_s);
     let per_byte = problem.valid_bytes[region] * per_second;
     let mut moved = vec![0.0; windows];
     for window in 0..windows {
         let cost = &space.cost[window * choices..][..choices];
-        let base = crate::path::least(cost);
+        let base = least(cost);
         let alone = &mut weights.alone[window * choices..][..choices];
         alone.iter_mut().zip(cost).for_each(|(weight, cost)| *weight = fading((cost - base) * per_second));
         let (earlier, now) = weights.before.split_at_mut(window * choices);
@@ -72,7 +142,7 @@ pub(crate) fn spread(problem: &Problem, prices: &Prices, region: usize, space: &
         }
         let earlier = &earlier[(window - 1) * choices..];
         let (come, leave) = (&mut weights.come[window * choices..][..choices], &mut weights.leave[window * choices..][..choices]);
-        let (enter_s, leave_s) = (&prices.enter[window * choices..][..choices], &prices.leave[window * choices..][..choices]);
+        let (enter_s, leave_s) = (&moves.enter[window * choices..][..choices], &moves.leave[window * choices..][..choices]);
         come.iter_mut().zip(enter_s).for_each(|(weight, seconds)| *weight = fading(seconds * per_byte));
         leave.iter_mut().zip(leave_s).for_each(|(weight, seconds)| *weight = fading(seconds * per_byte));
         moved[window] = inner(earlier, leave);
@@ -82,10 +152,11 @@ pub(crate) fn spread(problem: &Problem, prices: &Prices, region: usize, space: &
     }
     let total: f64 = weights.before[(windows - 1) * choices..].iter().sum();
     if total > 0.0 {
-        count(problem, region, 1.0 / total, &moved, weights, loads);
+        count(problem, region, 1.0 / total, &moved, weights, flow);
     }
 }
 
+#[inline(always)]
 fn inner(a: &[f64], b: &[f64]) -> f64 {
     let (a, a_rest) = a.as_chunks::<8>();
     let (b, b_rest) = b.as_chunks::<8>();
@@ -99,19 +170,17 @@ fn inner(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Walks back through the windows, with `weights.after` what follows the window at hand, and adds up.
-fn count(problem: &Problem, region: usize, scale: f64, moved: &[f64], weights: &mut Weights, loads: &mut Loads) {
+#[inline(always)]
+fn count(problem: &Problem, region: usize, scale: f64, moved: &[f64], weights: &mut Weights, flow: &mut Flow) {
     let (choices, valid) = (problem.choices, problem.valid_bytes[region]);
     weights.after.fill(1.0);
     for window in (0..moved.len()).rev() {
         let row = window * choices..(window + 1) * choices;
-        let busy = &mut loads.busy[window * problem.resources..][..problem.resources];
-        let used = &mut loads.used[window * problem.servers..][..problem.servers];
         for (choice, (before, after)) in weights.before[row.clone()].iter().zip(&weights.after).enumerate() {
             let share = before * after * scale;
             if share > SHARE_MIN {
                 let features = problem.features(window, region, problem.shape[choice] as usize);
-                problem.entries.of(choice).iter().for_each(|(at, q)| busy[*at as usize] += share * dot(features, q));
-                problem.stores.of(choice).iter().for_each(|(at, part)| used[*at as usize] += share * valid * part);
+                flow.put(row.start + choice, share, features, valid);
             }
         }
         if window == 0 {
@@ -122,14 +191,14 @@ fn count(problem: &Problem, region: usize, scale: f64, moved: &[f64], weights: &
         let coming = inner(&weights.after, &weights.come[row.clone()]);
         if moved[window] * coming * scale > SHARE_MIN {
             let earlier = &weights.before[(window - 1) * choices..];
-            for choice in 0..choices {
+            for (choice, earlier) in earlier.iter().enumerate().take(choices) {
                 let came = moved[window] * weights.come[row.start + choice] * weights.after[choice] * scale;
-                let left = earlier[choice] * weights.leave[row.start + choice] * coming * scale;
+                let left = earlier * weights.leave[row.start + choice] * coming * scale;
                 if came > SHARE_MIN {
-                    problem.enter.of(choice).iter().for_each(|(at, seconds)| busy[*at as usize] += came * valid * seconds);
+                    flow.came[row.start + choice] += came * valid;
                 }
                 if left > SHARE_MIN {
-                    problem.leave.of(choice).iter().for_each(|(at, seconds)| busy[*at as usize] += left * valid * seconds);
+                    flow.left[row.start + choice] += left * valid;
                 }
             }
         }

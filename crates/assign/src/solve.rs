@@ -2,27 +2,31 @@
 
 use std::time::{Duration, Instant};
 
-use crate::descent::{Best, Tools, descend};
-use crate::dual::{Bound, ascend, fluid};
+use crate::descent::{Best, Stage, Tools, descend, weights};
+use crate::dual::{self, Bound};
 use crate::exact;
 use crate::fit::fit;
-use crate::path::Space;
-use crate::prices::Prices;
+use crate::prices::{Moves, Prices};
 use crate::problem::Problem;
 use crate::random::Random;
+use crate::shortlist::Shortlist;
 use crate::start::fill;
-use crate::state::{NOWHERE, State};
+use crate::state::{Guide, NOWHERE, State};
 use crate::swap;
 
 /// The part of the time that the bound may take.
-const BOUND_PART: f64 = 0.5;
+const BOUND_PART: f64 = 0.6;
 /// Kicks stop after this many (region, window, choice) triples were looked at, however much time is left.
 const KICK_WORK: usize = 60_000_000;
 /// And after this many without gain.
 const KICKS_IDLE: usize = 60;
-/// Stages of the descent from a start, and after a kick: squarings of the power, and whether room has its price.
-const STAGES: [(u32, bool); 6] = [(4, true), (5, true), (5, false), (6, false), (7, false), (8, false)];
-const AFTER_KICK: [(u32, bool); 2] = [(5, false), (8, false)];
+const fn stage(squarings: u32, guided: bool) -> Stage {
+    Stage { squarings, guided }
+}
+
+/// Stages of the descent from a start, and after a kick.
+const STAGES: [Stage; 7] = [stage(4, true), stage(5, true), stage(6, true), stage(7, true), stage(6, false), stage(7, false), stage(8, false)];
+const AFTER_KICK: [Stage; 2] = [stage(6, false), stage(8, false)];
 
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
@@ -61,17 +65,26 @@ pub fn solve(problem: &Problem, starts: &[Vec<i64>], limits: Limits) -> Option<S
         best.offer(start);
     }
     let reached = best.objective;
-    let bound = ascend(problem, fluid(problem), after(BOUND_PART), |bound| bound >= reached * (1.0 - limits.gap))?;
+    let bound = dual::bound(problem, after(BOUND_PART), |bound| bound >= reached * (1.0 - limits.gap))?;
     let prices = Prices::new(problem, &bound.duals);
-    let mut tools =
-        Tools { space: Space::new(problem), moves: Prices::free(problem), random: Random::new(limits.seed), until: after(1.0), byte: &prices.byte };
+    let shortlist = Shortlist::new(problem, &prices, &bound.level);
+    let moves = Moves::new(problem, &bound.duals.lambda);
+    let weights = weights(problem, &bound.duals.lambda);
+    let mut tools = Tools {
+        guide: Guide { weight: &weights, pi: &bound.duals.pi },
+        random: Random::new(limits.seed),
+        until: after(1.0),
+        shortlist: &shortlist,
+        prices: &prices,
+        moves,
+    };
     let enough = |best: &Best| best.objective.is_finite() && best.objective - bound.seconds <= limits.gap * best.objective;
     let empty = State::new(problem);
     for start in std::iter::once(&empty).chain(&starts) {
         if enough(&best) || (best.objective.is_finite() && tools.late()) {
             break;
         }
-        if let Some(mut state) = whole(start, &bound, limits.seed) {
+        if let Some(mut state) = whole(start, &bound, &tools, limits.seed) {
             best.offer(&state);
             descend(&mut state, &STAGES, &mut tools, &mut best);
         }
@@ -103,18 +116,18 @@ fn known<'a>(problem: &'a Problem, start: &[i64]) -> State<'a> {
 }
 
 /// The start with all regions placed, if they fit.
-fn whole<'a>(start: &State<'a>, bound: &Bound, seed: u64) -> Option<State<'a>> {
+fn whole<'a>(start: &State<'a>, bound: &Bound, tools: &Tools, seed: u64) -> Option<State<'a>> {
     let mut state = start.clone();
-    if fill(&mut state, bound) { Some(state) } else { fit(start, seed) }
+    if fill(&mut state, &bound.level, tools.prices, tools.shortlist) { Some(state) } else { fit(start, seed) }
 }
 
 /// Exchanges, then kicks: a few regions thrown elsewhere and the rest settled anew, as long as that gains.
 fn refine(problem: &Problem, tools: &mut Tools, best: &mut Best, enough: &impl Fn(&Best) -> bool) {
     let mut state = State::of(problem, &best.path);
     while swap::round(&mut state, tools, best) > 0 && !tools.late() && !enough(best) {
-        descend(&mut state, &STAGES[5..], tools, best);
+        descend(&mut state, &STAGES[6..], tools, best);
     }
-    let cost = (problem.regions * problem.windows * problem.choices * 4).max(1);
+    let cost = (problem.regions * problem.windows * problem.choices.min(64) * 4).max(1);
     let (mut idle, kicks) = (0, KICK_WORK / cost);
     for _ in 0..kicks {
         if idle > KICKS_IDLE || tools.late() || enough(best) {
@@ -132,10 +145,12 @@ fn refine(problem: &Problem, tools: &mut Tools, best: &mut Best, enough: &impl F
 fn kick(state: &mut State, tools: &mut Tools) {
     let problem = state.problem;
     let mut old = vec![0; problem.windows];
-    for _ in 0..(problem.regions / 20).clamp(2, 20) {
-        let (region, choice) = (tools.random.below(problem.regions), tools.random.below(problem.choices));
+    for _ in 0..(problem.regions / 20).clamp(2, 6) {
+        let region = tools.random.below(problem.regions);
+        let listed = tools.shortlist.of(region);
+        let choice = listed[tools.random.below(listed.len())];
         state.take(region, &mut old);
-        let new = vec![choice as u32; problem.windows];
+        let new = vec![choice; problem.windows];
         let fits = state.fits_path(region, &new);
         state.put(region, if fits { &new } else { &old });
     }

@@ -20,8 +20,28 @@ pub(crate) struct State<'a> {
     pub squarings: u32,
     pub scale: Vec<f64>,
     pub sum: Vec<f64>,
-    /// `[window][resource]`, the power of each load.
+    /// `[window][resource]`, what each power counts for.
+    weight: Vec<f64>,
+    /// `[window][server]`, prices of room; empty where there are none.
+    pi: Vec<f64>,
+    /// What the bytes stored cost at the prices of room.
+    pub rent: f64,
+    /// `[window][resource]`, the weighed power of each load.
     pub powered: Vec<f64>,
+}
+
+/// How full a server with a price may get while the state is guided, in parts of its room.
+const OVERFULL: f64 = 1.1;
+/// Of the power by which the price of room grows with how full a server is.
+const ROOM_SQUARINGS: u32 = 5;
+
+/// What the bound says that seconds and bytes are worth: a search that is guided weighs resources by it, and may overfill servers at a price.
+#[derive(Clone, Copy)]
+pub(crate) struct Guide<'a> {
+    /// `[window][resource]`.
+    pub weight: &'a [f64],
+    /// `[window][server]`.
+    pub pi: &'a [f64],
 }
 
 /// x^(2^squarings).
@@ -47,7 +67,10 @@ impl<'a> State<'a> {
             squarings: 3,
             scale: vec![1.0; problem.windows],
             sum: vec![0.0; problem.windows],
+            weight: vec![1.0; problem.windows * problem.resources],
             powered: vec![0.0; problem.windows * problem.resources],
+            pi: Vec::new(),
+            rent: 0.0,
         }
     }
 
@@ -67,26 +90,34 @@ impl<'a> State<'a> {
         &self.path[region * self.problem.windows..][..self.problem.windows]
     }
 
-    /// Counts everything anew, without the rounding that putting and taking leave behind, and sets the power and the scales.
-    pub(crate) fn recount(&mut self, squarings: u32, level: &[f64]) {
+    /// Counts everything anew, without the rounding that putting and taking leave behind, and sets the power, the guide and the
+    /// scales: the busiest resource of each window, or its level where that is more.
+    pub(crate) fn recount(&mut self, squarings: u32, level: &[f64], guide: Option<Guide>) {
         let path = std::mem::take(&mut self.path);
         *self = State::of(self.problem, &path);
+        self.path = path;
         self.squarings = squarings;
+        if let Some(guide) = guide {
+            self.weight.copy_from_slice(guide.weight);
+            self.pi = guide.pi.to_vec();
+            self.rent = self.used.iter().enumerate().map(|(at, used)| self.rent_of(at, *used)).sum();
+        }
         let busiest = self.busiest();
         for (window, (scale, sum)) in self.scale.iter_mut().zip(&mut self.sum).enumerate() {
             let wanted = level.get(window).map_or(busiest[window], |level| busiest[window].max(*level));
             *scale = if wanted > 0.0 { wanted } else { 1.0 };
-            let row = window * self.problem.resources..(window + 1) * self.problem.resources;
-            let powered = &mut self.powered[row.clone()];
-            powered.iter_mut().zip(&self.busy[row]).for_each(|(powered, busy)| *powered = power(busy / *scale, squarings));
-            *sum = powered.iter().sum();
+            *sum = 0.0;
+            for at in window * self.problem.resources..(window + 1) * self.problem.resources {
+                self.powered[at] = self.weight[at] * power(self.busy[at] / *scale, squarings);
+                *sum += self.powered[at];
+            }
         }
     }
 
     fn load(&mut self, window: usize, resource: u32, seconds: f64) {
         let at = window * self.problem.resources + resource as usize;
         self.busy[at] = (self.busy[at] + seconds).max(0.0);
-        let powered = power(self.busy[at] / self.scale[window], self.squarings);
+        let powered = self.weight[at] * power(self.busy[at] / self.scale[window], self.squarings);
         self.sum[window] = (self.sum[window] + powered - self.powered[at]).max(0.0);
         self.powered[at] = powered;
     }
@@ -99,8 +130,10 @@ impl<'a> State<'a> {
             let features = problem.features(window, region, problem.shape[choice] as usize);
             problem.entries.of(choice).iter().for_each(|(at, q)| self.load(window, *at, sign * dot(features, q)));
             for (at, share) in problem.stores.of(choice) {
-                let used = &mut self.used[window * problem.servers + *at as usize];
-                *used = (*used + valid * share).max(0.0);
+                let at = window * problem.servers + *at as usize;
+                let used = (self.used[at] + valid * share).max(0.0);
+                self.rent += self.rent_of(at, used) - self.rent_of(at, self.used[at]);
+                self.used[at] = used;
             }
             self.penalty_s += sign * problem.penalty_s[choice];
             if window > 0 && path[window - 1] as usize != choice {
@@ -124,15 +157,52 @@ impl<'a> State<'a> {
         self.path[region * self.problem.windows..][..self.problem.windows].fill(NOWHERE);
     }
 
+    /// What a server that holds so many bytes costs: with the slope of its price where it is just full.
+    fn rent_of(&self, at: usize, used: f64) -> f64 {
+        match self.pi.get(at) {
+            Some(pi) if *pi > 0.0 => {
+                let room = self.problem.capacity[at % self.problem.servers];
+                pi * room * power(used / room, ROOM_SQUARINGS) / f64::from(1u32 << ROOM_SQUARINGS)
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// What a server costs more with so many bytes more.
+    pub(crate) fn more_rent(&self, window: usize, choice: usize, bytes: f64) -> f64 {
+        if self.pi.is_empty() {
+            return 0.0;
+        }
+        let more = |(at, share): &(u32, f64)| {
+            let at = window * self.problem.servers + *at as usize;
+            self.rent_of(at, self.used[at] + share * bytes) - self.rent_of(at, self.used[at])
+        };
+        self.problem.stores.of(choice).iter().map(more).sum()
+    }
+
     /// Whether a window has room for so many bytes more on a choice.
     pub(crate) fn fits(&self, window: usize, choice: usize, bytes: f64) -> bool {
-        let used = &self.used[window * self.problem.servers..][..self.problem.servers];
-        self.problem.stores.of(choice).iter().all(|(at, share)| used[*at as usize] + share * bytes <= self.problem.room(*at as usize))
+        let from = window * self.problem.servers;
+        let limit = |at: usize| self.problem.room(at) * if self.pi.get(from + at).is_some_and(|pi| *pi > 0.0) { OVERFULL } else { 1.0 };
+        bytes <= self.problem.largest[choice]
+            && self.problem.stores.of(choice).iter().all(|(at, share)| self.used[from + *at as usize] + share * bytes <= limit(*at as usize))
     }
 
     /// Whether a region that lies nowhere has room on the whole path.
     pub(crate) fn fits_path(&self, region: usize, path: &[u32]) -> bool {
         path.iter().enumerate().all(|(window, choice)| self.fits(window, *choice as usize, self.problem.valid_bytes[region]))
+    }
+
+    /// Whether a path has a part on a server that holds more than it has room for.
+    pub(crate) fn crowded(&self, path: &[u32]) -> bool {
+        let servers = self.problem.servers;
+        path.iter().enumerate().any(|(window, choice)| {
+            self.problem
+                .stores
+                .of(*choice as usize)
+                .iter()
+                .any(|(at, _)| self.used[window * servers + *at as usize] > self.problem.room(*at as usize))
+        })
     }
 
     /// Whether no server holds more than it has room for.
@@ -146,13 +216,17 @@ impl<'a> State<'a> {
         (0..self.problem.windows).map(|window| self.busy[window * wide..][..wide].iter().fold(0.0, |a: f64, b| a.max(*b))).collect()
     }
 
+    pub(crate) fn weight(&self, at: usize) -> f64 {
+        self.weight[at]
+    }
+
     /// What is minimised.
     pub(crate) fn objective(&self) -> f64 {
         self.busiest().iter().sum::<f64>() + self.penalty_s
     }
 
-    /// The objective with powers in place of the busiest resources.
+    /// The objective with powers in place of the busiest resources, and the price of room where there is one.
     pub(crate) fn smooth(&self) -> f64 {
-        self.scale.iter().zip(&self.sum).map(|(scale, sum)| scale * root(*sum, self.squarings)).sum::<f64>() + self.penalty_s
+        self.scale.iter().zip(&self.sum).map(|(scale, sum)| scale * root(*sum, self.squarings)).sum::<f64>() + self.penalty_s + self.rent
     }
 }

@@ -14,7 +14,7 @@ pub(crate) const SQUARINGS: u32 = 8;
 
 /// One round over the regions on the busiest resources, the heaviest first; how many exchanges were good.
 pub(crate) fn round(state: &mut State, tools: &mut Tools, best: &mut Best) -> usize {
-    state.recount(SQUARINGS, &[]);
+    state.recount(SQUARINGS, &[], None);
     let mut good = 0;
     for region in heaviest(state) {
         good += usize::from(exchange(state, region, tools));
@@ -22,7 +22,7 @@ pub(crate) fn round(state: &mut State, tools: &mut Tools, best: &mut Best) -> us
             break;
         }
     }
-    state.recount(SQUARINGS, &[]);
+    state.recount(SQUARINGS, &[], None);
     best.offer(state);
     good
 }
@@ -49,7 +49,7 @@ fn heaviest(state: &State) -> Vec<usize> {
 /// Exchanges the region's path with another's as soon as that is better.
 fn exchange(state: &mut State, region: usize, tools: &mut Tools) -> bool {
     let problem = state.problem;
-    let before = state.smooth() * (1.0 - 1e-9);
+    let (before, sums) = (state.smooth() * (1.0 - 1e-9), state.sum.clone());
     let (mut mine, mut theirs) = (vec![0; problem.windows], vec![0; problem.windows]);
     let first = tools.random.below(problem.regions);
     for step in 0..problem.regions.min(PARTNERS_MAX) {
@@ -72,6 +72,7 @@ fn exchange(state: &mut State, region: usize, tools: &mut Tools) -> bool {
         }
         state.put(other, &theirs);
         state.put(region, &mine);
+        state.sum.copy_from_slice(&sums);
     }
     false
 }

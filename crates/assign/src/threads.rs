@@ -4,15 +4,17 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Regions per part.
-const PART: usize = 64;
+/// Regions per part at least, and parts at most.
+const PART: usize = 32;
+const PARTS: usize = 48;
 /// Below so many (window, region, choice) triples one thread is faster.
 const WORTH_THREADS: usize = 1 << 17;
 
 /// `f` of every part, with working space of its thread; `work` counts (window, region, choice) triples.
 pub(crate) fn parts<S, R: Send>(regions: usize, work: usize, space: impl Fn() -> S + Sync, f: impl Fn(&mut S, Range<usize>) -> R + Sync) -> Vec<R> {
-    let count = regions.div_ceil(PART);
-    let part = |number: usize| number * PART..((number + 1) * PART).min(regions);
+    let size = regions.div_ceil(PARTS).max(PART);
+    let count = regions.div_ceil(size);
+    let part = |number: usize| number * size..((number + 1) * size).min(regions);
     let threads = if work < WORTH_THREADS { 1 } else { std::thread::available_parallelism().map_or(1, usize::from).min(16).min(count) };
     if threads <= 1 {
         let mut space = space();

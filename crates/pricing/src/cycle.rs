@@ -1,6 +1,9 @@
 //! A cycle as runs of neighbours that are alike, so that a request is priced in O(runs) however many servers there are.
 
+use std::ops::Range;
+
 use crate::divisor::Divisor;
+use crate::share::Place;
 
 /// One server of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,6 +70,22 @@ impl<F: Copy + PartialEq> Cycle<F> {
             _ => self.runs.push(Run { kind, width, by_width: Divisor::new(width), count, start, server: position }),
         }
         Some(())
+    }
+
+    /// The runs that a request may meet, as two ranges: few where the cycle is long and its servers are all different.
+    pub(crate) fn met_by(&self, place: Place) -> [Range<usize>; 2] {
+        let all = self.runs.len();
+        // The run that holds a byte of the cycle.
+        let run_of = |byte: u64| self.runs.partition_point(|run| run.start <= byte).saturating_sub(1);
+        let until = |end: u64| if end == 0 { 0 } else { run_of(end - 1) + 1 };
+        match place.whole {
+            0 if place.to > place.from => [run_of(place.from)..until(place.to), 0..0],
+            1 if place.to <= place.from => {
+                let from = run_of(place.from);
+                [from..all, 0..until(place.to).min(from)]
+            }
+            _ => [0..all, 0..0],
+        }
     }
 
     fn whole(mut self) -> Option<Self> {

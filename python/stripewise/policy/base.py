@@ -100,8 +100,8 @@ class Policy(ABC):
     summary: str = ""
     #: Whether it decides for every time window anew.
     windowed: bool = False
-    #: Whether the first server rotates from region to region; where not, every region begins on the first one. None: every
-    #: region goes where its requests are served best.
+    #: Whether the first server rotates from region to region; where not, every region begins on the first one.
+    #: None: every region goes where its requests are served best.
     rotates: bool | None = True
     #: Those of `OWN_OPTIONS` that it takes.
     takes: frozenset[str] = frozenset()

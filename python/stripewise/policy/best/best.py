@@ -40,7 +40,7 @@ from .certainty import gain_interval
 from .cuts import choose_cuts, cut_table, whole_regions
 from .exact import BINARIES_MAX, count_of, solve_exactly
 from .explain import reasons
-from .layout import Layout, carry_out, lay_out, named, window_bounds
+from .layout import Layout, carry_out, lay_out, named, settle_untouched, window_bounds
 from .limits import asked, dual_bound
 from .merge import merge_neighbours
 from .problem import Ground, Posed, capacities, pose
@@ -175,7 +175,8 @@ class _Search:
             if number == 0:
                 proven_s = self._proven(posed, solution)
             try:
-                layout = lay_out(posed, solution.assignment, self.workload, self.options)
+                assignment = settle_untouched(ground, solution.assignment, posed.teams)
+                layout = lay_out(posed, assignment, self.workload, self.options)
             except PlanError:
                 break
             found.append(self._planned(posed, solution, layout))
@@ -299,11 +300,11 @@ class _Search:
             for first, inner, length in zip(start, ground.cuts.start, ground.cuts.length, strict=True)
         ]
         prices = RegionPrices(cost, _shared(cost_def, ground), bound_s, 0.0)
-        return build_plan(
+        plan = build_plan(
             Best.name, ground.whole, self.workload, self.cluster, self.options, layout.first, texts, prices, spans,
             migrations, where,
         )  # fmt: skip
-        return merge_neighbours(made)
+        return merge_neighbours(plan)
 
     def _move(self, ground: Ground, move: tuple[int, Stripes, Stripes], gain_s: float, copies: CopyPrices) -> Move:
         piece, old, new = move

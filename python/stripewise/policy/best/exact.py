@@ -12,8 +12,8 @@ The result is optimal over these choices up to the gap that HiGHS reports.
 from __future__ import annotations
 
 from itertools import combinations
+from typing import TYPE_CHECKING
 
-import highspy
 import numpy as np
 
 from ...layout import Stripes, share_bytes
@@ -24,6 +24,9 @@ from ..regions import RegionTable
 from .layout import copy_demand
 from .problem import Ground
 from .teams import Mix, split_bytes
+
+if TYPE_CHECKING:
+    import highspy
 
 #: Binary variables that are solved quickly enough.
 BINARIES_MAX = 1_000
@@ -141,7 +144,9 @@ class _Model:
                     self._load(window, name, moved, seconds)
 
     def solve(self, seconds: float) -> list[list[Stripes]] | None:
-        """Runs HiGHS."""
+        """Runs HiGHS, which is loaded here: few plans need it."""
+        import highspy
+
         highs = highspy.Highs()  # type: ignore[no-untyped-call]
         highs.silent()
         highs.setOptionValue("time_limit", max(0.1, seconds))
@@ -160,6 +165,8 @@ class _Model:
         ]
 
     def _lp(self) -> highspy.HighsLp:
+        import highspy
+
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = len(self.cost), len(self.rows)
         lp.col_cost_, lp.col_lower_, lp.col_upper_ = (np.array(each) for each in (self.cost, self.lower, self.upper))

@@ -15,7 +15,7 @@ from ...cluster import Cluster, Target
 from ...layout import Stripes, share_bytes
 from ...model import Bound
 from ...model.general import Int
-from ...units import format_size
+from ...units import format_size, round_up
 from ...workload.requests import Workload
 from ..base import PlanOptions
 from ..build import region_name
@@ -23,6 +23,7 @@ from ..copying import COPY_CHUNK_BYTES
 from ..pricing import plan_bound
 from ..space import Space
 from .problem import Ground, Posed
+from .teams import Team
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,48 @@ def carry_out(ground: Ground, wanted: Sequence[Sequence[Stripes]], workload: Wor
         moves.append(tuple(_carry(now, wishes, valid, space)))
         placed.append(tuple(now))
     return Layout(tuple(placed), tuple(moves))
+
+
+def settle_untouched(ground: Ground, assignment: Int, teams: Sequence[Team]) -> Int:
+    """The assignment with the pieces that no request touches in long runs on one server each, and never moved.
+
+    They cost nothing anywhere, so the simplest layout is the best: HServers take them first, each as many bytes as it
+    has room for in proportion. What does not fit so stays where the solver has it.
+    """
+    touched = np.zeros(ground.cuts.pieces, dtype=bool)
+    for table in ground.windows:
+        if table is not None:
+            touched |= table.request_bytes > 0
+    idle = np.flatnonzero(~touched)
+    if not len(idle):
+        return assignment
+    alone = {team.members[0].name: number for number, team in enumerate(teams) if team.is_one}
+    index = {target.name: number for number, target in enumerate(ground.cluster.active)}
+    valid = ground.whole.valid_bytes
+    free = ground.capacity.copy()
+    for window in assignment:
+        used = np.zeros(len(free))
+        for choice in np.unique(window[touched]).tolist():
+            bytes_there = float(valid[touched & (window == choice)].sum())
+            for target in teams[choice].members:
+                # A team's members share it in one way or another: the whole on each is safe.
+                used[index[target.name]] += bytes_there
+        free = np.minimum(free, ground.capacity - used)
+    result = assignment.copy()
+    total = float(valid[idle].sum())
+    hdds = [index[target.name] for target in ground.cluster.hservers or ground.cluster.active]
+    room = np.minimum(np.maximum(free[hdds], 0.0), total)
+    quota = dict(zip(hdds, room / max(float(room.sum()), 1.0) * total, strict=True))
+    waiting, taken = list(hdds), 0.0
+    for piece in idle.tolist():
+        need = float(round_up(int(valid[piece])))
+        while waiting and (taken >= quota[waiting[0]] or taken + need > free[waiting[0]]):
+            waiting, taken = waiting[1:], 0.0
+        if not waiting:
+            break
+        result[:, piece] = alone[ground.cluster.active[waiting[0]].name]
+        taken += need
+    return result
 
 
 def _is_touched(ground: Ground, window: int, piece: int) -> bool:
