@@ -18,8 +18,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
-from common import COMPARED, KIB, MIB, contenders, progress, write_result
 from emulated_bench import Bench, Device, Measured
+
+from common import COMPARED, KIB, MIB, contenders, progress, write_result
 from stripewise.plan import Plan
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.simulate import Settings, load_description, simulate_plan
@@ -27,10 +28,9 @@ from stripewise.workload.describe import Description
 
 #: Two-sided 95 % points of Student's t for 1, 2, .. degrees of freedom.
 STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-REPEATS_MAX = len(STUDENT_T) + 1
 #: How long a run is meant to last.
 SECONDS = 2.0
-#: A run whose devices stood idle for this share of it more than simulated was held up by the machine, not by its layout.
+#: A run whose devices stood idle for this share of it more than simulated was held up by the machine.
 IDLE_SHARE = 0.05
 #: So often a held-up run is made again.
 AGAIN_MAX = 2
@@ -110,7 +110,7 @@ class Lane:
     def _idle_share(self, found: Measured) -> float:
         """By how much the devices' mean utilisation is below the simulated one."""
         busy = sum(server["busy_s"] for server in self.simulated["servers"]) / self.simulated["seconds"]
-        return 1 - sum(found.busy_s.values()) / found.seconds / busy
+        return float(1 - sum(found.busy_s.values()) / found.seconds / busy)
 
     @property
     def mb_s(self) -> list[float]:
@@ -204,7 +204,7 @@ def run_emulated(
         out,
         {
             "rows": rows,
-            "emulated": "MB/s (10^6 bytes) of mpiio under the preloaded library on emulated devices, mean of the repeats",
+            "emulated": "MB/s (10^6 bytes) of mpiio under the library on emulated devices, mean of the repeats",
             "emulated_interval": "half of its 95 % interval (Student's t)",
             "made_again": f"runs repeated since devices stood idle by {IDLE_SHARE:.0%} more than simulated",
             "best_behind": "policies that best is behind beyond the 95 % interval of the differences, repeat by repeat",
@@ -215,4 +215,3 @@ def run_emulated(
         "emulated.json",
     )
     return rows
-

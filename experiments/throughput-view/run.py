@@ -1,7 +1,7 @@
 """The table of cost models, section 7: what layouts deliver to 32 processes at five request sizes.
 
-Simulated: closed loop, queues first come first served, no network, every access pays its startup. README.md says how to
-read what comes out.
+Simulated: closed loop, queues first come first served, no network, every access pays its startup. Real-emulated: half
+of it, 16 processes on 6 HServers and 2 SServers with a file of 256 MiB. README.md says how to read what comes out.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from common import (
     MEANINGS,
     MIB,
     Contender,
+    Given,
     Point,
     Series,
     arguments,
@@ -29,6 +30,7 @@ from common import (
     shown,
     write_result,
 )
+from emulated import Case, Scene, run_emulated
 from pictures import draw_lines
 from stripewise.cluster import read_cluster
 from stripewise.units import format_size
@@ -41,7 +43,10 @@ PUBLISHED = {
     "h2dp": (81, 214, 401, 710, 1690),
     "whole_region": (460, 1163, 1528, 1852, 1779),
 }
-SEEDS, REQUESTS = 12, 4_000
+SEEDS, REQUESTS, REPEATS = 12, 4_000, 5
+#: Half of cluster.toml, and requests that fit into a region of 1 MiB.
+SCENE = Scene(6, 2, (0.003, 1e-8), (0.0001, 2.5e-9), 16)
+SCALED_SIZES = SIZES[:4]
 
 
 def row(request_bytes: int, series: dict[str, Series]) -> dict[str, Any]:
@@ -56,7 +61,16 @@ def row(request_bytes: int, series: dict[str, Series]) -> dict[str, Any]:
 
 
 def main() -> None:
-    given = arguments(__doc__ or "", HERE, SEEDS, REQUESTS, SIZES)
+    given = arguments(__doc__ or "", HERE, SEEDS, REQUESTS, SIZES, REPEATS)
+    if given.part != "emulated":
+        simulated(given)
+    if given.part != "simulated":
+        cases = [Case({"request_bytes": size}, size) for size in given.sizes if size in SCALED_SIZES]
+        run_emulated(given.out, SCENE, cases, given.repeats)
+
+
+def simulated(given: Given) -> None:
+    """The table at its own size."""
     compared = (*contenders(), Contender("whole_region", str(HERE / "whole_region.py")))
     names = [each.label for each in compared]
     cluster = read_cluster(HERE / "cluster.toml")
