@@ -18,7 +18,9 @@ use crate::swap;
 const BOUND_PART: f64 = 0.6;
 /// Kicks stop after this many (region, window, choice) triples were looked at, however much time is left.
 const KICK_WORK: usize = 60_000_000;
-/// And after this many without gain.
+/// Rounds of exchanges, each with a descent after it.
+const ROUNDS_MAX: usize = 50;
+/// Kicks end after this many without gain.
 const KICKS_IDLE: usize = 60;
 const fn stage(squarings: u32, guided: bool) -> Stage {
     Stage { squarings, guided }
@@ -124,8 +126,16 @@ fn whole<'a>(start: &State<'a>, bound: &Bound, tools: &Tools, seed: u64) -> Opti
 /// Exchanges, then kicks: a few regions thrown elsewhere and the rest settled anew, as long as that gains.
 fn refine(problem: &Problem, tools: &mut Tools, best: &mut Best, enough: &impl Fn(&Best) -> bool) {
     let mut state = State::of(problem, &best.path);
-    while swap::round(&mut state, tools, best) > 0 && !tools.late() && !enough(best) {
+    // Exchanges and descents have sums of powers of their own, and could undo each other for ever.
+    for _ in 0..ROUNDS_MAX {
+        let reached = best.objective;
+        if swap::round(&mut state, tools, best) == 0 || tools.late() || enough(best) {
+            break;
+        }
         descend(&mut state, &STAGES[6..], tools, best);
+        if best.objective >= reached {
+            break;
+        }
     }
     let cost = (problem.regions * problem.windows * problem.choices.min(64) * 4).max(1);
     let (mut idle, kicks) = (0, KICK_WORK / cost);
