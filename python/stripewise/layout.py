@@ -59,9 +59,15 @@ def target_bytes(regions: Iterable[Region], size: int) -> dict[str, int]:
     """Bytes that each target holds of a file of `size` bytes, every slice rounded up to 4 KiB."""
     held: dict[str, int] = {}
     last: Region | None = None
+    # Regions that share their stripes are counted at once.
+    alike: dict[tuple[int, int], tuple[Stripes, int]] = {}
     for region in regions:
         last = region
-        _add(held, region.stripes, min(region.len, size - region.start))
+        length = min(region.len, size - region.start)
+        stripes, times = alike.get((id(region.stripes), length), (region.stripes, 0))
+        alike[id(stripes), length] = (stripes, times + 1)
+    for (_, length), (stripes, times) in alike.items():
+        _add(held, stripes, length, times)
     if last is not None and size > last.start + last.len:
         whole, rest = divmod(size - last.start - last.len, last.len)
         _add(held, last.stripes, last.len, whole)

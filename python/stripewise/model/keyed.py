@@ -133,11 +133,14 @@ def keyed_bound(
     keys: Keys,
     network: Network | None = None,
 ) -> Bound:
-    """`service_bound` of all keys on servers (name, read figures, write figures) with `widths` in the cycle's order."""
+    """`service_bound` of all keys on servers (name, read figures, write figures) with `widths` in the cycle's order.
+
+    Servers that nothing asks for are left out.
+    """
     net = network or Network()
     cycle = [(width, _four(read, write)) for (_, read, write), width in zip(servers, widths, strict=True)]
     loads, alone = native.call("service_demand", cycle, keys.columns(), (net.establish_s, net.per_byte_s))
-    named = [(name, *load) for (name, _, _), load in zip(servers, loads, strict=True)]
+    named = [(name, *load) for (name, _, _), load in zip(servers, loads, strict=True) if load[1]]
     bound = Bound({name: seconds for name, seconds, _, _ in named}, alone, processes_per_node=net.processes_per_node)
     if network is not None:
         bound.link_s = {name: size * net.per_byte_s for name, _, _, size in named}

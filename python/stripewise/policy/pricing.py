@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -101,8 +101,17 @@ def plan_bound(table: RegionTable, cluster: Cluster, placed: Sequence[Stripes]) 
         read = OpFigures(t.startup_read_s, t.per_byte_read_s)
         figures[t.name] = (read, OpFigures(t.startup_write_s, t.per_byte_write_s))
     bound = Bound(dict.fromkeys(figures, 0.0))
+    # A cycle that begins with another server is the same cycle with other offsets.
+    turned: dict[Stripes, list[tuple[int, int]]] = {}
     for stripes, members in _by_stripes(table, placed).items():
+        low = stripes.index(min(stripes))
+        shift = sum(width for _, width in stripes[low:]) if low else 0
+        turned.setdefault(stripes[low:] + stripes[:low], []).extend((region, shift) for region in members)
+    for stripes, shifted in turned.items():
         servers = [(name, *figures[name]) for name, _ in stripes]
-        keys = table.keys.of(np.array(members, dtype=np.int64))
+        members, shifts = np.array(shifted, dtype=np.int64).T
+        keys = table.keys.of(members)
+        if shifts.any():
+            keys = replace(keys, offset=keys.offset + np.repeat(shifts, np.diff(keys.first)))
         bound.add(keyed_bound(servers, [width for _, width in stripes], keys, cluster.network))
     return bound

@@ -14,6 +14,8 @@ from ..units import GRANULE_BYTES, format_size, round_up
 
 #: Stands for "what the file system has" (capacity_bytes = 0).
 UNLIMITED_BYTES = 1 << 63
+#: Shares that are kept: what thousands of regions on thousands of targets need again and again.
+SHARES_MAX = 2_000_000
 
 
 def metadata_bytes(capacity_bytes: int) -> int:
@@ -29,6 +31,8 @@ class Space:
 
     def __init__(self, cluster: Cluster, reserved_bytes: Mapping[str, int] | None = None) -> None:
         self.cluster = cluster
+        self._held = 0
+        self._known: dict[tuple[int, int], tuple[Stripes, list[tuple[str, int]]]] = {}
         held = reserved_bytes or {}
         self.free: dict[str, int] = {}
         for target in cluster.active:
@@ -38,28 +42,41 @@ class Space:
             else:
                 self.free[target.name] = UNLIMITED_BYTES
 
-    def _shares(self, stripes: Stripes, valid_bytes: int) -> dict[str, int]:
-        return {name: round_up(share) for name, share in share_bytes(stripes, valid_bytes).items()}
+    def _shares(self, stripes: Stripes, valid_bytes: int) -> list[tuple[str, int]]:
+        """What a region takes of every target; worked out once for stripes that many regions share."""
+        key = (id(stripes), valid_bytes)
+        if key not in self._known:
+            shares = [(name, round_up(share)) for name, share in share_bytes(stripes, valid_bytes).items() if share]
+            self._held += len(shares)
+            if self._held > SHARES_MAX:
+                self._known.clear()
+                self._held = len(shares)
+            # The stripes are kept with their shares: their id stands for them.
+            self._known[key] = (stripes, shares)
+        return self._known[key][1]
 
     def take(self, stripes: Stripes, valid_bytes: int) -> bool:
         """Takes the space of a region's `valid_bytes` on `stripes`, or nothing and False when it does not fit."""
         if not stripes:
             return False
-        shares = self._shares(stripes, valid_bytes)
-        if any(share > self.free[name] for name, share in shares.items()):
-            return False
+        free = self.free
+        for name, share in self._shares(stripes, valid_bytes):
+            if share > free[name]:
+                return False
         self.hold(stripes, valid_bytes)
         return True
 
     def hold(self, stripes: Stripes, valid_bytes: int) -> None:
         """Counts a region that lies there already."""
-        for name, share in self._shares(stripes, valid_bytes).items():
-            self.free[name] -= share
+        free = self.free
+        for name, share in self._shares(stripes, valid_bytes):
+            free[name] -= share
 
     def give(self, stripes: Stripes, valid_bytes: int) -> None:
         """Gives back what a region took."""
-        for name, share in self._shares(stripes, valid_bytes).items():
-            self.free[name] += share
+        free = self.free
+        for name, share in self._shares(stripes, valid_bytes):
+            free[name] += share
 
     def place(
         self, choices: Sequence[Stripes], number: int, request_bytes: int, valid_bytes: int, what: str
