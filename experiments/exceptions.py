@@ -37,7 +37,7 @@ def broken(row: Mapping[str, Any]) -> dict[str, str]:
     if proof.get("gap", 0.0) > GAP_MAX:
         found["gap"] = f"gap {proof['gap']:.1%}"
     for each in (proof, row.get("many", {})):
-        if each.get("processes_per_server", 0) >= MANY and each["ratio"] < RATIO_MIN:
+        if each.get("processes_per_server", 0) >= MANY and each.get("ratio", 1.0) < RATIO_MIN:
             found["ratio"] = f"{each['ratio']:.2f} of the proven bound with {each['processes_per_server']:g} per server"
     return found
 

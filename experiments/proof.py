@@ -73,7 +73,9 @@ def proof_row(runs: list[tuple[float, float, list[Proof]]]) -> dict[str, float]:
     """What a row says: `runs` are (bytes, seconds, proofs of the phases) per seed; ratios are means over the seeds.
 
     Bandwidths in MB/s. `ratio_many` is what optimiser and queues leave of the proven bound with MANY processes per
-    server: the proven bound over the layout's own, times that over the seconds of the run with so many.
+    server: the proven bound over the layout's own, times that over the seconds of the run with so many. The bound
+    counts a startup for every access; where a disk that goes on where it stopped is spared it, a run can be quicker,
+    and the row says `beaten`, by what factor, instead.
     """
     count = len(runs)
     proven = [sum(each.proven_s for each in proofs) for _, _, proofs in runs]
@@ -84,6 +86,8 @@ def proof_row(runs: list[tuple[float, float, list[Proof]]]) -> dict[str, float]:
         "gap": max(each.gap for _, _, proofs in runs for each in proofs),
         "processes_per_server": min(each.processes_per_server for _, _, proofs in runs for each in proofs),
     }
+    if row["ratio"] > 1:
+        return {"beaten": row["ratio"], "gap": row["gap"], "processes_per_server": row["processes_per_server"]}
     shares = [[each.many_share for each in proofs] for _, _, proofs in runs]
     if all(share is not None for each in shares for share in each):
         total = 0.0
