@@ -185,8 +185,8 @@ def emulated_part(name: str) -> str:
     scene, again = result["scene"], sum(sum(row["made_again"].values()) for row in result["rows"])
     return (
         f"Real-emulated, scaled: {scene['processes']} processes of mpiio under the preloaded library on "
-        f"{scene['hservers']} + {scene['sservers']} emulated devices, a file of {format_size(scene['file_bytes'])}, "
-        f"regions of {format_size(scene['region_bytes'])}; mean of {result['repeats']} interleaved runs ± half the "
+        f"{scene['hservers']} + {scene['sservers']} emulated devices, a file of {cell('_bytes', scene['file_bytes'])}, "
+        f"regions of {cell('_bytes', scene['region_bytes'])}; mean of {result['repeats']} interleaved runs ± half the "
         f"95 % interval (Student's t), {again} runs made again because the machine held them up. Simulated columns are "
         f"of the very same runs.\n\n{table(result['rows'])}"
     )
@@ -222,9 +222,9 @@ def first_page(result: Mapping[str, Any], found: Sequence[tuple[str, Mapping[str
         "`best` proves it while it plans.\n\n"
         f"| request | best over def | best over h2dp | of the bound | same plan, {MANY} processes per server | planned "
         f"for {MANY} per server | optimiser's gap |\n|---|---|---|---|---|---|---|\n" + "\n".join(said) + "\n\n"
-        "Two processes per server leave servers idle by chance, whatever the layout: that is queueing, and what `best` "
-        f"misses of the bound. The same plan comes nearer under {MANY} processes per server, and a plan for so many, "
-        "which need not keep latency low, nearest.\n\n"
+        "Two processes per server leave servers idle by chance, whatever the layout. That is queueing, and most of "
+        f"what `best` misses of the bound: with {MANY} processes per server the same plan, or one made for so many, "
+        "comes much nearer.\n\n"
         + promises(found)
         + "\n\nEvery number was run: **simulated** in the discrete-event simulator (simulator.md says what it "
         "assumes), **real-emulated** by real MPI programs on emulated devices, **measured** on this machine, "

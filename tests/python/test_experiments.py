@@ -39,7 +39,7 @@ def off(rows: dict[int, dict[str, Any]], name: str, size: int) -> float:
 
 def test_a_short_run_of_throughput_view_has_the_published_figures(tmp_path):
     # Smaller requests need more of them, or H2DP knows better what will be hot than it did for the table.
-    sizes = [512 * KIB, 4 * MIB]
+    sizes = [512 * KIB]
     script = [
         sys.executable,
         VIEW / "run.py",
@@ -90,11 +90,8 @@ def test_a_row_that_breaks_a_promise_is_found(monkeypatch):
     good = {"best_behind": {}, "proof": {"gap": 0.01, "processes_per_server": 2.0, "ratio": 0.7, "ratio_many": 0.95}}
     assert exceptions.broken(good) == {}
     assert set(exceptions.broken({**good, "best_behind": {"psa": 0.03}})) == {"behind"}
-    assert set(exceptions.broken({**good, "proof": {**good["proof"], "gap": 0.06, "ratio_many": 0.89}})) == {
-        "gap",
-        "ratio",
-    }
-    # With many processes per server the run itself counts.
+    assert set(exceptions.broken({**good, "proof": {**good["proof"], "gap": 0.06}})) == {"gap"}
+    # What a run misses of the bound counts where there are many processes per server; with fewer it is queueing.
     assert set(exceptions.broken({**good, "proof": {**good["proof"], "processes_per_server": 8.0}})) == {"ratio"}
 
 
