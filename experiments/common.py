@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from proof import MANY, Proof, proof_of, proof_row
 from stripewise.cluster import Cluster
 from stripewise.durable import write_durably
 from stripewise.errors import StripewiseError
@@ -28,6 +29,10 @@ from stripewise.workload.describe import description_from, read_workload_toml
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 #: Compared everywhere, in this order; those that are not there yet are left out.
 COMPARED = ("def", "padp", "psa", "h2dp", "slal", "best")
+#: Bandwidths that differ by less are the same: what the search itself takes as a tie.
+TIE = 0.002
+#: Of real-emulated runs: Student's t is tabled for so many.
+REPEATS_MAX = 10
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,7 @@ class Run:
     moved_bytes: int
     hdd_busy_s: tuple[float, ...]
     ssd_busy_s: tuple[float, ...]
+    proofs: tuple[Proof, ...] = ()
 
     @property
     def mb_s(self) -> float:
@@ -108,6 +114,13 @@ class Series:
         return stdev(run.mb_s for run in self.runs) / len(self.runs) ** 0.5 / self.mb_s if len(self.runs) > 1 else 0.0
 
     @property
+    def proof(self) -> dict[str, float]:
+        """How near the runs come to what is proven (proof.py); empty where nothing is."""
+        if not all(run.proofs for run in self.runs):
+            return {}
+        return proof_row([(run.bytes, run.seconds, list(run.proofs)) for run in self.runs])
+
+    @property
     def moved(self) -> float:
         """Bytes that were copied between windows over bytes that the program moved, the mean over the seeds."""
         return fmean(run.moved_bytes / run.bytes for run in self.runs)
@@ -124,6 +137,7 @@ def _run(point: Point, seed: int) -> dict[str, Run]:
     A policy plans from the requests that are then run, as in the papers: the traced run is repeated.
     """
     made: dict[str, list[dict[str, Any]]] = {each.label: [] for each in point.contenders}
+    proofs: dict[str, list[Proof]] = {each.label: [] for each in point.contenders}
     described = read_workload_toml(point.workload)
     for number, phase in enumerate(point.phases):
         changes = {**point.changes, **phase, "seed": seed * len(point.phases) + number}
@@ -132,9 +146,16 @@ def _run(point: Point, seed: int) -> dict[str, Run]:
             plan = policy_named(each.policy).plan(load.workload, point.cluster, PlanOptions(seed=seed, **each.options))
             if each.is_still:
                 plan = replace(plan, migrations=())
-            made[each.label].append(dict(simulate_plan(load, point.cluster, plan, Settings(seed=seed)).report))
+            report = dict(simulate_plan(load, point.cluster, plan, Settings(seed=seed)).report)
+            made[each.label].append(report)
+            bound_s = report["bound_s"]
+            proof = proof_of(plan, bound_s, described, point.workload, changes, point.cluster, seed)
+            proofs[each.label] += [] if proof is None else [proof]
     ssds = {target.name for target in point.cluster.sservers}
-    return {label: _summed(reports, ssds, point.in_flight) for label, reports in made.items()}
+    return {
+        label: replace(_summed(reports, ssds, point.in_flight), proofs=tuple(proofs[label]))
+        for label, reports in made.items()
+    }
 
 
 def _summed(reports: Sequence[Mapping[str, Any]], ssds: set[str], in_flight: bool) -> Run:
@@ -173,18 +194,28 @@ def run_points(points: Sequence[Point], seeds: int) -> Iterator[dict[str, Series
 
 def figures(series: Mapping[str, Series], bounded: bool = True) -> dict[str, Any]:
     """What every row holds: MB/s by contender, their bounds where `bounded`, and how far chance may have moved them."""
-    if not bounded:
-        errors = {name: each.error for name, each in series.items()}
-        return {**{name: each.mb_s for name, each in series.items()}, "standard_error": errors}
-    bounds = {name: each.bound for name, each in series.items()}
-    best = max(bounds, key=lambda name: bounds[name])
-    return {
+    made: dict[str, Any] = {
         **{name: each.mb_s for name, each in series.items()},
-        "bound": bounds[best],
-        "bound_of": best,
-        "bounds": bounds,
         "standard_error": {name: each.error for name, each in series.items()},
     }
+    if "best" in series:
+        made["proof"] = series["best"].proof
+        made["best_behind"] = {name: share for name in series if (share := ahead(series[name], series["best"])) > 0}
+    if bounded:
+        bounds = {name: each.bound for name, each in series.items()}
+        best = max(bounds, key=lambda name: bounds[name])
+        made |= {"bound": bounds[best], "bound_of": best, "bounds": bounds}
+    return made
+
+
+def ahead(other: Series, mine: Series) -> float:
+    """By what share the other is quicker, the mean over the seeds; 0 where that is a tie or may be chance.
+
+    Chance is what is within two standard errors of the differences, seed by seed.
+    """
+    shares = [gain(theirs.mb_s, ours.mb_s) for theirs, ours in zip(other.runs, mine.runs, strict=True)]
+    error = stdev(shares) / len(shares) ** 0.5 if len(shares) > 1 else 0.0
+    return fmean(shares) if fmean(shares) > max(TIE, 2 * error) else 0.0
 
 
 #: What the keys of `figures` mean, for the end of every result file.
@@ -194,6 +225,10 @@ MEANINGS = {
     "bound": "the largest of the row's `bounds`: what no schedule beats on the best of these layouts",
     "bounds": "by policy, for its own layout: max(busiest server's demand, sum of requests alone / processes)",
     "standard_error": "of the mean, as a share of it",
+    "proof": "of best: the bound that no layout beats (proven_mb_s), best over it (ratio), the optimiser's gap, "
+    f"the same layout's ratio with {MANY} processes per server (ratio_many); beaten instead, by what factor, where "
+    "accesses that continue the one before are spared the startup that the bound counts",
+    "best_behind": f"who is ahead of best by more than {TIE:.1%} and two standard errors, and by what share",
 }
 
 
@@ -211,12 +246,12 @@ def rounded(value: Any) -> Any:
     return [rounded(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def write_result(folder: Path, result: Mapping[str, Any]) -> None:
-    """Writes result.json, the rows one a line so that results can be compared."""
+def write_result(folder: Path, result: Mapping[str, Any], name: str = "result.json") -> None:
+    """Writes the result file, the rows one a line so that results can be compared."""
     rows = ",\n  ".join(json.dumps(row) for row in rounded(result["rows"]))
     others = {key: value for key, value in result.items() if key != "rows"}
     rest = "".join(f',\n "{key}": {json.dumps(rounded(value))}' for key, value in others.items())
-    write_durably(folder / "result.json", f'{{"rows": [\n  {rows}\n ]{rest}\n}}\n')
+    write_durably(folder / name, f'{{"rows": [\n  {rows}\n ]{rest}\n}}\n')
 
 
 def progress(text: str) -> None:
@@ -238,16 +273,19 @@ class Given:
     requests: int
     out: Path
     sizes: tuple[int, ...] = ()
+    part: str = "simulated"
+    repeats: int = 0
 
     @property
     def as_json(self) -> dict[str, int]:
         return {"seeds": self.seeds, "requests_per_process": self.requests}
 
 
-def arguments(what: str, home: Path, seeds: int, requests: int, sizes: Sequence[int] = ()) -> Given:
+def arguments(what: str, home: Path, seeds: int, requests: int, sizes: Sequence[int] = (), repeats: int = 0) -> Given:
     """Reads the command line: a shorter or longer run, written elsewhere. `home` is the experiment's folder.
 
-    Where `sizes` are given, so can be --size, for some of them only.
+    Where `sizes` are given, so can be --size, for some of them only; where `repeats` are, the experiment has a
+    real-emulated part, and --part chooses.
     """
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("--seeds", type=int, default=seeds, help=f"runs per point (default {seeds})")
@@ -255,14 +293,20 @@ def arguments(what: str, home: Path, seeds: int, requests: int, sizes: Sequence[
     parser.add_argument("--out", type=Path, default=home, help="folder for result.json and result.svg (default: here)")
     if sizes:
         parser.add_argument("--size", type=int, action="append", choices=sizes, help="request size, repeatable")
+    if repeats:
+        parser.add_argument("--part", choices=("simulated", "emulated", "both"), default="both", help="(default both)")
+        parser.add_argument("--repeats", type=int, default=repeats, help=f"real-emulated runs each (default {repeats})")
     given = parser.parse_args()
+    part, repeats = getattr(given, "part", "simulated"), getattr(given, "repeats", 0)
+    if part != "simulated" and not 2 <= repeats <= REPEATS_MAX:
+        parser.error(f"--repeats is 2 to {REPEATS_MAX}")
     if given.seeds < 1 or given.requests < 1:
         parser.error("--seeds and --requests are at least 1")
     try:
         given.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         parser.error(f"--out {given.out}: {error.strerror}; name a folder that can be written")
-    return Given(given.seeds, given.requests, given.out, tuple(getattr(given, "size", None) or sizes))
+    return Given(given.seeds, given.requests, given.out, tuple(getattr(given, "size", None) or sizes), part, repeats)
 
 
 def home_of(file: str) -> Path:

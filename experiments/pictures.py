@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
 from stripewise.report import new_figure, save_figure
 
 #: Okabe and Ito's colours, which colour-blind readers tell apart.
@@ -84,6 +86,9 @@ def _finish(axes: Any, heading: str, label: str, unit: str, log: bool = False) -
     axes.set_ylabel(unit)
     if log:
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_locator(NullLocator())
     else:
         axes.set_ylim(bottom=0)
     axes.set_title(heading, fontsize="medium")

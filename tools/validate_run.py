@@ -8,29 +8,22 @@ description, plan and cluster. The devices' own counters tell what differs where
 
 from __future__ import annotations
 
-import json
-import shlex
 import statistics
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stripewise.cluster import Cluster, read_cluster
-from stripewise.errors import StripewiseError
-from stripewise.plan import Plan, write_plan
+from emulated_bench import ROOT, STRIPEWISE, Device, Measured, run
+from emulated_bench import Bench as FileBench
+
+from stripewise.cluster import Cluster
+from stripewise.plan import Plan
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.simulate import Load, load_description, load_trace, simulate_plan
-from stripewise.store import Store
 from stripewise.units import KIB, MIB
 from stripewise.workload.describe import Description
 
-ROOT = Path(__file__).resolve().parent.parent
-STRIPEWISE = ROOT / ".venv/bin/stripewise"
-MPIEXEC = ROOT / ".venv/bin/mpiexec"
-MPIIO = ROOT / "target/workloads/mpiio"
-RUN_S_MAX = 300.0
 #: Regions of the layouts, and of the Zipf law.
 REGION_BYTES = MIB
 #: Of every process, to find how many make a run of the wanted length.
@@ -87,62 +80,37 @@ def beside(described: Description, cluster: Cluster, plan: Plan) -> dict[str, fl
     }
 
 
-def compared(
-    simulated: Mapping[str, Any], measured_mb_s: float, seconds: float, served: Mapping[str, Mapping[str, int]]
-) -> dict[str, Any]:
+def compared(simulated: Mapping[str, Any], measured: Measured) -> dict[str, Any]:
     """Both bandwidths, and from the devices' counters what they did: service time, accesses, startups."""
-    busy_s = {name: (row["busy_read_ns"] + row["busy_write_ns"]) / 1e9 for name, row in served.items()}
+    busy_s, served = measured.busy_s, measured.served
     servers = simulated["servers"]
     of_servers = {key: sum(server[key] for server in servers) for key in ("busy_s", "accesses", "startups")}
     return {
-        "measured_mb_s": measured_mb_s,
+        "measured_mb_s": measured.mb_s,
         "simulated_mb_s": simulated["mb_s"],
-        "ratio": measured_mb_s / simulated["mb_s"],
+        "ratio": measured.mb_s / simulated["mb_s"],
         "requests": simulated["requests"],
-        "seconds": seconds,
+        "seconds": measured.seconds,
         "measured_busy_s": sum(busy_s.values()),
         "simulated_busy_s": of_servers["busy_s"],
         "measured_accesses": sum(row["accesses_read"] + row["accesses_write"] for row in served.values()),
         "simulated_accesses": of_servers["accesses"],
         "measured_startups": sum(row["startups"] for row in served.values()),
         "simulated_startups": of_servers["startups"],
-        "measured_utilisation": max(busy_s.values()) / seconds,
+        "measured_utilisation": max(busy_s.values()) / measured.seconds,
         "simulated_utilisation": max(server["busy_s"] for server in servers) / simulated["seconds"],
     }
 
 
-def run(*command: object) -> str:
-    """A command that must succeed; its standard output."""
-    words = [str(word) for word in command]
-    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=RUN_S_MAX)
-    if done.returncode:
-        raise StripewiseError(f"{shlex.join(words)} failed ({done.returncode})\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-class Bench:
-    """A scratch directory with the store, the file, and the plans made so far."""
+class Bench(FileBench):
+    """The devices of the validation, and what is asked of them point by point."""
 
     def __init__(self, base: Path, file_bytes: int) -> None:
-        self.base = base
-        self.file_bytes = file_bytes
-        data = base / "data"
-        data.mkdir(parents=True)
-        self.path = data / "file.dat"
-        toml = []
-        for name, klass, startup_s, per_byte_s, part in DEVICES:
-            capacity = int(file_bytes * part) // 4096 * 4096
-            (base / name).mkdir()
-            toml.append(
-                f'[[target]]\nname = "{name}"\nclass = "{klass}"\nkind = "emulated"\npath = "{name}"\n'
-                f"capacity_bytes = {capacity}\nstartup_read_s = {startup_s}\nstartup_write_s = {startup_s}\n"
-                f"per_byte_read_s = {per_byte_s}\nper_byte_write_s = {per_byte_s}\n"
-            )
-        (base / "cluster.toml").write_text("\n".join(toml))
-        made = ("--cluster", base / "cluster.toml", "--manage", data, "--layout", "hservers")
-        run(STRIPEWISE, "store", "create", base / "store", *made)
-        self.store = Store(base / "store")
-        self.cluster = read_cluster(base / "store")
+        devices = [
+            Device(name, klass, startup_s, per_byte_s, int(file_bytes * part))
+            for name, klass, startup_s, per_byte_s, part in DEVICES
+        ]
+        super().__init__(base, file_bytes, devices)
         page = (ROOT / "docs/writing-a-policy.md").read_text()
         (base / "user.py").write_text(page.split("```python\n")[1].split("```")[0])
 
@@ -159,7 +127,7 @@ class Bench:
         described = point.description(self.path, self.file_bytes, max(1, round(seconds / each_s)))
         load = load_description(described)
         plan = self.planned(load, point.layout)
-        self._lay_out(plan)
+        self.lay_out(plan)
         runs = [self._run(point, described, plan, load) for _ in range(repeat)]
         # The run of the median ratio: a traced run is held against its own trace.
         chosen = sorted(runs, key=lambda each: each["ratio"])[(len(runs) - 1) // 2]
@@ -169,40 +137,11 @@ class Bench:
             "point": point.name, **chosen, "ratio": ratio, "ratios": [each["ratio"] for each in runs], "beside": others,
         }  # fmt: skip
 
-    def _mpiio(self, processes: int, options: list[object]) -> list[object]:
-        return [MPIEXEC, "-n", processes, MPIIO, "--file", self.path, "--file-size", self.file_bytes, *options]
-
-    def _lay_out(self, plan: Plan) -> None:
-        """A new file with this plan: what other points left on the devices is gone."""
-        if self.path.is_symlink():
-            run(STRIPEWISE, "run", "--store", self.store.root, "--", "rm", self.path)
-        fill = self._mpiio(2, ["--request-size", MIB, "--phases", "fill"])
-        run(STRIPEWISE, "run", "--store", self.store.root, "--", *fill)
-        file = self.base / "plan.json"
-        write_plan(plan, file)
-        run(STRIPEWISE, "apply", file, "--store", self.store.root)
-
     def _run(self, point: Point, described: Description, plan: Plan, load: Load) -> dict[str, Any]:
-        options: list[object] = [
-            *("--pattern", point.kind, "--request-size", point.request_bytes, "--region-size", REGION_BYTES),
-            *("--reads", described.reads, "--writes", described.writes, "--seed", described.seed),
-            *("--alpha", described.alpha, "--phases", point.operation, "--no-verify"),
-        ]
-        trace = self.base / "trace"
-        run("rm", "-rf", trace)
-        tracing = ["--trace", trace] if point.traced else []
-        before = self._counters()
-        job = self._mpiio(point.processes, options)
-        said = json.loads(run(STRIPEWISE, "run", "--store", self.store.root, *tracing, "--", *job).splitlines()[-1])
-        after = self._counters()
-        if point.traced:
+        trace = self.base / "trace" if point.traced else None
+        run("rm", "-rf", self.base / "trace")
+        measured = self.measure(described, point.operation, trace)
+        if trace is not None:
             run(STRIPEWISE, "collect", trace)
             load = load_trace(trace)
-        simulated = simulate_plan(load, self.cluster, plan).report
-        measured = float(said[f"{point.operation}_mb_s"])
-        served = {name: {key: now[key] - before[name][key] for key in now} for name, now in after.items()}
-        return compared(simulated, measured, float(said[f"{point.operation}_seconds"]), served)
-
-    def _counters(self) -> dict[str, dict[str, int]]:
-        keys = ("busy_read_ns", "busy_write_ns", "accesses_read", "accesses_write", "startups")
-        return {str(row["name"]): {key: int(row[key]) for key in keys} for row in self.store.devices()}
+        return compared(simulate_plan(load, self.cluster, plan).report, measured)

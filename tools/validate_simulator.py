@@ -18,7 +18,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from validate_run import DEVICES, ROOT, Bench, Point
+from emulated_bench import ROOT
+from validate_run import DEVICES, Bench, Point
 
 from stripewise.errors import StripewiseError, UsageError
 from stripewise.units import KIB, MIB
