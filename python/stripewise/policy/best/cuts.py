@@ -108,13 +108,15 @@ def cut_for_balance(cuts: Cuts, whole: RegionTable, windows: Sequence[RegionTabl
     unit = np.maximum(GRANULE_BYTES, -(-unit // GRANULE_BYTES) * GRANULE_BYTES)
     region, start, length = [], [], []
     for piece in range(cuts.pieces):
-        whole_length = int(cuts.length[piece])
-        each = -(-whole_length // max(1, int(parts[piece])))
-        each = min(whole_length, -(-each // int(unit[piece])) * int(unit[piece]))
-        for low in range(0, whole_length, each):
+        # Only what the file reaches is cut; the last part has the rest of the piece.
+        used, end = int(table.valid_bytes[piece]), int(cuts.length[piece])
+        each = -(-used // max(1, int(parts[piece])))
+        each = max(1, -(-each // int(unit[piece]))) * int(unit[piece])
+        edges = [0, *range(each, used, each)]
+        for low, high in zip(edges, [*edges[1:], end], strict=True):
             region.append(int(cuts.region[piece]))
             start.append(int(cuts.start[piece]) + low)
-            length.append(min(each, whole_length - low))
+            length.append(high - low)
     made = (np.array(column, dtype=np.int64) for column in (region, start, length))
     return Cuts(*made)
 
