@@ -20,7 +20,7 @@ from stripewise.model import Cycle, service_bound
 from stripewise.model.figures import OpFigures
 from stripewise.plan import check_plan, dump_plan, plan_from_json
 from stripewise.policy import POLICIES, PlanOptions, policy_named
-from stripewise.policy.best.cuts import choose_cuts, cut_table, whole_regions
+from stripewise.policy.best.cuts import choose_cuts, cut_for_balance, cut_table, whole_regions
 from stripewise.policy.best.demand import BYTES, LARGEST, PIECES, REQUESTS, features
 from stripewise.policy.best.limits import Prices, asked, dual_bound
 from stripewise.policy.best.teams import Mix, Team, split_bytes, stripes_of, teams_of
@@ -76,6 +76,22 @@ def test_no_cut_runs_through_requests():
         Workload((file_of([256 * KIB] * 500 + [900 * KIB] * 5, [512 * KIB] * 500 + [4096] * 5),), 4), MIB
     )
     assert 512 * KIB not in choose_cuts(table, [table]).start.tolist()
+
+
+def test_a_region_hotter_than_a_server_s_share_is_cut_between_its_requests():
+    # Everything goes to the first of eight regions: no server could take it alone.
+    rng = np.random.default_rng(4)
+    offsets = rng.integers(0, 16, 4000) * 64 * KIB
+    workload = Workload((file_of(offsets, [64 * KIB] * 4000, size_bytes=7 * MIB + 5000),), 64)
+    table = build_regions(workload, MIB)
+    cuts = cut_for_balance(whole_regions(table), table, [table], cluster(0, 4))
+    first = cuts.start[cuts.region == 0]
+    assert len(first) == 8 and (first % (64 * KIB) == 0).all()
+    assert (np.bincount(cuts.region)[1:] == 1).all()
+    assert int(cuts.length.sum()) == 8 * MIB
+    plan = policy_named("best").plan(workload, cluster(0, 4), OPTIONS)
+    assert plan.expected.bound_s < 1.1 * plan.expected.proven_s
+    assert plan.files[0].size == 7 * MIB + 5000
 
 
 @settings(max_examples=60)

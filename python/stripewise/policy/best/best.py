@@ -37,13 +37,14 @@ from ..space import Space
 from ..striping import region_requests
 from ..windows import WindowTable, window_tables
 from .certainty import gain_interval
-from .cuts import choose_cuts, cut_table, whole_regions
+from .cuts import choose_cuts, cut_for_balance, cut_table, whole_regions
 from .exact import BINARIES_MAX, count_of, solve_exactly
 from .explain import reasons
 from .layout import Layout, carry_out, lay_out, named, settle_untouched, window_bounds
 from .limits import asked, dual_bound
 from .merge import merge_neighbours
 from .problem import Ground, Posed, capacities, pose
+from .start import greedy
 from .teams import BUSY
 from .trial import trial_s
 
@@ -138,7 +139,9 @@ class _Search:
 
     def _ground(self, cut: bool) -> Ground:
         tables = [each.table for each in self.windows]
-        cuts = choose_cuts(self.whole, tables) if cut else whole_regions(self.whole)
+        cuts = whole_regions(self.whole)
+        if cut:
+            cuts = cut_for_balance(choose_cuts(self.whole, tables), self.whole, tables, self.cluster)
         whole = cut_table(self.whole, cuts)
         pieces = tuple(
             None if table is None else whole if table is self.whole else cut_table(table, cuts) for table in tables
@@ -169,6 +172,7 @@ class _Search:
                 seconds=left * (0.6 if number == 0 else 0.15),
                 gap=BIASED_GAP if number else SOLVER_GAP,
                 seed=self.options.seed,
+                starts=[] if (first := greedy(posed.problem, posed.teams)) is None else [first],
             )
             if solution is None:
                 break

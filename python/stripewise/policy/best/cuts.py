@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...cluster import Cluster, Target
 from ...model.general import Float, Int
 from ...units import GRANULE_BYTES
 from ..regions import RegionTable
@@ -28,6 +29,10 @@ SIGNIFICANT_EACH = 4.0
 RATE_RATIO = 1.5
 #: Share of a region's requests that a cut may run through.
 CROSSING_SHARE = 0.01
+#: Of the swiftest server's fair share of the work, what one piece may be.
+FAIR_SHARE = 0.5
+#: Requests in a part where they are not aligned: so few of them are cut.
+PART_REQUESTS = 16
 #: Windows beyond this many are counted together.
 WINDOWS_MAX = 16
 
@@ -76,6 +81,59 @@ def choose_cuts(whole: RegionTable, windows: Sequence[RegionTable | None]) -> Cu
         start += edges[:-1]
         length += [high - low for low, high in itertools.pairwise(edges)]
     return Cuts(np.array(region, dtype=np.int64), np.array(start, dtype=np.int64), np.array(length, dtype=np.int64))
+
+
+def cut_for_balance(cuts: Cuts, whole: RegionTable, windows: Sequence[RegionTable | None], cluster: Cluster) -> Cuts:
+    """Pieces that would keep a server busier than all others are cut into equal parts, at multiples of their requests.
+
+    A piece is too hot where it is more than `FAIR_SHARE` of what the swiftest server takes of a window's work when all
+    are equally busy. Where requests are not aligned, parts are at least `PART_REQUESTS` requests long.
+    """
+    table = cut_table(whole, cuts)
+    largest = table.request_bytes
+    hottest = np.zeros(cuts.pieces)
+    for window in windows:
+        if window is not None:
+            work = _work(cut_table(window, cuts), cluster)
+            hottest = np.maximum(hottest, work / max(float(work.sum()), 1e-300))
+    typical = float((table.count * table.size).sum() / max(1, int(table.count.sum())))
+    speed = 1 / np.array([max(_seconds(target, typical), 1e-12) for target in cluster.active])
+    limit = FAIR_SHARE * float(speed.max() / speed.sum())
+    parts = np.ceil(hottest / limit).astype(np.int64)
+    rows = np.repeat(np.arange(cuts.pieces), np.diff(table.first))
+    crosses = table.offset % np.maximum(largest[rows], 1) + table.size > largest[rows]
+    unaligned = np.bincount(rows, weights=table.count * crosses, minlength=cuts.pieces)
+    count = np.bincount(rows, weights=table.count.astype(np.float64), minlength=cuts.pieces)
+    unit = np.where(unaligned > CROSSING_SHARE * count, PART_REQUESTS * largest, largest)
+    unit = np.maximum(GRANULE_BYTES, -(-unit // GRANULE_BYTES) * GRANULE_BYTES)
+    region, start, length = [], [], []
+    for piece in range(cuts.pieces):
+        # Only what the file reaches is cut; the last part has the rest of the piece.
+        used, end = int(table.valid_bytes[piece]), int(cuts.length[piece])
+        each = -(-used // max(1, int(parts[piece])))
+        each = max(1, -(-each // int(unit[piece]))) * int(unit[piece])
+        edges = [0, *range(each, used, each)]
+        for low, high in zip(edges, [*edges[1:], end], strict=True):
+            region.append(int(cuts.region[piece]))
+            start.append(int(cuts.start[piece]) + low)
+            length.append(high - low)
+    made = (np.array(column, dtype=np.int64) for column in (region, start, length))
+    return Cuts(*made)
+
+
+def _seconds(target: Target, size: float) -> float:
+    startup = (target.startup_read_s + target.startup_write_s) / 2
+    return startup + size * (target.per_byte_read_s + target.per_byte_write_s) / 2
+
+
+def _work(table: RegionTable, cluster: Cluster) -> Float:
+    """Seconds of every region's requests on the mean of the swifter class."""
+    servers = cluster.sservers or cluster.active
+    fixed = float(np.mean([_seconds(target, 0.0) for target in servers]))
+    byte = float(np.mean([_seconds(target, 1.0) for target in servers])) - fixed
+    rows = np.repeat(np.arange(table.regions), np.diff(table.first))
+    seconds = table.count * (fixed + byte * table.size)
+    return np.bincount(rows, weights=seconds, minlength=table.regions).astype(np.float64)
 
 
 def _large(whole: RegionTable) -> Int:
