@@ -19,7 +19,7 @@ from segments import Segment, papers_cluster, phases, run_layouts
 SEGMENTS = (Segment(64 * MIB, 4 * KIB), Segment(256 * MIB, 256 * KIB), Segment(4096 * MIB, 4 * MIB))
 #: Section VI.B, all six operations together.
 PUBLISHED = {"write": (0.06, 0.57), "read": (0.06, 0.57)}
-SEEDS, REQUESTS = 8, 1_024
+SEEDS, REQUESTS = 24, 1_024
 
 
 def main() -> None:
