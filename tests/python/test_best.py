@@ -68,6 +68,9 @@ def test_chance_alone_cuts_nothing():
     offsets = rng.integers(0, 40 * 16, 20_000) * 64 * KIB
     table = build_regions(Workload((file_of(offsets, [64 * KIB] * 20_000, size_bytes=40 * MIB),), 4), MIB)
     assert choose_cuts(table, [table]).pieces == 40
+    # A sample that stands for a thousand times as many requests knows no more of them.
+    many = build_regions(Workload((file_of(offsets, [64 * KIB] * 20_000, size_bytes=40 * MIB),), 4, weight=1000), MIB)
+    assert choose_cuts(many, [many], 1000).pieces == 40
 
 
 def test_no_cut_runs_through_requests():

@@ -141,7 +141,9 @@ class _Search:
         tables = [each.table for each in self.windows]
         cuts = whole_regions(self.whole)
         if cut:
-            cuts = cut_for_balance(choose_cuts(self.whole, tables), self.whole, tables, self.cluster)
+            cuts = cut_for_balance(
+                choose_cuts(self.whole, tables, self.workload.weight), self.whole, tables, self.cluster
+            )
         whole = cut_table(self.whole, cuts)
         pieces = tuple(
             None if table is None else whole if table is self.whole else cut_table(table, cuts) for table in tables

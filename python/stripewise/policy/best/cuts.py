@@ -57,8 +57,11 @@ def whole_regions(table: RegionTable) -> Cuts:
     return Cuts(every, np.zeros_like(every), np.full_like(every, table.region_bytes))
 
 
-def choose_cuts(whole: RegionTable, windows: Sequence[RegionTable | None]) -> Cuts:
-    """Where to cut the regions of `whole` by what the windows ask for; O(distinct keys + regions)."""
+def choose_cuts(whole: RegionTable, windows: Sequence[RegionTable | None], weight: int = 1) -> Cuts:
+    """Where to cut the regions of `whole` by what the windows ask for; O(distinct keys + regions).
+
+    `weight` is how many requests each counted one stands for: a sample says no more than its own size lets it.
+    """
     bin_bytes = max(GRANULE_BYTES, -(-whole.region_bytes // BINS) // GRANULE_BYTES * GRANULE_BYTES)
     bins = -(-whole.region_bytes // bin_bytes)
     tables = [each for each in windows if each is not None]
@@ -68,7 +71,8 @@ def choose_cuts(whole: RegionTable, windows: Sequence[RegionTable | None]) -> Cu
     large = _large(whole)
     if len(tables) > WINDOWS_MAX:
         tables = [whole]
-    counts = np.stack([part for table in tables for part in _counts(table, large, bin_bytes, bins)])
+    counts = np.stack([part for table in tables for part in _counts(table, large, bin_bytes, bins)]) / weight
+    crossing = crossing / weight
     # Bins that the file does not reach hold nothing and count for nothing.
     used = np.clip(whole.valid_bytes[:, None] - np.arange(bins) * bin_bytes, 0, bin_bytes) / bin_bytes
     allowed = crossing <= CROSSING_SHARE * counts.sum(axis=(0, 2))[:, None]
