@@ -64,13 +64,14 @@ def write_trace(path: Path) -> None:
 
 
 def records_per_s(scratch: Path) -> dict[str, object]:
-    """All policies on one trace, reading it included."""
+    """All policies but `best`, which has a time limit instead, on one trace; reading it included."""
     trace = scratch / "trace.parquet"
     write_trace(trace)
     on = cluster()
     marks = [("read", time.perf_counter())]
     workload = read_trace(trace)
-    for name in sorted(POLICIES):
+    names = sorted(set(POLICIES) - {"best"})
+    for name in names:
         marks.append((name, time.perf_counter()))
         policy_named(name).plan(workload, on, PlanOptions(region_bytes=REGION))
     marks.append(("end", time.perf_counter()))
@@ -79,7 +80,7 @@ def records_per_s(scratch: Path) -> dict[str, object]:
     return {
         "name": "plan.records_per_s",
         "value": round(RECORDS / total),
-        "unit": f"records/s, {RECORDS} records on {FILES} files, read and planned by {len(POLICIES)} policies",
+        "unit": f"records/s, {RECORDS} records on {FILES} files, read and planned by {', '.join(names)}",
         "baseline": f"goal {GOAL_S} s; {total:.1f} s: {parts}",
         "ratio": round(GOAL_S / total, 3),
     }
