@@ -11,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench_best import at_scale
 from bench_common import ROOT, STRIPEWISE, make_store, run
 from bench_moves import moves
 from bench_plan import planning
@@ -143,6 +144,7 @@ def main() -> None:
             emulated(scratch, 5000, 0.02),
             *moves(scratch),
             *planning(scratch),
+            at_scale(),
         ]
         results += [*cargo_bench("stripewise-trace"), *cargo_bench("stripewise-layout"), *cargo_bench("stripewise-sim")]
     finally:

@@ -20,7 +20,8 @@ from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload
 KIB, MIB = 1 << 10, 1 << 20
 REGION = 64 * MIB
 HDDS, SSDS, REGIONS, WINDOWS = 750, 250, 10_000, 6
-PROCESSES, REQUESTS = 8_000, 2_000_000
+#: Every request stands for as many of its kind, so that windows are long enough for moves to pay.
+PROCESSES, REQUESTS, WEIGHT = 8_000, 2_000_000, 40
 WINDOW_NS = 10**12
 GOAL_S, GOAL_BYTES = 60.0, 2 << 30
 
@@ -62,7 +63,7 @@ def workload(rng: np.random.Generator) -> Workload:
         part["rank"] = rng.integers(0, PROCESSES, each)
         part["start_ns"] = window * WINDOW_NS + np.sort(rng.integers(0, WINDOW_NS, each))
         part["end_ns"] = part["start_ns"] + 1000
-    return Workload((FileRequests("/data/file", requests, REGIONS * REGION),), PROCESSES)
+    return Workload((FileRequests("/data/file", requests, REGIONS * REGION),), PROCESSES, weight=WEIGHT)
 
 
 def measured() -> dict[str, object]:

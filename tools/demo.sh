@@ -1,6 +1,6 @@
 #!/bin/sh
 # The demo: eight MPI processes on one shared file over four emulated hard disks and two emulated SSDs that hold a sixth of the data.
-# First the equal layout (DEF), then the one that H2DP plans from the trace of that run. The last line is one JSON object.
+# First the equal layout (DEF), then the one that H2DP plans from the trace of that run, then the one of best. The last line is one JSON object.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -43,7 +43,7 @@ echo "Stripewise demo: everything is in $scratch"
 "$stripewise" store create "$store" --cluster "$scratch/cluster.toml" --manage "$scratch/data"
 
 status=0
-"$stripewise" tune --store "$store" --policy h2dp --region-size 1MiB --json -- \
+"$stripewise" tune --store "$store" --policy h2dp,best --region-size 1MiB --json -- \
     "$mpiexec" -n 8 "$mpiio" --file "$file" --pattern zipf --alpha 0.8 --region-size 1MiB --file-size ${file_mib}MiB \
     --request-size 256KiB --requests "${DEMO_REQUESTS:-256}" --if-missing-fill --phases fill,write,read >"$scratch/result.json" || status=$?
 if [ "$status" != 0 ]; then

@@ -121,6 +121,11 @@ class Expected:
             return None
         return max(0.0, self.objective_s / self.proven_s - 1) if self.proven_s > 0 else 0.0
 
+    @property
+    def simulated_gain(self) -> float | None:
+        """How many times shorter than DEF's the simulated run is; None where none was made."""
+        return self.simulated_def_s / self.simulated_s if self.simulated_s and self.simulated_def_s else None
+
     def optional(self) -> dict[str, float]:
         """What only policies that optimise tell, by key."""
         found = {key: getattr(self, key) for key in OPTIONAL}

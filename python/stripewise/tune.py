@@ -1,8 +1,8 @@
 """The whole circle: run, trace, plan, apply, run again, with DEF beside the policy.
 
-Three runs of the same command: one to learn which files it touches, one under the baseline, one under the policy. The
-policy plans from the baseline's run, not from the first: a program that fills its file once would else be planned for
-the filling. Both measured runs are traced, so that they are measured under the same conditions.
+Runs of the same command: one to learn which files it touches, one under the baseline, one under every policy that was
+chosen. A policy plans from the measured run before it, not from the first: a program that fills its file once would
+else be planned for the filling. All measured runs are traced, so that they are measured under the same conditions.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class Tuner:
         self.line = line
         self.moving = moving
 
-    def tune(self, baseline: Policy, policy: Policy, keep_traces: Path | None = None) -> Tuned:
-        """Runs the circle; the policy's layout stays applied."""
-        policies = [baseline] if baseline.name == policy.name else [baseline, policy]
+    def tune(self, baseline: Policy, chosen: Sequence[Policy], keep_traces: Path | None = None) -> Tuned:
+        """Runs the circle with the baseline and then every chosen policy; the last one's layout stays applied."""
+        policies = [baseline, *(policy for policy in chosen if policy.name != baseline.name)]
         place = keep_traces or Path(tempfile.mkdtemp(prefix="stripewise-tune-"))
         try:
             with self.store.configured() as temporary:

@@ -88,6 +88,15 @@ def print_plan(plan: Plan, title: str) -> None:
         f"expected against def: {expected.gain:.2f} times cheaper by the request model, "
         f"{expected.bound_gain:.2f} times faster by the bound"
     )
+    if expected.gap is not None and expected.gain_low is not None and expected.gain_high is not None:
+        typer.echo(
+            f"by the bound {expected.gain_low:.2f} to {expected.gain_high:.2f} times with nine chances in ten, "
+            f"as far as the targets' figures are known; the best bound found is within {expected.gap:.1%} of what is proven"
+        )
+    if expected.simulated_gain is not None:
+        typer.echo(f"{expected.simulated_gain:.2f} times faster in simulated runs of these requests")
+    if plan.comment:
+        typer.echo(plan.comment)
     print_windows(plan)
 
 

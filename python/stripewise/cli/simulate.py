@@ -12,7 +12,7 @@ import typer
 from ..cluster import Cluster, read_cluster
 from ..errors import StripewiseError, UsageError
 from ..plan import read_plan
-from ..policy import POLICIES, PlanOptions, Policy, policy_named, refuse_foreign
+from ..policy import POLICIES, PlanOptions, Policy, policies_named, refuse_foreign
 from ..report.figure import check_plot_path
 from ..simulate import Load, Outcome, Settings, load_description, load_trace, simulate_plan
 from ..simulate.plot import plot_comparison, plot_sweep, plot_timeline
@@ -66,19 +66,6 @@ class Job:
                 f"stripewise: planned from a sample of {load.workload.requests:,} requests, one in "
                 f"{load.workload.weight:,}, counts scaled; all are simulated"
             )
-
-
-def chosen_policies(names: str) -> list[Policy]:
-    """The policies named with commas, each once. UsageError for one that does not exist, and for two of one name."""
-    # The same text twice is one policy; a file is read but once.
-    words = dict.fromkeys(word for word in (name.strip() for name in names.split(",")) if word)
-    chosen: dict[str, Policy] = {}
-    for word in words:
-        policy = policy_named(word)
-        if policy.name in chosen:
-            raise UsageError(f"--policy: two policies are called '{policy.name}'; rename that of {word}")
-        chosen[policy.name] = policy
-    return list(chosen.values())
 
 
 def row_json(outcome: Outcome, baseline: Outcome | None, details: bool) -> dict[str, Any]:
@@ -233,7 +220,7 @@ def simulate(
         raise UsageError("--file: chooses files of a trace; a workload description has the key path")
     if plot is not None:
         check_plot_path(plot)
-    chosen = chosen_policies(policy if policy is not None else "" if plan else "def,h2dp")
+    chosen = policies_named(policy if policy is not None else "" if plan else "def,h2dp")
     if not chosen and not plan:
         raise UsageError("--policy: names no policy; give one, or --plan plan.json")
     options = options_from(region_size, stripe_size, step_size, seed or 0, window, min_gain, sigma, servers, time_limit)

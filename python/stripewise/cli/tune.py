@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ..policy import policy_named, refuse_foreign
+from ..errors import UsageError
+from ..policy import policies_named, policy_named, refuse_foreign
 from ..store import Store
 from ..tune import Tuned, Tuner
 from .options import (
@@ -51,16 +52,19 @@ def _print(tuned: Tuned, emulated: bool) -> None:
     console = stdout()
     console.print(made)
     expected = tuned.plans[-1].expected
+    simulated = "" if expected.simulated_gain is None else f", {expected.simulated_gain:.2f} in simulated runs"
     typer.echo(
-        f"gain in I/O time: {shown(tuned.measured_gain, 2)} measured, {expected.bound_gain:.2f} expected by the bound, "
-        f"{expected.gain:.2f} by the request model"
+        f"gain in I/O time: {shown(tuned.measured_gain, 2)} measured, {expected.bound_gain:.2f} expected by the bound"
+        f"{simulated}, {expected.gain:.2f} by the request model"
     )
 
 
 def tune(
     command: CommandArgument,
     store: StoreOption,
-    policy: Annotated[str, typer.Option("--policy", help="The policy to tune with.")] = "h2dp",
+    policy: Annotated[
+        str, typer.Option("--policy", help="The policy to tune with; of several with commas the last layout stays.")
+    ] = "h2dp",
     baseline: Annotated[str, typer.Option("--baseline", help="The policy to compare with.")] = "def",
     manage: ManageOption = None,
     trace: Annotated[Path | None, typer.Option("--trace", help="Keep the traces in this new directory.")] = None,
@@ -77,8 +81,10 @@ def tune(
     options = options_from(
         region_size, stripe_size, step_size, seed, sigma=sigma, servers=servers, time_limit=time_limit
     )
-    compared, chosen = policy_named(baseline), policy_named(policy)
-    refuse_foreign([compared, chosen], options)
+    compared, chosen = policy_named(baseline), policies_named(policy)
+    if not chosen:
+        raise UsageError("--policy: names no policy; give one, or several with commas")
+    refuse_foreign([compared, *chosen], options)
     opened = Store(store)
     kept = None if trace is None else trace_directory(trace)
     # With --json the last line of stdout is ours alone; what the program says goes to stderr.

@@ -9,7 +9,7 @@ from ..model import CostParameters, parameters
 from ..plan import Plan
 from ..workload.requests import Workload
 from . import best, default, h2dp, padp, psa, slal
-from .base import POLICIES, PlanOptions, Policy, policy_named, refuse_foreign, register
+from .base import POLICIES, PlanOptions, Policy, policies_named, policy_named, refuse_foreign, register
 from .build import build_plan, region_name
 from .pricing import Prices, region_costs
 from .regions import RegionTable, build_regions
@@ -36,6 +36,7 @@ __all__ = [
     "h2dp",
     "padp",
     "parameters",
+    "policies_named",
     "policy_named",
     "psa",
     "refuse_foreign",
