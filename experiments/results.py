@@ -264,7 +264,7 @@ def promises(found: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     )
 
 
-def exceptions() -> str:
+def broken_promises() -> str:
     """Every promise that best breaks, by experiment, with the reason."""
     broken = all_broken()
     lines = [
@@ -296,7 +296,10 @@ def main() -> None:
     found = experiments()
     first = dict(found)[FIRST]
     text, names = first_page(first, found)
-    page = "\n\n".join([text, *(section(name, result) for name, result in found), *filter(None, [exceptions()])]) + "\n"
+    page = (
+        "\n\n".join([text, *(section(name, result) for name, result in found), *filter(None, [broken_promises()])])
+        + "\n"
+    )
     if sys.argv[1:] == ["--check"]:
         if not PAGE.is_file() or PAGE.read_text() != page:
             sys.exit(f"{PAGE.name}: is not what the result files say; run: make results")
