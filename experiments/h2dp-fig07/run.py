@@ -17,7 +17,7 @@ from h2dp_figures import Place, run_figure
 PROCESSES = (8, 16, 32, 64, 128)
 #: Section 5.2.1.
 UP_TO = {"read": {"def": 1.88, "padp": 0.82, "psa": 0.49}, "write": {"def": 2.04, "padp": 0.75, "psa": 0.51}}
-SEEDS, REQUESTS = 1, 1_000
+SEEDS, REQUESTS = 2, 2_000
 
 
 def main() -> None:
