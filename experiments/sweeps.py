@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,9 +26,10 @@ def run_sweep(
         rows.append({**keys, **figures(series, not places[0][2].in_flight)})
         if any(each.moved for each in series.values()):
             rows[-1]["moved_share"] = {name: each.moved for name, each in series.items()}
-        shown(tick, rows[-1], names)
+        shown(tick, rows[-1], [name for name in names if name in rows[-1]])
     write_result(given.out, {"rows": rows, **MEANINGS, **(more or {}), "options": given.as_json})
-    lines = {name: [row[name] for row in rows] for name in names}
+    # A policy that is left out at a place has no point there.
+    lines = {name: [row.get(name, math.nan) for row in rows] for name in names}
     draw_lines(
         given.out / "result.svg", title, label, [each[0] for each in places], [("", lines)], None,
         [row["bound"] for row in rows if "bound" in row], log=log,

@@ -15,6 +15,8 @@ from ours import HOME, view_cluster
 from sweeps import run_sweep
 
 SERVERS = (16, 64, 256, 1024, 4096, 10_000)
+#: Beyond, best and the other plans that it holds itself against take longer than this experiment should.
+BEST_UP_TO = 1024
 SEEDS, REQUESTS = 1, 8
 FILE_BYTES = 512 * 64 * MIB
 #: Few processes make more each, so that all of them together make so many.
@@ -26,9 +28,10 @@ def main() -> None:
     places = []
     for count in SERVERS:
         cluster = view_cluster(count - count // 4, count // 4, FILE_BYTES)
+        compared = tuple(each for each in contenders() if count <= BEST_UP_TO or each.label != "best")
         each = max(given.requests, REQUESTS_LEAST // count)
         changes = {"processes": count, "request_bytes": MIB, "file_bytes": FILE_BYTES, "reads": each}
-        places.append((f"{count:,}", {"servers": count}, Point(HOME / "zipf.toml", cluster, contenders(), changes)))
+        places.append((f"{count:,}", {"servers": count}, Point(HOME / "zipf.toml", cluster, compared, changes)))
     run_sweep(given, "Ever more servers, simulated", "servers, and processes", places, log=True)
 
 
