@@ -146,6 +146,23 @@ def _filled(size: Float, within: Float, startup: Float, per_byte: Float, fixed: 
     return np.where(room.sum(axis=1) >= size * (1 - 1e-12), cost, np.inf)
 
 
+def plain_prices(requests: Asked, cluster: Cluster) -> list[Prices]:
+    """Prices that need no solver: all on the requests' time alone, and servers by their speed for these requests."""
+    targets = cluster.active
+    none = np.zeros(len(targets))
+    found = [Prices(none, 1.0, none, none, none)]
+    busy = np.zeros(len(targets))
+    for write, figures in ((False, "read"), (True, "write")):
+        count = requests.count[requests.write == write]
+        moved = float((count * requests.size[requests.write == write]).sum())
+        startup = np.array([getattr(target, f"startup_{figures}_s") for target in targets])
+        per_byte = np.array([getattr(target, f"per_byte_{figures}_s") for target in targets])
+        busy += float(count.sum()) * startup + moved * per_byte
+    if (busy > 0).all():
+        found.append(Prices(1 / busy / float((1 / busy).sum()), 0.0, none, none, none))
+    return found
+
+
 def dual_bound(
     windows: Sequence[Asked],
     cluster: Cluster,
@@ -154,10 +171,16 @@ def dual_bound(
     processes: int,
     prices: Sequence[Prices],
 ) -> float:
-    """Seconds that no layout of these regions undercuts, all windows together; moves are taken to cost nothing."""
+    """Seconds that no layout of these regions undercuts, all windows together; moves are taken to cost nothing.
+
+    `prices` are those that a solver found for every window; where plain ones prove more, they count.
+    """
     total = 0.0
-    bounded = np.isfinite(capacity)
-    for requests, each in zip(windows, prices, strict=True):
-        total += float(least(requests, cluster, valid_bytes, processes, each).sum())
-        total -= float((each.space * np.where(bounded, capacity, 0.0)).sum())
+    room = np.where(np.isfinite(capacity), capacity, 0.0)
+    for requests, solved in zip(windows, prices, strict=True):
+        values = [
+            float(least(requests, cluster, valid_bytes, processes, each).sum()) - float((each.space * room).sum())
+            for each in (solved, *plain_prices(requests, cluster))
+        ]
+        total += max(0.0, *values)
     return total
