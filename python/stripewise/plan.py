@@ -119,7 +119,9 @@ class Expected:
         """By what share the best bound that was found may be too long; None where nothing is proven."""
         if self.objective_s is None or self.proven_s is None:
             return None
-        return max(0.0, self.objective_s / self.proven_s - 1) if self.proven_s > 0 else 0.0
+        if self.proven_s <= 0:
+            return 0.0 if self.objective_s <= 0 else None
+        return max(0.0, self.objective_s / self.proven_s - 1)
 
     @property
     def simulated_gain(self) -> float | None:

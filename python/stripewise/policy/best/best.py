@@ -24,6 +24,7 @@ from ...migrations import Migration, Move
 from ...model import Bound, parameters
 from ...model.general import Float
 from ...plan import Plan, Window, WindowFigures
+from ...units import KIB, MIB
 from ...workload.requests import Workload
 from ..assignment import Solution
 from ..base import POLICIES, PlanOptions, Policy, register
@@ -53,6 +54,8 @@ TIME_LIMIT_S = 60.0
 #: Where queues are short, layouts for fewer processes in flight (by this factor: less latency) and with more work on
 #: swift servers (by this power of how slow the others are) are tried too; the first is the objective itself.
 BIASES = ((1.0, 0.0), (1.0, 0.2), (2.5, 0.0), (2.5, 0.2), (4.0, 0.0), (4.0, 0.3))
+#: DEF is tried with these stripes too: equal ones suit sequences that no bound knows of.
+WIDER_STRIPES = (256 * KIB, MIB)
 #: A plan must be quicker than leaving it as it is by this share.
 WORTHWHILE = 0.01
 #: Simulated seconds that differ by less are a tie, which the bound decides.
@@ -176,10 +179,10 @@ class _Search:
                 seed=self.options.seed,
                 starts=[] if (first := greedy(posed.problem, posed.teams)) is None else [first],
             )
-            if solution is None:
-                break
             if number == 0:
                 proven_s = self._proven(posed, solution)
+            if solution is None:
+                break
             try:
                 assignment = settle_untouched(ground, solution.assignment, posed.teams)
                 layout = lay_out(posed, assignment, self.workload, self.options)
@@ -204,25 +207,26 @@ class _Search:
         texts = [f"{named(stripes, self.cluster)}: part of the optimum over all subsets" for stripes in layout.first]
         return [Candidate(self._build(ground, layout, texts, bound_s), bound_s, bounds)]
 
-    def _proven(self, posed: Posed, solution: Solution) -> float:
+    def _proven(self, posed: Posed, solution: Solution | None) -> float:
         """The larger of two bounds: all ways to serve a request with free moves; the solver's own, moves counted."""
         ground = posed.ground
         windows = [asked(table, ground.cuts.pieces) for table in ground.windows]
         valid = posed.problem.valid_bytes.astype(np.int64)
-        prices = [
-            posed.prices(resource, space) for resource, space in zip(solution.prices, solution.room_prices, strict=True)
-        ]
+        prices = None
+        if solution is not None:
+            pairs = zip(solution.prices, solution.room_prices, strict=True)
+            prices = [posed.prices(resource, space) for resource, space in pairs]
         free = dual_bound(windows, self.cluster, valid, self.capacity, self.processes, prices)
-        if len(windows) == 1 or solution.gap <= 0:
+        if solution is None or prices is None or len(windows) == 1 or solution.gap <= 0:
             # A search that came to its end proves more than duality does, but of the solver's choices only.
-            return max(0.0, free)
+            return free
         # The solver's choices are all there is as long as the requests' own time has no price.
         slowest = sum(
             each.alone / self.processes * _slowest_s(table, self.cluster)
             for each, table in zip(prices, ground.windows, strict=True)
             if table is not None
         )
-        return max(0.0, free, solution.bound_s - slowest)
+        return max(free, solution.bound_s - slowest)
 
     def _planned(self, posed: Posed, solution: Solution, layout: Layout) -> Candidate:
         ground = posed.ground
@@ -233,15 +237,15 @@ class _Search:
         return Candidate(plan, bound_s, bounds)
 
     def _others(self) -> list[Candidate]:
-        """The plans of all other policies, as far as there is time."""
+        """The plans of all other policies, and of DEF with wider stripes, as far as there is time."""
+        wider = [("def", stripe) for stripe in WIDER_STRIPES if stripe > self.options.stripe_bytes]
+        named = [(name, None) for name in sorted(POLICIES) if name not in (Best.name, "def")]
         found = []
-        for name in sorted(POLICIES):
-            if name in (Best.name, "def"):
-                continue
+        for name, stripe_bytes in [*named, *wider]:
             if time.monotonic() > self.until:
                 break
             try:
-                candidate = self._candidate_of(name)
+                candidate = self._candidate_of(name, stripe_bytes)
             except PlanError:
                 continue
             if candidate is not None:
@@ -254,10 +258,10 @@ class _Search:
         assert found is not None
         return found
 
-    def _candidate_of(self, name: str) -> Candidate | None:
+    def _candidate_of(self, name: str, stripe_bytes: int | None = None) -> Candidate | None:
         """Another policy's plan, held against the same windows."""
         policy = POLICIES[name]
-        given = replace(self.options, time_limit_s=None)
+        given = replace(self.options, time_limit_s=None, stripe_bytes=stripe_bytes or self.options.stripe_bytes)
         if "window_ns" not in policy.takes:
             given = replace(given, window_ns=None)
         plan = policy.plan(self.workload, self.cluster, given)

@@ -169,18 +169,19 @@ def dual_bound(
     valid_bytes: Int,
     capacity: Float,
     processes: int,
-    prices: Sequence[Prices],
+    prices: Sequence[Prices] | None,
 ) -> float:
     """Seconds that no layout of these regions undercuts, all windows together; moves are taken to cost nothing.
 
-    `prices` are those that a solver found for every window; where plain ones prove more, they count.
+    `prices` are those that a solver found for every window, if it did; where plain ones prove more, they count.
     """
     total = 0.0
     room = np.where(np.isfinite(capacity), capacity, 0.0)
-    for requests, solved in zip(windows, prices, strict=True):
+    for number, requests in enumerate(windows):
+        tried = [*([] if prices is None else [prices[number]]), *plain_prices(requests, cluster)]
         values = [
             float(least(requests, cluster, valid_bytes, processes, each).sum()) - float((each.space * room).sum())
-            for each in (solved, *plain_prices(requests, cluster))
+            for each in tried
         ]
         total += max(0.0, *values)
     return total
