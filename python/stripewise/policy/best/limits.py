@@ -32,6 +32,8 @@ STEPS = 160
 SIZE_RATIO = 2 ** (1 / 16)
 #: Elements of the largest table at a time.
 CHUNK = 4_000_000
+#: Steps times requests times servers up to which T is searched.
+SEARCHED_MAX = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,7 @@ def least(requests: Asked, cluster: Cluster, valid_bytes: Int, processes: int, p
     """Per region the least that its requests and its space can cost at `prices` in one window, seconds."""
     moved = np.bincount(requests.region, weights=requests.count * requests.size, minlength=requests.regions)
     result = np.where(moved > 0, 0.0, valid_bytes * float(prices.space.min()))
-    per_row = len(cluster.active) * (STEPS if prices.alone > 0 else 1)
-    rows_at_once = max(1, CHUNK // per_row)
+    rows_at_once = max(1, CHUNK // len(cluster.active))
     for low in range(0, len(requests.region), rows_at_once):
         part = slice(low, low + rows_at_once)
         of = requests.region[part]
@@ -109,6 +110,9 @@ def _least_of(size: Float, worth: Float, write: bool, cluster: Cluster, processe
     if prices.alone <= 0:
         return np.asarray((fixed + byte * size[:, None]).min(axis=1))
     mu = prices.alone / processes
+    if len(size) * len(targets) * STEPS > SEARCHED_MAX:
+        # Too much to search: no request is quicker than on all servers together, nor cheaper than on one.
+        return np.asarray((fixed + byte * size[:, None]).min(axis=1) + mu * _quickest(startup, per_byte, size))
     whole = startup + per_byte * size[:, None]
     quickest, slowest = _quickest(startup, per_byte, size), whole.max(axis=1)
     best = np.full(len(size), np.inf)
@@ -124,11 +128,12 @@ def _least_of(size: Float, worth: Float, write: bool, cluster: Cluster, processe
 
 def _quickest(startup: Float, per_byte: Float, size: Float) -> Float:
     """The least time in which all servers together serve each size."""
+    sizes, inverse = np.unique(size, return_inverse=True)
     rate = 1 / np.maximum(per_byte, 1e-18)
     order = np.argsort(startup, kind="stable")
     speed, work = np.cumsum(rate[order]), np.cumsum((startup * rate)[order])
-    times = (size[:, None] + work) / speed
-    return np.asarray(np.maximum(times.min(axis=1), startup.min()))
+    times = (sizes[:, None] + work) / speed
+    return np.asarray(np.maximum(times.min(axis=1), startup.min())[inverse])
 
 
 def _filled(size: Float, within: Float, startup: Float, per_byte: Float, fixed: Float, byte: Float) -> Float:
