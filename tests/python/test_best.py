@@ -372,6 +372,12 @@ def test_the_time_limit_gives_the_best_so_far_with_its_gap():
         PlanOptions(time_limit_s=0.0)
 
 
+def test_files_that_hold_nothing_are_no_matter():
+    files = tuple(file_of([0], [size], path=f"/data/f{n}") for n, size in enumerate((0, 4096, 0, 0)))
+    plan = policy_named("best").plan(Workload(files, 1), cluster(1, 1), OPTIONS)
+    assert [file.path for file in plan.files] == ["/data/f1"]
+
+
 def test_untouched_neighbours_on_one_server_are_one_region():
     workload = Workload((file_of([0] * 50, [4 * KIB] * 50, size_bytes=32 * MIB),), 16)
     plan = policy_named("best").plan(workload, cluster(1, 1), OPTIONS)

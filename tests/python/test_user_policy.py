@@ -136,7 +136,7 @@ def test_an_installed_package_offers_policies_by_name(tmp_path, monkeypatch):
     assert policy_named("mine").plan(zipf_workload(4, 9), cluster(2, 1), OPTIONS).files
     with pytest.raises(UsageError, match="'bad': offered_policy:no: AttributeError"):
         policy_named("bad")
-    with pytest.raises(UsageError, match=r"there is no policy 'xx'; use one of bad, def, .*mine"):
+    with pytest.raises(UsageError, match=r"there is no policy 'xx'; use one of bad, best, def, .*mine"):
         policy_named("xx")
 
 

@@ -364,7 +364,7 @@ def _shared(cost_def: Float, ground: Ground) -> Float:
 
 def _layout_of(plan: Plan, ground: Ground) -> Layout | None:
     """Another policy's plan as a layout of whole regions; None where its regions are others."""
-    first = np.searchsorted(ground.whole.file, np.arange(int(ground.whole.file.max()) + 2))
+    first = np.searchsorted(ground.whole.file, np.arange(len(ground.paths) + 1))
     now: list[Stripes] = []
     position: dict[tuple[str, int], int] = {}
     planned = {file.path: file for file in plan.files}

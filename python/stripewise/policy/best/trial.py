@@ -26,7 +26,9 @@ REQUESTS_MAX = 400_000
 def trial_s(plans: Sequence[Plan], workload: Workload, cluster: Cluster) -> list[float]:
     """Simulated seconds of the workload's first requests under every plan, a closed loop with the trace's think
     times."""
-    files = [file for file in workload.files if len(file.requests)]
+    # Files whose requests moved no byte have no place in a plan.
+    planned = {file.path for file in plans[0].files}
+    files = [file for file in workload.files if len(file.requests) and file.path in planned]
     tables = [each.tobytes() for each in _dealt([file.requests for file in files], workload.processes)]
     most = max(1, REQUESTS_MAX // max(1, workload.processes))
     seconds = []
