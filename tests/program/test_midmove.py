@@ -75,6 +75,31 @@ def test_a_cut_spares_what_was_copied_into_an_object_that_ends_earlier_at_home(m
     assert store.program("cmp", "-n", str(15 * MIB), file, store.plain / "f").out == ""
 
 
+def test_what_a_cut_takes_does_not_come_back_when_the_file_grows(make_store: Maker) -> None:
+    # On t0 the home has 2.5 MiB of the first 5; the second new region begins at 4.
+    store = make_store(dirs(2), regions=[region(0, 2 * HALF_KIB, stripes(("t0", 64), ("t1", 64)))])
+    file, size = store.data / "f", 16 * MIB
+    (store.plain / "f").write_bytes(content(size))
+    store.program("cp", store.plain / "f", file)
+    with (store.plain / "f").open("r+b") as plain:
+        plain.truncate(5 * MIB)
+        plain.truncate(size)
+    differences = []
+
+    def cut_and_grow() -> None:
+        store.program("truncate", "-s", str(5 * MIB), file)
+        store.program("truncate", "-s", str(size), file)
+        differences.append(store.program("cmp", file, store.plain / "f", code=None).out)
+
+    new = [
+        {"start": 0, "len": 4 * MIB, "stripes": [[0, 65536]]},
+        {"start": 4 * MIB, "len": 12 * MIB, "stripes": [[1, 65536]]},
+    ]
+    moved(store, file, json.dumps({"regions": new}), 9 * MIB, cut_and_grow)
+    differences.append(store.program("cmp", file, store.plain / "f", code=None).out)
+    assert differences == ["", ""]
+
+
 def test_a_thread_that_ends_inside_a_write_holds_nobody_up(make_store: Maker) -> None:
     # Writes last so long that the thread surely ends in one.
     store = make_store([Target("h0", "hdd", "emulated", 0, 3.0)])

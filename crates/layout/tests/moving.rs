@@ -98,6 +98,29 @@ proptest! {
     }
 
     #[test]
+    fn a_cut_during_a_move_drops_the_home_above_the_size_and_keeps_the_copies_below(
+        mut old in regions(), mut new in regions(), parity in 0..2u32, size in 0..REACH,
+    ) {
+        for r in &mut old {
+            r.generation = r.generation / 2 * 2 + parity;
+        }
+        let span = Span::to_end(0);
+        let generation = plane_for(&old, span).unwrap();
+        new.iter_mut().for_each(|r| r.generation = generation);
+        let copying = Layout { regions: old.clone(), pending: new.clone(), phase: MovePhase::Copying, span, ..Layout::default() };
+        // Regions that never come into step, which a move refuses.
+        prop_assume!(copying.validate().is_ok());
+        let bytes = copying.encode().unwrap();
+        let view = View::parse(&bytes).unwrap();
+        for p in probes(0, REACH).chain([size.saturating_sub(1), size]) {
+            let (target, plane, object) = oracle(&old, p);
+            prop_assert_eq!(object < view.end_with_copies(target, plane, size), p < size, "home of {} on {} in {}", p, target, plane);
+            let (target, plane, object) = oracle(&new, p);
+            prop_assert!(p >= size || object < view.end_with_copies(target, plane, size), "copy of {} on {} in {}", p, target, plane);
+        }
+    }
+
+    #[test]
     fn a_move_within_equal_bounds_never_shares_object_bytes(
         mut old in regions(), parity in 0..2u32, by in prop::collection::vec(striped(), 1..4), a in 0..200usize, b in 0..200usize, to_end: bool,
     ) {

@@ -142,7 +142,7 @@ fn cut(file: &'static File, passed: &Passed, len: u64) -> Sys<()> {
     for (target, plane) in loaded.objects() {
         let fd = file.object(target, plane)?;
         // What a move has copied into the same object stays: it may lie further out there than the home's last byte, and is not copied again.
-        let end = loaded.view.end_of(target, plane, len).max(loaded.view.pending().end_of(target, plane, len));
+        let end = loaded.view.end_with_copies(target, plane, len);
         if sys::fstat(fd)?.st_size as u64 > end {
             sys::ftruncate(fd, end)?;
         }
