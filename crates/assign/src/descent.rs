@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use crate::path::{Space, cheapest};
-use crate::power::{Measure, congest, slopes};
+use crate::power::{Listed, Measure, congest, slopes};
 use crate::prices::{Moves, Prices};
 use crate::problem::Problem;
 use crate::random::Random;
@@ -44,6 +44,8 @@ pub(crate) struct Tools<'a> {
     pub shortlist: &'a Shortlist,
     /// Of the duals.
     pub prices: &'a Prices,
+    /// The duals' prices of resources.
+    pub lambda: &'a [f64],
     /// Of guided stages.
     pub guide: Guide<'a>,
     /// Of moves, by the slopes at the loads of the moment.
@@ -80,7 +82,7 @@ pub(crate) fn descend(state: &mut State, stages: &[Stage], tools: &mut Tools, be
     for stage in stages {
         let guide = stage.guided.then_some(tools.guide);
         if !stage.guided && !state.has_room() {
-            if !unload(state, tools.prices, tools.shortlist) {
+            if !unload(state, tools.prices, tools.lambda) {
                 *state = State::of(state.problem, &first);
             }
             best.offer(state);
@@ -131,7 +133,7 @@ fn replace(state: &mut State, region: usize, tools: &mut Tools) -> bool {
     let mut listed = tools.shortlist.of(region).to_vec();
     listed.extend(old.iter().filter(|choice| !tools.shortlist.of(region).contains(choice)));
     let mut space = gathered(problem, &listed, |_, choice| problem.penalty_s[choice]);
-    congest(state, region, &listed, Measure::Root, &mut space.cost);
+    congest(state, region, Listed::Only(&listed), Measure::Root, &mut space.cost);
     let limit = before * (1.0 - 1e-12);
     let mut new = old.clone();
     if cheapest(&among(problem, &tools.moves, &listed), valid, &mut space, Some(&mut new)).seconds.is_finite() {

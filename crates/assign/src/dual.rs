@@ -2,11 +2,13 @@
 //! of each window and all pi >= 0 (weak duality: the busiest resource takes at least any weighted mean of all).
 //!
 //! D is raised by setting prices from smoothed loads (`soft`): a resource busier than the mean gets dearer, by a factor of its own that grows while it
-//! moves one way and shrinks when it turns (Rprop); the smoothing is taken back step by step. The bound is always that of unsmoothed paths.
+//! moves one way and shrinks when it turns (Rprop); the smoothing is taken back step by step. The bound is always that of unsmoothed paths. Large
+//! problems begin with the prices of smaller ones: of a sample of the regions, and of groups of servers (`coarse`).
 
 use std::ops::Range;
 use std::time::Instant;
 
+use crate::coarse::Coarse;
 use crate::path::{Space, cheapest, least, price};
 use crate::prices::{Duals, Prices};
 use crate::problem::{FEATURES, Problem, dot};
@@ -20,10 +22,23 @@ const COOLING: f64 = 0.8;
 /// It gets cooler once the smoothed loads are as near to what prices ask for as this (relative), or after so many steps.
 const BALANCED: f64 = 0.08;
 const WAIT_MAX: usize = 15;
-/// Steps at most, and steps without progress (relative) that end the ascent once it is cold.
-const STEPS_MAX: usize = 250;
-const PATIENCE: usize = 20;
-const PROGRESS: f64 = 1e-4;
+/// The pace of an ascent: temperatures from the first to the last, steps at most, and steps without progress (relative) that end it once it is cold.
+#[derive(Clone, Copy)]
+struct Pace {
+    warm: f64,
+    cold: f64,
+    steps: usize,
+    patience: usize,
+    progress: f64,
+}
+
+const WHOLE: Pace = Pace { warm: WARM, cold: COLD, steps: 250, patience: 20, progress: 1e-4 };
+/// From prices that a smaller problem has found.
+const AFTER_SAMPLE: Pace = Pace { warm: MILD, ..WHOLE };
+const AFTER_GROUPS: Pace = Pace { warm: COLD, cold: COLD, steps: 60, patience: 3, progress: 5e-4 };
+/// For prices that a larger problem begins with.
+const SAMPLED: Pace = Pace { cold: MILD, ..WHOLE };
+const GROUPED: Pace = Pace { warm: MILD, steps: 80, patience: 8, progress: 3e-4, ..WHOLE };
 /// From so many regions on a sample comes first, down to the mild temperature; of this part of them.
 const COARSE_FROM: usize = 1500;
 const COARSE: usize = 25;
@@ -179,13 +194,24 @@ impl Steps {
 
 /// The best bound found until nothing is gained, `enough` says so, or time is up. None: some region fits on no choice.
 pub(crate) fn bound(problem: &Problem, until: Instant, enough: impl Fn(f64) -> bool) -> Option<Bound> {
+    let Some(coarse) = Coarse::new(problem) else {
+        let (duals, pace) = sampled(problem, until);
+        return ascend(problem, duals, pace, until, enough);
+    };
+    let (first, pace) = sampled(&coarse.problem, until);
+    let pace = if pace.warm == MILD { GROUPED } else { pace };
+    let found = ascend(&coarse.problem, first, pace, until, |_| false)?;
+    ascend(problem, coarse.spread(problem, &found.duals), AFTER_GROUPS, until, enough)
+}
+
+/// Duals to begin with, from a sample of the regions where there are many, and how to go on from them.
+fn sampled(problem: &Problem, until: Instant) -> (Duals, Pace) {
     let duals = fluid(problem);
     if problem.regions < COARSE_FROM {
-        return ascend(problem, duals, (WARM, COLD), until, enough);
+        return (duals, WHOLE);
     }
     let sample = sample(problem, &duals);
-    let first = ascend(&sample, duals.clone(), (WARM, MILD), until, |_| false).map_or(duals, |bound| bound.duals);
-    ascend(problem, first, (MILD, COLD), until, enough)
+    (ascend(&sample, duals.clone(), SAMPLED, until, |_| false).map_or(duals, |bound| bound.duals), AFTER_SAMPLE)
 }
 
 /// A problem of fewer regions with nearly the same prices: the costliest as they are, and of the others one for several.
@@ -206,11 +232,12 @@ fn sample(problem: &Problem, duals: &Duals) -> Problem {
 }
 
 /// Raises the bound from the duals while the temperature falls.
-fn ascend(problem: &Problem, mut duals: Duals, (warm, cold): (f64, f64), until: Instant, enough: impl Fn(f64) -> bool) -> Option<Bound> {
+fn ascend(problem: &Problem, mut duals: Duals, pace: Pace, until: Instant, enough: impl Fn(f64) -> bool) -> Option<Bound> {
+    let Pace { warm, cold, .. } = pace;
     let mut best: Option<Bound> = None;
     let (mut busy_steps, mut room_steps) = (Steps::new(duals.lambda.len(), warm / 2.0), Steps::new(duals.pi.len(), warm));
     let (mut progress, mut temperature, mut waited, mut mean) = (0, warm, 0, Mean::new(&duals));
-    for step in 0..STEPS_MAX {
+    for step in 0..pace.steps {
         // Now and then the mean of the duals so far is looked at instead: the bound is concave, and single steps overshoot.
         let middle = mean.count >= MEAN_OF;
         let asked = if middle { mean.taken() } else { duals.clone() };
@@ -218,15 +245,15 @@ fn ascend(problem: &Problem, mut duals: Duals, (warm, cold): (f64, f64), until: 
         if !seen.cost.is_finite() {
             return None;
         }
-        let level = levels(problem, &asked, &seen.loads);
+        let level = levels(problem, &asked.lambda, &seen.loads.busy);
         let reached = best.as_ref().map_or(f64::NEG_INFINITY, |best| best.seconds);
         if seen.bound > reached {
-            if best.is_none() || seen.bound - reached > PROGRESS * seen.bound.abs() {
+            if best.is_none() || seen.bound - reached > pace.progress * seen.bound.abs() {
                 progress = step;
             }
             best = Some(Bound { seconds: seen.bound, duals: asked.clone(), level: level.clone() });
         }
-        let settled = temperature <= cold && step > progress + PATIENCE;
+        let settled = temperature <= cold && step > progress + pace.patience;
         if settled || seen.cost == 0.0 || enough(reached.max(seen.bound)) || Instant::now() >= until {
             break;
         }
@@ -282,9 +309,9 @@ impl Mean {
 }
 
 /// The mean load of each window, weighed by price.
-fn levels(problem: &Problem, duals: &Duals, loads: &Loads) -> Vec<f64> {
+pub(crate) fn levels(problem: &Problem, lambda: &[f64], busy: &[f64]) -> Vec<f64> {
     let wide = problem.resources;
-    let mean = |window: usize| duals.lambda[window * wide..][..wide].iter().zip(&loads.busy[window * wide..]).map(|(price, busy)| price * busy).sum();
+    let mean = |window: usize| lambda[window * wide..][..wide].iter().zip(&busy[window * wide..]).map(|(price, busy)| price * busy).sum();
     (0..problem.windows).map(mean).collect()
 }
 

@@ -9,6 +9,7 @@
 #![allow(clippy::indexing_slicing)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod coarse;
 mod descent;
 mod dual;
 mod exact;

@@ -70,6 +70,15 @@ impl<T: Copy> Lists<T> {
         self.members.is_empty()
     }
 
+    pub(crate) fn from_lists(lists: impl Iterator<Item = Vec<Member<T>>>) -> Lists<T> {
+        let mut packed = Lists { first: vec![0], members: Vec::new() };
+        for list in lists {
+            packed.members.extend(list);
+            packed.first.push(packed.members.len() as u32);
+        }
+        packed
+    }
+
     fn packed(name: &str, list: &List<T>, order: &[u32], limit: usize, sound: impl Fn(&T) -> bool) -> Result<Lists<T>, String> {
         let ascending = list.first.windows(2).all(|pair| pair[0] <= pair[1]);
         let ends = (list.first.first(), list.first.last());
@@ -213,6 +222,40 @@ impl Problem {
         let features = features.collect();
         let valid_bytes = kept.iter().map(|(region, count)| self.valid_bytes[*region] * count).collect();
         Problem { regions: kept.len(), features, valid_bytes, largest: vec![f64::INFINITY; self.choices], ..self.clone() }
+    }
+
+    /// The same regions on other choices, all of the first shape.
+    #[allow(clippy::too_many_arguments)] // one per table
+    pub(crate) fn with_choices(
+        &self,
+        resources: usize,
+        entries: Lists<[f64; FEATURES]>,
+        stores: Lists<f64>,
+        (leave, enter): (Lists<f64>, Lists<f64>),
+        capacity: Vec<f64>,
+        largest: Vec<f64>,
+        penalty_s: Vec<f64>,
+    ) -> Problem {
+        let choices = penalty_s.len();
+        let shape = self.runs.first().map_or(0, |run| run.shape);
+        let same: Vec<u32> = (0..choices as u32).collect();
+        Problem {
+            choices,
+            resources,
+            servers: capacity.len(),
+            runs: vec![Run { shape, from: 0, to: choices }],
+            shape: vec![shape as u32; choices],
+            entries,
+            stores,
+            leave,
+            enter,
+            capacity,
+            largest,
+            penalty_s,
+            outer: same.clone(),
+            inner: same,
+            ..self.clone()
+        }
     }
 
     pub(crate) fn features(&self, window: usize, region: usize, shape: usize) -> &[f64; FEATURES] {

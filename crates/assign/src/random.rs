@@ -15,6 +15,11 @@ impl Random {
         ((u128::from(mixed ^ mixed >> 31) * limit as u128) >> 64) as usize
     }
 
+    /// Exponentially distributed with mean 1, never more than 37.
+    pub(crate) fn exponential(&mut self) -> f64 {
+        -((self.below(1 << 53) as f64 + 0.5) / (1u64 << 53) as f64).ln()
+    }
+
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

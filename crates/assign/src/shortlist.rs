@@ -4,11 +4,14 @@
 use crate::path::{Space, price};
 use crate::prices::Prices;
 use crate::problem::{Problem, dot};
+use crate::random::Random;
 use crate::threads;
 
 /// Choices per region for all windows together, and more for each window.
-const TOGETHER: usize = 32;
-const EACH: usize = 4;
+const TOGETHER: usize = 20;
+const EACH: usize = 3;
+/// Prices are in doubt by this part of what a region costs.
+const BLUR: f64 = 0.01;
 /// Parts of the level that a region alone may load a choice: for each, the cheapest choices are listed where a region is that heavy.
 const LUMPS: [f64; 5] = [1.0, 0.5, 0.25, 0.12, 0.06];
 
@@ -42,22 +45,21 @@ impl Shortlist {
 
 fn shortest(problem: &Problem, prices: &Prices, level: &[f64], region: usize, space: &mut Space) -> Vec<u32> {
     let choices = problem.choices;
-    if choices <= TOGETHER + EACH {
+    if choices <= 2 * TOGETHER {
         return (0..choices as u32).collect();
     }
     price(problem, prices, region, &mut space.cost);
     space.total.fill(0.0);
     let mut order: Vec<u32> = (0..choices as u32).collect();
     let mut list = Vec::new();
+    let mut random = Random::new(region as u64);
     for cost in space.cost.chunks_exact(choices) {
         space.total.iter_mut().zip(cost).for_each(|(total, cost)| *total += cost);
-        order.select_nth_unstable_by(EACH, |a, b| cost[*a as usize].total_cmp(&cost[*b as usize]).then(a.cmp(b)));
-        list.extend_from_slice(&order[..EACH]);
+        pick(cost, EACH, &mut order, &mut random, &mut list);
     }
     let total = &space.total;
     let dearer = |a: &u32, b: &u32| total[*a as usize].total_cmp(&total[*b as usize]).then(a.cmp(b));
-    order.select_nth_unstable_by(TOGETHER, dearer);
-    list.extend_from_slice(&order[..TOGETHER]);
+    pick(total, TOGETHER, &mut order, &mut random, &mut list);
     // Prices do not tell a team from its members, but a region that fills a server needs one.
     if list.iter().any(|choice| alone(problem, level, region, *choice) > LUMPS[LUMPS.len() - 1]) {
         order.sort_unstable_by(dearer);
@@ -70,6 +72,18 @@ fn shortest(problem: &Problem, prices: &Prices, level: &[f64], region: usize, sp
     list.sort_unstable();
     list.dedup();
     list
+}
+
+/// Adds the cheapest choices, and as many drawn at random from those that are nearly as cheap: prices are not exact, and if all regions had the same
+/// few choices, these would have to take them all.
+fn pick(cost: &[f64], count: usize, order: &mut [u32], random: &mut Random, list: &mut Vec<u32>) {
+    let dearer = |cost: &[f64], a: &u32, b: &u32| cost[*a as usize].total_cmp(&cost[*b as usize]).then(a.cmp(b));
+    order.select_nth_unstable_by(count, |a, b| dearer(cost, a, b));
+    list.extend_from_slice(&order[..count]);
+    let doubt = BLUR * order[..count].iter().map(|choice| cost[*choice as usize]).fold(f64::INFINITY, f64::min);
+    let blurred: Vec<f64> = cost.iter().map(|cost| cost - doubt * random.exponential()).collect();
+    order.select_nth_unstable_by(count, |a, b| dearer(&blurred, a, b));
+    list.extend_from_slice(&order[..count]);
 }
 
 /// What the region alone loads the busiest resource of a choice, in parts of the level, in its worst window.

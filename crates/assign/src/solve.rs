@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::coarse::MANY;
 use crate::descent::{Best, Stage, Tools, descend, weights};
 use crate::dual::{self, Bound};
 use crate::exact;
@@ -20,6 +21,8 @@ const BOUND_PART: f64 = 0.6;
 const KICK_WORK: usize = 60_000_000;
 /// Rounds of exchanges, each with a descent after it.
 const ROUNDS_MAX: usize = 50;
+/// Fewer kicks than this are not worth beginning.
+const KICKS_MIN: usize = 8;
 /// Kicks end after this many without gain.
 const KICKS_IDLE: usize = 60;
 const fn stage(squarings: u32, guided: bool) -> Stage {
@@ -28,6 +31,8 @@ const fn stage(squarings: u32, guided: bool) -> Stage {
 
 /// Stages of the descent from a start, and after a kick.
 const STAGES: [Stage; 7] = [stage(4, true), stage(5, true), stage(6, true), stage(7, true), stage(6, false), stage(7, false), stage(8, false)];
+/// How many of them are guided.
+const GUIDED: usize = 4;
 const AFTER_KICK: [Stage; 2] = [stage(6, false), stage(8, false)];
 
 /// When to stop.
@@ -78,17 +83,22 @@ pub fn solve(problem: &Problem, starts: &[Vec<i64>], limits: Limits) -> Option<S
         until: after(1.0),
         shortlist: &shortlist,
         prices: &prices,
+        lambda: &bound.duals.lambda,
         moves,
     };
     let enough = |best: &Best| best.objective.is_finite() && best.objective - bound.seconds <= limits.gap * best.objective;
+    // Where there are many servers the first assignment is near the bound, and what overfills servers for a while only leads away from it.
+    let many = problem.choices >= MANY;
+    let stages = if many { &STAGES[GUIDED..] } else { &STAGES[..] };
     let empty = State::new(problem);
-    for start in std::iter::once(&empty).chain(&starts) {
+    let given = if many && best.objective.is_finite() { &[] } else { &starts[..] };
+    for start in std::iter::once(&empty).chain(given) {
         if enough(&best) || (best.objective.is_finite() && tools.late()) {
             break;
         }
         if let Some(mut state) = whole(start, &bound, &tools, limits.seed) {
             best.offer(&state);
-            descend(&mut state, &STAGES, &mut tools, &mut best);
+            descend(&mut state, stages, &mut tools, &mut best);
         }
     }
     if !enough(&best) && best.objective.is_finite() {
@@ -120,7 +130,7 @@ fn known<'a>(problem: &'a Problem, start: &[i64]) -> State<'a> {
 /// The start with all regions placed, if they fit.
 fn whole<'a>(start: &State<'a>, bound: &Bound, tools: &Tools, seed: u64) -> Option<State<'a>> {
     let mut state = start.clone();
-    if fill(&mut state, &bound.level, tools.prices, tools.shortlist) { Some(state) } else { fit(start, seed) }
+    if fill(&mut state, &bound.level, tools.prices, tools.lambda) { Some(state) } else { fit(start, seed) }
 }
 
 /// Exchanges, then kicks: a few regions thrown elsewhere and the rest settled anew, as long as that gains.
@@ -138,7 +148,7 @@ fn refine(problem: &Problem, tools: &mut Tools, best: &mut Best, enough: &impl F
         }
     }
     let cost = (problem.regions * problem.windows * problem.choices.min(64) * 4).max(1);
-    let (mut idle, kicks) = (0, KICK_WORK / cost);
+    let (mut idle, kicks) = (0, if KICK_WORK / cost < KICKS_MIN { 0 } else { KICK_WORK / cost });
     for _ in 0..kicks {
         if idle > KICKS_IDLE || tools.late() || enough(best) {
             return;

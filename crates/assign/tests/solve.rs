@@ -86,3 +86,31 @@ fn tables_of_the_wrong_length_are_named() {
     wrong.penalty_s.clear();
     assert!(Problem::new(wrong).unwrap_err().starts_with("penalty_s"));
 }
+
+/// Numbers between 0 and 1 that depend on the seed alone.
+fn drawn(mut seed: u64) -> impl FnMut() -> f64 {
+    move || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+#[test]
+fn many_uneven_servers_with_little_swift_room_and_a_hot_set_that_moves_are_near_the_bound() {
+    let (servers, regions, windows) = (200, 1000, 2);
+    let mut draw = drawn(7);
+    let swift = |server: usize| server.is_multiple_of(4);
+    let speed: Vec<f64> = (0..servers).map(|server| (1.0 + draw()) * if swift(server) { 0.2 } else { 1.0 }).collect();
+    // Half as much room on swift servers as regions would like.
+    let capacity: Vec<f64> = (0..servers).map(|server| if swift(server) { 4.0 + 4.0 * draw() } else { f64::INFINITY }).collect();
+    let order: Vec<usize> = (0..regions).map(|region| region * 37 % regions).collect();
+    let work: Vec<Vec<f64>> = (0..windows)
+        .map(|window| (0..regions).map(|region| 2000.0 / (100 + (order[region] + window * regions / 20) % regions) as f64).collect())
+        .collect();
+    let valid = vec![1.0; regions];
+    let found = solve(&Problem::new(tables(&work, &valid, &speed, &capacity)).unwrap(), &[], Limits { seconds: 60.0, gap: 0.01, seed: 1 }).unwrap();
+    let total: f64 = found.window_s.iter().sum();
+    let told = seconds(&work, &valid, &speed, &capacity, |window, region| found.assignment[window * regions + region] as usize);
+    assert!((told - total).abs() <= 1e-9 * total);
+    assert!(found.bound_s <= total && total <= 1.15 * found.bound_s, "{total} {}", found.bound_s);
+}
