@@ -22,6 +22,7 @@ from ..build import region_name
 from ..copying import COPY_CHUNK_BYTES
 from ..pricing import plan_bound
 from ..space import Space
+from .heads import is_headed
 from .problem import Ground, Posed
 from .teams import Team
 
@@ -191,10 +192,13 @@ def window_bounds(ground: Ground, layout: Layout) -> list[Bound]:
     return bounds
 
 
-def named(stripes: Stripes, cluster: Cluster) -> str:
-    """Stripes in a few words."""
+def named(stripes: Stripes, cluster: Cluster, periods: Sequence[int] = ()) -> str:
+    """Stripes in a few words; two of them that fill one of `periods` are its head and the rest."""
     if len(stripes) == 1:
         return f"whole on {stripes[0][0]}"
+    if is_headed(stripes, periods):
+        (first, width), (rest, more) = stripes
+        return f"first {format_size(width)} of every {format_size(width + more)} on {first}, the rest on {rest}"
     widths = sorted({width for _, width in stripes})
     said = format_size(widths[0]) if len(widths) == 1 else f"{format_size(widths[0])} to {format_size(widths[-1])}"
     names = ", ".join(name for name, _ in stripes[:4])

@@ -21,8 +21,9 @@ from ..regions import RegionTable
 from ..space import UNLIMITED_BYTES, Space
 from .cuts import Cuts
 from .demand import BYTES, FEATURES, LARGEST, PIECES, REQUESTS, features
+from .heads import Head, heads_of
 from .limits import Prices
-from .teams import Mix, Team, split_bytes, stripes_of, teams_of
+from .teams import Mix, Team, head_teams, split_bytes, stripes_of, teams_of
 
 #: What a further member or a move must bring: ties go to the simpler layout.
 SIMPLER_SHARE = 1e-6
@@ -33,7 +34,8 @@ class Ground:
     """What is laid out: pieces of regions, their requests in every window (None: none), and on what.
 
     `whole` has the requests of all windows together; `request_bytes` is r of every piece, `capacity` the bytes that
-    every active target can take, `paths` those of the files.
+    every active target can take, `paths` those of the files, `periods` those at which requests of different sizes begin
+    (`heads.py`).
     """
 
     cluster: Cluster
@@ -44,6 +46,7 @@ class Ground:
     request_bytes: Int
     capacity: Float
     paths: tuple[str, ...]
+    periods: tuple[int, ...] = ()
 
     @cached_property
     def write_share(self) -> Float:
@@ -110,18 +113,23 @@ def pose(ground: Ground, in_flight: float, lean: float = 0.0) -> Posed:
     with few processes, those that wait at slow servers are missed at the swift ones.
     """
     cluster = ground.cluster
-    teams = tuple(teams_of(cluster, ground.processes))
-    sizes = sorted({len(team.members) for team in teams})
-    made = np.zeros((len(ground.windows), ground.cuts.pieces, len(sizes), FEATURES))
+    heads = heads_of(ground.whole, ground.periods)
+    teams = tuple(_teams(ground, heads, in_flight))
+    by_shape = {team.shape: team for team in teams}
+    shapes = sorted(by_shape, key=lambda shape: (shape[1:], shape[0]))
+    made = np.zeros((len(ground.windows), ground.cuts.pieces, len(shapes), FEATURES))
     for number, table in enumerate(ground.windows):
         if table is not None:
-            for shape, members in enumerate(sizes):
-                made[number, :, shape] = features(table, ground.request_bytes, members)
+            for position, shape in enumerate(shapes):
+                head = by_shape[shape].head
+                made[number, :, position] = (
+                    head.features(table) if head else features(table, ground.request_bytes, shape[0])
+                )
     network = bool(cluster.network.establish_s or cluster.network.per_byte_s)
     typical, mix = ground.typical
     choice = _Choices(cluster, ground.processes, in_flight, typical, mix, network, lean)
     scale = _scale(ground)
-    choices = [choice.of(team, sizes.index(len(team.members)), scale) for team in teams]
+    choices = [choice.of(team, shapes.index(team.shape), scale) for team in teams]
     problem = Problem(
         features=made,
         valid_bytes=np.array([round_up(int(valid)) for valid in ground.whole.valid_bytes], dtype=np.float64),
@@ -130,6 +138,21 @@ def pose(ground: Ground, in_flight: float, lean: float = 0.0) -> Posed:
         resources=choice.resources,
     )
     return Posed(ground, teams, problem, network)
+
+
+def _teams(ground: Ground, heads: list[Head], in_flight: float) -> list[Team]:
+    """The choices of a ground with these heads.
+
+    Small requests that begin where large ones do always meet the same member of a team, which its sums do not tell. So
+    with heads there are teams only where they are needed: while as many requests as servers are in flight, those on
+    one server each take no more time over all in flight than the busiest server.
+    """
+    headed = head_teams(ground.cluster, heads)
+    if not headed:
+        return teams_of(ground.cluster, ground.processes)
+    made = teams_of(ground.cluster, ground.processes)
+    is_needed = in_flight < len(ground.cluster.active)
+    return [*(team for team in made if team.is_one or is_needed), *headed]
 
 
 def _scale(ground: Ground) -> float:
@@ -163,6 +186,8 @@ class _Choices:
 
     def of(self, team: Team, shape: int, scale_s: float) -> Choice:
         """One team."""
+        if team.head:
+            return self._with_head(team, team.head, shape, scale_s)
         shares = self._shares(team)
         g = len(shares)
         entries: list[tuple[int, tuple[float, ...]]] = []
@@ -183,6 +208,59 @@ class _Choices:
             entries += self._network(shares)
         penalty = SIMPLER_SHARE * scale_s * (g - 1)
         return Choice(shape, tuple(entries), tuple(store), tuple(leave), tuple(enter), penalty)
+
+    def _with_head(self, team: Team, head: Head, shape: int, scale_s: float) -> Choice:
+        """Heads on the first member, the rest on the second: each has its own sums (`Head.features`)."""
+        entries: list[tuple[int, tuple[float, ...]]] = []
+        store: list[tuple[int, float]] = []
+        leave: list[tuple[int, float]] = []
+        enter: list[tuple[int, float]] = []
+        net = self.cluster.network
+        first = self.servers + 1
+        for target, share, column in zip(team.members, (head.share, 1 - head.share), (0, 4), strict=True):
+            i = self.index[target.name]
+            row = [0.0] * FEATURES
+            row[column : column + 4] = (
+                self.counted[i]
+                * np.array(
+                    [target.startup_read_s, target.startup_write_s, target.per_byte_read_s, target.per_byte_write_s]
+                )
+            ).tolist()
+            entries.append((i, tuple(row)))
+            store.append((i, share))
+            # Stripes that are wider than the mover's chunk take several of them.
+            startups = min(1 / COPY_CHUNK_BYTES, share / min(share * head.period, COPY_CHUNK_BYTES))
+            leave.append((i, startups * target.startup_read_s + share * target.per_byte_read_s))
+            enter.append((i, startups * target.startup_write_s + share * target.per_byte_write_s))
+            if self.network:
+                entries.append((first + i, _sums(column + 2, net.per_byte_s)))
+                entries.append((first + self.servers + i, _sums(column, net.establish_s)))
+        entries.append((self.servers, self._alone_with_head(team, head)))
+        if self.network:
+            for resource, columns, seconds in ((0, (2, 6), net.per_byte_s), (1, (0, 4), net.establish_s)):
+                both = [_sums(column, seconds / self.nodes) for column in columns]
+                entries.append((first + 2 * self.servers + resource, tuple(map(sum, zip(*both, strict=True)))))
+        return Choice(shape, tuple(entries), tuple(store), tuple(leave), tuple(enter), SIMPLER_SHARE * scale_s)
+
+    def _alone_with_head(self, team: Team, head: Head) -> tuple[float, ...]:
+        """Seconds of a request alone: on the first member, and what the second takes longer where it reaches that.
+
+        A head that takes longer than the second member's startup hides some of the tail's bytes, as many as there are
+        in the typical request's.
+        """
+        row = np.zeros(FEATURES)
+        net = self.cluster.network
+        first, rest = team.members
+        tail_bytes = max(GRANULE_BYTES, self.typical - head.width)
+        for operation, kind in enumerate(("read", "write")):
+            startup, per_byte = (getattr(first, f"{figure}_{kind}_s") for figure in ("startup", "per_byte"))
+            later, tail_byte = (getattr(rest, f"{figure}_{kind}_s") for figure in ("startup", "per_byte"))
+            longer = later - startup - head.width * per_byte
+            row[operation] = startup + net.establish_s
+            row[2 + operation] = per_byte + net.per_byte_s
+            row[4 + operation] = max(0.0, longer) + net.establish_s
+            row[6 + operation] = max(0.0, tail_byte + min(0.0, longer) / tail_bytes) + net.per_byte_s
+        return tuple((row / self.in_flight).tolist())
 
     def _shares(self, team: Team) -> list[tuple[Target, float]]:
         """Every member's share of a cycle for the typical request; members that it leaves out keep a granule's."""
