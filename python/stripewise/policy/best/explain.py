@@ -101,7 +101,7 @@ def _reason(
 
 
 def _group_of(posed: Posed, stripes: Stripes) -> str:
-    if is_headed(stripes, posed.ground.periods):
+    if is_headed(stripes, posed.ground.cluster, posed.ground.periods):
         return _headed(stripes[0][1])
     by_name = {target.name: target for target in posed.ground.cluster.active}
     classes = {"ssd" if by_name[name].is_ssd else by_name[name].klass for name, _ in stripes}

@@ -77,9 +77,11 @@ class Head:
         return np.asarray(at // self.period * self.width + np.minimum(at % self.period, self.width))
 
 
-def is_headed(stripes: Stripes, periods: Sequence[int]) -> bool:
-    """Whether the stripes are a head and the rest of one of `periods`."""
-    return len(stripes) == 2 and stripes[0][1] + stripes[1][1] in periods
+def is_headed(stripes: Stripes, cluster: Cluster, periods: Sequence[int]) -> bool:
+    """Whether the stripes are a head on an SServer and the rest on an HServer, together one of `periods`."""
+    if len(stripes) != 2 or stripes[0][1] + stripes[1][1] not in periods:
+        return False
+    return [name in {target.name for target in cluster.sservers} for name, _ in stripes] == [True, False]
 
 
 @dataclass(frozen=True)

@@ -196,7 +196,7 @@ def named(stripes: Stripes, cluster: Cluster, periods: Sequence[int] = ()) -> st
     """Stripes in a few words; two of them that fill one of `periods` are its head and the rest."""
     if len(stripes) == 1:
         return f"whole on {stripes[0][0]}"
-    if is_headed(stripes, periods):
+    if is_headed(stripes, cluster, periods):
         (first, width), (rest, more) = stripes
         return f"first {format_size(width)} of every {format_size(width + more)} on {first}, the rest on {rest}"
     widths = sorted({width for _, width in stripes})

@@ -58,6 +58,11 @@ class Ground:
         return np.asarray(writes / np.maximum(every, 1.0))
 
     @cached_property
+    def headed(self) -> list[Team]:
+        """The pairs of servers for heads and tails; none where sizes are not nested."""
+        return head_teams(self.cluster, heads_of(self.whole, self.periods))
+
+    @cached_property
     def typical(self) -> tuple[int, Mix]:
         """The request size that most bytes are moved in, and the share of writes, of all requests together."""
         weights = self.whole.count.astype(np.float64)
@@ -113,8 +118,7 @@ def pose(ground: Ground, in_flight: float, lean: float = 0.0) -> Posed:
     with few processes, those that wait at slow servers are missed at the swift ones.
     """
     cluster = ground.cluster
-    heads = heads_of(ground.whole, ground.periods)
-    teams = tuple(_teams(ground, heads, in_flight))
+    teams = tuple(_teams(ground, in_flight))
     by_shape = {team.shape: team for team in teams}
     shapes = sorted(by_shape, key=lambda shape: (shape[1:], shape[0]))
     made = np.zeros((len(ground.windows), ground.cuts.pieces, len(shapes), FEATURES))
@@ -140,19 +144,16 @@ def pose(ground: Ground, in_flight: float, lean: float = 0.0) -> Posed:
     return Posed(ground, teams, problem, network)
 
 
-def _teams(ground: Ground, heads: list[Head], in_flight: float) -> list[Team]:
-    """The choices of a ground with these heads.
+def _teams(ground: Ground, in_flight: float) -> list[Team]:
+    """The teams that are choices.
 
     Small requests that begin where large ones do always meet the same member of a team, which its sums do not tell. So
     with heads there are teams only where they are needed: while as many requests as servers are in flight, those on
     one server each take no more time over all in flight than the busiest server.
     """
-    headed = head_teams(ground.cluster, heads)
-    if not headed:
-        return teams_of(ground.cluster, ground.processes)
     made = teams_of(ground.cluster, ground.processes)
-    is_needed = in_flight < len(ground.cluster.active)
-    return [*(team for team in made if team.is_one or is_needed), *headed]
+    is_needed = not ground.headed or in_flight < len(ground.cluster.active)
+    return [*(team for team in made if team.is_one or is_needed), *ground.headed]
 
 
 def _scale(ground: Ground) -> float:
