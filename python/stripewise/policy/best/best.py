@@ -55,6 +55,10 @@ TIME_LIMIT_S = 60.0
 #: Where queues are short, layouts for fewer processes in flight (by this factor: less latency) and with more work on
 #: swift servers (by this power of how slow the others are) are tried too; the first is the objective itself.
 BIASES = ((1.0, 0.0), (1.0, 0.2), (2.5, 0.0), (2.5, 0.2), (4.0, 0.0), (4.0, 0.3))
+#: With heads the very largest requests lie on few servers each, where less latency counts more.
+HEADED_BIASES = ((1.0, 0.0), (8.0, 0.0), (4.0, 0.3), (2.5, 0.2), (4.0, 0.0), (1.0, 0.2))
+#: Of the time limit: what the objective itself gets, and what must be left to try another bias; the same with heads.
+FIRST_PART, LEFT_PART, HEADED_FIRST_PART, HEADED_LEFT_PART = 0.6, 0.5, 0.3, 0.25
 #: DEF is tried with these stripes too: equal ones suit sequences that no bound knows of.
 WIDER_STRIPES = (256 * KIB, MIB)
 #: A plan must be quicker than leaving it as it is by this share.
@@ -63,8 +67,8 @@ WORTHWHILE = 0.01
 TIE = 0.002
 #: Seconds for the exact solution of small problems; nodes end it sooner.
 EXACT_S = 20.0
-#: What the solver stops at: for the objective itself, and where it is biased.
-SOLVER_GAP, BIASED_GAP = 0.005, 0.02
+#: What the solver stops at: for the objective itself, with heads among its many choices, and where it is biased.
+SOLVER_GAP, HEADED_GAP, BIASED_GAP = 0.005, 0.01, 0.02
 
 
 @dataclass(frozen=True)
@@ -171,14 +175,18 @@ class _Search:
         """What is proven, and the layouts for every bias."""
         busy = self.processes >= BUSY * len(self.cluster.active)
         proven_s, found = 0.0, []
-        for number, (latency, lean) in enumerate(BIASES[:1] if busy else BIASES):
+        biases = HEADED_BIASES if ground.headed else BIASES
+        first_part, least_left = FIRST_PART, LEFT_PART
+        if ground.headed:
+            first_part, least_left = HEADED_FIRST_PART, HEADED_LEFT_PART
+        for number, (latency, lean) in enumerate(biases[:1] if busy else biases):
             left = self.until - time.monotonic()
-            if number and left < 0.5 * self.limit_s:
+            if number and left < least_left * self.limit_s:
                 break
             posed = pose(ground, max(1.0, self.processes / latency), lean)
             solution = posed.problem.solve(
-                seconds=left * (0.6 if number == 0 else 0.15),
-                gap=BIASED_GAP if number else SOLVER_GAP,
+                seconds=left * (0.15 if number else first_part),
+                gap=BIASED_GAP if number else HEADED_GAP if ground.headed else SOLVER_GAP,
                 seed=self.options.seed,
                 starts=[] if (first := greedy(posed.problem, posed.teams)) is None else [first],
             )

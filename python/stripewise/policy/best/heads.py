@@ -24,6 +24,8 @@ from .cuts import Cuts
 SPREAD = 4
 #: Share of all requests that must be so for heads to be looked at.
 WORTH_SHARE = 0.1
+#: Share of a region's requests that must keep to a period for the region to be one of it.
+KEPT = 0.9
 #: A longer period that covers nearly as many requests as a shorter one needs less room for its heads.
 NEARLY = 0.99
 #: Periods that are looked at, and those that are tried to find them.
@@ -139,13 +141,21 @@ def periods_of(table: RegionTable) -> tuple[int, ...]:
 
 
 def period_of_each(table: RegionTable, periods: tuple[int, ...]) -> Int:
-    """Per region the period that all its requests keep to, 0 where there is none."""
+    """Per region the period that its requests keep to, all but a few; 0 where there is none."""
     result = np.zeros(table.regions, dtype=np.int64)
-    if periods:
-        starts = Starts.of(table)
-        for period in reversed(periods):
-            result[starts.fit(period)] = period
+    rows = np.repeat(np.arange(table.regions), np.diff(table.first))
+    every = np.bincount(rows, weights=table.count, minlength=table.regions)
+    for period in reversed(periods):
+        keeps = keep_to(table, np.full(len(rows), period))
+        kept = np.bincount(rows, weights=table.count * keeps, minlength=table.regions)
+        result[(every > 0) & (kept >= KEPT * every)] = period
     return result
+
+
+def keep_to(table: RegionTable, period: Int) -> Bool:
+    """Rows that begin at a multiple of their `period` and end before the next; none of those with period 0."""
+    at = np.maximum(period, 1)
+    return np.asarray((period > 0) & (table.offset % at == 0) & (table.size <= period))
 
 
 def cuts_between(cuts: Cuts, period: Int) -> Cuts:
@@ -161,7 +171,7 @@ def heads_of(table: RegionTable, periods: tuple[int, ...]) -> list[Head]:
     each = period_of_each(table, periods)[rows]
     found = []
     for period in periods:
-        sizes = table.size[each == period]
+        sizes = table.size[keep_to(table, np.where(each == period, period, 0))]
         widths = np.unique(-(-sizes // GRANULE_BYTES) * GRANULE_BYTES)
         widths = widths[widths < period]
         if len(widths) > WIDTHS:

@@ -71,7 +71,11 @@ def carry_out(ground: Ground, wanted: Sequence[Sequence[Stripes]], workload: Wor
         name = region_name(workload, ground.whole, piece)
         request_bytes = max(1, int(ground.request_bytes[piece]))
         turn = int(ground.cuts.region[piece])
-        now[piece], _ = space.place([wanted[0][piece]], turn, request_bytes, int(valid[piece]), name)
+        homes = [wanted[0][piece]]
+        if is_headed(homes[0], ground.cluster, ground.periods):
+            # Where room is short for heads, all lies where the tails would.
+            homes.append(((homes[0][1][0], int(ground.cuts.length[piece])),))
+        now[piece], _ = space.place(homes, turn, request_bytes, int(valid[piece]), name)
     placed, moves = [tuple(now)], []
     for window in range(1, len(ground.windows)):
         # What had no room in an earlier window is tried again where its requests are now.

@@ -30,6 +30,7 @@ import numpy as np
 from ...cluster import Cluster
 from ...model.general import Bool, Float, Int
 from ..regions import RegionTable
+from .heads import keep_to
 from .nested import least_of_blocks, levels_of
 
 #: Steps of T.
@@ -61,13 +62,15 @@ class Prices:
 class Asked:
     """The requests of one window by region, size and operation; sizes rounded down a little.
 
-    `period` is the period of every region whose requests begin at the same places (0: they do not).
+    `period` is the period of every region whose requests begin at the same places (0: they do not), and `keeps` says
+    which requests do; the few others of such a region are taken to need no space.
     """
 
     region: Int
     size: Int
     write: Bool
     count: Float
+    keeps: Bool
     regions: int
     period: Int
 
@@ -77,46 +80,50 @@ def asked(table: RegionTable | None, regions: int, period: Int | None = None) ->
     period = np.zeros(regions, dtype=np.int64) if period is None else period
     if table is None:
         none = np.zeros(0, dtype=np.int64)
-        return Asked(none, none, none.astype(bool), np.zeros(0, dtype=np.float64), regions, period)
+        return Asked(none, none, none.astype(bool), np.zeros(0), none.astype(bool), regions, period)
     rows = np.repeat(np.arange(regions), np.diff(table.first))
     size = table.size
     if len(np.unique(size)) > 256:
         level = np.floor(np.log(size) / np.log(SIZE_RATIO))
         size = np.minimum(size, np.floor(SIZE_RATIO**level).astype(np.int64))
         size = np.maximum(size, 1)
-    key = np.stack([rows, size, table.write.astype(np.int64)])
+    keeps = keep_to(table, period[rows])
+    key = np.stack([rows, size, table.write.astype(np.int64), keeps.astype(np.int64)])
     each, inverse = np.unique(key, axis=1, return_inverse=True)
     weights = table.count.astype(np.float64)
     count: Float = np.bincount(inverse.ravel(), weights=weights, minlength=each.shape[1]).astype(np.float64)
-    return Asked(each[0], each[1], each[2].astype(bool), count, regions, period)
+    return Asked(each[0], each[1], each[2].astype(bool), count, each[3].astype(bool), regions, period)
 
 
 def least(requests: Asked, cluster: Cluster, valid_bytes: Int, processes: int, prices: Prices) -> Float:
     """Per region the least that its requests and its space can cost at `prices` in one window, seconds."""
     moved = np.bincount(requests.region, weights=requests.count * requests.size, minlength=requests.regions)
     result = np.where(moved > 0, 0.0, valid_bytes * float(prices.space.min()))
-    plain = np.flatnonzero(requests.period[requests.region] == 0)
+    plain = np.flatnonzero(~requests.keeps)
+    nested = requests.period > 0
     rows_at_once = max(1, CHUNK // len(cluster.active))
     for low in range(0, len(plain), rows_at_once):
         rows = plain[low : low + rows_at_once]
         of = requests.region[rows]
         size = requests.size[rows].astype(np.float64)
-        each = _least_of(size, size, valid_bytes[of] / moved[of], requests.write[rows], cluster, processes, prices)
+        worth = np.where(nested[of], 0.0, valid_bytes[of] / moved[of])
+        each = _least_of(size, size, worth, requests.write[rows], cluster, processes, prices)
         result += np.bincount(of, weights=each * requests.count[rows], minlength=requests.regions)
-    for period in np.unique(requests.period[requests.period > 0]).tolist():
-        regions = np.flatnonzero((requests.period == period) & (moved > 0))
+    keeping = np.bincount(requests.region[requests.keeps], minlength=requests.regions) > 0
+    for period in np.unique(requests.period[nested]).tolist():
+        regions = np.flatnonzero((requests.period == period) & keeping)
         if len(regions):
-            result[regions] = _least_nested(requests, regions, period, cluster, valid_bytes, processes, prices)
+            result[regions] += _least_nested(requests, regions, period, cluster, valid_bytes, processes, prices)
     return result
 
 
 def _least_nested(
     requests: Asked, regions: Int, period: int, cluster: Cluster, valid_bytes: Int, processes: int, prices: Prices
 ) -> Float:
-    """The least of `regions`, whose requests all begin at multiples of `period` and end before the next."""
+    """The least of those requests of `regions` that begin at multiples of `period` and end before the next."""
     number = np.full(requests.regions, -1)
     number[regions] = np.arange(len(regions))
-    rows = np.flatnonzero(number[requests.region] >= 0)
+    rows = np.flatnonzero(requests.keeps & (number[requests.region] >= 0))
     of, size = number[requests.region[rows]], requests.size[rows]
     write, count = requests.write[rows], requests.count[rows]
     servers = len(cluster.active)
