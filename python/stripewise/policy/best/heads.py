@@ -80,8 +80,8 @@ class Head:
 
 
 def is_headed(stripes: Stripes, cluster: Cluster, periods: Sequence[int]) -> bool:
-    """Whether the stripes are a head on an SServer and the rest on an HServer, together one of `periods`."""
-    if len(stripes) != 2 or stripes[0][1] + stripes[1][1] not in periods:
+    """Whether the stripes are a head on an SServer and the rest on an HServer, in one of `periods` or a piece of it."""
+    if len(stripes) != 2 or stripes[0][1] + stripes[1][1] > max(periods, default=0):
         return False
     return [name in {target.name for target in cluster.sservers} for name, _ in stripes] == [True, False]
 

@@ -197,7 +197,7 @@ def window_bounds(ground: Ground, layout: Layout) -> list[Bound]:
 
 
 def named(stripes: Stripes, cluster: Cluster, periods: Sequence[int] = ()) -> str:
-    """Stripes in a few words; two of them that fill one of `periods` are its head and the rest."""
+    """Stripes in a few words; two of them that fill one of `periods`, or a piece of it, are head and rest."""
     if len(stripes) == 1:
         return f"whole on {stripes[0][0]}"
     if is_headed(stripes, cluster, periods):
