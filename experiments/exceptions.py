@@ -17,11 +17,6 @@ HOME = Path(__file__).resolve().parent
 GAP_MAX, RATIO_MIN, GAP_VOID = 0.05, 0.90, 10.0
 #: By experiment and promise (behind, emulated, ratio, gap): the reason.
 EXCEPTIONS: dict[tuple[str, str], str] = {
-    ("mixed", "gap"): (
-        "The bound lets small requests lie on SServers at the price of their own bytes, but best keeps what begins at "
-        "one place together: it cuts regions into sixteenths at most and never through requests. How much of the gap "
-        "a finer layout could gain is not known."
-    ),
     ("h2dp-fig05", "gap"): (
         "A request of 4 MiB alone takes 0.2 s of an HServer, so what processes wait for counts as much as the busiest "
         "server; there the search finds nothing quicker than H2DP's plan and cannot exclude a tenth."

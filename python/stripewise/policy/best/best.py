@@ -24,7 +24,7 @@ from ...migrations import Migration, Move
 from ...model import Bound, parameters
 from ...model.general import Float
 from ...plan import Plan, Window, WindowFigures
-from ...units import KIB, MIB
+from ...units import KIB, MIB, round_up
 from ...workload.requests import Workload
 from ..assignment import Solution
 from ..base import POLICIES, PlanOptions, Policy, register
@@ -41,6 +41,7 @@ from .certainty import gain_interval
 from .cuts import choose_cuts, cut_for_balance, cut_table, whole_regions
 from .exact import BINARIES_MAX, count_of, solve_exactly
 from .explain import reasons
+from .heads import cuts_between, period_of_each, periods_of
 from .layout import Layout, carry_out, lay_out, named, settle_untouched, window_bounds
 from .limits import asked, dual_bound
 from .merge import merge_neighbours
@@ -54,6 +55,10 @@ TIME_LIMIT_S = 60.0
 #: Where queues are short, layouts for fewer processes in flight (by this factor: less latency) and with more work on
 #: swift servers (by this power of how slow the others are) are tried too; the first is the objective itself.
 BIASES = ((1.0, 0.0), (1.0, 0.2), (2.5, 0.0), (2.5, 0.2), (4.0, 0.0), (4.0, 0.3))
+#: With heads the very largest requests lie on few servers each, where less latency counts more.
+HEADED_BIASES = ((1.0, 0.0), (8.0, 0.0), (4.0, 0.3), (2.5, 0.2), (4.0, 0.0), (1.0, 0.2))
+#: Of the time limit: what the objective itself gets, and what must be left to try another bias; the same with heads.
+FIRST_PART, LEFT_PART, HEADED_FIRST_PART, HEADED_LEFT_PART = 0.6, 0.5, 0.3, 0.25
 #: DEF is tried with these stripes too: equal ones suit sequences that no bound knows of.
 WIDER_STRIPES = (256 * KIB, MIB)
 #: A plan must be quicker than leaving it as it is by this share.
@@ -62,8 +67,8 @@ WORTHWHILE = 0.01
 TIE = 0.002
 #: Seconds for the exact solution of small problems; nodes end it sooner.
 EXACT_S = 20.0
-#: What the solver stops at: for the objective itself, and where it is biased.
-SOLVER_GAP, BIASED_GAP = 0.005, 0.02
+#: What the solver stops at: for the objective itself, with heads among its many choices, and where it is biased.
+SOLVER_GAP, HEADED_GAP, BIASED_GAP = 0.005, 0.01, 0.02
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,7 @@ class _Search:
     def _ground(self, cut: bool) -> Ground:
         tables = [each.table for each in self.windows]
         cuts = whole_regions(self.whole)
+        periods = periods_of(self.whole) if cut else ()
         if cut:
             cuts = cut_for_balance(
                 choose_cuts(self.whole, tables, self.workload.weight), self.whole, tables, self.cluster
@@ -160,6 +166,7 @@ class _Search:
             region_requests(whole, whole),
             self.capacity,
             tuple(file.path for file in self.workload.files),
+            periods,
         )
 
     # The candidates --------------------------------------------------------------------------------------------------
@@ -168,14 +175,18 @@ class _Search:
         """What is proven, and the layouts for every bias."""
         busy = self.processes >= BUSY * len(self.cluster.active)
         proven_s, found = 0.0, []
-        for number, (latency, lean) in enumerate(BIASES[:1] if busy else BIASES):
+        biases = HEADED_BIASES if ground.headed else BIASES
+        first_part, least_left = FIRST_PART, LEFT_PART
+        if ground.headed:
+            first_part, least_left = HEADED_FIRST_PART, HEADED_LEFT_PART
+        for number, (latency, lean) in enumerate(biases[:1] if busy else biases):
             left = self.until - time.monotonic()
-            if number and left < 0.5 * self.limit_s:
+            if number and left < least_left * self.limit_s:
                 break
             posed = pose(ground, max(1.0, self.processes / latency), lean)
             solution = posed.problem.solve(
-                seconds=left * (0.6 if number == 0 else 0.15),
-                gap=BIASED_GAP if number else SOLVER_GAP,
+                seconds=left * (0.15 if number else first_part),
+                gap=BIASED_GAP if number else HEADED_GAP if ground.headed else SOLVER_GAP,
                 seed=self.options.seed,
                 starts=[] if (first := greedy(posed.problem, posed.teams)) is None else [first],
             )
@@ -204,21 +215,32 @@ class _Search:
             return []
         bounds = window_bounds(ground, layout)
         bound_s = sum(bound.makespan_s(self.processes) for bound in bounds)
-        texts = [f"{named(stripes, self.cluster)}: part of the optimum over all subsets" for stripes in layout.first]
+        texts = [
+            f"{named(stripes, self.cluster, ground.periods)}: part of the optimum over all subsets"
+            for stripes in layout.first
+        ]
         return [Candidate(self._build(ground, layout, texts, bound_s), bound_s, bounds)]
 
     def _proven(self, posed: Posed, solution: Solution | None) -> float:
         """The larger of two bounds: all ways to serve a request with free moves; the solver's own, moves counted."""
         ground = posed.ground
-        windows = [asked(table, ground.cuts.pieces) for table in ground.windows]
-        valid = posed.problem.valid_bytes.astype(np.int64)
+        whole, tables = ground.whole, ground.windows
+        if ground.periods:
+            # A piece that begins inside a period would count what one layout gives a request as two requests.
+            cuts = cuts_between(ground.cuts, period_of_each(self.whole, ground.periods))
+            whole = cut_table(self.whole, cuts)
+            tables = tuple(None if each.table is None else cut_table(each.table, cuts) for each in self.windows)
+        period = period_of_each(whole, ground.periods)
+        windows = [asked(table, whole.regions, period) for table in tables]
+        valid = np.array([round_up(int(each)) for each in whole.valid_bytes])
         prices = None
         if solution is not None:
             pairs = zip(solution.prices, solution.room_prices, strict=True)
             prices = [posed.prices(resource, space) for resource, space in pairs]
         free = dual_bound(windows, self.cluster, valid, self.capacity, self.processes, prices)
-        if solution is None or prices is None or len(windows) == 1 or solution.gap <= 0:
-            # A search that came to its end proves more than duality does, but of the solver's choices only.
+        if solution is None or prices is None or len(windows) == 1 or solution.gap <= 0 or ground.periods:
+            # A search that came to its end proves more than duality does, but of the solver's choices only; heads may
+            # lie in more ways than it is given.
             return free
         # The solver's choices are all there is as long as the requests' own time has no price.
         slowest = sum(
@@ -324,7 +346,8 @@ class _Search:
         ssd = {target.name: target.is_ssd for target in self.cluster.targets}
         was, becomes = (any(ssd[name] for name, _ in stripes) for stripes in (old, new))
         direction = "in" if becomes and not was else "out" if was and not becomes else "restripe"
-        reason = f"{named(new, self.cluster)}: the busiest resource of this window and the later ones gets less to do"
+        where = named(new, self.cluster, ground.periods)
+        reason = f"{where}: the busiest resource of this window and the later ones gets less to do"
         return Move(
             self.workload.files[int(ground.whole.file[piece])].path, start, int(ground.cuts.length[piece]), new,
             direction, valid, gain_s, copies.cost_s(old, new, valid), reason,

@@ -2,7 +2,8 @@
 
 With a handful of regions chance is no longer evened out and every request counts, so the choices are priced by the very
 requests: each subset of servers, with widths that let all members end together, equal ones, and one part of the region
-per server. One binary variable per region, window and choice, one variable for the makespan of every window:
+per server, and pairs for heads and tails where sizes are nested (`heads.py`). One binary variable per region, window
+and choice, one variable for the makespan of every window:
 
     min sum_w Z_w   such that   Z_w >= L_iw + copies,   Z_w >= sum_j T_j / p,   one choice each,   space kept
 
@@ -23,7 +24,7 @@ from ..pricing import plan_bound
 from ..regions import RegionTable
 from .layout import copy_demand
 from .problem import Ground
-from .teams import Mix, split_bytes
+from .teams import Mix, split_bytes, stripes_of
 
 if TYPE_CHECKING:
     import highspy
@@ -52,13 +53,15 @@ def homes(ground: Ground, piece: int) -> list[Stripes]:
                 stripes = tuple((target.name, width) for target, width in zip(members, widths, strict=True) if width)
                 if len(stripes) == size:
                     found[stripes] = None
+    for team in ground.headed:
+        found[stripes_of(team, length, request_bytes, mix, 0)] = None
     return list(found)
 
 
 def count_of(ground: Ground) -> int:
     """Binary variables that the programme would have, counted no further than they matter."""
     servers = len(ground.cluster.active)
-    each = servers
+    each = servers + len(ground.headed)
     for size in range(2, min(MEMBERS_MAX, servers) + 1):
         subsets = 1
         for number in range(size):

@@ -14,6 +14,7 @@ from ...layout import Stripes
 from ...model.general import Float
 from ...units import format_size
 from .demand import BYTES, REQUESTS
+from .heads import is_headed
 from .layout import named
 from .problem import Posed
 
@@ -27,10 +28,17 @@ def kinds(posed: Posed) -> list[str]:
     """What every choice is called when it is rejected: how many servers of which class."""
     names = []
     for team in posed.teams:
+        if team.head:
+            names.append(_headed(team.head.width))
+            continue
         classes = {"ssd" if target.is_ssd else target.klass for target in team.members}
         klass = classes.pop() if len(classes) == 1 else "mixed"
         names.append(f"one {klass}" if team.is_one else f"{len(team.members)} {klass}")
     return names
+
+
+def _headed(width: int) -> str:
+    return f"heads of {format_size(width)} on one ssd"
 
 
 def reasons(posed: Posed, first: Sequence[Stripes], resource: Float, space: Float) -> list[str]:
@@ -73,7 +81,7 @@ def _reason(
     cost: Float,
     by_name: dict[str, int],
 ) -> str:
-    where = named(stripes, posed.ground.cluster)
+    where = named(stripes, posed.ground.cluster, posed.ground.periods)
     if not asked[REQUESTS] + asked[REQUESTS + 1]:
         return f"{where}: not touched in the trace"
     said = []
@@ -93,6 +101,8 @@ def _reason(
 
 
 def _group_of(posed: Posed, stripes: Stripes) -> str:
+    if is_headed(stripes, posed.ground.cluster, posed.ground.periods):
+        return _headed(stripes[0][1])
     by_name = {target.name: target for target in posed.ground.cluster.active}
     classes = {"ssd" if by_name[name].is_ssd else by_name[name].klass for name, _ in stripes}
     klass = classes.pop() if len(classes) == 1 else "mixed"

@@ -22,6 +22,7 @@ from ..build import region_name
 from ..copying import COPY_CHUNK_BYTES
 from ..pricing import plan_bound
 from ..space import Space
+from .heads import is_headed
 from .problem import Ground, Posed
 from .teams import Team
 
@@ -70,7 +71,11 @@ def carry_out(ground: Ground, wanted: Sequence[Sequence[Stripes]], workload: Wor
         name = region_name(workload, ground.whole, piece)
         request_bytes = max(1, int(ground.request_bytes[piece]))
         turn = int(ground.cuts.region[piece])
-        now[piece], _ = space.place([wanted[0][piece]], turn, request_bytes, int(valid[piece]), name)
+        homes = [wanted[0][piece]]
+        if is_headed(homes[0], ground.cluster, ground.periods):
+            # Where room is short for heads, all lies where the tails would.
+            homes.append(((homes[0][1][0], int(ground.cuts.length[piece])),))
+        now[piece], _ = space.place(homes, turn, request_bytes, int(valid[piece]), name)
     placed, moves = [tuple(now)], []
     for window in range(1, len(ground.windows)):
         # What had no room in an earlier window is tried again where its requests are now.
@@ -191,10 +196,13 @@ def window_bounds(ground: Ground, layout: Layout) -> list[Bound]:
     return bounds
 
 
-def named(stripes: Stripes, cluster: Cluster) -> str:
-    """Stripes in a few words."""
+def named(stripes: Stripes, cluster: Cluster, periods: Sequence[int] = ()) -> str:
+    """Stripes in a few words; two of them that fill one of `periods`, or a piece of it, are head and rest."""
     if len(stripes) == 1:
         return f"whole on {stripes[0][0]}"
+    if is_headed(stripes, cluster, periods):
+        (first, width), (rest, more) = stripes
+        return f"first {format_size(width)} of every {format_size(width + more)} on {first}, the rest on {rest}"
     widths = sorted({width for _, width in stripes})
     said = format_size(widths[0]) if len(widths) == 1 else f"{format_size(widths[0])} to {format_size(widths[-1])}"
     names = ", ".join(name for name, _ in stripes[:4])

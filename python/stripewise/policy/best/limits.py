@@ -13,6 +13,11 @@ weak duality of the problem that `best` solves. The least is taken over all ways
 Space is priced with the requests: a layout gives a server the share of a region's space that it has of its requests'
 bytes. That is exact for regions on one server, and for requests that come equally often everywhere in a region, which
 regions are cut for (`cuts.py`); a layout that happens to suit this one trace's chance could be quicker.
+
+Where requests of different sizes begin at the same places (`heads.py`), bytes at the start of a period are asked for
+more often than those at its end, and space is priced by the place: only the periods of a region are taken to be asked
+for equally often. What a period can cost at least is found over all ways to lay it out (`nested.py`); with a price mu,
+the filling of a request's last interval, and the cheapest place for each of the others, may prove more.
 """
 
 from __future__ import annotations
@@ -25,6 +30,8 @@ import numpy as np
 from ...cluster import Cluster
 from ...model.general import Bool, Float, Int
 from ..regions import RegionTable
+from .heads import keep_to
+from .nested import least_of_blocks, levels_of
 
 #: Steps of T.
 STEPS = 160
@@ -53,66 +60,156 @@ class Prices:
 
 @dataclass(frozen=True)
 class Asked:
-    """The requests of one window by region, size and operation; sizes rounded down a little."""
+    """The requests of one window by region, size and operation; sizes rounded down a little.
+
+    `period` is the period of every region whose requests begin at the same places (0: they do not), and `keeps` says
+    which requests do; the few others of such a region are taken to need no space.
+    """
 
     region: Int
     size: Int
     write: Bool
     count: Float
+    keeps: Bool
     regions: int
+    period: Int
 
 
-def asked(table: RegionTable | None, regions: int) -> Asked:
-    """The requests of a window; none where it has no table."""
+def asked(table: RegionTable | None, regions: int, period: Int | None = None) -> Asked:
+    """The requests of a window; none where it has no table. Without `period` sizes have no common places."""
+    period = np.zeros(regions, dtype=np.int64) if period is None else period
     if table is None:
         none = np.zeros(0, dtype=np.int64)
-        return Asked(none, none, none.astype(bool), np.zeros(0, dtype=np.float64), regions)
+        return Asked(none, none, none.astype(bool), np.zeros(0), none.astype(bool), regions, period)
     rows = np.repeat(np.arange(regions), np.diff(table.first))
     size = table.size
     if len(np.unique(size)) > 256:
         level = np.floor(np.log(size) / np.log(SIZE_RATIO))
         size = np.minimum(size, np.floor(SIZE_RATIO**level).astype(np.int64))
         size = np.maximum(size, 1)
-    key = np.stack([rows, size, table.write.astype(np.int64)])
+    keeps = keep_to(table, period[rows])
+    key = np.stack([rows, size, table.write.astype(np.int64), keeps.astype(np.int64)])
     each, inverse = np.unique(key, axis=1, return_inverse=True)
     weights = table.count.astype(np.float64)
     count: Float = np.bincount(inverse.ravel(), weights=weights, minlength=each.shape[1]).astype(np.float64)
-    return Asked(each[0], each[1], each[2].astype(bool), count, regions)
+    return Asked(each[0], each[1], each[2].astype(bool), count, each[3].astype(bool), regions, period)
 
 
 def least(requests: Asked, cluster: Cluster, valid_bytes: Int, processes: int, prices: Prices) -> Float:
     """Per region the least that its requests and its space can cost at `prices` in one window, seconds."""
     moved = np.bincount(requests.region, weights=requests.count * requests.size, minlength=requests.regions)
     result = np.where(moved > 0, 0.0, valid_bytes * float(prices.space.min()))
+    plain = np.flatnonzero(~requests.keeps)
+    nested = requests.period > 0
     rows_at_once = max(1, CHUNK // len(cluster.active))
-    for low in range(0, len(requests.region), rows_at_once):
-        part = slice(low, low + rows_at_once)
-        of = requests.region[part]
-        worth = valid_bytes[of] / moved[of]
-        for write in (False, True):
-            chosen = requests.write[part] == write
-            if chosen.any():
-                size = requests.size[part][chosen].astype(np.float64)
-                each = _least_of(size, worth[chosen], write, cluster, processes, prices)
-                result += np.bincount(
-                    of[chosen], weights=each * requests.count[part][chosen], minlength=requests.regions
-                )
+    for low in range(0, len(plain), rows_at_once):
+        rows = plain[low : low + rows_at_once]
+        of = requests.region[rows]
+        size = requests.size[rows].astype(np.float64)
+        worth = np.where(nested[of], 0.0, valid_bytes[of] / moved[of])
+        each = _least_of(size, size, worth, requests.write[rows], cluster, processes, prices)
+        result += np.bincount(of, weights=each * requests.count[rows], minlength=requests.regions)
+    keeping = np.bincount(requests.region[requests.keeps], minlength=requests.regions) > 0
+    for period in np.unique(requests.period[nested]).tolist():
+        regions = np.flatnonzero((requests.period == period) & keeping)
+        if len(regions):
+            result[regions] += _least_nested(requests, regions, period, cluster, valid_bytes, processes, prices)
     return result
 
 
-def _least_of(size: Float, worth: Float, write: bool, cluster: Cluster, processes: int, prices: Prices) -> Float:
-    """The least cost of requests of `size` bytes whose every byte takes `worth` bytes of space."""
+def _least_nested(
+    requests: Asked, regions: Int, period: int, cluster: Cluster, valid_bytes: Int, processes: int, prices: Prices
+) -> Float:
+    """The least of those requests of `regions` that begin at multiples of `period` and end before the next."""
+    number = np.full(requests.regions, -1)
+    number[regions] = np.arange(len(regions))
+    rows = np.flatnonzero(requests.keeps & (number[requests.region] >= 0))
+    of, size = number[requests.region[rows]], requests.size[rows]
+    write, count = requests.write[rows], requests.count[rows]
+    servers = len(cluster.active)
+    levels = levels_of(size, len(regions), servers)
+    level = np.searchsorted(levels, size, side="right") - 1
+    length = np.diff(levels, prepend=0).astype(np.float64)
+    periods = np.floor(valid_bytes[regions] / period)
+    started = np.zeros((len(regions), len(levels), servers))
+    inside, reach = np.zeros_like(started), np.zeros(started.shape[:2])
+    for is_write in (False, True):
+        of_kind = write == is_write
+        at = (of * len(levels) + level)[of_kind]
+        held = np.bincount(at, weights=count[of_kind], minlength=reach.size).reshape(reach.shape)
+        reaching: Float = np.cumsum(held[:, ::-1], axis=1)[:, ::-1].astype(np.float64)
+        fixed, byte = _costs(is_write, cluster, prices)
+        started += reaching[:, :, None] * fixed
+        inside += (reaching * length)[:, :, None] * byte
+        reach += reaching
+    space = (length[None, :] * periods[:, None])[:, :, None] * prices.space
+    beyond = (valid_bytes[regions] - periods * levels[-1]) * float(prices.space.min())
+    result = least_of_blocks(started, inside, space)
+    if prices.alone <= 0:
+        return np.asarray(result + beyond)
+    mu = prices.alone / processes
+    for is_write in (False, True):
+        of_kind = write == is_write
+        startup, per_byte = _figures(is_write, cluster)
+        alone = _quickest(startup, per_byte, size[of_kind].astype(np.float64))
+        result += mu * np.bincount(of[of_kind], weights=count[of_kind] * alone, minlength=len(regions))
+    if not prices.server.any() or len(rows) * servers * STEPS > SEARCHED_MAX:
+        return np.asarray(result + beyond)
+    # The last interval of every request within T, the others wherever they are cheapest.
+    worth = np.divide(periods[:, None], reach, out=np.zeros_like(reach), where=reach > 0)
+    before = np.zeros(len(rows))
+    for is_write in (False, True):
+        of_kind = write == is_write
+        _, byte = _costs(is_write, cluster, prices)
+        cheapest = ((byte + worth[:, :, None] * prices.space).min(axis=2)) * length
+        below = np.cumsum(cheapest, axis=1) - cheapest
+        before[of_kind] = below[of[of_kind], level[of_kind]]
+    each = before + _least_of(
+        size.astype(np.float64), length[level], worth[of, level], write, cluster, processes, prices
+    )
+    filled = np.bincount(of, weights=each * count, minlength=len(regions))
+    return np.asarray(np.maximum(result, filled) + beyond)
+
+
+def _figures(write: bool, cluster: Cluster) -> tuple[Float, Float]:
+    """Startups in seconds, and seconds per byte, of every server."""
     targets = cluster.active
     startup = np.array([t.startup_write_s if write else t.startup_read_s for t in targets])
-    per_byte = np.array([t.per_byte_write_s if write else t.per_byte_read_s for t in targets])
-    fixed = prices.server * startup + prices.connect
-    byte = prices.server * per_byte + prices.link + worth[:, None] * prices.space
+    return startup, np.array([t.per_byte_write_s if write else t.per_byte_read_s for t in targets])
+
+
+def _costs(write: bool, cluster: Cluster, prices: Prices) -> tuple[Float, Float]:
+    """What a piece, and what a byte costs on every server, without its space and the request's own time."""
+    startup, per_byte = _figures(write, cluster)
+    return prices.server * startup + prices.connect, prices.server * per_byte + prices.link
+
+
+def _least_of(
+    size: Float, priced: Float, worth: Float, write: Bool, cluster: Cluster, processes: int, prices: Prices
+) -> Float:
+    """The least cost of requests of `size` bytes of which `priced` bytes count, each taking `worth` bytes of space."""
+    result = np.zeros(len(size))
+    for is_write in (False, True):
+        of_kind = write == is_write
+        if of_kind.any():
+            result[of_kind] = _least_of_kind(
+                size[of_kind], priced[of_kind], worth[of_kind], is_write, cluster, processes, prices
+            )
+    return result
+
+
+def _least_of_kind(
+    size: Float, priced: Float, worth: Float, write: bool, cluster: Cluster, processes: int, prices: Prices
+) -> Float:
+    startup, per_byte = _figures(write, cluster)
+    fixed, byte = _costs(write, cluster, prices)
+    byte = byte + worth[:, None] * prices.space
     if prices.alone <= 0:
-        return np.asarray((fixed + byte * size[:, None]).min(axis=1))
+        return np.asarray((fixed + byte * priced[:, None]).min(axis=1))
     mu = prices.alone / processes
-    if len(size) * len(targets) * STEPS > SEARCHED_MAX:
+    if len(size) * len(startup) * STEPS > SEARCHED_MAX:
         # Too much to search: no request is quicker than on all servers together, nor cheaper than on one.
-        return np.asarray((fixed + byte * size[:, None]).min(axis=1) + mu * _quickest(startup, per_byte, size))
+        return np.asarray((fixed + byte * priced[:, None]).min(axis=1) + mu * _quickest(startup, per_byte, size))
     whole = startup + per_byte * size[:, None]
     quickest, slowest = _quickest(startup, per_byte, size), whole.max(axis=1)
     best = np.full(len(size), np.inf)
@@ -120,7 +217,7 @@ def _least_of(size: Float, worth: Float, write: bool, cluster: Cluster, processe
     at = quickest.copy()
     for number in range(STEPS):
         upper = at * step if number < STEPS - 1 else np.maximum(slowest, at * step) * (1 + 1e-9)
-        best = np.minimum(best, mu * at + _filled(size, upper, startup, per_byte, fixed, byte))
+        best = np.minimum(best, mu * at + _filled(priced, upper, startup, per_byte, fixed, byte))
         at = upper
     # Slower than the slowest server alone nothing needs to be.
     return best

@@ -11,21 +11,19 @@ from functools import cached_property
 
 import numpy as np
 
-from ...cluster import Cluster, Target
+from ...cluster import Cluster
 from ...layout import Stripes
 from ...model.general import Float, Int
-from ...units import GRANULE_BYTES, round_up
-from ..assignment import Choice, Problem
-from ..copying import COPY_CHUNK_BYTES
+from ...units import round_up
+from ..assignment import Problem
 from ..regions import RegionTable
 from ..space import UNLIMITED_BYTES, Space
+from .choices import Choices
 from .cuts import Cuts
-from .demand import BYTES, FEATURES, LARGEST, PIECES, REQUESTS, features
+from .demand import FEATURES, features
+from .heads import heads_of
 from .limits import Prices
-from .teams import Mix, Team, split_bytes, stripes_of, teams_of
-
-#: What a further member or a move must bring: ties go to the simpler layout.
-SIMPLER_SHARE = 1e-6
+from .teams import Mix, Team, head_teams, stripes_of, teams_of
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,8 @@ class Ground:
     """What is laid out: pieces of regions, their requests in every window (None: none), and on what.
 
     `whole` has the requests of all windows together; `request_bytes` is r of every piece, `capacity` the bytes that
-    every active target can take, `paths` those of the files.
+    every active target can take, `paths` those of the files, `periods` those at which requests of different sizes begin
+    (`heads.py`).
     """
 
     cluster: Cluster
@@ -44,6 +43,7 @@ class Ground:
     request_bytes: Int
     capacity: Float
     paths: tuple[str, ...]
+    periods: tuple[int, ...] = ()
 
     @cached_property
     def write_share(self) -> Float:
@@ -53,6 +53,11 @@ class Ground:
         every = np.bincount(rows, weights=count, minlength=self.whole.regions)
         writes = np.bincount(rows, weights=count * self.whole.write, minlength=self.whole.regions)
         return np.asarray(writes / np.maximum(every, 1.0))
+
+    @cached_property
+    def headed(self) -> list[Team]:
+        """The pairs of servers for heads and tails; none where sizes are not nested."""
+        return head_teams(self.cluster, heads_of(self.whole, self.periods))
 
     @cached_property
     def typical(self) -> tuple[int, Mix]:
@@ -110,18 +115,22 @@ def pose(ground: Ground, in_flight: float, lean: float = 0.0) -> Posed:
     with few processes, those that wait at slow servers are missed at the swift ones.
     """
     cluster = ground.cluster
-    teams = tuple(teams_of(cluster, ground.processes))
-    sizes = sorted({len(team.members) for team in teams})
-    made = np.zeros((len(ground.windows), ground.cuts.pieces, len(sizes), FEATURES))
+    teams = tuple(_teams(ground, in_flight))
+    by_shape = {team.shape: team for team in teams}
+    shapes = sorted(by_shape, key=lambda shape: (shape[1:], shape[0]))
+    made = np.zeros((len(ground.windows), ground.cuts.pieces, len(shapes), FEATURES))
     for number, table in enumerate(ground.windows):
         if table is not None:
-            for shape, members in enumerate(sizes):
-                made[number, :, shape] = features(table, ground.request_bytes, members)
+            for position, shape in enumerate(shapes):
+                head = by_shape[shape].head
+                made[number, :, position] = (
+                    head.features(table) if head else features(table, ground.request_bytes, shape[0])
+                )
     network = bool(cluster.network.establish_s or cluster.network.per_byte_s)
     typical, mix = ground.typical
-    choice = _Choices(cluster, ground.processes, in_flight, typical, mix, network, lean)
+    choice = Choices(cluster, ground.processes, in_flight, typical, mix, network, lean)
     scale = _scale(ground)
-    choices = [choice.of(team, sizes.index(len(team.members)), scale) for team in teams]
+    choices = [choice.of(team, shapes.index(team.shape), scale) for team in teams]
     problem = Problem(
         features=made,
         valid_bytes=np.array([round_up(int(valid)) for valid in ground.whole.valid_bytes], dtype=np.float64),
@@ -132,105 +141,19 @@ def pose(ground: Ground, in_flight: float, lean: float = 0.0) -> Posed:
     return Posed(ground, teams, problem, network)
 
 
+def _teams(ground: Ground, in_flight: float) -> list[Team]:
+    """The teams that are choices.
+
+    Small requests that begin where large ones do always meet the same member of a team, which its sums do not tell. So
+    with heads there are teams only where they are needed: while as many requests as servers are in flight, those on
+    one server each take no more time over all in flight than the busiest server.
+    """
+    made = teams_of(ground.cluster, ground.processes)
+    is_needed = not ground.headed or in_flight < len(ground.cluster.active)
+    return [*(team for team in made if team.is_one or is_needed), *ground.headed]
+
+
 def _scale(ground: Ground) -> float:
     """Seconds of service of a region's requests on average: what ties are told from."""
     figures = [(t.startup_read_s + t.startup_write_s) / 2 for t in ground.cluster.active]
     return float(ground.whole.count.sum()) * float(np.mean(figures)) / max(1, ground.cuts.pieces)
-
-
-class _Choices:
-    """Teams as the solver's choices on one cluster."""
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        processes: int,
-        in_flight: float,
-        typical_bytes: int,
-        mix: Mix,
-        network: bool,
-        lean: float,
-    ) -> None:
-        self.cluster, self.in_flight, self.typical, self.mix = cluster, in_flight, typical_bytes, mix
-        self.network = network
-        self.nodes = -(-processes // max(1, cluster.network.processes_per_node))
-        self.index = {target.name: number for number, target in enumerate(cluster.active)}
-        servers = len(cluster.active)
-        self.servers = servers
-        alone = np.array([mix.startup_s(target) + typical_bytes * mix.per_byte_s(target) for target in cluster.active])
-        self.counted = (alone / max(float(alone.min()), 1e-12)) ** lean if lean else np.ones(servers)
-        self.resources = servers + 1 + (2 * servers + 2 if network else 0)
-
-    def of(self, team: Team, shape: int, scale_s: float) -> Choice:
-        """One team."""
-        shares = self._shares(team)
-        g = len(shares)
-        entries: list[tuple[int, tuple[float, ...]]] = []
-        store: list[tuple[int, float]] = []
-        leave: list[tuple[int, float]] = []
-        enter: list[tuple[int, float]] = []
-        for target, share in shares:
-            i = self.index[target.name]
-            entries.append((i, _row(1 / g, share, target, float(self.counted[i]))))
-            store.append((i, share))
-            for moves, startup_s, per_byte_s in (
-                (leave, target.startup_read_s, target.per_byte_read_s),
-                (enter, target.startup_write_s, target.per_byte_write_s),
-            ):
-                moves.append((i, startup_s / COPY_CHUNK_BYTES + share * per_byte_s))
-        entries.append((self.servers, self._alone(shares)))
-        if self.network:
-            entries += self._network(shares)
-        penalty = SIMPLER_SHARE * scale_s * (g - 1)
-        return Choice(shape, tuple(entries), tuple(store), tuple(leave), tuple(enter), penalty)
-
-    def _shares(self, team: Team) -> list[tuple[Target, float]]:
-        """Every member's share of a cycle for the typical request; members that it leaves out keep a granule's."""
-        if team.is_one:
-            return [(team.members[0], 1.0)]
-        widths, _ = split_bytes(team.members, max(self.typical, GRANULE_BYTES), self.mix)
-        total = sum(widths)
-        return [(target, width / total) for target, width in zip(team.members, widths, strict=True) if width]
-
-    def _alone(self, shares: list[tuple[Target, float]]) -> tuple[float, ...]:
-        """Seconds of a request alone over the requests in flight, by the sums: its slowest member's."""
-        g = len(shares)
-        row = [0.0] * FEATURES
-        net = self.cluster.network
-        for operation, (startup, per_byte) in enumerate((("startup_read_s", "per_byte_read_s"),
-                                                         ("startup_write_s", "per_byte_write_s"))):  # fmt: skip
-            slowest = max(
-                shares, key=lambda each: getattr(each[0], startup) + each[1] * self.typical * getattr(each[0], per_byte)
-            )
-            # All members end together on the typical request: any of them may be the slowest on another.
-            row[REQUESTS + operation] = getattr(slowest[0], startup) / self.in_flight
-            row[LARGEST + operation] = slowest[1] * g * getattr(slowest[0], per_byte) / self.in_flight
-            if self.network:
-                row[PIECES + operation] += net.establish_s / self.in_flight
-                row[BYTES + operation] += net.per_byte_s / self.in_flight
-        return tuple(row)
-
-    def _network(self, shares: list[tuple[Target, float]]) -> list[tuple[int, tuple[float, ...]]]:
-        net = self.cluster.network
-        first, g = self.servers + 1, len(shares)
-        entries = []
-        for target, share in shares:
-            i = self.index[target.name]
-            entries.append((first + i, _sums(BYTES, share * net.per_byte_s)))
-            entries.append((first + self.servers + i, _sums(PIECES, net.establish_s / g)))
-        entries.append((first + 2 * self.servers, _sums(BYTES, net.per_byte_s / self.nodes)))
-        entries.append((first + 2 * self.servers + 1, _sums(PIECES, net.establish_s / self.nodes)))
-        return entries
-
-
-def _row(pieces: float, share: float, target: Target, counted: float) -> tuple[float, ...]:
-    row = [0.0] * FEATURES
-    row[PIECES], row[PIECES + 1] = (counted * pieces * s for s in (target.startup_read_s, target.startup_write_s))
-    row[BYTES], row[BYTES + 1] = (counted * share * b for b in (target.per_byte_read_s, target.per_byte_write_s))
-    return tuple(row)
-
-
-def _sums(column: int, seconds: float) -> tuple[float, ...]:
-    row = [0.0] * FEATURES
-    row[column] = row[column + 1] = seconds
-    return tuple(row)

@@ -16,6 +16,7 @@ import numpy as np
 from ...cluster import Cluster, Target
 from ...layout import STRIPES_MAX, Stripes
 from ...units import GRANULE_BYTES, round_up
+from .heads import Head, pairs
 
 #: Clusters above this get teams of 2 and 4 only: others would be more than the solver needs.
 MANY = 64
@@ -40,14 +41,23 @@ class Mix:
 
 @dataclass(frozen=True)
 class Team:
-    """Servers that serve a region together; one server is a team too."""
+    """Servers that serve a region together; one server is a team too.
+
+    With a `head` the first of two members has the heads of all periods, the second the rest.
+    """
 
     members: tuple[Target, ...]
+    head: Head | None = None
 
     @property
     def is_one(self) -> bool:
         """Whether it is one server."""
         return len(self.members) == 1
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """What cuts requests alike has the same shape: how many members, period and width of heads."""
+        return (len(self.members), self.head.period, self.head.width) if self.head else (len(self.members), 0, 0)
 
 
 def teams_of(cluster: Cluster, processes: int) -> list[Team]:
@@ -65,6 +75,14 @@ def teams_of(cluster: Cluster, processes: int) -> list[Team]:
                     seen.add(members)
                     teams.append(Team(members))
     return teams
+
+
+def head_teams(cluster: Cluster, heads: Sequence[Head]) -> list[Team]:
+    """For every head the pairs of a server that has the heads and one that has the rest."""
+    periods = {head.period for head in heads}
+    of = pairs(cluster, -(-len(heads) // max(1, len(periods))))
+    ssds, hdds = cluster.sservers, cluster.hservers
+    return [Team((ssds[first], hdds[rest]), head) for head in heads for first, rest in of]
 
 
 def _sizes(servers: int) -> list[int]:
@@ -109,6 +127,8 @@ def split_bytes(members: Sequence[Target], request_bytes: int, mix: Mix) -> tupl
 
 def stripes_of(team: Team, length: int, request_bytes: int, mix: Mix, turn: int) -> Stripes:
     """The stripes of a region of `length` bytes on a team; the first member rotates with `turn`."""
+    if team.head:
+        return team.head.stripes(team.members[0].name, team.members[1].name, length)
     if team.is_one or request_bytes >= length * len(team.members):
         members = team.members if team.is_one else team.members[:1]
         return ((members[0].name, length),)

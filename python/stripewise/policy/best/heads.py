@@ -1,0 +1,190 @@
+"""Requests of very different sizes that begin at the same places, and layouts that tell their heads from their tails.
+
+Where small and large requests all begin at multiples of a period P, the first h bytes of every period are asked for by
+all of them and the rest by large ones only. A region striped with the cycle (h on a swift starter, P - h on another
+server) serves requests of up to h bytes whole on the first, large ones at the price of one startup more, and takes h/P
+of its bytes of the scarce room. So heads of nearly all regions fit where only few regions would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...cluster import Cluster
+from ...layout import Stripes
+from ...model.general import Bool, Float, Int
+from ...units import GRANULE_BYTES, round_up
+from ..regions import RegionTable
+from .cuts import Cuts
+
+#: Requests that begin at one place are of different sizes where the largest is so many times the smallest.
+SPREAD = 4
+#: Share of all requests that must be so for heads to be looked at.
+WORTH_SHARE = 0.1
+#: Share of a region's requests that must keep to a period for the region to be one of it.
+KEPT = 0.9
+#: A longer period that covers nearly as many requests as a shorter one needs less room for its heads.
+NEARLY = 0.99
+#: Periods that are looked at, and those that are tried to find them.
+PERIODS, TRIED = 2, 64
+#: Widths of heads per period.
+WIDTHS = 6
+#: More servers have more pairs than the solver goes through in its time, and more regions to even them out.
+SERVERS_MAX = 64
+#: Pairs times widths per period: beyond, every tail has fewer heads to go with.
+CHOICES_MAX = 400
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first `width` bytes of every `period` bytes."""
+
+    period: int
+    width: int
+
+    @property
+    def share(self) -> float:
+        """Of a region's bytes, 0 to 1."""
+        return self.width / self.period
+
+    def stripes(self, first: str, rest: str, length: int) -> Stripes:
+        """The stripes of a region of `length` bytes whose heads lie on `first`."""
+        if self.width >= length:
+            return ((first, length),)
+        return ((first, self.width), (rest, min(self.period, length) - self.width))
+
+    def features(self, table: RegionTable) -> Float:
+        """Shape (regions, 8): of reads, then of writes, requests on heads and their bytes there, the same of tails.
+
+        Exact for any requests, nested or not.
+        """
+        rows = np.repeat(np.arange(table.regions), np.diff(table.first))
+        end = table.offset + table.size
+        in_heads = self._before(end) - self._before(table.offset)
+        in_tails = table.size - in_heads
+        count = table.count.astype(np.float64)
+        result = np.zeros((table.regions, 8))
+        for operation, chosen in enumerate((~table.write, table.write)):
+            of = rows[chosen]
+            for column, each in ((0, in_heads > 0), (2, in_heads), (4, in_tails > 0), (6, in_tails)):
+                weights = count[chosen] * each[chosen]
+                result[:, column + operation] = np.bincount(of, weights=weights, minlength=table.regions)
+        return result
+
+    def _before(self, at: Int) -> Int:
+        """Bytes of heads before an offset."""
+        return np.asarray(at // self.period * self.width + np.minimum(at % self.period, self.width))
+
+
+def is_headed(stripes: Stripes, cluster: Cluster, periods: Sequence[int]) -> bool:
+    """Whether the stripes are a head on an SServer and the rest on an HServer, in one of `periods` or a piece of it."""
+    if len(stripes) != 2 or stripes[0][1] + stripes[1][1] > max(periods, default=0):
+        return False
+    return [name in {target.name for target in cluster.sservers} for name, _ in stripes] == [True, False]
+
+
+@dataclass(frozen=True)
+class Starts:
+    """Per region: the greatest common divisor of where its requests begin (0: all at its start), and their sizes."""
+
+    apart: Int
+    smallest: Int
+    largest: Int
+    count: Float
+
+    @classmethod
+    def of(cls, table: RegionTable) -> Starts:
+        """Those of a table."""
+        apart = np.zeros(table.regions, dtype=np.int64)
+        smallest, largest, count = apart.copy(), apart.copy(), np.zeros(table.regions)
+        used = np.flatnonzero(np.diff(table.first))
+        if len(used):
+            at = table.first[used]
+            apart[used] = np.gcd.reduceat(table.offset, at)
+            smallest[used] = np.minimum.reduceat(table.size, at)
+            largest[used] = np.maximum.reduceat(table.size, at)
+            count[used] = np.add.reduceat(table.count.astype(np.float64), at)
+        return cls(apart, smallest, largest, count)
+
+    def fit(self, period: int) -> Bool:
+        """Regions all of whose requests begin at multiples of `period` and end before the next."""
+        return np.asarray((self.largest > 0) & (self.apart % period == 0) & (self.largest <= period))
+
+
+def periods_of(table: RegionTable) -> tuple[int, ...]:
+    """The periods at which requests of different sizes begin, in bytes, those of most requests first; mostly none."""
+    starts = Starts.of(table)
+    spread = starts.largest >= SPREAD * np.maximum(starts.smallest, GRANULE_BYTES // SPREAD)
+    total = float(starts.count.sum())
+    left = starts.count.copy()
+    found: list[int] = []
+    if float(left[spread].sum()) < WORTH_SHARE * total:
+        return ()
+    apart = np.where(starts.apart > 0, starts.apart, table.region_bytes)
+    while len(found) < PERIODS:
+        usable = spread & (left > 0) & (apart % GRANULE_BYTES == 0) & (starts.largest <= apart)
+        lengths, which = np.unique(apart[usable], return_inverse=True)
+        if not len(lengths):
+            break
+        weight = np.bincount(which, weights=left[usable])
+        tried = sorted((int(lengths[n]) for n in np.argsort(-weight, kind="stable")[:TRIED]), reverse=True)
+        covered = [float(left[spread & starts.fit(period)].sum()) for period in tried]
+        if max(covered) < WORTH_SHARE * total:
+            break
+        period = next(each for each, share in zip(tried, covered, strict=True) if share >= NEARLY * max(covered))
+        found.append(period)
+        left[starts.fit(period)] = 0.0
+    return tuple(found)
+
+
+def period_of_each(table: RegionTable, periods: tuple[int, ...]) -> Int:
+    """Per region the period that its requests keep to, all but a few; 0 where there is none."""
+    result = np.zeros(table.regions, dtype=np.int64)
+    rows = np.repeat(np.arange(table.regions), np.diff(table.first))
+    every = np.bincount(rows, weights=table.count, minlength=table.regions)
+    for period in reversed(periods):
+        keeps = keep_to(table, np.full(len(rows), period))
+        kept = np.bincount(rows, weights=table.count * keeps, minlength=table.regions)
+        result[(every > 0) & (kept >= KEPT * every)] = period
+    return result
+
+
+def keep_to(table: RegionTable, period: Int) -> Bool:
+    """Rows that begin at a multiple of their `period` and end before the next; none of those with period 0."""
+    at = np.maximum(period, 1)
+    return np.asarray((period > 0) & (table.offset % at == 0) & (table.size <= period))
+
+
+def cuts_between(cuts: Cuts, period: Int) -> Cuts:
+    """The cuts without those inside a period; `period` is that of every region, 0 where it has none."""
+    kept = np.flatnonzero(cuts.start % np.maximum(period, 1)[cuts.region] == 0)
+    length = np.add.reduceat(cuts.length, kept) if len(kept) else cuts.length
+    return Cuts(cuts.region[kept], cuts.start[kept], length)
+
+
+def heads_of(table: RegionTable, periods: tuple[int, ...]) -> list[Head]:
+    """The heads that are tried: as wide as requests are long."""
+    rows = np.repeat(np.arange(table.regions), np.diff(table.first))
+    each = period_of_each(table, periods)[rows]
+    found = []
+    for period in periods:
+        sizes = table.size[keep_to(table, np.where(each == period, period, 0))]
+        widths = np.unique(-(-sizes // GRANULE_BYTES) * GRANULE_BYTES)
+        widths = widths[widths < period]
+        if len(widths) > WIDTHS:
+            wanted = np.linspace(np.log(widths[0]), np.log(widths[-1]), WIDTHS)
+            widths = np.unique(widths[[int(np.abs(np.log(widths) - each).argmin()) for each in wanted]])
+        found += [Head(period, round_up(int(width))) for width in widths]
+    return found
+
+
+def pairs(cluster: Cluster, widths: int) -> list[tuple[int, int]]:
+    """Which SServer has the heads and which HServer the tails, as positions in their classes."""
+    heads, tails = len(cluster.sservers), len(cluster.hservers)
+    if not heads or not tails or not widths or heads + tails > SERVERS_MAX:
+        return []
+    partners = min(heads, max(1, CHOICES_MAX // (widths * tails)))
+    return [((tail + turn) % heads, tail) for turn in range(partners) for tail in range(tails)]
