@@ -30,9 +30,11 @@ N ?= 1000000
 PROGRAM_TESTS := $(wildcard tests/program)
 MOVING_TESTS := $(addprefix tests/program/test_,churn.py churn_matrix.py churn_posix.py stops.py moving_kills.py moving_powercuts.py)
 UNIT_TESTS := $(wildcard tests/python)
+# Of the tests, how many files at a time: most wait for emulated devices most of the time.
+WORKERS ?= $(shell expr $$(nproc) + 1)
 EXPERIMENTS := $(sort $(patsubst experiments/%/run.py,%,$(wildcard experiments/*/run.py)))
 
-.PHONY: help build demo test check bench figures experiment experiments validate simgrid soak soak-moving clean
+.PHONY: help build demo test pytest check bench figures experiment experiments validate simgrid soak soak-moving clean
 .DELETE_ON_ERROR:
 
 help:
@@ -112,7 +114,12 @@ demo: build
 test: build $(NATIVE)
 	tools/programs.sh
 	cargo test --locked --workspace --quiet
-	$(PY) -m pytest -rs --durations=15 --timeout=600 $(UNIT_TESTS) $(PROGRAM_TESTS)
+	@$(MAKE) --no-print-directory pytest
+
+# What is marked `alone` has the machine for itself, after all that has not; it runs also where one of the others failed.
+PYTEST := $(PY) -m pytest -rs --durations=15 --timeout=600 $(PROGRAM_TESTS) $(UNIT_TESTS)
+pytest:
+	status=0; $(PYTEST) -n $(WORKERS) --dist loadfile -m 'not alone' || status=$$?; $(PYTEST) -m alone || status=$$?; exit $$status
 
 check: build $(NATIVE)
 	cargo fmt --all --check

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Maker
-from rig import SOAK, Store, is_managed, mpiio_command, parse_mpiio
+from rig import SOAK, Maker, Store, is_managed, mpiio_command, parse_mpiio
 
 PATTERNS = ("sequential", "interleaved", "strided", "random", "zipf", "nested", "tiles")
 #: Those whose requests are several pieces, so that sieving matters.
