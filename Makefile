@@ -41,6 +41,7 @@ help:
 	@echo 'make build   the library, the command (.venv/bin/stripewise) and the MPI workload'
 	@echo 'make demo    an unmodified MPI program gets faster because its data moved (two minutes)'
 	@echo 'make test    all tests'
+	@echo 'make pytest  of these, those in Python and of whole programs'
 	@echo 'make check   formatting, lint and types, then all tests'
 	@echo 'make bench   costs per call and ratios to plain files, into target/bench.json'
 	@echo 'make figures the figures of docs/figure11.md, modelled and run on emulated devices (12 minutes)'
@@ -118,8 +119,8 @@ test: build $(NATIVE)
 
 # What is marked `alone` has the machine for itself, after all that has not; it runs also where one of the others failed.
 PYTEST := $(PY) -m pytest -rs --durations=15 --timeout=600 $(PROGRAM_TESTS) $(UNIT_TESTS)
-pytest:
-	status=0; $(PYTEST) -n $(WORKERS) --dist loadfile -m 'not alone' || status=$$?; $(PYTEST) -m alone || status=$$?; exit $$status
+pytest: build $(NATIVE)
+	status=0; $(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not alone' || status=$$?; $(PYTEST) -m alone || status=$$?; exit $$status
 
 check: build $(NATIVE)
 	cargo fmt --all --check
