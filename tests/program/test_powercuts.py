@@ -22,6 +22,9 @@ import pytest
 from disks import mount, needs_loop_devices
 from rig import NATIVE, SOAK, STRIPEWISE, UNEVEN, Store, create_store, dirs, execute, is_managed, region, stripes
 
+# A loop device that another test takes between two mounts gives the disk another number, which fsck sees.
+pytestmark = pytest.mark.alone
+
 CUTS = {"writer": 30, "apply": 20, "adopt": 50} if SOAK else {"writer": 2, "apply": 2, "adopt": 3}
 ACKED = NATIVE / "acked"
 OTHER = [region(0, 64, stripes(("t2", 16))), region(64, 4096, stripes(("t0", 128), ("t2", 8)))]
