@@ -30,15 +30,18 @@ N ?= 1000000
 PROGRAM_TESTS := $(wildcard tests/program)
 MOVING_TESTS := $(addprefix tests/program/test_,churn.py churn_matrix.py churn_posix.py stops.py moving_kills.py moving_powercuts.py)
 UNIT_TESTS := $(wildcard tests/python)
+# Of the tests, how many files at a time: most wait for emulated devices most of the time.
+WORKERS ?= $(shell expr $$(nproc) + 1)
 EXPERIMENTS := $(sort $(patsubst experiments/%/run.py,%,$(wildcard experiments/*/run.py)))
 
-.PHONY: help build demo test check bench figures experiment experiments validate simgrid soak soak-moving clean
+.PHONY: help build demo test pytest check bench figures experiment experiments validate simgrid soak soak-moving clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make build   the library, the command (.venv/bin/stripewise) and the MPI workload'
 	@echo 'make demo    an unmodified MPI program gets faster because its data moved (two minutes)'
 	@echo 'make test    all tests'
+	@echo 'make pytest  of these, those in Python and of whole programs'
 	@echo 'make check   formatting, lint and types, then all tests'
 	@echo 'make bench   costs per call and ratios to plain files, into target/bench.json'
 	@echo 'make figures the figures of docs/figure11.md, modelled and run on emulated devices (12 minutes)'
@@ -112,7 +115,12 @@ demo: build
 test: build $(NATIVE)
 	tools/programs.sh
 	cargo test --locked --workspace --quiet
-	$(PY) -m pytest -rs --durations=15 --timeout=600 $(UNIT_TESTS) $(PROGRAM_TESTS)
+	@$(MAKE) --no-print-directory pytest
+
+# What is marked `alone` has the machine for itself, after all that has not; it runs also where one of the others failed.
+PYTEST := $(PY) -m pytest -rs --durations=15 --timeout=600 $(PROGRAM_TESTS) $(UNIT_TESTS)
+pytest: build $(NATIVE)
+	status=0; $(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not alone' || status=$$?; $(PYTEST) -m alone || status=$$?; exit $$status
 
 check: build $(NATIVE)
 	cargo fmt --all --check

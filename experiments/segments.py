@@ -134,3 +134,20 @@ def run_layouts(
     )
     lines = {name: [row[name] for row in rows] for name in names}
     draw_bars(given.out / "result.svg", title, "", [tick for tick, _, _, _ in places], [("", lines)])
+
+
+def run_on_networks(
+    given: Given, title: str, segments: Sequence[Segment], processes: int, published: Mapping[str, tuple[float, float]]
+) -> None:
+    """`run_layouts` behind every network and for every published operation: a figure of the paper's IOR runs."""
+    places = [
+        (
+            f"{network}, {operation}",
+            {"network": network, "operation": operation},
+            papers_cluster(network),
+            phases(segments, processes, given.requests, operation),
+        )
+        for network in NETWORKS
+        for operation in published
+    ]
+    run_layouts(given, title, places, published)

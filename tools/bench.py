@@ -22,7 +22,7 @@ STARTS = 500
 
 
 def last_json(text: str) -> dict[str, float]:
-    return json.loads(text.strip().splitlines()[-1])
+    return dict(json.loads(text.strip().splitlines()[-1]))
 
 
 def directories(scratch: Path, name: str, count: int, startup_s: float) -> tuple[Path, Path]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from emulated_bench import MPIEXEC, MPIIO, RUN_S_MAX, STRIPEWISE, run
 from numpy.typing import NDArray
 
 from stripewise.cluster import Cluster, read_cluster
@@ -30,14 +30,8 @@ from stripewise.plan import Plan, write_plan
 from stripewise.store import Store
 from stripewise.workload.zipf import ZipfRun
 
-ROOT = Path(__file__).resolve().parent.parent
-STRIPEWISE = ROOT / ".venv/bin/stripewise"
-MPIEXEC = ROOT / ".venv/bin/mpiexec"
-MPIIO = ROOT / "target/workloads/mpiio"
 #: Between two looks at the layout, seconds.
 LOOK_S = 0.2
-#: No run takes longer.
-RUN_S_MAX = 600.0
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -83,15 +77,6 @@ class Outcome:
         done = self.looks[(self.resident == wanted).all(axis=1) & (self.looks < end)]
         # A mover's clock runs a little ahead of the program's.
         return float(max(done[0], begin)) if len(done) else None
-
-
-def run(*command: object) -> str:
-    """A command that must succeed; its standard output."""
-    words = [str(word) for word in command]
-    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=RUN_S_MAX)
-    if done.returncode:
-        raise StripewiseError(f"{shlex.join(words)} failed ({done.returncode})\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 class Bench:

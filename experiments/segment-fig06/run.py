@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from common import KIB, MIB, arguments, finish, home_of
-from segments import NETWORKS, Segment, papers_cluster, phases, run_layouts
+from segments import Segment, run_on_networks
 
 SEGMENTS = (
     Segment(128 * MIB, KIB),
@@ -28,17 +28,8 @@ SEEDS, REQUESTS = 2, 256
 
 def main() -> None:
     given = arguments(__doc__ or "", home_of(__file__), SEEDS, REQUESTS)
-    places = [
-        (
-            f"{network}, {operation}",
-            {"network": network, "operation": operation},
-            papers_cluster(network),
-            phases(SEGMENTS, PROCESSES, given.requests, operation),
-        )
-        for network in NETWORKS
-        for operation in PUBLISHED
-    ]
-    run_layouts(given, "IOR, sequential (segment paper, figure 6), simulated", places, PUBLISHED)
+    title = "IOR, sequential (segment paper, figure 6), simulated"
+    run_on_networks(given, title, SEGMENTS, PROCESSES, PUBLISHED)
 
 
 if __name__ == "__main__":

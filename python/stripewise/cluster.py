@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import Any
 
 from .calibration.record import Calibration, calibration_from
 from .device import Device, parse_device
+from .documents import read_toml
 from .errors import ClusterError
 from .fields import Fields
 
@@ -125,20 +125,6 @@ def _spreads(target: Target) -> tuple[float, ...]:
     return spreads if any(spreads) else ()
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The parsed TOML file; ClusterError when it is missing, not UTF-8 or not TOML."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise ClusterError(f"{path}: cannot be read ({error.strerror}); give a cluster.toml or store.toml") from error
-    try:
-        return tomllib.loads(raw.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise ClusterError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise ClusterError(f"{path}: not TOML: {error or 'nested too deeply'}; correct that line") from error
-
-
 def read_cluster(path: str | os.PathLike[str]) -> Cluster:
     """Reads and validates cluster.toml or store.toml.
 
@@ -147,7 +133,7 @@ def read_cluster(path: str | os.PathLike[str]) -> Cluster:
     source = Path(path)
     if source.is_dir() and (source / "store.toml").is_file():
         source = source / "store.toml"
-    return cluster_from_mapping(read_toml(source), source)
+    return cluster_from_mapping(read_toml(source, ClusterError, "a cluster.toml or store.toml"), source)
 
 
 def cluster_from_mapping(data: Mapping[str, Any], source: Path) -> Cluster:

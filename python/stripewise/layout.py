@@ -10,7 +10,6 @@ target at most once in a cycle.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,18 +168,6 @@ def parse_layout(data: Any, source: Path | str, names: Sequence[str] | None = No
     fields = Fields(data, source, "", LayoutError)
     fields.only({"regions"})
     return Layout(parse_regions(fields.items("regions"), source, "regions", names))
-
-
-def read_json(path: Path, raises: type[StripewiseError], what: str) -> Any:
-    """The JSON value in `path`, or `raises` with what is wrong."""
-    try:
-        return json.loads(path.read_bytes().decode("utf-8"))
-    except OSError as error:
-        raise raises(f"{path}: cannot be read ({error.strerror}); give {what}") from error
-    except UnicodeDecodeError as error:
-        raise raises(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
-    except (ValueError, RecursionError) as error:
-        raise raises(f"{path}: not JSON: {error or 'nested too deeply'}; give {what}") from error
 
 
 def layout_json(layout: Layout) -> dict[str, Any]:

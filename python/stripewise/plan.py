@@ -15,10 +15,11 @@ from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Any
 
+from .documents import read_json
 from .durable import write_durably
 from .errors import PlanError
 from .fields import Fields
-from .layout import Region, Stripes, parse_regions, read_json, target_bytes
+from .layout import Region, Stripes, parse_regions, target_bytes
 from .migrations import SECONDS_MAX, Migration, Move, dump_migrations, moved_layout, parse_migrations
 from .plan_check import check_plan as check_plan
 from .units import OFFSET_BYTES_MAX

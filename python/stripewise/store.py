@@ -13,10 +13,11 @@ from typing import Any
 
 from . import native
 from .cluster import read_cluster
+from .documents import read_json
 from .durable import write_durably
 from .errors import LayoutError, StoreError
 from .globs import default_manage, ignored, manage_globs
-from .layout import Layout, from_indexes, layout_json, parse_layout, read_json, target_bytes, to_indexes
+from .layout import Layout, from_indexes, layout_json, parse_layout, target_bytes, to_indexes
 from .plan import FilePlan, Plan
 from .store_toml import BUILT_IN_LAYOUTS, Rule, StoreConfig, check_store_size, new_uuid, read_store
 

@@ -18,11 +18,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .cluster import VERSION, Cluster, Target, cluster_from_mapping, read_toml
+from .cluster import VERSION, Cluster, Target, cluster_from_mapping
 from .device import device_lines
+from .documents import read_json, read_toml
 from .errors import ClusterError, LayoutError
 from .fields import Fields
-from .layout import Layout, parse_layout, read_json, to_indexes, whole_file
+from .layout import Layout, parse_layout, to_indexes, whole_file
 from .substitute import on_active
 from .units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX
 
@@ -224,7 +225,7 @@ def read_store(root: Path) -> StoreConfig:
     path = root / "store.toml"
     if not path.exists():
         raise ClusterError(f"{root}: is not a store (it has no store.toml); make one with 'stripewise store create'")
-    data = read_toml(path)
+    data = read_toml(path, ClusterError, "a cluster.toml or store.toml")
     cluster = cluster_from_mapping(data, path)
     top = Fields(data, path, "", ClusterError)
     store = Fields(top.table("store"), path, "store.", ClusterError)

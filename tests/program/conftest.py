@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rig import LAYOUTS, LIBRARY, MPIEXEC, MPIIO, NATIVE, ROOT, STRIPEWISE, Store, Target, create_store
+from rig import (
+    LAYOUTS,
+    LIBRARY,
+    MPIEXEC,
+    MPIIO,
+    NATIVE,
+    ROOT,
+    SOURCE_BYTES,
+    STRIPEWISE,
+    Maker,
+    Store,
+    Target,
+    create_store,
+)
 
-Maker = Callable[..., Store]
+# A shell's background ignores SIGINT, and so would every program that a test starts and interrupts.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 SOURCES = ROOT / "tests" / "native"
 #: What the Makefile builds from them.
 NATIVE_PROGRAMS = [
@@ -53,3 +71,12 @@ def make_store(scratch: Path) -> Iterator[Maker]:
     for store in made:
         if store.check_at_end:
             store.fsck()
+
+
+@pytest.fixture
+def store(make_store: Maker) -> Store:
+    """A store with one file of random bytes, `data/f`, which are in `source` too."""
+    made = make_store(layout="striped")
+    (made.base / "source").write_bytes(os.urandom(SOURCE_BYTES))
+    made.program("dd", f"if={made.base / 'source'}", f"of={made.data / 'f'}", "bs=1M")
+    return made

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +26,8 @@ MPIIO = ROOT / "target" / "workloads" / "mpiio"
 LIBRARY = ROOT / "python" / "stripewise" / "lib" / "libstripewise.so"
 SOAK = bool(os.environ.get("STRIPEWISE_SOAK"))
 TIMEOUT_S = 240
+#: Of the file in the fixture `store`.
+SOURCE_BYTES = 300_000
 
 Command = Sequence[str | Path | bytes]
 
@@ -131,6 +133,12 @@ def execute(
     return result
 
 
+def holds(result: Result) -> None:
+    """A program of `tests/native` that says `ok` or `not ok` of each fact found no `not ok`."""
+    wrong = [line for line in result.out.splitlines() if line.startswith("not ok")]
+    assert result.code == 0 and not wrong, "\n".join(wrong) or result.report
+
+
 def stripewise(
     *words: str | Path | bytes, code: int | None = 0, env: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S
 ) -> Result:
@@ -194,6 +202,10 @@ class Store:
         body = {"version": 1, "policy": "by hand", "files": [{"path": str(file), "size": size, "regions": regions}]}
         path.write_text(json.dumps(body))
         return path
+
+
+#: The fixture `make_store`: `create_store` in a directory of the test's, and fsck at its end.
+Maker = Callable[..., Store]
 
 
 def create_store(

@@ -14,8 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Maker
-from rig import BIN, SOAK, STRIPEWISE, Store, create_store, dirs, execute, is_managed, stripewise, wait_until
+from rig import BIN, SOAK, STRIPEWISE, Maker, Store, create_store, dirs, execute, is_managed, stripewise, wait_until
 
 KILLS = {"adopt": 60, "export": 40} if SOAK else {"adopt": 8, "export": 5}
 

@@ -6,8 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import Maker
-from rig import LAYOUTS, NATIVE, Store, is_managed
+from rig import LAYOUTS, NATIVE, Maker, Store, is_managed
 
 AIO = NATIVE / "aio"
 

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Maker
-from rig import MPIIO, NATIVE, UNEVEN, Result, Store, Target, create_store, dirs, execute, is_managed, stripewise
+from rig import MPIIO, NATIVE, UNEVEN, Maker, Result, Store, Target, create_store, dirs, execute, is_managed, stripewise
 
 GOOD = Target("t0").toml(Path("targets"))
 

@@ -14,6 +14,9 @@ from rig import MPIEXEC, STRIPEWISE, Target, dirs, kill_job, launch, stripewise,
 
 from stripewise.cluster import read_cluster
 
+# Times of devices are measured, to a twentieth.
+pytestmark = pytest.mark.alone
+
 HDD = Target("hdd0", "hdd", "emulated", 0, 0.003, 1e-8)
 SSD = Target("ssd0", "ssd", "emulated", 0, 0.0001, 2.5e-9)
 

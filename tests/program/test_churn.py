@@ -10,8 +10,7 @@ import sys
 
 import pytest
 from churning import Churner, churning
-from conftest import Maker
-from rig import LAYOUTS, NATIVE, SOAK, Store, mpiio_command, parse_mpiio, wait_until
+from rig import LAYOUTS, NATIVE, SOAK, Maker, Store, mpiio_command, parse_mpiio, wait_until
 from test_randops import leftovers
 
 RANDOPS = NATIVE / "randops"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from churning import Churner
-from conftest import Maker
-from rig import SOAK
+from rig import SOAK, Maker
 from test_posix import POSIX, outcomes
 
 RUNS = 20 if SOAK else 1

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from conftest import Maker
-from rig import Target, mpiio_command, parse_mpiio, stripewise
+from rig import Maker, Target, mpiio_command, parse_mpiio, stripewise
 
 #: Two slow disks and a fast one with room for a quarter of the file.
 TARGETS = [

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Maker
-from rig import LAYOUTS, NATIVE, Store, Target, is_managed, stripewise
+from rig import LAYOUTS, NATIVE, Maker, Store, Target, is_managed, stripewise
 
 COPYING = NATIVE / "copying"
 SIZE = 3_000_001

@@ -10,8 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from conftest import Maker
-from rig import BIN, SOAK, STRIPEWISE, Store, execute, stripewise, wait_until
+from rig import BIN, SOAK, STRIPEWISE, Maker, Store, execute, stripewise, wait_until
 
 ROUNDS = 150 if SOAK else 25
 HOLD = "import sys, time\nf = open(sys.argv[1], 'rb')\nprint('open', flush=True)\ntime.sleep(1000)\n"

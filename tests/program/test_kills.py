@@ -12,12 +12,12 @@ import signal
 import subprocess
 import time
 
-from conftest import Maker
 from rig import (
     NATIVE,
     SOAK,
     STRIPEWISE,
     UNEVEN,
+    Maker,
     Store,
     Target,
     children,

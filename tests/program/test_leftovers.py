@@ -8,8 +8,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from conftest import Maker
-from rig import Store
+from rig import Maker, Store
 
 OPENED = "import os, sys; fd = os.open('a', os.O_RDWR | os.O_CREAT); os.write(fd, b'x' * 300000); os.unlink('a')"
 

@@ -9,26 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Maker
-from rig import MPIEXEC, NATIVE, Store, execute, is_managed, parse_mpiio, stripewise
+from rig import MPIEXEC, NATIVE, SOURCE_BYTES, Store, execute, is_managed, parse_mpiio, stripewise
 
 LIFE = NATIVE / "life"
 SLURP = NATIVE / "slurp.so"
 COUNTER = NATIVE / "counter.so"
-SIZE = 300_000
 FORMS = [
     "execve", "execv", "execvp", "execvpe", "execl", "execle", "execlp", "fexecve", "execveat", "posix_spawn",
     "posix_spawnp", "system", "popen", "vfork",
 ]  # fmt: skip
-
-
-@pytest.fixture
-def store(make_store: Maker) -> Store:
-    """A store with one file of random bytes."""
-    made = make_store(layout="striped")
-    (made.base / "source").write_bytes(os.urandom(SIZE))
-    made.program("dd", f"if={made.base / 'source'}", f"of={made.data / 'f'}", "bs=1M")
-    return made
 
 
 def content(store: Store, path: Path) -> bytes:
@@ -133,7 +122,7 @@ child += "print(len(os.read(0, 1 << 20)))"
 with open(sys.argv[1], "rb", buffering=0) as file:
     subprocess.run([sys.executable, "-c", child], stdin=file, check=True)
 """
-    assert python(store, code, store.data / "f").split() == ["9", str(SIZE)]
+    assert python(store, code, store.data / "f").split() == ["9", str(SOURCE_BYTES)]
     assert content(store, store.data / "f") == (store.base / "source").read_bytes()
 
 
@@ -192,7 +181,7 @@ def test_a_thread_with_a_small_stack_opens_managed_files(store: Store) -> None:
 
 
 def test_a_module_loaded_later_reads_managed_files(store: Store) -> None:
-    assert store.program(LIFE, "module", "dlopen", SLURP, store.data / "f").out.strip() == str(SIZE)
+    assert store.program(LIFE, "module", "dlopen", SLURP, store.data / "f").out.strip() == str(SOURCE_BYTES)
 
 
 def test_a_module_in_a_name_space_of_its_own_finds_no_file(store: Store) -> None:

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Maker
-from rig import LAYOUTS, NATIVE, Result, Store, Target, execute, region, stripes, stripewise
+from rig import LAYOUTS, NATIVE, Maker, Result, Store, Target, execute, region, stripes, stripewise
 
 MAPS = NATIVE / "maps"
 #: Each page an area of its own: 140 MiB of it are more than a process's maps may take.

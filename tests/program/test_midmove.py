@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from churning import identity
-from conftest import Maker
-from rig import NATIVE, Store, Target, dirs, region, stripes
+from rig import NATIVE, Maker, Store, Target, dirs, region, stripes
 
 from stripewise import _stripewise as native
 

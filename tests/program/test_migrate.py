@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Maker
-from rig import NATIVE, STRIPEWISE, Result, Store, Target, execute, region, stripes, stripewise, wait_until
+from rig import NATIVE, STRIPEWISE, Maker, Result, Store, Target, execute, region, stripes, stripewise, wait_until
 
 from stripewise.store import Store as Opened
 

@@ -12,8 +12,7 @@ import time
 from pathlib import Path
 
 from churning import Churner, sound
-from conftest import Maker
-from rig import NATIVE, SOAK, Store, hit, kill_job, launch, mpiio_command, parse_mpiio, ranks_of, wait_until
+from rig import NATIVE, SOAK, Maker, Store, hit, kill_job, launch, mpiio_command, parse_mpiio, ranks_of, wait_until
 
 RUNS = {"job": 500, "writers": 150} if SOAK else {"job": 5, "writers": 5}
 ACKED = NATIVE / "acked"

@@ -12,11 +12,15 @@ import subprocess
 import threading
 import time
 
+import pytest
 from churning import Churner
 from rig import NATIVE, SOAK, STRIPEWISE, execute
 from test_powercuts import Machine, after_reboot, machine, make
 
 __all__ = ["machine"]
+
+# A loop device that another test takes between two mounts gives the disk another number, which fsck sees.
+pytestmark = pytest.mark.alone
 
 CUTS = 50 if SOAK else 2
 ACKED = NATIVE / "acked"

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Maker
-from rig import NATIVE, Store, execute, is_managed
+from rig import NATIVE, Maker, Store, execute, is_managed
 
 TIME = "2001-02-03 04:05:06.789"
 

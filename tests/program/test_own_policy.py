@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from conftest import Maker
-from rig import ROOT, Target, mpiio_command, stripewise
+from rig import ROOT, Maker, Target, mpiio_command, stripewise
 
 JOB = [
     *("--pattern", "random", "--file-size", "2MiB", "--request-size", "64KiB", "--requests", "8"),

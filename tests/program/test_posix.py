@@ -7,8 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import Maker
-from rig import LAYOUTS, NATIVE, execute
+from rig import LAYOUTS, NATIVE, Maker, execute
 
 POSIX = NATIVE / "posix"
 DIFFERENCES = Path(__file__).with_name("posix_differences.toml")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import subprocess
 import threading
 import time
@@ -20,7 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from disks import mount, needs_loop_devices
 from rig import NATIVE, SOAK, STRIPEWISE, UNEVEN, Store, create_store, dirs, execute, is_managed, region, stripes
+
+# A loop device that another test takes between two mounts gives the disk another number, which fsck sees.
+pytestmark = pytest.mark.alone
 
 CUTS = {"writer": 30, "apply": 20, "adopt": 50} if SOAK else {"writer": 2, "apply": 2, "adopt": 3}
 ACKED = NATIVE / "acked"
@@ -48,8 +51,7 @@ class Machine:
         self.mount(self.image, self.disk)
 
     def mount(self, image: Path, place: Path) -> None:
-        place.mkdir(exist_ok=True)
-        execute(["mount", "-o", "loop", image, place])
+        mount(image, place)
         self.mounted.append(place)
 
     def unmount(self, place: Path) -> None:
@@ -69,9 +71,7 @@ class Machine:
 
 @pytest.fixture
 def machine(scratch: Path) -> Iterator[Machine]:
-    missing = [tool for tool in ("mkfs.xfs", "mkfs.ext4", "losetup", "unshare") if shutil.which(tool) is None]
-    if os.geteuid() != 0 or missing or not Path("/dev/loop-control").exists():
-        pytest.skip("not run: power cuts need root, loop devices, mkfs.xfs and mkfs.ext4; make soak there runs more")
+    needs_loop_devices("a power cut", "mkfs.xfs", "mkfs.ext4", "unshare")
     made = Machine(scratch)
     try:
         made.make()

@@ -7,8 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import Maker
-from rig import LAYOUTS, NATIVE, SOAK, Store
+from rig import LAYOUTS, NATIVE, SOAK, Maker, Store
 
 RANDOPS = NATIVE / "randops"
 # A soak is more than a million operations in all.

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 from pathlib import Path
 
-import pytest
-from conftest import Maker
-from rig import Store, create_store, dirs, execute, stripewise
+from disks import ext4, mount, needs_loop_devices
+from rig import Maker, Store, create_store, dirs, execute, stripewise
 
 
 def plain(path: Path, size: int) -> bytes:
@@ -38,17 +36,10 @@ def test_what_is_written_is_summed_anew_and_is_no_rot(make_store: Maker) -> None
 
 
 def test_a_bit_that_flips_on_the_disk_is_reported_with_the_bytes_it_is_in(scratch: Path) -> None:
-    missing = [tool for tool in ("mkfs.ext4", "losetup", "mount") if shutil.which(tool) is None]
-    if os.geteuid() != 0 or missing or not Path("/dev/loop-control").exists():
-        pytest.skip("not run: flipping a bit below the file system needs root, loop devices and mkfs.ext4")
+    needs_loop_devices("flipping a bit below the file system", "mkfs.ext4")
     image, disk = scratch / "disk.img", scratch / "s" / "targets"
-    image.touch()
-    os.truncate(image, 64 << 20)
-    execute(["mkfs.ext4", "-q", "-F", image])
     store = Store(scratch / "s", dirs(2))
-    disk.mkdir(parents=True)
-    execute(["mount", "-o", "loop", image, disk])
-    try:
+    with ext4(image, 64 << 20, disk):
         made = create_store_on(store)
         file = made.plain / "f"
         content = plain(file, 2_000_000)
@@ -61,14 +52,12 @@ def test_a_bit_that_flips_on_the_disk_is_reported_with_the_bytes_it_is_in(scratc
         assert at >= 0 and raw.find(content[mark : mark + 512], at + 1) < 0
         raw[at] ^= 0x40
         image.write_bytes(raw)
-        execute(["mount", "-o", "loop", image, disk])
+        mount(image, disk)
         result = stripewise("store", "scrub", made.root, "--json", code=1)
         rot = json.loads(result.out.splitlines()[0])["rot"]
         assert len(rot) == 1 and rot[0]["path"] == str(file) and rot[0]["target"] in ("t0", "t1")
         assert any(start <= mark < end for start, end in rot[0]["ranges"])
         assert "restore" in result.err
-    finally:
-        execute(["umount", "-l", disk], code=None)
 
 
 def create_store_on(store: Store) -> Store:
@@ -122,19 +111,12 @@ def test_sums_of_a_newer_version_are_refused(make_store: Maker) -> None:
 
 
 def test_a_target_that_fails_is_named_by_info_and_in_the_log(scratch: Path) -> None:
-    missing = [tool for tool in ("mkfs.ext4", "losetup", "mount") if shutil.which(tool) is None]
-    if os.geteuid() != 0 or missing or not Path("/dev/loop-control").exists():
-        pytest.skip("not run: a disk that fails needs root, loop devices and mkfs.ext4")
+    needs_loop_devices("a disk that fails", "mkfs.ext4")
     image = scratch / "disk.img"
-    image.touch()
-    os.truncate(image, 64 << 20)
-    execute(["mkfs.ext4", "-q", "-F", image])
     store = Store(scratch / "s", dirs(2))
     disk = store.base / "targets" / "t1"
     (store.base / "targets" / "t0").mkdir(parents=True)
-    disk.mkdir()
-    execute(["mount", "-o", "loop", image, disk])
-    try:
+    with ext4(image, 64 << 20, disk):
         for directory in (store.data, store.plain):
             directory.mkdir()
         store.cluster.write_text("".join(target.toml(store.base / "targets") for target in store.targets))
@@ -156,5 +138,3 @@ def test_a_target_that_fails_is_named_by_info_and_in_the_log(scratch: Path) -> N
         assert "target t1:" in said and "Input/output error" in said
         rot = stripewise("store", "scrub", file, code=1)
         assert "target t1" in rot.out and "cannot be read" in rot.out
-    finally:
-        execute(["umount", "-l", disk], code=None)

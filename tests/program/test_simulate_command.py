@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from conftest import Maker
-from rig import mpiio_command, parse_mpiio, stripewise
+from rig import Maker, mpiio_command, parse_mpiio, stripewise
 
 from stripewise.workload.describe import Description
 from stripewise.workload.generated import requests_of

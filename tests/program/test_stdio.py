@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Maker
-from rig import BIN, NATIVE, Store, execute, is_managed, stripewise
+from rig import BIN, NATIVE, Maker, Store, execute, is_managed, stripewise
 
 STDIO = NATIVE / "stdio"
 FSTREAM = NATIVE / "fstream"

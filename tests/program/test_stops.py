@@ -18,8 +18,7 @@ from pathlib import Path
 
 import pytest
 from churning import identity, sound
-from conftest import Maker
-from rig import NATIVE, SOAK, Store, wait_until
+from rig import NATIVE, SOAK, Maker, Store, wait_until
 
 ACKED, STEPPER, TOUCHER = NATIVE / "acked", NATIVE / "stepper", NATIVE / "toucher"
 MOVER = Path(__file__).with_name("move_once.py")

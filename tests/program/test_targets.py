@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import Maker
 from rig import (
     NATIVE,
     STRIPEWISE,
+    Maker,
     Store,
     Target,
     dirs,

@@ -6,8 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from conftest import Maker
-from rig import Store, dirs, region, stripes, stripewise
+from rig import Maker, Store, dirs, region, stripes, stripewise
 
 from stripewise.plan import read_plan
 

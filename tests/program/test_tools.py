@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Maker
-from rig import BIN, Store, is_managed
+from rig import BIN, Maker, Store, is_managed
 
 H5 = """
 import sys, h5py, numpy

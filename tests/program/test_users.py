@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import Maker
-from rig import Result, Store, execute, is_managed
+from rig import Maker, Result, Store, execute, is_managed
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0, reason="not run: becoming another user needs root; make soak runs it"

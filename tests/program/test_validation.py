@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from rig import ROOT, execute
 
+# How long devices work is measured, to some percent.
+pytestmark = pytest.mark.alone
+
 POINTS = ("zipf-read-64KiB-p16-h2dp", "random-write-512KiB-p8-padp")
 #: No bandwidth comes so near that the tool would let it pass.
 OPTIONS = ("--file-mib", "48", "--seconds", "0.6", "--repeat", "1", "--tolerance", "0")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
-from conftest import Maker
-from rig import Target, mpiio_command, parse_mpiio, stripewise
+from rig import Maker, Target, mpiio_command, parse_mpiio, stripewise
 
 from stripewise.plan import read_plan
 from stripewise.store import Store as PythonStore

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Maker
-from rig import SOAK, Store, is_managed, mpiio_command, parse_mpiio
+from rig import SOAK, Maker, Store, is_managed, mpiio_command, parse_mpiio
 
 PATTERNS = ("sequential", "interleaved", "strided", "random", "zipf", "nested", "tiles")
 #: Those whose requests are several pieces, so that sieving matters.
@@ -36,11 +35,14 @@ def test_every_pattern_reads_back_what_it_wrote(make_store: Maker, processes: in
     store = make_store(layout="uneven" if collective else "striped")
     for pattern in PATTERNS:
         for sieving, hints in SIEVING.items():
-            if pattern not in IN_PIECES and sieving != "as it is" and not SOAK:
+            two_phase = collective and sieving == "on"
+            # How ROMIO sieves concerns requests in pieces, and not how many processes make them; two phases do.
+            told = pattern in IN_PIECES and (processes <= 4 or two_phase)
+            if sieving != "as it is" and not told and not SOAK:
                 continue
             words = [
                 *hints,
-                *(TWO_PHASE if collective and sieving == "on" else ()),
+                *(TWO_PHASE if two_phase else ()),
                 *(("--collective",) if collective else ()),
             ]
             one(store, processes, f"{pattern}-{sieving.replace(' ', '-')}.dat", "--pattern", pattern, *words)

@@ -12,15 +12,17 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from typer.core import TyperGroup
 
 from ..errors import StripewiseError, UsageError
+
+# rich is loaded where it is used: that takes as long as what most verbs do.
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 #: Width of tables where nobody says how wide the screen is.
 WIDTH_WITHOUT_TERMINAL = 120
@@ -28,6 +30,8 @@ WIDTH_WITHOUT_TERMINAL = 120
 
 def stdout() -> Console:
     """The console for results."""
+    from rich.console import Console
+
     return Console(
         width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL, highlight=False, markup=False, emoji=False
     )
@@ -56,6 +60,8 @@ def printable(text: str) -> str:
 
 def table(title: str, *columns: str) -> Table:
     """A table whose columns after the first are right-aligned."""
+    from rich.table import Table
+
     made = Table(title=title or None, title_justify="left")
     for number, column in enumerate(columns):
         made.add_column(column, justify="right" if number else "left", overflow="fold")
@@ -70,10 +76,15 @@ def shown(value: float | None, digits: int = 1) -> str:
 @contextlib.contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on stderr for what takes long; it shows on a terminal only."""
-    console = Console(stderr=True)
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn(),
-        console=console, transient=True, disable=not console.is_terminal,
+        console=Console(stderr=True), transient=True,
     ) as bar:  # fmt: skip
         task = bar.add_task(what, total=None)
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Any
 
+from ..documents import read_toml
 from ..errors import UsageError, WorkloadError
 from ..fields import Fields
 from ..units import MIB, OFFSET_BYTES_MAX, parse_size
@@ -96,14 +96,7 @@ def read_description(path: str | os.PathLike[str], changes: Mapping[str, Any] | 
 
 def read_workload_toml(path: Path) -> dict[str, Any]:
     """The parsed TOML file; WorkloadError when it is missing, not UTF-8 or not TOML."""
-    try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
-    except OSError as error:
-        raise WorkloadError(f"{path}: cannot be read ({error.strerror}); give a workload description") from error
-    except UnicodeDecodeError as error:
-        raise WorkloadError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise WorkloadError(f"{path}: not TOML: {error or 'nested too deeply'}; correct that line") from error
+    return read_toml(path, WorkloadError, "a workload description")
 
 
 def description_from(

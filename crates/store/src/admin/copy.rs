@@ -11,6 +11,7 @@ use super::error::{Context, Result, StoreError};
 use super::guide::{CHUNK_BYTES, Guide};
 use super::medium::{DevicesMap, Handle, Open};
 use super::publish::ObjectId;
+use super::ranges::data_within;
 use super::store::Store;
 use crate::bin::Kind;
 use crate::devices::{Access, now_ns, sleep_until};
@@ -106,22 +107,13 @@ impl<'a> Copier<'a> {
             let mut at = extent.object_offset;
             while at < end {
                 let object = self.handle((extent.target, extent.plane))?;
-                let Some((start, stop)) = object.next_data(at).doing("read", &path)? else { break };
-                let (start, stop) = (start.max(at), stop.min(end).min(start.max(at) + RUN_BYTES));
-                if start >= end {
-                    break;
-                }
+                let Some((start, stop)) = data_within(object, at, end).doing("read", &path)? else { break };
+                let stop = stop.min(start + RUN_BYTES);
                 run.clear();
                 run.resize((stop - start) as usize, 0);
                 object.read_at(&mut run, start).doing("read", &path)?;
                 self.pay((extent.target, extent.plane), false, start, stop - start);
-                for (logical, part) in logical_parts(&extent, start, stop) {
-                    let put = (logical - from) as usize..(logical - from) as usize + part.len();
-                    if let (Some(to), Some(from)) = (chunk.get_mut(put), run.get(part.clone())) {
-                        to.copy_from_slice(from);
-                    }
-                    data.push((logical, logical + part.len() as u64));
-                }
+                put_parts(&extent, start, &run, from, &mut chunk, &mut data);
                 at = stop;
             }
         }
@@ -209,7 +201,7 @@ pub fn stopped() -> StoreError {
 }
 
 /// What the object range `[start, stop)` of an extent is in the file: (logical offset, place in the range).
-pub fn logical_parts(extent: &Extent<'_>, start: u64, stop: u64) -> Vec<(u64, Range<usize>)> {
+fn logical_parts(extent: &Extent<'_>, start: u64, stop: u64) -> Vec<(u64, Range<usize>)> {
     let mut parts = Vec::new();
     let mut at = extent.object_offset;
     for (logical, len) in extent.pieces() {
@@ -223,6 +215,18 @@ pub fn logical_parts(extent: &Extent<'_>, start: u64, stop: u64) -> Vec<(u64, Ra
         }
     }
     parts
+}
+
+/// Puts `run`, read at `start` of an extent's object, where it belongs in `into`, which begins at byte `from` of the file; notes the ranges in `data`.
+pub fn put_parts(extent: &Extent<'_>, start: u64, run: &[u8], from: u64, into: &mut [u8], data: &mut Vec<(u64, u64)>) {
+    for (logical, part) in logical_parts(extent, start, start + run.len() as u64) {
+        let len = part.len();
+        let place = (logical - from) as usize;
+        if let (Some(to), Some(bytes)) = (into.get_mut(place..place + len), run.get(part)) {
+            to.copy_from_slice(bytes);
+        }
+        data.push((logical, logical + len as u64));
+    }
 }
 
 /// Sorts ranges and joins those that touch.
@@ -267,11 +271,7 @@ pub fn data_ranges(
         let end = extent.object_offset + extent.len;
         let mut at = extent.object_offset;
         while at < end {
-            let Some((start, stop)) = object.next_data(at).doing("read", &path)? else { break };
-            let (start, stop) = (start.max(at), stop.min(end));
-            if start >= end {
-                break;
-            }
+            let Some((start, stop)) = data_within(&**object, at, end).doing("read", &path)? else { break };
             data.extend(logical_parts(&extent, start, stop).into_iter().map(|(logical, part)| (logical, logical + part.len() as u64)));
             at = stop;
         }

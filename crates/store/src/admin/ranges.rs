@@ -60,6 +60,15 @@ pub fn stretches<'a>(
     Ok(())
 }
 
+/// The next data of an object in `[at, end)`; `None` when only holes are left.
+///
+/// # Errors
+/// Those of the object.
+pub fn data_within(object: &dyn Handle, at: u64, end: u64) -> io::Result<Option<(u64, u64)>> {
+    let found = object.next_data(at)?.map(|(from, to)| (from.max(at), to.min(end)));
+    Ok(found.filter(|(from, _)| *from < end))
+}
+
 /// First byte after a slice.
 pub fn end_of(s: &Slice) -> u64 {
     s.object_offset.saturating_add(s.len)

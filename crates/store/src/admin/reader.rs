@@ -6,10 +6,11 @@ use std::collections::btree_map::Entry;
 
 use stripewise_layout::View;
 
-use super::copy::{joined, logical_parts, overlapping};
+use super::copy::{joined, overlapping, put_parts};
 use super::error::{Context, Result, StoreError};
 use super::medium::{Handle, Open};
 use super::publish::ObjectId;
+use super::ranges::data_within;
 use super::store::{Store, layout_error};
 
 /// Logical bytes that are read or written at once.
@@ -74,21 +75,11 @@ impl<'a> Objects<'a> {
             let end = extent.object_offset + extent.len;
             let mut at = extent.object_offset;
             while at < end {
-                let Some((start, stop)) = object.next_data(at).doing("read", &path)? else { break };
-                let (start, stop) = (start.max(at), stop.min(end));
-                if start >= end {
-                    break;
-                }
+                let Some((start, stop)) = data_within(object, at, end).doing("read", &path)? else { break };
                 run.clear();
                 run.resize((stop - start) as usize, 0);
                 object.read_at(&mut run, start).doing("read", &path)?;
-                for (logical, part) in logical_parts(&extent, start, stop) {
-                    let place = (logical - from) as usize;
-                    if let (Some(to), Some(from)) = (buf.get_mut(place..place + part.len()), run.get(part.clone())) {
-                        to.copy_from_slice(from);
-                    }
-                    data.push((logical, logical + part.len() as u64));
-                }
+                put_parts(&extent, start, &run, from, buf, &mut data);
                 at = stop;
             }
         }
