@@ -301,6 +301,17 @@ def test_a_handful_of_nested_regions_is_solved_with_heads_among_the_choices():
     assert any("first 16.0 KiB of every" in region.reason for region in plan.files[0].regions)
 
 
+def test_with_few_processes_several_hdds_share_the_tails():
+    # Alone, a request of 1 MiB takes half as long where two disks serve it.
+    rng = np.random.default_rng(9)
+    offsets = rng.integers(0, 64, 600) * MIB
+    workload = Workload((file_of(offsets, rng.choice([4 * KIB, 4 * KIB, MIB], 600), size_bytes=64 * MIB),), 1)
+    plan = policy_named("best").plan(workload, cluster(2, 1, 4 * MIB), replace(OPTIONS, region_bytes=16 * MIB))
+    first, *rest = plan.files[0].regions[0].stripes
+    assert first == ("ssd0", 4 * KIB) and {name for name, _ in rest} == {"hdd0", "hdd1"}
+    assert plan.expected.simulated_s < 0.7 * plan.expected.simulated_def_s
+
+
 def test_tables_without_nested_sizes_are_priced_as_they_were():
     table = build_regions(zipf_workload(20, 500), MIB)
     assert isinstance(table, RegionTable)
