@@ -69,18 +69,22 @@ class Choices:
         return Choice(shape, tuple(entries), tuple(store), tuple(leave), tuple(enter), penalty)
 
     def _with_head(self, team: Team, head: Head, shape: int, scale_s: float) -> Choice:
-        """Heads on the first member, the rest on the second: each has its own sums (`Head.features`)."""
+        """Heads on the first member, the rest on the others: each has its own sums (`Head.features`)."""
         entries: list[tuple[int, tuple[float, ...]]] = []
         store: list[tuple[int, float]] = []
         leave: list[tuple[int, float]] = []
         enter: list[tuple[int, float]] = []
         net = self.cluster.network
         first = self.servers + 1
-        for target, share, column in zip(team.members, (head.share, 1 - head.share), (0, 4), strict=True):
+        parts = len(team.members) - 1
+        for number, target in enumerate(team.members):
             i = self.index[target.name]
+            column, of = (4, 1 / parts) if number else (0, 1.0)
+            share = of * (1 - head.share) if number else head.share
             row = [0.0] * FEATURES
             row[column : column + 4] = (
-                self.counted[i]
+                of
+                * self.counted[i]
                 * np.array(
                     [target.startup_read_s, target.startup_write_s, target.per_byte_read_s, target.per_byte_write_s]
                 )
@@ -92,32 +96,36 @@ class Choices:
             leave.append((i, startups * target.startup_read_s + share * target.per_byte_read_s))
             enter.append((i, startups * target.startup_write_s + share * target.per_byte_write_s))
             if self.network:
-                entries.append((first + i, _sums(column + 2, net.per_byte_s)))
-                entries.append((first + self.servers + i, _sums(column, net.establish_s)))
+                entries.append((first + i, _sums(column + 2, of * net.per_byte_s)))
+                entries.append((first + self.servers + i, _sums(column, of * net.establish_s)))
         entries.append((self.servers, self._alone_with_head(team, head)))
         if self.network:
             for resource, columns, seconds in ((0, (2, 6), net.per_byte_s), (1, (0, 4), net.establish_s)):
                 both = [_sums(column, seconds / self.nodes) for column in columns]
                 entries.append((first + 2 * self.servers + resource, tuple(map(sum, zip(*both, strict=True)))))
-        return Choice(shape, tuple(entries), tuple(store), tuple(leave), tuple(enter), SIMPLER_SHARE * scale_s)
+        return Choice(shape, tuple(entries), tuple(store), tuple(leave), tuple(enter), parts * SIMPLER_SHARE * scale_s)
 
     def _alone_with_head(self, team: Team, head: Head) -> tuple[float, ...]:
-        """Seconds of a request alone: on the first member, and what the second takes longer where it reaches that.
+        """Seconds of a request alone: on the first member, and what the others take longer where it reaches them.
 
-        A head that takes longer than the second member's startup hides some of the tail's bytes, as many as there are
-        in the typical request's.
+        A head that takes longer than their startup hides some of the tail's bytes, as many as there are in the typical
+        request's. Those that share a tail are taken to be as busy with it as each other.
         """
         row = np.zeros(FEATURES)
         net = self.cluster.network
-        first, rest = team.members
+        first, *rest = team.members
+        parts = len(rest)
         tail_bytes = max(GRANULE_BYTES, self.typical - head.width)
         for operation, kind in enumerate(("read", "write")):
             startup, per_byte = (getattr(first, f"{figure}_{kind}_s") for figure in ("startup", "per_byte"))
-            later, tail_byte = (getattr(rest, f"{figure}_{kind}_s") for figure in ("startup", "per_byte"))
+            later, tail_byte = (
+                max(getattr(each, f"{figure}_{kind}_s") for each in rest) for figure in ("startup", "per_byte")
+            )
+            tail_byte /= parts
             longer = later - startup - head.width * per_byte
             row[operation] = startup + net.establish_s
             row[2 + operation] = per_byte + net.per_byte_s
-            row[4 + operation] = max(0.0, longer) + net.establish_s
+            row[4 + operation] = max(0.0, longer) / parts + net.establish_s
             row[6 + operation] = max(0.0, tail_byte + min(0.0, longer) / tail_bytes) + net.per_byte_s
         return tuple((row / self.in_flight).tolist())
 

@@ -8,6 +8,7 @@ of its bytes of the scarce room. So heads of nearly all regions fit where only f
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,40 +51,55 @@ class Head:
         """Of a region's bytes, 0 to 1."""
         return self.width / self.period
 
-    def stripes(self, first: str, rest: str, length: int) -> Stripes:
-        """The stripes of a region of `length` bytes whose heads lie on `first`."""
+    def stripes(self, first: str, rest: Sequence[str], length: int) -> Stripes:
+        """The stripes of a region of `length` bytes: heads on `first`, the rest in equal parts on `rest`."""
         if self.width >= length:
             return ((first, length),)
-        return ((first, self.width), (rest, min(self.period, length) - self.width))
+        left = min(self.period, length) - self.width
+        width = self.part_bytes(len(rest))
+        parts = [(name, min(width, left - number * width)) for number, name in enumerate(rest)]
+        return ((first, self.width), *((name, each) for name, each in parts if each > 0))
 
-    def features(self, table: RegionTable) -> Float:
-        """Shape (regions, 8): of reads, then of writes, requests on heads and their bytes there, the same of tails.
+    def part_bytes(self, parts: int) -> int:
+        """The width of a tail's stripes on so many servers."""
+        return round_up(-(-(self.period - self.width) // parts))
 
-        Exact for any requests, nested or not.
+    def features(self, table: RegionTable, parts: int) -> Float:
+        """Shape (regions, 8): of reads, then of writes, pieces on heads and their bytes, the same of tails.
+
+        Tails lie in `parts` stripes. Exact for any requests, nested or not.
         """
         rows = np.repeat(np.arange(table.regions), np.diff(table.first))
-        end = table.offset + table.size
-        in_heads = self._before(end) - self._before(table.offset)
-        in_tails = table.size - in_heads
+        width = self.part_bytes(parts)
+        edges = [0, *(min(self.period, self.width + number * width) for number in range(parts + 1))]
+        inside = [_between(table, self.period, low, high) for low, high in itertools.pairwise(edges)]
+        tails = np.array(inside[1:])
         count = table.count.astype(np.float64)
         result = np.zeros((table.regions, 8))
         for operation, chosen in enumerate((~table.write, table.write)):
             of = rows[chosen]
-            for column, each in ((0, in_heads > 0), (2, in_heads), (4, in_tails > 0), (6, in_tails)):
+            columns = (inside[0] > 0, inside[0], (tails > 0).sum(axis=0), tails.sum(axis=0))
+            for column, each in zip((0, 2, 4, 6), columns, strict=True):
                 weights = count[chosen] * each[chosen]
                 result[:, column + operation] = np.bincount(of, weights=weights, minlength=table.regions)
         return result
 
-    def _before(self, at: Int) -> Int:
-        """Bytes of heads before an offset."""
-        return np.asarray(at // self.period * self.width + np.minimum(at % self.period, self.width))
+
+def _between(table: RegionTable, period: int, low: int, high: int) -> Int:
+    """Bytes of every row that lie from `low` to `high` in their period."""
+    begin, end = (
+        at // period * (high - low) + np.clip(at % period - low, 0, high - low)
+        for at in (table.offset, table.offset + table.size)
+    )
+    return np.asarray(end - begin)
 
 
 def is_headed(stripes: Stripes, cluster: Cluster, periods: Sequence[int]) -> bool:
-    """Whether the stripes are a head on an SServer and the rest on an HServer, in one of `periods` or a piece of it."""
-    if len(stripes) != 2 or stripes[0][1] + stripes[1][1] > max(periods, default=0):
+    """Whether the stripes are a head on an SServer and the rest on HServers, in one of `periods` or a piece of it."""
+    if len(stripes) < 2 or sum(width for _, width in stripes) > max(periods, default=0):
         return False
-    return [name in {target.name for target in cluster.sservers} for name, _ in stripes] == [True, False]
+    ssds = {target.name for target in cluster.sservers}
+    return stripes[0][0] in ssds and not any(name in ssds for name, _ in stripes[1:])
 
 
 @dataclass(frozen=True)
@@ -181,10 +197,11 @@ def heads_of(table: RegionTable, periods: tuple[int, ...]) -> list[Head]:
     return found
 
 
-def pairs(cluster: Cluster, widths: int) -> list[tuple[int, int]]:
-    """Which SServer has the heads and which HServer the tails, as positions in their classes."""
+def pairs(cluster: Cluster, widths: int, parts: int = 1) -> list[tuple[int, tuple[int, ...]]]:
+    """Which SServer has the heads and which `parts` HServers the tails, as positions in their classes."""
     heads, tails = len(cluster.sservers), len(cluster.hservers)
-    if not heads or not tails or not widths or heads + tails > SERVERS_MAX:
+    if not heads or tails < parts or not widths or heads + tails > SERVERS_MAX:
         return []
-    partners = min(heads, max(1, CHOICES_MAX // (widths * tails)))
-    return [((tail + turn) % heads, tail) for turn in range(partners) for tail in range(tails)]
+    groups = [tuple(range(low, low + parts)) for low in range(0, tails - parts + 1, parts)]
+    partners = min(heads, max(1, CHOICES_MAX // (widths * len(groups))))
+    return [((number + turn) % heads, group) for turn in range(partners) for number, group in enumerate(groups)]

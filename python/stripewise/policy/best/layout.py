@@ -197,12 +197,14 @@ def window_bounds(ground: Ground, layout: Layout) -> list[Bound]:
 
 
 def named(stripes: Stripes, cluster: Cluster, periods: Sequence[int] = ()) -> str:
-    """Stripes in a few words; two of them that fill one of `periods`, or a piece of it, are head and rest."""
+    """Stripes in a few words; those that fill one of `periods`, or a piece of it, are head and rest."""
     if len(stripes) == 1:
         return f"whole on {stripes[0][0]}"
     if is_headed(stripes, cluster, periods):
-        (first, width), (rest, more) = stripes
-        return f"first {format_size(width)} of every {format_size(width + more)} on {first}, the rest on {rest}"
+        (first, width), *rest = stripes
+        period = format_size(sum(each for _, each in stripes))
+        names = ", ".join(name for name, _ in rest[:4]) + (", .." if len(rest) > 4 else "")
+        return f"first {format_size(width)} of every {period} on {first}, the rest on {names}"
     widths = sorted({width for _, width in stripes})
     said = format_size(widths[0]) if len(widths) == 1 else f"{format_size(widths[0])} to {format_size(widths[-1])}"
     names = ", ".join(name for name, _ in stripes[:4])

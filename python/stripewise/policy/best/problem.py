@@ -56,8 +56,8 @@ class Ground:
 
     @cached_property
     def headed(self) -> list[Team]:
-        """The pairs of servers for heads and tails; none where sizes are not nested."""
-        return head_teams(self.cluster, heads_of(self.whole, self.periods))
+        """The servers for heads and those for tails; none where sizes are not nested."""
+        return head_teams(self.cluster, heads_of(self.whole, self.periods), self.processes)
 
     @cached_property
     def typical(self) -> tuple[int, Mix]:
@@ -124,7 +124,7 @@ def pose(ground: Ground, in_flight: float, lean: float = 0.0) -> Posed:
             for position, shape in enumerate(shapes):
                 head = by_shape[shape].head
                 made[number, :, position] = (
-                    head.features(table) if head else features(table, ground.request_bytes, shape[0])
+                    head.features(table, shape[0] - 1) if head else features(table, ground.request_bytes, shape[0])
                 )
     network = bool(cluster.network.establish_s or cluster.network.per_byte_s)
     typical, mix = ground.typical

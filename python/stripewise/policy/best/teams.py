@@ -43,7 +43,7 @@ class Mix:
 class Team:
     """Servers that serve a region together; one server is a team too.
 
-    With a `head` the first of two members has the heads of all periods, the second the rest.
+    With a `head` the first member has the heads of all periods, the others the rest in equal parts.
     """
 
     members: tuple[Target, ...]
@@ -77,12 +77,17 @@ def teams_of(cluster: Cluster, processes: int) -> list[Team]:
     return teams
 
 
-def head_teams(cluster: Cluster, heads: Sequence[Head]) -> list[Team]:
-    """For every head the pairs of a server that has the heads and one that has the rest."""
+def head_teams(cluster: Cluster, heads: Sequence[Head], processes: int) -> list[Team]:
+    """For every head a server that has the heads and one that has the rest.
+
+    With fewer processes than servers a request's own time counts, and several share the rest as well.
+    """
     periods = {head.period for head in heads}
-    of = pairs(cluster, -(-len(heads) // max(1, len(periods))))
+    widths = -(-len(heads) // max(1, len(periods)))
+    sizes = _sizes(len(cluster.hservers)) if processes < len(cluster.active) else []
+    of = [pair for parts in (1, *sizes) for pair in pairs(cluster, widths, parts)]
     ssds, hdds = cluster.sservers, cluster.hservers
-    return [Team((ssds[first], hdds[rest]), head) for head in heads for first, rest in of]
+    return [Team((ssds[first], *(hdds[number] for number in rest)), head) for head in heads for first, rest in of]
 
 
 def _sizes(servers: int) -> list[int]:
@@ -128,7 +133,7 @@ def split_bytes(members: Sequence[Target], request_bytes: int, mix: Mix) -> tupl
 def stripes_of(team: Team, length: int, request_bytes: int, mix: Mix, turn: int) -> Stripes:
     """The stripes of a region of `length` bytes on a team; the first member rotates with `turn`."""
     if team.head:
-        return team.head.stripes(team.members[0].name, team.members[1].name, length)
+        return team.head.stripes(team.members[0].name, [target.name for target in team.members[1:]], length)
     if team.is_one or request_bytes >= length * len(team.members):
         members = team.members if team.is_one else team.members[:1]
         return ((members[0].name, length),)
