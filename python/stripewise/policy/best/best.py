@@ -38,13 +38,15 @@ from ..space import Space
 from ..striping import region_requests
 from ..windows import WindowTable, window_tables
 from .certainty import gain_interval
-from .cuts import choose_cuts, cut_for_balance, cut_table, whole_regions
+from .cuts import Cuts, choose_cuts, cut_for_balance, cut_table, whole_regions
 from .exact import BINARIES_MAX, count_of, solve_exactly
 from .explain import reasons
 from .layout import Layout, carry_out, lay_out, named, settle_untouched, window_bounds
-from .limits import asked, dual_bound
 from .merge import merge_neighbours
 from .problem import Ground, Posed, capacities, pose
+from .prove import proven_s
+from .relaxed import Relaxed, classed, solve_relaxed
+from .spread import as_solution, spread
 from .start import greedy
 from .teams import BUSY
 from .trial import trial_s
@@ -52,8 +54,8 @@ from .trial import trial_s
 #: Seconds for the whole search, unless the user gives them.
 TIME_LIMIT_S = 60.0
 #: Where queues are short, layouts for fewer processes in flight (by this factor: less latency) and with more work on
-#: swift servers (by this power of how slow the others are) are tried too; the first is the objective itself.
-BIASES = ((1.0, 0.0), (1.0, 0.2), (2.5, 0.0), (2.5, 0.2), (4.0, 0.0), (4.0, 0.3))
+#: swift servers (by this power of how slow the others are) are tried too.
+BIASES = ((1.0, 0.2), (2.5, 0.0), (2.5, 0.2), (4.0, 0.0), (4.0, 0.3))
 #: DEF is tried with these stripes too: equal ones suit sequences that no bound knows of.
 WIDER_STRIPES = (256 * KIB, MIB)
 #: A plan must be quicker than leaving it as it is by this share.
@@ -62,6 +64,15 @@ WORTHWHILE = 0.01
 TIE = 0.002
 #: Seconds for the exact solution of small problems; nodes end it sooner.
 EXACT_S = 20.0
+#: Parts that a region's own work, and its room, may have of a server's: finer cuts are made where coarse ones leave
+#: a gap of more than FINE_GAP, up to so many pieces.
+FAIR_SHARES = (0.5, 0.1, 0.025)
+FINE_GAP = 0.015
+PIECES_MAX = 40_000
+#: Of the time that is left, what one problem may take: the objective itself, and a biased one.
+ROUND_PART, BIASED_PART = 0.3, 0.15
+#: Regions times teams beyond which the solver comes to no end, and what was dealt out by classes stays.
+SOLVED_MAX = 1_000_000
 #: What the solver stops at: for the objective itself, and where it is biased.
 SOLVER_GAP, BIASED_GAP = 0.005, 0.02
 
@@ -99,6 +110,7 @@ class _Search:
         self.until = self.begun + limit_s
         self.limit_s = limit_s
         self.whole, self.windows = window_tables(workload, options.region_bytes, options.window_ns)
+        self.tables = [each.table for each in self.windows]
         self.processes = max(1, workload.processes)
         self.capacity = capacities(cluster, Space(cluster, options.reserved_bytes))
         self.baseline, _ = place_default(self.whole, workload, cluster, options)
@@ -107,8 +119,7 @@ class _Search:
         """The plan, with what is expected of it."""
         default = self._default()
         candidates = [default]
-        ground = self._ground(cut=True)
-        proven_s, found = self._search(ground)
+        proven, found, ground = self._search()
         candidates += [*found, *self._exactly(ground)]
         candidates += self._others()
         objective_s = min(each.bound_s for each in candidates)
@@ -130,7 +141,7 @@ class _Search:
             bound_s=candidates[chosen].bound_s,
             bound_def_s=default.bound_s,
             objective_s=objective_s,
-            proven_s=min(proven_s, objective_s),
+            proven_s=min(proven, objective_s),
             gain_low=low,
             gain_high=high,
             simulated_s=seconds[chosen],
@@ -140,16 +151,10 @@ class _Search:
 
     # The grounds -----------------------------------------------------------------------------------------------------
 
-    def _ground(self, cut: bool) -> Ground:
-        tables = [each.table for each in self.windows]
-        cuts = whole_regions(self.whole)
-        if cut:
-            cuts = cut_for_balance(
-                choose_cuts(self.whole, tables, self.workload.weight), self.whole, tables, self.cluster
-            )
+    def _ground(self, cuts: Cuts) -> Ground:
         whole = cut_table(self.whole, cuts)
         pieces = tuple(
-            None if table is None else whole if table is self.whole else cut_table(table, cuts) for table in tables
+            None if table is None else whole if table is self.whole else cut_table(table, cuts) for table in self.tables
         )
         return Ground(
             self.cluster,
@@ -164,32 +169,75 @@ class _Search:
 
     # The candidates --------------------------------------------------------------------------------------------------
 
-    def _search(self, ground: Ground) -> tuple[float, list[Candidate]]:
-        """What is proven, and the layouts for every bias."""
+    def _search(self) -> tuple[float, list[Candidate], Ground]:
+        """What is proven, the layouts for every bias, and the ground that they are for: cut as finely as it gains."""
+        natural = choose_cuts(self.whole, self.tables, self.workload.weight)
+        by_heat = self._ground(natural)
+        proven, found, ground = 0.0, [], by_heat
+        for number, share in enumerate(FAIR_SHARES):
+            cuts = cut_for_balance(natural, self.whole, self.tables, self.cluster, self.capacity, share)
+            if number and (cuts.pieces == ground.cuts.pieces or cuts.pieces > PIECES_MAX or self._late()):
+                break
+            ground = self._ground(cuts)
+            posed = pose(ground, float(self.processes))
+            solution, relaxed = self._solve(posed, ROUND_PART, SOLVER_GAP)
+            proven = max(proven, proven_s(posed, by_heat, solution, relaxed))
+            candidate = self._laid_out(posed, solution)
+            if candidate is None:
+                continue
+            found.append(candidate)
+            if candidate.bound_s <= proven * (1 + FINE_GAP):
+                break
         busy = self.processes >= BUSY * len(self.cluster.active)
-        proven_s, found = 0.0, []
-        for number, (latency, lean) in enumerate(BIASES[:1] if busy else BIASES):
-            left = self.until - time.monotonic()
-            if number and left < 0.5 * self.limit_s:
+        for latency, lean in () if busy or not found else BIASES:
+            if self._late():
                 break
             posed = pose(ground, max(1.0, self.processes / latency), lean)
-            solution = posed.problem.solve(
-                seconds=left * (0.6 if number == 0 else 0.15),
-                gap=BIASED_GAP if number else SOLVER_GAP,
-                seed=self.options.seed,
-                starts=[] if (first := greedy(posed.problem, posed.teams)) is None else [first],
-            )
-            if number == 0:
-                proven_s = self._proven(posed, solution)
-            if solution is None:
+            candidate = self._laid_out(posed, self._solve(posed, BIASED_PART, BIASED_GAP)[0])
+            if candidate is None:
                 break
-            try:
-                assignment = settle_untouched(ground, solution.assignment, posed.teams)
-                layout = lay_out(posed, assignment, self.workload, self.options)
-            except PlanError:
-                break
-            found.append(self._planned(posed, solution, layout))
-        return proven_s, found
+            found.append(candidate)
+        return proven, found, ground
+
+    def _late(self) -> bool:
+        """Whether half of the time is over."""
+        return self.until - time.monotonic() < 0.5 * self.limit_s
+
+    def _solve(self, posed: Posed, part: float, gap: float) -> tuple[Solution | None, list[Relaxed | None]]:
+        """An assignment in about this part of the time that is left, and the linear programmes of its windows."""
+        windows = len(posed.ground.windows)
+        until = time.monotonic() + part * max(0.0, self.until - time.monotonic())
+        classes = classed(posed)
+        relaxed = [
+            solve_relaxed(posed, classes, window, (until - time.monotonic()) / (windows - window))
+            for window in range(windows)
+        ]
+        starts = [greedy(posed.problem, posed.teams)]
+        if windows == 1 and relaxed[0] is not None:
+            dealt = spread(posed, classes, relaxed[0])
+            if dealt is not None:
+                solution = as_solution(posed, dealt, relaxed[0])
+                if solution.gap <= gap or posed.problem.regions * len(posed.teams) > SOLVED_MAX:
+                    return solution, relaxed
+                starts.append(dealt)
+        solved = posed.problem.solve(
+            seconds=max(0.1, until - time.monotonic()),
+            gap=gap,
+            seed=self.options.seed,
+            starts=[start for start in starts if start is not None],
+        )
+        return solved, relaxed
+
+    def _laid_out(self, posed: Posed, solution: Solution | None) -> Candidate | None:
+        """The plan of a solution; None where there is none, or the data do not fit so."""
+        if solution is None:
+            return None
+        try:
+            assignment = settle_untouched(posed.ground, solution.assignment, posed.teams)
+            layout = lay_out(posed, assignment, self.workload, self.options)
+        except PlanError:
+            return None
+        return self._planned(posed, solution, layout)
 
     def _exactly(self, ground: Ground) -> list[Candidate]:
         """The optimum over all subsets of servers, where there are few enough of them."""
@@ -206,27 +254,6 @@ class _Search:
         bound_s = sum(bound.makespan_s(self.processes) for bound in bounds)
         texts = [f"{named(stripes, self.cluster)}: part of the optimum over all subsets" for stripes in layout.first]
         return [Candidate(self._build(ground, layout, texts, bound_s), bound_s, bounds)]
-
-    def _proven(self, posed: Posed, solution: Solution | None) -> float:
-        """The larger of two bounds: all ways to serve a request with free moves; the solver's own, moves counted."""
-        ground = posed.ground
-        windows = [asked(table, ground.cuts.pieces) for table in ground.windows]
-        valid = posed.problem.valid_bytes.astype(np.int64)
-        prices = None
-        if solution is not None:
-            pairs = zip(solution.prices, solution.room_prices, strict=True)
-            prices = [posed.prices(resource, space) for resource, space in pairs]
-        free = dual_bound(windows, self.cluster, valid, self.capacity, self.processes, prices)
-        if solution is None or prices is None or len(windows) == 1 or solution.gap <= 0:
-            # A search that came to its end proves more than duality does, but of the solver's choices only.
-            return free
-        # The solver's choices are all there is as long as the requests' own time has no price.
-        slowest = sum(
-            each.alone / self.processes * _slowest_s(table, self.cluster)
-            for each, table in zip(prices, ground.windows, strict=True)
-            if table is not None
-        )
-        return max(free, solution.bound_s - slowest)
 
     def _planned(self, posed: Posed, solution: Solution, layout: Layout) -> Candidate:
         ground = posed.ground
@@ -265,7 +292,7 @@ class _Search:
         if "window_ns" not in policy.takes:
             given = replace(given, window_ns=None)
         plan = policy.plan(self.workload, self.cluster, given)
-        ground = self._ground(cut=False)
+        ground = self._ground(whole_regions(self.whole))
         layout = _layout_of(plan, ground)
         if layout is None:
             # Regions of its own: one bound for all windows together is all that it tells, and too little for several.
@@ -389,19 +416,3 @@ def _layout_of(plan: Plan, ground: Ground) -> Layout | None:
         moves.append(tuple(made))
         placed.append(tuple(now))
     return Layout(tuple(placed), tuple(moves))
-
-
-def _slowest_s(table: RegionTable, cluster: Cluster) -> float:
-    """Seconds of all requests of a window one after the other, each on the server that is slowest for it."""
-    total = 0.0
-    for write in (False, True):
-        chosen = table.write == write
-        if chosen.any():
-            sizes, inverse = np.unique(table.size[chosen], return_inverse=True)
-            count = np.bincount(inverse, weights=table.count[chosen].astype(np.float64))
-            slowest = np.zeros(len(sizes))
-            for t in cluster.active:
-                figures = (t.startup_write_s, t.per_byte_write_s) if write else (t.startup_read_s, t.per_byte_read_s)
-                slowest = np.maximum(slowest, figures[0] + figures[1] * sizes)
-            total += float((count * slowest).sum())
-    return total

@@ -8,7 +8,8 @@ weak duality of the problem that `best` solves. The least is taken over all ways
   requests do not, and shares of bytes and of space are linear. Moves between windows only add.
 - With a price mu on the time of requests alone (few processes in flight), a request of r bytes served within T costs
   at least mu*T + the cheapest filling of r bytes into servers that can serve (T - a_i)/b_i bytes each, where a startup
-  is paid in proportion; least over T, in steps small enough and taken from their cheaper end.
+  is paid in proportion; least over T, in steps small enough and taken from their cheaper end. Stripes are whole
+  granules, so each granule of a small request is served whole by one of the servers that can within T.
 
 Space is priced with the requests: a layout gives a server the share of a region's space that it has of its requests'
 bytes. That is exact for regions on one server, and for requests that come equally often everywhere in a region, which
@@ -24,6 +25,7 @@ import numpy as np
 
 from ...cluster import Cluster
 from ...model.general import Bool, Float, Int
+from ...units import GRANULE_BYTES
 from ..regions import RegionTable
 
 #: Steps of T.
@@ -34,6 +36,9 @@ SIZE_RATIO = 2 ** (1 / 16)
 CHUNK = 4_000_000
 #: Steps times requests times servers up to which T is searched.
 SEARCHED_MAX = 100_000_000
+#: Up to so many granules a request's cut into them is told from its place, in steps of so many bytes.
+GRANULES_TOLD = 16
+PLACE_STEP_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -53,102 +58,191 @@ class Prices:
 
 @dataclass(frozen=True)
 class Asked:
-    """The requests of one window by region, size and operation; sizes rounded down a little."""
+    """The requests of one window by region, size, operation and parts; sizes rounded down a little.
+
+    `parts`, of shape (requests, 3), is what granules a request is cut into: bytes of the first, how many whole ones
+    follow, bytes of the last, each at least this; 0 where a request may be cut anywhere.
+    """
 
     region: Int
     size: Int
     write: Bool
     count: Float
     regions: int
+    parts: Int
 
 
 def asked(table: RegionTable | None, regions: int) -> Asked:
     """The requests of a window; none where it has no table."""
     if table is None:
         none = np.zeros(0, dtype=np.int64)
-        return Asked(none, none, none.astype(bool), np.zeros(0, dtype=np.float64), regions)
+        return Asked(none, none, none.astype(bool), np.zeros(0, dtype=np.float64), regions, np.zeros((0, 3), np.int64))
     rows = np.repeat(np.arange(regions), np.diff(table.first))
     size = table.size
     if len(np.unique(size)) > 256:
         level = np.floor(np.log(size) / np.log(SIZE_RATIO))
         size = np.minimum(size, np.floor(SIZE_RATIO**level).astype(np.int64))
         size = np.maximum(size, 1)
-    key = np.stack([rows, size, table.write.astype(np.int64)])
+    told = size <= GRANULES_TOLD * GRANULE_BYTES
+    place = np.where(told, table.offset % GRANULE_BYTES // PLACE_STEP_BYTES, -1)
+    key = np.stack([rows, size, table.write.astype(np.int64), place])
     each, inverse = np.unique(key, axis=1, return_inverse=True)
     weights = table.count.astype(np.float64)
     count: Float = np.bincount(inverse.ravel(), weights=weights, minlength=each.shape[1]).astype(np.float64)
-    return Asked(each[0], each[1], each[2].astype(bool), count, regions)
+    parts = np.full((each.shape[1], 3), np.iinfo(np.int64).max)
+    np.minimum.at(parts, inverse.ravel(), _granules(table.offset, size))
+    parts[each[3] < 0] = 0
+    return Asked(each[0], each[1], each[2].astype(bool), count, regions, parts)
+
+
+def _granules(offset: Int, size: Int) -> Int:
+    """Bytes in the first granule, whole granules behind it, and bytes in the last one, of shape (requests, 3)."""
+    first = np.minimum(size, GRANULE_BYTES - offset % GRANULE_BYTES)
+    whole, last = np.divmod(size - first, GRANULE_BYTES)
+    return np.stack([first, whole, last], axis=1)
 
 
 def least(requests: Asked, cluster: Cluster, valid_bytes: Int, processes: int, prices: Prices) -> Float:
     """Per region the least that its requests and its space can cost at `prices` in one window, seconds."""
     moved = np.bincount(requests.region, weights=requests.count * requests.size, minlength=requests.regions)
     result = np.where(moved > 0, 0.0, valid_bytes * float(prices.space.min()))
-    rows_at_once = max(1, CHUNK // len(cluster.active))
-    for low in range(0, len(requests.region), rows_at_once):
-        part = slice(low, low + rows_at_once)
-        of = requests.region[part]
-        worth = valid_bytes[of] / moved[of]
-        for write in (False, True):
-            chosen = requests.write[part] == write
-            if chosen.any():
-                size = requests.size[part][chosen].astype(np.float64)
-                each = _least_of(size, worth[chosen], write, cluster, processes, prices)
-                result += np.bincount(
-                    of[chosen], weights=each * requests.count[part][chosen], minlength=requests.regions
-                )
+    # Every byte of a request takes so many bytes of room; where room has no price that is no matter.
+    worth = np.divide(valid_bytes, moved, out=np.zeros(len(moved)), where=moved > 0) * bool(prices.space.any())
+    for write in (False, True):
+        chosen = requests.write == write
+        if not chosen.any():
+            continue
+        of = requests.region[chosen]
+        key = np.column_stack([requests.size[chosen], worth[of], requests.parts[chosen]])
+        alike, inverse = np.unique(key, axis=0, return_inverse=True)
+        servers = _Servers.of(cluster, prices, write)
+        rows_at_once = max(1, CHUNK // len(servers.many))
+        each = np.empty(len(alike))
+        for low in range(0, len(alike), rows_at_once):
+            part = alike[low : low + rows_at_once]
+            each[low : low + rows_at_once] = _least_of(part[:, 0], part[:, 2:], part[:, 1], servers, processes)
+        result += np.bincount(of, weights=each[inverse.ravel()] * requests.count[chosen], minlength=requests.regions)
     return result
 
 
-def _least_of(size: Float, worth: Float, write: bool, cluster: Cluster, processes: int, prices: Prices) -> Float:
+@dataclass(frozen=True)
+class _Servers:
+    """Servers by kinds that have the same figures and prices, for one operation; `many` there are of each.
+
+    A piece takes `startup` and `per_byte` alone (s, s/byte; with the network's), costs `fixed` and per byte `byte`, and
+    per byte of room `space`. No request takes less than `before_s`, and `link_s` per byte, alone; its time costs
+    `alone` times the processes.
+    """
+
+    many: Int
+    startup: Float
+    per_byte: Float
+    fixed: Float
+    byte: Float
+    space: Float
+    before_s: float
+    link_s: float
+    alone: float
+
+    @classmethod
+    def of(cls, cluster: Cluster, prices: Prices, write: bool) -> _Servers:
+        targets, net = cluster.active, cluster.network
+        startup = np.array([t.startup_write_s if write else t.startup_read_s for t in targets])
+        per_byte = np.array([t.per_byte_write_s if write else t.per_byte_read_s for t in targets])
+        fixed = prices.server * startup + prices.connect
+        byte = prices.server * per_byte + prices.link
+        each, many = np.unique(
+            np.column_stack([startup, per_byte, fixed, byte, prices.space]), axis=0, return_counts=True
+        )
+        before_s = net.establish_s + float(startup.min())
+        return cls(
+            many, each[:, 0] + net.establish_s, each[:, 1] + net.per_byte_s, each[:, 2], each[:, 3], each[:, 4],
+            before_s, net.per_byte_s, prices.alone,
+        )  # fmt: skip
+
+
+def _least_of(size: Float, parts: Float, worth: Float, servers: _Servers, processes: int) -> Float:
     """The least cost of requests of `size` bytes whose every byte takes `worth` bytes of space."""
-    targets = cluster.active
-    startup = np.array([t.startup_write_s if write else t.startup_read_s for t in targets])
-    per_byte = np.array([t.per_byte_write_s if write else t.per_byte_read_s for t in targets])
-    fixed = prices.server * startup + prices.connect
-    byte = prices.server * per_byte + prices.link + worth[:, None] * prices.space
-    if prices.alone <= 0:
-        return np.asarray((fixed + byte * size[:, None]).min(axis=1))
-    mu = prices.alone / processes
-    if len(size) * len(targets) * STEPS > SEARCHED_MAX:
+    startup, per_byte = servers.startup, servers.per_byte
+    byte = servers.byte + worth[:, None] * servers.space
+    cheapest = np.asarray((servers.fixed + byte * size[:, None]).min(axis=1))
+    if servers.alone <= 0:
+        return cheapest
+    mu = servers.alone / processes
+    floor = servers.before_s + servers.link_s * size
+    quickest = np.maximum(_quickest(servers, size), floor)
+    if len(size) * len(servers.many) * STEPS > SEARCHED_MAX:
         # Too much to search: no request is quicker than on all servers together, nor cheaper than on one.
-        return np.asarray((fixed + byte * size[:, None]).min(axis=1) + mu * _quickest(startup, per_byte, size))
-    whole = startup + per_byte * size[:, None]
-    quickest, slowest = _quickest(startup, per_byte, size), whole.max(axis=1)
+        return np.asarray(cheapest + mu * quickest)
+    slowest = (startup + per_byte * size[:, None]).max(axis=1)
     best = np.full(len(size), np.inf)
     step = (np.maximum(slowest, quickest) / quickest) ** (1 / STEPS)
     at = quickest.copy()
     for number in range(STEPS):
         upper = at * step if number < STEPS - 1 else np.maximum(slowest, at * step) * (1 + 1e-9)
-        best = np.minimum(best, mu * at + _filled(size, upper, startup, per_byte, fixed, byte))
+        best = np.minimum(best, mu * at + _filled(size, parts, upper, servers, byte))
         at = upper
     # Slower than the slowest server alone nothing needs to be.
     return best
 
 
-def _quickest(startup: Float, per_byte: Float, size: Float) -> Float:
+def _quickest(servers: _Servers, size: Float) -> Float:
     """The least time in which all servers together serve each size."""
     sizes, inverse = np.unique(size, return_inverse=True)
-    rate = 1 / np.maximum(per_byte, 1e-18)
-    order = np.argsort(startup, kind="stable")
-    speed, work = np.cumsum(rate[order]), np.cumsum((startup * rate)[order])
+    rate = servers.many / np.maximum(servers.per_byte, 1e-18)
+    order = np.argsort(servers.startup, kind="stable")
+    speed, work = np.cumsum(rate[order]), np.cumsum((servers.startup * rate)[order])
     times = (sizes[:, None] + work) / speed
-    return np.asarray(np.maximum(times.min(axis=1), startup.min())[inverse])
+    return np.asarray(np.maximum(times.min(axis=1), servers.startup.min())[inverse])
 
 
-def _filled(size: Float, within: Float, startup: Float, per_byte: Float, fixed: Float, byte: Float) -> Float:
+def _filled(size: Float, parts: Float, within: Float, servers: _Servers, byte: Float) -> Float:
     """The cheapest filling of `size` bytes into servers that serve what they can in `within` seconds; inf where
     none."""
-    room = np.minimum(size[:, None], (within[:, None] - startup) / np.maximum(per_byte, 1e-18))
-    room = np.maximum(room, 0.0)
+    room = np.minimum(size[:, None], (within[:, None] - servers.startup) / np.maximum(servers.per_byte, 1e-18))
+    room = _in_granules(np.maximum(room, 0.0), size, parts)
     with np.errstate(divide="ignore", invalid="ignore"):
-        unit = np.where(room > 0, byte + fixed / room, np.inf)
+        unit = np.where(room > 0, byte + servers.fixed / room, np.inf)
+    by_part = _by_part(parts, room, unit)
+    room = room * servers.many
     order = np.argsort(unit, axis=1)
     room, unit = np.take_along_axis(room, order, 1), np.take_along_axis(unit, order, 1)
     before = np.cumsum(room, axis=1) - room
     taken = np.clip(size[:, None] - before, 0.0, room)
     cost = np.where(taken > 0, taken * np.where(np.isfinite(unit), unit, 0.0), 0.0).sum(axis=1)
-    return np.where(room.sum(axis=1) >= size * (1 - 1e-12), cost, np.inf)
+    return np.where(room.sum(axis=1) >= size * (1 - 1e-12), np.maximum(cost, by_part), np.inf)
+
+
+def _by_part(parts: Float, room: Float, unit: Float) -> Float:
+    """The least cost of a request's granules, each on the cheapest server that can serve it; inf where none can."""
+    cost = np.zeros(len(parts))
+    for size, many in (
+        (parts[:, 0], 1.0),
+        (np.minimum(parts[:, 1], 1.0) * GRANULE_BYTES, parts[:, 1]),
+        (parts[:, 2], 1.0),
+    ):
+        cheapest = np.where(room >= size[:, None] * (1 - 1e-9), unit, np.inf).min(axis=1)
+        cost += np.multiply(size * many, cheapest, out=np.zeros(len(parts)), where=size > 0)
+    return cost
+
+
+def _in_granules(room: Float, size: Float, parts: Float) -> Float:
+    """The most bytes up to `room`, of shape (requests, servers), that some of a request's granules have together."""
+    told = parts[:, 0] > 0
+    if not told.any():
+        return room
+    of, limit = parts[told], room[told] * (1 + 1e-9)
+    most = np.zeros_like(limit)
+    for first in (0.0, 1.0):
+        for last in (0.0, 1.0):
+            ends = (first * of[:, 0] + last * of[:, 2])[:, None]
+            whole = np.minimum(of[:, 1, None], np.floor((limit - ends) / GRANULE_BYTES))
+            most = np.maximum(most, np.where(whole >= 0, ends + whole * GRANULE_BYTES, 0.0))
+    # Parts are rounded down, so what they lack may lie with any of them.
+    lacking = size[told] - of[:, 0] - of[:, 1] * GRANULE_BYTES - of[:, 2]
+    result = room.copy()
+    result[told] = np.minimum(most + lacking[:, None], room[told])
+    return result
 
 
 def plain_prices(requests: Asked, cluster: Cluster) -> list[Prices]:
@@ -175,16 +269,16 @@ def dual_bound(
     valid_bytes: Int,
     capacity: Float,
     processes: int,
-    prices: Sequence[Prices] | None,
+    prices: Sequence[Sequence[Prices]],
 ) -> float:
     """Seconds that no layout of these regions undercuts, all windows together; moves are taken to cost nothing.
 
-    `prices` are those that a solver found for every window, if it did; where plain ones prove more, they count.
+    `prices` are those that were found for every window; where plain ones prove more, they count.
     """
     total = 0.0
     room = np.where(np.isfinite(capacity), capacity, 0.0)
     for number, requests in enumerate(windows):
-        tried = [*([] if prices is None else [prices[number]]), *plain_prices(requests, cluster)]
+        tried = [*prices[number], *plain_prices(requests, cluster)]
         values = [
             float(least(requests, cluster, valid_bytes, processes, each).sum()) - float((each.space * room).sum())
             for each in tried
