@@ -204,7 +204,7 @@ def prices_of(rng: np.random.Generator, servers: int, alone: float) -> Prices:
     return Prices(weight, alone, np.zeros(servers), np.zeros(servers), np.zeros(servers))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32), workloads(), st.floats(0, 1), st.integers(1, 40), st.booleans())
 def test_no_layout_undercuts_the_bound_at_any_prices(seed, workload, alone, processes, remote):
     # Where space has no price nothing is assumed of the requests: any stripes at all, any trace.

@@ -22,7 +22,7 @@ from ...errors import PlanError
 from ...layout import Stripes
 from ...migrations import Migration, Move
 from ...model import Bound, parameters
-from ...model.general import Float
+from ...model.general import Float, Int
 from ...plan import Plan, Window, WindowFigures
 from ...units import KIB, MIB
 from ...workload.requests import Workload
@@ -42,6 +42,7 @@ from .cuts import Cuts, choose_cuts, cut_for_balance, cut_table, whole_regions
 from .exact import BINARIES_MAX, count_of, solve_exactly
 from .explain import reasons
 from .layout import Layout, carry_out, lay_out, named, settle_untouched, window_bounds
+from .limits import asked
 from .merge import merge_neighbours
 from .problem import Ground, Posed, capacities, pose
 from .prove import proven_s
@@ -69,10 +70,16 @@ EXACT_S = 20.0
 FAIR_SHARES = (0.5, 0.1, 0.025)
 FINE_GAP = 0.015
 PIECES_MAX = 40_000
+#: Fewer pieces per server than this are not worth a try, if there can be more.
+PIECES_PER_SERVER = 3
 #: Of the time that is left, what one problem may take: the objective itself, and a biased one.
 ROUND_PART, BIASED_PART = 0.3, 0.15
+#: What one region may keep one server busy for, in parts of the least makespan.
+LONGEST_PART = 0.5
 #: Regions times teams beyond which the solver comes to no end, and what was dealt out by classes stays.
 SOLVED_MAX = 1_000_000
+#: How many times as long as DEF's plan another policy's takes.
+OTHERS_TAKE = 8.0
 #: What the solver stops at: for the objective itself, and where it is biased.
 SOLVER_GAP, BIASED_GAP = 0.005, 0.02
 
@@ -118,12 +125,14 @@ class _Search:
     def plan(self) -> Plan:
         """The plan, with what is expected of it."""
         default = self._default()
+        default_s = time.monotonic() - self.begun
         candidates = [default]
         proven, found, ground = self._search()
         candidates += [*found, *self._exactly(ground)]
-        candidates += self._others()
+        candidates += self._others(default_s)
         objective_s = min(each.bound_s for each in candidates)
-        seconds = trial_s([each.plan for each in candidates], self.workload, self.cluster)
+        bounds_s = [each.bound_s for each in candidates]
+        seconds = trial_s([each.plan for each in candidates], bounds_s, self.workload, self.cluster)
         quickest = min(seconds)
         tied = [n for n, each in enumerate(seconds) if each <= quickest * (1 + TIE)]
         chosen = min(tied, key=lambda n: (candidates[n].bound_s, n))
@@ -173,21 +182,28 @@ class _Search:
         """What is proven, the layouts for every bias, and the ground that they are for: cut as finely as it gains."""
         natural = choose_cuts(self.whole, self.tables, self.workload.weight)
         by_heat = self._ground(natural)
+        requests = [asked(table, natural.pieces) for table in by_heat.windows]
         proven, found, ground = 0.0, [], by_heat
         for number, share in enumerate(FAIR_SHARES):
             cuts = cut_for_balance(natural, self.whole, self.tables, self.cluster, self.capacity, share)
-            if number and (cuts.pieces == ground.cuts.pieces or cuts.pieces > PIECES_MAX or self._late()):
+            if found and (cuts.pieces == ground.cuts.pieces or cuts.pieces > PIECES_MAX or self._late()):
                 break
+            if cuts.pieces < PIECES_PER_SERVER * len(self.cluster.active) and number < len(FAIR_SHARES) - 1:
+                continue
             ground = self._ground(cuts)
             posed = pose(ground, float(self.processes))
             solution, relaxed = self._solve(posed, ROUND_PART, SOLVER_GAP)
-            proven = max(proven, proven_s(posed, by_heat, solution, relaxed))
+            proven = max(proven, proven_s(posed, by_heat, requests, solution, relaxed))
             candidate = self._laid_out(posed, solution)
             if candidate is None:
                 continue
             found.append(candidate)
             if candidate.bound_s <= proven * (1 + FINE_GAP):
                 break
+        if found and min(each.bound_s for each in found) < proven:
+            # Finer cuts than heat asks for found this trace's chance; the proof is that of layouts that know it too.
+            requests = [asked(table, ground.cuts.pieces) for table in ground.windows]
+            proven = min(proven, proven_s(posed, ground, requests, solution, relaxed))
         busy = self.processes >= BUSY * len(self.cluster.active)
         for latency, lean in () if busy or not found else BIASES:
             if self._late():
@@ -212,14 +228,21 @@ class _Search:
             solve_relaxed(posed, classes, window, (until - time.monotonic()) / (windows - window))
             for window in range(windows)
         ]
-        starts = [greedy(posed.problem, posed.teams)]
+        starts: list[Int | None] = []
         if windows == 1 and relaxed[0] is not None:
-            dealt = spread(posed, classes, relaxed[0])
+            longest_s = LONGEST_PART * relaxed[0].seconds
+            kept = (
+                solve_relaxed(posed, classes, 0, until - time.monotonic(), longest_s)
+                if relaxed[0].longest_s > longest_s
+                else None
+            )
+            dealt = spread(posed, classes, kept or relaxed[0])
             if dealt is not None:
                 solution = as_solution(posed, dealt, relaxed[0])
                 if solution.gap <= gap or posed.problem.regions * len(posed.teams) > SOLVED_MAX:
                     return solution, relaxed
                 starts.append(dealt)
+        starts.append(greedy(posed.problem, posed.teams))
         solved = posed.problem.solve(
             seconds=max(0.1, until - time.monotonic()),
             gap=gap,
@@ -263,14 +286,18 @@ class _Search:
         plan = self._build(ground, layout, texts, bound_s)
         return Candidate(plan, bound_s, bounds)
 
-    def _others(self) -> list[Candidate]:
-        """The plans of all other policies, and of DEF with wider stripes, as far as there is time."""
+    def _others(self, default_s: float) -> list[Candidate]:
+        """The plans of all other policies, and of DEF with wider stripes, as far as there is time.
+
+        Those of the others take many times as long as DEF's, which took `default_s`, where servers are many.
+        """
         wider = [("def", stripe) for stripe in WIDER_STRIPES if stripe > self.options.stripe_bytes]
         named = [(name, None) for name in sorted(POLICIES) if name not in (Best.name, "def")]
         found = []
         for name, stripe_bytes in [*named, *wider]:
-            if time.monotonic() > self.until:
-                break
+            takes_s = default_s * (1 if name == "def" else OTHERS_TAKE)
+            if time.monotonic() + takes_s > self.until:
+                continue
             try:
                 candidate = self._candidate_of(name, stripe_bytes)
             except PlanError:

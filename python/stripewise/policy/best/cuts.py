@@ -126,8 +126,9 @@ def cut_for_balance(
     for piece in range(cuts.pieces):
         # Only what the file reaches is cut; the last part has the rest of the piece.
         used, end = int(table.valid_bytes[piece]), int(cuts.length[piece])
-        each = -(-used // max(1, int(parts[piece])))
-        each = max(1, -(-each // int(unit[piece]))) * int(unit[piece])
+        each = end
+        if parts[piece] > 1:
+            each = max(1, used // int(parts[piece]) // int(unit[piece])) * int(unit[piece])
         edges = [0, *range(each, used, each)]
         for low, high in zip(edges, [*edges[1:], end], strict=True):
             region.append(int(cuts.region[piece]))

@@ -32,6 +32,7 @@ from ..regions import RegionTable
 STEPS = 160
 #: Requests of sizes within this ratio are taken at the smallest of them.
 SIZE_RATIO = 2 ** (1 / 16)
+SIZES_MAX = 256
 #: Elements of the largest table at a time.
 CHUNK = 4_000_000
 #: Steps times requests times servers up to which T is searched.
@@ -79,27 +80,34 @@ def asked(table: RegionTable | None, regions: int) -> Asked:
         return Asked(none, none, none.astype(bool), np.zeros(0, dtype=np.float64), regions, np.zeros((0, 3), np.int64))
     rows = np.repeat(np.arange(regions), np.diff(table.first))
     size = table.size
-    if len(np.unique(size)) > 256:
+    sizes, kind = np.unique(size, return_inverse=True)
+    if len(sizes) > SIZES_MAX:
         level = np.floor(np.log(size) / np.log(SIZE_RATIO))
-        size = np.minimum(size, np.floor(SIZE_RATIO**level).astype(np.int64))
-        size = np.maximum(size, 1)
+        size = np.maximum(1, np.minimum(size, np.floor(SIZE_RATIO**level).astype(np.int64)))
+        sizes, kind = np.unique(size, return_inverse=True)
     told = size <= GRANULES_TOLD * GRANULE_BYTES
-    place = np.where(told, table.offset % GRANULE_BYTES // PLACE_STEP_BYTES, -1)
-    key = np.stack([rows, size, table.write.astype(np.int64), place])
-    each, inverse = np.unique(key, axis=1, return_inverse=True)
+    place = np.where(told, 1 + table.offset % GRANULE_BYTES // PLACE_STEP_BYTES, 0)
+    radix = (len(sizes), 2, 1 + GRANULE_BYTES // PLACE_STEP_BYTES)
+    # One number per kind of request sorts many times faster than columns do.
+    key = ((rows * radix[0] + kind) * radix[1] + table.write) * radix[2] + place
+    each, inverse = np.unique(key, return_inverse=True)
     weights = table.count.astype(np.float64)
-    count: Float = np.bincount(inverse.ravel(), weights=weights, minlength=each.shape[1]).astype(np.float64)
-    parts = np.full((each.shape[1], 3), np.iinfo(np.int64).max)
-    np.minimum.at(parts, inverse.ravel(), _granules(table.offset, size))
-    parts[each[3] < 0] = 0
-    return Asked(each[0], each[1], each[2].astype(bool), count, regions, parts)
+    count: Float = np.bincount(inverse, weights=weights, minlength=len(each)).astype(np.float64)
+    parts = np.full((len(each), 3), np.iinfo(np.int64).max)
+    for column, part in enumerate(_granules(table.offset, size)):
+        np.minimum.at(parts[:, column], inverse, part)
+    of, at = np.divmod(each, radix[2])
+    parts[at == 0] = 0
+    of, write = np.divmod(of, radix[1])
+    of, kind = np.divmod(of, radix[0])
+    return Asked(of, sizes[kind], write.astype(bool), count, regions, parts)
 
 
-def _granules(offset: Int, size: Int) -> Int:
-    """Bytes in the first granule, whole granules behind it, and bytes in the last one, of shape (requests, 3)."""
+def _granules(offset: Int, size: Int) -> tuple[Int, Int, Int]:
+    """Of every request the bytes in its first granule, the whole granules behind it, and the bytes in its last one."""
     first = np.minimum(size, GRANULE_BYTES - offset % GRANULE_BYTES)
     whole, last = np.divmod(size - first, GRANULE_BYTES)
-    return np.stack([first, whole, last], axis=1)
+    return first, whole, last
 
 
 def least(requests: Asked, cluster: Cluster, valid_bytes: Int, processes: int, prices: Prices) -> Float:

@@ -15,14 +15,20 @@ from ...cluster import Cluster
 from ...units import round_up
 from ..assignment import Solution
 from ..regions import RegionTable
-from .limits import Prices, asked, dual_bound
+from .limits import Asked, Prices, dual_bound
 from .problem import Ground, Posed
 from .relaxed import Relaxed
 
 
-def proven_s(posed: Posed, natural: Ground, solution: Solution | None, relaxed: Sequence[Relaxed | None]) -> float:
-    """Seconds that no layout undercuts; `natural` are the same regions without cuts for balance."""
-    windows = [asked(table, natural.cuts.pieces) for table in natural.windows]
+def proven_s(
+    posed: Posed,
+    natural: Ground,
+    windows: Sequence[Asked],
+    solution: Solution | None,
+    relaxed: Sequence[Relaxed | None],
+) -> float:
+    """Seconds that no layout undercuts; `natural` are the same regions without cuts for balance, `windows` what is
+    asked of them."""
     valid = np.array([round_up(int(each)) for each in natural.whole.valid_bytes], dtype=np.int64)
     found = None
     if solution is not None:

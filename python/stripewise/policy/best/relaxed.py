@@ -85,11 +85,20 @@ class Relaxed:
     resource: Float
     space: Float
     choice: Int
+    #: Seconds for which a single region keeps one server busy at most.
+    longest_s: float
 
 
-def solve_relaxed(posed: Posed, classes: Classes, window: int, seconds: float) -> Relaxed | None:
-    """The programme of one window; None where it is too large, or found no end in time."""
-    model = _Model(posed, classes, window)
+def solve_relaxed(
+    posed: Posed, classes: Classes, window: int, seconds: float, longest_s: float = np.inf
+) -> Relaxed | None:
+    """The programme of one window; None where it is too large, or found no end in time.
+
+    No region is given a choice on which it keeps one member busy for more than `longest_s`, if it has another one: a
+    region does lie on some server, so a class's mean tells too little of it (Lenstra, Shmoys, Tardos 1990). Prices then
+    prove less than those of the programme without it.
+    """
+    model = _Model(posed, classes, window, longest_s)
     if len(model.touched) * classes.choices > COLUMNS_MAX or not len(model.touched):
         return None
     return model.solve(seconds)
@@ -98,8 +107,8 @@ def solve_relaxed(posed: Posed, classes: Classes, window: int, seconds: float) -
 class _Model:
     """The programme while it is written down: a column per touched region and class of choices, then Z and the rest."""
 
-    def __init__(self, posed: Posed, classes: Classes, window: int) -> None:
-        self.posed, self.classes = posed, classes
+    def __init__(self, posed: Posed, classes: Classes, window: int, longest_s: float) -> None:
+        self.posed, self.classes, self.longest_s = posed, classes, longest_s
         problem = posed.problem
         self.features = problem.features[window]
         self.touched = np.flatnonzero(self.features.any(axis=(1, 2)))
@@ -124,11 +133,23 @@ class _Model:
             shares[self.classes.server[at]] += share
         return loads, shares
 
+    def longest(self) -> Float:
+        """Seconds that a region keeps the busiest server of a choice busy, by class of choices and touched region."""
+        servers = len(self.classes.server)
+        found = []
+        for number in self.first:
+            choice = self.posed.problem.choices[number]
+            rows = np.array([row for at, row in choice.entries if at < servers])
+            found.append((self.features[self.touched, choice.shape] @ rows.T).max(axis=1))
+        return np.array(found)
+
     def solve(self, seconds: float) -> Relaxed | None:
         """Runs HiGHS, which is loaded here: the rest of the package does not need it."""
         import highspy
 
         regions, resources = len(self.touched), len(self.classes.resources)
+        longest = self.longest()
+        open_to = longest <= np.maximum(self.longest_s, longest.min(axis=0))
         columns, rows, values = [], [], []
         scale = 1.0
         for number, choice in enumerate(self.first):
@@ -144,7 +165,7 @@ class _Model:
             at = np.empty_like(whole, dtype=np.int64)
             at[:, :-1] = np.arange(resources + len(self.limited))
             at[:, -1] = resources + len(self.limited) + np.arange(regions)
-            held = whole > TINY
+            held = (whole > TINY) & open_to[number, :, None]
             columns.append(np.broadcast_to(column[:, None], whole.shape)[held])
             rows.append(at[held])
             values.append(whole[held])
@@ -164,7 +185,9 @@ class _Model:
         cost = np.zeros(lp.num_col_)
         cost[count] = 1.0
         lp.col_cost_, lp.col_lower_ = cost, np.zeros(lp.num_col_)
+        # A choice that a region has not is a column of nothing, which stays at 0.
         lp.col_upper_ = np.full(lp.num_col_, np.inf)
+        lp.col_upper_[:count] = np.where(open_to.ravel(), np.inf, 0.0)
         each = regions + bool(idle)
         lp.row_lower_ = np.concatenate([np.full(resources + len(self.limited), -np.inf), np.ones(each)])
         lp.row_upper_ = np.concatenate([np.zeros(resources), np.ones(len(self.limited) + each)])
@@ -199,5 +222,6 @@ class _Model:
         room[self.limited] = paid * scale / self.rooms[self.limited]
         choice = np.full(len(self.valid), -1, dtype=np.int64)
         choice[self.touched] = taken.argmax(axis=0)
+        longest_s = float(np.take_along_axis(self.longest(), taken.argmax(axis=0)[None], axis=0).max())
         resource = (price / classes.resources)[classes.resource]
-        return Relaxed(seconds, np.asarray(resource), np.asarray(room[classes.server]), choice)
+        return Relaxed(seconds, np.asarray(resource), np.asarray(room[classes.server]), choice, longest_s)

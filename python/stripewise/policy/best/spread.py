@@ -19,15 +19,15 @@ def spread(posed: Posed, classes: Classes, relaxed: Relaxed) -> Int | None:
     """An assignment of shape (1, regions) for a problem of one window; None where something does not fit."""
     dealer = _Dealer(posed, classes)
     problem = posed.problem
-    least = np.full(problem.regions, np.inf)
-    for of in dealer.groups:
-        least = np.minimum(least, dealer.seconds(of))
+    least = np.min([dealer.seconds(number) for number in range(len(dealer.groups))], axis=0)
     result = np.full(problem.regions, -1, dtype=np.int64)
     for region in np.argsort(-least, kind="stable").tolist():
         wanted = int(relaxed.choice[region])
-        chosen = dealer.deal(region, [wanted] if wanted >= 0 else [])
+        chosen = dealer.deal(region, wanted) if wanted >= 0 else -1
         if chosen < 0:
-            chosen = dealer.deal(region, dealer.alone)
+            # Room is left in bits: the next best by price, such as a team whose members hold a part each.
+            order = np.argsort(dealer.prices(region, relaxed), kind="stable").tolist()
+            chosen = next((found for number in order if (found := dealer.deal(region, number)) >= 0), -1)
         if chosen < 0:
             return None
         result[region] = chosen
@@ -39,6 +39,8 @@ class _Dealer:
 
     def __init__(self, posed: Posed, classes: Classes) -> None:
         problem = posed.problem
+        self.problem = problem
+        self._priced: tuple[Float, Float] | None = None
         self.features, self.valid = problem.features[0], problem.valid_bytes
         self.busy = np.zeros(len(problem.capacity))
         self.free = problem.capacity.copy()
@@ -51,31 +53,32 @@ class _Dealer:
             rows = dict(each[0].entries)
             self.rows.append(np.array([rows[at] for at, _ in each[0].shares]))
             self.shapes.append(each[0].shape)
-        self.alone = [number for number, members in enumerate(self.members) if members.shape[1] == 1]
 
-    def seconds(self, of: Int) -> Float:
-        """Of every region on a group of choices, by the number of its class: its busiest member's."""
-        number = next(at for at, group in enumerate(self.groups) if group is of)
+    def seconds(self, number: int) -> Float:
+        """Of every region on a group of choices: its busiest member's."""
         return np.asarray((self.features[:, self.shapes[number]] @ self.rows[number].T).max(axis=1))
 
-    def deal(self, region: int, groups: list[int]) -> int:
-        """Puts the region where the busiest member is least busy afterwards, of the choices of these classes; -1 where
-        none has room."""
-        best, chosen = np.inf, (-1, 0)
-        for number in groups:
-            members = self.members[number]
-            more = self.rows[number] @ self.features[region, self.shapes[number]]
-            after = (self.busy[members] + more).max(axis=1)
-            after[~self._fits(region, number)] = np.inf
-            at = int(after.argmin())
-            if after[at] < best:
-                best, chosen = float(after[at]), (number, at)
-        number, at = chosen
-        if number < 0:
+    def prices(self, region: int, relaxed: Relaxed) -> Float:
+        """Seconds of the run that the region costs on every group."""
+        if self._priced is None:
+            first = [self.problem.choices[int(group[0])] for group in self.groups]
+            row = [sum(relaxed.resource[at] * np.array(q) for at, q in choice.entries) for choice in first]
+            hold = [sum(float(relaxed.space[at]) * share for at, share in choice.shares) for choice in first]
+            self._priced = np.array(row), np.array(hold)
+        each, room = self._priced
+        return np.asarray((self.features[region, self.shapes] * each).sum(axis=1) + self.valid[region] * room)
+
+    def deal(self, region: int, number: int) -> int:
+        """Puts the region where, in this group, the busiest member is least busy afterwards; -1 where none has room."""
+        members = self.members[number]
+        more = self.rows[number] @ self.features[region, self.shapes[number]]
+        after = (self.busy[members] + more).max(axis=1)
+        after[~self._fits(region, number)] = np.inf
+        at = int(after.argmin())
+        if not np.isfinite(after[at]):
             return -1
-        members = self.members[number][at]
-        self.busy[members] += self.rows[number] @ self.features[region, self.shapes[number]]
-        self.free[members] -= self.shares[number] * self.valid[region]
+        self.busy[members[at]] += more
+        self.free[members[at]] -= self.shares[number] * self.valid[region]
         return int(self.groups[number][at])
 
     def _fits(self, region: int, number: int) -> Bool:

@@ -17,8 +17,9 @@ from ...cluster import Cluster, Target
 from ...layout import STRIPES_MAX, Stripes
 from ...units import GRANULE_BYTES, round_up
 
-#: Clusters above this get teams of 2 and 4 only: others would be more than the solver needs.
+#: Clusters above this get teams of these sizes only: others would be more than the solver needs.
 MANY = 64
+SIZES_OF_MANY = (2, 4, 8, 16)
 #: Teams are of use below this many processes per server.
 BUSY = 8
 
@@ -71,7 +72,7 @@ def _sizes(servers: int) -> list[int]:
     if servers < 2:
         return []
     if servers > MANY:
-        return [2, 4]
+        return list(SIZES_OF_MANY)
     sizes = [1 << power for power in range(1, servers.bit_length()) if 1 << power < servers]
     return [
         *sizes,
