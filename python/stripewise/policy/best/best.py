@@ -183,7 +183,8 @@ class _Search:
         natural = choose_cuts(self.whole, self.tables, self.workload.weight)
         by_heat = self._ground(natural)
         requests = [asked(table, natural.pieces) for table in by_heat.windows]
-        proven, found, ground = 0.0, [], by_heat
+        proven, ground = 0.0, by_heat
+        found: list[Candidate] = []
         for number, share in enumerate(FAIR_SHARES):
             cuts = cut_for_balance(natural, self.whole, self.tables, self.cluster, self.capacity, share)
             if found and (cuts.pieces == ground.cuts.pieces or cuts.pieces > PIECES_MAX or self._late()):

@@ -26,8 +26,10 @@ from .problem import Posed
 COLUMNS_MAX = 400_000
 #: Entries smaller than this part of the column's largest are left out: HiGHS would round them to nothing anyhow.
 TINY = 1e-12
+#: A share of a region from which on it counts as the whole.
+WHOLE = 1e-6
 #: Of HiGHS.
-SOLVER = "ipm"
+SOLVER = "simplex"
 
 
 @dataclass(frozen=True)
@@ -111,10 +113,19 @@ class _Model:
         self.posed, self.classes, self.longest_s = posed, classes, longest_s
         problem = posed.problem
         self.features = problem.features[window]
-        self.touched = np.flatnonzero(self.features.any(axis=(1, 2)))
         self.valid = problem.valid_bytes
+        touched = np.flatnonzero(self.features.any(axis=(1, 2)))
         idle = np.ones(problem.regions, dtype=bool)
-        idle[self.touched] = False
+        idle[touched] = False
+        # Regions that ask for the same are one column with a multiplicity: there are few kinds of cold ones.
+        key = np.column_stack([self.features[touched].reshape(len(touched), -1), self.valid[touched]])
+        _, first, inverse, self.many = np.unique(
+            key, axis=0, return_index=True, return_inverse=True, return_counts=True
+        )
+        self.touched = touched[first]
+        self.alike = [
+            touched[part] for part in np.split(np.argsort(inverse.ravel(), kind="stable"), np.cumsum(self.many)[:-1])
+        ]
         self.idle_bytes = float(self.valid[idle].sum())
         rooms = np.bincount(classes.server, weights=posed.ground.capacity)
         self.limited = np.flatnonzero(np.isfinite(rooms) & (rooms > 0))
@@ -188,9 +199,9 @@ class _Model:
         # A choice that a region has not is a column of nothing, which stays at 0.
         lp.col_upper_ = np.full(lp.num_col_, np.inf)
         lp.col_upper_[:count] = np.where(open_to.ravel(), np.inf, 0.0)
-        each = regions + bool(idle)
-        lp.row_lower_ = np.concatenate([np.full(resources + len(self.limited), -np.inf), np.ones(each)])
-        lp.row_upper_ = np.concatenate([np.zeros(resources), np.ones(len(self.limited) + each)])
+        each = np.concatenate([self.many.astype(np.float64), np.ones(int(bool(idle)))])
+        lp.row_lower_ = np.concatenate([np.full(resources + len(self.limited), -np.inf), each])
+        lp.row_upper_ = np.concatenate([np.zeros(resources), np.ones(len(self.limited)), each])
         column, at, value = (np.concatenate(part) for part in (columns, rows, values))
         order = np.argsort(column, kind="stable")
         matrix = lp.a_matrix_
@@ -221,7 +232,13 @@ class _Model:
         paid = np.maximum(duals[len(classes.resources) :][: len(self.limited)], 0.0)
         room[self.limited] = paid * scale / self.rooms[self.limited]
         choice = np.full(len(self.valid), -1, dtype=np.int64)
-        choice[self.touched] = taken.argmax(axis=0)
-        longest_s = float(np.take_along_axis(self.longest(), taken.argmax(axis=0)[None], axis=0).max())
+        whole = np.floor(taken + WHOLE)
+        for kind, regions in enumerate(self.alike):
+            # What is left after whole regions goes by the largest rest.
+            left = int(self.many[kind] - whole[:, kind].sum())
+            if left > 0:
+                whole[np.argsort(whole[:, kind] - taken[:, kind], kind="stable")[:left], kind] += 1
+            choice[regions] = np.repeat(np.arange(len(whole)), whole[:, kind].astype(np.int64))[: len(regions)]
+        longest_s = float(np.where(whole > 0, self.longest(), 0.0).max())
         resource = (price / classes.resources)[classes.resource]
         return Relaxed(seconds, np.asarray(resource), np.asarray(room[classes.server]), choice, longest_s)
