@@ -127,8 +127,8 @@ class _Search:
         default = self._default()
         default_s = time.monotonic() - self.begun
         candidates = [default]
-        proven, found, ground = self._search()
-        candidates += [*found, *self._exactly(ground)]
+        proven, found, by_heat, ground = self._search()
+        candidates += [*found, *(self._exactly(ground) or self._exactly(by_heat))]
         candidates += self._others(default_s)
         objective_s = min(each.bound_s for each in candidates)
         bounds_s = [each.bound_s for each in candidates]
@@ -178,8 +178,8 @@ class _Search:
 
     # The candidates --------------------------------------------------------------------------------------------------
 
-    def _search(self) -> tuple[float, list[Candidate], Ground]:
-        """What is proven, the layouts for every bias, and the ground that they are for: cut as finely as it gains."""
+    def _search(self) -> tuple[float, list[Candidate], Ground, Ground]:
+        """What is proven, the layouts for every bias, and the grounds: cut by heat alone, and as finely as it gains."""
         natural = choose_cuts(self.whole, self.tables, self.workload.weight)
         by_heat = self._ground(natural)
         requests = [asked(table, natural.pieces) for table in by_heat.windows]
@@ -214,7 +214,7 @@ class _Search:
             if candidate is None:
                 break
             found.append(candidate)
-        return proven, found, ground
+        return proven, found, by_heat, ground
 
     def _late(self) -> bool:
         """Whether half of the time is over."""
