@@ -27,8 +27,9 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "server; there the search finds nothing quicker than H2DP's plan and cannot exclude a tenth."
     ),
     ("scale", "gap"): (
-        "One process per server, 512 regions for ever more servers: the search ends on its time before it has closed "
-        "the gap."
+        "From 1,024 servers on single places of 1 MiB are what must be dealt out, tens of thousands of them under the "
+        "room of a few per SServer; the search ended on its time, on a machine with other work, before it had cut so "
+        "finely."
     ),
 }
 
