@@ -22,10 +22,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "one place together: it cuts regions into sixteenths at most and never through requests. How much of the gap "
         "a finer layout could gain is not known."
     ),
-    ("h2dp-fig05", "gap"): (
-        "A request of 4 MiB alone takes 0.2 s of an HServer, so what processes wait for counts as much as the busiest "
-        "server; there the search finds nothing quicker than H2DP's plan and cannot exclude a tenth."
-    ),
     ("scale", "gap"): (
         "From 1,024 servers on single places of 1 MiB are what must be dealt out, tens of thousands of them under the "
         "room of a few per SServer; the search ended on its time, on a machine with other work, before it had cut so "
