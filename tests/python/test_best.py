@@ -87,7 +87,7 @@ def test_a_region_hotter_than_a_server_s_share_is_cut_between_its_requests():
     offsets = rng.integers(0, 16, 4000) * 64 * KIB
     workload = Workload((file_of(offsets, [64 * KIB] * 4000, size_bytes=7 * MIB + 5000),), 64)
     table = build_regions(workload, MIB)
-    cuts = cut_for_balance(whole_regions(table), table, [table], cluster(0, 4))
+    cuts = cut_for_balance(whole_regions(table), table, [table], cluster(0, 4), np.full(4, np.inf))
     first = cuts.start[cuts.region == 0]
     assert len(first) == 8 and (first % (64 * KIB) == 0).all()
     assert (np.bincount(cuts.region)[1:] == 1).all()
@@ -204,18 +204,20 @@ def prices_of(rng: np.random.Generator, servers: int, alone: float) -> Prices:
     return Prices(weight, alone, np.zeros(servers), np.zeros(servers), np.zeros(servers))
 
 
-@settings(max_examples=80)
-@given(st.integers(0, 2**32), workloads(), st.floats(0, 1), st.integers(1, 40))
-def test_no_layout_undercuts_the_bound_at_any_prices(seed, workload, alone, processes):
+@settings(max_examples=40)
+@given(st.integers(0, 2**32), workloads(), st.floats(0, 1), st.integers(1, 40), st.booleans())
+def test_no_layout_undercuts_the_bound_at_any_prices(seed, workload, alone, processes, remote):
     # Where space has no price nothing is assumed of the requests: any stripes at all, any trace.
     if not any(file.requests["size"].any() for file in workload.files):
         return
     rng = np.random.default_rng(seed)
     on = uneven(rng, 2, 2)
+    if remote:
+        on = replace(on, network=Network(rng.uniform(0, 1e-3), rng.uniform(0, 2e-8), 1))
     table = build_regions(workload, MIB)
     bound = dual_bound(
         [asked(table, table.regions)], on, table.valid_bytes, np.full(4, np.inf), processes,
-        [prices_of(rng, 4, alone)],
+        [[prices_of(rng, 4, alone)]],
     )  # fmt: skip
     for _ in range(4):
         placed = []
@@ -234,7 +236,7 @@ def test_the_bound_holds_for_regions_on_one_server_each_under_tight_space(seed, 
     table = build_regions(workload, MIB)
     capacity = rng.integers(0, 5, 4) * float(MIB)
     prices = replace(prices_of(rng, 4, alone), space=rng.uniform(0, 1e-7, 4))
-    bound = dual_bound([asked(table, 6)], on, table.valid_bytes, capacity, 8, [prices])
+    bound = dual_bound([asked(table, 6)], on, table.valid_bytes, capacity, 8, [[prices]])
     best = np.inf
     for homes in product(range(4), repeat=6):
         held = np.bincount(homes, minlength=4) * MIB

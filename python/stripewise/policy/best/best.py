@@ -22,9 +22,9 @@ from ...errors import PlanError
 from ...layout import Stripes
 from ...migrations import Migration, Move
 from ...model import Bound, parameters
-from ...model.general import Float
+from ...model.general import Float, Int
 from ...plan import Plan, Window, WindowFigures
-from ...units import KIB, MIB, round_up
+from ...units import KIB, MIB
 from ...workload.requests import Workload
 from ..assignment import Solution
 from ..base import POLICIES, PlanOptions, Policy, register
@@ -38,14 +38,17 @@ from ..space import Space
 from ..striping import region_requests
 from ..windows import WindowTable, window_tables
 from .certainty import gain_interval
-from .cuts import choose_cuts, cut_for_balance, cut_table, whole_regions
+from .cuts import Cuts, choose_cuts, cut_for_balance, cut_table, whole_regions
 from .exact import BINARIES_MAX, count_of, solve_exactly
 from .explain import reasons
 from .heads import cuts_between, period_of_each, periods_of
 from .layout import Layout, carry_out, lay_out, named, settle_untouched, window_bounds
-from .limits import asked, dual_bound
+from .limits import Asked, asked
 from .merge import merge_neighbours
 from .problem import Ground, Posed, capacities, pose
+from .prove import proven_s
+from .relaxed import Relaxed, classed, solve_relaxed
+from .spread import as_solution, spread
 from .start import greedy
 from .teams import BUSY
 from .trial import trial_s
@@ -53,12 +56,12 @@ from .trial import trial_s
 #: Seconds for the whole search, unless the user gives them.
 TIME_LIMIT_S = 60.0
 #: Where queues are short, layouts for fewer processes in flight (by this factor: less latency) and with more work on
-#: swift servers (by this power of how slow the others are) are tried too; the first is the objective itself.
-BIASES = ((1.0, 0.0), (1.0, 0.2), (2.5, 0.0), (2.5, 0.2), (4.0, 0.0), (4.0, 0.3))
+#: swift servers (by this power of how slow the others are) are tried too.
+BIASES = ((1.0, 0.2), (2.5, 0.0), (2.5, 0.2), (4.0, 0.0), (4.0, 0.3))
 #: With heads the very largest requests lie on few servers each, where less latency counts more.
-HEADED_BIASES = ((1.0, 0.0), (8.0, 0.0), (4.0, 0.3), (2.5, 0.2), (4.0, 0.0), (1.0, 0.2))
-#: Of the time limit: what the objective itself gets, and what must be left to try another bias; the same with heads.
-FIRST_PART, LEFT_PART, HEADED_FIRST_PART, HEADED_LEFT_PART = 0.6, 0.5, 0.3, 0.25
+HEADED_BIASES = ((8.0, 0.0), (4.0, 0.3), (2.5, 0.2), (4.0, 0.0), (1.0, 0.2))
+#: Of the time limit: what must be left to try another cut or bias; the same with heads.
+LEFT_PART, HEADED_LEFT_PART = 0.5, 0.25
 #: DEF is tried with these stripes too: equal ones suit sequences that no bound knows of.
 WIDER_STRIPES = (256 * KIB, MIB)
 #: A plan must be quicker than leaving it as it is by this share.
@@ -67,6 +70,23 @@ WORTHWHILE = 0.01
 TIE = 0.002
 #: Seconds for the exact solution of small problems; nodes end it sooner.
 EXACT_S = 20.0
+#: Parts that a region's own work, and its room, may have of a server's: finer cuts are made where coarse ones leave
+#: a gap of more than FINE_GAP, up to so many pieces.
+FAIR_SHARES = (0.5, 0.1, 0.025)
+FINE_GAP = 0.015
+PIECES_MAX = 40_000
+#: Fewer pieces per server than this are not worth a try, if there can be more.
+PIECES_PER_SERVER = 3
+#: Of the time that is left, what one problem may take: the objective itself, and a biased one.
+ROUND_PART, BIASED_PART = 0.3, 0.15
+#: Windows times pieces times teams beyond which there is time for one problem only, and the part that it takes.
+ONE_ROUND, ONE_PART = 50_000_000, 0.6
+#: What one region may keep one server busy for, in parts of the least makespan.
+LONGEST_PART = 0.5
+#: Regions times teams beyond which the solver comes to no end, and what was dealt out by classes stays.
+SOLVED_MAX = 1_000_000
+#: How many times as long as DEF's plan another policy's takes.
+OTHERS_TAKE = 8.0
 #: What the solver stops at: for the objective itself, with heads among its many choices, and where it is biased.
 SOLVER_GAP, HEADED_GAP, BIASED_GAP = 0.005, 0.01, 0.02
 
@@ -104,6 +124,8 @@ class _Search:
         self.until = self.begun + limit_s
         self.limit_s = limit_s
         self.whole, self.windows = window_tables(workload, options.region_bytes, options.window_ns)
+        self.tables = [each.table for each in self.windows]
+        self.periods = periods_of(self.whole)
         self.processes = max(1, workload.processes)
         self.capacity = capacities(cluster, Space(cluster, options.reserved_bytes))
         self.baseline, _ = place_default(self.whole, workload, cluster, options)
@@ -111,13 +133,14 @@ class _Search:
     def plan(self) -> Plan:
         """The plan, with what is expected of it."""
         default = self._default()
+        default_s = time.monotonic() - self.begun
         candidates = [default]
-        ground = self._ground(cut=True)
-        proven_s, found = self._search(ground)
-        candidates += [*found, *self._exactly(ground)]
-        candidates += self._others()
+        proven, found, by_heat, ground = self._search()
+        candidates += [*found, *(self._exactly(ground) or self._exactly(by_heat))]
+        candidates += self._others(default_s)
         objective_s = min(each.bound_s for each in candidates)
-        seconds = trial_s([each.plan for each in candidates], self.workload, self.cluster)
+        bounds_s = [each.bound_s for each in candidates]
+        seconds = trial_s([each.plan for each in candidates], bounds_s, self.workload, self.cluster)
         quickest = min(seconds)
         tied = [n for n, each in enumerate(seconds) if each <= quickest * (1 + TIE)]
         chosen = min(tied, key=lambda n: (candidates[n].bound_s, n))
@@ -135,7 +158,7 @@ class _Search:
             bound_s=candidates[chosen].bound_s,
             bound_def_s=default.bound_s,
             objective_s=objective_s,
-            proven_s=min(proven_s, objective_s),
+            proven_s=min(proven, objective_s),
             gain_low=low,
             gain_high=high,
             simulated_s=seconds[chosen],
@@ -145,17 +168,10 @@ class _Search:
 
     # The grounds -----------------------------------------------------------------------------------------------------
 
-    def _ground(self, cut: bool) -> Ground:
-        tables = [each.table for each in self.windows]
-        cuts = whole_regions(self.whole)
-        periods = periods_of(self.whole) if cut else ()
-        if cut:
-            cuts = cut_for_balance(
-                choose_cuts(self.whole, tables, self.workload.weight), self.whole, tables, self.cluster
-            )
+    def _ground(self, cuts: Cuts, periods: tuple[int, ...] = ()) -> Ground:
         whole = cut_table(self.whole, cuts)
         pieces = tuple(
-            None if table is None else whole if table is self.whole else cut_table(table, cuts) for table in tables
+            None if table is None else whole if table is self.whole else cut_table(table, cuts) for table in self.tables
         )
         return Ground(
             self.cluster,
@@ -169,38 +185,104 @@ class _Search:
             periods,
         )
 
+    def _for_proof(self, cuts: Cuts) -> tuple[Ground, list[Asked]]:
+        """Regions as they are proven, and what is asked of them."""
+        if self.periods:
+            # A piece that begins inside a period would count what one layout gives a request as two requests.
+            cuts = cuts_between(cuts, period_of_each(self.whole, self.periods))
+        ground = self._ground(cuts, self.periods)
+        period = period_of_each(ground.whole, self.periods)
+        return ground, [asked(table, cuts.pieces, period) for table in ground.windows]
+
     # The candidates --------------------------------------------------------------------------------------------------
 
-    def _search(self, ground: Ground) -> tuple[float, list[Candidate]]:
-        """What is proven, and the layouts for every bias."""
+    def _search(self) -> tuple[float, list[Candidate], Ground, Ground]:
+        """What is proven, the layouts for every bias, and the grounds: cut by heat alone, and as finely as it gains."""
+        natural = choose_cuts(self.whole, self.tables, self.workload.weight)
+        by_heat, requests = self._for_proof(natural)
+        proven, ground, round_part = 0.0, self._ground(natural, self.periods), ROUND_PART
+        gap, biases = (HEADED_GAP, HEADED_BIASES) if ground.headed else (SOLVER_GAP, BIASES)
+        found: list[Candidate] = []
+        for number, share in enumerate(FAIR_SHARES):
+            cuts = cut_for_balance(natural, self.whole, self.tables, self.cluster, self.capacity, share)
+            if found and (cuts.pieces == ground.cuts.pieces or cuts.pieces > PIECES_MAX or self._late(ground)):
+                break
+            if cuts.pieces < PIECES_PER_SERVER * len(self.cluster.active) and number < len(FAIR_SHARES) - 1:
+                continue
+            ground = self._ground(cuts, self.periods)
+            posed = pose(ground, float(self.processes))
+            if len(ground.windows) * cuts.pieces * len(posed.teams) > ONE_ROUND:
+                round_part = ONE_PART
+            solution, relaxed = self._solve(posed, round_part, gap)
+            proven = max(proven, proven_s(posed, by_heat, requests, solution, relaxed))
+            candidate = self._laid_out(posed, solution)
+            if candidate is None:
+                continue
+            found.append(candidate)
+            if candidate.bound_s <= proven * (1 + FINE_GAP) or round_part == ONE_PART:
+                break
+        if found and min(each.bound_s for each in found) < proven:
+            # Finer cuts than heat asks for found this trace's chance; the proof is that of layouts that know it too.
+            finest, requests = self._for_proof(ground.cuts)
+            proven = min(proven, proven_s(posed, finest, requests, solution, relaxed))
         busy = self.processes >= BUSY * len(self.cluster.active)
-        proven_s, found = 0.0, []
-        biases = HEADED_BIASES if ground.headed else BIASES
-        first_part, least_left = FIRST_PART, LEFT_PART
-        if ground.headed:
-            first_part, least_left = HEADED_FIRST_PART, HEADED_LEFT_PART
-        for number, (latency, lean) in enumerate(biases[:1] if busy else biases):
-            left = self.until - time.monotonic()
-            if number and left < least_left * self.limit_s:
+        for latency, lean in () if busy or not found else biases:
+            if self._late(ground):
                 break
             posed = pose(ground, max(1.0, self.processes / latency), lean)
-            solution = posed.problem.solve(
-                seconds=left * (0.15 if number else first_part),
-                gap=BIASED_GAP if number else HEADED_GAP if ground.headed else SOLVER_GAP,
-                seed=self.options.seed,
-                starts=[] if (first := greedy(posed.problem, posed.teams)) is None else [first],
+            candidate = self._laid_out(posed, self._solve(posed, BIASED_PART, BIASED_GAP)[0])
+            if candidate is None:
+                break
+            found.append(candidate)
+        return proven, found, by_heat, ground
+
+    def _late(self, ground: Ground) -> bool:
+        """Whether too little time is left for another problem."""
+        part = HEADED_LEFT_PART if ground.headed else LEFT_PART
+        return self.until - time.monotonic() < part * self.limit_s
+
+    def _solve(self, posed: Posed, part: float, gap: float) -> tuple[Solution | None, list[Relaxed | None]]:
+        """An assignment in about this part of the time that is left, and the linear programmes of its windows."""
+        windows = len(posed.ground.windows)
+        until = time.monotonic() + part * max(0.0, self.until - time.monotonic())
+        classes = classed(posed)
+        relaxed = [
+            solve_relaxed(posed, classes, window, (until - time.monotonic()) / (windows - window))
+            for window in range(windows)
+        ]
+        starts: list[Int | None] = []
+        if windows == 1 and relaxed[0] is not None:
+            longest_s = LONGEST_PART * relaxed[0].seconds
+            kept = (
+                solve_relaxed(posed, classes, 0, until - time.monotonic(), longest_s)
+                if relaxed[0].longest_s > longest_s
+                else None
             )
-            if number == 0:
-                proven_s = self._proven(posed, solution)
-            if solution is None:
-                break
-            try:
-                assignment = settle_untouched(ground, solution.assignment, posed.teams)
-                layout = lay_out(posed, assignment, self.workload, self.options)
-            except PlanError:
-                break
-            found.append(self._planned(posed, solution, layout))
-        return proven_s, found
+            dealt = spread(posed, classes, kept or relaxed[0])
+            if dealt is not None:
+                solution = as_solution(posed, dealt, relaxed[0])
+                if solution.gap <= gap or posed.problem.regions * len(posed.teams) > SOLVED_MAX:
+                    return solution, relaxed
+                starts.append(dealt)
+        starts.append(greedy(posed.problem, posed.teams))
+        solved = posed.problem.solve(
+            seconds=max(0.1, until - time.monotonic()),
+            gap=gap,
+            seed=self.options.seed,
+            starts=[start for start in starts if start is not None],
+        )
+        return solved, relaxed
+
+    def _laid_out(self, posed: Posed, solution: Solution | None) -> Candidate | None:
+        """The plan of a solution; None where there is none, or the data do not fit so."""
+        if solution is None:
+            return None
+        try:
+            assignment = settle_untouched(posed.ground, solution.assignment, posed.teams)
+            layout = lay_out(posed, assignment, self.workload, self.options)
+        except PlanError:
+            return None
+        return self._planned(posed, solution, layout)
 
     def _exactly(self, ground: Ground) -> list[Candidate]:
         """The optimum over all subsets of servers, where there are few enough of them."""
@@ -221,35 +303,6 @@ class _Search:
         ]
         return [Candidate(self._build(ground, layout, texts, bound_s), bound_s, bounds)]
 
-    def _proven(self, posed: Posed, solution: Solution | None) -> float:
-        """The larger of two bounds: all ways to serve a request with free moves; the solver's own, moves counted."""
-        ground = posed.ground
-        whole, tables = ground.whole, ground.windows
-        if ground.periods:
-            # A piece that begins inside a period would count what one layout gives a request as two requests.
-            cuts = cuts_between(ground.cuts, period_of_each(self.whole, ground.periods))
-            whole = cut_table(self.whole, cuts)
-            tables = tuple(None if each.table is None else cut_table(each.table, cuts) for each in self.windows)
-        period = period_of_each(whole, ground.periods)
-        windows = [asked(table, whole.regions, period) for table in tables]
-        valid = np.array([round_up(int(each)) for each in whole.valid_bytes])
-        prices = None
-        if solution is not None:
-            pairs = zip(solution.prices, solution.room_prices, strict=True)
-            prices = [posed.prices(resource, space) for resource, space in pairs]
-        free = dual_bound(windows, self.cluster, valid, self.capacity, self.processes, prices)
-        if solution is None or prices is None or len(windows) == 1 or solution.gap <= 0 or ground.periods:
-            # A search that came to its end proves more than duality does, but of the solver's choices only; heads may
-            # lie in more ways than it is given.
-            return free
-        # The solver's choices are all there is as long as the requests' own time has no price.
-        slowest = sum(
-            each.alone / self.processes * _slowest_s(table, self.cluster)
-            for each, table in zip(prices, ground.windows, strict=True)
-            if table is not None
-        )
-        return max(free, solution.bound_s - slowest)
-
     def _planned(self, posed: Posed, solution: Solution, layout: Layout) -> Candidate:
         ground = posed.ground
         bounds = window_bounds(ground, layout)
@@ -258,14 +311,18 @@ class _Search:
         plan = self._build(ground, layout, texts, bound_s)
         return Candidate(plan, bound_s, bounds)
 
-    def _others(self) -> list[Candidate]:
-        """The plans of all other policies, and of DEF with wider stripes, as far as there is time."""
+    def _others(self, default_s: float) -> list[Candidate]:
+        """The plans of all other policies, and of DEF with wider stripes, as far as there is time.
+
+        Those of the others take many times as long as DEF's, which took `default_s`, where servers are many.
+        """
         wider = [("def", stripe) for stripe in WIDER_STRIPES if stripe > self.options.stripe_bytes]
         named = [(name, None) for name in sorted(POLICIES) if name not in (Best.name, "def")]
         found = []
         for name, stripe_bytes in [*named, *wider]:
-            if time.monotonic() > self.until:
-                break
+            takes_s = default_s * (1 if name == "def" else OTHERS_TAKE)
+            if time.monotonic() + takes_s > self.until:
+                continue
             try:
                 candidate = self._candidate_of(name, stripe_bytes)
             except PlanError:
@@ -287,7 +344,7 @@ class _Search:
         if "window_ns" not in policy.takes:
             given = replace(given, window_ns=None)
         plan = policy.plan(self.workload, self.cluster, given)
-        ground = self._ground(cut=False)
+        ground = self._ground(whole_regions(self.whole))
         layout = _layout_of(plan, ground)
         if layout is None:
             # Regions of its own: one bound for all windows together is all that it tells, and too little for several.
@@ -346,8 +403,7 @@ class _Search:
         ssd = {target.name: target.is_ssd for target in self.cluster.targets}
         was, becomes = (any(ssd[name] for name, _ in stripes) for stripes in (old, new))
         direction = "in" if becomes and not was else "out" if was and not becomes else "restripe"
-        where = named(new, self.cluster, ground.periods)
-        reason = f"{where}: the busiest resource of this window and the later ones gets less to do"
+        reason = f"{named(new, self.cluster)}: the busiest resource of this window and the later ones gets less to do"
         return Move(
             self.workload.files[int(ground.whole.file[piece])].path, start, int(ground.cuts.length[piece]), new,
             direction, valid, gain_s, copies.cost_s(old, new, valid), reason,
@@ -412,19 +468,3 @@ def _layout_of(plan: Plan, ground: Ground) -> Layout | None:
         moves.append(tuple(made))
         placed.append(tuple(now))
     return Layout(tuple(placed), tuple(moves))
-
-
-def _slowest_s(table: RegionTable, cluster: Cluster) -> float:
-    """Seconds of all requests of a window one after the other, each on the server that is slowest for it."""
-    total = 0.0
-    for write in (False, True):
-        chosen = table.write == write
-        if chosen.any():
-            sizes, inverse = np.unique(table.size[chosen], return_inverse=True)
-            count = np.bincount(inverse, weights=table.count[chosen].astype(np.float64))
-            slowest = np.zeros(len(sizes))
-            for t in cluster.active:
-                figures = (t.startup_write_s, t.per_byte_write_s) if write else (t.startup_read_s, t.per_byte_read_s)
-                slowest = np.maximum(slowest, figures[0] + figures[1] * sizes)
-            total += float((count * slowest).sum())
-    return total

@@ -87,11 +87,20 @@ def choose_cuts(whole: RegionTable, windows: Sequence[RegionTable | None], weigh
     return Cuts(np.array(region, dtype=np.int64), np.array(start, dtype=np.int64), np.array(length, dtype=np.int64))
 
 
-def cut_for_balance(cuts: Cuts, whole: RegionTable, windows: Sequence[RegionTable | None], cluster: Cluster) -> Cuts:
+def cut_for_balance(
+    cuts: Cuts,
+    whole: RegionTable,
+    windows: Sequence[RegionTable | None],
+    cluster: Cluster,
+    capacity: Float,
+    share: float = FAIR_SHARE,
+) -> Cuts:
     """Pieces that would keep a server busier than all others are cut into equal parts, at multiples of their requests.
 
-    A piece is too hot where it is more than `FAIR_SHARE` of what the swiftest server takes of a window's work when all
-    are equally busy. Where requests are not aligned, parts are at least `PART_REQUESTS` requests long.
+    A piece is too hot where it is more than `share` of what the swiftest server takes of a window's work when all are
+    equally busy, and too large, if anything touches it, where it is more than that share of the smallest room (bytes
+    of every active target). Where requests are not aligned, a cut runs through some of them, which then are two;
+    parts are at least `PART_REQUESTS` requests long, so these are few.
     """
     table = cut_table(whole, cuts)
     largest = table.request_bytes
@@ -102,8 +111,11 @@ def cut_for_balance(cuts: Cuts, whole: RegionTable, windows: Sequence[RegionTabl
             hottest = np.maximum(hottest, work / max(float(work.sum()), 1e-300))
     typical = float((table.count * table.size).sum() / max(1, int(table.count.sum())))
     speed = 1 / np.array([max(_seconds(target, typical), 1e-12) for target in cluster.active])
-    limit = FAIR_SHARE * float(speed.max() / speed.sum())
-    parts = np.ceil(hottest / limit).astype(np.int64)
+    parts = np.ceil(hottest / (share * float(speed.max() / speed.sum())))
+    limited = capacity[np.isfinite(capacity) & (capacity >= GRANULE_BYTES)]
+    if len(limited):
+        parts = np.maximum(parts, np.where(hottest > 0, table.valid_bytes / (share * float(limited.min())), 0.0))
+    parts = np.ceil(parts).astype(np.int64)
     rows = np.repeat(np.arange(cuts.pieces), np.diff(table.first))
     crosses = table.offset % np.maximum(largest[rows], 1) + table.size > largest[rows]
     unaligned = np.bincount(rows, weights=table.count * crosses, minlength=cuts.pieces)
@@ -114,8 +126,9 @@ def cut_for_balance(cuts: Cuts, whole: RegionTable, windows: Sequence[RegionTabl
     for piece in range(cuts.pieces):
         # Only what the file reaches is cut; the last part has the rest of the piece.
         used, end = int(table.valid_bytes[piece]), int(cuts.length[piece])
-        each = -(-used // max(1, int(parts[piece])))
-        each = max(1, -(-each // int(unit[piece]))) * int(unit[piece])
+        each = end
+        if parts[piece] > 1:
+            each = max(1, used // int(parts[piece]) // int(unit[piece])) * int(unit[piece])
         edges = [0, *range(each, used, each)]
         for low, high in zip(edges, [*edges[1:], end], strict=True):
             region.append(int(cuts.region[piece]))

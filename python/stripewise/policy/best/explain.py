@@ -46,7 +46,6 @@ def reasons(posed: Posed, first: Sequence[Stripes], resource: Float, space: Floa
     ground, problem = posed.ground, posed.problem
     names = kinds(posed)
     groups = sorted(set(names))
-    member = [np.array([n for n, name in enumerate(names) if name == group]) for group in groups]
     row = np.zeros((len(ground.windows), len(names), problem.features.shape[3]))
     hold = np.zeros((len(ground.windows), len(names)))
     for number, choice in enumerate(problem.choices):
@@ -55,20 +54,28 @@ def reasons(posed: Posed, first: Sequence[Stripes], resource: Float, space: Floa
         for server, share in choice.shares:
             hold[:, number] += space[:, server] * share
     shape = np.array([choice.shape for choice in problem.choices])
-    by_name = {team.members[0].name: number for number, team in enumerate(posed.teams) if team.is_one}
+    # Servers that are alike and have the same prices make choices that cost the same: one column for all of them.
+    alike = np.column_stack([shape, hold.T, row.transpose(1, 0, 2).reshape(len(names), -1)])
+    _, one, column = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+    row, hold, shape, column = row[:, one], hold[:, one], shape[one], column.ravel()
+    number_of = {group: number for number, group in enumerate(groups)}
+    group_of = np.array([number_of[name] for name in names])
+    member = [np.unique(column[group_of == number]) for number in range(len(groups))]
+    by_name = {team.members[0].name: int(column[number]) for number, team in enumerate(posed.teams) if team.is_one}
+    classes = {target.name: "ssd" if target.is_ssd else target.klass for target in ground.cluster.active}
     texts: list[str] = []
     for low in range(0, ground.cuts.pieces, GROUP):
         part = slice(low, min(low + GROUP, ground.cuts.pieces))
-        cost = np.zeros((part.stop - part.start, len(names)))
+        cost = np.zeros((part.stop - part.start, len(one)))
         for window in range(len(ground.windows)):
             for each in np.unique(shape).tolist():
-                alike = np.flatnonzero(shape == each)
-                cost[:, alike] += problem.features[window, part, each] @ row[window, alike].T
+                of_shape = np.flatnonzero(shape == each)
+                cost[:, of_shape] += problem.features[window, part, each] @ row[window, of_shape].T
             cost += problem.valid_bytes[part, None] * hold[window]
         least = np.stack([cost[:, of].min(axis=1) for of in member], axis=1)
         for position, piece in enumerate(range(part.start, part.stop)):
             asked = problem.features[:, piece, 0].sum(axis=0)
-            texts.append(_reason(posed, asked, first[piece], groups, least[position], cost[position], by_name))
+            texts.append(_reason(posed, asked, first[piece], groups, least[position], cost[position], by_name, classes))
     return texts
 
 
@@ -80,6 +87,7 @@ def _reason(
     least: Float,
     cost: Float,
     by_name: dict[str, int],
+    classes: dict[str, str],
 ) -> str:
     where = named(stripes, posed.ground.cluster, posed.ground.periods)
     if not asked[REQUESTS] + asked[REQUESTS + 1]:
@@ -89,7 +97,7 @@ def _reason(
         if asked[REQUESTS + operation]:
             mean = asked[BYTES + operation] / asked[REQUESTS + operation]
             said.append(f"{asked[REQUESTS + operation]:.0f} {word} of {format_size(round(mean))}")
-    mine = _group_of(posed, stripes)
+    mine = _group_of(posed, stripes, classes)
     here = (
         float(cost[by_name[stripes[0][0]]])
         if len(stripes) == 1
@@ -100,10 +108,9 @@ def _reason(
     return f"{' and '.join(said)}: {where}, {here:.4g} s of the run" + (f"; rejected: {rejected}" if rejected else "")
 
 
-def _group_of(posed: Posed, stripes: Stripes) -> str:
+def _group_of(posed: Posed, stripes: Stripes, classes: dict[str, str]) -> str:
     if is_headed(stripes, posed.ground.cluster, posed.ground.periods):
         return _headed(stripes[0][1])
-    by_name = {target.name: target for target in posed.ground.cluster.active}
-    classes = {"ssd" if by_name[name].is_ssd else by_name[name].klass for name, _ in stripes}
-    klass = classes.pop() if len(classes) == 1 else "mixed"
+    found = {classes[name] for name, _ in stripes}
+    klass = found.pop() if len(found) == 1 else "mixed"
     return f"one {klass}" if len(stripes) == 1 else f"{len(stripes)} {klass}"

@@ -8,7 +8,8 @@ weak duality of the problem that `best` solves. The least is taken over all ways
   requests do not, and shares of bytes and of space are linear. Moves between windows only add.
 - With a price mu on the time of requests alone (few processes in flight), a request of r bytes served within T costs
   at least mu*T + the cheapest filling of r bytes into servers that can serve (T - a_i)/b_i bytes each, where a startup
-  is paid in proportion; least over T, in steps small enough and taken from their cheaper end.
+  is paid in proportion; least over T, in steps small enough and taken from their cheaper end. Stripes are whole
+  granules, so each granule of a small request is served whole by one of the servers that can within T.
 
 Space is priced with the requests: a layout gives a server the share of a region's space that it has of its requests'
 bytes. That is exact for regions on one server, and for requests that come equally often everywhere in a region, which
@@ -29,6 +30,7 @@ import numpy as np
 
 from ...cluster import Cluster
 from ...model.general import Bool, Float, Int
+from ...units import GRANULE_BYTES
 from ..regions import RegionTable
 from .heads import keep_to
 from .nested import least_of_blocks, levels_of
@@ -37,10 +39,14 @@ from .nested import least_of_blocks, levels_of
 STEPS = 160
 #: Requests of sizes within this ratio are taken at the smallest of them.
 SIZE_RATIO = 2 ** (1 / 16)
+SIZES_MAX = 256
 #: Elements of the largest table at a time.
 CHUNK = 4_000_000
 #: Steps times requests times servers up to which T is searched.
 SEARCHED_MAX = 100_000_000
+#: Up to so many granules a request's cut into them is told from its place, in steps of so many bytes.
+GRANULES_TOLD = 16
+PLACE_STEP_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -60,10 +66,12 @@ class Prices:
 
 @dataclass(frozen=True)
 class Asked:
-    """The requests of one window by region, size and operation; sizes rounded down a little.
+    """The requests of one window by region, size, operation and parts; sizes rounded down a little.
 
     `period` is the period of every region whose requests begin at the same places (0: they do not), and `keeps` says
-    which requests do; the few others of such a region are taken to need no space.
+    which requests do; the few others of such a region are taken to need no space. `parts`, of shape (requests, 3), is
+    what granules a request is cut into: bytes of the first, how many whole ones follow, bytes of the last, each at
+    least this; 0 where a request may be cut anywhere.
     """
 
     region: Int
@@ -73,6 +81,7 @@ class Asked:
     keeps: Bool
     regions: int
     period: Int
+    parts: Int
 
 
 def asked(table: RegionTable | None, regions: int, period: Int | None = None) -> Asked:
@@ -80,35 +89,57 @@ def asked(table: RegionTable | None, regions: int, period: Int | None = None) ->
     period = np.zeros(regions, dtype=np.int64) if period is None else period
     if table is None:
         none = np.zeros(0, dtype=np.int64)
-        return Asked(none, none, none.astype(bool), np.zeros(0), none.astype(bool), regions, period)
+        nowhere = np.zeros((0, 3), np.int64)
+        return Asked(none, none, none.astype(bool), np.zeros(0), none.astype(bool), regions, period, nowhere)
     rows = np.repeat(np.arange(regions), np.diff(table.first))
     size = table.size
-    if len(np.unique(size)) > 256:
+    sizes, kind = np.unique(size, return_inverse=True)
+    if len(sizes) > SIZES_MAX:
         level = np.floor(np.log(size) / np.log(SIZE_RATIO))
-        size = np.minimum(size, np.floor(SIZE_RATIO**level).astype(np.int64))
-        size = np.maximum(size, 1)
+        size = np.maximum(1, np.minimum(size, np.floor(SIZE_RATIO**level).astype(np.int64)))
+        sizes, kind = np.unique(size, return_inverse=True)
+    told = size <= GRANULES_TOLD * GRANULE_BYTES
+    place = np.where(told, 1 + table.offset % GRANULE_BYTES // PLACE_STEP_BYTES, 0)
     keeps = keep_to(table, period[rows])
-    key = np.stack([rows, size, table.write.astype(np.int64), keeps.astype(np.int64)])
-    each, inverse = np.unique(key, axis=1, return_inverse=True)
+    radix = (len(sizes), 2, 2, 1 + GRANULE_BYTES // PLACE_STEP_BYTES)
+    # One number per kind of request sorts many times faster than columns do.
+    key = (((rows * radix[0] + kind) * radix[1] + table.write) * radix[2] + keeps) * radix[3] + place
+    each, inverse = np.unique(key, return_inverse=True)
     weights = table.count.astype(np.float64)
-    count: Float = np.bincount(inverse.ravel(), weights=weights, minlength=each.shape[1]).astype(np.float64)
-    return Asked(each[0], each[1], each[2].astype(bool), count, each[3].astype(bool), regions, period)
+    count: Float = np.bincount(inverse, weights=weights, minlength=len(each)).astype(np.float64)
+    parts = np.full((len(each), 3), np.iinfo(np.int64).max)
+    for column, part in enumerate(_granules(table.offset, size)):
+        np.minimum.at(parts[:, column], inverse, part)
+    of, at = np.divmod(each, radix[3])
+    parts[at == 0] = 0
+    of, keeping = np.divmod(of, radix[2])
+    of, write = np.divmod(of, radix[1])
+    of, kind = np.divmod(of, radix[0])
+    return Asked(of, sizes[kind], write.astype(bool), count, keeping.astype(bool), regions, period, parts)
+
+
+def _granules(offset: Int, size: Int) -> tuple[Int, Int, Int]:
+    """Of every request the bytes in its first granule, the whole granules behind it, and the bytes in its last one."""
+    first = np.minimum(size, GRANULE_BYTES - offset % GRANULE_BYTES)
+    whole, last = np.divmod(size - first, GRANULE_BYTES)
+    return first, whole, last
 
 
 def least(requests: Asked, cluster: Cluster, valid_bytes: Int, processes: int, prices: Prices) -> Float:
     """Per region the least that its requests and its space can cost at `prices` in one window, seconds."""
     moved = np.bincount(requests.region, weights=requests.count * requests.size, minlength=requests.regions)
     result = np.where(moved > 0, 0.0, valid_bytes * float(prices.space.min()))
-    plain = np.flatnonzero(~requests.keeps)
-    nested = requests.period > 0
-    rows_at_once = max(1, CHUNK // len(cluster.active))
-    for low in range(0, len(plain), rows_at_once):
-        rows = plain[low : low + rows_at_once]
-        of = requests.region[rows]
-        size = requests.size[rows].astype(np.float64)
-        worth = np.where(nested[of], 0.0, valid_bytes[of] / moved[of])
-        each = _least_of(size, size, worth, requests.write[rows], cluster, processes, prices)
-        result += np.bincount(of, weights=each * requests.count[rows], minlength=requests.regions)
+    plain, nested = ~requests.keeps, requests.period > 0
+    # Every byte of a request takes so many bytes of room; where room has no price that is no matter.
+    worth = np.divide(valid_bytes, moved, out=np.zeros(len(moved)), where=moved > 0)
+    worth = np.where(nested, 0.0, worth) * bool(prices.space.any())
+    for write in (False, True):
+        chosen = plain & (requests.write == write)
+        if chosen.any():
+            of, size = requests.region[chosen], requests.size[chosen]
+            servers = _Servers.of(cluster, prices, write)
+            each = _least_of_all(size, size, requests.parts[chosen], worth[of], servers, processes)
+            result += np.bincount(of, weights=each * requests.count[chosen], minlength=requests.regions)
     keeping = np.bincount(requests.region[requests.keeps], minlength=requests.regions) > 0
     for period in np.unique(requests.period[nested]).tolist():
         regions = np.flatnonzero((requests.period == period) & keeping)
@@ -147,105 +178,171 @@ def _least_nested(
     result = least_of_blocks(started, inside, space)
     if prices.alone <= 0:
         return np.asarray(result + beyond)
-    mu = prices.alone / processes
-    for is_write in (False, True):
-        of_kind = write == is_write
-        startup, per_byte = _figures(is_write, cluster)
-        alone = _quickest(startup, per_byte, size[of_kind].astype(np.float64))
-        result += mu * np.bincount(of[of_kind], weights=count[of_kind] * alone, minlength=len(regions))
-    if not prices.server.any() or len(rows) * servers * STEPS > SEARCHED_MAX:
-        return np.asarray(result + beyond)
-    # The last interval of every request within T, the others wherever they are cheapest.
     worth = np.divide(periods[:, None], reach, out=np.zeros_like(reach), where=reach > 0)
-    before = np.zeros(len(rows))
+    alone, filled = np.zeros(len(regions)), np.zeros(len(regions))
     for is_write in (False, True):
-        of_kind = write == is_write
+        kind = np.flatnonzero(write == is_write)
+        if not len(kind):
+            continue
+        alike = _Servers.of(cluster, prices, is_write)
+        each = _alone(alike, size[kind].astype(np.float64)) * prices.alone / processes
+        alone += np.bincount(of[kind], weights=each * count[kind], minlength=len(regions))
+        # The last interval of every request within T, the others wherever they are cheapest.
         _, byte = _costs(is_write, cluster, prices)
         cheapest = ((byte + worth[:, :, None] * prices.space).min(axis=2)) * length
         below = np.cumsum(cheapest, axis=1) - cheapest
-        before[of_kind] = below[of[of_kind], level[of_kind]]
-    each = before + _least_of(
-        size.astype(np.float64), length[level], worth[of, level], write, cluster, processes, prices
-    )
-    filled = np.bincount(of, weights=each * count, minlength=len(regions))
-    return np.asarray(np.maximum(result, filled) + beyond)
-
-
-def _figures(write: bool, cluster: Cluster) -> tuple[Float, Float]:
-    """Startups in seconds, and seconds per byte, of every server."""
-    targets = cluster.active
-    startup = np.array([t.startup_write_s if write else t.startup_read_s for t in targets])
-    return startup, np.array([t.per_byte_write_s if write else t.per_byte_read_s for t in targets])
+        anywhere = np.zeros((len(kind), 3))
+        last = _least_of_all(size[kind], length[level[kind]], anywhere, worth[of[kind], level[kind]], alike, processes)
+        each = below[of[kind], level[kind]] + last
+        filled += np.bincount(of[kind], weights=each * count[kind], minlength=len(regions))
+    result += alone
+    return np.asarray((np.maximum(result, filled) if prices.server.any() else result) + beyond)
 
 
 def _costs(write: bool, cluster: Cluster, prices: Prices) -> tuple[Float, Float]:
     """What a piece, and what a byte costs on every server, without its space and the request's own time."""
-    startup, per_byte = _figures(write, cluster)
+    targets = cluster.active
+    startup = np.array([t.startup_write_s if write else t.startup_read_s for t in targets])
+    per_byte = np.array([t.per_byte_write_s if write else t.per_byte_read_s for t in targets])
     return prices.server * startup + prices.connect, prices.server * per_byte + prices.link
 
 
-def _least_of(
-    size: Float, priced: Float, worth: Float, write: Bool, cluster: Cluster, processes: int, prices: Prices
+@dataclass(frozen=True)
+class _Servers:
+    """Servers by kinds that have the same figures and prices, for one operation; `many` there are of each.
+
+    A piece takes `startup` and `per_byte` alone (s, s/byte; with the network's), costs `fixed` and per byte `byte`, and
+    per byte of room `space`. No request takes less than `before_s`, and `link_s` per byte, alone; its time costs
+    `alone` times the processes.
+    """
+
+    many: Int
+    startup: Float
+    per_byte: Float
+    fixed: Float
+    byte: Float
+    space: Float
+    before_s: float
+    link_s: float
+    alone: float
+
+    @classmethod
+    def of(cls, cluster: Cluster, prices: Prices, write: bool) -> _Servers:
+        targets, net = cluster.active, cluster.network
+        startup = np.array([t.startup_write_s if write else t.startup_read_s for t in targets])
+        per_byte = np.array([t.per_byte_write_s if write else t.per_byte_read_s for t in targets])
+        fixed = prices.server * startup + prices.connect
+        byte = prices.server * per_byte + prices.link
+        each, many = np.unique(
+            np.column_stack([startup, per_byte, fixed, byte, prices.space]), axis=0, return_counts=True
+        )
+        before_s = net.establish_s + float(startup.min())
+        return cls(
+            many, each[:, 0] + net.establish_s, each[:, 1] + net.per_byte_s, each[:, 2], each[:, 3], each[:, 4],
+            before_s, net.per_byte_s, prices.alone,
+        )  # fmt: skip
+
+
+def _least_of_all(
+    size: Int, priced: Int | Float, parts: Int | Float, worth: Float, servers: _Servers, processes: int
 ) -> Float:
+    """As `_least_of`, what is alike once and so many at a time as memory allows."""
+    key: Float = np.column_stack([size, priced, worth, parts]).astype(np.float64)
+    alike, inverse = np.unique(key, axis=0, return_inverse=True)
+    at_once = max(1, CHUNK // len(servers.many))
+    each = np.empty(len(alike))
+    for low in range(0, len(alike), at_once):
+        part = alike[low : low + at_once]
+        each[low : low + at_once] = _least_of(part[:, 0], part[:, 1], part[:, 3:], part[:, 2], servers, processes)
+    return np.asarray(each[inverse.ravel()])
+
+
+def _least_of(size: Float, priced: Float, parts: Float, worth: Float, servers: _Servers, processes: int) -> Float:
     """The least cost of requests of `size` bytes of which `priced` bytes count, each taking `worth` bytes of space."""
-    result = np.zeros(len(size))
-    for is_write in (False, True):
-        of_kind = write == is_write
-        if of_kind.any():
-            result[of_kind] = _least_of_kind(
-                size[of_kind], priced[of_kind], worth[of_kind], is_write, cluster, processes, prices
-            )
-    return result
-
-
-def _least_of_kind(
-    size: Float, priced: Float, worth: Float, write: bool, cluster: Cluster, processes: int, prices: Prices
-) -> Float:
-    startup, per_byte = _figures(write, cluster)
-    fixed, byte = _costs(write, cluster, prices)
-    byte = byte + worth[:, None] * prices.space
-    if prices.alone <= 0:
-        return np.asarray((fixed + byte * priced[:, None]).min(axis=1))
-    mu = prices.alone / processes
-    if len(size) * len(startup) * STEPS > SEARCHED_MAX:
+    startup, per_byte = servers.startup, servers.per_byte
+    byte = servers.byte + worth[:, None] * servers.space
+    cheapest = np.asarray((servers.fixed + byte * priced[:, None]).min(axis=1))
+    if servers.alone <= 0:
+        return cheapest
+    mu = servers.alone / processes
+    quickest = _alone(servers, size)
+    if len(size) * len(servers.many) * STEPS > SEARCHED_MAX:
         # Too much to search: no request is quicker than on all servers together, nor cheaper than on one.
-        return np.asarray((fixed + byte * priced[:, None]).min(axis=1) + mu * _quickest(startup, per_byte, size))
-    whole = startup + per_byte * size[:, None]
-    quickest, slowest = _quickest(startup, per_byte, size), whole.max(axis=1)
+        return np.asarray(cheapest + mu * quickest)
+    slowest = (startup + per_byte * size[:, None]).max(axis=1)
     best = np.full(len(size), np.inf)
     step = (np.maximum(slowest, quickest) / quickest) ** (1 / STEPS)
     at = quickest.copy()
     for number in range(STEPS):
         upper = at * step if number < STEPS - 1 else np.maximum(slowest, at * step) * (1 + 1e-9)
-        best = np.minimum(best, mu * at + _filled(priced, upper, startup, per_byte, fixed, byte))
+        best = np.minimum(best, mu * at + _filled(priced, parts, upper, servers, byte))
         at = upper
     # Slower than the slowest server alone nothing needs to be.
     return best
 
 
-def _quickest(startup: Float, per_byte: Float, size: Float) -> Float:
+def _alone(servers: _Servers, size: Float) -> Float:
+    """Seconds that a request of each size takes alone, at least."""
+    return np.asarray(np.maximum(_quickest(servers, size), servers.before_s + servers.link_s * size))
+
+
+def _quickest(servers: _Servers, size: Float) -> Float:
     """The least time in which all servers together serve each size."""
     sizes, inverse = np.unique(size, return_inverse=True)
-    rate = 1 / np.maximum(per_byte, 1e-18)
-    order = np.argsort(startup, kind="stable")
-    speed, work = np.cumsum(rate[order]), np.cumsum((startup * rate)[order])
+    rate = servers.many / np.maximum(servers.per_byte, 1e-18)
+    order = np.argsort(servers.startup, kind="stable")
+    speed, work = np.cumsum(rate[order]), np.cumsum((servers.startup * rate)[order])
     times = (sizes[:, None] + work) / speed
-    return np.asarray(np.maximum(times.min(axis=1), startup.min())[inverse])
+    return np.asarray(np.maximum(times.min(axis=1), servers.startup.min())[inverse])
 
 
-def _filled(size: Float, within: Float, startup: Float, per_byte: Float, fixed: Float, byte: Float) -> Float:
+def _filled(size: Float, parts: Float, within: Float, servers: _Servers, byte: Float) -> Float:
     """The cheapest filling of `size` bytes into servers that serve what they can in `within` seconds; inf where
     none."""
-    room = np.minimum(size[:, None], (within[:, None] - startup) / np.maximum(per_byte, 1e-18))
-    room = np.maximum(room, 0.0)
+    room = np.minimum(size[:, None], (within[:, None] - servers.startup) / np.maximum(servers.per_byte, 1e-18))
+    room = _in_granules(np.maximum(room, 0.0), size, parts)
     with np.errstate(divide="ignore", invalid="ignore"):
-        unit = np.where(room > 0, byte + fixed / room, np.inf)
+        unit = np.where(room > 0, byte + servers.fixed / room, np.inf)
+    by_part = _by_part(parts, room, unit)
+    room = room * servers.many
     order = np.argsort(unit, axis=1)
     room, unit = np.take_along_axis(room, order, 1), np.take_along_axis(unit, order, 1)
     before = np.cumsum(room, axis=1) - room
     taken = np.clip(size[:, None] - before, 0.0, room)
     cost = np.where(taken > 0, taken * np.where(np.isfinite(unit), unit, 0.0), 0.0).sum(axis=1)
-    return np.where(room.sum(axis=1) >= size * (1 - 1e-12), cost, np.inf)
+    return np.where(room.sum(axis=1) >= size * (1 - 1e-12), np.maximum(cost, by_part), np.inf)
+
+
+def _by_part(parts: Float, room: Float, unit: Float) -> Float:
+    """The least cost of a request's granules, each on the cheapest server that can serve it; inf where none can."""
+    cost = np.zeros(len(parts))
+    for size, many in (
+        (parts[:, 0], 1.0),
+        (np.minimum(parts[:, 1], 1.0) * GRANULE_BYTES, parts[:, 1]),
+        (parts[:, 2], 1.0),
+    ):
+        cheapest = np.where(room >= size[:, None] * (1 - 1e-9), unit, np.inf).min(axis=1)
+        cost += np.multiply(size * many, cheapest, out=np.zeros(len(parts)), where=size > 0)
+    return cost
+
+
+def _in_granules(room: Float, size: Float, parts: Float) -> Float:
+    """The most bytes up to `room`, of shape (requests, servers), that some of a request's granules have together."""
+    told = parts[:, 0] > 0
+    if not told.any():
+        return room
+    of, limit = parts[told], room[told] * (1 + 1e-9)
+    most = np.zeros_like(limit)
+    for first in (0.0, 1.0):
+        for last in (0.0, 1.0):
+            ends = (first * of[:, 0] + last * of[:, 2])[:, None]
+            whole = np.minimum(of[:, 1, None], np.floor((limit - ends) / GRANULE_BYTES))
+            most = np.maximum(most, np.where(whole >= 0, ends + whole * GRANULE_BYTES, 0.0))
+    # Parts are rounded down, so what they lack may lie with any of them.
+    lacking = size[told] - of[:, 0] - of[:, 1] * GRANULE_BYTES - of[:, 2]
+    result = room.copy()
+    result[told] = np.minimum(most + lacking[:, None], room[told])
+    return result
 
 
 def plain_prices(requests: Asked, cluster: Cluster) -> list[Prices]:
@@ -272,16 +369,16 @@ def dual_bound(
     valid_bytes: Int,
     capacity: Float,
     processes: int,
-    prices: Sequence[Prices] | None,
+    prices: Sequence[Sequence[Prices]],
 ) -> float:
     """Seconds that no layout of these regions undercuts, all windows together; moves are taken to cost nothing.
 
-    `prices` are those that a solver found for every window, if it did; where plain ones prove more, they count.
+    `prices` are those that were found for every window; where plain ones prove more, they count.
     """
     total = 0.0
     room = np.where(np.isfinite(capacity), capacity, 0.0)
     for number, requests in enumerate(windows):
-        tried = [*([] if prices is None else [prices[number]]), *plain_prices(requests, cluster)]
+        tried = [*prices[number], *plain_prices(requests, cluster)]
         values = [
             float(least(requests, cluster, valid_bytes, processes, each).sum()) - float((each.space * room).sum())
             for each in tried

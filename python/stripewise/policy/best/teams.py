@@ -18,8 +18,9 @@ from ...layout import STRIPES_MAX, Stripes
 from ...units import GRANULE_BYTES, round_up
 from .heads import Head, pairs
 
-#: Clusters above this get teams of 2 and 4 only: others would be more than the solver needs.
+#: Clusters above this get teams of these sizes only: others would be more than the solver needs.
 MANY = 64
+SIZES_OF_MANY = (2, 4, 8, 16)
 #: Teams are of use below this many processes per server.
 BUSY = 8
 
@@ -94,7 +95,7 @@ def _sizes(servers: int) -> list[int]:
     if servers < 2:
         return []
     if servers > MANY:
-        return [2, 4]
+        return list(SIZES_OF_MANY)
     sizes = [1 << power for power in range(1, servers.bit_length()) if 1 << power < servers]
     return [
         *sizes,
@@ -110,7 +111,8 @@ def _pace(target: Target) -> tuple[float, float]:
 def split_bytes(members: Sequence[Target], request_bytes: int, mix: Mix) -> tuple[list[int], float]:
     """How many bytes of a request every member serves so that all end together, in whole granules, and that time in s.
 
-    A member whose startup alone is longer serves nothing; the granules' rounding goes to the swiftest.
+    A member whose startup alone is longer serves nothing; the granules' rounding goes to the swiftest. A request of
+    fewer granules than members is served by some of them, each with one: the sum is larger than the request then.
     """
     startup = np.array([mix.startup_s(target) for target in members])
     per_byte = np.maximum([mix.per_byte_s(target) for target in members], 1e-18)
@@ -120,6 +122,14 @@ def split_bytes(members: Sequence[Target], request_bytes: int, mix: Mix) -> tupl
     times = (request_bytes + work) / speed
     working = int(np.flatnonzero(times >= startup[order])[-1]) + 1
     served = np.zeros(len(members), dtype=np.int64)
+    granules = -(-request_bytes // GRANULE_BYTES)
+    if granules < working:
+        # Too few granules for all: a granule to everyone who is as quick with it as those that it takes; requests go
+        # round.
+        each = startup + per_byte * GRANULE_BYTES
+        slowest = float(np.sort(each)[granules - 1])
+        served[each <= slowest * (1 + 1e-9)] = GRANULE_BYTES
+        return served.tolist(), slowest
     exact = (times[working - 1] - startup) / per_byte
     for position in order[:working].tolist():
         served[position] = max(0, round(float(exact[position]) / GRANULE_BYTES)) * GRANULE_BYTES

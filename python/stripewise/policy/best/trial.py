@@ -21,24 +21,33 @@ from ...workload.requests import Requests, Workload
 
 #: Requests that a trial runs at most, all processes together.
 REQUESTS_MAX = 400_000
+#: A plan is not run where it would have to beat its bound by so much more than any before it did.
+HOPELESS = 4.0
 
 
-def trial_s(plans: Sequence[Plan], workload: Workload, cluster: Cluster) -> list[float]:
-    """Simulated seconds of the workload's first requests under every plan, a closed loop with the trace's think
-    times."""
+def trial_s(plans: Sequence[Plan], bounds_s: Sequence[float], workload: Workload, cluster: Cluster) -> list[float]:
+    """Simulated seconds of the workload's first requests under every plan, a closed loop with the trace's think times.
+
+    The first plan is always run, the others by their bounds in ascending order, and those that cannot be the quickest
+    are not: inf. A run is quicker than its bound where accesses continue others, so what tells is how much so far.
+    """
     # Files whose requests moved no byte have no place in a plan.
     planned = {file.path for file in plans[0].files}
     files = [file for file in workload.files if len(file.requests) and file.path in planned]
     tables = [each.tobytes() for each in _dealt([file.requests for file in files], workload.processes)]
     most = max(1, REQUESTS_MAX // max(1, workload.processes))
-    seconds = []
-    for plan in plans:
-        described = scenario(plan, cluster, [file.path for file in files])
+    seconds = [float("inf")] * len(plans)
+    spared = float("inf")
+    for number in [0, *sorted(range(1, len(plans)), key=lambda each: bounds_s[each])]:
+        if number and bounds_s[number] * spared > HOPELESS * min(seconds):
+            break
+        described = scenario(plans[number], cluster, [file.path for file in files])
         try:
             report = native.call("simulate_requests", json.dumps(described), tables, most)
         except StoreError as error:
             raise WorkloadError(f"{workload.source}: {error}") from error
-        seconds.append(float(report["seconds"]))
+        seconds[number] = float(report["seconds"])
+        spared = min(spared, seconds[number] / max(bounds_s[number], 1e-300))
     return seconds
 
 
