@@ -15,7 +15,7 @@ from stripewise.layout import Stripes, share_bytes
 from stripewise.plan import check_plan
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.best.best import _Search
-from stripewise.policy.best.cuts import Cuts
+from stripewise.policy.best.cuts import Cuts, whole_regions
 from stripewise.policy.best.heads import (
     CHOICES_MAX,
     Head,
@@ -161,7 +161,7 @@ def test_sums_of_heads_and_tails_are_those_of_the_bytes(workload, width, more, p
 def test_the_solver_s_loads_of_heads_are_those_of_their_stripes(network):
     workload = nested(np.random.default_rng(5), 12, 256 * KIB, [4 * KIB, 64 * KIB, 256 * KIB], 600)
     search = _Search(workload, replace(cluster(3, 2), network=network), OPTIONS)
-    ground = search._ground(cut=True)
+    ground = search._ground(whole_regions(search.whole), search.periods)
     posed = pose(ground, float(search.processes))
     table = ground.windows[0]
     assert table is not None
@@ -231,7 +231,7 @@ def test_no_layout_of_nested_requests_undercuts_the_bound_whatever_room_costs(se
         for stripes in placed:
             for name, share in share_bytes(stripes, MIB).items():
                 held[names.index(name)] += share
-        bound = dual_bound([asked(table, table.regions, each)], on, table.valid_bytes, held, processes, [prices])
+        bound = dual_bound([asked(table, table.regions, each)], on, table.valid_bytes, held, processes, [[prices]])
         assert bound <= plan_bound(table, on, placed).makespan_s(processes) * (1 + 1e-9)
 
 
@@ -284,12 +284,12 @@ def test_heads_follow_a_hot_set_from_window_to_window():
     workload = Workload((file_of(offsets, sizes, size_bytes=48 * MIB),), 64)
     options = replace(OPTIONS, window_ns=4_000_000)
     search = _Search(workload, cluster(3, 1, 2 * MIB), options)
-    proven_s, found = search._search(search._ground(cut=True))
+    proven_s, found, _, _ = search._search()
     moves = found[0].plan.migrations[0].moves
     assert any("first 64.0 KiB of every 1.0 MiB" in move.reason for move in moves if move.direction == "in")
     static = replace(search.options, window_ns=None)
     still = _Search(workload, cluster(3, 1, 2 * MIB), static)
-    assert proven_s < found[0].bound_s < still._search(still._ground(cut=True))[0]
+    assert proven_s < found[0].bound_s < still._search()[0]
 
 
 def test_a_handful_of_nested_regions_is_solved_with_heads_among_the_choices():
@@ -318,6 +318,6 @@ def test_tables_without_nested_sizes_are_priced_as_they_were():
     requests = asked(table, table.regions)
     assert not requests.period.any()
     search = _Search(zipf_workload(20, 500), cluster(4, 2), OPTIONS)
-    ground = search._ground(cut=True)
+    ground = search._ground(whole_regions(search.whole), search.periods)
     assert ground.periods == () and ground.headed == []
     assert all(team.head is None for team in pose(ground, 8.0).teams)

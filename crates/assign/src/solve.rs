@@ -24,7 +24,7 @@ const ROUNDS_MAX: usize = 50;
 /// Fewer kicks than this are not worth beginning.
 const KICKS_MIN: usize = 8;
 /// Kicks end after this many without gain.
-const KICKS_IDLE: usize = 60;
+const KICKS_IDLE: usize = 300;
 const fn stage(squarings: u32, guided: bool) -> Stage {
     Stage { squarings, guided }
 }
@@ -92,11 +92,13 @@ pub fn solve(problem: &Problem, starts: &[Vec<i64>], limits: Limits) -> Option<S
     let stages = if many { &STAGES[GUIDED..] } else { &STAGES[..] };
     let empty = State::new(problem);
     let given = if many && best.objective.is_finite() { &[] } else { &starts[..] };
-    for start in std::iter::once(&empty).chain(given) {
+    // Who stays with his server is better off where servers are many; with few, every window's own home may be worth its moves.
+    let ways = if many || problem.windows == 1 { &[true][..] } else { &[true, false] };
+    for (start, staying) in std::iter::once(&empty).chain(given).flat_map(|start| ways.iter().map(move |staying| (start, *staying))) {
         if enough(&best) || (best.objective.is_finite() && tools.late()) {
             break;
         }
-        if let Some(mut state) = whole(start, &bound, &tools, limits.seed) {
+        if let Some(mut state) = whole(start, &bound, &tools, limits.seed, staying) {
             best.offer(&state);
             descend(&mut state, stages, &mut tools, &mut best);
         }
@@ -128,9 +130,9 @@ fn known<'a>(problem: &'a Problem, start: &[i64]) -> State<'a> {
 }
 
 /// The start with all regions placed, if they fit.
-fn whole<'a>(start: &State<'a>, bound: &Bound, tools: &Tools, seed: u64) -> Option<State<'a>> {
+fn whole<'a>(start: &State<'a>, bound: &Bound, tools: &Tools, seed: u64, staying: bool) -> Option<State<'a>> {
     let mut state = start.clone();
-    if fill(&mut state, &bound.level, tools.prices, tools.lambda) { Some(state) } else { fit(start, seed) }
+    if fill(&mut state, &bound.level, tools.prices, tools.lambda, staying) { Some(state) } else { fit(start, seed) }
 }
 
 /// Exchanges, then kicks: a few regions thrown elsewhere and the rest settled anew, as long as that gains.

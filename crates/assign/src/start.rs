@@ -14,18 +14,18 @@ const SQUARINGS: u32 = 6;
 /// Regions between two looks at what moves cost where servers are busy.
 const STRIDE: usize = 32;
 
-/// Puts all regions that lie nowhere; false when one finds no room.
-pub(crate) fn fill(state: &mut State, level: &[f64], prices: &Prices, lambda: &[f64]) -> bool {
+/// Puts all regions that lie nowhere, each staying with its server as long as it stays with its kind if `staying`; false when one finds no room.
+pub(crate) fn fill(state: &mut State, level: &[f64], prices: &Prices, lambda: &[f64], staying: bool) -> bool {
     let problem = state.problem;
     state.recount(SQUARINGS, level, None);
     let (density, regret) = (densities(problem, prices), regrets(problem, prices));
     let mut missing: Vec<usize> = (0..problem.regions).filter(|region| state.path_of(*region).contains(&NOWHERE)).collect();
     missing.sort_by(|a, b| regret[*b].total_cmp(&regret[*a]).then(density[*b].total_cmp(&density[*a])).then(a.cmp(b)));
-    place_all(state, missing.into_iter(), prices, lambda)
+    place_all(state, missing.into_iter(), prices, lambda, staying)
 }
 
 /// Puts regions that lie nowhere, one after the other, on any choices; false when one finds no room.
-fn place_all(state: &mut State, regions: impl Iterator<Item = usize>, prices: &Prices, lambda: &[f64]) -> bool {
+fn place_all(state: &mut State, regions: impl Iterator<Item = usize>, prices: &Prices, lambda: &[f64], staying: bool) -> bool {
     let problem = state.problem;
     let mut space = Space::new(problem.windows, problem.choices);
     let mut moves = Moves::new(problem, lambda);
@@ -38,7 +38,7 @@ fn place_all(state: &mut State, regions: impl Iterator<Item = usize>, prices: &P
         }
         let valid = problem.valid_bytes[region];
         price(problem, prices, region, &mut space.cost);
-        let found = problem.windows > 1 && cheapest(&prices.moves, valid, &mut space, Some(&mut path)).seconds.is_finite();
+        let found = staying && problem.windows > 1 && cheapest(&prices.moves, valid, &mut space, Some(&mut path)).seconds.is_finite();
         congest(state, region, Listed::All, Measure::Sum, &mut space.cost);
         let settled = found && stretch(problem, &moves, valid, &space.cost, &scarce, &mut path);
         if !settled && !cheapest(&moves, valid, &mut space, Some(&mut path)).seconds.is_finite() {
@@ -149,5 +149,5 @@ pub(crate) fn unload(state: &mut State, prices: &Prices, lambda: &[f64]) -> bool
         }
     }
     let lost: Vec<usize> = out.iter().rev().map(|(region, _)| *region).filter(|region| state.path_of(*region).contains(&NOWHERE)).collect();
-    place_all(state, lost.into_iter(), prices, lambda)
+    place_all(state, lost.into_iter(), prices, lambda, true)
 }

@@ -403,7 +403,8 @@ class _Search:
         ssd = {target.name: target.is_ssd for target in self.cluster.targets}
         was, becomes = (any(ssd[name] for name, _ in stripes) for stripes in (old, new))
         direction = "in" if becomes and not was else "out" if was and not becomes else "restripe"
-        reason = f"{named(new, self.cluster)}: the busiest resource of this window and the later ones gets less to do"
+        where = named(new, self.cluster, ground.periods)
+        reason = f"{where}: the busiest resource of this window and the later ones gets less to do"
         return Move(
             self.workload.files[int(ground.whole.file[piece])].path, start, int(ground.cuts.length[piece]), new,
             direction, valid, gain_s, copies.cost_s(old, new, valid), reason,

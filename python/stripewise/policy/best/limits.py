@@ -40,6 +40,10 @@ STEPS = 160
 #: Requests of sizes within this ratio are taken at the smallest of them.
 SIZE_RATIO = 2 ** (1 / 16)
 SIZES_MAX = 256
+#: Own time that costs less than this part of the work is left out.
+NEGLIGIBLE = 1e-5
+#: Clusters of more servers are not tried with plain prices where there are others.
+PLAIN_SERVERS = 64
 #: Elements of the largest table at a time.
 CHUNK = 4_000_000
 #: Steps times requests times servers up to which T is searched.
@@ -266,6 +270,8 @@ def _least_of(size: Float, priced: Float, parts: Float, worth: Float, servers: _
         return cheapest
     mu = servers.alone / processes
     quickest = _alone(servers, size)
+    if (mu * quickest <= NEGLIGIBLE * cheapest).all():
+        return cheapest
     if len(size) * len(servers.many) * STEPS > SEARCHED_MAX:
         # Too much to search: no request is quicker than on all servers together, nor cheaper than on one.
         return np.asarray(cheapest + mu * quickest)
@@ -373,12 +379,14 @@ def dual_bound(
 ) -> float:
     """Seconds that no layout of these regions undercuts, all windows together; moves are taken to cost nothing.
 
-    `prices` are those that were found for every window; where plain ones prove more, they count.
+    `prices` are those that were found for every window; where plain ones prove more, they count (on clusters of up to
+    `PLAIN_SERVERS`).
     """
     total = 0.0
     room = np.where(np.isfinite(capacity), capacity, 0.0)
     for number, requests in enumerate(windows):
-        tried = [*prices[number], *plain_prices(requests, cluster)]
+        plain = not prices[number] or len(cluster.active) <= PLAIN_SERVERS
+        tried = [*prices[number], *(plain_prices(requests, cluster) if plain else [])]
         values = [
             float(least(requests, cluster, valid_bytes, processes, each).sum()) - float((each.space * room).sum())
             for each in tried
