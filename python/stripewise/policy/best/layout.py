@@ -14,7 +14,7 @@ import numpy as np
 from ...cluster import Cluster, Target
 from ...layout import Stripes, share_bytes
 from ...model import Bound
-from ...model.general import Int
+from ...model.general import Float, Int
 from ...units import format_size, round_up
 from ...workload.requests import Workload
 from ..base import PlanOptions
@@ -85,7 +85,7 @@ def carry_out(ground: Ground, wanted: Sequence[Sequence[Stripes]], workload: Wor
             if wanted[window][piece] != now[piece]
             and (wanted[window][piece] != wanted[window - 1][piece] or _is_touched(ground, window, piece))
         ]
-        moves.append(tuple(_carry(now, wishes, valid, space)))
+        moves.append(tuple(_carry(ground, window, now, wishes, space)))
         placed.append(tuple(now))
     return Layout(tuple(placed), tuple(moves))
 
@@ -138,25 +138,49 @@ def _is_touched(ground: Ground, window: int, piece: int) -> bool:
 
 
 def _carry(
-    now: list[Stripes], wishes: Sequence[tuple[int, Stripes]], valid: Int, space: Space
+    ground: Ground, window: int, now: list[Stripes], wishes: Sequence[tuple[int, Stripes]], space: Space
 ) -> list[tuple[int, Stripes, Stripes]]:
-    """Makes the moves that fit, again and again while one of them makes room for another; changes `now` and `space`."""
+    """Makes the moves that fit, again and again while one of them makes room for another; changes `now` and `space`.
+
+    Where pieces wait for each other's room, the one of them with the fewest requests gives way to an HServer.
+    """
+    valid = ground.whole.valid_bytes
+    table = ground.windows[window]
+    uses: Float = np.zeros(ground.cuts.pieces)
+    if table is not None:
+        rows = np.repeat(np.arange(table.regions), np.diff(table.first))
+        weights = table.count.astype(np.float64)
+        uses = np.bincount(rows, weights=weights, minlength=table.regions).astype(np.float64)
     made: list[tuple[int, Stripes, Stripes]] = []
+
+    def moved(piece: int, new: Stripes) -> bool:
+        if not space.take(new, int(valid[piece])):
+            return False
+        space.give(now[piece], int(valid[piece]))
+        made.append((piece, now[piece], new))
+        now[piece] = new
+        return True
+
     left = [(piece, new) for piece, new in wishes if now[piece] != new]
+    scarce = {target.name for target in ground.cluster.sservers}
     while left:
-        waiting = []
-        for piece, new in left:
-            old = now[piece]
-            if space.take(new, int(valid[piece])):
-                space.give(old, int(valid[piece]))
-                now[piece] = new
-                made.append((piece, old, new))
-            else:
-                waiting.append((piece, new))
+        waiting = [(piece, new) for piece, new in left if not moved(piece, new)]
         if len(waiting) == len(left):
-            break
+            wanted = {name for _, new in waiting for name, _ in new} & scarce
+            holding = [each for each in waiting if wanted & {name for name, _ in now[each[0]]}]
+            coldest = min(holding, key=lambda each: (uses[each[0]], each[0]), default=None)
+            if coldest is None or not any(moved(coldest[0], home) for home in _whole_homes(ground, coldest[0])):
+                break
+            waiting.remove(coldest)
         left = waiting
     return made
+
+
+def _whole_homes(ground: Ground, piece: int) -> list[Stripes]:
+    """The piece whole on every HServer, another one first for every piece."""
+    hservers = ground.cluster.hservers
+    length = int(ground.cuts.length[piece])
+    return [((hservers[(piece + turn) % len(hservers)].name, length),) for turn in range(len(hservers))]
 
 
 def copy_demand(stripes: Stripes, valid_bytes: int, write: bool, targets: Mapping[str, Target]) -> dict[str, float]:
