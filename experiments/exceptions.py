@@ -18,9 +18,8 @@ GAP_MAX, RATIO_MIN, GAP_VOID = 0.05, 0.90, 10.0
 #: By experiment and promise (behind, emulated, ratio, gap): the reason.
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("scale", "gap"): (
-        "From 1,024 servers on single places of 1 MiB are what must be dealt out, tens of thousands of them under the "
-        "room of a few per SServer; the search ended on its time, on a machine with other work, before it had cut so "
-        "finely."
+        "With 4,096 servers single places of 1 MiB are what is dealt out, tens of thousands of them, and an SServer has "
+        "room for five: what is indivisible does not fill all rooms, and the bound is that of divisible regions."
     ),
 }
 
