@@ -18,8 +18,8 @@ GAP_MAX, RATIO_MIN, GAP_VOID = 0.05, 0.90, 10.0
 #: By experiment and promise (behind, emulated, ratio, gap): the reason.
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("scale", "gap"): (
-        "With 4,096 servers single places of 1 MiB are what is dealt out, tens of thousands of them, and an SServer has "
-        "room for five: what is indivisible does not fill all rooms, and the bound is that of divisible regions."
+        "With 4,096 servers single places of 1 MiB are what is dealt out, tens of thousands of them, and an SServer "
+        "has room for five: what is indivisible does not fill all rooms, and the bound is that of divisible regions."
     ),
 }
 
