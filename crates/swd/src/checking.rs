@@ -110,10 +110,10 @@ impl CheckingMedium {
         if fits && right_length && at.sectors > 0 { Ok(()) } else { Err(MediumError::Range { track: at.track, sector: at.sector }) }
     }
 
-    fn random_range(&self, sector: u32, bytes: usize) -> Result<core::ops::Range<usize>, MediumError> {
+    fn random_range(&self, sector: u32, sectors: u32, bytes: usize) -> Result<core::ops::Range<usize>, MediumError> {
         let from = self.geometry.bytes(u64::from(sector)) as usize;
         match from.checked_add(bytes) {
-            Some(to) if to <= self.now.random.len() => Ok(from..to),
+            Some(to) if to <= self.now.random.len() && bytes as u64 == self.geometry.bytes(u64::from(sectors)) => Ok(from..to),
             _ => Err(MediumError::Range { track: self.geometry.tracks(), sector }),
         }
     }
@@ -193,15 +193,15 @@ impl Medium for CheckingMedium {
         self.now.tracks.get(track as usize).map(|track| track.spare).ok_or(MediumError::Range { track, sector: 0 })
     }
 
-    fn read_random(&mut self, sector: u32, into: &mut [u8]) -> Result<(), MediumError> {
+    fn read_random(&mut self, sector: u32, sectors: u32, into: &mut [u8]) -> Result<(), MediumError> {
         self.powered()?;
-        let range = self.random_range(sector, into.len())?;
+        let range = self.random_range(sector, sectors, into.len())?;
         into.copy_from_slice(self.now.random.get(range).ok_or(MediumError::Range { track: self.geometry.tracks(), sector })?);
         Ok(())
     }
 
-    fn write_random(&mut self, sector: u32, from: &[u8]) -> Result<(), MediumError> {
-        let range = self.random_range(sector, from.len())?;
+    fn write_random(&mut self, sector: u32, sectors: u32, from: &[u8]) -> Result<(), MediumError> {
+        let range = self.random_range(sector, sectors, from.len())?;
         self.record(Write::Random { byte: range.start, bytes: from.to_vec() })
     }
 

@@ -71,6 +71,18 @@ pub enum SwdError {
         /// Bytes that the sectors have.
         expected: u64,
     },
+    /// The random access zone holds no track table of this disk.
+    NoTable,
+    /// The track table or a back pointer names a track that the disk does not have.
+    Table {
+        /// The logical track.
+        logical_track: u32,
+    },
+    /// No free track of a band can be written, nor can its free tracks be brought together.
+    NoFreeTrack {
+        /// The band.
+        band: usize,
+    },
     /// The medium failed.
     Medium(MediumError),
 }
@@ -89,6 +101,11 @@ impl fmt::Display for SwdError {
                 write!(f, "sectors {lba} to {} are beyond the disk's {capacity}; ask for less", lba.saturating_add(sectors))
             }
             Self::Buffer { bytes, expected } => write!(f, "the buffer has {bytes} bytes, the sectors asked for have {expected}; make them equal"),
+            Self::NoTable => f.write_str("the random access zone holds no track table of this disk; check disk_id, or create the disk anew"),
+            Self::Table { logical_track } => {
+                write!(f, "the track table's entry {logical_track} does not fit the disk; open it with the parameters it was created with")
+            }
+            Self::NoFreeTrack { band } => write!(f, "band {band} has no free track that can be written; trim some of its tracks"),
             Self::Medium(error) => error.fmt(f),
         }
     }

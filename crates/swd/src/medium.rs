@@ -48,17 +48,47 @@ pub trait Medium {
     ///
     /// # Errors
     /// Ranges outside, a device that fails.
-    fn read_random(&mut self, sector: u32, into: &mut [u8]) -> Result<(), MediumError>;
+    fn read_random(&mut self, sector: u32, sectors: u32, into: &mut [u8]) -> Result<(), MediumError>;
 
     /// Writes sectors of the random access zone; destroys nothing.
     ///
     /// # Errors
     /// Ranges outside, a device that fails.
-    fn write_random(&mut self, sector: u32, from: &[u8]) -> Result<(), MediumError>;
+    fn write_random(&mut self, sector: u32, sectors: u32, from: &[u8]) -> Result<(), MediumError>;
 
     /// Makes durable whatever was written before.
     ///
     /// # Errors
     /// A device that fails.
     fn flush(&mut self) -> Result<(), MediumError>;
+}
+
+impl<M: Medium + ?Sized> Medium for &mut M {
+    fn geometry(&self) -> &Geometry {
+        (**self).geometry()
+    }
+
+    fn read(&mut self, at: Extent, into: &mut [u8]) -> Result<(), MediumError> {
+        (**self).read(at, into)
+    }
+
+    fn write(&mut self, at: Extent, from: &[u8], spare: Option<&Spare>) -> Result<(), MediumError> {
+        (**self).write(at, from, spare)
+    }
+
+    fn read_spare(&mut self, track: u32) -> Result<Option<Spare>, MediumError> {
+        (**self).read_spare(track)
+    }
+
+    fn read_random(&mut self, sector: u32, sectors: u32, into: &mut [u8]) -> Result<(), MediumError> {
+        (**self).read_random(sector, sectors, into)
+    }
+
+    fn write_random(&mut self, sector: u32, sectors: u32, from: &[u8]) -> Result<(), MediumError> {
+        (**self).write_random(sector, sectors, from)
+    }
+
+    fn flush(&mut self) -> Result<(), MediumError> {
+        (**self).flush()
+    }
 }

@@ -14,6 +14,16 @@ pub struct Counters {
     pub extra_writes: u64,
     /// Sectors of the extra reads and writes.
     pub extra_sectors: u64,
+    /// Steps of garbage collection.
+    pub collections: u64,
+    /// Tracks that those steps moved.
+    pub collected_tracks: u64,
+    /// Tracks moved because no free one could be written.
+    pub gathered_tracks: u64,
+    /// Checkpoints of the track table.
+    pub checkpoints: u64,
+    /// Flushes that the scheme needed for itself.
+    pub own_flushes: u64,
 }
 
 impl Counters {

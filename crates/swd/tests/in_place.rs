@@ -106,7 +106,7 @@ fn operations() -> impl Strategy<Value = Vec<(u8, f64, u64)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
     #[test]
     fn reads_return_the_last_write_whatever_the_order_band_head_zones_and_requests(
