@@ -82,26 +82,36 @@ impl<M: Medium> TrackLayer<M> {
         self.head.saturating_sub(self.bands.first_track(band)).min(self.parameters.band_tracks - 1) as usize
     }
 
-    /// One step of garbage collection, if the band is fragmented.
+    /// One step of garbage collection before a write, if the band is fragmented.
     fn collect(&mut self, band: usize) -> Result<(), SwdError> {
-        let Some(state) = self.table.bands.get(band) else { return Ok(()) };
-        if !self.is_aggressive(band, 0) || state.space.fragmentation() > self.parameters.gc_threshold {
-            return Ok(());
+        let is_fragmented = self.table.bands.get(band).is_some_and(|band| band.space.fragmentation() <= self.parameters.gc_threshold);
+        if is_fragmented && self.is_aggressive(band, 0) {
+            self.collect_band(band)?;
         }
+        Ok(())
+    }
+
+    /// One step of garbage collection in a band, however fragmented it is: what a disk does when idle. False when no step would gain anything.
+    ///
+    /// # Errors
+    /// A medium that fails.
+    pub fn collect_band(&mut self, band: usize) -> Result<bool, SwdError> {
+        let Some(state) = self.table.bands.get(band) else { return Ok(false) };
         let (used, free) = if self.parameters.victims_by_band {
             let used = state.space.used_tracks() as u64;
             (used, u64::from(self.parameters.band_tracks) - used)
         } else {
             self.table.usage()
         };
-        let Some(limit) = victim_limit(used, free) else { return Ok(()) };
+        let Some(limit) = victim_limit(used, free) else { return Ok(false) };
         let (policy, head) = (self.parameters.policy, self.head_in(band));
         // Tracks of a pool stay where recovery looks for them. Where all victims are such, the move takes a checkpoint.
         let step = state.space.collection_step(policy, head, limit, |track| !state.is_declared(track));
-        let Some(step) = step.or_else(|| state.space.collection_step(policy, head, limit, |_| true)) else { return Ok(()) };
+        let Some(step) = step.or_else(|| state.space.collection_step(policy, head, limit, |_| true)) else { return Ok(false) };
         self.counters.collections += 1;
         self.counters.collected_tracks += step.from.len() as u64;
-        self.move_tracks(band, step)
+        self.move_tracks(band, step)?;
+        Ok(true)
     }
 
     /// Moves one track so that the band's free tracks come together.
