@@ -2,9 +2,9 @@
 
 use crate::error::SwdError;
 use crate::geometry::Geometry;
-use crate::in_place::{chain, fill};
 use crate::order::{Order, StaticMap};
 use crate::scheme::check_range;
+use crate::span::{chain, fill};
 
 /// Capacity over that of tracks as wide as the head: `W N / (N + W - 1)` (seed 002, equation 4.1). 0 for bands of no tracks.
 #[must_use]

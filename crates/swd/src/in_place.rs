@@ -1,60 +1,17 @@
 //! Updates in place on small bands (chapter 4): a write reads the live tracks after its own, writes, and writes them back, `1 + 2i` requests in all.
 //!
 //! Of each track it is known which span of sectors is live; only that is read and written back. Between the write and the last write back the
-//! successors exist in memory only: these are the seed's schemes, and a power cut at that moment loses what they held.
+//! successors exist in memory only, and a power cut at that moment loses what they held: so are the seed's schemes ([`InPlace::new`]). With a journal
+//! in the random access zone ([`InPlace::create`]) nothing that was flushed is lost.
+
+use core::ops::Range;
 
 use crate::error::SwdError;
-use crate::geometry::Geometry;
+use crate::journal::Journal;
 use crate::medium::{Extent, Medium};
 use crate::order::{Order, StaticMap};
 use crate::scheme::{Counters, Scheme, check_buffer, check_range};
-
-/// The live sectors of a track, from `from` up to `to`; none when they are equal.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Span {
-    from: u32,
-    to: u32,
-}
-
-impl Span {
-    fn is_empty(self) -> bool {
-        self.from >= self.to
-    }
-
-    /// The smallest span that holds both.
-    fn hull(self, other: Self) -> Self {
-        if self.is_empty() { other } else { Self { from: self.from.min(other.from), to: self.to.max(other.to) } }
-    }
-
-    fn of(at: Extent) -> Self {
-        Self { from: at.sector, to: at.sector + at.sectors }
-    }
-}
-
-/// The live spans when the first `filled` logical sectors are live.
-pub(crate) fn fill(map: &StaticMap, geometry: &Geometry, filled: u64) -> Vec<Span> {
-    let mut spans = vec![Span::default(); geometry.tracks() as usize];
-    let mut lba = 0;
-    while let Some(at) = map.locate(lba, filled.saturating_sub(lba)).filter(|at| at.sectors > 0) {
-        if let Some(span) = spans.get_mut(at.track as usize) {
-            *span = span.hull(Span::of(at));
-        }
-        lba += u64::from(at.sectors);
-    }
-    spans
-}
-
-/// The live tracks that a write of `track` takes with it, in order: the chain ends at W-1 free tracks in a row, which every gap is.
-pub(crate) fn chain(spans: &[Span], track: u32, head_tracks: u32) -> impl Iterator<Item = (u32, Span)> + '_ {
-    let mut reach = head_tracks - 1;
-    let after = spans.iter().copied().enumerate().skip(track as usize + 1);
-    after
-        .map_while(move |(next, span)| {
-            reach = if span.is_empty() { reach.checked_sub(1)? } else { reach.checked_sub(1).map(|_| head_tracks - 1)? };
-            Some((next as u32, span))
-        })
-        .filter(|(_, span)| !span.is_empty())
-}
+use crate::span::{Span, chain, fill, spans, table};
 
 /// A static mapping with updates in place.
 #[derive(Clone, Debug)]
@@ -63,6 +20,10 @@ pub struct InPlace<M> {
     map: StaticMap,
     spans: Vec<Span>,
     buffer: Vec<u8>,
+    journal: Option<Journal>,
+    /// Tracks whose spans the journal does not know yet.
+    dirty: Vec<u32>,
+    has_trims: bool,
     counters: Counters,
 }
 
@@ -76,7 +37,35 @@ impl<M: Medium> InPlace<M> {
         let map = StaticMap::new(order, medium.geometry(), band_tracks)?;
         check_range(0, filled_sectors, map.capacity())?;
         let spans = fill(&map, medium.geometry(), filled_sectors);
-        Ok(Self { medium, map, spans, buffer: Vec::new(), counters: Counters::default() })
+        Ok(Self::with_spans(medium, map, spans, None))
+    }
+
+    /// An empty disk that loses nothing flushed to a power cut: chains of writes go to a journal in the random access zone first. `disk_id` marks its
+    /// records.
+    ///
+    /// # Errors
+    /// As [`InPlace::new`]; a random access zone that is too small, a medium that fails.
+    pub fn create(mut medium: M, order: Order, band_tracks: u32, disk_id: u32) -> Result<Self, SwdError> {
+        let map = StaticMap::new(order, medium.geometry(), band_tracks)?;
+        let spans = fill(&map, medium.geometry(), 0);
+        let longest_track = medium.geometry().zones().map(|(_, zone)| u64::from(zone.sectors)).max().unwrap_or(0);
+        let chain = (band_tracks as usize, longest_track * u64::from(band_tracks));
+        let journal = Journal::new(&mut medium, disk_id, &table(&spans), chain)?;
+        Ok(Self::with_spans(medium, map, spans, Some(journal)))
+    }
+
+    /// The disk that [`InPlace::create`] made, as the last flush left it, or later.
+    ///
+    /// # Errors
+    /// No such disk on the medium, a medium that fails.
+    pub fn open(mut medium: M, order: Order, band_tracks: u32, disk_id: u32) -> Result<Self, SwdError> {
+        let map = StaticMap::new(order, medium.geometry(), band_tracks)?;
+        let (journal, table) = Journal::open(&mut medium, disk_id)?;
+        Ok(Self::with_spans(medium, map, spans(&table), Some(journal)))
+    }
+
+    fn with_spans(medium: M, map: StaticMap, spans: Vec<Span>, journal: Option<Journal>) -> Self {
+        Self { medium, map, spans, buffer: Vec::new(), journal, dirty: Vec::new(), has_trims: false, counters: Counters::default() }
     }
 
     /// The medium below.
@@ -84,8 +73,56 @@ impl<M: Medium> InPlace<M> {
         &self.medium
     }
 
+    /// The medium below, for whoever cuts its power or asks its clock.
+    pub fn medium_mut(&mut self) -> &mut M {
+        &mut self.medium
+    }
+
+    /// Gives the medium back, as a power cut would.
+    pub fn into_medium(self) -> M {
+        self.medium
+    }
+
+    fn set_span(&mut self, track: u32, new: Span) {
+        if let Some(span) = self.spans.get_mut(track as usize).filter(|span| **span != new) {
+            *span = new;
+            if self.journal.is_some() {
+                self.dirty.push(track);
+            }
+        }
+    }
+
+    /// Makes everything so far durable, spans too, and ends the journal's records.
+    fn settle(&mut self) -> Result<(), SwdError> {
+        self.medium.flush()?;
+        let Some(journal) = self.journal.as_mut().filter(|journal| !self.dirty.is_empty() || !journal.is_empty()) else { return Ok(()) };
+        self.dirty.sort_unstable();
+        self.dirty.dedup();
+        let spans = &self.spans;
+        let entries = |&track: &u32| {
+            let span = spans.get(track as usize).copied().unwrap_or_default();
+            [(2 * track, span.from), (2 * track + 1, span.to)]
+        };
+        let changes: Vec<(u32, u32)> = self.dirty.iter().flat_map(entries).collect();
+        journal.settle(&mut self.medium, &changes, || table(spans))?;
+        self.dirty.clear();
+        self.has_trims = false;
+        Ok(())
+    }
+
+    /// Makes a chain of writes durable before it begins.
+    fn record(&mut self, target: Extent, from: &[u8], saved: &[(Extent, Range<usize>)]) -> Result<(), SwdError> {
+        let extents: Vec<Extent> = core::iter::once(target).chain(saved.iter().map(|(extent, _)| *extent)).collect();
+        if self.journal.as_ref().is_some_and(|journal| !saved.is_empty() && !journal.has_room(&self.medium, &extents)) {
+            self.settle()?;
+        }
+        let Some(journal) = self.journal.as_mut().filter(|_| !saved.is_empty()) else { return Ok(()) };
+        self.counters.journal_writes += 1;
+        journal.append(&mut self.medium, &extents, &[from, &self.buffer].concat())
+    }
+
     /// The pieces of a request, one per track touched, with their bytes' place in the request's buffer.
-    fn pieces(&self, lba: u64, sectors: u64) -> Vec<(Extent, core::ops::Range<usize>)> {
+    fn pieces(&self, lba: u64, sectors: u64) -> Vec<(Extent, Range<usize>)> {
         let (mut pieces, mut done) = (Vec::new(), 0);
         while let Some(at) = self.map.locate(lba + done, sectors - done).filter(|at| at.sectors > 0) {
             let bytes = |sectors| self.medium.geometry().bytes(sectors) as usize;
@@ -101,6 +138,10 @@ impl<M: Medium> InPlace<M> {
 
     /// Writes a piece of a track and keeps the live tracks after it. A piece away from the live span is joined to it by zeros.
     fn write_piece(&mut self, at: Extent, from: &[u8]) -> Result<(), SwdError> {
+        // A track that was trimmed and is then destroyed must not come back to life.
+        if self.has_trims && self.journal.is_some() {
+            self.settle()?;
+        }
         let size = self.medium.geometry().sector_bytes() as usize;
         let (old, new) = (self.span(at.track), Span::of(at));
         let (mut padded, mut target) = (None, at);
@@ -114,7 +155,7 @@ impl<M: Medium> InPlace<M> {
             target = Extent { track: at.track, sector: joined.from, sectors: joined.to - joined.from };
             padded = Some(bytes);
         }
-        let saved: Vec<(Extent, core::ops::Range<usize>)> = {
+        let saved: Vec<(Extent, Range<usize>)> = {
             let mut end = 0;
             let place = |(track, span): (u32, Span)| {
                 let (start, sectors) = (end, span.to - span.from);
@@ -129,15 +170,14 @@ impl<M: Medium> InPlace<M> {
             self.counters.extra_reads += 1;
             self.counters.extra_sectors += u64::from(extent.sectors);
         }
+        self.record(target, padded.as_deref().unwrap_or(from), &saved)?;
         self.medium.write(target, padded.as_deref().unwrap_or(from), None)?;
         for (extent, range) in &saved {
             self.medium.write(*extent, self.buffer.get(range.clone()).unwrap_or_default(), None)?;
             self.counters.extra_writes += 1;
             self.counters.extra_sectors += u64::from(extent.sectors);
         }
-        if let Some(span) = self.spans.get_mut(at.track as usize) {
-            *span = old.hull(new);
-        }
+        self.set_span(at.track, old.hull(new));
         Ok(())
     }
 }
@@ -193,15 +233,14 @@ impl<M: Medium> Scheme for InPlace<M> {
                     span
                 }
             };
-            if let Some(span) = self.spans.get_mut(at.track as usize) {
-                *span = left;
-            }
+            self.set_span(at.track, left);
+            self.has_trims |= left != span;
         }
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), SwdError> {
-        Ok(self.medium.flush()?)
+        self.settle()
     }
 
     fn counters(&self) -> Counters {

@@ -13,10 +13,13 @@ mod error;
 mod geometry;
 mod in_place;
 mod indirection;
+mod journal;
+mod log;
 mod medium;
 mod order;
 mod random;
 mod scheme;
+mod span;
 mod tstl;
 
 pub use amplification::{full_band_amplification, space_gain, uniform_update_amplification};

@@ -22,6 +22,8 @@ pub struct Counters {
     pub gathered_tracks: u64,
     /// Checkpoints of the track table.
     pub checkpoints: u64,
+    /// Records of a journal.
+    pub journal_writes: u64,
     /// Flushes that the scheme needed for itself.
     pub own_flushes: u64,
 }

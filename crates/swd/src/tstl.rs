@@ -11,7 +11,6 @@
 
 mod bands;
 mod layer;
-mod log;
 mod moves;
 mod plan;
 mod recover;

@@ -1,11 +1,11 @@
 //! The disk that T-STL makes of a medium: creating, opening after a power cut, requests.
 
 use super::bands::{Bands, Piece};
-use super::log::Log;
 use super::plan::Policy;
 use super::recover::{Scan, recover};
 use super::table::{NONE, Table};
 use crate::error::SwdError;
+use crate::log::{Log, half_of};
 use crate::medium::{Extent, Medium};
 use crate::scheme::{Counters, Scheme, check_buffer, check_range};
 
@@ -86,7 +86,8 @@ impl<M: Medium> TrackLayer<M> {
         parameters.check()?;
         let bands = Bands::new(medium.geometry(), parameters.band_tracks, parameters.band_logical_tracks)?;
         let table = Table::new(&bands, medium.geometry().head_tracks());
-        let log = Log::new(&mut medium, parameters.disk_id, table.entries().len())?;
+        let half = half_of(&medium);
+        let log = Log::new(&mut medium, parameters.disk_id, table.entries().len(), half)?;
         // Back pointers of an earlier disk of the same id must not be newer than the first checkpoint.
         let mut clock = 0;
         for track in 0..medium.geometry().tracks() {

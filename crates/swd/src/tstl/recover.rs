@@ -1,11 +1,11 @@
 //! What a power cut leaves: the newest checkpoint, and the tracks written since, known by their back pointers (chapter 5.2.6).
 
 use super::bands::Bands;
-use super::log::Log;
 use super::spare::BackPointer;
 use super::table::NONE;
 use crate::crc::crc;
 use crate::error::{MediumError, SwdError};
+use crate::log::{Log, half_of};
 use crate::medium::{Extent, Medium};
 
 /// Which tracks recovery looks at.
@@ -25,7 +25,7 @@ pub(crate) struct State {
 }
 
 pub(crate) fn recover<M: Medium>(medium: &mut M, bands: &Bands, disk: u32, scan: Scan) -> Result<State, SwdError> {
-    let (log, checkpoint) = Log::recover(medium, disk)?.ok_or(SwdError::NoTable)?;
+    let (log, checkpoint) = Log::recover(medium, disk, half_of(medium))?.ok_or(SwdError::NoTable)?;
     let mut physical = vec![NONE; bands.logical_tracks()];
     for (logical_track, track) in checkpoint.entries {
         *physical.get_mut(logical_track as usize).ok_or(SwdError::Table { logical_track })? = track;

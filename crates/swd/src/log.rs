@@ -1,4 +1,5 @@
-//! The random access zone: checkpoints of the track table and the pools that Smart allocates in, as records in one of two halves (chapter 5.2.6).
+//! The random access zone: checkpoints of a table, and the pools that Smart allocates in, as records in one of two halves (chapter
+//! 5.2.6).
 //!
 //! A half begins with the whole table; records of what changed follow. When a half is full, the other is begun anew. A record begins at a sector: words
 //! magic, disk, kind, number of entries, then sequence and timestamp of 8 bytes, entries of 8 bytes, a CRC-32C; little endian. Records of a half have
@@ -19,7 +20,7 @@ const NOMINAL_SECTOR_BYTES: u32 = 512;
 /// What the newest half says.
 #[derive(Clone, Debug)]
 pub(crate) struct Recovered {
-    /// Pairs of logical and physical track, later ones count; `u32::MAX` for none.
+    /// Pairs of a table's index and value (T-STL: logical and physical track), later ones count.
     pub(crate) entries: Vec<(u32, u32)>,
     /// First track and number of tracks of the pools since the checkpoint.
     pub(crate) pools: Vec<(u32, u32)>,
@@ -31,16 +32,19 @@ pub(crate) struct Recovered {
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
     disk: u32,
+    half_sectors: u32,
     half: u32,
     next: u32,
     sequence: u64,
 }
 
-fn half_sectors<M: Medium>(medium: &M) -> u32 {
+/// Half of the random access zone, sectors.
+pub(crate) fn half_of<M: Medium>(medium: &M) -> u32 {
     medium.geometry().random_access_sectors() / 2
 }
 
-fn record_sectors<M: Medium>(medium: &M, entries: usize) -> u64 {
+/// Sectors of a record of so many entries.
+pub(crate) fn record_sectors<M: Medium>(medium: &M, entries: usize) -> u64 {
     let size = match medium.geometry().sector_bytes() {
         0 => NOMINAL_SECTOR_BYTES,
         bytes => bytes,
@@ -50,8 +54,8 @@ fn record_sectors<M: Medium>(medium: &M, entries: usize) -> u64 {
 
 impl Log {
     /// An empty log in place of whatever the zone held; refuses a zone whose halves do not hold the table and some changes.
-    pub(crate) fn new<M: Medium>(medium: &mut M, disk: u32, logical_tracks: usize) -> Result<Self, SwdError> {
-        if record_sectors(medium, logical_tracks) + record_sectors(medium, 1) > u64::from(half_sectors(medium)) {
+    pub(crate) fn new<M: Medium>(medium: &mut M, disk: u32, logical_tracks: usize, half_sectors: u32) -> Result<Self, SwdError> {
+        if record_sectors(medium, logical_tracks) + record_sectors(medium, 1) > u64::from(half_sectors) {
             return Err(SwdError::Parameter {
                 key: "random_access_sectors",
                 reason: "half of the zone must hold 8 bytes per logical track and a record more",
@@ -59,10 +63,10 @@ impl Log {
         }
         let zeros = vec![0; medium.geometry().bytes(1) as usize];
         for half in [0, 1] {
-            medium.write_random(half * half_sectors(medium), 1, &zeros)?;
+            medium.write_random(half * half_sectors, 1, &zeros)?;
         }
         medium.flush()?;
-        Ok(Self { disk, half: 1, next: half_sectors(medium), sequence: 0 })
+        Ok(Self { disk, half_sectors, half: 1, next: half_sectors, sequence: 0 })
     }
 
     /// Begins the other half with the whole table.
@@ -75,7 +79,7 @@ impl Log {
 
     /// Whether a record of so many entries fits.
     pub(crate) fn has_room<M: Medium>(&self, medium: &M, entries: usize) -> bool {
-        u64::from(self.next) + record_sectors(medium, entries) <= u64::from(half_sectors(medium))
+        u64::from(self.next) + record_sectors(medium, entries) <= u64::from(self.half_sectors)
     }
 
     pub(crate) fn changes<M: Medium>(&mut self, medium: &mut M, timestamp: u64, entries: &[(u32, u32)]) -> Result<(), SwdError> {
@@ -94,7 +98,7 @@ impl Log {
         bytes.extend(entries.iter().flat_map(|(a, b)| a.to_le_bytes().into_iter().chain(b.to_le_bytes())));
         bytes.extend(crc(&bytes).to_le_bytes());
         bytes.resize(medium.geometry().bytes(u64::from(sectors)) as usize, 0);
-        medium.write_random(self.half * half_sectors(medium) + self.next, sectors, &bytes)?;
+        medium.write_random(self.half * self.half_sectors + self.next, sectors, &bytes)?;
         medium.flush()?;
         self.next += sectors;
         self.sequence += 1;
@@ -102,19 +106,19 @@ impl Log {
     }
 
     /// The newest half's records, and the log as it goes on after them. `None` when neither half begins with a whole table of this disk.
-    pub(crate) fn recover<M: Medium>(medium: &mut M, disk: u32) -> Result<Option<(Self, Recovered)>, SwdError> {
-        let (first, second) = (Self::read_half(medium, disk, 0)?, Self::read_half(medium, disk, 1)?);
+    pub(crate) fn recover<M: Medium>(medium: &mut M, disk: u32, half_sectors: u32) -> Result<Option<(Self, Recovered)>, SwdError> {
+        let (first, second) = (Self::read_half(medium, disk, half_sectors, 0)?, Self::read_half(medium, disk, half_sectors, 1)?);
         Ok(match (first, second) {
             (Some(first), Some(second)) => Some(if first.0.sequence > second.0.sequence { first } else { second }),
             (first, second) => first.or(second),
         })
     }
 
-    fn read_half<M: Medium>(medium: &mut M, disk: u32, half: u32) -> Result<Option<(Self, Recovered)>, SwdError> {
-        let (sectors, size) = (half_sectors(medium), medium.geometry().sector_bytes() as usize);
+    fn read_half<M: Medium>(medium: &mut M, disk: u32, half_sectors: u32, half: u32) -> Result<Option<(Self, Recovered)>, SwdError> {
+        let (sectors, size) = (half_sectors, medium.geometry().sector_bytes() as usize);
         let mut bytes = vec![0; sectors as usize * size];
         medium.read_random(half * sectors, sectors, &mut bytes)?;
-        let mut log = Self { disk, half, next: 0, sequence: 0 };
+        let mut log = Self { disk, half_sectors, half, next: 0, sequence: 0 };
         let mut found: Option<Recovered> = None;
         while let Some(record) = bytes.get(log.next as usize * size..).filter(|rest| rest.len() > HEADER_BYTES) {
             let (kind, count) = (word(record, 8), word(record, 12) as usize);
