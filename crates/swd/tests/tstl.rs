@@ -140,3 +140,18 @@ fn parameters_that_do_not_fit_are_refused_by_name() {
     assert!(matches!(TrackLayer::open(medium(&zone, 2), greedy, Scan::Pools), Err(SwdError::Parameter { key: "policy", .. })));
     assert!(matches!(TrackLayer::open(medium(&zone, 2), base, Scan::All), Err(SwdError::NoTable)));
 }
+
+#[test]
+fn without_the_promise_of_a_flush_a_disk_needs_no_flushes_and_reads_the_same() {
+    for policy in [Policy::Greedy, Policy::Smart] {
+        let parameters = TrackParameters { policy, band_tracks: 12, keeps_flushed: false, ..TrackParameters::default() };
+        let mut checked = Checked::new(medium(&[Zone { tracks: 24, sectors: 3 }], 2), parameters);
+        let capacity = checked.may_hold.len() as u64;
+        checked.write(0, capacity).unwrap();
+        for update in 0..1000u64 {
+            checked.write(update.wrapping_mul(7919) % capacity, 1).unwrap();
+        }
+        checked.holds_the_last_writes();
+        assert_eq!(checked.disk().counters().own_flushes, 0);
+    }
+}

@@ -26,6 +26,9 @@ pub struct TrackParameters {
     pub checkpoint_writes: u32,
     /// Whether the limit of a victim's size follows the used and free tracks of its band, not of the disk.
     pub victims_by_band: bool,
+    /// Whether a power cut loses nothing that was flushed, at the price of flushes and of a checkpoint before a track that the last one does not have is
+    /// written in place. Without, old copies are written over at once, as in the seed, and a cut may lose what was being updated.
+    pub keeps_flushed: bool,
     /// What marks the records of this disk on the medium.
     pub disk_id: u32,
 }
@@ -40,6 +43,7 @@ impl Default for TrackParameters {
             alternate_limit: 0.5,
             checkpoint_writes: 1000,
             victims_by_band: false,
+            keeps_flushed: true,
             disk_id: 1,
         }
     }

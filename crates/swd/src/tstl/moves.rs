@@ -44,10 +44,11 @@ impl<M: Medium> TrackLayer<M> {
     }
 
     fn update_in_place(&mut self, band: usize, place: usize, piece: Piece, from: &[u8]) -> Result<(), SwdError> {
-        if self.table.is_dirty(piece.logical_track) {
+        let is_safe = self.parameters.keeps_flushed;
+        if is_safe && self.table.is_dirty(piece.logical_track) {
             self.checkpoint()?;
         }
-        if self.table.bands.get(band).is_some_and(|band| !band.held.spares_others(place)) {
+        if is_safe && self.table.bands.get(band).is_some_and(|band| !band.held.spares_others(place)) {
             self.settle_for_itself()?;
         }
         let track = self.bands.first_track(band) + place as u32;
@@ -150,7 +151,7 @@ impl<M: Medium> TrackLayer<M> {
     /// Writes a whole track with its back pointer to a free place and makes it the logical track's.
     fn write_track(&mut self, band: usize, to: usize, logical_track: u32, bytes: &[u8]) -> Result<(), SwdError> {
         let is_safe = |state: &super::table::Band| state.held.is_usable(to) && state.held.after(0..0, to..to + 1).is_steady();
-        if self.table.bands.get(band).is_some_and(|state| !is_safe(state)) {
+        if self.parameters.keeps_flushed && self.table.bands.get(band).is_some_and(|state| !is_safe(state)) {
             self.settle_for_itself()?;
         }
         // A checkpoint that settling took has ended the pools.
@@ -193,9 +194,7 @@ impl<M: Medium> TrackLayer<M> {
         }
         let first = self.bands.first_track(band) + pool.start as u32;
         self.log.pool(&mut self.medium, self.clock, first, pool.len() as u32)?;
-        if let Some(state) = self.table.bands.get_mut(band) {
-            state.declared.push(pool);
-        }
+        self.table.declare(band, pool);
         Ok(())
     }
 

@@ -38,6 +38,8 @@ pub(crate) struct Table {
     is_dirty: Vec<bool>,
     dirty: Vec<u32>,
     released: Vec<(usize, usize)>,
+    /// Bands with declared pools, some more than once.
+    declaring: Vec<usize>,
     band_tracks: usize,
     used_tracks: u64,
 }
@@ -54,6 +56,7 @@ impl Table {
             is_dirty: vec![false; bands.logical_tracks()],
             dirty: Vec::new(),
             released: Vec::new(),
+            declaring: Vec::new(),
             band_tracks,
             used_tracks: 0,
         }
@@ -136,6 +139,18 @@ impl Table {
                 *is_dirty = false;
             }
         }
-        self.bands.iter_mut().for_each(|band| band.declared.clear());
+        for band in self.declaring.drain(..) {
+            if let Some(band) = self.bands.get_mut(band) {
+                band.declared.clear();
+            }
+        }
+    }
+
+    /// The log knows these tracks of a band as a pool.
+    pub(crate) fn declare(&mut self, band: usize, pool: Range<usize>) {
+        if let Some(state) = self.bands.get_mut(band) {
+            state.declared.push(pool);
+            self.declaring.push(band);
+        }
     }
 }
