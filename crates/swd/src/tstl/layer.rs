@@ -9,7 +9,7 @@ use crate::log::{Log, half_of};
 use crate::medium::{Extent, Medium};
 use crate::scheme::{Counters, Scheme, check_buffer, check_range};
 
-/// How a T-STL disk is run. The first three, and the disk's id, must be the same whenever it is opened.
+/// How a T-STL disk is run. The bands, the spread and the disk's id must be the same whenever it is opened.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TrackParameters {
     /// Greedy or Smart.
@@ -18,6 +18,8 @@ pub struct TrackParameters {
     pub band_tracks: u32,
     /// Logical tracks per band; 0 stands for the most, N-2W.
     pub band_logical_tracks: u32,
+    /// Logical tracks of a band before those of the next: the fewer, the more alike bands fill; 0 stands for all.
+    pub spread_tracks: u32,
     /// A write to a band whose fragmentation ratio R is at most this takes a step of garbage collection first.
     pub gc_threshold: f64,
     /// Up to this share of a band's tracks only alternate ones are taken; 0 is the seed's cold mode (chapter 5.2.5).
@@ -39,6 +41,7 @@ impl Default for TrackParameters {
             policy: Policy::Smart,
             band_tracks: 100,
             band_logical_tracks: 0,
+            spread_tracks: 4,
             gc_threshold: 0.5,
             alternate_limit: 0.5,
             checkpoint_writes: 1000,
@@ -88,7 +91,7 @@ impl<M: Medium> TrackLayer<M> {
     /// Parameters that do not fit the medium, a medium that fails.
     pub fn create(mut medium: M, parameters: TrackParameters) -> Result<Self, SwdError> {
         parameters.check()?;
-        let bands = Bands::new(medium.geometry(), parameters.band_tracks, parameters.band_logical_tracks)?;
+        let bands = Bands::new(medium.geometry(), parameters.band_tracks, parameters.band_logical_tracks, parameters.spread_tracks)?;
         let table = Table::new(&bands, medium.geometry().head_tracks());
         let half = half_of(&medium);
         let log = Log::new(&mut medium, parameters.disk_id, table.entries().len(), half)?;
@@ -109,7 +112,7 @@ impl<M: Medium> TrackLayer<M> {
         if scan == Scan::Pools && parameters.policy != Policy::Smart {
             return Err(SwdError::Parameter { key: "policy", reason: "only smart declares its pools; scan all tracks" });
         }
-        let bands = Bands::new(medium.geometry(), parameters.band_tracks, parameters.band_logical_tracks)?;
+        let bands = Bands::new(medium.geometry(), parameters.band_tracks, parameters.band_logical_tracks, parameters.spread_tracks)?;
         let mut table = Table::new(&bands, medium.geometry().head_tracks());
         let state = recover(&mut medium, &bands, parameters.disk_id, scan)?;
         for (logical_track, track) in (0u32..).zip(state.physical).filter(|&(_, track)| track != NONE) {
