@@ -1,0 +1,217 @@
+//! A medium in memory that does what shingling does: a write destroys the next W-1 tracks, and whoever reads a destroyed sector is told. Its power can
+//! be cut after any write; then every unflushed sector is kept or lost by the seed, in any order.
+
+use crate::error::MediumError;
+use crate::geometry::Geometry;
+use crate::medium::{Extent, Medium, Spare};
+use crate::random::draw;
+
+#[derive(Clone, Debug)]
+struct Track {
+    bytes: Vec<u8>,
+    destroyed: Vec<bool>,
+    spare: Option<Spare>,
+}
+
+#[derive(Clone, Debug)]
+struct Image {
+    tracks: Vec<Track>,
+    random: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+enum Write {
+    Sectors { at: Extent, bytes: Vec<u8>, spare: Option<Spare> },
+    Random { byte: usize, bytes: Vec<u8> },
+}
+
+/// A medium that really destroys. Fresh sectors are zeros.
+#[derive(Clone, Debug)]
+pub struct CheckingMedium {
+    geometry: Geometry,
+    now: Image,
+    durable: Image,
+    unflushed: Vec<Write>,
+    writes_left: Option<u64>,
+    dark: bool,
+    writes: u64,
+}
+
+impl CheckingMedium {
+    /// A fresh medium.
+    #[must_use]
+    pub fn new(geometry: Geometry) -> Self {
+        let bytes = |sectors: u32| geometry.bytes(u64::from(sectors)) as usize;
+        let track = |sectors: u32| Track { bytes: vec![0; bytes(sectors)], destroyed: vec![false; sectors as usize], spare: None };
+        let tracks = (0..geometry.tracks()).map(|number| track(geometry.track_sectors(number))).collect();
+        let now = Image { tracks, random: vec![0; bytes(geometry.random_access_sectors())] };
+        Self { geometry, durable: now.clone(), now, unflushed: Vec::new(), writes_left: None, dark: false, writes: 0 }
+    }
+
+    /// Writes and flushes served so far: the points at which power can be cut.
+    #[must_use]
+    pub fn writes(&self) -> u64 {
+        self.writes
+    }
+
+    /// Lets the power go at the write or flush after `writes` more of them; that last one is itself unflushed.
+    pub fn cut_after(&mut self, writes: u64) {
+        self.writes_left = Some(writes);
+    }
+
+    /// Power comes back: of what was not flushed, each sector is there or not by the seed, as if it had been written in another order.
+    pub fn crash(&mut self, seed: u64) {
+        let mut state = seed;
+        let mut unflushed = core::mem::take(&mut self.unflushed);
+        for last in (1..unflushed.len()).rev() {
+            unflushed.swap(last, (draw(&mut state) % (last as u64 + 1)) as usize);
+        }
+        for write in &unflushed {
+            // A third of the writes is lost, a third is whole, a third is torn between sectors.
+            match draw(&mut state) % 3 {
+                0 => {}
+                1 => self.durable.apply(write, &self.geometry, |_| true),
+                _ => self.durable.apply(write, &self.geometry, |_| draw(&mut state) & 1 == 0),
+            }
+        }
+        self.now = self.durable.clone();
+        self.writes_left = None;
+        self.dark = false;
+    }
+
+    /// Whether a write to `track` or before has destroyed the sector.
+    #[must_use]
+    pub fn is_destroyed(&self, track: u32, sector: u32) -> bool {
+        self.now.tracks.get(track as usize).and_then(|track| track.destroyed.get(sector as usize)).copied().unwrap_or(false)
+    }
+
+    /// Counts a write or a flush; true when the power goes at it.
+    fn cut(&mut self) -> Result<bool, MediumError> {
+        self.powered()?;
+        self.writes += 1;
+        self.dark = self.writes_left == Some(0);
+        self.writes_left = self.writes_left.map(|left| left.saturating_sub(1));
+        Ok(self.dark)
+    }
+
+    fn record(&mut self, write: Write) -> Result<(), MediumError> {
+        let cut = self.cut()?;
+        if !cut {
+            self.now.apply(&write, &self.geometry, |_| true);
+        }
+        self.unflushed.push(write);
+        if cut { Err(MediumError::PowerLost) } else { Ok(()) }
+    }
+
+    fn check(&self, at: Extent, bytes: usize) -> Result<(), MediumError> {
+        let end = at.sector.checked_add(at.sectors);
+        let fits = end.is_some_and(|end| end <= self.geometry.track_sectors(at.track));
+        let right_length = bytes as u64 == self.geometry.bytes(u64::from(at.sectors));
+        if fits && right_length && at.sectors > 0 { Ok(()) } else { Err(MediumError::Range { track: at.track, sector: at.sector }) }
+    }
+
+    fn random_range(&self, sector: u32, sectors: u32, bytes: usize) -> Result<core::ops::Range<usize>, MediumError> {
+        let from = self.geometry.bytes(u64::from(sector)) as usize;
+        match from.checked_add(bytes) {
+            Some(to) if to <= self.now.random.len() && bytes as u64 == self.geometry.bytes(u64::from(sectors)) => Ok(from..to),
+            _ => Err(MediumError::Range { track: self.geometry.tracks(), sector }),
+        }
+    }
+
+    fn powered(&self) -> Result<(), MediumError> {
+        if self.dark { Err(MediumError::PowerLost) } else { Ok(()) }
+    }
+}
+
+impl Image {
+    /// Carries a write out; `keep` says of each sector, and of the spare area, whether it arrives.
+    fn apply(&mut self, write: &Write, geometry: &Geometry, mut keep: impl FnMut(u32) -> bool) {
+        let size = geometry.sector_bytes() as usize;
+        match write {
+            Write::Sectors { at, bytes, spare } => {
+                for next in (1..geometry.head_tracks()).filter_map(|step| at.track.checked_add(step)) {
+                    if let Some(track) = self.tracks.get_mut(next as usize) {
+                        track.destroyed.fill(true);
+                        track.spare = None;
+                    }
+                }
+                let Some(track) = self.tracks.get_mut(at.track as usize) else { return };
+                for index in 0..at.sectors {
+                    let (sector, from) = ((at.sector + index) as usize, index as usize * size);
+                    if !keep(index) {
+                        continue;
+                    }
+                    if let (Some(to), Some(new)) = (track.bytes.get_mut(sector * size..(sector + 1) * size), bytes.get(from..from + size)) {
+                        to.copy_from_slice(new);
+                    }
+                    if let Some(destroyed) = track.destroyed.get_mut(sector) {
+                        *destroyed = false;
+                    }
+                }
+                if let Some(spare) = spare.filter(|_| keep(at.sectors)) {
+                    track.spare = Some(spare);
+                }
+            }
+            Write::Random { byte, bytes } => {
+                for (index, new) in bytes.chunks(size.max(1)).enumerate() {
+                    let from = byte + index * size;
+                    if let Some(to) = self.random.get_mut(from..from + new.len()).filter(|_| keep(index as u32)) {
+                        to.copy_from_slice(new);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Medium for CheckingMedium {
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    fn read(&mut self, at: Extent, into: &mut [u8]) -> Result<(), MediumError> {
+        self.powered()?;
+        self.check(at, into.len())?;
+        let outside = MediumError::Range { track: at.track, sector: at.sector };
+        let track = self.now.tracks.get(at.track as usize).ok_or(outside)?;
+        let sectors = at.sector as usize..(at.sector + at.sectors) as usize;
+        if let Some(index) = track.destroyed.get(sectors.clone()).ok_or(outside)?.iter().position(|&destroyed| destroyed) {
+            return Err(MediumError::Destroyed { track: at.track, sector: at.sector + index as u32 });
+        }
+        let size = self.geometry.sector_bytes() as usize;
+        into.copy_from_slice(track.bytes.get(sectors.start * size..sectors.end * size).ok_or(outside)?);
+        Ok(())
+    }
+
+    fn write(&mut self, at: Extent, from: &[u8], spare: Option<&Spare>) -> Result<(), MediumError> {
+        self.check(at, from.len())?;
+        self.record(Write::Sectors { at, bytes: from.to_vec(), spare: spare.copied() })
+    }
+
+    fn read_spare(&mut self, track: u32) -> Result<Option<Spare>, MediumError> {
+        self.powered()?;
+        self.now.tracks.get(track as usize).map(|track| track.spare).ok_or(MediumError::Range { track, sector: 0 })
+    }
+
+    fn read_random(&mut self, sector: u32, sectors: u32, into: &mut [u8]) -> Result<(), MediumError> {
+        self.powered()?;
+        let range = self.random_range(sector, sectors, into.len())?;
+        into.copy_from_slice(self.now.random.get(range).ok_or(MediumError::Range { track: self.geometry.tracks(), sector })?);
+        Ok(())
+    }
+
+    fn write_random(&mut self, sector: u32, sectors: u32, from: &[u8]) -> Result<(), MediumError> {
+        let range = self.random_range(sector, sectors, from.len())?;
+        self.record(Write::Random { byte: range.start, bytes: from.to_vec() })
+    }
+
+    fn flush(&mut self) -> Result<(), MediumError> {
+        if self.cut()? {
+            return Err(MediumError::PowerLost);
+        }
+        for write in core::mem::take(&mut self.unflushed) {
+            self.durable.apply(&write, &self.geometry, |_| true);
+        }
+        Ok(())
+    }
+}

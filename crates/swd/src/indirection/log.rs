@@ -1,0 +1,190 @@
+//! The two logs at work: pieces of requests, and the collectors `group_destage`, `cache_buffer_defrag` and `S_block_buffer_defrag` (chapter 5.3.2).
+
+use super::{Indirection, NO_BLOCK, NO_SECTOR};
+use crate::error::SwdError;
+use crate::medium::Medium;
+
+impl<M: Medium> Indirection<M> {
+    /// Reads sectors of one S-block: its stored copy, then what the cache has of it.
+    pub(super) fn read_piece(&mut self, lba: u64, sectors: u64, into: &mut [u8]) -> Result<(), SwdError> {
+        let place = |index: u64| self.cached.get(&(lba + index)).copied();
+        let slot = self.stored.get((lba / self.s_block_sectors) as usize).copied().filter(|&slot| slot != NO_BLOCK);
+        let stored_at = slot.map(|slot| u64::from(slot) * self.s_block_sectors + lba % self.s_block_sectors);
+        // Runs of sectors that lie in a row in the cache, in a row in the store, or nowhere.
+        let (mut runs, mut index) = (Vec::new(), 0);
+        while index < sectors {
+            let first = place(index);
+            let follows = |next: u64| place(next) == first.map(|first| first + (next - index));
+            let end = (index + 1..sectors).find(|&next| !follows(next)).unwrap_or(sectors);
+            runs.push((index, end, first));
+            index = end;
+        }
+        for (from, to, cached) in runs {
+            let (start, end) = (self.bytes(from), self.bytes(to));
+            let part = into.get_mut(start..end).unwrap_or_default();
+            match (cached, stored_at) {
+                (Some(at), _) => self.transfer(true, at, to - from, part)?,
+                (None, Some(at)) => self.transfer(false, at + from, to - from, part)?,
+                (None, None) => part.fill(0),
+            }
+        }
+        Ok(())
+    }
+
+    fn transfer(&mut self, from_cache: bool, at: u64, sectors: u64, into: &mut [u8]) -> Result<(), SwdError> {
+        let region = if from_cache { &self.cache.region } else { &self.store.region };
+        let mut rest = into;
+        for extent in region.extents(at, sectors) {
+            let bytes = self.medium.geometry().bytes(u64::from(extent.sectors)) as usize;
+            let (part, after) = rest.split_at_mut(bytes.min(rest.len()));
+            rest = after;
+            self.medium.read(extent, part)?;
+        }
+        Ok(())
+    }
+
+    /// Appends sectors to the cache, after the collectors have made room; the number of requests that took.
+    pub(super) fn write_piece(&mut self, lba: u64, sectors: u64, from: &[u8]) -> Result<u64, SwdError> {
+        let reserve = self.cache.gap() + 2 * self.longest_track;
+        while self.cache.size() - (self.cached.len() as u64) < sectors + reserve {
+            self.group_destage()?;
+        }
+        while self.cache.room() < sectors + self.longest_track {
+            self.cache_buffer_defrag()?;
+        }
+        self.append(lba, sectors, from)
+    }
+
+    /// Writes sectors at the head of the cache.
+    fn append(&mut self, lba: u64, sectors: u64, from: &[u8]) -> Result<u64, SwdError> {
+        let (mut done, mut requests) = (0, 0);
+        while done < sectors {
+            let at = self.cache.head();
+            let count = (sectors - done).min(self.cache.size() - at);
+            for extent in self.cache.region.extents(at, count) {
+                let (start, end) = (self.bytes(done), self.bytes(done + u64::from(extent.sectors)));
+                self.medium.write(extent, from.get(start..end).unwrap_or_default(), None)?;
+                requests += 1;
+                for index in 0..u64::from(extent.sectors) {
+                    self.remember(lba + done + index, self.cache.head() + index);
+                }
+                self.cache.advance_head(u64::from(extent.sectors));
+                done += u64::from(extent.sectors);
+            }
+        }
+        Ok(requests)
+    }
+
+    fn remember(&mut self, lba: u64, at: u64) {
+        if let Some(old) = self.cached.insert(lba, at)
+            && let Some(owner) = self.owner.get_mut(old as usize)
+        {
+            *owner = NO_SECTOR;
+        }
+        if let Some(owner) = self.owner.get_mut(at as usize) {
+            *owner = lba;
+        }
+    }
+
+    /// Drops sectors from the cache.
+    pub(super) fn forget(&mut self, lba: u64, sectors: u64) {
+        for lba in lba..lba + sectors {
+            if let Some(owner) = self.cached.remove(&lba).and_then(|at| self.owner.get_mut(at as usize)) {
+                *owner = NO_SECTOR;
+            }
+        }
+    }
+
+    /// Drops an S-block's stored copy.
+    pub(super) fn drop_block(&mut self, block: usize) {
+        let Some(slot) = self.stored.get_mut(block) else { return };
+        if let Some(owner) = self.stored_by.get_mut(*slot as usize) {
+            *owner = NO_BLOCK;
+        }
+        *slot = NO_BLOCK;
+    }
+
+    /// Frees the tail's track: valid sectors go to the head.
+    fn cache_buffer_defrag(&mut self) -> Result<(), SwdError> {
+        let tail = self.cache.tail();
+        let end = self.cache.region.track_end(tail).min(tail + self.cache.row_from_tail());
+        let owners: Vec<u64> = self.owner.get(tail as usize..end as usize).unwrap_or_default().to_vec();
+        let mut index = 0;
+        while let Some(&first) = owners.get(index) {
+            let follows = |(step, &owner): (usize, &u64)| owner == first + step as u64;
+            let run = owners.iter().skip(index).enumerate().take_while(|&pair| first != NO_SECTOR && follows(pair)).count();
+            if run > 0 {
+                let mut bytes = vec![0; self.bytes(run as u64)];
+                self.transfer(true, tail + index as u64, run as u64, &mut bytes)?;
+                let requests = self.append(first, run as u64, &bytes)?;
+                self.count_extra(1, requests, 2 * run as u64);
+            }
+            index += run.max(1);
+        }
+        self.counters.collections += 1;
+        self.cache.advance_tail(end - tail);
+        Ok(())
+    }
+
+    /// Brings the S-block of the oldest valid sector, with all that the cache has of it, to the S-block buffer.
+    fn group_destage(&mut self) -> Result<(), SwdError> {
+        let tail = self.cache.tail() as usize;
+        let (before, after) = self.owner.split_at(tail.min(self.owner.len()));
+        let Some(&oldest) = after.iter().chain(before).find(|&&owner| owner != NO_SECTOR) else { return Ok(()) };
+        let block = (oldest / self.s_block_sectors) as usize;
+        while self.store.room() < 2 {
+            self.s_block_buffer_defrag()?;
+        }
+        let first = block as u64 * self.s_block_sectors;
+        let mut bytes = vec![0; self.bytes(self.s_block_sectors)];
+        self.read_piece(first, self.s_block_sectors, &mut bytes)?;
+        self.forget(first, self.s_block_sectors);
+        self.drop_block(block);
+        self.counters.collections += 1;
+        self.store_block(block, &bytes)
+    }
+
+    /// Frees the tail's S-block; a valid one goes to the head.
+    fn s_block_buffer_defrag(&mut self) -> Result<(), SwdError> {
+        if self.store.is_empty() {
+            return Ok(());
+        }
+        let slot = self.store.tail();
+        if let Some(block) = self.stored_by.get(slot as usize).copied().filter(|&block| block != NO_BLOCK) {
+            let mut bytes = vec![0; self.bytes(self.s_block_sectors)];
+            self.transfer(false, slot * self.s_block_sectors, self.s_block_sectors, &mut bytes)?;
+            self.drop_block(block as usize);
+            self.store_block(block as usize, &bytes)?;
+        }
+        self.counters.collections += 1;
+        self.store.advance_tail(1);
+        Ok(())
+    }
+
+    /// Writes an S-block at the head of the S-block buffer.
+    fn store_block(&mut self, block: usize, from: &[u8]) -> Result<(), SwdError> {
+        let slot = self.store.head();
+        let mut done = 0;
+        let extents = self.store.region.extents(slot * self.s_block_sectors, self.s_block_sectors);
+        self.count_extra(1, extents.len() as u64, 2 * self.s_block_sectors);
+        for extent in extents {
+            let (start, end) = (self.bytes(done), self.bytes(done + u64::from(extent.sectors)));
+            self.medium.write(extent, from.get(start..end).unwrap_or_default(), None)?;
+            done += u64::from(extent.sectors);
+        }
+        if let Some(owner) = self.stored_by.get_mut(slot as usize) {
+            *owner = block as u32;
+        }
+        if let Some(stored) = self.stored.get_mut(block) {
+            *stored = slot as u32;
+        }
+        self.store.advance_head(1);
+        Ok(())
+    }
+
+    fn count_extra(&mut self, reads: u64, writes: u64, sectors: u64) {
+        self.counters.extra_reads += reads;
+        self.counters.extra_writes += writes;
+        self.counters.extra_sectors += sectors;
+    }
+}

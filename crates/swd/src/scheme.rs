@@ -1,0 +1,87 @@
+//! What every scheme offers to those above: a plain disk of logical sectors, and a count of what that took.
+
+use crate::error::SwdError;
+use crate::geometry::Geometry;
+
+/// What a scheme asked of the medium. Own requests are those that a plain disk would have made too.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Counters {
+    /// Writes of a piece of one track that the user asked for.
+    pub own_writes: u64,
+    /// Reads of tracks that only amplification asked for.
+    pub extra_reads: u64,
+    /// Writes of tracks that only amplification asked for.
+    pub extra_writes: u64,
+    /// Sectors of the extra reads and writes.
+    pub extra_sectors: u64,
+    /// Steps of garbage collection.
+    pub collections: u64,
+    /// Tracks that those steps moved.
+    pub collected_tracks: u64,
+    /// Tracks moved because no free one could be written.
+    pub gathered_tracks: u64,
+    /// Checkpoints of the track table.
+    pub checkpoints: u64,
+    /// Records of a journal.
+    pub journal_writes: u64,
+    /// Flushes that the scheme needed for itself.
+    pub own_flushes: u64,
+}
+
+impl Counters {
+    /// Write amplification: all requests of writing over those that the user asked for (chapters 4.4.1 and 5.3.4); 1 before any write.
+    #[must_use]
+    pub fn amplification(&self) -> f64 {
+        if self.own_writes == 0 {
+            return 1.0;
+        }
+        1.0 + (self.extra_reads + self.extra_writes) as f64 / self.own_writes as f64
+    }
+}
+
+/// A disk of logical sectors on a shingled medium. Sectors that were never written, and trimmed ones, read as zeros.
+pub trait Scheme {
+    /// Logical sectors.
+    fn capacity_sectors(&self) -> u64;
+
+    /// Reads `sectors` from `lba` on.
+    ///
+    /// # Errors
+    /// Ranges outside, buffers of another length, a medium that fails.
+    fn read(&mut self, lba: u64, sectors: u64, into: &mut [u8]) -> Result<(), SwdError>;
+
+    /// Writes `sectors` from `lba` on.
+    ///
+    /// # Errors
+    /// As [`Scheme::read`].
+    fn write(&mut self, lba: u64, sectors: u64, from: &[u8]) -> Result<(), SwdError>;
+
+    /// Forgets `sectors` from `lba` on: they read as zeros.
+    ///
+    /// # Errors
+    /// As [`Scheme::read`].
+    fn trim(&mut self, lba: u64, sectors: u64) -> Result<(), SwdError>;
+
+    /// Returns when all writes and trims before it are durable.
+    ///
+    /// # Errors
+    /// A medium that fails.
+    fn flush(&mut self) -> Result<(), SwdError>;
+
+    /// What it took so far.
+    fn counters(&self) -> Counters;
+}
+
+/// Refuses a request outside of the logical space.
+pub(crate) fn check_range(lba: u64, sectors: u64, capacity: u64) -> Result<(), SwdError> {
+    match lba.checked_add(sectors) {
+        Some(end) if end <= capacity => Ok(()),
+        _ => Err(SwdError::Beyond { lba, sectors, capacity }),
+    }
+}
+
+/// Refuses a buffer that is not as long as its sectors.
+pub(crate) fn check_buffer(bytes: usize, sectors: u64, geometry: &Geometry) -> Result<(), SwdError> {
+    let expected = geometry.bytes(sectors);
+    if bytes as u64 == expected { Ok(()) } else { Err(SwdError::Buffer { bytes: bytes as u64, expected }) }
+}

@@ -1,0 +1,140 @@
+//! Bands of equal numbers of tracks inside of the zones, and the logical tracks that each offers: logical track l belongs to band `l / K` and stays
+//! there, because a track's size is its zone's (chapter 5.2.1).
+//!
+//! Logical sectors take a few tracks of every band, then the next few of every band, and so on. So all bands fill alike, as the seed's figures for a
+//! disk used to 30 or 60 % suppose; band by band, such a disk would be full bands and empty ones.
+
+use crate::error::SwdError;
+use crate::geometry::Geometry;
+
+/// A piece of a request: sectors of one logical track.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Piece {
+    pub(crate) logical_track: u32,
+    pub(crate) sector: u32,
+    pub(crate) sectors: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Run {
+    lba: u64,
+    first_band: u32,
+    /// Number of the first logical track in each band, and how many of them.
+    first_index: u32,
+    tracks: u32,
+    track_sectors: u32,
+}
+
+/// The bands of a disk.
+#[derive(Clone, Debug)]
+pub(crate) struct Bands {
+    runs: Vec<Run>,
+    /// First physical track and sectors per track of each band.
+    bands: Vec<(u32, u32)>,
+    band_tracks: u32,
+    logical_tracks: u32,
+    capacity: u64,
+}
+
+impl Bands {
+    /// Bands of `band_tracks` (N), of which `logical_tracks` (K) are offered; 0 stands for the most, N-2W. Logical sectors go through the bands
+    /// `spread_tracks` at a time; 0 stands for all.
+    pub(crate) fn new(geometry: &Geometry, band_tracks: u32, logical_tracks: u32, spread_tracks: u32) -> Result<Self, SwdError> {
+        let most = u64::from(band_tracks).saturating_sub(2 * u64::from(geometry.head_tracks())) as u32;
+        if most == 0 {
+            return Err(SwdError::Parameter { key: "band_tracks", reason: "a band needs more tracks than two widths of the head" });
+        }
+        if logical_tracks > most {
+            return Err(SwdError::Parameter { key: "band_logical_tracks", reason: "two widths of the head must stay free in a band" });
+        }
+        let logical_tracks = if logical_tracks == 0 { most } else { logical_tracks };
+        let spread_tracks = if spread_tracks == 0 { logical_tracks } else { spread_tracks.min(logical_tracks) };
+        let zones = || geometry.zones().map(|(first, zone)| (first, zone.sectors, zone.tracks / band_tracks));
+        let bands: Vec<(u32, u32)> =
+            zones().flat_map(|(first, sectors, count)| (0..count).map(move |band| (first + band * band_tracks, sectors))).collect();
+        let (mut runs, mut lba) = (Vec::new(), 0u64);
+        for first_index in (0..logical_tracks).step_by(spread_tracks as usize) {
+            let (tracks, mut first_band) = (spread_tracks.min(logical_tracks - first_index), 0);
+            for (_, track_sectors, count) in zones().filter(|zone| zone.2 > 0) {
+                runs.push(Run { lba, first_band, first_index, tracks, track_sectors });
+                first_band += count;
+                lba += u64::from(count) * u64::from(tracks) * u64::from(track_sectors);
+            }
+        }
+        if bands.is_empty() {
+            return Err(SwdError::Parameter { key: "band_tracks", reason: "no zone has room for a band; take fewer tracks" });
+        }
+        Ok(Self { runs, bands, band_tracks, logical_tracks, capacity: lba })
+    }
+
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.bands.len()
+    }
+
+    pub(crate) fn band_tracks(&self) -> u32 {
+        self.band_tracks
+    }
+
+    /// Logical tracks of the disk.
+    pub(crate) fn logical_tracks(&self) -> usize {
+        self.bands.len() * self.logical_tracks as usize
+    }
+
+    /// First physical track of a band.
+    pub(crate) fn first_track(&self, band: usize) -> u32 {
+        self.bands.get(band).map_or(0, |band| band.0)
+    }
+
+    /// Sectors of a band's tracks.
+    pub(crate) fn track_sectors(&self, band: usize) -> u32 {
+        self.bands.get(band).map_or(0, |band| band.1)
+    }
+
+    /// A logical track's band.
+    pub(crate) fn band_of(&self, logical_track: u32) -> usize {
+        (logical_track / self.logical_tracks) as usize
+    }
+
+    /// A logical track's number in its band.
+    pub(crate) fn index_of(&self, logical_track: u32) -> usize {
+        (logical_track % self.logical_tracks) as usize
+    }
+
+    /// The pieces of a request.
+    pub(crate) fn pieces(&self, lba: u64, sectors: u64) -> Vec<Piece> {
+        let (mut pieces, mut at, end) = (Vec::new(), lba, (lba + sectors).min(self.capacity));
+        while at < end {
+            let Some(run) = self.runs.get(self.runs.partition_point(|run| run.lba <= at).wrapping_sub(1)) else { break };
+            let (inside, size) = (at - run.lba, u64::from(run.track_sectors));
+            let count = (size - inside % size).min(end - at);
+            let track = (inside / size) as u32;
+            let band = run.first_band + track / run.tracks;
+            let logical_track = band * self.logical_tracks + run.first_index + track % run.tracks;
+            pieces.push(Piece { logical_track, sector: (inside % size) as u32, sectors: count as u32 });
+            at += count;
+        }
+        pieces
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Zone;
+
+    #[test]
+    fn logical_sectors_take_a_few_tracks_of_every_band_in_turn() {
+        let zones = [Zone { tracks: 17, sectors: 2 }, Zone { tracks: 3, sectors: 9 }, Zone { tracks: 8, sectors: 1 }];
+        let geometry = Geometry::new(&zones, 2, 0, 0).unwrap();
+        let tracks = |spread| {
+            let bands = Bands::new(&geometry, 8, 3, spread).unwrap();
+            bands.pieces(0, bands.capacity()).into_iter().map(|piece| piece.logical_track).collect::<Vec<u32>>()
+        };
+        assert_eq!(tracks(2), [0, 1, 3, 4, 6, 7, 2, 5, 8]);
+        assert_eq!(tracks(0), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+}

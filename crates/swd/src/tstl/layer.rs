@@ -1,0 +1,230 @@
+//! The disk that T-STL makes of a medium: creating, opening after a power cut, requests.
+
+use super::bands::{Bands, Piece};
+use super::plan::Policy;
+use super::recover::{Scan, recover};
+use super::table::{NONE, Table};
+use crate::error::SwdError;
+use crate::log::{Log, half_of};
+use crate::medium::{Extent, Medium};
+use crate::scheme::{Counters, Scheme, check_buffer, check_range};
+
+/// How a T-STL disk is run. The bands, the spread and the disk's id must be the same whenever it is opened.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TrackParameters {
+    /// Greedy or Smart.
+    pub policy: Policy,
+    /// N, tracks per band.
+    pub band_tracks: u32,
+    /// Logical tracks per band; 0 stands for the most, N-2W.
+    pub band_logical_tracks: u32,
+    /// Logical tracks of a band before those of the next: the fewer, the more alike bands fill; 0 stands for all.
+    pub spread_tracks: u32,
+    /// A write to a band whose fragmentation ratio R is at most this takes a step of garbage collection first.
+    pub gc_threshold: f64,
+    /// Up to this share of a band's tracks only alternate ones are taken; 0 is the seed's cold mode (chapter 5.2.5).
+    pub alternate_limit: f64,
+    /// Copied tracks between two checkpoints at most.
+    pub checkpoint_writes: u32,
+    /// Whether the limit of a victim's size follows the used and free tracks of its band, not of the disk.
+    pub victims_by_band: bool,
+    /// Whether a power cut loses nothing that was flushed, at the price of flushes and of a checkpoint before a track that the last one does not have is
+    /// written in place. Without, old copies are written over at once, as in the seed, and a cut may lose what was being updated.
+    pub keeps_flushed: bool,
+    /// What marks the records of this disk on the medium.
+    pub disk_id: u32,
+}
+
+impl Default for TrackParameters {
+    fn default() -> Self {
+        Self {
+            policy: Policy::Smart,
+            band_tracks: 100,
+            band_logical_tracks: 0,
+            spread_tracks: 4,
+            gc_threshold: 0.5,
+            alternate_limit: 0.5,
+            checkpoint_writes: 1000,
+            victims_by_band: false,
+            keeps_flushed: true,
+            disk_id: 1,
+        }
+    }
+}
+
+impl TrackParameters {
+    fn check(&self) -> Result<(), SwdError> {
+        let refuse = |key, reason| Err(SwdError::Parameter { key, reason });
+        if !(0.0..=1.0).contains(&self.gc_threshold) {
+            return refuse("gc_threshold", "the fragmentation ratio is between 0 and 1");
+        }
+        if !(0.0..=1.0).contains(&self.alternate_limit) {
+            return refuse("alternate_limit", "the share of a band's tracks is between 0 and 1");
+        }
+        if self.checkpoint_writes == 0 {
+            return refuse("checkpoint_writes", "at least one track is written between checkpoints");
+        }
+        Ok(())
+    }
+}
+
+/// A disk of logical tracks on a shingled medium: `tstl-greedy` and `tstl-smart`.
+#[derive(Clone, Debug)]
+pub struct TrackLayer<M> {
+    pub(super) medium: M,
+    pub(super) parameters: TrackParameters,
+    pub(super) bands: Bands,
+    pub(super) table: Table,
+    pub(super) log: Log,
+    pub(super) clock: u64,
+    /// Physical track of the last request.
+    pub(super) head: u32,
+    pub(super) copies: u32,
+    pub(super) has_trims: bool,
+    pub(super) counters: Counters,
+}
+
+impl<M: Medium> TrackLayer<M> {
+    /// An empty disk; whatever the medium held is forgotten.
+    ///
+    /// # Errors
+    /// Parameters that do not fit the medium, a medium that fails.
+    pub fn create(mut medium: M, parameters: TrackParameters) -> Result<Self, SwdError> {
+        parameters.check()?;
+        let bands = Bands::new(medium.geometry(), parameters.band_tracks, parameters.band_logical_tracks, parameters.spread_tracks)?;
+        let table = Table::new(&bands, medium.geometry().head_tracks());
+        let half = half_of(&medium);
+        let log = Log::new(&mut medium, parameters.disk_id, table.entries().len(), half)?;
+        // Back pointers of an earlier disk of the same id must not be newer than the first checkpoint.
+        let mut clock = 0;
+        for track in 0..medium.geometry().tracks() {
+            clock = clock.max(super::spare::timestamp(medium.read_spare(track)?));
+        }
+        Self { medium, parameters, bands, table, log, clock, head: 0, copies: 0, has_trims: false, counters: Counters::default() }.begin()
+    }
+
+    /// The disk as the last flush left it, or later. [`Scan::Pools`] needs a disk that was run by Smart.
+    ///
+    /// # Errors
+    /// No table of this disk, other parameters than it was created with, a medium that fails.
+    pub fn open(mut medium: M, parameters: TrackParameters, scan: Scan) -> Result<Self, SwdError> {
+        parameters.check()?;
+        if scan == Scan::Pools && parameters.policy != Policy::Smart {
+            return Err(SwdError::Parameter { key: "policy", reason: "only smart declares its pools; scan all tracks" });
+        }
+        let bands = Bands::new(medium.geometry(), parameters.band_tracks, parameters.band_logical_tracks, parameters.spread_tracks)?;
+        let mut table = Table::new(&bands, medium.geometry().head_tracks());
+        let state = recover(&mut medium, &bands, parameters.disk_id, scan)?;
+        for (logical_track, track) in (0u32..).zip(state.physical).filter(|&(_, track)| track != NONE) {
+            let band = bands.band_of(logical_track);
+            let place = track.wrapping_sub(bands.first_track(band)) as usize;
+            if place >= parameters.band_tracks as usize || table.at(band, place).is_some() {
+                return Err(SwdError::Table { logical_track });
+            }
+            table.assign(logical_track, band, bands.first_track(band), Some(place));
+        }
+        let (log, clock) = (state.log, state.clock);
+        Self { medium, parameters, bands, table, log, clock, head: 0, copies: 0, has_trims: false, counters: Counters::default() }.begin()
+    }
+
+    fn begin(mut self) -> Result<Self, SwdError> {
+        self.log.begin(&mut self.medium, self.clock, self.table.entries())?;
+        self.table.checkpointed();
+        Ok(self)
+    }
+
+    /// The medium below.
+    pub fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    /// The medium below, for whoever cuts its power or asks its clock.
+    pub fn medium_mut(&mut self) -> &mut M {
+        &mut self.medium
+    }
+
+    /// Gives the medium back, as a power cut would.
+    pub fn into_medium(self) -> M {
+        self.medium
+    }
+
+    /// The used and free tracks of each band, as they are now.
+    pub fn spaces(&self) -> impl Iterator<Item = &super::space::Space> {
+        self.table.bands.iter().map(|band| &band.space)
+    }
+
+    pub(super) fn place(&self, logical_track: u32) -> Option<usize> {
+        self.table.place(logical_track, self.bands.first_track(self.bands.band_of(logical_track)))
+    }
+
+    pub(super) fn bytes(&self, sectors: u32) -> usize {
+        self.medium.geometry().bytes(u64::from(sectors)) as usize
+    }
+}
+
+impl<M: Medium> Scheme for TrackLayer<M> {
+    fn capacity_sectors(&self) -> u64 {
+        self.bands.capacity()
+    }
+
+    fn read(&mut self, lba: u64, sectors: u64, into: &mut [u8]) -> Result<(), SwdError> {
+        check_range(lba, sectors, self.bands.capacity())?;
+        check_buffer(into.len(), sectors, self.medium.geometry())?;
+        let mut rest = into;
+        for Piece { logical_track, sector, sectors } in self.bands.pieces(lba, sectors) {
+            let (part, after) = rest.split_at_mut(self.bytes(sectors).min(rest.len()));
+            rest = after;
+            match self.place(logical_track) {
+                Some(place) => {
+                    let track = self.bands.first_track(self.bands.band_of(logical_track)) + place as u32;
+                    self.medium.read(Extent { track, sector, sectors }, part)?;
+                    self.head = track;
+                }
+                None => part.fill(0),
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, lba: u64, sectors: u64, from: &[u8]) -> Result<(), SwdError> {
+        check_range(lba, sectors, self.bands.capacity())?;
+        check_buffer(from.len(), sectors, self.medium.geometry())?;
+        let pieces = self.bands.pieces(lba, sectors);
+        let (mut rest, mut wanted) = (from, pieces.len());
+        for piece in pieces {
+            let (part, after) = rest.split_at(self.bytes(piece.sectors).min(rest.len()));
+            rest = after;
+            self.update(piece, part, wanted)?;
+            self.counters.own_writes += 1;
+            wanted -= 1;
+        }
+        Ok(())
+    }
+
+    fn trim(&mut self, lba: u64, sectors: u64) -> Result<(), SwdError> {
+        check_range(lba, sectors, self.bands.capacity())?;
+        for piece in self.bands.pieces(lba, sectors) {
+            let (band, logical_track) = (self.bands.band_of(piece.logical_track), piece.logical_track);
+            if self.place(logical_track).is_none() {
+                continue;
+            }
+            if piece.sectors == self.bands.track_sectors(band) {
+                self.table.assign(logical_track, band, self.bands.first_track(band), None);
+                self.has_trims = true;
+            } else {
+                self.update(piece, &vec![0; self.bytes(piece.sectors)], 1)?;
+                self.counters.extra_writes += 1;
+                self.counters.extra_sectors += u64::from(piece.sectors);
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), SwdError> {
+        self.settle()
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}

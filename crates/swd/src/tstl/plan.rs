@@ -1,0 +1,201 @@
+//! Where the next track goes and what a step of garbage collection moves: Greedy and Smart (chapter 5.2.4), as functions of a band's state only.
+
+use core::cmp::Reverse;
+use core::ops::Range;
+
+use super::space::Space;
+
+/// How free tracks are chosen and victims placed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Policy {
+    /// `tstl-greedy`: what is nearest to the head.
+    Greedy,
+    /// `tstl-smart`: a bookmark walks the largest free element; victims go left.
+    Smart,
+}
+
+/// Tracks that a step moves: `from` to as many from `to` on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Move {
+    /// Tracks of the band that move.
+    pub from: Range<usize>,
+    /// First track of their new place.
+    pub to: usize,
+}
+
+/// The size, in tracks, below which a used element is a victim: `ceil(U / (1 - U))`, in whole tracks `ceil(used / free)` (seed 002, equation 5.2).
+/// `None` without free tracks.
+#[must_use]
+pub fn victim_limit(used_tracks: u64, free_tracks: u64) -> Option<u64> {
+    (free_tracks > 0).then(|| used_tracks.div_ceil(free_tracks))
+}
+
+/// Tracks between a position and a run of tracks.
+fn distance(position: usize, element: &Range<usize>) -> usize {
+    if position < element.start { element.start - position } else { (position + 1).saturating_sub(element.end) }
+}
+
+/// Tracks between two elements that do not overlap.
+fn gap(a: &Range<usize>, b: &Range<usize>) -> usize {
+    if a.end <= b.start { b.start - a.end } else { a.start.saturating_sub(b.end) }
+}
+
+impl Space {
+    /// The step of garbage collection from a head at track `head` (seed 002, chapter 5.2.4): the nearest used element smaller than `limit`, which is
+    /// doubled until one is found that has a place to go. `may_move` excludes tracks. Steps that leave R as it was, or the band
+    /// not steady, are not taken.
+    #[must_use]
+    pub fn collection_step(&self, policy: Policy, head: usize, limit: u64, may_move: impl Fn(usize) -> bool) -> Option<Move> {
+        let mut victims: Vec<Range<usize>> = self
+            .elements(true)
+            .filter(|victim| policy == Policy::Greedy || victim.start > 0)
+            .filter(|victim| victim.clone().all(&may_move))
+            .collect();
+        victims.sort_by_key(|victim| distance(head, victim));
+        let mut limit = limit.max(1);
+        loop {
+            let smaller = victims.iter().filter(|victim| (victim.len() as u64) < limit);
+            if let Some(step) = smaller.filter_map(|victim| self.place_for(policy, victim)).next() {
+                return Some(step);
+            }
+            if limit > self.tracks() as u64 {
+                return None;
+            }
+            limit *= 2;
+        }
+    }
+
+    fn place_for(&self, policy: Policy, victim: &Range<usize>) -> Option<Move> {
+        let fits = |place: &Range<usize>| place.len() + 1 >= victim.len() + self.head_tracks();
+        let gains = |to: usize| {
+            // Power may go after any track of the victim, so the band must be steady after each.
+            let moved = |tracks: usize| self.after(victim.start..victim.start + tracks, to..to + tracks);
+            (1..=victim.len()).all(|tracks| moved(tracks).is_steady()) && moved(victim.len()).fragmentation() > self.fragmentation()
+        };
+        let to = match policy {
+            Policy::Smart => self.elements(false).filter(fits).map(|place| place.start).find(|&to| gains(to)),
+            Policy::Greedy => {
+                let mut neighbours: Vec<Range<usize>> = self.elements(true).filter(|element| element != victim).collect();
+                neighbours.sort_by_key(|neighbour| gap(victim, neighbour));
+                let after = |neighbour: &Range<usize>| self.elements(false).find(|place| place.start == neighbour.end);
+                neighbours.iter().filter_map(after).filter(fits).map(|place| place.start).find(|&to| gains(to))
+            }
+        }?;
+        Some(Move { from: victim.clone(), to })
+    }
+
+    /// Where to write one track, the first of `wanted` in a row, when `source` becomes free by it; `pool` is Smart's allocation pool from its bookmark
+    /// on. `None`: the free tracks must be brought together first.
+    #[must_use]
+    pub fn choose(&self, policy: Policy, head: usize, wanted: usize, source: Option<usize>, pool: &Range<usize>) -> Option<usize> {
+        let freed = source.map_or(0..0, |track| track..track + 1);
+        let writable =
+            |to: usize| self.is_usable(to) && self.after(0..0, to..to + 1).is_steady() && self.after(freed.clone(), to..to + 1).is_steady();
+        if policy == Policy::Smart && pool.contains(&(pool.start)) && writable(pool.start) {
+            return Some(pool.start);
+        }
+        let mut places: Vec<Range<usize>> = self.elements(false).collect();
+        match policy {
+            Policy::Smart => places.sort_by_key(|place| Reverse(place.len())),
+            Policy::Greedy => places.sort_by_key(|place| (place.len() + 1 < wanted + self.head_tracks(), distance(head, place))),
+        }
+        places.into_iter().map(|place| place.start).find(|&to| writable(to))
+    }
+
+    /// The next single track to move so that free tracks come together; `None` only if the band is not steady, or all of it is one free element.
+    #[must_use]
+    pub fn gather_step(&self) -> Option<Move> {
+        let free: Vec<Range<usize>> = self.elements(false).collect();
+        let inner = free.iter().filter(|place| place.end < self.tracks());
+        let longest = inner.min_by_key(|place| Reverse(place.len()))?;
+        let to = if longest.len() >= self.head_tracks() { longest } else { free.last().filter(|place| place.len() >= self.head_tracks())? };
+        Some(Move { from: longest.end..longest.end + 1, to: to.start })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The seed's figure 5.1, 25 tracks.
+    fn example() -> Space {
+        let mut space = Space::new(25, 2);
+        [0..=3, 6..=6, 10..=12, 14..=17, 20..=22].into_iter().flatten().for_each(|track| space.set(track, true));
+        space
+    }
+
+    #[test]
+    fn the_worked_example_has_the_seeds_elements_and_fragmentation() {
+        let space = example();
+        assert_eq!(space.elements(false).collect::<Vec<_>>(), [4..6, 7..10, 13..14, 18..20, 23..25]);
+        assert!((space.fragmentation() - 0.5).abs() < 1e-12, "equation 5.1 with F = 10 and E = 5");
+        assert_eq!(victim_limit(15, 10), Some(2), "equation 5.2 with U = 0.6");
+    }
+
+    #[test]
+    fn the_worked_example_appends_track_6_to_the_first_element() {
+        let step = example().collection_step(Policy::Greedy, 5, 2, |_| true).unwrap();
+        assert_eq!(step, Move { from: 6..7, to: 4 });
+        let after = example().after(step.from, 4..5);
+        assert_eq!(after.elements(false).collect::<Vec<_>>(), [5..10, 13..14, 18..20, 23..25]);
+        assert!((after.fragmentation() - 0.6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn victim_limits_are_those_of_equation_5_2() {
+        assert_eq!([victim_limit(60, 40), victim_limit(80, 20), victim_limit(50, 50), victim_limit(1, 0)], [Some(2), Some(4), Some(1), None]);
+    }
+
+    #[test]
+    fn smart_places_a_victim_in_the_leftmost_larger_element_and_walks_the_largest() {
+        let space = example();
+        assert_eq!(space.collection_step(Policy::Smart, 21, 2, |_| true), Some(Move { from: 6..7, to: 4 }));
+        assert_eq!(space.choose(Policy::Smart, 21, 1, None, &(0..0)), Some(7));
+        assert_eq!(space.choose(Policy::Smart, 21, 1, None, &(18..19)), Some(18));
+        assert_eq!(space.choose(Policy::Greedy, 21, 1, None, &(0..0)), Some(18));
+        assert_eq!(space.choose(Policy::Greedy, 24, 2, None, &(0..0)), Some(7), "two tracks in a row fit there only");
+    }
+
+    #[test]
+    fn a_limit_without_victims_is_doubled() {
+        let mut space = Space::new(20, 2);
+        (0..4).chain(9..11).for_each(|track| space.set(track, true));
+        assert_eq!(space.collection_step(Policy::Greedy, 0, 1, |_| true), Some(Move { from: 9..11, to: 4 }));
+        assert_eq!(space.collection_step(Policy::Greedy, 0, 1, |track| track < 9), None, "the first element gains nothing anywhere");
+    }
+
+    #[test]
+    fn a_steady_band_stays_steady_when_a_track_becomes_free() {
+        for head_tracks in 1..5u32 {
+            let used_last = 12 - (head_tracks - 1);
+            for bits in 0..1u32 << used_last {
+                let mut space = Space::new(12, head_tracks);
+                (0..used_last).filter(|track| bits >> track & 1 == 1).for_each(|track| space.set(track as usize, true));
+                let freed = (0..12).filter(|&track| space.is_used(track)).map(|track| space.after(track..track + 1, 0..0));
+                assert!(!space.is_steady() || freed.into_iter().all(|freed| freed.is_steady()), "W {head_tracks}, bits {bits:b}");
+            }
+        }
+    }
+
+    #[test]
+    fn gathering_ends_with_a_writable_track_in_every_steady_band_that_has_2w_free() {
+        for head_tracks in 1..5u32 {
+            for bits in 0..1u32 << 12 {
+                let mut space = Space::new(12, head_tracks);
+                (0..12).filter(|track| bits >> track & 1 == 1).for_each(|track| space.set(track, true));
+                let gap_is_free = (13 - head_tracks as usize..12).all(|track| !space.is_used(track));
+                if !gap_is_free || !space.is_steady() || 12 - space.used_tracks() < 2 * head_tracks as usize {
+                    continue;
+                }
+                let mut steps = 0;
+                while space.choose(Policy::Greedy, 0, 1, None, &(0..0)).is_none() {
+                    let step = space.gather_step().unwrap();
+                    assert!(space.is_usable(step.to) && space.is_used(step.from.start));
+                    space = space.after(step.from, step.to..step.to + 1);
+                    steps += 1;
+                    assert!(steps < 144, "bits {bits:b}");
+                }
+            }
+        }
+    }
+}

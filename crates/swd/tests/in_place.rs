@@ -1,0 +1,141 @@
+//! Facts of the static schemes, by formula and on a medium that destroys.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use proptest::prelude::*;
+use stripewise_swd::{
+    CheckingMedium, Geometry, InPlace, Order, Scheme, SwdError, Zone, full_band_amplification, space_gain, uniform_update_amplification,
+};
+
+const SECTOR_BYTES: usize = 16;
+
+fn medium(zones: &[Zone], head_tracks: u32) -> CheckingMedium {
+    CheckingMedium::new(Geometry::new(zones, head_tracks, SECTOR_BYTES as u32, 0).unwrap())
+}
+
+/// What the oracle expects in a sector: its address and the number of the write.
+fn stamp(lba: u64, version: u64) -> [u8; SECTOR_BYTES] {
+    let mut bytes = [0; SECTOR_BYTES];
+    bytes[..8].copy_from_slice(&(lba + 1).to_le_bytes());
+    bytes[8..].copy_from_slice(&version.to_le_bytes());
+    bytes
+}
+
+fn read_all<S: Scheme>(scheme: &mut S) -> Vec<u8> {
+    let sectors = scheme.capacity_sectors();
+    let mut bytes = vec![0xff; sectors as usize * SECTOR_BYTES];
+    scheme.read(0, sectors, &mut bytes).unwrap();
+    bytes
+}
+
+/// The table of the seed's figure 4.2 (read as 4 for every full disk, 5/3 where one of three live tracks has one live successor).
+const GOLDEN: [(Order, [f64; 4]); 4] = [
+    (Order::Sequential, [4.0, 4.0, 4.0, 4.0]),
+    (Order::Rotated, [1.0, 1.0, 5.0 / 3.0, 4.0]),
+    (Order::EndsFirst, [1.0, 1.0, 5.0 / 3.0, 4.0]),
+    (Order::LastButOneDelayed, [5.0 / 3.0, 5.0 / 3.0, 5.0 / 3.0, 4.0]),
+];
+
+#[test]
+fn amplification_is_that_of_the_golden_table_by_count_and_by_updates() {
+    // 12 bands: every quarter of the space is whole bands for `1234` and for the three tracks of `124R(3)`.
+    let zone = [Zone { tracks: 12 * 5, sectors: 3 }];
+    for (order, expected) in GOLDEN {
+        for (quarter, expected) in (1..=4).zip(expected) {
+            let filled = 12 * 4 * 3 / 4 * quarter;
+            let counted = uniform_update_amplification(order, stripewise_swd::Medium::geometry(&medium(&zone, 2)), 4, filled).unwrap();
+            assert!((counted - expected).abs() < 1e-12, "{} at {quarter}/4: {counted}", order.name());
+            let mut scheme = InPlace::new(medium(&zone, 2), order, 4, filled).unwrap();
+            for lba in 0..filled {
+                scheme.write(lba, 1, &stamp(lba, 1)).unwrap();
+            }
+            assert!((scheme.counters().amplification() - expected).abs() < 1e-12, "{} at {quarter}/4 by updates", order.name());
+            let bytes = read_all(&mut scheme);
+            for lba in 0..filled {
+                assert_eq!(bytes[lba as usize * SECTOR_BYTES..][..SECTOR_BYTES], stamp(lba, 1));
+            }
+        }
+    }
+}
+
+#[test]
+fn space_gain_and_full_band_amplification_are_equations_4_1_and_4_2() {
+    assert!((space_gain(4, 2) - 1.6).abs() < 1e-12);
+    assert!((space_gain(5, 3) - 15.0 / 7.0).abs() < 1e-12);
+    for band_tracks in 1..20 {
+        assert!((full_band_amplification(band_tracks) - f64::from(band_tracks)).abs() < 1e-12);
+        let geometry = Geometry::new(&[Zone { tracks: 3 * (band_tracks + 2), sectors: 2 }], 3, 0, 0).unwrap();
+        let counted = uniform_update_amplification(Order::Sequential, &geometry, band_tracks, u64::from(band_tracks) * 6).unwrap();
+        assert!((counted - f64::from(band_tracks)).abs() < 1e-12, "a full disk counts as the equation says");
+    }
+}
+
+#[test]
+fn cold_sequential_writes_to_an_empty_disk_amplify_only_where_a_live_track_follows() {
+    let zone = [Zone { tracks: 20, sectors: 4 }];
+    let amplification = |order, share: u64| {
+        let mut scheme = InPlace::new(medium(&zone, 2), order, 4, 0).unwrap();
+        for lba in 0..scheme.capacity_sectors() * share / 4 {
+            scheme.write(lba, 1, &stamp(lba, 1)).unwrap();
+        }
+        scheme.counters().amplification()
+    };
+    assert_eq!(amplification(Order::Sequential, 4), 1.0);
+    assert_eq!(amplification(Order::Rotated, 3), 1.0);
+    assert!(amplification(Order::Rotated, 4) > 1.0, "the third tracks are written before live fourth ones");
+}
+
+#[test]
+fn wrong_parameters_and_requests_are_refused_by_name() {
+    let zone = [Zone { tracks: 20, sectors: 4 }];
+    let key = |result: Result<InPlace<CheckingMedium>, SwdError>| match result {
+        Err(SwdError::Parameter { key, .. }) => key,
+        other => panic!("not refused by parameter: {other:?}"),
+    };
+    assert_eq!(key(InPlace::new(medium(&zone, 2), Order::Hdd, 4, 0)), "head_tracks");
+    assert_eq!(key(InPlace::new(medium(&zone, 2), Order::Rotated, 0, 0)), "band_tracks");
+    assert_eq!(key(InPlace::new(medium(&zone, 2), Order::Rotated, 20, 0)), "band_tracks");
+    assert!(matches!(InPlace::new(medium(&zone, 2), Order::Rotated, 4, 65), Err(SwdError::Beyond { capacity: 64, .. })));
+    let mut scheme = InPlace::new(medium(&zone, 2), Order::Rotated, 4, 0).unwrap();
+    assert!(matches!(scheme.write(64, 1, &[0; 16]), Err(SwdError::Beyond { .. })));
+    assert!(matches!(scheme.write(u64::MAX, 2, &[0; 32]), Err(SwdError::Beyond { .. })));
+    assert!(matches!(scheme.write(0, 1, &[0; 15]), Err(SwdError::Buffer { bytes: 15, expected: 16 })));
+}
+
+fn operations() -> impl Strategy<Value = Vec<(u8, f64, u64)>> {
+    prop::collection::vec((0u8..4, 0.0..1.0f64, 1u64..20), 1..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+
+    #[test]
+    fn reads_return_the_last_write_whatever_the_order_band_head_zones_and_requests(
+        order in prop::sample::select(&Order::ALL[..]),
+        band_tracks in 1u32..8,
+        head_tracks in 1u32..5,
+        sectors in prop::collection::vec(1u32..7, 1..4),
+        operations in operations(),
+    ) {
+        let head_tracks = if order == Order::Hdd { 1 } else { head_tracks };
+        let tracks = (band_tracks + head_tracks - 1) * 2 + 1;
+        let zones: Vec<Zone> = sectors.iter().map(|&sectors| Zone { tracks, sectors }).collect();
+        let mut scheme = InPlace::new(medium(&zones, head_tracks), order, band_tracks, 0).unwrap();
+        let capacity = scheme.capacity_sectors();
+        let mut oracle = vec![0u8; capacity as usize * SECTOR_BYTES];
+        for (version, (what, at, length)) in operations.into_iter().enumerate() {
+            let lba = (at * capacity as f64) as u64;
+            let length = length.min(capacity - lba);
+            let expected = &mut oracle[lba as usize * SECTOR_BYTES..(lba + length) as usize * SECTOR_BYTES];
+            if what == 0 {
+                expected.fill(0);
+                scheme.trim(lba, length).unwrap();
+            } else {
+                for (index, sector) in expected.chunks_mut(SECTOR_BYTES).enumerate() {
+                    sector.copy_from_slice(&stamp(lba + index as u64, version as u64));
+                }
+                scheme.write(lba, length, expected).unwrap();
+            }
+            prop_assert_eq!(read_all(&mut scheme), &oracle[..]);
+        }
+    }
+}
