@@ -28,7 +28,7 @@ pub use error::{MediumError, SwdError};
 pub use geometry::{Geometry, Zone};
 pub use in_place::InPlace;
 pub use indirection::{Indirection, IndirectionParameters};
-pub use medium::{Extent, Medium, SPARE_BYTES, Spare};
+pub use medium::{Extent, Medium, Purpose, SPARE_BYTES, Spare};
 pub use order::Order;
 pub use scheme::{Counters, Scheme};
 pub use tstl::{Move, Policy, Scan, Space, TrackLayer, TrackParameters, victim_limit};
