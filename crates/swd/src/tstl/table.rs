@@ -4,6 +4,7 @@
 use core::ops::Range;
 
 use super::bands::Bands;
+use super::bits::Bits;
 use super::space::Space;
 
 /// No track.
@@ -19,14 +20,20 @@ pub(crate) struct Band {
     /// Smart's allocation pool from the bookmark on.
     pub(crate) pool: Range<usize>,
     /// Tracks that the log knows as pools since the last checkpoint.
-    pub(crate) declared: Vec<Range<usize>>,
+    pub(crate) declared: Bits,
     /// Whether no step of garbage collection would gain anything.
     pub(crate) is_tidy: bool,
 }
 
 impl Band {
-    pub(crate) fn is_declared(&self, track: usize) -> bool {
-        self.declared.iter().any(|pool| pool.contains(&track))
+    /// Whether all of the tracks are declared.
+    pub(crate) fn are_declared(&self, tracks: &Range<usize>) -> bool {
+        self.declared.next(tracks.start, false) >= tracks.end
+    }
+
+    /// Whether any of the tracks is declared.
+    pub(crate) fn is_any_declared(&self, tracks: &Range<usize>) -> bool {
+        self.declared.next(tracks.start, true) < tracks.end
     }
 }
 
@@ -49,7 +56,7 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn new(bands: &Bands, head_tracks: u32) -> Self {
         let space = Space::new(bands.band_tracks(), head_tracks);
-        let band = Band { held: space.clone(), space, pool: 0..0, declared: Vec::new(), is_tidy: false };
+        let band = Band { held: space.clone(), space, pool: 0..0, declared: Bits::new(bands.band_tracks() as usize), is_tidy: false };
         let band_tracks = bands.band_tracks() as usize;
         Self {
             bands: vec![band; bands.count()],
@@ -174,7 +181,7 @@ impl Table {
     /// The log knows these tracks of a band as a pool.
     pub(crate) fn declare(&mut self, band: usize, pool: Range<usize>) {
         if let Some(state) = self.bands.get_mut(band) {
-            state.declared.push(pool);
+            pool.for_each(|track| state.declared.set(track, true));
             self.declaring.push(band);
         }
     }
