@@ -123,7 +123,8 @@ impl Bands {
     /// The pieces of a request.
     pub(crate) fn pieces(&self, lba: u64, sectors: u64) -> Vec<Piece> {
         let (mut pieces, mut done) = (Vec::new(), 0);
-        while let Some(piece) = self.piece(lba + done, sectors - done).filter(|piece| piece.sectors > 0) {
+        while done < sectors {
+            let Some(piece) = self.piece(lba + done, sectors - done) else { break };
             pieces.push(piece);
             done += u64::from(piece.sectors);
         }

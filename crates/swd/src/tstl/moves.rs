@@ -199,7 +199,7 @@ impl<M: Medium> TrackLayer<M> {
             return self.declare(band, all);
         }
         if state.pool.start != to || state.pool.is_empty() {
-            let end = state.space.elements(false).find(|place| place.contains(&to)).map_or(to + 1, |place| place.end);
+            let end = state.space.free_until(to);
             state.pool = to..(end + 1).saturating_sub(state.space.head_tracks()).max(to + 1);
         }
         let pool = state.pool.clone();
