@@ -7,6 +7,7 @@
 
 mod error;
 mod request;
+pub mod trace;
 
 pub use error::Error;
 pub use request::{BLOCK_BYTES, BlockRequest, Source};
