@@ -1,0 +1,13 @@
+//! Requests of a block device in the order of their arrival: read from traces, generated, folded onto a disk, and described by their statistics.
+//!
+//! Whatever yields them is a [`Source`], one request at a time: memory does not grow with their number.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
+
+mod error;
+mod request;
+pub mod trace;
+
+pub use error::Error;
+pub use request::{BLOCK_BYTES, BlockRequest, Source};
