@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod amplification;
+mod blank;
 mod checking;
 mod crc;
 mod error;
@@ -23,6 +24,7 @@ mod span;
 mod tstl;
 
 pub use amplification::{full_band_amplification, space_gain, uniform_update_amplification};
+pub use blank::BlankMedium;
 pub use checking::CheckingMedium;
 pub use error::{MediumError, SwdError};
 pub use geometry::{Geometry, Zone};

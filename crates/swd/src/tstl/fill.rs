@@ -4,55 +4,16 @@
 
 use super::bands::Bands;
 use super::layer::TrackLayer;
-use crate::error::{MediumError, SwdError};
-use crate::geometry::Geometry;
-use crate::medium::{Extent, Medium, Spare};
+use crate::blank::BlankMedium;
+use crate::error::SwdError;
+use crate::medium::Medium;
 use crate::scheme::{Counters, Scheme};
-
-/// A medium that does nothing.
-struct Blank(Geometry);
-
-impl Medium for Blank {
-    fn geometry(&self) -> &Geometry {
-        &self.0
-    }
-
-    fn read(&mut self, _: Extent, _: &mut [u8]) -> Result<(), MediumError> {
-        Ok(())
-    }
-
-    fn write(&mut self, _: Extent, _: &[u8], _: Option<&Spare>) -> Result<(), MediumError> {
-        Ok(())
-    }
-
-    fn read_spare(&mut self, _: u32) -> Result<Option<Spare>, MediumError> {
-        Ok(None)
-    }
-
-    fn read_random(&mut self, _: u32, _: u32, _: &mut [u8]) -> Result<(), MediumError> {
-        Ok(())
-    }
-
-    fn write_random(&mut self, _: u32, _: u32, _: &[u8]) -> Result<(), MediumError> {
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), MediumError> {
-        Ok(())
-    }
-}
-
-/// The same shape without data.
-fn blank(geometry: &Geometry) -> Result<Blank, SwdError> {
-    let zones: Vec<_> = geometry.zones().map(|(_, zone)| zone).collect();
-    Ok(Blank(Geometry::new(&zones, geometry.head_tracks(), 0, geometry.random_access_sectors())?))
-}
 
 impl<M: Medium> TrackLayer<M> {
     /// Makes the tracks of the first `sectors` live.
     pub(super) fn fill_in_order(&mut self, sectors: u64) -> Result<(), SwdError> {
         let mut copy = TrackLayer {
-            medium: blank(self.medium.geometry())?,
+            medium: BlankMedium::new(self.medium.geometry())?,
             parameters: self.parameters,
             bands: self.bands.clone(),
             table: self.table.clone(),

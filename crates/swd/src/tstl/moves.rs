@@ -8,7 +8,7 @@ use super::plan::{Move, Policy, victim_limit};
 use super::spare::BackPointer;
 use crate::crc::crc;
 use crate::error::SwdError;
-use crate::medium::{Extent, Medium, Purpose};
+use crate::medium::{Extent, Medium, Purpose, SPARE_BYTES};
 
 impl<M: Medium> TrackLayer<M> {
     /// Writes sectors of a logical track, the first of `wanted` tracks in a row.
@@ -60,17 +60,17 @@ impl<M: Medium> TrackLayer<M> {
 
     /// Where a logical track goes: in a little used band to an alternate track, its own if that is free; else where the policy says.
     fn choose(&self, band: usize, logical_track: u32, wanted: usize) -> Option<usize> {
-        let (state, source) = (self.table.bands.get(band)?, self.place(logical_track));
+        let state = self.table.bands.get(band)?;
         let (space, head_tracks) = (&state.space, state.space.head_tracks());
-        if source.is_none() && !self.is_aggressive(band, 1) {
+        if self.place(logical_track).is_none() && !self.is_aggressive(band, 1) {
             let own = self.bands.index_of(logical_track) * head_tracks;
             let mut alternate = core::iter::once(own).chain((0..space.tracks()).step_by(head_tracks));
-            let fits = |&to: &usize| space.is_usable(to) && space.after(0..0, to..to + 1).is_steady();
+            let fits = |&to: &usize| space.can_take(to);
             if let Some(to) = alternate.find(fits) {
                 return Some(to);
             }
         }
-        space.choose(self.parameters.policy, self.head_in(band), wanted, source, &state.pool)
+        space.choose(self.parameters.policy, self.head_in(band), wanted, &state.pool)
     }
 
     /// Whether a band with so many more tracks is used beyond the limit of alternate tracks.
@@ -108,8 +108,10 @@ impl<M: Medium> TrackLayer<M> {
         let Some(limit) = victim_limit(used, free) else { return Ok(false) };
         let (policy, head) = (self.parameters.policy, self.head_in(band));
         // Tracks of a pool stay where recovery looks for them. Where all victims are such, the move takes a checkpoint.
-        let step = state.space.collection_step(policy, head, limit, |track| !state.is_declared(track));
-        let Some(step) = step.or_else(|| state.space.collection_step(policy, head, limit, |_| true)) else {
+        let step = state.space.collection_step(policy, head, limit, |victim| !state.is_any_declared(victim));
+        let is_any_declared = state.is_any_declared(&(0..state.space.tracks()));
+        let step = step.or_else(|| if is_any_declared { state.space.collection_step(policy, head, limit, |_| true) } else { None });
+        let Some(step) = step else {
             self.table.tidy(band);
             return Ok(false);
         };
@@ -143,7 +145,7 @@ impl<M: Medium> TrackLayer<M> {
     }
 
     fn move_tracks(&mut self, band: usize, step: Move) -> Result<(), SwdError> {
-        if self.table.bands.get(band).is_some_and(|state| step.from.clone().any(|track| state.is_declared(track))) {
+        if self.table.bands.get(band).is_some_and(|state| state.is_any_declared(&step.from)) {
             self.checkpoint()?;
         }
         self.declare(band, step.to..step.to + step.from.len())?;
@@ -170,17 +172,18 @@ impl<M: Medium> TrackLayer<M> {
 
     /// Writes a whole track with its back pointer to a free place and makes it the logical track's.
     fn write_track(&mut self, band: usize, to: usize, logical_track: u32, bytes: &[u8], purpose: Purpose) -> Result<(), SwdError> {
-        let is_safe = |state: &super::table::Band| state.held.is_usable(to) && state.held.after(0..0, to..to + 1).is_steady();
+        let is_safe = |state: &super::table::Band| state.held.can_take(to);
         if self.parameters.keeps_flushed && self.table.bands.get(band).is_some_and(|state| !is_safe(state)) {
             self.settle_for_itself()?;
         }
         // A checkpoint that settling took has ended the pools.
         self.declare(band, to..to + 1)?;
         self.clock += 1;
+        let has_data = self.medium.geometry().sector_bytes() > 0;
         let pointer = BackPointer { logical_track, disk: self.parameters.disk_id, timestamp: self.clock, checksum: crc(bytes) };
         let (track, sectors) = (self.bands.first_track(band) + to as u32, self.bands.track_sectors(band));
         self.medium.purpose(purpose);
-        self.medium.write(Extent { track, sector: 0, sectors }, bytes, Some(&pointer.encode()))?;
+        self.medium.write(Extent { track, sector: 0, sectors }, bytes, Some(&if has_data { pointer.encode() } else { [0; SPARE_BYTES] }))?;
         self.table.assign(logical_track, band, self.bands.first_track(band), Some(to));
         self.head = track;
         self.copies += 1;
@@ -207,7 +210,7 @@ impl<M: Medium> TrackLayer<M> {
     /// Makes recovery look at these tracks. Only Smart says beforehand where it writes.
     fn declare(&mut self, band: usize, pool: Range<usize>) -> Result<(), SwdError> {
         let Some(state) = self.table.bands.get(band).filter(|_| self.parameters.policy == Policy::Smart) else { return Ok(()) };
-        if pool.clone().all(|track| state.is_declared(track)) {
+        if state.are_declared(&pool) {
             return Ok(());
         }
         if !self.log.has_room(&self.medium, 1) {

@@ -4,6 +4,7 @@
 use core::ops::Range;
 
 use super::bands::Bands;
+use super::bits::Bits;
 use super::space::Space;
 
 /// No track.
@@ -19,14 +20,20 @@ pub(crate) struct Band {
     /// Smart's allocation pool from the bookmark on.
     pub(crate) pool: Range<usize>,
     /// Tracks that the log knows as pools since the last checkpoint.
-    pub(crate) declared: Vec<Range<usize>>,
+    pub(crate) declared: Bits,
     /// Whether no step of garbage collection would gain anything.
     pub(crate) is_tidy: bool,
 }
 
 impl Band {
-    pub(crate) fn is_declared(&self, track: usize) -> bool {
-        self.declared.iter().any(|pool| pool.contains(&track))
+    /// Whether all of the tracks are declared.
+    pub(crate) fn are_declared(&self, tracks: &Range<usize>) -> bool {
+        self.declared.next(tracks.start, false) >= tracks.end
+    }
+
+    /// Whether any of the tracks is declared.
+    pub(crate) fn is_any_declared(&self, tracks: &Range<usize>) -> bool {
+        self.declared.next(tracks.start, true) < tracks.end
     }
 }
 
@@ -43,13 +50,15 @@ pub(crate) struct Table {
     /// Bands with declared pools, some more than once.
     declaring: Vec<usize>,
     band_tracks: usize,
+    holds: bool,
     used_tracks: u64,
 }
 
 impl Table {
-    pub(crate) fn new(bands: &Bands, head_tracks: u32) -> Self {
+    /// `holds` is false where a power cut may lose what was flushed: then nothing is held.
+    pub(crate) fn new(bands: &Bands, head_tracks: u32, holds: bool) -> Self {
         let space = Space::new(bands.band_tracks(), head_tracks);
-        let band = Band { held: space.clone(), space, pool: 0..0, declared: Vec::new(), is_tidy: false };
+        let band = Band { held: space.clone(), space, pool: 0..0, declared: Bits::new(bands.band_tracks() as usize), is_tidy: false };
         let band_tracks = bands.band_tracks() as usize;
         Self {
             bands: vec![band; bands.count()],
@@ -60,6 +69,7 @@ impl Table {
             released: Vec::new(),
             declaring: Vec::new(),
             band_tracks,
+            holds,
             used_tracks: 0,
         }
     }
@@ -101,7 +111,9 @@ impl Table {
         state.is_tidy = false;
         if let Some(old) = old {
             state.space.set(old, false);
-            self.released.push((band, old));
+            if self.holds {
+                self.released.push((band, old));
+            }
             self.used_tracks -= 1;
             if let Some(slot) = self.logical.get_mut(band * self.band_tracks + old) {
                 *slot = NONE;
@@ -109,7 +121,9 @@ impl Table {
         }
         if let Some(to) = to {
             state.space.set(to, true);
-            state.held.set(to, true);
+            if self.holds {
+                state.held.set(to, true);
+            }
             self.used_tracks += 1;
             if let Some(slot) = self.logical.get_mut(band * self.band_tracks + to) {
                 *slot = logical_track;
@@ -174,7 +188,7 @@ impl Table {
     /// The log knows these tracks of a band as a pool.
     pub(crate) fn declare(&mut self, band: usize, pool: Range<usize>) {
         if let Some(state) = self.bands.get_mut(band) {
-            state.declared.push(pool);
+            pool.for_each(|track| state.declared.set(track, true));
             self.declaring.push(band);
         }
     }
