@@ -3,4 +3,5 @@
 
 mod mechanics;
 mod plausible;
+mod runs;
 mod spec;
