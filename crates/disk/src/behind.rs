@@ -26,10 +26,6 @@ impl WriteCache {
         Self { dirty: VecDeque::new(), segments_max: segments as usize, segment_blocks: u64::from(segment_blocks) }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.dirty.is_empty()
-    }
-
     /// The oldest, to be written to the medium.
     pub(crate) fn take(&mut self) -> Option<Dirty> {
         self.dirty.pop_front()

@@ -102,6 +102,12 @@ impl TimedMedium {
         self.now_ns = self.now_ns.max(ns);
     }
 
+    /// Time passes in which the arm waits for a command.
+    #[inline]
+    pub fn wait_until(&mut self, ns: u64) {
+        self.now_ns = self.now_ns.max(ns);
+    }
+
     /// Where an extent is.
     #[inline]
     #[must_use]

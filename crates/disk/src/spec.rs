@@ -71,6 +71,9 @@ pub struct DiskSpec {
     /// Command overhead of writes where the two above are not given.
     #[serde(default)]
     pub overhead_write_ms: Overhead,
+    /// Time of a block on the way between disk and host: before a write begins, after a read has ended. 0: not simulated.
+    #[serde(default)]
+    pub bus_block_ms: f64,
 }
 
 /// Tracks of one size.
@@ -201,7 +204,9 @@ impl DiskSpec {
             ("disk.overhead_write_ms", write),
         ];
         let overheads = pairs.iter().flat_map(|&(key, overhead)| [(key, overhead.pair().0), (key, overhead.pair().1)]);
-        for (key, ms) in overheads.chain([("disk.head_switch_ms", self.head_switch_ms), ("disk.write_settle_ms", self.write_settle_ms)]) {
+        let rest =
+            [("disk.head_switch_ms", self.head_switch_ms), ("disk.write_settle_ms", self.write_settle_ms), ("disk.bus_block_ms", self.bus_block_ms)];
+        for (key, ms) in overheads.chain(rest) {
             milliseconds(key, ms)?;
         }
         Ok(())
