@@ -1,0 +1,6 @@
+//! Disks from outside.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod mechanics;
+mod plausible;
+mod spec;
