@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::adapt::{Beyond, fit, stretch};
 use crate::generate::{LookAlikeSpec, SynSpec, UniformSpec, ZipfSpec};
-use crate::trace::{TraceSpec, open};
+use crate::trace::{Format, TraceSpec, open};
 use crate::{Error, Source};
 
 /// The version of the description that this crate reads.
@@ -56,15 +56,36 @@ pub struct BlockWorkload {
 const STRETCH_MAX: f64 = 1e9;
 
 impl BlockWorkload {
+    /// The description in a JSON object.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with what is wrong in it.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text).map_err(|error| Error::Invalid(format!("the block workload: {error}; correct it")))
+    }
+
     /// Its requests within `space_blocks`; `None` leaves traces and look-alikes in the space that they have of themselves.
     ///
     /// # Errors
     /// A description that cannot be, a trace that cannot be opened.
     pub fn open(&self, space_blocks: Option<u64>) -> Result<Source, Error> {
+        self.open_told(space_blocks).map(|(_, source)| source)
+    }
+
+    /// As [`BlockWorkload::open`], with the format of a trace.
+    ///
+    /// # Errors
+    /// As [`BlockWorkload::open`].
+    pub fn open_told(&self, space_blocks: Option<u64>) -> Result<(Option<Format>, Source), Error> {
         self.check(space_blocks)?;
         let space = space_blocks.unwrap_or(0);
+        let mut format = None;
         let source = match &self.from {
-            From::Trace(spec) => open(spec)?.requests,
+            From::Trace(spec) => {
+                let opened = open(spec)?;
+                format = Some(opened.format);
+                opened.requests
+            }
             From::Uniform(spec) => spec.source(space, self.seed)?,
             From::Zipf(spec) => spec.source(space, self.seed)?,
             From::Syn(spec) => spec.source(space, self.seed)?,
@@ -75,10 +96,11 @@ impl BlockWorkload {
             Some(blocks) => fit(source, blocks, self.beyond),
             None => source,
         };
-        Ok(match self.requests {
+        let source = match self.requests {
             Some(requests) => Box::new(source.take(usize::try_from(requests).unwrap_or(usize::MAX))),
             None => source,
-        })
+        };
+        Ok((format, source))
     }
 
     fn check(&self, space_blocks: Option<u64>) -> Result<(), Error> {

@@ -13,7 +13,7 @@ fn opened(workload: &serde_json::Value, space_blocks: Option<u64>) -> Result<Vec
 
 fn summary(workload: &serde_json::Value, space_blocks: Option<u64>) -> Summary {
     let workload: BlockWorkload = serde_json::from_value(workload.clone()).unwrap();
-    gather(workload.open(space_blocks).unwrap(), Measure::default(), &mut |_| true).unwrap()
+    gather(workload.open(space_blocks).unwrap(), Measure::default()).unwrap()
 }
 
 fn is_near(measured: f64, wanted: f64, tolerance: f64) -> bool {
