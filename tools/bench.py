@@ -146,7 +146,12 @@ def main() -> None:
             *planning(scratch),
             at_scale(),
         ]
-        results += [*cargo_bench("stripewise-trace"), *cargo_bench("stripewise-layout"), *cargo_bench("stripewise-sim")]
+        results += [
+            *cargo_bench("stripewise-trace"),
+            *cargo_bench("stripewise-layout"),
+            *cargo_bench("stripewise-sim"),
+            *cargo_bench("stripewise-swd"),
+        ]
     finally:
         shutil.rmtree(scratch)
     for result in results:
