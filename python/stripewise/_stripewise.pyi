@@ -61,10 +61,39 @@ def assign(
     gap: float,
     seed: int,
 ) -> tuple[bytes, list[float], float, bytes, bytes] | None: ...
+def block_export(
+    workload_json: str,
+    space_blocks: int | None,
+    format: str,
+    path: str,
+    progress: Callable[[int, int], object] | None,
+) -> str: ...
+def block_statistics(
+    workload_json: str,
+    space_blocks: int | None,
+    track_blocks: int,
+    near_blocks: int,
+    progress: Callable[[int, int], object] | None,
+) -> str: ...
 def simulate(scenario_json: str, workload_json: str, progress: Callable[[int, int], object] | None) -> str: ...
 def simulate_requests(scenario_json: str, tables: list[Buffer], most: int) -> str: ...
 def workload_info(workload_json: str) -> str: ...
 def workload_requests(workload_json: str, first: int, processes: int, per_process: int) -> bytes: ...
+def swd_amplification(band_tracks: int, head_tracks: int, shares: list[float]) -> str: ...
+def swd_map(
+    settings_json: str,
+    workload_json: str,
+    used_share: float | None,
+    filled_share: float | None,
+    progress: Callable[[int, int], object] | None,
+) -> str: ...
+def swd_simulate(
+    settings_json: str,
+    workload_json: str,
+    used_share: float | None,
+    filled_share: float | None,
+    progress: Callable[[int, int], object] | None,
+) -> str: ...
 def trace_collect(dir: str, out: str, lenient: bool) -> str: ...
 
 class Mover:

@@ -13,7 +13,7 @@ fn read(name: &str) -> Option<(Format, Summary)> {
         return None;
     }
     let opened = open(&TraceSpec::new(&path)).unwrap();
-    Some((opened.format, gather(opened.requests, Measure::default(), &mut |_| true).unwrap()))
+    Some((opened.format, gather(opened.requests, Measure::default()).unwrap()))
 }
 
 #[test]

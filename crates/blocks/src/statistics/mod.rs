@@ -201,22 +201,14 @@ fn over(sum: f64, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum / count as f64 }
 }
 
-/// The statistics of all requests of a source. `watch` is told now and then how many there were; false from it ends the gathering.
+/// The statistics of all requests of a source.
 ///
 /// # Errors
 /// The source's.
-pub fn gather(
-    requests: impl Iterator<Item = Result<BlockRequest, Error>>,
-    measure: Measure,
-    watch: &mut dyn FnMut(u64) -> bool,
-) -> Result<Summary, Error> {
-    const TOLD_EVERY: u64 = 1 << 16;
+pub fn gather(requests: impl Iterator<Item = Result<BlockRequest, Error>>, measure: Measure) -> Result<Summary, Error> {
     let mut statistics = Statistics::new(measure);
     for request in requests {
         statistics.take(&request?);
-        if statistics.requests.is_multiple_of(TOLD_EVERY) && !watch(statistics.requests) {
-            break;
-        }
     }
     Ok(statistics.summary())
 }

@@ -9,7 +9,7 @@ fn request(arrival_ms: u64, lba: u64, blocks: u32, write: bool) -> BlockRequest 
 }
 
 fn of(requests: &[BlockRequest]) -> Summary {
-    gather(requests.iter().copied().map(Ok), Measure { track_blocks: 10, near_blocks: 5 }, &mut |_| true).unwrap()
+    gather(requests.iter().copied().map(Ok), Measure { track_blocks: 10, near_blocks: 5 }).unwrap()
 }
 
 #[test]

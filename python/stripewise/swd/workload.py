@@ -1,0 +1,119 @@
+"""Requests of a block device as the engine takes them: a trace, a generator or a look-alike, described in one text.
+
+`zipf,alpha=0.8,write_share=0.5,arrivals=bursty:5:10` means the same here, on the command line and in experiments; the
+engine (crates/blocks) checks what the keys may hold, this module which keys there are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import native
+from ..errors import StoreError, UsageError, WorkloadError
+from .words import Kind, arrivals, finite, flag, setting
+
+FORMATS = ("msr", "spc", "disksim", "blkparse", "dtrs")
+#: The traces whose statistics seed 002 prints (tables 4.1 and 5.2).
+LOOK_ALIKES = ("web_0", "hp_c2247", "Financial2", "mds_0", "usr_0", "stg_0", "web_1")
+BEYOND = ("fold", "clip")
+WORKLOAD_VERSION = 1
+
+
+@dataclass(frozen=True)
+class BlockWorkload:
+    """Where block requests come from and what is done to them before a disk gets them.
+
+    `origin` is the key `from` of docs/formats.md, Block workload; `requests` the most that are taken (None: all),
+    `stretch` the factor of times of arrival, `beyond` what becomes of requests beyond the space; `lba_factor` is the
+    factor of first blocks before that (512: offsets in bytes taken for blocks).
+    """
+
+    name: str
+    origin: Mapping[str, Any] = field(hash=False)
+    requests: int | None = None
+    stretch: float = 1.0
+    beyond: str = "fold"
+    seed: int = 0
+    lba_factor: int = 1
+
+    def as_json(self) -> str:
+        """The description that the engine takes."""
+        return json.dumps(
+            {
+                "version": WORKLOAD_VERSION,
+                "from": dict(self.origin),
+                "requests": self.requests,
+                "stretch": self.stretch,
+                "beyond": self.beyond,
+                "seed": self.seed,
+                "lba_factor": self.lba_factor,
+            }
+        )
+
+    def call(self, name: str, *arguments: Any, before: tuple[Any, ...] = ()) -> Any:
+        """A function of the engine with this workload between the arguments `before` and the others.
+
+        Raises WorkloadError with file or name, key and cure.
+        """
+        try:
+            return native.call(name, *before, self.as_json(), *arguments)
+        except StoreError as error:
+            # What is wrong in a trace or a look-alike names it already.
+            named = str(error).startswith((f"{self.name}:", "look-alike:"))
+            raise WorkloadError(str(error) if named else f"{self.name}: {error}") from error
+
+
+def trace_workload(
+    path: Path,
+    format: str | None = None,
+    device: str | None = None,
+    action: str = "Q",
+    requests: int | None = None,
+    stretch: float = 1.0,
+    beyond: str = "fold",
+) -> BlockWorkload:
+    """The requests of a trace file; `format` None is recognised, `device` None takes all devices as one disk.
+
+    `action` is the one taken of a blkparse trace. Raises UsageError for a format or action that there is not.
+    """
+    if format is not None and format not in FORMATS:
+        raise UsageError(f"--format: '{format}' is not known; give one of {', '.join(FORMATS)}")
+    if len(action) != 1 or not action.isascii() or not action.isupper():
+        raise UsageError(f"--action: '{action}' is no action of blkparse; give Q or D")
+    origin = {"kind": "trace", "path": str(path), "format": format, "device": device, "action": action}
+    return BlockWorkload(str(path), origin, requests, stretch, beyond)
+
+
+def made_workload(
+    text: str, requests: int | None = None, stretch: float = 1.0, beyond: str = "fold", seed: int = 0
+) -> BlockWorkload:
+    """The generated workload that `text` means: `kind`, or `look-alike:NAME`, then `,key=value` as often as needed.
+
+    Raises UsageError for kinds, names, keys and numbers that there are not.
+    """
+    kind, *settings = text.split(",")
+    kind, _, name = kind.partition(":")
+    if kind not in _KEYS:
+        raise UsageError(f"--workload: '{kind}' is not known; give one of {', '.join(_KEYS)}, look-alikes with a name")
+    origin: dict[str, Any] = {"kind": kind}
+    if kind == "look-alike":
+        if name not in LOOK_ALIKES:
+            raise UsageError(f"--workload: no look-alike of '{name}' is known; give one of {', '.join(LOOK_ALIKES)}")
+        origin["name"] = name
+    elif name:
+        raise UsageError(f"--workload: {kind} has no name; write it without ':{name}'")
+    origin.update(setting("--workload", kind, _KEYS[kind], each) for each in settings)
+    return BlockWorkload(text, origin, requests, stretch, beyond, seed)
+
+
+_PLAIN: dict[str, Kind] = {"request_blocks": int, "write_share": finite, "arrivals": arrivals}
+_KEYS: dict[str, dict[str, Kind]] = {
+    "uniform": _PLAIN,
+    "zipf": {**_PLAIN, "alpha": finite, "chunk_blocks": int},
+    "syn": {**_PLAIN, "again": flag},
+    "look-alike": {"alpha": finite, "arrivals": arrivals},
+}
