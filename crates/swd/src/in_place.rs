@@ -8,9 +8,9 @@ use core::ops::Range;
 
 use crate::error::SwdError;
 use crate::journal::Journal;
-use crate::medium::{Extent, Medium};
+use crate::medium::{Extent, Medium, Purpose};
 use crate::order::{Order, StaticMap};
-use crate::scheme::{Counters, Scheme, check_buffer, check_range};
+use crate::scheme::{Counters, Scheme, check_buffer, check_empty, check_range};
 use crate::span::{Span, chain, fill, spans, table};
 
 /// A static mapping with updates in place.
@@ -68,21 +68,6 @@ impl<M: Medium> InPlace<M> {
         Self { medium, map, spans, buffer: Vec::new(), journal, dirty: Vec::new(), has_trims: false, counters: Counters::default() }
     }
 
-    /// The medium below.
-    pub fn medium(&self) -> &M {
-        &self.medium
-    }
-
-    /// The medium below, for whoever cuts its power or asks its clock.
-    pub fn medium_mut(&mut self) -> &mut M {
-        &mut self.medium
-    }
-
-    /// Gives the medium back, as a power cut would.
-    pub fn into_medium(self) -> M {
-        self.medium
-    }
-
     fn set_span(&mut self, track: u32, new: Span) {
         if let Some(span) = self.spans.get_mut(track as usize).filter(|span| **span != new) {
             *span = new;
@@ -110,11 +95,17 @@ impl<M: Medium> InPlace<M> {
         Ok(())
     }
 
+    fn settle_for_itself(&mut self) -> Result<(), SwdError> {
+        self.counters.own_flushes += 1;
+        self.medium.purpose(Purpose::Upkeep);
+        self.settle()
+    }
+
     /// Makes a chain of writes durable before it begins.
     fn record(&mut self, target: Extent, from: &[u8], saved: &[(Extent, Range<usize>)]) -> Result<(), SwdError> {
         let extents: Vec<Extent> = core::iter::once(target).chain(saved.iter().map(|(extent, _)| *extent)).collect();
         if self.journal.as_ref().is_some_and(|journal| !saved.is_empty() && !journal.has_room(&self.medium, &extents)) {
-            self.settle()?;
+            self.settle_for_itself()?;
         }
         let Some(journal) = self.journal.as_mut().filter(|_| !saved.is_empty()) else { return Ok(()) };
         self.counters.journal_writes += 1;
@@ -137,10 +128,10 @@ impl<M: Medium> InPlace<M> {
     }
 
     /// Writes a piece of a track and keeps the live tracks after it. A piece away from the live span is joined to it by zeros.
-    fn write_piece(&mut self, at: Extent, from: &[u8]) -> Result<(), SwdError> {
+    fn write_piece(&mut self, at: Extent, from: &[u8], purpose: Purpose) -> Result<(), SwdError> {
         // A track that was trimmed and is then destroyed must not come back to life.
         if self.has_trims && self.journal.is_some() {
-            self.settle()?;
+            self.settle_for_itself()?;
         }
         let size = self.medium.geometry().sector_bytes() as usize;
         let (old, new) = (self.span(at.track), Span::of(at));
@@ -165,13 +156,16 @@ impl<M: Medium> InPlace<M> {
             chain(&self.spans, at.track, self.medium.geometry().head_tracks()).map(place).collect()
         };
         self.buffer.resize(saved.last().map_or(0, |(_, range)| range.end), 0);
+        self.medium.purpose(Purpose::Amplification);
         for (extent, range) in &saved {
             self.medium.read(*extent, self.buffer.get_mut(range.clone()).unwrap_or_default())?;
             self.counters.extra_reads += 1;
             self.counters.extra_sectors += u64::from(extent.sectors);
         }
         self.record(target, padded.as_deref().unwrap_or(from), &saved)?;
+        self.medium.purpose(purpose);
         self.medium.write(target, padded.as_deref().unwrap_or(from), None)?;
+        self.medium.purpose(Purpose::Amplification);
         for (extent, range) in &saved {
             self.medium.write(*extent, self.buffer.get(range.clone()).unwrap_or_default(), None)?;
             self.counters.extra_writes += 1;
@@ -183,8 +177,39 @@ impl<M: Medium> InPlace<M> {
 }
 
 impl<M: Medium> Scheme for InPlace<M> {
+    type Medium = M;
+
+    fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    fn medium_mut(&mut self) -> &mut M {
+        &mut self.medium
+    }
+
+    fn into_medium(self) -> M {
+        self.medium
+    }
+
     fn capacity_sectors(&self) -> u64 {
         self.map.capacity()
+    }
+
+    fn locate(&self, lba: u64) -> Option<Extent> {
+        self.map.locate(lba, 1)
+    }
+
+    fn fill(&mut self, sectors: u64) -> Result<(), SwdError> {
+        check_range(0, sectors, self.map.capacity())?;
+        check_empty(self.spans.iter().all(|span| span.is_empty()))?;
+        let filled = fill(&self.map, self.medium.geometry(), sectors);
+        for (track, span) in (0u32..).zip(filled) {
+            self.set_span(track, span);
+        }
+        if self.medium.geometry().sector_bytes() == 0 {
+            self.dirty.clear();
+        }
+        Ok(())
     }
 
     fn read(&mut self, lba: u64, sectors: u64, into: &mut [u8]) -> Result<(), SwdError> {
@@ -192,6 +217,7 @@ impl<M: Medium> Scheme for InPlace<M> {
         check_buffer(into.len(), sectors, self.medium.geometry())?;
         let size = self.medium.geometry().sector_bytes() as usize;
         into.fill(0);
+        self.medium.purpose(Purpose::Own);
         for (at, range) in self.pieces(lba, sectors) {
             let span = self.span(at.track);
             let (from, to) = (span.from.max(at.sector), span.to.min(at.sector + at.sectors));
@@ -208,7 +234,7 @@ impl<M: Medium> Scheme for InPlace<M> {
         check_range(lba, sectors, self.map.capacity())?;
         check_buffer(from.len(), sectors, self.medium.geometry())?;
         for (at, range) in self.pieces(lba, sectors) {
-            self.write_piece(at, from.get(range).unwrap_or_default())?;
+            self.write_piece(at, from.get(range).unwrap_or_default(), Purpose::Own)?;
             self.counters.own_writes += 1;
         }
         Ok(())
@@ -227,7 +253,7 @@ impl<M: Medium> Scheme for InPlace<M> {
                 (true, false) => Span { from: cut.to, to: span.to },
                 (false, true) => Span { from: span.from, to: cut.from },
                 (false, false) => {
-                    self.write_piece(at, &vec![0; range.len()])?;
+                    self.write_piece(at, &vec![0; range.len()], Purpose::Amplification)?;
                     self.counters.extra_writes += 1;
                     self.counters.extra_sectors += u64::from(at.sectors);
                     span
@@ -240,6 +266,7 @@ impl<M: Medium> Scheme for InPlace<M> {
     }
 
     fn flush(&mut self) -> Result<(), SwdError> {
+        self.medium.purpose(Purpose::Own);
         self.settle()
     }
 

@@ -10,8 +10,8 @@ mod ring;
 use std::collections::HashMap;
 
 use crate::error::SwdError;
-use crate::medium::Medium;
-use crate::scheme::{Counters, Scheme, check_buffer, check_range};
+use crate::medium::{Extent, Medium, Purpose};
+use crate::scheme::{Counters, Scheme, check_buffer, check_empty, check_range};
 use ring::{Region, Ring};
 
 /// The shape of an indirection system.
@@ -90,11 +90,6 @@ impl<M: Medium> Indirection<M> {
         })
     }
 
-    /// The medium below.
-    pub fn medium(&self) -> &M {
-        &self.medium
-    }
-
     fn bytes(&self, sectors: u64) -> usize {
         self.medium.geometry().bytes(sectors) as usize
     }
@@ -113,8 +108,41 @@ impl<M: Medium> Indirection<M> {
 }
 
 impl<M: Medium> Scheme for Indirection<M> {
+    type Medium = M;
+
+    fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    fn medium_mut(&mut self) -> &mut M {
+        &mut self.medium
+    }
+
+    fn into_medium(self) -> M {
+        self.medium
+    }
+
     fn capacity_sectors(&self) -> u64 {
         self.stored.len() as u64 * self.s_block_sectors
+    }
+
+    fn locate(&self, lba: u64) -> Option<Extent> {
+        let (region, at) = match self.cached.get(&lba) {
+            Some(&at) => (&self.cache.region, at),
+            None => (&self.store.region, self.stored_at(lba)?),
+        };
+        region.extents(at, 1).first().copied()
+    }
+
+    /// S-blocks in order, the last one whole, and nothing in the cache.
+    fn fill(&mut self, sectors: u64) -> Result<(), SwdError> {
+        check_range(0, sectors, self.capacity_sectors())?;
+        check_empty(self.cache.is_empty() && self.store.is_empty())?;
+        for block in 0..sectors.div_ceil(self.s_block_sectors) {
+            self.link(block as usize, self.store.head());
+            self.store.advance_head(1);
+        }
+        Ok(())
     }
 
     fn read(&mut self, lba: u64, sectors: u64, into: &mut [u8]) -> Result<(), SwdError> {
@@ -124,6 +152,7 @@ impl<M: Medium> Scheme for Indirection<M> {
         for (lba, sectors) in self.pieces(lba, sectors) {
             let (part, after) = rest.split_at_mut(self.bytes(sectors).min(rest.len()));
             rest = after;
+            self.medium.purpose(Purpose::Own);
             self.read_piece(lba, sectors, part)?;
         }
         Ok(())
@@ -136,7 +165,7 @@ impl<M: Medium> Scheme for Indirection<M> {
         for (lba, sectors) in self.pieces(lba, sectors) {
             let (part, after) = rest.split_at(self.bytes(sectors).min(rest.len()));
             rest = after;
-            self.counters.own_writes += self.write_piece(lba, sectors, part)?;
+            self.counters.own_writes += self.write_piece(lba, sectors, part, Purpose::Own)?;
         }
         Ok(())
     }
@@ -149,7 +178,7 @@ impl<M: Medium> Scheme for Indirection<M> {
                 self.forget(lba, sectors);
                 self.drop_block(block);
             } else if self.stored.get(block).is_some_and(|&slot| slot != NO_BLOCK) {
-                self.counters.extra_writes += self.write_piece(lba, sectors, &vec![0; self.bytes(sectors)])?;
+                self.counters.extra_writes += self.write_piece(lba, sectors, &vec![0; self.bytes(sectors)], Purpose::Amplification)?;
                 self.counters.extra_sectors += sectors;
             } else {
                 self.forget(lba, sectors);
@@ -159,6 +188,7 @@ impl<M: Medium> Scheme for Indirection<M> {
     }
 
     fn flush(&mut self) -> Result<(), SwdError> {
+        self.medium.purpose(Purpose::Own);
         Ok(self.medium.flush()?)
     }
 

@@ -8,7 +8,7 @@
 use crate::crc::{crc, long, word};
 use crate::error::SwdError;
 use crate::log::{Log, record_sectors};
-use crate::medium::{Extent, Medium};
+use crate::medium::{Extent, Medium, Purpose};
 
 const MAGIC: u32 = 0x4a44_5753;
 const HEADER_BYTES: usize = 32;
@@ -80,6 +80,7 @@ impl Journal {
         bytes.resize(medium.geometry().bytes(u64::from(header)) as usize, 0);
         bytes.extend_from_slice(data);
         let sectors = header + extents.iter().map(|extent| extent.sectors).sum::<u32>();
+        medium.purpose(Purpose::Upkeep);
         medium.write_random(self.next, sectors, &bytes)?;
         medium.flush()?;
         self.next += sectors;

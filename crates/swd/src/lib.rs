@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod amplification;
+mod blank;
 mod checking;
 mod crc;
 mod error;
@@ -23,12 +24,13 @@ mod span;
 mod tstl;
 
 pub use amplification::{full_band_amplification, space_gain, uniform_update_amplification};
+pub use blank::BlankMedium;
 pub use checking::CheckingMedium;
 pub use error::{MediumError, SwdError};
 pub use geometry::{Geometry, Zone};
 pub use in_place::InPlace;
 pub use indirection::{Indirection, IndirectionParameters};
-pub use medium::{Extent, Medium, SPARE_BYTES, Spare};
+pub use medium::{Extent, Medium, Purpose, SPARE_BYTES, Spare};
 pub use order::Order;
 pub use scheme::{Counters, Scheme};
 pub use tstl::{Move, Policy, Scan, Space, TrackLayer, TrackParameters, victim_limit};

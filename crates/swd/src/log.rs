@@ -7,7 +7,7 @@
 
 use crate::crc::{crc, long, word};
 use crate::error::SwdError;
-use crate::medium::Medium;
+use crate::medium::{Medium, Purpose};
 
 const MAGIC: u32 = 0x4c54_5354;
 const HEADER_BYTES: usize = 32;
@@ -61,6 +61,7 @@ impl Log {
                 reason: "half of the zone must hold 8 bytes per logical track and a record more",
             });
         }
+        medium.purpose(Purpose::Upkeep);
         let zeros = vec![0; medium.geometry().bytes(1) as usize];
         for half in [0, 1] {
             medium.write_random(half * half_sectors, 1, &zeros)?;
@@ -92,12 +93,9 @@ impl Log {
 
     fn append<M: Medium>(&mut self, medium: &mut M, kind: u32, timestamp: u64, entries: &[(u32, u32)]) -> Result<(), SwdError> {
         let sectors = record_sectors(medium, entries.len()) as u32;
-        let mut bytes: Vec<u8> = [MAGIC, self.disk, kind, entries.len() as u32].iter().flat_map(|word| word.to_le_bytes()).collect();
-        bytes.extend(self.sequence.to_le_bytes());
-        bytes.extend(timestamp.to_le_bytes());
-        bytes.extend(entries.iter().flat_map(|(a, b)| a.to_le_bytes().into_iter().chain(b.to_le_bytes())));
-        bytes.extend(crc(&bytes).to_le_bytes());
-        bytes.resize(medium.geometry().bytes(u64::from(sectors)) as usize, 0);
+        let length = medium.geometry().bytes(u64::from(sectors)) as usize;
+        let bytes = if length == 0 { Vec::new() } else { self.record(kind, timestamp, entries, length) };
+        medium.purpose(Purpose::Upkeep);
         medium.write_random(self.half * self.half_sectors + self.next, sectors, &bytes)?;
         medium.flush()?;
         self.next += sectors;
@@ -105,8 +103,19 @@ impl Log {
         Ok(())
     }
 
+    fn record(&self, kind: u32, timestamp: u64, entries: &[(u32, u32)], length: usize) -> Vec<u8> {
+        let mut bytes: Vec<u8> = [MAGIC, self.disk, kind, entries.len() as u32].iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.extend(self.sequence.to_le_bytes());
+        bytes.extend(timestamp.to_le_bytes());
+        bytes.extend(entries.iter().flat_map(|(a, b)| a.to_le_bytes().into_iter().chain(b.to_le_bytes())));
+        bytes.extend(crc(&bytes).to_le_bytes());
+        bytes.resize(length, 0);
+        bytes
+    }
+
     /// The newest half's records, and the log as it goes on after them. `None` when neither half begins with a whole table of this disk.
     pub(crate) fn recover<M: Medium>(medium: &mut M, disk: u32, half_sectors: u32) -> Result<Option<(Self, Recovered)>, SwdError> {
+        medium.purpose(Purpose::Upkeep);
         let (first, second) = (Self::read_half(medium, disk, half_sectors, 0)?, Self::read_half(medium, disk, half_sectors, 1)?);
         Ok(match (first, second) {
             (Some(first), Some(second)) => Some(if first.0.sequence > second.0.sequence { first } else { second }),

@@ -20,11 +20,28 @@ pub struct Extent {
     pub sectors: u32,
 }
 
+/// Why a scheme asks: what a medium that keeps accounts puts a request down to.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// A read or write that a plain disk would have made too; of a track that is copied, the write that holds the user's sectors.
+    #[default]
+    Own,
+    /// What an update takes with it: reads before it, writes back after it, zeros that a trim leaves.
+    Amplification,
+    /// Moves that bring free space together: garbage collection, gathering, destaging.
+    Collection,
+    /// Checkpoints, a journal, tables, and what opening a disk reads.
+    Upkeep,
+}
+
 /// A disk as a scheme sees it. Buffers are `sectors * sector_bytes` long. A write is durable after the next [`Medium::flush`]; until then a power cut
 /// may keep any of its sectors and lose any other, and writes may become durable in any order. A sector is never torn.
 pub trait Medium {
     /// The disk's shape.
     fn geometry(&self) -> &Geometry;
+
+    /// Why the requests from now on are made.
+    fn purpose(&mut self, _: Purpose) {}
 
     /// Reads sectors.
     ///
@@ -66,6 +83,10 @@ pub trait Medium {
 impl<M: Medium + ?Sized> Medium for &mut M {
     fn geometry(&self) -> &Geometry {
         (**self).geometry()
+    }
+
+    fn purpose(&mut self, purpose: Purpose) {
+        (**self).purpose(purpose);
     }
 
     fn read(&mut self, at: Extent, into: &mut [u8]) -> Result<(), MediumError> {

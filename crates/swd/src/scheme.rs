@@ -2,6 +2,7 @@
 
 use crate::error::SwdError;
 use crate::geometry::Geometry;
+use crate::medium::{Extent, Medium};
 
 /// What a scheme asked of the medium. Own requests are those that a plain disk would have made too.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -41,8 +42,40 @@ impl Counters {
 
 /// A disk of logical sectors on a shingled medium. Sectors that were never written, and trimmed ones, read as zeros.
 pub trait Scheme {
+    /// What it is on.
+    type Medium: Medium;
+
+    /// The medium below.
+    fn medium(&self) -> &Self::Medium;
+
+    /// The medium below, for whoever cuts its power or asks its clock.
+    fn medium_mut(&mut self) -> &mut Self::Medium;
+
+    /// Gives the medium back, as a power cut would.
+    fn into_medium(self) -> Self::Medium
+    where
+        Self: Sized;
+
     /// Logical sectors.
     fn capacity_sectors(&self) -> u64;
+
+    /// Where a logical sector lies now, one sector long; `None` if nowhere. What a queue of requests is sorted by.
+    fn locate(&self, lba: u64) -> Option<Extent>;
+
+    /// Makes the first `sectors` of an empty disk live as the medium holds them, without asking it: the state that writing them in order leaves, with all
+    /// of it durable. Where the medium carries data, the next flush writes the tables that say so.
+    ///
+    /// # Errors
+    /// More than the capacity, a disk that is not empty.
+    fn fill(&mut self, sectors: u64) -> Result<(), SwdError>;
+
+    /// One step of work for an idle disk; false when there is none.
+    ///
+    /// # Errors
+    /// A medium that fails.
+    fn idle_step(&mut self) -> Result<bool, SwdError> {
+        Ok(false)
+    }
 
     /// Reads `sectors` from `lba` on.
     ///
@@ -78,6 +111,11 @@ pub(crate) fn check_range(lba: u64, sectors: u64, capacity: u64) -> Result<(), S
         Some(end) if end <= capacity => Ok(()),
         _ => Err(SwdError::Beyond { lba, sectors, capacity }),
     }
+}
+
+/// Refuses to fill a disk that holds something.
+pub(crate) fn check_empty(is_empty: bool) -> Result<(), SwdError> {
+    if is_empty { Ok(()) } else { Err(SwdError::Parameter { key: "fill", reason: "only an empty disk is filled; fill it before the first write" }) }
 }
 
 /// Refuses a buffer that is not as long as its sectors.

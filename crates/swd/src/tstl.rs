@@ -10,6 +10,8 @@
 //! can always be written, also after any power cut.
 
 mod bands;
+mod bits;
+mod fill;
 mod layer;
 mod moves;
 mod plan;

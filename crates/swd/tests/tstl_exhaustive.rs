@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Checked, medium};
-use stripewise_swd::{MediumError, Policy, Scan, SwdError, TrackParameters, Zone};
+use stripewise_swd::{MediumError, Policy, Scan, Scheme, SwdError, TrackParameters, Zone};
 
 const OPERATIONS: usize = 8;
 

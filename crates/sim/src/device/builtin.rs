@@ -1,7 +1,7 @@
 //! The built-in devices: figures compiled to whole nanoseconds and fixed point, so that the common case is two multiplications.
 
 use super::{DeviceAccess, DeviceSpec, Figures, Service, Startup};
-use crate::random::SplitMix64;
+use crate::SplitMix64;
 use crate::time::{PerByte, nanoseconds};
 
 /// Figures of one direction, compiled.

@@ -3,27 +3,11 @@
 //! The same arithmetic as `workloads/pattern.c`, so that the MPI program and a simulation issue the very same requests; random ones draw from a
 //! counter-based generator, so nothing is remembered from request to request. Requests past `requests_max` walk over the process's share again.
 
+pub(super) use stripewise_chance::{below, mix, share};
+
 use super::describe::{Description, Kind};
 use super::zipf::Zipf;
 use crate::Error;
-
-/// SplitMix64's output function.
-pub(super) fn mix(number: u64) -> u64 {
-    let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
-/// Uniform in 0..bound-1; the bias of the product method is below 2^-32 for any bound that a file has.
-pub(super) fn below(random: u64, bound: u64) -> u64 {
-    ((u128::from(random) * u128::from(bound)) >> 64) as u64
-}
-
-/// Uniform in [0, 1), from the upper 53 bits.
-pub(super) fn share(random: u64) -> f64 {
-    (random >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
-}
 
 /// Phases as the MPI program numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,14 +2,29 @@
 
 use super::{Indirection, NO_BLOCK, NO_SECTOR};
 use crate::error::SwdError;
-use crate::medium::Medium;
+use crate::medium::{Medium, Purpose};
 
 impl<M: Medium> Indirection<M> {
+    /// Where the stored copy of a sector's S-block has it, in sectors of the S-block buffer.
+    pub(super) fn stored_at(&self, lba: u64) -> Option<u64> {
+        let slot = self.stored.get((lba / self.s_block_sectors) as usize).copied().filter(|&slot| slot != NO_BLOCK)?;
+        Some(u64::from(slot) * self.s_block_sectors + lba % self.s_block_sectors)
+    }
+
+    /// An S-block's stored copy is in this slot.
+    pub(super) fn link(&mut self, block: usize, slot: u64) {
+        if let Some(owner) = self.stored_by.get_mut(slot as usize) {
+            *owner = block as u32;
+        }
+        if let Some(stored) = self.stored.get_mut(block) {
+            *stored = slot as u32;
+        }
+    }
+
     /// Reads sectors of one S-block: its stored copy, then what the cache has of it.
     pub(super) fn read_piece(&mut self, lba: u64, sectors: u64, into: &mut [u8]) -> Result<(), SwdError> {
         let place = |index: u64| self.cached.get(&(lba + index)).copied();
-        let slot = self.stored.get((lba / self.s_block_sectors) as usize).copied().filter(|&slot| slot != NO_BLOCK);
-        let stored_at = slot.map(|slot| u64::from(slot) * self.s_block_sectors + lba % self.s_block_sectors);
+        let stored_at = self.stored_at(lba);
         // Runs of sectors that lie in a row in the cache, in a row in the store, or nowhere.
         let (mut runs, mut index) = (Vec::new(), 0);
         while index < sectors {
@@ -44,7 +59,8 @@ impl<M: Medium> Indirection<M> {
     }
 
     /// Appends sectors to the cache, after the collectors have made room; the number of requests that took.
-    pub(super) fn write_piece(&mut self, lba: u64, sectors: u64, from: &[u8]) -> Result<u64, SwdError> {
+    pub(super) fn write_piece(&mut self, lba: u64, sectors: u64, from: &[u8], purpose: Purpose) -> Result<u64, SwdError> {
+        self.medium.purpose(Purpose::Collection);
         let reserve = self.cache.gap() + 2 * self.longest_track;
         while self.cache.size() - (self.cached.len() as u64) < sectors + reserve {
             self.group_destage()?;
@@ -52,6 +68,7 @@ impl<M: Medium> Indirection<M> {
         while self.cache.room() < sectors + self.longest_track {
             self.cache_buffer_defrag()?;
         }
+        self.medium.purpose(purpose);
         self.append(lba, sectors, from)
     }
 
@@ -172,12 +189,7 @@ impl<M: Medium> Indirection<M> {
             self.medium.write(extent, from.get(start..end).unwrap_or_default(), None)?;
             done += u64::from(extent.sectors);
         }
-        if let Some(owner) = self.stored_by.get_mut(slot as usize) {
-            *owner = block as u32;
-        }
-        if let Some(stored) = self.stored.get_mut(block) {
-            *stored = slot as u32;
-        }
+        self.link(block, slot);
         self.store.advance_head(1);
         Ok(())
     }

@@ -104,18 +104,24 @@ impl Bands {
         (logical_track % self.logical_tracks) as usize
     }
 
+    /// The first piece of a request; `None` beyond the capacity.
+    pub(crate) fn piece(&self, lba: u64, sectors: u64) -> Option<Piece> {
+        let left = self.capacity.checked_sub(lba).filter(|&left| left > 0)?;
+        let run = self.runs.get(self.runs.partition_point(|run| run.lba <= lba).wrapping_sub(1))?;
+        let (inside, size) = (lba - run.lba, u64::from(run.track_sectors));
+        let count = (size - inside % size).min(sectors).min(left);
+        let track = (inside / size) as u32;
+        let band = run.first_band + track / run.tracks;
+        let logical_track = band * self.logical_tracks + run.first_index + track % run.tracks;
+        Some(Piece { logical_track, sector: (inside % size) as u32, sectors: count as u32 })
+    }
+
     /// The pieces of a request.
     pub(crate) fn pieces(&self, lba: u64, sectors: u64) -> Vec<Piece> {
-        let (mut pieces, mut at, end) = (Vec::new(), lba, (lba + sectors).min(self.capacity));
-        while at < end {
-            let Some(run) = self.runs.get(self.runs.partition_point(|run| run.lba <= at).wrapping_sub(1)) else { break };
-            let (inside, size) = (at - run.lba, u64::from(run.track_sectors));
-            let count = (size - inside % size).min(end - at);
-            let track = (inside / size) as u32;
-            let band = run.first_band + track / run.tracks;
-            let logical_track = band * self.logical_tracks + run.first_index + track % run.tracks;
-            pieces.push(Piece { logical_track, sector: (inside % size) as u32, sectors: count as u32 });
-            at += count;
+        let (mut pieces, mut done) = (Vec::new(), 0);
+        while let Some(piece) = self.piece(lba + done, sectors - done).filter(|piece| piece.sectors > 0) {
+            pieces.push(piece);
+            done += u64::from(piece.sectors);
         }
         pieces
     }

@@ -6,8 +6,8 @@ use super::recover::{Scan, recover};
 use super::table::{NONE, Table};
 use crate::error::SwdError;
 use crate::log::{Log, half_of};
-use crate::medium::{Extent, Medium};
-use crate::scheme::{Counters, Scheme, check_buffer, check_range};
+use crate::medium::{Extent, Medium, Purpose};
+use crate::scheme::{Counters, Scheme, check_buffer, check_empty, check_range};
 
 /// How a T-STL disk is run. The bands, the spread and the disk's id must be the same whenever it is opened.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -77,6 +77,8 @@ pub struct TrackLayer<M> {
     pub(super) table: Table,
     pub(super) log: Log,
     pub(super) clock: u64,
+    /// Where an idle disk looks next for what to collect.
+    pub(super) idle_band: usize,
     /// Physical track of the last request.
     pub(super) head: u32,
     pub(super) copies: u32,
@@ -92,15 +94,17 @@ impl<M: Medium> TrackLayer<M> {
     pub fn create(mut medium: M, parameters: TrackParameters) -> Result<Self, SwdError> {
         parameters.check()?;
         let bands = Bands::new(medium.geometry(), parameters.band_tracks, parameters.band_logical_tracks, parameters.spread_tracks)?;
-        let table = Table::new(&bands, medium.geometry().head_tracks());
+        let table = Table::new(&bands, medium.geometry().head_tracks(), parameters.keeps_flushed);
         let half = half_of(&medium);
         let log = Log::new(&mut medium, parameters.disk_id, table.entries().len(), half)?;
-        // Back pointers of an earlier disk of the same id must not be newer than the first checkpoint.
+        // Back pointers of an earlier disk of the same id must not be newer than the first checkpoint. A medium without data has none.
         let mut clock = 0;
-        for track in 0..medium.geometry().tracks() {
+        let tracks = if medium.geometry().sector_bytes() == 0 { 0 } else { medium.geometry().tracks() };
+        for track in 0..tracks {
             clock = clock.max(super::spare::timestamp(medium.read_spare(track)?));
         }
-        Self { medium, parameters, bands, table, log, clock, head: 0, copies: 0, has_trims: false, counters: Counters::default() }.begin()
+        Self { medium, parameters, bands, table, log, clock, head: 0, copies: 0, has_trims: false, idle_band: 0, counters: Counters::default() }
+            .begin()
     }
 
     /// The disk as the last flush left it, or later. [`Scan::Pools`] needs a disk that was run by Smart.
@@ -113,7 +117,7 @@ impl<M: Medium> TrackLayer<M> {
             return Err(SwdError::Parameter { key: "policy", reason: "only smart declares its pools; scan all tracks" });
         }
         let bands = Bands::new(medium.geometry(), parameters.band_tracks, parameters.band_logical_tracks, parameters.spread_tracks)?;
-        let mut table = Table::new(&bands, medium.geometry().head_tracks());
+        let mut table = Table::new(&bands, medium.geometry().head_tracks(), parameters.keeps_flushed);
         let state = recover(&mut medium, &bands, parameters.disk_id, scan)?;
         for (logical_track, track) in (0u32..).zip(state.physical).filter(|&(_, track)| track != NONE) {
             let band = bands.band_of(logical_track);
@@ -124,28 +128,14 @@ impl<M: Medium> TrackLayer<M> {
             table.assign(logical_track, band, bands.first_track(band), Some(place));
         }
         let (log, clock) = (state.log, state.clock);
-        Self { medium, parameters, bands, table, log, clock, head: 0, copies: 0, has_trims: false, counters: Counters::default() }.begin()
+        Self { medium, parameters, bands, table, log, clock, head: 0, copies: 0, has_trims: false, idle_band: 0, counters: Counters::default() }
+            .begin()
     }
 
     fn begin(mut self) -> Result<Self, SwdError> {
         self.log.begin(&mut self.medium, self.clock, self.table.entries())?;
         self.table.checkpointed();
         Ok(self)
-    }
-
-    /// The medium below.
-    pub fn medium(&self) -> &M {
-        &self.medium
-    }
-
-    /// The medium below, for whoever cuts its power or asks its clock.
-    pub fn medium_mut(&mut self) -> &mut M {
-        &mut self.medium
-    }
-
-    /// Gives the medium back, as a power cut would.
-    pub fn into_medium(self) -> M {
-        self.medium
     }
 
     /// The used and free tracks of each band, as they are now.
@@ -163,8 +153,38 @@ impl<M: Medium> TrackLayer<M> {
 }
 
 impl<M: Medium> Scheme for TrackLayer<M> {
+    type Medium = M;
+
+    fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    fn medium_mut(&mut self) -> &mut M {
+        &mut self.medium
+    }
+
+    fn into_medium(self) -> M {
+        self.medium
+    }
+
     fn capacity_sectors(&self) -> u64 {
         self.bands.capacity()
+    }
+
+    fn locate(&self, lba: u64) -> Option<Extent> {
+        let Piece { logical_track, sector, .. } = self.bands.piece(lba, 1)?;
+        let place = self.place(logical_track)?;
+        Some(Extent { track: self.bands.first_track(self.bands.band_of(logical_track)) + place as u32, sector, sectors: 1 })
+    }
+
+    fn fill(&mut self, sectors: u64) -> Result<(), SwdError> {
+        check_range(0, sectors, self.bands.capacity())?;
+        check_empty(self.table.is_empty())?;
+        self.fill_in_order(sectors)
+    }
+
+    fn idle_step(&mut self) -> Result<bool, SwdError> {
+        self.collect_idle()
     }
 
     fn read(&mut self, lba: u64, sectors: u64, into: &mut [u8]) -> Result<(), SwdError> {
@@ -177,6 +197,7 @@ impl<M: Medium> Scheme for TrackLayer<M> {
             match self.place(logical_track) {
                 Some(place) => {
                     let track = self.bands.first_track(self.bands.band_of(logical_track)) + place as u32;
+                    self.medium.purpose(Purpose::Own);
                     self.medium.read(Extent { track, sector, sectors }, part)?;
                     self.head = track;
                 }
@@ -194,7 +215,7 @@ impl<M: Medium> Scheme for TrackLayer<M> {
         for piece in pieces {
             let (part, after) = rest.split_at(self.bytes(piece.sectors).min(rest.len()));
             rest = after;
-            self.update(piece, part, wanted)?;
+            self.update(piece, part, wanted, Purpose::Own)?;
             self.counters.own_writes += 1;
             wanted -= 1;
         }
@@ -212,7 +233,7 @@ impl<M: Medium> Scheme for TrackLayer<M> {
                 self.table.assign(logical_track, band, self.bands.first_track(band), None);
                 self.has_trims = true;
             } else {
-                self.update(piece, &vec![0; self.bytes(piece.sectors)], 1)?;
+                self.update(piece, &vec![0; self.bytes(piece.sectors)], 1, Purpose::Amplification)?;
                 self.counters.extra_writes += 1;
                 self.counters.extra_sectors += u64::from(piece.sectors);
             }
@@ -221,6 +242,7 @@ impl<M: Medium> Scheme for TrackLayer<M> {
     }
 
     fn flush(&mut self) -> Result<(), SwdError> {
+        self.medium.purpose(Purpose::Own);
         self.settle()
     }
 

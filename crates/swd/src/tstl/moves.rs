@@ -8,17 +8,17 @@ use super::plan::{Move, Policy, victim_limit};
 use super::spare::BackPointer;
 use crate::crc::crc;
 use crate::error::SwdError;
-use crate::medium::{Extent, Medium};
+use crate::medium::{Extent, Medium, Purpose, SPARE_BYTES};
 
 impl<M: Medium> TrackLayer<M> {
     /// Writes sectors of a logical track, the first of `wanted` tracks in a row.
-    pub(super) fn update(&mut self, piece: Piece, from: &[u8], wanted: usize) -> Result<(), SwdError> {
+    pub(super) fn update(&mut self, piece: Piece, from: &[u8], wanted: usize, purpose: Purpose) -> Result<(), SwdError> {
         let (band, logical_track) = (self.bands.band_of(piece.logical_track), piece.logical_track);
         self.collect(band)?;
         if let Some(place) = self.place(logical_track)
             && self.table.bands.get(band).is_some_and(|band| band.space.spares_others(place))
         {
-            return self.update_in_place(band, place, piece, from);
+            return self.update_in_place(band, place, piece, from, purpose);
         }
         let to = loop {
             match self.choose(band, logical_track, wanted) {
@@ -29,21 +29,21 @@ impl<M: Medium> TrackLayer<M> {
         let sectors = self.bands.track_sectors(band);
         let mut bytes = vec![0; self.bytes(sectors)];
         if let Some(place) = self.place(logical_track).filter(|_| piece.sectors < sectors) {
-            self.read_track(band, place, &mut bytes)?;
+            self.read_track(band, place, &mut bytes, Purpose::Amplification)?;
         }
         let start = self.bytes(piece.sector);
         if let Some(part) = bytes.get_mut(start..start + from.len()) {
             part.copy_from_slice(from);
         }
         self.open_pool(band, to)?;
-        self.write_track(band, to, logical_track, &bytes)?;
+        self.write_track(band, to, logical_track, &bytes, purpose)?;
         if self.copies >= self.parameters.checkpoint_writes {
             self.checkpoint()?;
         }
         Ok(())
     }
 
-    fn update_in_place(&mut self, band: usize, place: usize, piece: Piece, from: &[u8]) -> Result<(), SwdError> {
+    fn update_in_place(&mut self, band: usize, place: usize, piece: Piece, from: &[u8], purpose: Purpose) -> Result<(), SwdError> {
         let is_safe = self.parameters.keeps_flushed;
         if is_safe && self.table.is_dirty(piece.logical_track) {
             self.checkpoint()?;
@@ -52,6 +52,7 @@ impl<M: Medium> TrackLayer<M> {
             self.settle_for_itself()?;
         }
         let track = self.bands.first_track(band) + place as u32;
+        self.medium.purpose(purpose);
         self.medium.write(Extent { track, sector: piece.sector, sectors: piece.sectors }, from, None)?;
         self.head = track;
         Ok(())
@@ -59,17 +60,17 @@ impl<M: Medium> TrackLayer<M> {
 
     /// Where a logical track goes: in a little used band to an alternate track, its own if that is free; else where the policy says.
     fn choose(&self, band: usize, logical_track: u32, wanted: usize) -> Option<usize> {
-        let (state, source) = (self.table.bands.get(band)?, self.place(logical_track));
+        let state = self.table.bands.get(band)?;
         let (space, head_tracks) = (&state.space, state.space.head_tracks());
-        if source.is_none() && !self.is_aggressive(band, 1) {
+        if self.place(logical_track).is_none() && !self.is_aggressive(band, 1) {
             let own = self.bands.index_of(logical_track) * head_tracks;
             let mut alternate = core::iter::once(own).chain((0..space.tracks()).step_by(head_tracks));
-            let fits = |&to: &usize| space.is_usable(to) && space.after(0..0, to..to + 1).is_steady();
+            let fits = |&to: &usize| space.can_take(to);
             if let Some(to) = alternate.find(fits) {
                 return Some(to);
             }
         }
-        space.choose(self.parameters.policy, self.head_in(band), wanted, source, &state.pool)
+        space.choose(self.parameters.policy, self.head_in(band), wanted, &state.pool)
     }
 
     /// Whether a band with so many more tracks is used beyond the limit of alternate tracks.
@@ -107,12 +108,32 @@ impl<M: Medium> TrackLayer<M> {
         let Some(limit) = victim_limit(used, free) else { return Ok(false) };
         let (policy, head) = (self.parameters.policy, self.head_in(band));
         // Tracks of a pool stay where recovery looks for them. Where all victims are such, the move takes a checkpoint.
-        let step = state.space.collection_step(policy, head, limit, |track| !state.is_declared(track));
-        let Some(step) = step.or_else(|| state.space.collection_step(policy, head, limit, |_| true)) else { return Ok(false) };
+        let step = state.space.collection_step(policy, head, limit, |victim| !state.is_any_declared(victim));
+        let is_any_declared = state.is_any_declared(&(0..state.space.tracks()));
+        let step = step.or_else(|| if is_any_declared { state.space.collection_step(policy, head, limit, |_| true) } else { None });
+        let Some(step) = step else {
+            self.table.tidy(band);
+            return Ok(false);
+        };
         self.counters.collections += 1;
         self.counters.collected_tracks += step.from.len() as u64;
         self.move_tracks(band, step)?;
         Ok(true)
+    }
+
+    /// A step of garbage collection in the next band, from the last one on, in which a step gains anything: for an idle disk, as far as no write has asked
+    /// for it. Bands up to the limit of alternate tracks are left as they are.
+    pub(super) fn collect_idle(&mut self) -> Result<bool, SwdError> {
+        let count = self.bands.count();
+        for _ in 0..count {
+            let band = self.idle_band % count;
+            let is_due = self.table.bands.get(band).is_some_and(|state| !state.is_tidy) && self.is_aggressive(band, 0);
+            if is_due && self.collect_band(band)? {
+                return Ok(true);
+            }
+            self.idle_band = (band + 1) % count;
+        }
+        Ok(false)
     }
 
     /// Moves one track so that the band's free tracks come together.
@@ -124,23 +145,24 @@ impl<M: Medium> TrackLayer<M> {
     }
 
     fn move_tracks(&mut self, band: usize, step: Move) -> Result<(), SwdError> {
-        if self.table.bands.get(band).is_some_and(|state| step.from.clone().any(|track| state.is_declared(track))) {
+        if self.table.bands.get(band).is_some_and(|state| state.is_any_declared(&step.from)) {
             self.checkpoint()?;
         }
         self.declare(band, step.to..step.to + step.from.len())?;
         let mut bytes = vec![0; self.bytes(self.bands.track_sectors(band))];
         for (place, to) in step.from.zip(step.to..) {
             let Some(logical_track) = self.table.at(band, place) else { continue };
-            self.read_track(band, place, &mut bytes)?;
-            self.write_track(band, to, logical_track, &bytes)?;
+            self.read_track(band, place, &mut bytes, Purpose::Collection)?;
+            self.write_track(band, to, logical_track, &bytes, Purpose::Collection)?;
             self.counters.extra_writes += 1;
             self.counters.extra_sectors += u64::from(self.bands.track_sectors(band));
         }
         Ok(())
     }
 
-    fn read_track(&mut self, band: usize, place: usize, into: &mut [u8]) -> Result<(), SwdError> {
+    fn read_track(&mut self, band: usize, place: usize, into: &mut [u8], purpose: Purpose) -> Result<(), SwdError> {
         let (track, sectors) = (self.bands.first_track(band) + place as u32, self.bands.track_sectors(band));
+        self.medium.purpose(purpose);
         self.medium.read(Extent { track, sector: 0, sectors }, into)?;
         self.head = track;
         self.counters.extra_reads += 1;
@@ -149,17 +171,19 @@ impl<M: Medium> TrackLayer<M> {
     }
 
     /// Writes a whole track with its back pointer to a free place and makes it the logical track's.
-    fn write_track(&mut self, band: usize, to: usize, logical_track: u32, bytes: &[u8]) -> Result<(), SwdError> {
-        let is_safe = |state: &super::table::Band| state.held.is_usable(to) && state.held.after(0..0, to..to + 1).is_steady();
+    fn write_track(&mut self, band: usize, to: usize, logical_track: u32, bytes: &[u8], purpose: Purpose) -> Result<(), SwdError> {
+        let is_safe = |state: &super::table::Band| state.held.can_take(to);
         if self.parameters.keeps_flushed && self.table.bands.get(band).is_some_and(|state| !is_safe(state)) {
             self.settle_for_itself()?;
         }
         // A checkpoint that settling took has ended the pools.
         self.declare(band, to..to + 1)?;
         self.clock += 1;
+        let has_data = self.medium.geometry().sector_bytes() > 0;
         let pointer = BackPointer { logical_track, disk: self.parameters.disk_id, timestamp: self.clock, checksum: crc(bytes) };
         let (track, sectors) = (self.bands.first_track(band) + to as u32, self.bands.track_sectors(band));
-        self.medium.write(Extent { track, sector: 0, sectors }, bytes, Some(&pointer.encode()))?;
+        self.medium.purpose(purpose);
+        self.medium.write(Extent { track, sector: 0, sectors }, bytes, Some(&if has_data { pointer.encode() } else { [0; SPARE_BYTES] }))?;
         self.table.assign(logical_track, band, self.bands.first_track(band), Some(to));
         self.head = track;
         self.copies += 1;
@@ -186,7 +210,7 @@ impl<M: Medium> TrackLayer<M> {
     /// Makes recovery look at these tracks. Only Smart says beforehand where it writes.
     fn declare(&mut self, band: usize, pool: Range<usize>) -> Result<(), SwdError> {
         let Some(state) = self.table.bands.get(band).filter(|_| self.parameters.policy == Policy::Smart) else { return Ok(()) };
-        if pool.clone().all(|track| state.is_declared(track)) {
+        if state.are_declared(&pool) {
             return Ok(());
         }
         if !self.log.has_room(&self.medium, 1) {
@@ -203,6 +227,7 @@ impl<M: Medium> TrackLayer<M> {
     /// # Errors
     /// A medium that fails.
     pub fn checkpoint(&mut self) -> Result<(), SwdError> {
+        self.medium.purpose(Purpose::Upkeep);
         self.medium.flush()?;
         let changes = self.table.changes();
         if self.log.has_room(&self.medium, changes.len()) {
@@ -229,6 +254,7 @@ impl<M: Medium> TrackLayer<M> {
 
     fn settle_for_itself(&mut self) -> Result<(), SwdError> {
         self.counters.own_flushes += 1;
+        self.medium.purpose(Purpose::Upkeep);
         self.settle()
     }
 }

@@ -35,80 +35,132 @@ fn distance(position: usize, element: &Range<usize>) -> usize {
     if position < element.start { element.start - position } else { (position + 1).saturating_sub(element.end) }
 }
 
-/// Tracks between two elements that do not overlap.
-fn gap(a: &Range<usize>, b: &Range<usize>) -> usize {
-    if a.end <= b.start { b.start - a.end } else { a.start.saturating_sub(b.end) }
+/// Used elements by their distance from a run of tracks, the left one first where two are equally far. One that the run lies in or begins in is the first.
+struct Outward<'a> {
+    space: &'a Space,
+    left: Option<Range<usize>>,
+    right: Option<Range<usize>>,
+    from: Range<usize>,
+}
+
+impl<'a> Outward<'a> {
+    fn from_head(space: &'a Space, head: usize) -> Self {
+        let right = space.next_element(true, if space.is_used(head) { space.end_of(head) } else { head });
+        let left = if space.is_used(head) { space.previous_element(true, space.end_of(head)) } else { space.previous_element(true, head) };
+        Self { space, left, right, from: head..head + 1 }
+    }
+
+    fn from_element(space: &'a Space, element: &Range<usize>) -> Self {
+        let (left, right) = (space.previous_element(true, element.start), space.next_element(true, element.end));
+        Self { space, left, right, from: element.clone() }
+    }
+}
+
+impl Iterator for Outward<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let left = self.left.as_ref().map(|left| self.from.start.saturating_sub(left.end));
+        let right = self.right.as_ref().map(|right| right.start.saturating_sub(self.from.end));
+        let takes_left = left.is_some_and(|left| right.is_none_or(|right| left <= right));
+        if takes_left {
+            let element = self.left.take()?;
+            self.left = self.space.previous_element(true, element.start);
+            return Some(element);
+        }
+        let element = self.right.take()?;
+        self.right = self.space.next_element(true, element.end);
+        Some(element)
+    }
 }
 
 impl Space {
+    /// The end of the used element that a track is in.
+    fn end_of(&self, track: usize) -> usize {
+        self.next_element(true, track).map_or(track, |rest| rest.end)
+    }
+
     /// The step of garbage collection from a head at track `head` (seed 002, chapter 5.2.4): the nearest used element smaller than `limit`, which is
-    /// doubled until one is found that has a place to go. `may_move` excludes tracks. Steps that leave R as it was, or the band
+    /// doubled until one is found that has a place to go. `may_move` excludes elements. Steps that leave R as it was, or the band
     /// not steady, are not taken.
     #[must_use]
-    pub fn collection_step(&self, policy: Policy, head: usize, limit: u64, may_move: impl Fn(usize) -> bool) -> Option<Move> {
-        let mut victims: Vec<Range<usize>> = self
-            .elements(true)
-            .filter(|victim| policy == Policy::Greedy || victim.start > 0)
-            .filter(|victim| victim.clone().all(&may_move))
-            .collect();
-        victims.sort_by_key(|victim| distance(head, victim));
-        let mut limit = limit.max(1);
-        loop {
-            let smaller = victims.iter().filter(|victim| (victim.len() as u64) < limit);
-            if let Some(step) = smaller.filter_map(|victim| self.place_for(policy, victim)).next() {
+    pub fn collection_step(&self, policy: Policy, head: usize, limit: u64, may_move: impl Fn(&Range<usize>) -> bool) -> Option<Move> {
+        let (mut smallest, mut limit) = (0, limit.max(1));
+        let longest = self.longest_free_element().map_or(0, |place| place.len());
+        let most = (longest + 1).saturating_sub(self.head_tracks()) as u64;
+        // Those below the last limit had no place to go, and larger ones than the longest free element takes have none.
+        while smallest <= most {
+            let mut victims = Outward::from_head(self, head)
+                .filter(|victim| (smallest..limit.min(most + 1)).contains(&(victim.len() as u64)))
+                .filter(|victim| (policy == Policy::Greedy || victim.start > 0) && may_move(victim));
+            if let Some(step) = victims.find_map(|victim| self.place_for(policy, &victim)) {
                 return Some(step);
             }
-            if limit > self.tracks() as u64 {
-                return None;
-            }
-            limit *= 2;
+            smallest = limit;
+            limit = limit.saturating_mul(2);
         }
+        None
     }
 
     fn place_for(&self, policy: Policy, victim: &Range<usize>) -> Option<Move> {
-        let fits = |place: &Range<usize>| place.len() + 1 >= victim.len() + self.head_tracks();
-        let gains = |to: usize| {
-            // Power may go after any track of the victim, so the band must be steady after each.
-            let moved = |tracks: usize| self.after(victim.start..victim.start + tracks, to..to + tracks);
-            (1..=victim.len()).all(|tracks| moved(tracks).is_steady()) && moved(victim.len()).fragmentation() > self.fragmentation()
-        };
-        let to = match policy {
-            Policy::Smart => self.elements(false).filter(fits).map(|place| place.start).find(|&to| gains(to)),
-            Policy::Greedy => {
-                let mut neighbours: Vec<Range<usize>> = self.elements(true).filter(|element| element != victim).collect();
-                neighbours.sort_by_key(|neighbour| gap(victim, neighbour));
-                let after = |neighbour: &Range<usize>| self.elements(false).find(|place| place.start == neighbour.end);
-                neighbours.iter().filter_map(after).filter(fits).map(|place| place.start).find(|&to| gains(to))
-            }
+        let needs = victim.len() + self.head_tracks() - 1;
+        let serves = |place: &Range<usize>| place.len() >= needs && self.gains(victim, place) && self.stays_steady(victim, place.start);
+        let place = match policy {
+            Policy::Smart => self.free_elements(needs).find(serves),
+            Policy::Greedy => Outward::from_element(self, victim)
+                .filter_map(|neighbour| self.next_element(false, neighbour.end).filter(|place| place.start == neighbour.end))
+                .find(serves),
         }?;
-        Some(Move { from: victim.clone(), to })
+        Some(Move { from: victim.clone(), to: place.start })
     }
 
-    /// Where to write one track, the first of `wanted` in a row, when `source` becomes free by it; `pool` is Smart's allocation pool from its bookmark
-    /// on. `None`: the free tracks must be brought together first.
+    /// Power may go after any track of a victim that moves, so the band must be steady after each.
+    fn stays_steady(&self, victim: &Range<usize>, to: usize) -> bool {
+        let moved = |tracks: usize| self.after(victim.start..victim.start + tracks, to..to + tracks);
+        self.is_steady_with(&(to..to + victim.len())) || (1..=victim.len()).all(|tracks| moved(tracks).is_steady())
+    }
+
+    /// Where to write one track, the first of `wanted` in a row; `pool` is Smart's allocation pool from its bookmark on. `None`: the free tracks must be
+    /// brought together first.
     #[must_use]
-    pub fn choose(&self, policy: Policy, head: usize, wanted: usize, source: Option<usize>, pool: &Range<usize>) -> Option<usize> {
-        let freed = source.map_or(0..0, |track| track..track + 1);
-        let writable =
-            |to: usize| self.is_usable(to) && self.after(0..0, to..to + 1).is_steady() && self.after(freed.clone(), to..to + 1).is_steady();
-        if policy == Policy::Smart && pool.contains(&(pool.start)) && writable(pool.start) {
+    pub fn choose(&self, policy: Policy, head: usize, wanted: usize, pool: &Range<usize>) -> Option<usize> {
+        if policy == Policy::Smart && !pool.is_empty() && self.can_take(pool.start) {
             return Some(pool.start);
         }
-        let mut places: Vec<Range<usize>> = self.elements(false).collect();
         match policy {
-            Policy::Smart => places.sort_by_key(|place| Reverse(place.len())),
-            Policy::Greedy => places.sort_by_key(|place| (place.len() + 1 < wanted + self.head_tracks(), distance(head, place))),
+            Policy::Smart => self.first_writable(|place| self.tracks() - place.len()),
+            Policy::Greedy => self.first_writable(|place| {
+                let is_short = place.len() + 1 < wanted + self.head_tracks();
+                distance(head, place) + if is_short { self.tracks() } else { 0 }
+            }),
         }
-        places.into_iter().map(|place| place.start).find(|&to| writable(to))
+    }
+
+    /// Whether a track can be written and the band is steady with it. What becomes free by it does not hurt.
+    pub(super) fn can_take(&self, track: usize) -> bool {
+        self.is_usable(track) && self.is_steady_with(&(track..track + 1))
+    }
+
+    /// The start of the free element with the least key, the leftmost of equals, that can be written at its start.
+    fn first_writable(&self, key: impl Fn(&Range<usize>) -> usize) -> Option<usize> {
+        let mut passed = None;
+        loop {
+            let keys = self.free_elements(self.head_tracks()).map(|place| (key(&place), place.start));
+            let least = keys.filter(|&key| passed.is_none_or(|passed| key > passed)).min()?;
+            if self.can_take(least.1) {
+                return Some(least.1);
+            }
+            passed = Some(least);
+        }
     }
 
     /// The next single track to move so that free tracks come together; `None` only if the band is not steady, or all of it is one free element.
     #[must_use]
     pub fn gather_step(&self) -> Option<Move> {
-        let free: Vec<Range<usize>> = self.elements(false).collect();
-        let inner = free.iter().filter(|place| place.end < self.tracks());
+        let inner = self.elements(false).filter(|place| place.end < self.tracks());
         let longest = inner.min_by_key(|place| Reverse(place.len()))?;
-        let to = if longest.len() >= self.head_tracks() { longest } else { free.last().filter(|place| place.len() >= self.head_tracks())? };
+        let last = || self.previous_element(false, self.tracks());
+        let to = if longest.len() >= self.head_tracks() { longest.clone() } else { last().filter(|place| place.len() >= self.head_tracks())? };
         Some(Move { from: longest.end..longest.end + 1, to: to.start })
     }
 }
@@ -150,10 +202,10 @@ mod tests {
     fn smart_places_a_victim_in_the_leftmost_larger_element_and_walks_the_largest() {
         let space = example();
         assert_eq!(space.collection_step(Policy::Smart, 21, 2, |_| true), Some(Move { from: 6..7, to: 4 }));
-        assert_eq!(space.choose(Policy::Smart, 21, 1, None, &(0..0)), Some(7));
-        assert_eq!(space.choose(Policy::Smart, 21, 1, None, &(18..19)), Some(18));
-        assert_eq!(space.choose(Policy::Greedy, 21, 1, None, &(0..0)), Some(18));
-        assert_eq!(space.choose(Policy::Greedy, 24, 2, None, &(0..0)), Some(7), "two tracks in a row fit there only");
+        assert_eq!(space.choose(Policy::Smart, 21, 1, &(0..0)), Some(7));
+        assert_eq!(space.choose(Policy::Smart, 21, 1, &(18..19)), Some(18));
+        assert_eq!(space.choose(Policy::Greedy, 21, 1, &(0..0)), Some(18));
+        assert_eq!(space.choose(Policy::Greedy, 24, 2, &(0..0)), Some(7), "two tracks in a row fit there only");
     }
 
     #[test]
@@ -161,7 +213,7 @@ mod tests {
         let mut space = Space::new(20, 2);
         (0..4).chain(9..11).for_each(|track| space.set(track, true));
         assert_eq!(space.collection_step(Policy::Greedy, 0, 1, |_| true), Some(Move { from: 9..11, to: 4 }));
-        assert_eq!(space.collection_step(Policy::Greedy, 0, 1, |track| track < 9), None, "the first element gains nothing anywhere");
+        assert_eq!(space.collection_step(Policy::Greedy, 0, 1, |victim| victim.end <= 9), None, "the first element gains nothing anywhere");
     }
 
     #[test]
@@ -188,7 +240,7 @@ mod tests {
                     continue;
                 }
                 let mut steps = 0;
-                while space.choose(Policy::Greedy, 0, 1, None, &(0..0)).is_none() {
+                while space.choose(Policy::Greedy, 0, 1, &(0..0)).is_none() {
                     let step = space.gather_step().unwrap();
                     assert!(space.is_usable(step.to) && space.is_used(step.from.start));
                     space = space.after(step.from, step.to..step.to + 1);

@@ -4,6 +4,7 @@
 use core::ops::Range;
 
 use super::bands::Bands;
+use super::bits::Bits;
 use super::space::Space;
 
 /// No track.
@@ -19,12 +20,20 @@ pub(crate) struct Band {
     /// Smart's allocation pool from the bookmark on.
     pub(crate) pool: Range<usize>,
     /// Tracks that the log knows as pools since the last checkpoint.
-    pub(crate) declared: Vec<Range<usize>>,
+    pub(crate) declared: Bits,
+    /// Whether no step of garbage collection would gain anything.
+    pub(crate) is_tidy: bool,
 }
 
 impl Band {
-    pub(crate) fn is_declared(&self, track: usize) -> bool {
-        self.declared.iter().any(|pool| pool.contains(&track))
+    /// Whether all of the tracks are declared.
+    pub(crate) fn are_declared(&self, tracks: &Range<usize>) -> bool {
+        self.declared.next(tracks.start, false) >= tracks.end
+    }
+
+    /// Whether any of the tracks is declared.
+    pub(crate) fn is_any_declared(&self, tracks: &Range<usize>) -> bool {
+        self.declared.next(tracks.start, true) < tracks.end
     }
 }
 
@@ -41,13 +50,15 @@ pub(crate) struct Table {
     /// Bands with declared pools, some more than once.
     declaring: Vec<usize>,
     band_tracks: usize,
+    holds: bool,
     used_tracks: u64,
 }
 
 impl Table {
-    pub(crate) fn new(bands: &Bands, head_tracks: u32) -> Self {
+    /// `holds` is false where a power cut may lose what was flushed: then nothing is held.
+    pub(crate) fn new(bands: &Bands, head_tracks: u32, holds: bool) -> Self {
         let space = Space::new(bands.band_tracks(), head_tracks);
-        let band = Band { held: space.clone(), space, pool: 0..0, declared: Vec::new() };
+        let band = Band { held: space.clone(), space, pool: 0..0, declared: Bits::new(bands.band_tracks() as usize), is_tidy: false };
         let band_tracks = bands.band_tracks() as usize;
         Self {
             bands: vec![band; bands.count()],
@@ -58,8 +69,14 @@ impl Table {
             released: Vec::new(),
             declaring: Vec::new(),
             band_tracks,
+            holds,
             used_tracks: 0,
         }
+    }
+
+    /// Whether no track is used, nor held for a power cut.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.used_tracks == 0 && self.released.is_empty()
     }
 
     /// Used and free tracks of the disk's bands.
@@ -91,9 +108,12 @@ impl Table {
     pub(crate) fn assign(&mut self, logical_track: u32, band: usize, first_track: u32, to: Option<usize>) {
         let old = self.place(logical_track, first_track);
         let Some(state) = self.bands.get_mut(band) else { return };
+        state.is_tidy = false;
         if let Some(old) = old {
             state.space.set(old, false);
-            self.released.push((band, old));
+            if self.holds {
+                self.released.push((band, old));
+            }
             self.used_tracks -= 1;
             if let Some(slot) = self.logical.get_mut(band * self.band_tracks + old) {
                 *slot = NONE;
@@ -101,7 +121,9 @@ impl Table {
         }
         if let Some(to) = to {
             state.space.set(to, true);
-            state.held.set(to, true);
+            if self.holds {
+                state.held.set(to, true);
+            }
             self.used_tracks += 1;
             if let Some(slot) = self.logical.get_mut(band * self.band_tracks + to) {
                 *slot = logical_track;
@@ -113,6 +135,13 @@ impl Table {
         if let Some(is_dirty) = self.is_dirty.get_mut(logical_track as usize).filter(|is_dirty| !**is_dirty) {
             *is_dirty = true;
             self.dirty.push(logical_track);
+        }
+    }
+
+    /// No step of garbage collection gains anything in this band as it is.
+    pub(crate) fn tidy(&mut self, band: usize) {
+        if let Some(state) = self.bands.get_mut(band) {
+            state.is_tidy = true;
         }
     }
 
@@ -129,6 +158,16 @@ impl Table {
     pub(crate) fn changes(&self) -> Vec<(u32, u32)> {
         let entry = |&logical_track: &u32| Some((logical_track, *self.physical.get(logical_track as usize)?));
         self.dirty.iter().filter_map(entry).collect()
+    }
+
+    /// No checkpoint has the entries of live tracks.
+    pub(crate) fn touch_all(&mut self) {
+        for (logical_track, is_dirty) in (0u32..).zip(&mut self.is_dirty) {
+            if !*is_dirty && self.physical.get(logical_track as usize).is_some_and(|&track| track != NONE) {
+                *is_dirty = true;
+                self.dirty.push(logical_track);
+            }
+        }
     }
 
     /// A checkpoint has all entries; pools begin anew.
@@ -149,7 +188,7 @@ impl Table {
     /// The log knows these tracks of a band as a pool.
     pub(crate) fn declare(&mut self, band: usize, pool: Range<usize>) {
         if let Some(state) = self.bands.get_mut(band) {
-            state.declared.push(pool);
+            pool.for_each(|track| state.declared.set(track, true));
             self.declaring.push(band);
         }
     }

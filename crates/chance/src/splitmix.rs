@@ -47,6 +47,12 @@ impl SplitMix64 {
     pub fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }
+
+    /// Normal with mean 0 and standard deviation 1 (Box and Muller, 1958; the second of the pair is left).
+    #[inline]
+    pub fn normal(&mut self) -> f64 {
+        (2.0 * self.exponential()).sqrt() * (core::f64::consts::TAU * self.unit()).cos()
+    }
 }
 
 #[cfg(test)]
@@ -68,5 +74,8 @@ mod tests {
         let exponential: f64 = (0..n).map(|_| random.exponential()).sum::<f64>() / f64::from(n);
         assert!((unit - 0.5).abs() < 0.005 && (exponential - 1.0).abs() < 0.02, "{unit} {exponential}");
         assert!((0..1000).all(|_| random.below(7) < 7));
+        let normal: Vec<f64> = (0..n).map(|_| random.normal()).collect();
+        let (mean, square) = (normal.iter().sum::<f64>() / f64::from(n), normal.iter().map(|x| x * x).sum::<f64>() / f64::from(n));
+        assert!(mean.abs() < 0.02 && (square - 1.0).abs() < 0.02, "{mean} {square}");
     }
 }
