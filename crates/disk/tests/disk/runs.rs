@@ -238,6 +238,8 @@ fn a_request_that_cannot_be_served_ends_the_run_with_its_number() {
     assert!(text.starts_with("request 0: "), "{text}");
     let text = fails(vec![Ok(at(5, 0, true)), Ok(at(4, 0, true))]);
     assert!(text.starts_with("request 1 arrives before"), "{text}");
+    let text = fails(vec![Ok(at(5, 0, true)), Ok(at(u64::MAX, 0, true))]);
+    assert!(text.starts_with("request 1 arrives after"), "{text}");
     let text = fails(vec![Ok(at(5, 0, true)), Err(Error::Trace("t.csv, line 2: no".into()))]);
     assert_eq!(text, "t.csv, line 2: no");
 }
