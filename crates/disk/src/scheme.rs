@@ -219,6 +219,9 @@ impl TimedScheme {
     /// Sectors that requests are for.
     pub(crate) fn used_sectors(&self, settings: &Settings) -> Result<u64, Error> {
         let capacity = self.capacity_sectors();
+        if capacity == 0 {
+            return Err(Error::key("scheme", "has no room for data on this disk", "give it a larger disk or smaller bands and areas"));
+        }
         let Some(blocks) = settings.used_blocks else { return Ok(capacity) };
         let used = sectors_of(blocks, settings.disk.block_bytes);
         if used == 0 || used > capacity {
