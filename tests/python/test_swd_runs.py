@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from stripewise.errors import ClusterError, StripewiseError, UsageError
 from stripewise.swd import Setup, made_workload, map_disk, parse_fill, parse_schemes, read_disk, simulate_disk
+from stripewise.swd.simulate import SCHEMES
+from stripewise.swd.words import finite, flag
 from test_cli import stripewise
 
 #: 1,000 tracks of 80 sectors: 200 bands of four and a gap.
@@ -83,6 +85,21 @@ def test_an_equal_seed_makes_an_equal_report_and_parameters_are_taken(drive):
     ]  # fmt: skip
     assert all(row["used_blocks"] == 4_000_000 // 512 for row in first)
     assert rows(*words, "--scheme", "hdd", "--seed", "2") != rows(*words, "--scheme", "hdd", "--seed", "1")
+
+
+VALUES = {int: "5", finite: "0.5", flag: "true"}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_scheme_takes_the_parameters_that_it_is_said_to_take(drive, scheme):
+    taken = ",".join([scheme, *(f"{key}={VALUES[kind]}" for key, kind in SCHEMES[scheme].items())])
+    setup = Setup(read_disk(drive), random_access=1_000_000, e_region=400_000)
+    made = made_workload("uniform", 20, stretch=10)
+    try:
+        simulate_disk(setup, parse_schemes(taken)[0], parse_fill("10%"), made)
+    except UsageError as error:
+        # Five of everything need not make a disk, but each key is known and taken.
+        assert "unknown field" not in str(error) and "is not taken" not in str(error), error
 
 
 def test_a_trace_folded_and_scattered_goes_over_all_of_the_used_space(drive, tmp_path):
