@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from stripewise.errors import ClusterError, StripewiseError, UsageError
 from stripewise.swd import Setup, made_workload, map_disk, parse_fill, parse_schemes, read_disk, simulate_disk
 from stripewise.swd.simulate import SCHEMES
-from stripewise.swd.words import finite, flag
+from stripewise.swd.words import count, finite, flag
 from test_cli import stripewise
 
 #: 1,000 tracks of 80 sectors: 200 bands of four and a gap.
@@ -87,7 +87,7 @@ def test_an_equal_seed_makes_an_equal_report_and_parameters_are_taken(drive):
     assert rows(*words, "--scheme", "hdd", "--seed", "2") != rows(*words, "--scheme", "hdd", "--seed", "1")
 
 
-VALUES = {int: "5", finite: "0.5", flag: "true"}
+VALUES = {count: "5", finite: "0.5", flag: "true"}
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -156,6 +156,8 @@ def test_a_map_of_bands_shows_what_the_mapping_order_says(drive):
         ("rpm = 6000|rpm = nan", "drive.toml: rpm is not what it should be"),
         ("rpm = 6000|rpm = 3", "drive.toml: rpm: is 3; give between 100"),
         ("[[0, 80]]|[[5, 80]]", "drive.toml: zones: do not begin at cylinder 0"),
+        ("rpm = 6000|rpm = 6000\nskew = 'some'", "drive.toml: skew is not what it should be"),
+        ("[[0, 80]]|[[0, 80, 4]]", "drive.toml: zones is not what it should be"),
         ("[[0, 80]]|[[0]]", "drive.toml: zones is not what it should be"),
         ("rpm|rpm = ", "drive.toml: is not TOML"),
     ],
@@ -177,6 +179,7 @@ def test_a_wrong_disk_file_is_told_with_file_key_and_cure(drive, change, told):
         (("--scheme", "1234,band_track=4"), 2, "did you mean band_tracks?"),
         (("--scheme", "tstl-smart,gc_threshold=much"), 2, "gc_threshold = 'much' does not fit; write a number"),
         (("--scheme", "1234,band_tracks=0"), 2, "1234,band_tracks=0 on drive, 50% used: scheme.band_tracks"),
+        (("--scheme", "1234,band_tracks=-1"), 2, "band_tracks = '-1' does not fit; write a whole"),
         (("--used", "60GB"), 2, "60GB used: used_blocks: is 117187500"),
         (("--used", "0%"), 2, "--used: 0% leaves no room"),
         (("--used", "half"), 2, "--used: 'half' is not a size"),
