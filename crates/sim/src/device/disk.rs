@@ -1,6 +1,6 @@
 //! A mechanical disk under a scheme of shingled writing as a device: `crates/disk` knows how, this says when.
 
-use stripewise_disk::{DeviceRequest, DiskDevice, Settings};
+use stripewise_disk::{Settings, SimulatedDisk};
 
 use super::{Device, DeviceAccess, Service};
 use crate::Error;
@@ -8,7 +8,7 @@ use crate::Error;
 /// The disk of one server. An access or an idle time that its scheme refuses is kept as the run's error: nothing is timed without its disk.
 #[derive(Debug)]
 pub(crate) struct Disk {
-    device: DiskDevice,
+    device: SimulatedDisk,
     /// Address after the last access.
     position: u64,
     failed: Option<String>,
@@ -16,7 +16,7 @@ pub(crate) struct Disk {
 
 impl Disk {
     pub(crate) fn new(server: &str, settings: &Settings) -> Result<Self, Error> {
-        let device = DiskDevice::new(settings).map_err(|error| Error::Invalid(format!("scenario: server {server}: disk: {error}")))?;
+        let device = SimulatedDisk::new(settings).map_err(|error| Error::Invalid(format!("scenario: server {server}: disk: {error}")))?;
         Ok(Disk { device, position: u64::MAX, failed: None })
     }
 }
@@ -24,8 +24,8 @@ impl Disk {
 impl Device for Disk {
     fn service(&mut self, access: &DeviceAccess) -> Service {
         let before = core::mem::replace(&mut self.position, access.address.wrapping_add(access.bytes));
-        let request = DeviceRequest { address: access.address, bytes: access.bytes, write: access.write };
-        let ns = self.device.serve(access.begin_ns, &request).unwrap_or_else(|error| {
+        let served = self.device.serve(access.begin_ns, access.address, access.bytes, access.write);
+        let ns = served.unwrap_or_else(|error| {
             self.failed.get_or_insert_with(|| error.to_string());
             0
         });
