@@ -161,9 +161,10 @@ impl TimedScheme {
         settings.check()?;
         let mut scheme = Self::empty(settings)?;
         let used = scheme.used_sectors(settings)?;
-        let filled = match settings.filled_blocks {
-            None => used,
-            Some(blocks) => sectors_of(blocks, settings.disk.block_bytes),
+        let filled = match (settings.filled_share, settings.filled_blocks) {
+            (Some(share), _) => part(share, used),
+            (None, None) => used,
+            (None, Some(blocks)) => sectors_of(blocks, settings.disk.block_bytes),
         };
         if filled > used {
             let wrong = format!("is {}, more than the used blocks", settings.filled_blocks.unwrap_or_default());
@@ -217,10 +218,16 @@ impl TimedScheme {
     }
 
     /// Sectors that requests are for.
-    pub(crate) fn used_sectors(&self, settings: &Settings) -> Result<u64, Error> {
+    ///
+    /// # Errors
+    /// More than the scheme has, or none.
+    pub fn used_sectors(&self, settings: &Settings) -> Result<u64, Error> {
         let capacity = self.capacity_sectors();
         if capacity == 0 {
             return Err(Error::key("scheme", "has no room for data on this disk", "give it a larger disk or smaller bands and areas"));
+        }
+        if let Some(share) = settings.used_share {
+            return Ok(part(share, capacity).max(1));
         }
         let Some(blocks) = settings.used_blocks else { return Ok(capacity) };
         let used = sectors_of(blocks, settings.disk.block_bytes);
@@ -234,6 +241,11 @@ impl TimedScheme {
         }
         Ok(used)
     }
+}
+
+/// Share of a number of sectors.
+fn part(share: f64, sectors: u64) -> u64 {
+    ((share * sectors as f64).round() as u64).min(sectors)
 }
 
 fn sectors_of(blocks: u64, block_bytes: u32) -> u64 {

@@ -19,6 +19,8 @@ from .workload import BlockWorkload
 
 BLOCK_BYTES = 512
 SETTINGS_VERSION = 1
+#: The random access zone, and the E-region, of a disk where nobody says: a share of it.
+AREA_SHARE = 0.01
 QUEUES = ("fcfs", "sstf", "c-look", "sptf")
 #: What the disk's memory is used for: (reads, writes) of docs/formats.md, Shingled disk run.
 CACHES = {
