@@ -4,8 +4,6 @@
 //! Prints one JSON line, of Smart's slowest; details go to stderr. Arguments: updates to measure for each row, and as many percents as wanted.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::time::Instant;
-
 use stripewise_swd::{
     BlankMedium, Geometry, InPlace, Indirection, IndirectionParameters, Medium, Order, Policy, Scheme, TrackLayer, TrackParameters, Zone,
 };
@@ -18,6 +16,12 @@ const UPDATE_SECTORS: u64 = 8;
 fn medium(head_tracks: u32) -> BlankMedium {
     let zones = ZONES.map(|(tracks, sectors)| Zone { tracks, sectors });
     BlankMedium::new(&Geometry::new(&zones, head_tracks, 0, RANDOM_ACCESS_SECTORS).unwrap()).unwrap()
+}
+
+/// Seconds that this thread has had a core, so that others on the machine do not count.
+fn core_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e9
 }
 
 /// SplitMix64.
@@ -52,16 +56,16 @@ fn addresses(is_zipf: bool, end: u64, count: usize) -> Vec<u64> {
 /// Updates per second after a fill and as many updates to warm up, with the amplification while measured.
 fn measure<S: Scheme>(mut scheme: S, percent: u64, is_zipf: bool, updates: usize) -> (f64, f64, f64) {
     let end = scheme.capacity_sectors() * percent / 100;
-    let begin = Instant::now();
+    let begin = core_seconds();
     scheme.fill(end).unwrap();
-    let fill_s = begin.elapsed().as_secs_f64();
+    let fill_s = core_seconds() - begin;
     let addresses = addresses(is_zipf, end, 2 * updates);
     let (warm, measured) = addresses.split_at(updates);
     warm.iter().for_each(|&lba| scheme.write(lba, UPDATE_SECTORS, &[]).unwrap());
     let before = scheme.counters();
-    let begin = Instant::now();
+    let begin = core_seconds();
     measured.iter().for_each(|&lba| scheme.write(lba, UPDATE_SECTORS, &[]).unwrap());
-    let seconds = begin.elapsed().as_secs_f64();
+    let seconds = core_seconds() - begin;
     let after = scheme.counters();
     let extra = (after.extra_reads + after.extra_writes) - (before.extra_reads + before.extra_writes);
     (updates as f64 / seconds, 1.0 + extra as f64 / (after.own_writes - before.own_writes) as f64, fill_s)

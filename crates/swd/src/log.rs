@@ -93,18 +93,24 @@ impl Log {
 
     fn append<M: Medium>(&mut self, medium: &mut M, kind: u32, timestamp: u64, entries: &[(u32, u32)]) -> Result<(), SwdError> {
         let sectors = record_sectors(medium, entries.len()) as u32;
-        let mut bytes: Vec<u8> = [MAGIC, self.disk, kind, entries.len() as u32].iter().flat_map(|word| word.to_le_bytes()).collect();
-        bytes.extend(self.sequence.to_le_bytes());
-        bytes.extend(timestamp.to_le_bytes());
-        bytes.extend(entries.iter().flat_map(|(a, b)| a.to_le_bytes().into_iter().chain(b.to_le_bytes())));
-        bytes.extend(crc(&bytes).to_le_bytes());
-        bytes.resize(medium.geometry().bytes(u64::from(sectors)) as usize, 0);
+        let length = medium.geometry().bytes(u64::from(sectors)) as usize;
+        let bytes = if length == 0 { Vec::new() } else { self.record(kind, timestamp, entries, length) };
         medium.purpose(Purpose::Upkeep);
         medium.write_random(self.half * self.half_sectors + self.next, sectors, &bytes)?;
         medium.flush()?;
         self.next += sectors;
         self.sequence += 1;
         Ok(())
+    }
+
+    fn record(&self, kind: u32, timestamp: u64, entries: &[(u32, u32)], length: usize) -> Vec<u8> {
+        let mut bytes: Vec<u8> = [MAGIC, self.disk, kind, entries.len() as u32].iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.extend(self.sequence.to_le_bytes());
+        bytes.extend(timestamp.to_le_bytes());
+        bytes.extend(entries.iter().flat_map(|(a, b)| a.to_le_bytes().into_iter().chain(b.to_le_bytes())));
+        bytes.extend(crc(&bytes).to_le_bytes());
+        bytes.resize(length, 0);
+        bytes
     }
 
     /// The newest half's records, and the log as it goes on after them. `None` when neither half begins with a whole table of this disk.

@@ -94,7 +94,7 @@ impl<M: Medium> TrackLayer<M> {
     pub fn create(mut medium: M, parameters: TrackParameters) -> Result<Self, SwdError> {
         parameters.check()?;
         let bands = Bands::new(medium.geometry(), parameters.band_tracks, parameters.band_logical_tracks, parameters.spread_tracks)?;
-        let table = Table::new(&bands, medium.geometry().head_tracks());
+        let table = Table::new(&bands, medium.geometry().head_tracks(), parameters.keeps_flushed);
         let half = half_of(&medium);
         let log = Log::new(&mut medium, parameters.disk_id, table.entries().len(), half)?;
         // Back pointers of an earlier disk of the same id must not be newer than the first checkpoint. A medium without data has none.
@@ -117,7 +117,7 @@ impl<M: Medium> TrackLayer<M> {
             return Err(SwdError::Parameter { key: "policy", reason: "only smart declares its pools; scan all tracks" });
         }
         let bands = Bands::new(medium.geometry(), parameters.band_tracks, parameters.band_logical_tracks, parameters.spread_tracks)?;
-        let mut table = Table::new(&bands, medium.geometry().head_tracks());
+        let mut table = Table::new(&bands, medium.geometry().head_tracks(), parameters.keeps_flushed);
         let state = recover(&mut medium, &bands, parameters.disk_id, scan)?;
         for (logical_track, track) in (0u32..).zip(state.physical).filter(|&(_, track)| track != NONE) {
             let band = bands.band_of(logical_track);

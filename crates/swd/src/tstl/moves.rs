@@ -8,7 +8,7 @@ use super::plan::{Move, Policy, victim_limit};
 use super::spare::BackPointer;
 use crate::crc::crc;
 use crate::error::SwdError;
-use crate::medium::{Extent, Medium, Purpose};
+use crate::medium::{Extent, Medium, Purpose, SPARE_BYTES};
 
 impl<M: Medium> TrackLayer<M> {
     /// Writes sectors of a logical track, the first of `wanted` tracks in a row.
@@ -109,7 +109,9 @@ impl<M: Medium> TrackLayer<M> {
         let (policy, head) = (self.parameters.policy, self.head_in(band));
         // Tracks of a pool stay where recovery looks for them. Where all victims are such, the move takes a checkpoint.
         let step = state.space.collection_step(policy, head, limit, |victim| !state.is_any_declared(victim));
-        let Some(step) = step.or_else(|| state.space.collection_step(policy, head, limit, |_| true)) else {
+        let is_any_declared = state.is_any_declared(&(0..state.space.tracks()));
+        let step = step.or_else(|| if is_any_declared { state.space.collection_step(policy, head, limit, |_| true) } else { None });
+        let Some(step) = step else {
             self.table.tidy(band);
             return Ok(false);
         };
@@ -177,10 +179,11 @@ impl<M: Medium> TrackLayer<M> {
         // A checkpoint that settling took has ended the pools.
         self.declare(band, to..to + 1)?;
         self.clock += 1;
+        let has_data = self.medium.geometry().sector_bytes() > 0;
         let pointer = BackPointer { logical_track, disk: self.parameters.disk_id, timestamp: self.clock, checksum: crc(bytes) };
         let (track, sectors) = (self.bands.first_track(band) + to as u32, self.bands.track_sectors(band));
         self.medium.purpose(purpose);
-        self.medium.write(Extent { track, sector: 0, sectors }, bytes, Some(&pointer.encode()))?;
+        self.medium.write(Extent { track, sector: 0, sectors }, bytes, Some(&if has_data { pointer.encode() } else { [0; SPARE_BYTES] }))?;
         self.table.assign(logical_track, band, self.bands.first_track(band), Some(to));
         self.head = track;
         self.copies += 1;

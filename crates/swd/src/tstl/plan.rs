@@ -86,28 +86,27 @@ impl Space {
     #[must_use]
     pub fn collection_step(&self, policy: Policy, head: usize, limit: u64, may_move: impl Fn(&Range<usize>) -> bool) -> Option<Move> {
         let (mut smallest, mut limit) = (0, limit.max(1));
-        loop {
-            // Those below the last limit had no place to go.
+        let longest = self.longest_free_element().map_or(0, |place| place.len());
+        let most = (longest + 1).saturating_sub(self.head_tracks()) as u64;
+        // Those below the last limit had no place to go, and larger ones than the longest free element takes have none.
+        while smallest <= most {
             let mut victims = Outward::from_head(self, head)
-                .filter(|victim| (smallest..limit).contains(&(victim.len() as u64)))
+                .filter(|victim| (smallest..limit.min(most + 1)).contains(&(victim.len() as u64)))
                 .filter(|victim| (policy == Policy::Greedy || victim.start > 0) && may_move(victim));
             if let Some(step) = victims.find_map(|victim| self.place_for(policy, &victim)) {
                 return Some(step);
             }
-            if limit > self.tracks() as u64 {
-                return None;
-            }
             smallest = limit;
-            limit *= 2;
+            limit = limit.saturating_mul(2);
         }
+        None
     }
 
     fn place_for(&self, policy: Policy, victim: &Range<usize>) -> Option<Move> {
-        let serves = |place: &Range<usize>| {
-            place.len() + 1 >= victim.len() + self.head_tracks() && self.gains(victim, place) && self.stays_steady(victim, place.start)
-        };
+        let needs = victim.len() + self.head_tracks() - 1;
+        let serves = |place: &Range<usize>| place.len() >= needs && self.gains(victim, place) && self.stays_steady(victim, place.start);
         let place = match policy {
-            Policy::Smart => self.elements(false).find(serves),
+            Policy::Smart => self.free_elements(needs).find(serves),
             Policy::Greedy => Outward::from_element(self, victim)
                 .filter_map(|neighbour| self.next_element(false, neighbour.end).filter(|place| place.start == neighbour.end))
                 .find(serves),
@@ -146,7 +145,7 @@ impl Space {
     fn first_writable(&self, key: impl Fn(&Range<usize>) -> usize) -> Option<usize> {
         let mut passed = None;
         loop {
-            let keys = self.elements(false).map(|place| (key(&place), place.start));
+            let keys = self.free_elements(self.head_tracks()).map(|place| (key(&place), place.start));
             let least = keys.filter(|&key| passed.is_none_or(|passed| key > passed)).min()?;
             if self.can_take(least.1) {
                 return Some(least.1);

@@ -108,6 +108,17 @@ impl Space {
         })
     }
 
+    /// The free elements of at least so many tracks, from left to right.
+    pub(super) fn free_elements(&self, tracks: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+        let first = self.used.clear_run(0, tracks.max(1));
+        core::iter::successors(first, move |element| self.used.clear_run(element.end, tracks.max(1)))
+    }
+
+    /// The leftmost of the longest free elements.
+    pub(super) fn longest_free_element(&self) -> Option<Range<usize>> {
+        self.used.longest_clear_run()
+    }
+
     /// R: the share of the free tracks that can be written, `(F - E) / F` for W = 2 (seed 002, equation 5.1); 0 without free tracks.
     #[must_use]
     pub fn fragmentation(&self) -> f64 {
@@ -134,22 +145,34 @@ impl Space {
     /// A track more that is free never hurts.
     #[must_use]
     pub fn is_steady(&self) -> bool {
-        let last = self.tracks() - self.used.after_last(self.tracks(), true);
-        let inner = || self.elements(false).filter(|element| element.end < self.tracks()).map(|element| element.len()).max().unwrap_or(0).max(1);
-        self.head_tracks == 1 || self.roomy_elements > 0 || last + 1 >= 2 * self.head_tracks || last + inner() >= 2 * self.head_tracks
+        self.roomy_elements > 0 || self.is_steady_by_last(self.last_free_tracks(), || self.longest_inner())
+    }
+
+    /// Whether the free element at the band's end makes it steady where no other has W tracks; `inner` is the longest of those.
+    fn is_steady_by_last(&self, last: usize, inner: impl Fn() -> usize) -> bool {
+        let width = self.head_tracks;
+        width == 1 || last + 1 >= 2 * width || (last > width && last + inner() >= 2 * width)
+    }
+
+    fn last_free_tracks(&self) -> usize {
+        self.tracks() - self.used.after_last(self.tracks(), true)
+    }
+
+    /// The longest free element that has used tracks after it.
+    fn longest_inner(&self) -> usize {
+        self.elements(false).filter(|element| element.end < self.tracks()).map(|element| element.len()).max().unwrap_or(0)
     }
 
     /// Whether the band is steady when free tracks in a row become used.
     pub(super) fn is_steady_with(&self, taken: &Range<usize>) -> bool {
         let element = self.used.after_last(taken.start, true)..self.used.next(taken.start, true);
         let (left, right) = (element.start..taken.start, taken.end..element.end);
-        let others = self.roomy_elements - usize::from(self.is_roomy(&element));
-        let is_last = element.end == self.tracks();
-        others > 0
+        let is_other_roomy = self.roomy_elements > usize::from(self.is_roomy(&element));
+        let last = if element.end == self.tracks() { right.len() } else { self.last_free_tracks() };
+        is_other_roomy
             || left.len() >= self.head_tracks
             || self.is_roomy(&right)
-            || is_last && right.len() + 1 >= 2 * self.head_tracks
-            || self.after(0..0, taken.clone()).is_steady()
+            || self.is_steady_by_last(last, || self.after(0..0, taken.clone()).longest_inner())
     }
 
     /// Whether moving a used element to the start of a free one makes more tracks usable.

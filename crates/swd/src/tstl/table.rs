@@ -50,11 +50,13 @@ pub(crate) struct Table {
     /// Bands with declared pools, some more than once.
     declaring: Vec<usize>,
     band_tracks: usize,
+    holds: bool,
     used_tracks: u64,
 }
 
 impl Table {
-    pub(crate) fn new(bands: &Bands, head_tracks: u32) -> Self {
+    /// `holds` is false where a power cut may lose what was flushed: then nothing is held.
+    pub(crate) fn new(bands: &Bands, head_tracks: u32, holds: bool) -> Self {
         let space = Space::new(bands.band_tracks(), head_tracks);
         let band = Band { held: space.clone(), space, pool: 0..0, declared: Bits::new(bands.band_tracks() as usize), is_tidy: false };
         let band_tracks = bands.band_tracks() as usize;
@@ -67,6 +69,7 @@ impl Table {
             released: Vec::new(),
             declaring: Vec::new(),
             band_tracks,
+            holds,
             used_tracks: 0,
         }
     }
@@ -108,7 +111,9 @@ impl Table {
         state.is_tidy = false;
         if let Some(old) = old {
             state.space.set(old, false);
-            self.released.push((band, old));
+            if self.holds {
+                self.released.push((band, old));
+            }
             self.used_tracks -= 1;
             if let Some(slot) = self.logical.get_mut(band * self.band_tracks + old) {
                 *slot = NONE;
@@ -116,7 +121,9 @@ impl Table {
         }
         if let Some(to) = to {
             state.space.set(to, true);
-            state.held.set(to, true);
+            if self.holds {
+                state.held.set(to, true);
+            }
             self.used_tracks += 1;
             if let Some(slot) = self.logical.get_mut(band * self.band_tracks + to) {
                 *slot = logical_track;
