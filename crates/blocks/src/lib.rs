@@ -5,9 +5,14 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+pub mod adapt;
 mod error;
+pub mod generate;
 mod request;
+pub mod statistics;
 pub mod trace;
+mod workload;
 
 pub use error::Error;
 pub use request::{BLOCK_BYTES, BlockRequest, Source};
+pub use workload::{BlockWorkload, From, WORKLOAD_VERSION};

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 mod assign;
+mod blocks;
 mod errors;
 mod mover;
 mod passage;
@@ -10,6 +11,7 @@ mod pricing;
 mod probe;
 mod sim;
 mod store;
+mod swd;
 mod trace;
 
 #[pymodule]
@@ -21,9 +23,12 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pricing::register(module)?;
     probe::register(module)?;
     module.add_function(wrap_pyfunction!(assign::assign, module)?)?;
+    module.add_function(wrap_pyfunction!(blocks::block_export, module)?)?;
+    module.add_function(wrap_pyfunction!(blocks::block_statistics, module)?)?;
     module.add_function(wrap_pyfunction!(sim::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(sim::simulate_requests, module)?)?;
     module.add_function(wrap_pyfunction!(sim::workload_info, module)?)?;
     module.add_function(wrap_pyfunction!(sim::workload_requests, module)?)?;
+    module.add_function(wrap_pyfunction!(swd::swd_amplification, module)?)?;
     module.add_function(wrap_pyfunction!(trace::collect, module)?)
 }

@@ -10,7 +10,7 @@ import typer
 
 from .. import __version__
 from ..runner import unload
-from . import apply, collect, doctor, migrate, run, store, template
+from . import apply, collect, doctor, migrate, run, store, swd, template
 from .options import COMMAND_SETTINGS
 from .output import OneLineErrors
 
@@ -53,6 +53,7 @@ app = typer.Typer(
 )
 store.app.add_typer(template.app, name="template", help="Layouts for new files by glob.")
 app.add_typer(store.app, name="store", help="Make, list and check stores.")
+app.add_typer(swd.app, name="swd", help="Shingled write disks, simulated: traces, schemes, maps.")
 app.command("run", context_settings=COMMAND_SETTINGS)(run.run)
 app.command("collect")(collect.collect)
 app.command("apply")(apply.apply)

@@ -149,6 +149,19 @@ proptest! {
     }
 
     #[test]
+    fn a_damaged_line_is_an_error_or_a_request_and_never_a_panic(which in 0usize..5, at in 0usize..60, dirt in "\\PC|[0-9,. +]{0,2}") {
+        let lines = ["8,0 3 1 0.000002197 697 Q W 223490 + 8 [x]", "128166372003061629,h,1,Read,383496192,32768,41", "0,20941264,8192,W,0.551706", "7961.833 0 20228336 8 0", "97900000 0 287641400 128 1"];
+        let mut line: Vec<char> = lines[which].chars().collect();
+        let at = at.min(line.len() - 1);
+        line.splice(at..=at, dirt.chars());
+        let line: String = line.into_iter().collect();
+        if let Ok(Line::Request(traced)) = parse(FORMATS[which], &line, 'Q') {
+            prop_assert!(traced.blocks > 0 && traced.lba.checked_add(u64::from(traced.blocks)).is_some(), "{line}");
+        }
+        let _ = all_of(&line, &anything());
+    }
+
+    #[test]
     fn no_text_makes_a_reader_panic(lines in prop::collection::vec((prop::collection::vec(piece(), 0..10), 0usize..3), 0..6), format in 0usize..6) {
         let text: String = lines.iter().map(|(pieces, between)| pieces.join([",", " ", "\t"][*between]) + "\n").collect();
         let spec = TraceSpec { format: FORMATS.get(format).copied(), ..anything() };

@@ -1,0 +1,7 @@
+//! Disks from outside.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod mechanics;
+mod plausible;
+mod runs;
+mod spec;

@@ -1,0 +1,11 @@
+"""`stripewise swd`: shingled write disks, simulated. Each verb is a file of its own beside this one."""
+
+from __future__ import annotations
+
+import typer
+
+from . import swd_trace, swd_war
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app.command("trace")(swd_trace.trace)
+app.command("war")(swd_war.war)
