@@ -37,8 +37,9 @@ fn starts(parameters: TrackParameters) -> Vec<Checked> {
 #[test]
 fn no_cut_in_any_three_operations_loses_flushed_data() {
     let mut cuts = 0;
-    for (policy, scan, alternate_limit) in
-        [(Policy::Greedy, Scan::All, 0.5), (Policy::Smart, Scan::Pools, 0.5), (Policy::Greedy, Scan::All, 0.0), (Policy::Smart, Scan::Pools, 0.0)]
+    for (policy, scan, alternate_limit) in [(Policy::Greedy, Scan::All), (Policy::Smart, Scan::Pools), (Policy::Adaptive, Scan::Pools)]
+        .into_iter()
+        .flat_map(|(policy, scan)| [(policy, scan, 0.5), (policy, scan, 0.0)])
     {
         let parameters = TrackParameters { policy, band_tracks: 8, alternate_limit, ..TrackParameters::default() };
         for start in starts(parameters) {
