@@ -16,6 +16,7 @@ mod fill;
 mod heat;
 mod layer;
 mod moves;
+mod places;
 mod plan;
 mod recover;
 mod space;
