@@ -147,6 +147,7 @@ def main() -> None:
             at_scale(),
         ]
         results += [*cargo_bench("stripewise-trace"), *cargo_bench("stripewise-layout"), *cargo_bench("stripewise-sim")]
+        results += cargo_bench("stripewise-disk")
     finally:
         shutil.rmtree(scratch)
     for result in results:

@@ -80,6 +80,20 @@ def simulate_requests(scenario_json: str, tables: list[Buffer], most: int) -> st
 def workload_info(workload_json: str) -> str: ...
 def workload_requests(workload_json: str, first: int, processes: int, per_process: int) -> bytes: ...
 def swd_amplification(band_tracks: int, head_tracks: int, shares: list[float]) -> str: ...
+def swd_map(
+    settings_json: str,
+    workload_json: str,
+    used_share: float | None,
+    filled_share: float | None,
+    progress: Callable[[int, int], object] | None,
+) -> str: ...
+def swd_simulate(
+    settings_json: str,
+    workload_json: str,
+    used_share: float | None,
+    filled_share: float | None,
+    progress: Callable[[int, int], object] | None,
+) -> str: ...
 def trace_collect(dir: str, out: str, lenient: bool) -> str: ...
 
 class Mover:

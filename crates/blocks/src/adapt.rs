@@ -46,6 +46,16 @@ pub fn stretch(source: Source, factor: f64) -> Source {
     Box::new(source.map(move |request| request.map(stretched)))
 }
 
+/// First blocks multiplied by `factor`; those that would have no number end at the last one that has.
+#[must_use]
+pub fn scatter(source: Source, factor: u64) -> Source {
+    let scattered = move |request: BlockRequest| {
+        let last = u64::MAX - u64::from(request.blocks);
+        BlockRequest { lba: request.lba.saturating_mul(factor).min(last), ..request }
+    };
+    Box::new(source.map(move |request| request.map(scattered)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +80,13 @@ mod tests {
         assert_eq!(clipped(96, 8), Some((96, 4)));
         assert_eq!(clipped(100, 8), None);
         assert_eq!(fitted(at(0, 1), 0, Beyond::Clip), None);
+    }
+
+    #[test]
+    fn scattered_requests_keep_their_size_and_a_number() {
+        let source: Source = Box::new([at(3, 8), at(u64::MAX - 8, 8)].into_iter().map(Ok));
+        let scattered: Vec<(u64, u32)> = scatter(source, 512).map(|request| request.unwrap()).map(|request| (request.lba, request.blocks)).collect();
+        assert_eq!(scattered, [(1536, 8), (u64::MAX - 8, 8)]);
     }
 
     #[test]

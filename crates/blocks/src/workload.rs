@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::adapt::{Beyond, fit, stretch};
+use crate::adapt::{Beyond, fit, scatter, stretch};
 use crate::generate::{LookAlikeSpec, SynSpec, UniformSpec, ZipfSpec};
 use crate::trace::{Format, TraceSpec, open};
 use crate::{Error, Source};
@@ -30,6 +30,10 @@ fn one() -> f64 {
     1.0
 }
 
+fn once() -> u64 {
+    1
+}
+
 /// A block workload (docs/formats.md).
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,6 +48,9 @@ pub struct BlockWorkload {
     /// Factor of all times of arrival.
     #[serde(default = "one")]
     pub stretch: f64,
+    /// Factor of all first blocks, before they are folded. 512 takes offsets in bytes for blocks, which spreads requests over the whole space.
+    #[serde(default = "once")]
+    pub lba_factor: u64,
     /// What becomes of requests beyond the space.
     #[serde(default)]
     pub beyond: Beyond,
@@ -54,6 +61,9 @@ pub struct BlockWorkload {
 
 /// Stretched beyond this, times would not fit.
 const STRETCH_MAX: f64 = 1e9;
+
+/// Bytes of the largest blocks that disks have.
+const LBA_FACTOR_MAX: u64 = 1 << 16;
 
 impl BlockWorkload {
     /// The description in a JSON object.
@@ -92,6 +102,7 @@ impl BlockWorkload {
             From::LookAlike(spec) => spec.source(self.seed)?,
         };
         let source = if self.stretch == 1.0 { source } else { stretch(source, self.stretch) };
+        let source = if self.lba_factor == 1 { source } else { scatter(source, self.lba_factor) };
         let source = match space_blocks {
             Some(blocks) => fit(source, blocks, self.beyond),
             None => source,
@@ -110,6 +121,9 @@ impl BlockWorkload {
         }
         if !(self.stretch >= 0.0 && self.stretch <= STRETCH_MAX) {
             return Err(Error::Invalid(format!("stretch = {} is not from 0 to 1e9; correct it", self.stretch)));
+        }
+        if !(1..=LBA_FACTOR_MAX).contains(&self.lba_factor) {
+            return Err(Error::Invalid(format!("lba_factor = {} is not from 1 to {LBA_FACTOR_MAX}; correct it", self.lba_factor)));
         }
         if self.requests == Some(0) {
             return invalid("requests = 0 makes no workload; give at least 1");

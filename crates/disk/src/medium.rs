@@ -87,9 +87,14 @@ impl TimedMedium {
         &self.mechanics
     }
 
-    /// Forgets accounts, cache and clock: what was done before a run begins.
-    pub fn begin(&mut self) {
+    /// Forgets the accounts, not the state of the disk.
+    pub fn clear_accounts(&mut self) {
         self.accounts = Accounts::default();
+    }
+
+    /// Sets the clock and the accounts to nothing: what was done before a run begins.
+    pub fn begin(&mut self) {
+        self.clear_accounts();
         self.now_ns = 0;
         self.ended_ns = 0;
         self.next_block = u64::MAX;

@@ -86,6 +86,9 @@ struct Run<'a, S, I: Iterator> {
     end_ns: u64,
     stalls: Stalls,
     tally: Tally,
+    /// Requests that are still to be served before counting begins.
+    warm: u64,
+    served: u64,
 }
 
 impl<'a, S, I> Run<'a, S, I>
@@ -114,7 +117,9 @@ where
             arrival_ns: 0,
             end_ns: 0,
             stalls: Stalls::new(milliseconds(settings.stall_bound_ms)),
-            tally: Tally::new()?,
+            tally: Tally::new(0, scheme.counters())?,
+            warm: settings.warm_requests,
+            served: 0,
             settings,
             scheme,
             used_sectors,
@@ -133,12 +138,16 @@ where
                     }
                 }
             }
-            if self.tally.requests() >= next_watch {
+            if self.served >= next_watch {
                 next_watch += WATCH_EVERY;
-                if !watch(self.tally.requests()) {
+                if !watch(self.served) {
                     return Err(Error::Interrupted);
                 }
             }
+        }
+        if self.served < self.warm {
+            let wrong = format!("is {}, there were {} requests", self.warm, self.served);
+            return Err(Error::key("warm_requests", wrong, "warm up with fewer"));
         }
         Ok(self.report())
     }
@@ -261,6 +270,15 @@ where
         }
         self.end_ns = self.end_ns.max(end_ns);
         self.stalls.done(number, request.arrival_ns, end_ns);
+        self.served += 1;
+        if self.served == self.warm { self.count_from_now() } else { Ok(()) }
+    }
+
+    /// The disk is warm: what was counted so far is forgotten.
+    fn count_from_now(&mut self) -> Result<(), Error> {
+        self.tally = Tally::new(self.end_ns, self.scheme.counters())?;
+        self.stalls.restart(self.end_ns);
+        self.scheme.medium_mut().clear_accounts();
         Ok(())
     }
 

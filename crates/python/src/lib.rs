@@ -30,5 +30,7 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sim::workload_info, module)?)?;
     module.add_function(wrap_pyfunction!(sim::workload_requests, module)?)?;
     module.add_function(wrap_pyfunction!(swd::swd_amplification, module)?)?;
+    module.add_function(wrap_pyfunction!(swd::swd_map, module)?)?;
+    module.add_function(wrap_pyfunction!(swd::swd_simulate, module)?)?;
     module.add_function(wrap_pyfunction!(trace::collect, module)?)
 }

@@ -2,6 +2,8 @@
 
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
+use stripewise_blocks::{BlockWorkload, Error as BlocksError, Source};
+use stripewise_disk::{Error, Settings, TimedScheme, run, track_map};
 use stripewise_swd::{Geometry, Order, SwdError, Zone, full_band_amplification, space_gain, uniform_update_amplification};
 
 use crate::errors::raise;
@@ -37,4 +39,113 @@ pub fn swd_amplification(py: Python<'_>, band_tracks: u32, head_tracks: u32, sha
             .to_string())
     })
     .map_err(invalid)
+}
+
+fn raised(error: &Error) -> PyErr {
+    let kind = match error {
+        Error::Invalid(_) => "invalid",
+        Error::Request(_) => "damaged",
+        Error::Interrupted => "stopped",
+    };
+    raise(kind, error.to_string())
+}
+
+fn of_requests(error: BlocksError) -> Error {
+    match error {
+        BlocksError::Invalid(text) => Error::Invalid(text),
+        BlocksError::Trace(text) => Error::Request(text),
+    }
+}
+
+/// Logical blocks of the scheme on its disk.
+fn capacity_blocks(settings: &Settings) -> Result<u64, Error> {
+    let empty = Settings { used_blocks: None, filled_blocks: Some(0), ..settings.clone() };
+    Ok(TimedScheme::new(&empty)?.capacity_sectors() * (u64::from(settings.disk.block_bytes) / stripewise_blocks::BLOCK_BYTES))
+}
+
+/// Share of a number of blocks, at least one block.
+fn part(share: f64, blocks: u64) -> u64 {
+    ((share * blocks as f64).round() as u64).clamp(1, blocks.max(1))
+}
+
+/// The settings with used and filled blocks in numbers, and the requests folded into them.
+fn prepared(settings_json: &str, workload: &BlockWorkload, used_share: Option<f64>, filled_share: Option<f64>) -> Result<(Settings, Source), Error> {
+    let mut settings = Settings::from_json(settings_json)?;
+    let used_blocks = match (used_share, settings.used_blocks) {
+        (Some(share), _) => part(share, capacity_blocks(&settings)?),
+        (None, Some(blocks)) => blocks,
+        (None, None) => capacity_blocks(&settings)?,
+    };
+    settings.used_blocks = Some(used_blocks);
+    if let Some(share) = filled_share {
+        settings.filled_blocks = Some(if share == 0.0 { 0 } else { part(share, used_blocks) });
+    }
+    let requests = workload.open(Some(used_blocks)).map_err(of_requests)?;
+    Ok((settings, requests))
+}
+
+/// Runs `work`, which is given a watcher that looks at signals and calls `progress` with requests done and, where it is known, their number.
+fn watched<T: Send>(
+    py: Python<'_>,
+    workload_json: &str,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&BlockWorkload, &mut dyn FnMut(u64) -> bool) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let mut raised_there = None;
+    let outcome = py.detach(|| {
+        let workload = BlockWorkload::from_json(workload_json).map_err(of_requests)?;
+        let total = workload.requests.unwrap_or(0);
+        let mut watch = |done: u64| {
+            let seen = Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done, total)).map(|_| ()))
+            });
+            raised_there = seen.err();
+            raised_there.is_none()
+        };
+        work(&workload, &mut watch)
+    });
+    match (raised_there, outcome) {
+        (Some(error), _) => Err(error),
+        (None, outcome) => outcome.map_err(|error| raised(&error)),
+    }
+}
+
+/// Simulates a block workload on a disk under a scheme and returns the report, all JSON (docs/formats.md, Shingled disk run). `used_share`, 0 to 1 of
+/// the scheme's space, goes before the settings' `used_blocks`, `filled_share` of what is used before `filled_blocks`.
+///
+/// Raises Invalid for settings or a workload that cannot be, Damaged for requests that cannot be read or served.
+#[pyfunction]
+#[pyo3(signature = (settings_json, workload_json, used_share, filled_share, progress))]
+pub fn swd_simulate(
+    py: Python<'_>,
+    settings_json: &str,
+    workload_json: &str,
+    used_share: Option<f64>,
+    filled_share: Option<f64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let report = watched(py, workload_json, progress, |workload, watch| {
+        let (settings, requests) = prepared(settings_json, workload, used_share, filled_share)?;
+        run(&settings, requests, watch)
+    })?;
+    serde_json::to_string(&report).map_err(|error| raise("io", format!("the report cannot be written as JSON: {error}")))
+}
+
+/// The tracks of the disk after the writes of a workload, JSON (docs/formats.md, Track map); arguments and errors as of `swd_simulate`.
+#[pyfunction]
+#[pyo3(signature = (settings_json, workload_json, used_share, filled_share, progress))]
+pub fn swd_map(
+    py: Python<'_>,
+    settings_json: &str,
+    workload_json: &str,
+    used_share: Option<f64>,
+    filled_share: Option<f64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let map = watched(py, workload_json, progress, |workload, watch| {
+        let (settings, requests) = prepared(settings_json, workload, used_share, filled_share)?;
+        track_map(&settings, requests, watch)
+    })?;
+    serde_json::to_string(&map).map_err(|error| raise("io", format!("the map cannot be written as JSON: {error}")))
 }

@@ -19,6 +19,7 @@ from .swd_options import (
     BeyondOption,
     DeviceOption,
     FormatOption,
+    LbaFactorOption,
     RequestsOption,
     SeedOption,
     StretchOption,
@@ -76,6 +77,7 @@ def trace(
     space: Annotated[
         str | None, typer.Option("--space", help="Fold the requests into so many bytes first, e.g. 60GB.")
     ] = None,
+    lba_factor: LbaFactorOption = 1,
     beyond: BeyondOption = "fold",
     seed: SeedOption = 0,
     track_blocks: Annotated[
@@ -94,7 +96,7 @@ def trace(
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Say what a block trace or a generated workload is like, or write it as a trace file."""
-    chosen = chosen_workload(file, workload, format, device, action, requests, stretch, beyond, seed)
+    chosen = chosen_workload(file, workload, format, device, action, requests, stretch, beyond, seed, lba_factor)
     space_blocks = None if space is None else size(space, "--space") // BLOCK_BYTES
     if chosen.origin["kind"] in ("uniform", "zipf", "syn") and space_blocks is None:
         raise UsageError(f"--space: {chosen.name} needs a space to go to; give its size, e.g. 60GB")

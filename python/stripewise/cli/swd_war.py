@@ -7,25 +7,11 @@ from typing import Annotated
 
 import typer
 
-from ..errors import UsageError
 from ..report.figure import check_plot_path
 from ..swd.amplification import amplification, plot_amplification
+from ..swd.simulate import parse_share
 from .options import JsonOption
 from .output import print_json, stdout, table
-
-
-def percents(text: str, flag: str) -> list[float]:
-    """Shares from 0 to 1 meant by `25,50,75%`. Raises UsageError naming `flag`."""
-    shares = []
-    for word in text.split(","):
-        try:
-            percent = float(word.strip().removesuffix("%"))
-        except ValueError as error:
-            raise UsageError(f"{flag}: '{word}' is not a number of percent; write e.g. 25,50,75,100") from error
-        if not 0 <= percent <= 100:
-            raise UsageError(f"{flag}: {percent:g} is not from 0 to 100 percent")
-        shares.append(percent / 100)
-    return shares
 
 
 def war(
@@ -36,7 +22,7 @@ def war(
     json: JsonOption = False,
 ) -> None:
     """Requests per uniform update under each static mapping, and the space gained (equations 4.1 and 4.2)."""
-    shares = percents(used, "--used")
+    shares = [parse_share(text, "--used") for text in used.split(",")]
     if plot is not None:
         check_plot_path(plot)
     found = amplification(band_tracks, head_tracks, shares)

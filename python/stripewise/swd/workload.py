@@ -6,15 +6,15 @@ engine (crates/blocks) checks what the keys may hold, this module which keys the
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .. import native
 from ..errors import StoreError, UsageError, WorkloadError
+from .words import Kind, arrivals, finite, flag, setting
 
 FORMATS = ("msr", "spc", "disksim", "blkparse", "dtrs")
 #: The traces whose statistics seed 002 prints (tables 4.1 and 5.2).
@@ -28,7 +28,8 @@ class BlockWorkload:
     """Where block requests come from and what is done to them before a disk gets them.
 
     `origin` is the key `from` of docs/formats.md, Block workload; `requests` the most that are taken (None: all),
-    `stretch` the factor of times of arrival, `beyond` what becomes of requests beyond the space.
+    `stretch` the factor of times of arrival, `beyond` what becomes of requests beyond the space; `lba_factor` is the
+    factor of first blocks before that (512: offsets in bytes taken for blocks).
     """
 
     name: str
@@ -37,6 +38,7 @@ class BlockWorkload:
     stretch: float = 1.0
     beyond: str = "fold"
     seed: int = 0
+    lba_factor: int = 1
 
     def as_json(self) -> str:
         """The description that the engine takes."""
@@ -48,13 +50,17 @@ class BlockWorkload:
                 "stretch": self.stretch,
                 "beyond": self.beyond,
                 "seed": self.seed,
+                "lba_factor": self.lba_factor,
             }
         )
 
-    def call(self, name: str, *arguments: Any) -> Any:
-        """A function of the engine with this workload first. Raises WorkloadError with file or name, key and cure."""
+    def call(self, name: str, *arguments: Any, before: tuple[Any, ...] = ()) -> Any:
+        """A function of the engine with this workload between the arguments `before` and the others.
+
+        Raises WorkloadError with file or name, key and cure.
+        """
         try:
-            return native.call(name, self.as_json(), *arguments)
+            return native.call(name, *before, self.as_json(), *arguments)
         except StoreError as error:
             # What is wrong in a trace or a look-alike names it already.
             named = str(error).startswith((f"{self.name}:", "look-alike:"))
@@ -100,63 +106,14 @@ def made_workload(
         origin["name"] = name
     elif name:
         raise UsageError(f"--workload: {kind} has no name; write it without ':{name}'")
-    for setting in settings:
-        key, _, value = setting.partition("=")
-        origin[key] = _value(kind, key, value)
+    origin.update(setting("--workload", kind, _KEYS[kind], each) for each in settings)
     return BlockWorkload(text, origin, requests, stretch, beyond, seed)
 
 
-def _value(kind: str, key: str, value: str) -> Any:
-    keys = _KEYS[kind]
-    if key not in keys:
-        near = difflib.get_close_matches(key, list(keys), 1)
-        cure = f"did you mean {near[0]}?" if near else f"it has {', '.join(keys)}"
-        raise UsageError(f"--workload: {kind} has no key '{key}'; {cure}")
-    try:
-        return keys[key](value)
-    except ValueError as error:
-        raise UsageError(f"--workload: {key} = '{value}' does not fit; {_WANTED[keys[key]]}") from error
-
-
-def _flag(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise ValueError(text)
-    return text == "true"
-
-
-#: Laws of arrivals and their numbers, in the order in which they are written.
-_LAWS = {
-    "fixed": ("mean_ms",),
-    "normal": ("mean_ms", "deviation_ms"),
-    "exponential": ("mean_ms",),
-    "bursty": ("mean_ms", "variation"),
-}
-
-
-def _arrivals(text: str) -> dict[str, Any]:
-    law, *numbers = text.split(":")
-    if law not in _LAWS:
-        raise ValueError(law)
-    return {"law": law, **dict(zip(_LAWS[law], map(_finite, numbers), strict=True))}
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not -1e300 < number < 1e300:
-        raise ValueError(text)
-    return number
-
-
-_WANTED: dict[Callable[[str], Any], str] = {
-    int: "write a whole number",
-    _finite: "write a number",
-    _flag: "write true or false",
-    _arrivals: "write fixed:MS, normal:MS:DEVIATION, exponential:MS or bursty:MS:VARIATION",
-}
-_PLAIN: dict[str, Callable[[str], Any]] = {"request_blocks": int, "write_share": _finite, "arrivals": _arrivals}
-_KEYS: dict[str, dict[str, Callable[[str], Any]]] = {
+_PLAIN: dict[str, Kind] = {"request_blocks": int, "write_share": finite, "arrivals": arrivals}
+_KEYS: dict[str, dict[str, Kind]] = {
     "uniform": _PLAIN,
-    "zipf": {**_PLAIN, "alpha": _finite, "chunk_blocks": int},
-    "syn": {**_PLAIN, "again": _flag},
-    "look-alike": {"alpha": _finite, "arrivals": _arrivals},
+    "zipf": {**_PLAIN, "alpha": finite, "chunk_blocks": int},
+    "syn": {**_PLAIN, "again": flag},
+    "look-alike": {"alpha": finite, "arrivals": arrivals},
 }

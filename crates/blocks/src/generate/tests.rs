@@ -131,6 +131,7 @@ fn a_workload_that_cannot_be_is_told_with_its_key() {
         (json!({ "kind": "uniform" }), json!({ "requests": null }), Some(100), "requests is missing"),
         (json!({ "kind": "uniform" }), json!({ "requests": 0 }), Some(100), "requests = 0"),
         (json!({ "kind": "uniform" }), json!({ "stretch": -1.0 }), Some(100), "stretch = -1"),
+        (json!({ "kind": "uniform" }), json!({ "lba_factor": 0 }), Some(100), "lba_factor = 0"),
         (json!({ "kind": "uniform" }), json!({ "version": 2 }), Some(100), "version = 2"),
         (json!({ "kind": "uniform", "alpa": 1 }), json!({}), Some(100), "unknown field `alpa`"),
         (json!({ "kind": "zipf", "chunk_blocks": 4 }), json!({}), Some(100), "chunk_blocks = 4"),

@@ -1,6 +1,7 @@
 //! Disks from outside.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod cache;
 mod mechanics;
 mod plausible;
 mod runs;

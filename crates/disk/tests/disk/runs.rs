@@ -213,6 +213,22 @@ fn work_of_an_idle_disk_saves_writes_from_it() {
 }
 
 #[test]
+fn a_warm_up_is_served_and_not_counted() {
+    // 50 updates that amplify, then 50 reads of a turn each.
+    let requests = || (0..100u64).map(|i| BlockRequest { arrival_ns: i * 1_000_000_000, lba: 0, blocks: 1, write: i < 50 });
+    let warm = |warm: u64| ran(&settings(&json!({"name": "1234"}), &json!({"warm_requests": warm})), requests());
+    let (all, half) = (warm(0), warm(50));
+    assert_eq!((all.requests, all.writes, all.amplification), (100, 50, 7.0));
+    assert_eq!((half.requests, half.writes, half.amplification), (50, 0, 1.0));
+    assert_eq!(half.accounts.own.accesses, 50);
+    assert!((half.seconds - 50.0).abs() < 0.1, "{}", half.seconds);
+    assert_conserved(&half);
+    let longer = settings(&json!({"name": "1234"}), &json!({"warm_requests": 101}));
+    let error = run(&longer, requests().map(Ok), &mut |_| true).unwrap_err().to_string();
+    assert!(error.starts_with("warm_requests: is 101, there were 100 requests; "), "{error}");
+}
+
+#[test]
 fn a_request_that_cannot_be_served_ends_the_run_with_its_number() {
     let settings = settings(&json!({"name": "hdd"}), &json!({"used_blocks": 1000}));
     let fails = |requests: Vec<Result<BlockRequest, Error>>| run(&settings, requests.into_iter(), &mut |_| true).unwrap_err().to_string();

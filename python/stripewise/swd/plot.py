@@ -1,0 +1,131 @@
+"""Pictures of simulated shingled disks: response times over fills, where write time goes, and what the tracks hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..report import new_figure, save_figure
+
+#: Points of a strip at most: of more tracks, shares are drawn.
+BINS = 300
+STATES = ("used", "hot", "gap", "free")
+_COLOURS = {"used": "#4878a8", "hot": "#d1495b", "gap": "#c9c9c9", "free": "#f4f1e8"}
+#: Parts of the response time of writes in the order in which they are stacked.
+PARTS = ("own", "amplification", "collection", "upkeep", "waiting")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run in a comparison: how scheme and fill are called, and the engine's report or map."""
+
+    scheme: str
+    used: str
+    report: Mapping[str, Any]
+
+
+def write_part_ms(report: Mapping[str, Any], part: str) -> float:
+    """Mean of one part of the response time of writes, ms; 0 without writes."""
+    return 1e3 * float(report["write_time"][f"{part}_s"]) / max(1, int(report["writes"]))
+
+
+def mean_ms(report: Mapping[str, Any], key: str = "response_s") -> float | None:
+    """Mean response time, ms; None where there was no request."""
+    return None if report[key] is None else 1e3 * float(report[key]["mean"])
+
+
+def plot_runs(rows: Sequence[Row], path: Path, title: str) -> None:
+    """Mean response times over fills (figures 4.3 and 5.3), or of one fill where write time goes (figure 5.4)."""
+    fills = list(dict.fromkeys(row.used for row in rows))
+    figure = new_figure()
+    axes = figure.add_subplot()
+    if len(fills) > 1:
+        for scheme in dict.fromkeys(row.scheme for row in rows):
+            of_scheme = {row.used: mean_ms(row.report) for row in rows if row.scheme == scheme}
+            points = [(fills.index(used), ms) for used, ms in of_scheme.items() if ms is not None]
+            axes.plot([at for at, _ in points], [ms for _, ms in points], marker="o", label=scheme)
+        axes.set_xticks(range(len(fills)), fills)
+        axes.set_xlabel("space in use")
+        axes.set_ylabel("mean response time, ms, simulated")
+        axes.set_yscale("log")
+    else:
+        under = np.zeros(len(rows))
+        for part in PARTS:
+            heights = np.array([write_part_ms(row.report, part) for row in rows])
+            axes.bar(range(len(rows)), heights, bottom=under, label=part)
+            under += heights
+        axes.set_xticks(range(len(rows)), [row.scheme for row in rows])
+        axes.set_ylabel("mean response time of writes, ms, simulated")
+    axes.set_title(title)
+    axes.legend()
+    columns = ("scheme", "used", "mean ms", *(f"writes: {part} ms" for part in PARTS), "amplification")
+    table = [
+        [
+            row.scheme,
+            row.used,
+            f"{mean_ms(row.report) or 0:.4g}",
+            *(f"{write_part_ms(row.report, part):.4g}" for part in PARTS),
+            f"{row.report['amplification']:.4g}",
+        ]
+        for row in rows
+    ]
+    save_figure(figure, path, title, columns, table)
+
+
+def track_counts(report: Mapping[str, Any], first: int = 0, tracks: int | None = None) -> dict[str, int]:
+    """How many tracks of `tracks` from `first` on are in each state."""
+    shares = _shares(report, first, _until(report, first, tracks), 1)
+    return {state: round(float(shares[state][0]) * (_until(report, first, tracks) - first)) for state in STATES}
+
+
+def _until(report: Mapping[str, Any], first: int, tracks: int | None) -> int:
+    last = int(report["tracks"])
+    return last if tracks is None else min(last, first + tracks)
+
+
+def _shares(report: Mapping[str, Any], first: int, until: int, bins: int) -> dict[str, np.ndarray]:
+    """Share of each state in `bins` equal parts of the tracks `first` to `until`."""
+    edges = np.linspace(first, until, bins + 1)
+    ends = np.array([0, *accumulate(int(count) for _, count in report["runs"])], dtype=float)
+    shares = {}
+    for state in STATES:
+        held = np.array([int(count) if name == state else 0 for name, count in report["runs"]], dtype=float)
+        up_to = np.interp(edges, ends, np.concatenate([[0.0], np.cumsum(held)]))
+        shares[state] = np.diff(up_to) / np.diff(edges)
+    return shares
+
+
+def plot_maps(rows: Sequence[Row], path: Path, title: str, first: int = 0, tracks: int | None = None) -> None:
+    """A strip per scheme and fill: along it the tracks in the order of shingling, in it the shares of their states.
+
+    `tracks` from `first` on are drawn; up to `BINS` of them, each is a cell of its own.
+    """
+    figure = new_figure(9.0, 1.0 + 0.7 * len(rows))
+    strips = figure.subplots(len(rows), 1, squeeze=False)[:, 0]
+    for axes, row in zip(strips, rows, strict=True):
+        until = _until(row.report, first, tracks)
+        bins = min(BINS, until - first)
+        shares = _shares(row.report, first, until, bins)
+        edges = np.linspace(first, until, bins + 1)
+        under = np.zeros(bins + 1)
+        for state in STATES:
+            # A step holds until the next edge: the last share stands twice.
+            over = under + np.append(shares[state], shares[state][-1])
+            axes.fill_between(edges, under, over, step="post", color=_COLOURS[state], linewidth=0, label=state)
+            under = over
+        axes.set_xlim(first, until)
+        axes.set_ylim(0, 1)
+        axes.set_yticks([])
+        axes.set_ylabel(f"{row.scheme}\n{row.used}", rotation=0, ha="right", va="center", fontsize=8)
+        axes.tick_params(labelbottom=axes is strips[-1])
+    strips[-1].set_xlabel("track, in the order of shingling")
+    figure.suptitle(title)
+    handles, labels = strips[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(STATES))
+    table = [[row.scheme, row.used, *track_counts(row.report, first, tracks).values()] for row in rows]
+    save_figure(figure, path, title, ("scheme", "used", *STATES), table)
