@@ -13,7 +13,7 @@ use crate::settings::{Settings, Writes};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SchemeSpec {
-    /// `hdd`, `1234`, `R(4123)`, `124R(3)`, `14R(23)`, `tstl-greedy`, `tstl-smart`, `is`.
+    /// `hdd`, `1234`, `R(4123)`, `124R(3)`, `14R(23)`, `tstl-greedy`, `tstl-smart`, `tstl-adaptive`, `is`.
     pub name: String,
     /// W, tracks that the write head is wide: 2, for `hdd` 1.
     #[serde(default)]
@@ -59,13 +59,14 @@ enum Kind {
 }
 
 /// All names of schemes.
-pub const SCHEMES: [&str; 8] = ["hdd", "1234", "R(4123)", "124R(3)", "14R(23)", "tstl-greedy", "tstl-smart", "is"];
+pub const SCHEMES: [&str; 9] = ["hdd", "1234", "R(4123)", "124R(3)", "14R(23)", "tstl-greedy", "tstl-smart", "tstl-adaptive", "is"];
 
 impl SchemeSpec {
     fn kind(&self) -> Result<Kind, Error> {
         match self.name.as_str() {
             "tstl-greedy" => Ok(Kind::Track(Policy::Greedy)),
             "tstl-smart" => Ok(Kind::Track(Policy::Smart)),
+            "tstl-adaptive" => Ok(Kind::Track(Policy::Adaptive)),
             "is" => Ok(Kind::Indirection),
             name => Order::named(name)
                 .map(Kind::InPlace)

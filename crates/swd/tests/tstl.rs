@@ -34,7 +34,13 @@ proptest! {
 
     #[test]
     fn no_cut_at_any_write_loses_flushed_data_under_any_parameters(
-        (policy, scan) in prop::sample::select(vec![(Policy::Greedy, Scan::All), (Policy::Smart, Scan::All), (Policy::Smart, Scan::Pools), (Policy::Adaptive, Scan::All), (Policy::Adaptive, Scan::Pools)]),
+        (policy, scan) in prop::sample::select(vec![
+            (Policy::Greedy, Scan::All),
+            (Policy::Smart, Scan::All),
+            (Policy::Smart, Scan::Pools),
+            (Policy::Adaptive, Scan::All),
+            (Policy::Adaptive, Scan::Pools),
+        ]),
         head_tracks in 1u32..4,
         spare_tracks in 1u32..8,
         sectors in prop::collection::vec(1u32..4, 1..3),

@@ -23,6 +23,10 @@ const GAP_REQUESTS: f64 = 0.5;
 /// has beyond [`SCATTERED_TRACKS`]: what was swept over lately has few holes to find.
 const SCATTER_REQUESTS: f64 = 2.0;
 const SCATTERED_TRACKS: f64 = 2.5;
+/// Bands that one record of the log declares.
+const DECLARED_BANDS: usize = 64;
+/// Copies that an idle disk prepares each band for.
+const IDLE_COPIES: usize = 1;
 /// Weight of the heat of what moves: decides between equals.
 const TIE: f64 = 0.02;
 
@@ -30,9 +34,12 @@ impl Space {
     /// Whether an update by copy should be preceded by a step of garbage collection: one free track that can be written is left, or two where a tenth of
     /// the band is free and the copied track, `from`, does not become one with those before it.
     pub(super) fn is_tight(&self, from: Option<usize>) -> bool {
-        let is_roomy = 10 * (self.tracks() - self.used_tracks()) >= self.tracks();
         let joins = from.is_some_and(|track| track > 0 && !self.is_used(track - 1));
-        self.usable_tracks() <= 1 + usize::from(is_roomy && !joins)
+        self.usable_tracks() <= 1 + usize::from(self.is_roomy_band() && !joins)
+    }
+
+    fn is_roomy_band(&self) -> bool {
+        10 * (self.tracks() - self.used_tracks()) >= self.tracks()
     }
 
     /// Tracks of an average used element.
@@ -89,6 +96,17 @@ impl<M: Medium> TrackLayer<M> {
         move |place| self.table.at(band, place).map_or(0.0, |logical_track| self.heat.share(logical_track))
     }
 
+    /// Declares all tracks of a band and its neighbours: copies go to free tracks anywhere, and a record for each band would cost more than the copies.
+    pub(super) fn declare_bands(&mut self, band: usize) -> Result<(), SwdError> {
+        let bands = band - band % DECLARED_BANDS..(band - band % DECLARED_BANDS + DECLARED_BANDS).min(self.bands.count());
+        let (first, end) = (self.bands.first_track(bands.start), self.bands.first_track(bands.end - 1) + self.bands.band_tracks());
+        self.log.pool(&mut self.medium, self.clock, first, end - first)?;
+        for band in bands {
+            self.table.declare(band, 0..self.bands.band_tracks() as usize);
+        }
+        Ok(())
+    }
+
     pub(super) fn choose_by_heat(&self, band: usize) -> Option<usize> {
         self.table.bands.get(band)?.space.choose_by_heat(self.shares(band))
     }
@@ -97,21 +115,79 @@ impl<M: Medium> TrackLayer<M> {
     pub(super) fn make_room_by_heat(&mut self, band: usize, logical_track: u32) -> Result<(), SwdError> {
         while self.parameters.policy == Policy::Adaptive
             && self.table.bands.get(band).is_some_and(|state| state.space.is_tight(self.place(logical_track)))
-            && self.collect_by_heat(band)?
+            && self.collect_by_heat(band, usize::MAX)?
         {}
         Ok(())
     }
 
-    /// One step of garbage collection; false when none would gain anything.
-    pub(super) fn collect_by_heat(&mut self, band: usize) -> Result<bool, SwdError> {
+    /// A step in a band while nobody waits. It moves one track where it can, so that whoever comes waits for one, and ends when the next copies need no
+    /// collection: more would cost gaps.
+    pub(super) fn collect_in_idle_band(&mut self, band: usize) -> Result<bool, SwdError> {
+        if self.parameters.policy != Policy::Adaptive {
+            return self.collect_band(band);
+        }
+        let is_ready = |space: &Space| space.usable_tracks() > 1 + usize::from(space.is_roomy_band()) + IDLE_COPIES;
+        if self.table.bands.get(band).is_none_or(|state| is_ready(&state.space)) { Ok(false) } else { self.collect_by_heat(band, 1) }
+    }
+
+    /// One step of garbage collection, or so many tracks of it where free ones are pushed on and it can go on at any time; false when none would gain
+    /// anything.
+    pub(super) fn collect_by_heat(&mut self, band: usize, tracks: usize) -> Result<bool, SwdError> {
         let Some(state) = self.table.bands.get(band) else { return Ok(false) };
-        let Some(step) = state.space.collection_step_by_heat(self.shares(band)) else {
+        let Some(mut step) = state.space.collection_step_by_heat(self.shares(band)) else {
             self.table.tidy(band);
             return Ok(false);
         };
+        if state.space.next_element(true, step.to).is_some_and(|next| next.start == step.from.start) {
+            step.from.end = step.from.end.min(step.from.start.saturating_add(tracks));
+        }
         self.counters.collections += 1;
         self.counters.collected_tracks += step.from.len() as u64;
         self.move_tracks(band, step)?;
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn space(tracks: u32, used: &[Range<usize>]) -> Space {
+        let mut space = Space::new(tracks, 2);
+        used.iter().cloned().flatten().for_each(|track| space.set(track, true));
+        space
+    }
+
+    #[test]
+    fn a_copy_goes_behind_the_coldest_track_or_beyond_a_gap() {
+        let space = space(20, &[0..4, 6..10, 13..16]);
+        let share = |hot: usize| move |place: usize| if place == hot { 0.9 } else { 0.001 * place as f64 };
+        assert_eq!(space.choose_by_heat(share(15)), Some(4), "behind track 3");
+        assert_eq!(space.choose_by_heat(share(3)), Some(10), "behind track 9");
+        let only_hot = |place: usize| if [3, 9, 15].contains(&place) { 0.3 } else { 0.0 };
+        assert_eq!(space.choose_by_heat(only_hot), Some(11), "track 9 keeps the gap");
+    }
+
+    #[test]
+    fn the_smallest_and_coldest_victim_moves() {
+        let space = space(20, &[0..4, 5..6, 7..8, 9..15]);
+        let hot = |place: usize| if place == 5 { 0.5 } else { 0.0 };
+        assert_eq!(space.collection_step_by_heat(hot), Some(Move { from: 7..8, to: 15 }));
+    }
+
+    #[test]
+    fn every_step_makes_more_tracks_usable_and_leaves_the_band_steady() {
+        for head_tracks in 1..5u32 {
+            let used_last = 13 - head_tracks;
+            for bits in 0..1u32 << used_last {
+                let mut space = Space::new(12, head_tracks);
+                (0..used_last).filter(|track| bits >> track & 1 == 1).for_each(|track| space.set(track as usize, true));
+                while let Some(step) = space.collection_step_by_heat(|place| place as f64 / 100.0).filter(|_| space.is_steady()) {
+                    let after = space.after(step.from.clone(), step.to..step.to + step.from.len());
+                    assert!(after.usable_tracks() > space.usable_tracks() && after.is_steady(), "W {head_tracks}, bits {bits:b}");
+                    space = after;
+                }
+            }
+        }
     }
 }

@@ -107,7 +107,7 @@ impl<M: Medium> TrackLayer<M> {
     /// A medium that fails.
     pub fn collect_band(&mut self, band: usize) -> Result<bool, SwdError> {
         if self.parameters.policy == Policy::Adaptive {
-            return self.collect_by_heat(band);
+            return self.collect_by_heat(band, usize::MAX);
         }
         let Some(state) = self.table.bands.get(band) else { return Ok(false) };
         let (used, free) = if self.parameters.victims_by_band {
@@ -139,7 +139,7 @@ impl<M: Medium> TrackLayer<M> {
         for _ in 0..count {
             let band = self.idle_band % count;
             let is_due = self.table.bands.get(band).is_some_and(|state| !state.is_tidy) && self.is_aggressive(band, 0);
-            if is_due && self.collect_band(band)? {
+            if is_due && self.collect_in_idle_band(band)? {
                 return Ok(true);
             }
             self.idle_band = (band + 1) % count;
@@ -222,13 +222,14 @@ impl<M: Medium> TrackLayer<M> {
     /// Makes recovery look at these tracks. Greedy does not say beforehand where it writes.
     fn declare(&mut self, band: usize, pool: Range<usize>) -> Result<(), SwdError> {
         let Some(state) = self.table.bands.get(band).filter(|_| self.parameters.policy.declares()) else { return Ok(()) };
-        // Adaptive writes to free tracks anywhere, so one record says that for all of them.
-        let pool = if self.parameters.policy == Policy::Adaptive { 0..state.space.tracks() } else { pool };
         if state.are_declared(&pool) {
             return Ok(());
         }
         if !self.log.has_room(&self.medium, 1) {
             self.checkpoint()?;
+        }
+        if self.parameters.policy == Policy::Adaptive {
+            return self.declare_bands(band);
         }
         let first = self.bands.first_track(band) + pool.start as u32;
         self.log.pool(&mut self.medium, self.clock, first, pool.len() as u32)?;
