@@ -98,6 +98,10 @@ def made_row(name: str, fill: int, found: Mapping[str, list[Mapping[str, Any]]])
     def by_scheme(*path: str, scale: float = 1.0) -> dict[str, float]:
         return {each: scale * mean(reports, *path) for each, reports in found.items()}
 
+    def by_request(part: str) -> dict[str, float]:
+        per = {each: 1e3 / mean(reports, "requests") for each, reports in found.items()}
+        return {each: per[each] * mean(reports, "write_time", part) for each, reports in found.items()}
+
     return {
         "workload": name,
         "used": f"{fill} %",
@@ -106,10 +110,8 @@ def made_row(name: str, fill: int, found: Mapping[str, list[Mapping[str, Any]]])
         "longest_ms": by_scheme("stalls", "longest_s", scale=1e3),
         "war": by_scheme("amplification"),
         "utilisation": by_scheme("utilisation"),
-        "upkeep_ms": {
-            each: 1e3 * mean(reports, "write_time", "upkeep_s") / max(1.0, mean(reports, "writes"))
-            for each, reports in found.items()
-        },
+        "collection_ms": by_request("collection_s"),
+        "upkeep_ms": by_request("upkeep_s"),
     }
 
 
@@ -157,7 +159,8 @@ def main() -> None:
             "longest_ms": "the longest that a request waited",
             "war": "requests that writing took over those that a plain disk would have made",
             "utilisation": "share of the time in which the disk was busy, idle work included",
-            "upkeep_ms": "of a write's mean time: checkpoints and declared pools",
+            "collection_ms": "of the mean response: collection on demand; what idle time can win at best",
+            "upkeep_ms": "of the mean response: checkpoints and declared pools",
             "idle time": f"collection begins when nobody has asked for {IDLE_AFTER_MS:.0f} ms",
             "options": given.as_json,
         },

@@ -23,6 +23,8 @@ const GAP_REQUESTS: f64 = 0.5;
 /// has beyond [`SCATTERED_TRACKS`]: what was swept over lately has few holes to find.
 const SCATTER_REQUESTS: f64 = 2.0;
 const SCATTERED_TRACKS: f64 = 2.5;
+/// And no more than so much: where few tracks are written, the others are best left where they are.
+const SCATTER_REQUESTS_MAX: f64 = 8.0;
 /// Bands that one record of the log declares.
 const DECLARED_BANDS: usize = 64;
 /// Copies that an idle disk prepares each band for.
@@ -71,7 +73,7 @@ impl Space {
     /// The step of garbage collection that costs least: a used element goes to the start of a free one that has room, or one track after the other into
     /// the free element right before it, which thereby moves to the next. Every step makes more tracks usable.
     pub(super) fn collection_step_by_heat(&self, share: impl Fn(usize) -> f64) -> Option<Move> {
-        let scattered = SCATTER_REQUESTS * (self.mean_element() - SCATTERED_TRACKS).max(0.0);
+        let scattered = (SCATTER_REQUESTS * (self.mean_element() - SCATTERED_TRACKS)).clamp(0.0, SCATTER_REQUESTS_MAX);
         let mut best: Option<(f64, Move)> = None;
         for place in self.elements(false).filter(|place| place.len() >= self.head_tracks()) {
             let regret = self.regret(&place, &share);

@@ -14,6 +14,8 @@ struct Visits {
     sum: u32,
     /// The number in its band of the track visited last, plus one.
     last: u32,
+    /// Whether that one was written more than once in a row.
+    is_stream: bool,
 }
 
 /// The heat of a disk's logical tracks, band by band.
@@ -33,7 +35,11 @@ impl Heat {
     /// A track is written. Writes in a row to one track of a band are one visit, or a stream would heat what it never comes back to.
     pub(crate) fn visit(&mut self, logical_track: u32) {
         let (band, number) = (logical_track as usize / self.band_tracks, logical_track as usize % self.band_tracks);
-        let Some(visits) = self.visits.get_mut(band).filter(|visits| visits.last as usize != number + 1) else { return };
+        let Some(visits) = self.visits.get_mut(band) else { return };
+        visits.is_stream = visits.last as usize == number + 1;
+        if visits.is_stream {
+            return;
+        }
         let Some(counters) = self.counters.get_mut(band * self.band_tracks..(band + 1) * self.band_tracks) else { return };
         visits.last = number as u32 + 1;
         visits.recent += 1;
@@ -48,10 +54,14 @@ impl Heat {
         }
     }
 
-    /// A track's share of its band's visits, older ones counted less; 0 to 1.
+    /// A track's share of its band's visits, older ones counted less; 0 to 1. A track that a stream is writing to has all.
     pub(crate) fn share(&self, logical_track: u32) -> f64 {
-        let sum = self.visits.get(logical_track as usize / self.band_tracks).map_or(0, |visits| visits.sum);
-        self.counters.get(logical_track as usize).map_or(0.0, |&counter| f64::from(counter) / f64::from(sum.max(1)))
+        let (index, size) = (logical_track as usize, self.band_tracks);
+        let visits = self.visits.get(index / size).copied().unwrap_or_default();
+        if visits.is_stream && visits.last as usize == index % size + 1 {
+            return 1.0;
+        }
+        self.counters.get(index).map_or(0.0, |&counter| f64::from(counter) / f64::from(visits.sum.max(1)))
     }
 }
 
@@ -75,6 +85,7 @@ mod tests {
     fn a_stream_over_a_track_is_one_visit() {
         let mut heat = Heat::new(1, 4);
         (0..100).for_each(|_| heat.visit(2));
+        assert_eq!(heat.share(2), 1.0, "while it lasts");
         heat.visit(1);
         assert!((heat.share(2) - 0.5).abs() < 1e-9);
     }
