@@ -135,6 +135,12 @@ impl TimedMedium {
         self.writes.as_ref().is_some_and(kept) || self.reads.as_ref().is_some_and(|reads| reads.holds(block, sectors))
     }
 
+    /// Whether the cache keeps what is read.
+    #[must_use]
+    pub fn caches_reads(&self) -> bool {
+        self.reads.is_some()
+    }
+
     /// Whether the cache takes writes.
     #[must_use]
     pub fn takes_writes(&self) -> bool {

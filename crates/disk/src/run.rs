@@ -10,17 +10,20 @@ use std::iter::Peekable;
 use stripewise_blocks::{BlockRequest, Error as SourceError};
 use stripewise_swd::Scheme;
 
+use crate::commands::Commands;
 use crate::error::Error;
+use crate::idle::idle;
 use crate::medium::TimedMedium;
 use crate::queue::{Pending, Queue};
 use crate::report::Report;
 use crate::scheme::TimedScheme;
 use crate::settings::{Arrivals, Settings};
-use crate::spec::Overhead;
 use crate::stalls::Stalls;
 use crate::tally::Tally;
 use crate::time::milliseconds;
 
+/// The latest arrival: clocks that go on from there for centuries still do not wrap.
+const ARRIVAL_MAX_NS: u64 = 1 << 62;
 /// How often whoever watches is asked whether to go on, in requests.
 const WATCH_EVERY: u64 = 1 << 16;
 
@@ -42,45 +45,19 @@ pub fn run(
     }
 }
 
-/// Overhead of a command, ns, after a read and after a write.
-#[derive(Clone, Copy, Debug)]
-struct Taken([u64; 2]);
-
-impl Taken {
-    fn new(overhead: Overhead) -> Self {
-        let (read, write) = overhead.pair();
-        Self([milliseconds(read), milliseconds(write)])
-    }
-
-    #[inline]
-    fn after(self, write: bool) -> u64 {
-        if write { self.0[1] } else { self.0[0] }
-    }
-}
-
-/// Overheads by what a command is.
-#[derive(Clone, Copy, Debug)]
-struct Overheads {
-    read_hit: Taken,
-    read_miss: Taken,
-    write: Taken,
-    bus_block_ns: u64,
-}
-
 struct Run<'a, S, I: Iterator> {
     settings: &'a Settings,
     scheme: S,
     requests: Peekable<I>,
     used_sectors: u64,
     sectors_per_block: (u64, u64),
-    overheads: Overheads,
+    commands: Commands,
     depth: usize,
     /// Before the disk.
     waiting: VecDeque<(BlockRequest, u64)>,
     queue: Queue,
     /// When the disk last had room again after it had been full.
     room_ns: u64,
-    after_write: bool,
     came: u64,
     arrival_ns: u64,
     end_ns: u64,
@@ -98,21 +75,14 @@ where
 {
     fn new(settings: &'a Settings, scheme: S, used_sectors: u64, requests: I) -> Result<Self, Error> {
         let disk = &settings.disk;
-        let write = if scheme.medium().takes_writes() { disk.overhead_write_hit_ms } else { disk.overhead_write_miss_ms };
         Ok(Self {
-            overheads: Overheads {
-                read_hit: Taken::new(disk.overhead_read_hit_ms),
-                read_miss: Taken::new(disk.overhead_read_miss_ms),
-                write: Taken::new(write.unwrap_or(disk.overhead_write_ms)),
-                bus_block_ns: milliseconds(disk.bus_block_ms),
-            },
+            commands: Commands::new(disk, scheme.medium().takes_writes()),
             depth: if settings.arrivals == Arrivals::Closed { 1 } else { settings.queue.depth.unwrap_or(u32::MAX) as usize },
             sectors_per_block: (stripewise_blocks::BLOCK_BYTES, u64::from(disk.block_bytes)),
             requests: requests.peekable(),
             waiting: VecDeque::new(),
             queue: Queue::new(settings.queue.order),
             room_ns: 0,
-            after_write: false,
             came: 0,
             arrival_ns: 0,
             end_ns: 0,
@@ -181,6 +151,9 @@ where
         if request.arrival_ns < self.arrival_ns && self.settings.arrivals == Arrivals::Open {
             return Err(Error::Request(format!("request {} arrives before the one before it; order the requests by time", self.came)));
         }
+        if request.arrival_ns > ARRIVAL_MAX_NS {
+            return Err(Error::Request(format!("request {} arrives after 146 years; stretch the times less", self.came)));
+        }
         self.arrival_ns = request.arrival_ns;
         Ok(Some(request))
     }
@@ -217,16 +190,9 @@ where
         } else {
             None
         };
-        let overhead = if request.write {
-            self.overheads.write
-        } else if self.settings.cache.reads && place.is_some_and(|(place, sector)| medium.holds(&place, sector, sectors)) {
-            self.overheads.read_hit
-        } else {
-            self.overheads.read_miss
-        };
-        let bus_ns = if request.write { self.overheads.bus_block_ns * u64::from(request.blocks) } else { 0 };
-        let ready_ns = request.arrival_ns.max(self.room_ns) + overhead.after(self.after_write) + bus_ns;
-        self.after_write = request.write;
+        let hit = !request.write && self.settings.cache.reads && place.is_some_and(|(place, sector)| medium.holds(&place, sector, sectors));
+        let taken_ns = self.commands.take(request.write, hit, u64::from(request.blocks));
+        let ready_ns = request.arrival_ns.max(self.room_ns) + taken_ns;
         self.queue.push(Pending { request, number, ready_ns, place });
     }
 
@@ -256,7 +222,7 @@ where
         let done = if request.write { self.scheme.write(lba, sectors, &[]) } else { self.scheme.read(lba, sectors, &mut []) };
         done.map_err(|error| Error::Request(format!("request {number}: {error}")))?;
         let medium = self.scheme.medium();
-        let bus_ns = if request.write { 0 } else { self.overheads.bus_block_ns * u64::from(request.blocks) };
+        let bus_ns = self.commands.bring(request.write, u64::from(request.blocks));
         let (served_ns, end_ns) = (medium.now_ns(), medium.now_ns() + bus_ns);
         let after = medium.accounts().times();
         self.tally.done(request.write, end_ns - request.arrival_ns, begin_ns - request.arrival_ns + bus_ns, before, after);
@@ -297,30 +263,13 @@ where
                 Ok(true)
             }
             (None, Some(next_ns)) => {
-                self.idle(next_ns)?;
+                let from_ns = self.scheme.medium().now_ns().max(self.end_ns);
+                let worked = idle(&mut self.scheme, self.settings.background, from_ns, next_ns)
+                    .map_err(|error| Error::Request(format!("work of an idle disk after request {}: {error}", self.came)))?;
+                self.tally.idle(worked);
                 Ok(true)
             }
         }
-    }
-
-    /// Nobody asks for anything until `until_ns`.
-    fn idle(&mut self, until_ns: u64) -> Result<(), Error> {
-        if let Some(background) = self.settings.background {
-            let from_ns = self.scheme.medium().now_ns().max(self.end_ns) + milliseconds(background.after_ms);
-            let budget_end = background.budget_ms.map_or(u64::MAX, |budget_ms| from_ns.saturating_add(milliseconds(budget_ms)));
-            if from_ns < until_ns {
-                self.scheme.medium_mut().idle_until(from_ns);
-            }
-            while self.scheme.medium().now_ns() >= from_ns && self.scheme.medium().now_ns() < until_ns.min(budget_end) {
-                let begin_ns = self.scheme.medium().now_ns();
-                if !self.scheme.idle_step().map_err(|error| Error::Request(format!("background work after request {}: {error}", self.came)))? {
-                    break;
-                }
-                self.tally.idle(self.scheme.medium().now_ns() - begin_ns);
-            }
-        }
-        self.scheme.medium_mut().idle_until(until_ns);
-        Ok(())
     }
 
     fn report(self) -> Report {

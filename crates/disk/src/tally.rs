@@ -4,6 +4,7 @@ use stripewise_swd::{Counters, Purpose};
 
 use crate::accounts::Accounts;
 use crate::error::Error;
+use crate::idle::Worked;
 use crate::latency::Latencies;
 use crate::report::{Report, TimeSplit};
 use crate::stalls::Stalls;
@@ -66,10 +67,10 @@ impl Tally {
         }
     }
 
-    /// An idle disk took a step.
-    pub(crate) fn idle(&mut self, ns: u64) {
-        self.idle_steps += 1;
-        self.idle_ns += ns;
+    /// An idle disk worked.
+    pub(crate) fn idle(&mut self, worked: Worked) {
+        self.idle_steps += worked.steps;
+        self.idle_ns += worked.ns;
     }
 
     pub(crate) fn report(&self, scheme: &str, sizes: (u64, u64), end_ns: u64, counters: Counters, accounts: &Accounts, stalls: &Stalls) -> Report {

@@ -1,10 +1,10 @@
 //! The random access zone: checkpoints of a table, and the pools that Smart allocates in, as records in one of two halves (chapter
 //! 5.2.6).
 //!
-//! A half begins with the whole table; records of what changed follow. When a half is full, the other is begun anew. A record begins at a sector: words
-//! magic, disk, kind, number of entries, then sequence and timestamp of 8 bytes, entries of 8 bytes, a CRC-32C; little endian. Records of a half have
-//! consecutive sequence numbers; the half whose first record has the higher one is the newest. A disk's first sequence number follows from what lay where
-//! its log begins, so that no record of an earlier disk there continues the new one's.
+//! A half begins with the whole table, or before its first use with a void record; records of what changed follow. When a half is full, the other is
+//! begun anew. A record begins at a sector: words magic, disk, kind, number of entries, then sequence and timestamp of 8 bytes, entries of 8 bytes, a
+//! CRC-32C; little endian. Records of a half have consecutive sequence numbers; the half whose first record has the higher one is the newest. A disk's
+//! first sequence number follows from what lay where its log begins, so that no record of an earlier disk there continues the new one's.
 
 use crate::crc::{crc, long, word};
 use crate::error::SwdError;

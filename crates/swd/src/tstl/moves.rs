@@ -211,7 +211,7 @@ impl<M: Medium> TrackLayer<M> {
             return self.declare(band, all);
         }
         if state.pool.start != to || state.pool.is_empty() {
-            let end = state.space.elements(false).find(|place| place.contains(&to)).map_or(to + 1, |place| place.end);
+            let end = state.space.free_until(to);
             state.pool = to..(end + 1).saturating_sub(state.space.head_tracks()).max(to + 1);
         }
         let pool = state.pool.clone();
@@ -219,9 +219,9 @@ impl<M: Medium> TrackLayer<M> {
         self.declare(band, pool)
     }
 
-    /// Makes recovery look at these tracks. Greedy does not say beforehand where it writes.
+    /// Makes recovery look at these tracks.
     fn declare(&mut self, band: usize, pool: Range<usize>) -> Result<(), SwdError> {
-        let Some(state) = self.table.bands.get(band).filter(|_| self.parameters.policy.declares()) else { return Ok(()) };
+        let Some(state) = self.table.bands.get(band).filter(|_| self.parameters.declares()) else { return Ok(()) };
         if state.are_declared(&pool) {
             return Ok(());
         }

@@ -116,7 +116,17 @@ impl Space {
 
     /// The leftmost of the longest free elements.
     pub(super) fn longest_free_element(&self) -> Option<Range<usize>> {
-        self.used.longest_clear_run()
+        self.used.longest_clear_run(self.tracks())
+    }
+
+    /// The leftmost of the longest free elements that have used tracks after them.
+    pub(super) fn longest_inner_element(&self) -> Option<Range<usize>> {
+        self.used.longest_clear_run(self.used.after_last(self.tracks(), true))
+    }
+
+    /// The end of the free element that a track is in.
+    pub(super) fn free_until(&self, track: usize) -> usize {
+        self.used.next(track, true)
     }
 
     /// R: the share of the free tracks that can be written, `(F - E) / F` for W = 2 (seed 002, equation 5.1); 0 without free tracks.
@@ -145,7 +155,7 @@ impl Space {
     /// A track more that is free never hurts.
     #[must_use]
     pub fn is_steady(&self) -> bool {
-        self.roomy_elements > 0 || self.is_steady_by_last(self.last_free_tracks(), || self.longest_inner())
+        self.roomy_elements > 0 || self.is_steady_by_last(self.last_free_tracks(), || self.longest_inner_element().map_or(0, |element| element.len()))
     }
 
     /// Whether the free element at the band's end makes it steady where no other has W tracks; `inner` is the longest of those.
@@ -158,11 +168,6 @@ impl Space {
         self.tracks() - self.used.after_last(self.tracks(), true)
     }
 
-    /// The longest free element that has used tracks after it.
-    fn longest_inner(&self) -> usize {
-        self.elements(false).filter(|element| element.end < self.tracks()).map(|element| element.len()).max().unwrap_or(0)
-    }
-
     /// Whether the band is steady when free tracks in a row become used.
     pub(super) fn is_steady_with(&self, taken: &Range<usize>) -> bool {
         let element = self.used.after_last(taken.start, true)..self.used.next(taken.start, true);
@@ -172,7 +177,7 @@ impl Space {
         is_other_roomy
             || left.len() >= self.head_tracks()
             || self.is_roomy(&right)
-            || self.is_steady_by_last(last, || self.after(0..0, taken.clone()).longest_inner())
+            || self.is_steady_by_last(last, || self.after(0..0, taken.clone()).longest_inner_element().map_or(0, |element| element.len()))
     }
 
     /// Whether moving a used element to the start of a free one makes more tracks usable.
