@@ -8,7 +8,8 @@ const SECTORS: u64 = 16;
 
 fn filled(policy: Policy, percent: u64) -> (TrackLayer<BlankMedium>, u64) {
     let medium = BlankMedium::new(&Geometry::new(&[Zone { tracks: 100 * BANDS, sectors: SECTORS as u32 }], 2, 0, 10_000).unwrap()).unwrap();
-    let mut layer = TrackLayer::create(medium, TrackParameters { policy, keeps_flushed: false, ..TrackParameters::default() }).unwrap();
+    let mut layer =
+        TrackLayer::create(medium, TrackParameters { policy, first_tracks: 4, keeps_flushed: false, ..TrackParameters::default() }).unwrap();
     let end = layer.capacity_sectors() * percent / 100;
     layer.fill(end).unwrap();
     (layer, end)

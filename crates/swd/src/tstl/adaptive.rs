@@ -129,7 +129,13 @@ impl<M: Medium> TrackLayer<M> {
             return self.collect_band(band);
         }
         let is_ready = |space: &Space| space.usable_tracks() > 1 + usize::from(space.is_roomy_band()) + IDLE_COPIES;
-        if self.table.bands.get(band).is_none_or(|state| is_ready(&state.space)) { Ok(false) } else { self.collect_by_heat(band, 1) }
+        let Some(state) = self.table.bands.get(band).filter(|state| !is_ready(&state.space)) else { return Ok(false) };
+        // A stream's gap is worth more than what can wait.
+        let takes_a_streams_gap = |step: &Move| step.to.checked_sub(1).is_some_and(|before| self.shares(band)(before) >= 1.0);
+        if state.space.collection_step_by_heat(self.shares(band)).is_some_and(|step| takes_a_streams_gap(&step)) {
+            return Ok(false);
+        }
+        self.collect_by_heat(band, 1)
     }
 
     /// One step of garbage collection, or so many tracks of it where free ones are pushed on and it can go on at any time; false when none would gain

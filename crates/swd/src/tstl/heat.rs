@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn shares_follow_visits_and_forget_them() {
         let mut heat = Heat::new(2, 10);
-        (0..30).for_each(|visit| heat.visit(if visit % 3 == 0 { visit % 9 } else { 9 }));
+        (0..31).for_each(|visit| heat.visit(if visit % 3 == 0 { visit % 9 } else { 9 }));
         assert!((heat.share(9) - 0.5).abs() < 0.1, "every second visit, not counting those in a row");
         assert_eq!(heat.share(10), 0.0, "another band");
         (0..200).for_each(|visit| heat.visit(visit % 9));
