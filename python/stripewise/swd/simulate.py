@@ -41,7 +41,7 @@ SCHEMES: dict[str, dict[str, Kind]] = {
     "hdd": {},
     **dict.fromkeys(("1234", "R(4123)", "124R(3)", "14R(23)"), _STATIC),
     "tstl-greedy": _TRACKS,
-    **dict.fromkeys(("tstl-smart", "tstl-adaptive"), {**_TRACKS, "declares_pools": flag}),
+    **{name: {**_TRACKS, "declares_pools": flag} for name in ("tstl-smart", "tstl-adaptive")},
     "is": {"head_tracks": count, "cache_tracks": count, "s_block_sectors": count},
 }
 
