@@ -13,7 +13,7 @@ use crate::settings::{Settings, Writes};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SchemeSpec {
-    /// `hdd`, `1234`, `R(4123)`, `124R(3)`, `14R(23)`, `tstl-greedy`, `tstl-smart`, `is`.
+    /// `hdd`, `1234`, `R(4123)`, `124R(3)`, `14R(23)`, `tstl-greedy`, `tstl-smart`, `tstl-adaptive`, `is`.
     pub name: String,
     /// W, tracks that the write head is wide: 2, for `hdd` 1.
     #[serde(default)]
@@ -45,7 +45,7 @@ pub struct SchemeSpec {
     /// Whether nothing flushed is lost to a power cut, `tstl-*` (false: as in the seed) and static mappings (false: as in the seed).
     #[serde(default)]
     pub keeps_flushed: Option<bool>,
-    /// Whether places are written down before they are written, so that recovery is quick, `tstl-smart` (false: the seed's basic form).
+    /// Whether places are written down before they are written, so that recovery is quick, `tstl-smart` and `tstl-adaptive` (false: the seed's basic form).
     #[serde(default)]
     pub declares_pools: Option<bool>,
     /// Tracks of the cache buffer, `is`; not given: the E-region.
@@ -65,13 +65,14 @@ enum Kind {
 }
 
 /// All names of schemes.
-pub const SCHEMES: [&str; 8] = ["hdd", "1234", "R(4123)", "124R(3)", "14R(23)", "tstl-greedy", "tstl-smart", "is"];
+pub const SCHEMES: [&str; 9] = ["hdd", "1234", "R(4123)", "124R(3)", "14R(23)", "tstl-greedy", "tstl-smart", "tstl-adaptive", "is"];
 
 impl SchemeSpec {
     fn kind(&self) -> Result<Kind, Error> {
         match self.name.as_str() {
             "tstl-greedy" => Ok(Kind::Track(Policy::Greedy)),
             "tstl-smart" => Ok(Kind::Track(Policy::Smart)),
+            "tstl-adaptive" => Ok(Kind::Track(Policy::Adaptive)),
             "is" => Ok(Kind::Indirection),
             name => Order::named(name)
                 .map(Kind::InPlace)
@@ -104,7 +105,7 @@ impl SchemeSpec {
             ("scheme.band_tracks", self.band_tracks.is_some(), of_tracks || of_static),
             ("scheme.band_logical_tracks", self.band_logical_tracks.is_some(), of_tracks),
             ("scheme.first_tracks", self.first_tracks.is_some(), of_tracks),
-            ("scheme.declares_pools", self.declares_pools.is_some(), kind == Kind::Track(Policy::Smart)),
+            ("scheme.declares_pools", self.declares_pools.is_some(), matches!(kind, Kind::Track(Policy::Smart | Policy::Adaptive))),
             ("scheme.spread_tracks", self.spread_tracks.is_some(), of_tracks),
             ("scheme.gc_threshold", self.gc_threshold.is_some(), of_tracks),
             ("scheme.alternate_limit", self.alternate_limit.is_some(), of_tracks),

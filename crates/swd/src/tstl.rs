@@ -9,9 +9,11 @@
 //! **Progress.** N-2W logical tracks per band, and the rule that a band stays *steady* ([`Space::is_steady`]), held tracks included, ensure that a track
 //! can always be written, also after any power cut.
 
+mod adaptive;
 mod bands;
 mod bits;
 mod fill;
+mod heat;
 mod layer;
 mod moves;
 mod places;

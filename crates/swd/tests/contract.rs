@@ -138,12 +138,13 @@ fn every_scheme_says_where_sectors_lie_is_filled_without_its_medium_and_says_why
     }
     keeps_its_promises("tstl-greedy", || layer(Policy::Greedy));
     keeps_its_promises("tstl-smart", || layer(Policy::Smart));
+    keeps_its_promises("tstl-adaptive", || layer(Policy::Adaptive));
     keeps_its_promises("is", indirection);
 }
 
 #[test]
 fn a_filled_track_layer_is_in_the_state_that_sequential_writing_leaves() {
-    for policy in [Policy::Greedy, Policy::Smart] {
+    for policy in [Policy::Greedy, Policy::Smart, Policy::Adaptive] {
         for percent in [20, 50, 80, 100] {
             let (mut filled, mut written) = (layer(policy), layer(policy));
             let end = filled.capacity_sectors() * percent / 100;
@@ -164,7 +165,7 @@ fn a_filled_track_layer_is_in_the_state_that_sequential_writing_leaves() {
 
 #[test]
 fn an_idle_track_layer_collects_until_nothing_is_gained_and_loses_nothing() {
-    for policy in [Policy::Greedy, Policy::Smart] {
+    for policy in [Policy::Greedy, Policy::Smart, Policy::Adaptive] {
         let mut scheme = layer(policy);
         let filled = scheme.capacity_sectors() * 3 / 4;
         let expected: Vec<u8> = (0..filled).flat_map(|lba| [(lba * 31 % 251) as u8; 16]).collect();

@@ -70,7 +70,7 @@ fn no_cut_in_any_three_operations_of_a_track_layer_loses_flushed_data() {
     let operations = [Flush, Trim(2, 2), Upkeep(0), Upkeep(2), Write(0, 1), Write(1, 2), Write(2, 2), Write(4, 1)];
     let medium = medium_with(&[Zone { tracks: 8, sectors: 2 }], 2, 64, 48);
     let mut cuts = 0;
-    for (policy, scan) in [(Policy::Greedy, Scan::All), (Policy::Smart, Scan::Pools)] {
+    for (policy, scan) in [(Policy::Greedy, Scan::All), (Policy::Smart, Scan::Pools), (Policy::Adaptive, Scan::Pools)] {
         for alternate_limit in [0.5, 0.0] {
             let parameters = TrackParameters { policy, band_tracks: 8, alternate_limit, ..TrackParameters::default() };
             cuts += cut_everywhere::<TrackLayer<CheckingMedium>>(&medium, (parameters, scan), &operations);

@@ -71,7 +71,13 @@ fn layer_parameters(random: &mut Random, policy: Policy, scan: Scan, band_tracks
 }
 
 fn layer(random: &mut Random, trace: &mut Trace) -> u64 {
-    let (policy, scan) = random.pick(&[(Policy::Greedy, Scan::All), (Policy::Smart, Scan::All), (Policy::Smart, Scan::Pools)]);
+    let (policy, scan) = random.pick(&[
+        (Policy::Greedy, Scan::All),
+        (Policy::Smart, Scan::All),
+        (Policy::Smart, Scan::Pools),
+        (Policy::Adaptive, Scan::All),
+        (Policy::Adaptive, Scan::Pools),
+    ]);
     let head_tracks = random.below(3) + 1;
     let band_tracks = 2 * head_tracks + 1 + random.below(6);
     let bands_tracks = band_tracks * (random.below(2) + 1);

@@ -34,7 +34,13 @@ proptest! {
 
     #[test]
     fn no_cut_at_any_write_loses_flushed_data_under_any_parameters(
-        (policy, scan) in prop::sample::select(vec![(Policy::Greedy, Scan::All), (Policy::Smart, Scan::All), (Policy::Smart, Scan::Pools)]),
+        (policy, scan) in prop::sample::select(vec![
+            (Policy::Greedy, Scan::All),
+            (Policy::Smart, Scan::All),
+            (Policy::Smart, Scan::Pools),
+            (Policy::Adaptive, Scan::All),
+            (Policy::Adaptive, Scan::Pools),
+        ]),
         head_tracks in 1u32..4,
         spare_tracks in 1u32..8,
         sectors in prop::collection::vec(1u32..4, 1..3),
@@ -79,7 +85,7 @@ proptest! {
 
 #[test]
 fn alternate_tracks_are_updated_in_place_without_amplification_below_half() {
-    for policy in [Policy::Greedy, Policy::Smart] {
+    for policy in [Policy::Greedy, Policy::Smart, Policy::Adaptive] {
         let parameters = TrackParameters { policy, band_tracks: 20, first_tracks: 16, ..TrackParameters::default() };
         let mut checked = Layer::new(medium(&[Zone { tracks: 40, sectors: 4 }], 2), (parameters, Scan::All));
         // Eight of sixteen logical tracks in each of two bands of 20.
@@ -128,7 +134,7 @@ fn cold_mode_writes_a_disk_in_order_from_the_start() {
 
 #[test]
 fn a_full_disk_takes_updates_for_ever() {
-    for policy in [Policy::Greedy, Policy::Smart] {
+    for policy in [Policy::Greedy, Policy::Smart, Policy::Adaptive] {
         let parameters = TrackParameters { policy, band_tracks: 12, ..TrackParameters::default() };
         let mut checked = Layer::new(medium(&[Zone { tracks: 12, sectors: 3 }], 2), (parameters, Scan::All));
         let capacity = checked.capacity();
@@ -164,7 +170,7 @@ fn parameters_that_do_not_fit_are_refused_by_name() {
 
 #[test]
 fn without_the_promise_of_a_flush_a_disk_needs_no_flushes_and_reads_the_same() {
-    for policy in [Policy::Greedy, Policy::Smart] {
+    for policy in [Policy::Greedy, Policy::Smart, Policy::Adaptive] {
         let parameters = TrackParameters { policy, band_tracks: 12, keeps_flushed: false, ..TrackParameters::default() };
         let mut checked = Layer::new(medium(&[Zone { tracks: 24, sectors: 3 }], 2), (parameters, Scan::All));
         let capacity = checked.capacity();

@@ -41,7 +41,7 @@ SCHEMES: dict[str, dict[str, Kind]] = {
     "hdd": {},
     **dict.fromkeys(("1234", "R(4123)", "124R(3)", "14R(23)"), _STATIC),
     "tstl-greedy": _TRACKS,
-    "tstl-smart": {**_TRACKS, "declares_pools": flag},
+    **{name: {**_TRACKS, "declares_pools": flag} for name in ("tstl-smart", "tstl-adaptive")},
     "is": {"head_tracks": count, "cache_tracks": count, "s_block_sectors": count},
 }
 
@@ -124,7 +124,8 @@ class Setup:
     `random_access` and `e_region` are sizes in bytes; `filled` the share of what is used that holds data when a run
     begins (None: all of it); `queue_depth` the requests that the disk holds (None: all); `closed` sends each request
     when the one before is done; `background_after_ms` lets an idle disk work after so long (None: never), each time
-    for `background_budget_ms` (None: until it is asked); `stall_bound_ms` is the wait that counts as a stall.
+    for `background_budget_ms` (None: until it is asked); `stall_bound_ms` is the wait that counts as a stall;
+    `warm_requests` come first and are not counted.
     """
 
     disk: Disk
@@ -138,6 +139,7 @@ class Setup:
     background_after_ms: float | None = None
     background_budget_ms: float | None = None
     stall_bound_ms: float = 1000.0
+    warm_requests: int = 0
 
     def settings(self, scheme: Scheme, fill: Fill) -> str:
         """The engine's settings (docs/formats.md, Shingled disk run)."""
@@ -156,6 +158,7 @@ class Setup:
                 "background": None if self.background_after_ms is None else background,
                 "arrivals": "closed" if self.closed else "open",
                 "stall_bound_ms": self.stall_bound_ms,
+                "warm_requests": self.warm_requests,
             },
             default=str,
         )

@@ -17,6 +17,7 @@ impl<M: Medium> TrackLayer<M> {
             parameters: self.parameters,
             bands: self.bands.clone(),
             table: self.table.clone(),
+            heat: self.heat.clone(),
             log: self.log.clone(),
             clock: self.clock,
             idle_band: 0,

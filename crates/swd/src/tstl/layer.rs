@@ -1,6 +1,7 @@
 //! The disk that T-STL makes of a medium: creating, opening after a power cut, requests.
 
 use super::bands::{Bands, Piece};
+use super::heat::Heat;
 use super::plan::Policy;
 use super::recover::{Scan, recover};
 use super::table::{NONE, Table};
@@ -12,7 +13,7 @@ use crate::scheme::{Counters, Scheme, check_buffer, check_empty, check_range};
 /// How a T-STL disk is run. The bands, the spread and the disk's id must be the same whenever it is opened.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TrackParameters {
-    /// Greedy or Smart.
+    /// Greedy, Smart or Adaptive.
     pub policy: Policy,
     /// N, tracks per band.
     pub band_tracks: u32,
@@ -22,7 +23,8 @@ pub struct TrackParameters {
     pub first_tracks: u32,
     /// The same after that: the fewer, the more alike bands fill; 0 stands for all.
     pub spread_tracks: u32,
-    /// A write to a band whose fragmentation ratio R is at most this takes a step of garbage collection first.
+    /// A write to a band whose fragmentation ratio R is at most this takes a step of garbage collection first; not by
+    /// [`Policy::Adaptive`], which waits until free tracks run out.
     pub gc_threshold: f64,
     /// Up to this share of a band's tracks only alternate ones are taken; 0 is the seed's cold mode (chapter 5.2.5).
     pub alternate_limit: f64,
@@ -62,7 +64,7 @@ impl Default for TrackParameters {
 impl TrackParameters {
     /// Whether the log knows all places before they are written.
     pub(super) fn declares(&self) -> bool {
-        self.policy == Policy::Smart && self.declares_pools
+        self.policy != Policy::Greedy && self.declares_pools
     }
 
     fn check(&self) -> Result<(), SwdError> {
@@ -80,13 +82,15 @@ impl TrackParameters {
     }
 }
 
-/// A disk of logical tracks on a shingled medium: `tstl-greedy` and `tstl-smart`.
+/// A disk of logical tracks on a shingled medium: `tstl-greedy`, `tstl-smart` and `tstl-adaptive`.
 #[derive(Clone, Debug)]
 pub struct TrackLayer<M> {
     pub(super) medium: M,
     pub(super) parameters: TrackParameters,
     pub(super) bands: Bands,
     pub(super) table: Table,
+    /// Empty where the policy does not ask for it.
+    pub(super) heat: Heat,
     pub(super) log: Log,
     pub(super) clock: u64,
     /// Where an idle disk looks next for what to collect.
@@ -108,6 +112,7 @@ impl<M: Medium> TrackLayer<M> {
         let bands = Bands::new(medium.geometry(), &parameters)?;
         let table = Table::new(&bands, medium.geometry().head_tracks(), parameters.keeps_flushed);
         let half = half_of(&medium);
+        let heat = heat_for(&bands, parameters.policy);
         let log = Log::new(&mut medium, parameters.disk_id, bands.logical_tracks(), half)?;
         // Back pointers of an earlier disk of the same id must not be newer than the first checkpoint. A medium without data has none.
         let mut clock = 0;
@@ -115,11 +120,11 @@ impl<M: Medium> TrackLayer<M> {
         for track in 0..tracks {
             clock = clock.max(super::spare::timestamp(medium.read_spare(track)?));
         }
-        Self { medium, parameters, bands, table, log, clock, head: 0, copies: 0, has_trims: false, idle_band: 0, counters: Counters::default() }
+        Self { medium, parameters, bands, table, heat, log, clock, head: 0, copies: 0, has_trims: false, idle_band: 0, counters: Counters::default() }
             .begin()
     }
 
-    /// The disk as the last flush left it, or later. [`Scan::Pools`] needs a disk that was run by Smart.
+    /// The disk as the last flush left it, or later. [`Scan::Pools`] needs a disk that was run by Smart or Adaptive.
     ///
     /// # Errors
     /// No table of this disk, other parameters than it was created with, a medium that fails.
@@ -128,7 +133,7 @@ impl<M: Medium> TrackLayer<M> {
         if scan == Scan::Pools && !parameters.declares() {
             return Err(SwdError::Parameter {
                 key: "declares_pools",
-                reason: "only smart with declared pools can be opened by them; scan all tracks",
+                reason: "only a disk that declared its pools can be opened by them; scan all tracks",
             });
         }
         let bands = Bands::new(medium.geometry(), &parameters)?;
@@ -143,8 +148,8 @@ impl<M: Medium> TrackLayer<M> {
             }
             table.assign(logical_track, band, Some(place));
         }
-        let (log, clock) = (state.log, state.clock);
-        Self { medium, parameters, bands, table, log, clock, head: 0, copies: 0, has_trims: false, idle_band: 0, counters: Counters::default() }
+        let (log, clock, heat) = (state.log, state.clock, heat_for(&bands, parameters.policy));
+        Self { medium, parameters, bands, table, heat, log, clock, head: 0, copies: 0, has_trims: false, idle_band: 0, counters: Counters::default() }
             .begin()
     }
 
@@ -166,6 +171,10 @@ impl<M: Medium> TrackLayer<M> {
     pub(super) fn bytes(&self, sectors: u32) -> usize {
         self.medium.geometry().bytes(u64::from(sectors)) as usize
     }
+}
+
+fn heat_for(bands: &Bands, policy: Policy) -> Heat {
+    if policy == Policy::Adaptive { Heat::new(bands.count(), bands.logical_tracks() / bands.count().max(1)) } else { Heat::new(0, 0) }
 }
 
 impl<M: Medium> Scheme for TrackLayer<M> {

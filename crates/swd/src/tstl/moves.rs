@@ -14,12 +14,14 @@ impl<M: Medium> TrackLayer<M> {
     /// Writes sectors of a logical track, the first of `wanted` tracks in a row.
     pub(super) fn update(&mut self, piece: Piece, from: &[u8], wanted: usize, purpose: Purpose) -> Result<(), SwdError> {
         let (band, logical_track) = (self.bands.band_of(piece.logical_track), piece.logical_track);
+        self.heat.visit(logical_track);
         self.collect(band)?;
         if let Some(place) = self.place(logical_track)
             && self.table.bands.get(band).is_some_and(|band| band.space.spares_others(place))
         {
             return self.update_in_place(band, place, piece, from, purpose);
         }
+        self.make_room_by_heat(band, logical_track)?;
         let to = loop {
             match self.choose(band, logical_track, wanted) {
                 Some(to) => break to,
@@ -70,6 +72,9 @@ impl<M: Medium> TrackLayer<M> {
                 return Some(to);
             }
         }
+        if self.parameters.policy == Policy::Adaptive {
+            return self.choose_by_heat(band);
+        }
         space.choose(self.parameters.policy, self.head_in(band), wanted, &state.pool)
     }
 
@@ -86,6 +91,9 @@ impl<M: Medium> TrackLayer<M> {
 
     /// One step of garbage collection before a write, if the band is fragmented.
     fn collect(&mut self, band: usize) -> Result<(), SwdError> {
+        if self.parameters.policy == Policy::Adaptive {
+            return Ok(());
+        }
         let is_fragmented = self.table.bands.get(band).is_some_and(|band| band.space.fragmentation() <= self.parameters.gc_threshold);
         if is_fragmented && self.is_aggressive(band, 0) {
             self.collect_band(band)?;
@@ -98,6 +106,9 @@ impl<M: Medium> TrackLayer<M> {
     /// # Errors
     /// A medium that fails.
     pub fn collect_band(&mut self, band: usize) -> Result<bool, SwdError> {
+        if self.parameters.policy == Policy::Adaptive {
+            return self.collect_by_heat(band, usize::MAX);
+        }
         let Some(state) = self.table.bands.get(band) else { return Ok(false) };
         let (used, free) = if self.parameters.victims_by_band {
             let used = state.space.used_tracks() as u64;
@@ -128,7 +139,7 @@ impl<M: Medium> TrackLayer<M> {
         for _ in 0..count {
             let band = self.idle_band % count;
             let is_due = self.table.bands.get(band).is_some_and(|state| !state.is_tidy) && self.is_aggressive(band, 0);
-            if is_due && self.collect_band(band)? {
+            if is_due && self.collect_in_idle_band(band)? {
                 return Ok(true);
             }
             self.idle_band = (band + 1) % count;
@@ -144,8 +155,9 @@ impl<M: Medium> TrackLayer<M> {
         self.move_tracks(band, step)
     }
 
-    fn move_tracks(&mut self, band: usize, step: Move) -> Result<(), SwdError> {
-        if self.table.bands.get(band).is_some_and(|state| state.is_any_declared(&step.from)) {
+    pub(super) fn move_tracks(&mut self, band: usize, step: Move) -> Result<(), SwdError> {
+        let keeps_pools = self.parameters.policy == Policy::Smart;
+        if keeps_pools && self.table.bands.get(band).is_some_and(|state| state.is_any_declared(&step.from)) {
             self.checkpoint()?;
         }
         self.declare(band, step.to..step.to + step.from.len())?;
@@ -215,6 +227,9 @@ impl<M: Medium> TrackLayer<M> {
         }
         if !self.log.has_room(&self.medium, 1) {
             self.checkpoint()?;
+        }
+        if self.parameters.policy == Policy::Adaptive {
+            return self.declare_bands(band);
         }
         let first = self.bands.first_track(band) + pool.start as u32;
         self.log.pool(&mut self.medium, self.clock, first, pool.len() as u32)?;

@@ -11,6 +11,8 @@ pub enum Policy {
     Greedy,
     /// `tstl-smart`: a bookmark walks the largest free element; victims go left.
     Smart,
+    /// `tstl-adaptive`: free tracks are gaps after hot ones (not the seed's).
+    Adaptive,
 }
 
 /// Tracks that a step moves: `from` to as many from `to` on.
@@ -81,9 +83,12 @@ impl Space {
 
     /// The step of garbage collection from a head at track `head` (seed 002, chapter 5.2.4): the nearest used element smaller than `limit`, which is
     /// doubled until one is found that has a place to go. `may_move` excludes elements. Steps that leave R as it was, or the band
-    /// not steady, are not taken.
+    /// not steady, are not taken. [`Policy::Adaptive`] has rules of its own, here for tracks that are all alike.
     #[must_use]
     pub fn collection_step(&self, policy: Policy, head: usize, limit: u64, may_move: impl Fn(&Range<usize>) -> bool) -> Option<Move> {
+        if policy == Policy::Adaptive {
+            return self.collection_step_by_heat(|_| 0.0);
+        }
         let (mut smallest, mut limit) = (0, limit.max(1));
         let longest = self.longest_free_element().map_or(0, |place| place.len());
         let most = (longest + 1).saturating_sub(self.head_tracks()) as u64;
@@ -105,7 +110,7 @@ impl Space {
         let needs = victim.len() + self.head_tracks() - 1;
         let serves = |place: &Range<usize>| place.len() >= needs && self.gains(victim, place) && self.stays_steady(victim, place.start);
         let place = match policy {
-            Policy::Smart => self.free_elements(needs).find(serves),
+            Policy::Smart | Policy::Adaptive => self.free_elements(needs).find(serves),
             Policy::Greedy => Outward::from_element(self, victim)
                 .filter_map(|neighbour| self.next_element(false, neighbour.end).filter(|place| place.start == neighbour.end))
                 .find(serves),
@@ -114,7 +119,7 @@ impl Space {
     }
 
     /// Power may go after any track of a victim that moves, so the band must be steady after each.
-    fn stays_steady(&self, victim: &Range<usize>, to: usize) -> bool {
+    pub(super) fn stays_steady(&self, victim: &Range<usize>, to: usize) -> bool {
         let moved = |tracks: usize| self.after(victim.start..victim.start + tracks, to..to + tracks);
         self.is_steady_with(&(to..to + victim.len())) || (1..=victim.len()).all(|tracks| moved(tracks).is_steady())
     }
@@ -127,6 +132,7 @@ impl Space {
             return Some(pool.start);
         }
         match policy {
+            Policy::Adaptive => self.choose_by_heat(|_| 0.0),
             Policy::Smart => self.first_writable(|place| self.tracks() - place.len()),
             Policy::Greedy => self.first_writable(|place| {
                 let is_short = place.len() + 1 < wanted + self.head_tracks();

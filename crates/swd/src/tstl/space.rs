@@ -75,6 +75,11 @@ impl Space {
         element.len() >= self.head_tracks() && element.end < self.tracks()
     }
 
+    /// Free tracks that can be written, the gaps not counted.
+    pub(super) fn usable_tracks(&self) -> usize {
+        self.usable_tracks as usize
+    }
+
     /// Number of used tracks.
     #[must_use]
     pub fn used_tracks(&self) -> usize {

@@ -145,7 +145,7 @@ impl PlainSpace {
             (1..=victim.len()).all(|tracks| moved(tracks).is_steady()) && moved(victim.len()).fragmentation() > self.fragmentation()
         };
         let to = match policy {
-            Policy::Smart => self.elements(false).filter(fits).map(|place| place.start).find(|&to| gains(to)),
+            Policy::Smart | Policy::Adaptive => self.elements(false).filter(fits).map(|place| place.start).find(|&to| gains(to)),
             Policy::Greedy => {
                 let mut neighbours: Vec<Range<usize>> = self.elements(true).filter(|element| element != victim).collect();
                 neighbours.sort_by_key(|neighbour| gap(victim, neighbour));
@@ -167,7 +167,7 @@ impl PlainSpace {
         }
         let mut places: Vec<Range<usize>> = self.elements(false).collect();
         match policy {
-            Policy::Smart => places.sort_by_key(|place| Reverse(place.len())),
+            Policy::Smart | Policy::Adaptive => places.sort_by_key(|place| Reverse(place.len())),
             Policy::Greedy => places.sort_by_key(|place| (place.len() + 1 < wanted + self.head_tracks(), distance(head, place))),
         }
         places.into_iter().map(|place| place.start).find(|&to| writable(to))
