@@ -168,6 +168,7 @@ results: build
 soak: build $(NATIVE)
 	tools/programs.sh
 	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-store --test model --test history -- --nocapture
+	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-swd --test history -- --nocapture
 	STRIPEWISE_SOAK=1 $(PY) -m pytest -rs $(PROGRAM_TESTS) --timeout=7200
 
 # Of these, the ones in which regions move while programs run.

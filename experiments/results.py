@@ -25,7 +25,10 @@ PAGE = HOME.parent / "docs" / "results.md"
 #: The picture of the first page.
 FIRST = "throughput-view"
 #: In this order; others behind them.
-ORDER = (FIRST, "h2dp-fig", "h2dp-", "segment-", "drift", "mixed", "tight", "uneven", "scale", "thesis-fig", "thesis-")
+ORDER = (
+    FIRST, "h2dp-fig", "h2dp-", "segment-", "drift", "mixed", "tight", "uneven", "scale", "other-half", "thesis-fig",
+    "thesis-",
+)  # fmt: skip
 #: Keys of rows that say how sure, how bounded or of what a figure is, not what came out.
 ASIDE = {
     "bounds",
@@ -91,6 +94,8 @@ def columns_of(rows: Sequence[Row], label: str = "simulated") -> list[tuple[str,
         (f"{name}, real-emulated", lambda row, name=name: emulated_cell(row, name))
         for name in dict.fromkeys(name for row in rows for name in row.get("emulated", {}))
     ]
+    made += half_columns(rows)
+    made += _nested(rows, "lead", "lead, {}, simulated", "{:.2f}".format)
     made += _nested(rows, "measured", "{}, measured", _figure)
     made += _nested(rows, "predicted", "{}, by the equations", _figure)
     made += _nested(rows, "war", "{}, WAR, simulated", _figure)
@@ -100,6 +105,13 @@ def columns_of(rows: Sequence[Row], label: str = "simulated") -> list[tuple[str,
     made += _nested(rows, "slal_gain", "slal over fixed stripes, {}, simulated", _percent)
     made += _nested(rows, "published_slal_gain", "slal over fixed stripes, {}, published", _percent)
     return made
+
+
+def half_columns(rows: Sequence[Row]) -> list[tuple[str, Any]]:
+    """Requests that a plan was made from beside those that it has not seen, policy by policy."""
+    planned = _nested(rows, "planned_from", "{}, planned from, simulated", _figure)
+    unseen = _nested(rows, "other_half", "{}, other half, simulated", _figure)
+    return [column for pair in zip(planned, unseen, strict=True) for column in pair]
 
 
 def proof_columns(rows: Sequence[Row]) -> list[tuple[str, Any]]:

@@ -146,7 +146,8 @@ def main() -> None:
             *planning(scratch),
             at_scale(),
         ]
-        results += [*cargo_bench("stripewise-trace"), *cargo_bench("stripewise-layout"), *cargo_bench("stripewise-sim")]
+        for package in ("trace", "layout", "sim", "swd", "disk"):
+            results += cargo_bench(f"stripewise-{package}")
     finally:
         shutil.rmtree(scratch)
     for result in results:

@@ -12,7 +12,7 @@ from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.best.cuts import cut_for_balance, whole_regions
 from stripewise.policy.best.limits import asked, dual_bound
 from stripewise.policy.best.problem import Ground, Posed, pose
-from stripewise.policy.best.relaxed import classed, solve_relaxed
+from stripewise.policy.best.relaxed import _Model, classed, solve_relaxed
 from stripewise.policy.best.spread import as_solution, spread
 from stripewise.policy.best.teams import Mix, split_bytes
 from stripewise.policy.best.trial import trial_s
@@ -141,3 +141,12 @@ def test_plans_that_cannot_be_the_quickest_are_not_run():
     first, same, hopeless = trial_s([plan] * 3, [bound_s, bound_s, 100 * bound_s], workload, on)
     assert first == same and hopeless == float("inf")
     assert trial_s([plan] * 2, [100 * bound_s, bound_s], workload, on)[0] == first
+
+
+def test_shares_below_none_as_a_solver_leaves_them_when_its_time_ends_are_none():
+    posed = posed_of(zipf_workload(40, 400), cluster(3, 1), np.full(4, np.inf), 200)
+    classes = classed(posed)
+    model = _Model(posed, classes, 0, np.inf)
+    taken = np.tile(np.array([[-1.5], [2.5]]), (1, len(model.touched)))
+    found = model._told(1.0, np.ones(len(classes.resources)), taken, 1.0)
+    assert found is not None and (found.choice[np.concatenate(model.alike)] == 1).all()

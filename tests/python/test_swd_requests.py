@@ -67,7 +67,7 @@ def test_the_locality_of_writes_is_drawn(tmp_path):
 @pytest.mark.parametrize(
     "words, code, told",
     [
-        ((), 2, "give either a trace or --workload"),
+        ((), 2, "give either a trace, or --workload"),
         (("nowhere.csv",), 1, "nowhere.csv: cannot be opened"),
         (("nowhere.csv", "--format", "pcap"), 2, "--format: 'pcap' is not known; give one of msr"),
         (("nowhere.csv", "--action", "QD"), 2, "--action: 'QD' is no action"),
@@ -138,7 +138,7 @@ def test_full_bands_cost_equation_4_2(band_tracks, head_tracks):
 
 
 def test_bands_and_fills_that_cannot_be_are_refused(tmp_path):
-    assert "is not from 0 to 100" in stripewise("swd", "war", "--used", "120", code=2).stderr
+    assert "is not from 0% to 100%" in stripewise("swd", "war", "--used", "120", code=2).stderr
     assert "is not a number of percent" in stripewise("swd", "war", "--used", "half", code=2).stderr
     with pytest.raises(UsageError, match="give fewer"):
         amplification(10_000, 2, [0.5])

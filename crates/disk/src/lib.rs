@@ -1,7 +1,8 @@
 //! Mechanical disks: seek, rotation, zones, switches, skew and cache of a drive described by its file, under any scheme of shingled writing
 //! and any stream of block requests. All times are simulated.
 //!
-//! [`Mechanics`] is the moving parts of a [`DiskSpec`], [`TimedMedium`] what a scheme sees of them, [`run`] serves requests.
+//! [`Mechanics`] is the moving parts of a [`DiskSpec`], [`TimedMedium`] what a scheme sees of them, [`run`] serves requests, and [`SimulatedDisk`] is a
+//! device for other simulations.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
@@ -9,7 +10,10 @@ mod accounts;
 mod ahead;
 mod areas;
 mod behind;
+mod commands;
+mod device;
 mod error;
+mod idle;
 mod latency;
 mod layout;
 mod map;
@@ -28,6 +32,7 @@ mod time;
 
 pub use accounts::{Account, AccountReport, Accounts, AccountsReport, SeekRange};
 pub use areas::{Area, Areas};
+pub use device::SimulatedDisk;
 pub use error::Error;
 pub use latency::{Latencies, Latency};
 pub use layout::{Layout, Place};

@@ -87,9 +87,14 @@ impl TimedMedium {
         &self.mechanics
     }
 
-    /// Forgets accounts, cache and clock: what was done before a run begins.
-    pub fn begin(&mut self) {
+    /// Forgets the accounts, not the state of the disk.
+    pub fn clear_accounts(&mut self) {
         self.accounts = Accounts::default();
+    }
+
+    /// Sets the clock and the accounts to nothing: what was done before a run begins.
+    pub fn begin(&mut self) {
+        self.clear_accounts();
         self.now_ns = 0;
         self.ended_ns = 0;
         self.next_block = u64::MAX;
@@ -128,6 +133,12 @@ impl TimedMedium {
         let block = place.first_block + u64::from(sector);
         let kept = |writes: &WriteCache| writes.holds(block, sectors);
         self.writes.as_ref().is_some_and(kept) || self.reads.as_ref().is_some_and(|reads| reads.holds(block, sectors))
+    }
+
+    /// Whether the cache keeps what is read.
+    #[must_use]
+    pub fn caches_reads(&self) -> bool {
+        self.reads.is_some()
     }
 
     /// Whether the cache takes writes.

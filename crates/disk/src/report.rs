@@ -21,7 +21,7 @@ pub struct Report {
     pub reads: u64,
     /// And writes.
     pub writes: u64,
-    /// When the last request was done.
+    /// When the last request was done, from the beginning or the end of the warm-up on.
     pub seconds: f64,
     /// From arrival to end, all requests.
     pub response_s: Option<Latency>,

@@ -10,13 +10,14 @@ use std::iter::Peekable;
 use stripewise_blocks::{BlockRequest, Error as SourceError};
 use stripewise_swd::Scheme;
 
+use crate::commands::Commands;
 use crate::error::Error;
+use crate::idle::idle;
 use crate::medium::TimedMedium;
 use crate::queue::{Pending, Queue};
 use crate::report::Report;
 use crate::scheme::TimedScheme;
 use crate::settings::{Arrivals, Settings};
-use crate::spec::Overhead;
 use crate::stalls::Stalls;
 use crate::tally::Tally;
 use crate::time::milliseconds;
@@ -42,50 +43,27 @@ pub fn run(
     }
 }
 
-/// Overhead of a command, ns, after a read and after a write.
-#[derive(Clone, Copy, Debug)]
-struct Taken([u64; 2]);
-
-impl Taken {
-    fn new(overhead: Overhead) -> Self {
-        let (read, write) = overhead.pair();
-        Self([milliseconds(read), milliseconds(write)])
-    }
-
-    #[inline]
-    fn after(self, write: bool) -> u64 {
-        if write { self.0[1] } else { self.0[0] }
-    }
-}
-
-/// Overheads by what a command is.
-#[derive(Clone, Copy, Debug)]
-struct Overheads {
-    read_hit: Taken,
-    read_miss: Taken,
-    write: Taken,
-    bus_block_ns: u64,
-}
-
 struct Run<'a, S, I: Iterator> {
     settings: &'a Settings,
     scheme: S,
     requests: Peekable<I>,
     used_sectors: u64,
     sectors_per_block: (u64, u64),
-    overheads: Overheads,
+    commands: Commands,
     depth: usize,
     /// Before the disk.
     waiting: VecDeque<(BlockRequest, u64)>,
     queue: Queue,
     /// When the disk last had room again after it had been full.
     room_ns: u64,
-    after_write: bool,
     came: u64,
     arrival_ns: u64,
     end_ns: u64,
     stalls: Stalls,
     tally: Tally,
+    /// Requests that are still to be served before counting begins.
+    warm: u64,
+    served: u64,
 }
 
 impl<'a, S, I> Run<'a, S, I>
@@ -95,26 +73,21 @@ where
 {
     fn new(settings: &'a Settings, scheme: S, used_sectors: u64, requests: I) -> Result<Self, Error> {
         let disk = &settings.disk;
-        let write = if scheme.medium().takes_writes() { disk.overhead_write_hit_ms } else { disk.overhead_write_miss_ms };
         Ok(Self {
-            overheads: Overheads {
-                read_hit: Taken::new(disk.overhead_read_hit_ms),
-                read_miss: Taken::new(disk.overhead_read_miss_ms),
-                write: Taken::new(write.unwrap_or(disk.overhead_write_ms)),
-                bus_block_ns: milliseconds(disk.bus_block_ms),
-            },
+            commands: Commands::new(disk, scheme.medium().takes_writes()),
             depth: if settings.arrivals == Arrivals::Closed { 1 } else { settings.queue.depth.unwrap_or(u32::MAX) as usize },
             sectors_per_block: (stripewise_blocks::BLOCK_BYTES, u64::from(disk.block_bytes)),
             requests: requests.peekable(),
             waiting: VecDeque::new(),
             queue: Queue::new(settings.queue.order),
             room_ns: 0,
-            after_write: false,
             came: 0,
             arrival_ns: 0,
             end_ns: 0,
             stalls: Stalls::new(milliseconds(settings.stall_bound_ms)),
-            tally: Tally::new()?,
+            tally: Tally::new(0, scheme.counters())?,
+            warm: settings.warm_requests,
+            served: 0,
             settings,
             scheme,
             used_sectors,
@@ -133,12 +106,16 @@ where
                     }
                 }
             }
-            if self.tally.requests() >= next_watch {
+            if self.served >= next_watch {
                 next_watch += WATCH_EVERY;
-                if !watch(self.tally.requests()) {
+                if !watch(self.served) {
                     return Err(Error::Interrupted);
                 }
             }
+        }
+        if self.served < self.warm {
+            let wrong = format!("is {}, there were {} requests", self.warm, self.served);
+            return Err(Error::key("warm_requests", wrong, "warm up with fewer"));
         }
         Ok(self.report())
     }
@@ -208,16 +185,9 @@ where
         } else {
             None
         };
-        let overhead = if request.write {
-            self.overheads.write
-        } else if self.settings.cache.reads && place.is_some_and(|(place, sector)| medium.holds(&place, sector, sectors)) {
-            self.overheads.read_hit
-        } else {
-            self.overheads.read_miss
-        };
-        let bus_ns = if request.write { self.overheads.bus_block_ns * u64::from(request.blocks) } else { 0 };
-        let ready_ns = request.arrival_ns.max(self.room_ns) + overhead.after(self.after_write) + bus_ns;
-        self.after_write = request.write;
+        let hit = !request.write && self.settings.cache.reads && place.is_some_and(|(place, sector)| medium.holds(&place, sector, sectors));
+        let taken_ns = self.commands.take(request.write, hit, u64::from(request.blocks));
+        let ready_ns = request.arrival_ns.max(self.room_ns) + taken_ns;
         self.queue.push(Pending { request, number, ready_ns, place });
     }
 
@@ -247,7 +217,7 @@ where
         let done = if request.write { self.scheme.write(lba, sectors, &[]) } else { self.scheme.read(lba, sectors, &mut []) };
         done.map_err(|error| Error::Request(format!("request {number}: {error}")))?;
         let medium = self.scheme.medium();
-        let bus_ns = if request.write { 0 } else { self.overheads.bus_block_ns * u64::from(request.blocks) };
+        let bus_ns = self.commands.bring(request.write, u64::from(request.blocks));
         let (served_ns, end_ns) = (medium.now_ns(), medium.now_ns() + bus_ns);
         let after = medium.accounts().times();
         self.tally.done(request.write, end_ns - request.arrival_ns, begin_ns - request.arrival_ns + bus_ns, before, after);
@@ -261,6 +231,15 @@ where
         }
         self.end_ns = self.end_ns.max(end_ns);
         self.stalls.done(number, request.arrival_ns, end_ns);
+        self.served += 1;
+        if self.served == self.warm { self.count_from_now() } else { Ok(()) }
+    }
+
+    /// The disk is warm: what was counted so far is forgotten.
+    fn count_from_now(&mut self) -> Result<(), Error> {
+        self.tally = Tally::new(self.end_ns, self.scheme.counters())?;
+        self.stalls.restart(self.end_ns);
+        self.scheme.medium_mut().clear_accounts();
         Ok(())
     }
 
@@ -279,30 +258,13 @@ where
                 Ok(true)
             }
             (None, Some(next_ns)) => {
-                self.idle(next_ns)?;
+                let from_ns = self.scheme.medium().now_ns().max(self.end_ns);
+                let worked = idle(&mut self.scheme, self.settings.background, from_ns, next_ns)
+                    .map_err(|error| Error::Request(format!("work of an idle disk after request {}: {error}", self.came)))?;
+                self.tally.idle(worked);
                 Ok(true)
             }
         }
-    }
-
-    /// Nobody asks for anything until `until_ns`.
-    fn idle(&mut self, until_ns: u64) -> Result<(), Error> {
-        if let Some(background) = self.settings.background {
-            let from_ns = self.scheme.medium().now_ns().max(self.end_ns) + milliseconds(background.after_ms);
-            let budget_end = background.budget_ms.map_or(u64::MAX, |budget_ms| from_ns.saturating_add(milliseconds(budget_ms)));
-            if from_ns < until_ns {
-                self.scheme.medium_mut().idle_until(from_ns);
-            }
-            while self.scheme.medium().now_ns() >= from_ns && self.scheme.medium().now_ns() < until_ns.min(budget_end) {
-                let begin_ns = self.scheme.medium().now_ns();
-                if !self.scheme.idle_step().map_err(|error| Error::Request(format!("background work after request {}: {error}", self.came)))? {
-                    break;
-                }
-                self.tally.idle(self.scheme.medium().now_ns() - begin_ns);
-            }
-        }
-        self.scheme.medium_mut().idle_until(until_ns);
-        Ok(())
     }
 
     fn report(self) -> Report {

@@ -150,6 +150,7 @@ macro_rules! each {
         }
     };
 }
+pub(crate) use each;
 
 impl TimedScheme {
     /// The scheme of the settings, filled as they say, with its clock at 0.

@@ -48,6 +48,9 @@ pub struct Settings {
     /// When requests come.
     #[serde(default)]
     pub arrivals: Arrivals,
+    /// Requests at the beginning that are served but not counted, until the disk is in the state that is of interest.
+    #[serde(default)]
+    pub warm_requests: u64,
     /// From which wait on a request counts as stalled.
     #[serde(default = "default_stall_bound_ms")]
     pub stall_bound_ms: f64,

@@ -64,6 +64,14 @@ impl Stalls {
         }
     }
 
+    /// Counting begins at `ns`, with the requests that are held then.
+    pub(crate) fn restart(&mut self, ns: u64) {
+        self.until_ns = self.until_ns.max(ns);
+        self.most = self.open;
+        self.longest_ns = 0;
+        self.stalled_ns = 0;
+    }
+
     /// The most requests held at once.
     pub(crate) fn most(&self) -> u64 {
         self.most

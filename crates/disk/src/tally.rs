@@ -4,6 +4,7 @@ use stripewise_swd::{Counters, Purpose};
 
 use crate::accounts::Accounts;
 use crate::error::Error;
+use crate::idle::Worked;
 use crate::latency::Latencies;
 use crate::report::{Report, TimeSplit};
 use crate::stalls::Stalls;
@@ -43,17 +44,15 @@ pub(crate) struct Tally {
     requests: u64,
     idle_steps: u64,
     idle_ns: u64,
+    /// When counting began, and what the scheme had counted by then.
+    from_ns: u64,
+    before: Counters,
 }
 
 impl Tally {
-    pub(crate) fn new() -> Result<Self, Error> {
-        Ok(Self { read: Direction::new()?, write: Direction::new()?, requests: 0, idle_steps: 0, idle_ns: 0 })
-    }
-
-    /// Requests done.
-    #[inline]
-    pub(crate) fn requests(&self) -> u64 {
-        self.requests
+    /// Counts from `from_ns` on, when the scheme had counted `before`.
+    pub(crate) fn new(from_ns: u64, before: Counters) -> Result<Self, Error> {
+        Ok(Self { read: Direction::new()?, write: Direction::new()?, requests: 0, idle_steps: 0, idle_ns: 0, from_ns, before })
     }
 
     /// A request is done; `before` and `after` are the disk's times by purpose.
@@ -68,14 +67,15 @@ impl Tally {
         }
     }
 
-    /// An idle disk took a step.
-    pub(crate) fn idle(&mut self, ns: u64) {
-        self.idle_steps += 1;
-        self.idle_ns += ns;
+    /// An idle disk worked.
+    pub(crate) fn idle(&mut self, worked: Worked) {
+        self.idle_steps += worked.steps;
+        self.idle_ns += worked.ns;
     }
 
     pub(crate) fn report(&self, scheme: &str, sizes: (u64, u64), end_ns: u64, counters: Counters, accounts: &Accounts, stalls: &Stalls) -> Report {
-        let seconds = in_seconds(end_ns);
+        let seconds = in_seconds(end_ns.saturating_sub(self.from_ns));
+        let counters = since(counters, self.before);
         let over = |sum: f64| if seconds > 0.0 { sum / seconds } else { 0.0 };
         let mut all = self.read.responses.clone();
         all.add(&self.write.responses);
@@ -106,5 +106,21 @@ impl Tally {
             queue_mean: over(all.sum_s()),
             queue_max: stalls.most(),
         }
+    }
+}
+
+/// What was counted after `before`.
+fn since(now: Counters, before: Counters) -> Counters {
+    Counters {
+        own_writes: now.own_writes - before.own_writes,
+        extra_reads: now.extra_reads - before.extra_reads,
+        extra_writes: now.extra_writes - before.extra_writes,
+        extra_sectors: now.extra_sectors - before.extra_sectors,
+        collections: now.collections - before.collections,
+        collected_tracks: now.collected_tracks - before.collected_tracks,
+        gathered_tracks: now.gathered_tracks - before.gathered_tracks,
+        checkpoints: now.checkpoints - before.checkpoints,
+        journal_writes: now.journal_writes - before.journal_writes,
+        own_flushes: now.own_flushes - before.own_flushes,
     }
 }

@@ -73,8 +73,8 @@ fn measure<S: Scheme>(mut scheme: S, percent: u64, is_zipf: bool, updates: usize
 
 fn main() {
     let numbers: Vec<u64> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
-    let updates = numbers.first().map_or(500_000, |&updates| updates as usize);
-    let percents = numbers.get(1..).filter(|percents| !percents.is_empty()).unwrap_or(&[30, 50, 65, 75, 85, 90, 95]);
+    let updates = numbers.first().map_or(300_000, |&updates| updates as usize);
+    let percents = numbers.get(1..).filter(|percents| !percents.is_empty()).unwrap_or(&[30, 65, 85, 90]);
     let (plain, _, _) = measure(InPlace::new(medium(1), Order::Hdd, 1, 0).unwrap(), 85, false, updates);
     let mut slowest = (f64::INFINITY, 0);
     for &percent in percents {

@@ -1,22 +1,29 @@
 //! A medium in memory that does what shingling does: a write destroys the next W-1 tracks, and whoever reads a destroyed sector is told. Its power can
 //! be cut after any write; then every unflushed sector is kept or lost by the seed, in any order.
 
+use core::ops::Range;
+
 use crate::error::MediumError;
 use crate::geometry::Geometry;
 use crate::medium::{Extent, Medium, Spare};
 use crate::random::draw;
 
-#[derive(Clone, Debug)]
-struct Track {
-    bytes: Vec<u8>,
-    destroyed: Vec<bool>,
-    spare: Option<Spare>,
-}
-
+/// What the medium holds: the sectors of all tracks in a row, so that a copy is a few blocks of memory.
 #[derive(Clone, Debug)]
 struct Image {
-    tracks: Vec<Track>,
+    bytes: Vec<u8>,
+    destroyed: Vec<bool>,
+    spares: Vec<Option<Spare>>,
     random: Vec<u8>,
+}
+
+impl Image {
+    fn copy_from(&mut self, other: &Self) {
+        self.bytes.copy_from_slice(&other.bytes);
+        self.destroyed.copy_from_slice(&other.destroyed);
+        self.spares.copy_from_slice(&other.spares);
+        self.random.copy_from_slice(&other.random);
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -29,6 +36,8 @@ enum Write {
 #[derive(Clone, Debug)]
 pub struct CheckingMedium {
     geometry: Geometry,
+    /// First sector of each track in the row of all, and the end.
+    starts: Vec<usize>,
     now: Image,
     durable: Image,
     unflushed: Vec<Write>,
@@ -41,11 +50,25 @@ impl CheckingMedium {
     /// A fresh medium.
     #[must_use]
     pub fn new(geometry: Geometry) -> Self {
-        let bytes = |sectors: u32| geometry.bytes(u64::from(sectors)) as usize;
-        let track = |sectors: u32| Track { bytes: vec![0; bytes(sectors)], destroyed: vec![false; sectors as usize], spare: None };
-        let tracks = (0..geometry.tracks()).map(|number| track(geometry.track_sectors(number))).collect();
-        let now = Image { tracks, random: vec![0; bytes(geometry.random_access_sectors())] };
-        Self { geometry, durable: now.clone(), now, unflushed: Vec::new(), writes_left: None, dark: false, writes: 0 }
+        let mut starts = vec![0];
+        let mut sectors = 0;
+        for track in 0..geometry.tracks() {
+            sectors += geometry.track_sectors(track) as usize;
+            starts.push(sectors);
+        }
+        let now = Image {
+            bytes: vec![0; geometry.bytes(sectors as u64) as usize],
+            destroyed: vec![false; sectors],
+            spares: vec![None; geometry.tracks() as usize],
+            random: vec![0; geometry.bytes(u64::from(geometry.random_access_sectors())) as usize],
+        };
+        Self { geometry, starts, durable: now.clone(), now, unflushed: Vec::new(), writes_left: None, dark: false, writes: 0 }
+    }
+
+    /// Sectors of a track in the row of all.
+    fn row(starts: &[usize], track: u32) -> Range<usize> {
+        let at = |index: usize| starts.get(index).or(starts.last()).copied().unwrap_or(0);
+        at(track as usize)..at(track as usize + 1)
     }
 
     /// Writes and flushes served so far: the points at which power can be cut.
@@ -70,11 +93,11 @@ impl CheckingMedium {
             // A third of the writes is lost, a third is whole, a third is torn between sectors.
             match draw(&mut state) % 3 {
                 0 => {}
-                1 => self.durable.apply(write, &self.geometry, |_| true),
-                _ => self.durable.apply(write, &self.geometry, |_| draw(&mut state) & 1 == 0),
+                1 => self.durable.apply(write, &self.geometry, &self.starts, |_| true),
+                _ => self.durable.apply(write, &self.geometry, &self.starts, |_| draw(&mut state) & 1 == 0),
             }
         }
-        self.now = self.durable.clone();
+        self.now.copy_from(&self.durable);
         self.writes_left = None;
         self.dark = false;
     }
@@ -82,7 +105,8 @@ impl CheckingMedium {
     /// Whether a write to `track` or before has destroyed the sector.
     #[must_use]
     pub fn is_destroyed(&self, track: u32, sector: u32) -> bool {
-        self.now.tracks.get(track as usize).and_then(|track| track.destroyed.get(sector as usize)).copied().unwrap_or(false)
+        let row = Self::row(&self.starts, track);
+        self.now.destroyed.get(row).and_then(|row| row.get(sector as usize)).copied().unwrap_or(false)
     }
 
     /// Counts a write or a flush; true when the power goes at it.
@@ -97,7 +121,7 @@ impl CheckingMedium {
     fn record(&mut self, write: Write) -> Result<(), MediumError> {
         let cut = self.cut()?;
         if !cut {
-            self.now.apply(&write, &self.geometry, |_| true);
+            self.now.apply(&write, &self.geometry, &self.starts, |_| true);
         }
         self.unflushed.push(write);
         if cut { Err(MediumError::PowerLost) } else { Ok(()) }
@@ -110,7 +134,7 @@ impl CheckingMedium {
         if fits && right_length && at.sectors > 0 { Ok(()) } else { Err(MediumError::Range { track: at.track, sector: at.sector }) }
     }
 
-    fn random_range(&self, sector: u32, sectors: u32, bytes: usize) -> Result<core::ops::Range<usize>, MediumError> {
+    fn random_range(&self, sector: u32, sectors: u32, bytes: usize) -> Result<Range<usize>, MediumError> {
         let from = self.geometry.bytes(u64::from(sector)) as usize;
         match from.checked_add(bytes) {
             Some(to) if to <= self.now.random.len() && bytes as u64 == self.geometry.bytes(u64::from(sectors)) => Ok(from..to),
@@ -125,31 +149,34 @@ impl CheckingMedium {
 
 impl Image {
     /// Carries a write out; `keep` says of each sector, and of the spare area, whether it arrives.
-    fn apply(&mut self, write: &Write, geometry: &Geometry, mut keep: impl FnMut(u32) -> bool) {
+    fn apply(&mut self, write: &Write, geometry: &Geometry, starts: &[usize], mut keep: impl FnMut(u32) -> bool) {
         let size = geometry.sector_bytes() as usize;
         match write {
             Write::Sectors { at, bytes, spare } => {
-                for next in (1..geometry.head_tracks()).filter_map(|step| at.track.checked_add(step)) {
-                    if let Some(track) = self.tracks.get_mut(next as usize) {
-                        track.destroyed.fill(true);
-                        track.spare = None;
+                let shadow = at.track.saturating_add(1)..at.track.saturating_add(geometry.head_tracks()).min(geometry.tracks());
+                for next in shadow {
+                    if let Some(destroyed) = self.destroyed.get_mut(CheckingMedium::row(starts, next)) {
+                        destroyed.fill(true);
+                    }
+                    if let Some(spare) = self.spares.get_mut(next as usize) {
+                        *spare = None;
                     }
                 }
-                let Some(track) = self.tracks.get_mut(at.track as usize) else { return };
+                let first = CheckingMedium::row(starts, at.track).start + at.sector as usize;
                 for index in 0..at.sectors {
-                    let (sector, from) = ((at.sector + index) as usize, index as usize * size);
+                    let (sector, from) = (first + index as usize, index as usize * size);
                     if !keep(index) {
                         continue;
                     }
-                    if let (Some(to), Some(new)) = (track.bytes.get_mut(sector * size..(sector + 1) * size), bytes.get(from..from + size)) {
+                    if let (Some(to), Some(new)) = (self.bytes.get_mut(sector * size..(sector + 1) * size), bytes.get(from..from + size)) {
                         to.copy_from_slice(new);
                     }
-                    if let Some(destroyed) = track.destroyed.get_mut(sector) {
+                    if let Some(destroyed) = self.destroyed.get_mut(sector) {
                         *destroyed = false;
                     }
                 }
-                if let Some(spare) = spare.filter(|_| keep(at.sectors)) {
-                    track.spare = Some(spare);
+                if let (Some(new), Some(spare)) = (spare.filter(|_| keep(at.sectors)), self.spares.get_mut(at.track as usize)) {
+                    *spare = Some(new);
                 }
             }
             Write::Random { byte, bytes } => {
@@ -173,13 +200,13 @@ impl Medium for CheckingMedium {
         self.powered()?;
         self.check(at, into.len())?;
         let outside = MediumError::Range { track: at.track, sector: at.sector };
-        let track = self.now.tracks.get(at.track as usize).ok_or(outside)?;
-        let sectors = at.sector as usize..(at.sector + at.sectors) as usize;
-        if let Some(index) = track.destroyed.get(sectors.clone()).ok_or(outside)?.iter().position(|&destroyed| destroyed) {
+        let first = Self::row(&self.starts, at.track).start + at.sector as usize;
+        let sectors = first..first + at.sectors as usize;
+        if let Some(index) = self.now.destroyed.get(sectors.clone()).ok_or(outside)?.iter().position(|&destroyed| destroyed) {
             return Err(MediumError::Destroyed { track: at.track, sector: at.sector + index as u32 });
         }
         let size = self.geometry.sector_bytes() as usize;
-        into.copy_from_slice(track.bytes.get(sectors.start * size..sectors.end * size).ok_or(outside)?);
+        into.copy_from_slice(self.now.bytes.get(sectors.start * size..sectors.end * size).ok_or(outside)?);
         Ok(())
     }
 
@@ -190,7 +217,7 @@ impl Medium for CheckingMedium {
 
     fn read_spare(&mut self, track: u32) -> Result<Option<Spare>, MediumError> {
         self.powered()?;
-        self.now.tracks.get(track as usize).map(|track| track.spare).ok_or(MediumError::Range { track, sector: 0 })
+        self.now.spares.get(track as usize).copied().ok_or(MediumError::Range { track, sector: 0 })
     }
 
     fn read_random(&mut self, sector: u32, sectors: u32, into: &mut [u8]) -> Result<(), MediumError> {
@@ -210,7 +237,7 @@ impl Medium for CheckingMedium {
             return Err(MediumError::PowerLost);
         }
         for write in core::mem::take(&mut self.unflushed) {
-            self.durable.apply(&write, &self.geometry, |_| true);
+            self.durable.apply(&write, &self.geometry, &self.starts, |_| true);
         }
         Ok(())
     }

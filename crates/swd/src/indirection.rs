@@ -4,14 +4,14 @@
 //!
 //! The seed gives this baseline no recovery, and it has none here: its maps are in memory, and a power cut loses the disk.
 
+mod cached;
 mod log;
 mod ring;
-
-use std::collections::HashMap;
 
 use crate::error::SwdError;
 use crate::medium::{Extent, Medium, Purpose};
 use crate::scheme::{Counters, Scheme, check_buffer, check_empty, check_range};
+use cached::Cached;
 use ring::{Region, Ring};
 
 /// The shape of an indirection system.
@@ -37,7 +37,9 @@ pub struct Indirection<M> {
     cache: Ring,
     /// Which logical sector a sector of the cache holds; `u64::MAX` for none.
     owner: Vec<u64>,
-    cached: HashMap<u64, u64>,
+    cached: Cached,
+    /// No sector of the cache before this position of its log is valid.
+    oldest: u64,
     /// Positions of the S-block buffer are S-blocks.
     store: Ring,
     stored_by: Vec<u32>,
@@ -78,7 +80,8 @@ impl<M: Medium> Indirection<M> {
         }
         Ok(Self {
             owner: vec![NO_SECTOR; cache.sectors() as usize],
-            cached: HashMap::new(),
+            cached: Cached::new((slots - gap_slots - 2) as usize),
+            oldest: 0,
             stored_by: vec![NO_BLOCK; slots as usize],
             stored: vec![NO_BLOCK; (slots - gap_slots - 2) as usize],
             cache: Ring::new(cache.sectors(), gap, cache),
@@ -127,8 +130,8 @@ impl<M: Medium> Scheme for Indirection<M> {
     }
 
     fn locate(&self, lba: u64) -> Option<Extent> {
-        let (region, at) = match self.cached.get(&lba) {
-            Some(&at) => (&self.cache.region, at),
+        let (region, at) = match self.cached.get((lba / self.s_block_sectors) as usize, lba % self.s_block_sectors) {
+            Some(at) => (&self.cache.region, at),
             None => (&self.store.region, self.stored_at(lba)?),
         };
         region.extents(at, 1).first().copied()

@@ -47,9 +47,9 @@ impl Journal {
         if u64::from(end - first) < u64::from(header_sectors(medium, longest.0)) + longest.1 {
             return Err(SwdError::Parameter { key: "random_access_sectors", reason: "the zone must hold 64 bytes per track and a band's tracks" });
         }
-        // Records of an earlier disk must not have the first epoch of this one.
-        let epoch = Log::recover(medium, disk, half)?.map_or(0, |(_, state)| state.timestamp) + 1;
         let mut log = Log::new(medium, disk, table.len(), half)?;
+        // Records of an earlier disk must not have an epoch of this one.
+        let epoch = log.sequence();
         log.begin(medium, epoch, table)?;
         Ok(Self { log, disk, epoch, first, end, next: first, records: 0 })
     }

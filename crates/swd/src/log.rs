@@ -1,9 +1,10 @@
 //! The random access zone: checkpoints of a table, and the pools that Smart allocates in, as records in one of two halves (chapter
 //! 5.2.6).
 //!
-//! A half begins with the whole table; records of what changed follow. When a half is full, the other is begun anew. A record begins at a sector: words
-//! magic, disk, kind, number of entries, then sequence and timestamp of 8 bytes, entries of 8 bytes, a CRC-32C; little endian. Records of a half have
-//! consecutive sequence numbers; the half whose first record has the higher one is the newest.
+//! A half begins with the whole table, or before its first use with a void record; records of what changed follow. When a half is full, the other is
+//! begun anew. A record begins at a sector: words magic, disk, kind, number of entries, then sequence and timestamp of 8 bytes, entries of 8 bytes, a
+//! CRC-32C; little endian. Records of a half have consecutive sequence numbers; the half whose first record has the higher one is the newest. A disk's
+//! first sequence number follows from what lay where its log begins, so that no record of an earlier disk there continues the new one's.
 
 use crate::crc::{crc, long, word};
 use crate::error::SwdError;
@@ -11,6 +12,7 @@ use crate::medium::{Medium, Purpose};
 
 const MAGIC: u32 = 0x4c54_5354;
 const HEADER_BYTES: usize = 32;
+const VOID: u32 = 0;
 const WHOLE: u32 = 1;
 const CHANGES: u32 = 2;
 const POOL: u32 = 3;
@@ -52,6 +54,11 @@ pub(crate) fn record_sectors<M: Medium>(medium: &M, entries: usize) -> u64 {
     (HEADER_BYTES as u64 + entries as u64 * 8 + 4).div_ceil(u64::from(size))
 }
 
+/// FNV-1a. A CRC would not do: over records that end in their own it is the same for all.
+fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
 impl Log {
     /// An empty log in place of whatever the zone held; refuses a zone whose halves do not hold the table and some changes.
     pub(crate) fn new<M: Medium>(medium: &mut M, disk: u32, logical_tracks: usize, half_sectors: u32) -> Result<Self, SwdError> {
@@ -62,12 +69,24 @@ impl Log {
             });
         }
         medium.purpose(Purpose::Upkeep);
-        let zeros = vec![0; medium.geometry().bytes(1) as usize];
+        let sectors = record_sectors(medium, 1) as u32;
+        let length = medium.geometry().bytes(u64::from(sectors)) as usize;
+        let mut before = vec![0; 2 * length];
+        for (half, bytes) in (0..).zip(before.chunks_mut(length.max(1))) {
+            medium.read_random(half * half_sectors, sectors, bytes)?;
+        }
+        let log = Self { disk, half_sectors, half: 1, next: half_sectors, sequence: fingerprint(&before) << 32 };
+        let void = if length == 0 { Vec::new() } else { log.record(VOID, 0, &[], length) };
         for half in [0, 1] {
-            medium.write_random(half * half_sectors, 1, &zeros)?;
+            medium.write_random(half * half_sectors, sectors, &void)?;
         }
         medium.flush()?;
-        Ok(Self { disk, half_sectors, half: 1, next: half_sectors, sequence: 0 })
+        Ok(log)
+    }
+
+    /// The next record's sequence number, which no record of another disk on this medium has.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.sequence
     }
 
     /// Begins the other half with the whole table.

@@ -14,6 +14,7 @@ mod bits;
 mod fill;
 mod layer;
 mod moves;
+mod places;
 mod plan;
 mod recover;
 mod space;

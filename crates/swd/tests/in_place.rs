@@ -1,24 +1,13 @@
 //! Facts of the static schemes, by formula and on a medium that destroys.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod common;
+
+use common::{SECTOR_BYTES, medium, medium_with, sector};
 use proptest::prelude::*;
 use stripewise_swd::{
     CheckingMedium, Geometry, InPlace, Order, Scheme, SwdError, Zone, full_band_amplification, space_gain, uniform_update_amplification,
 };
-
-const SECTOR_BYTES: usize = 16;
-
-fn medium(zones: &[Zone], head_tracks: u32) -> CheckingMedium {
-    CheckingMedium::new(Geometry::new(zones, head_tracks, SECTOR_BYTES as u32, 0).unwrap())
-}
-
-/// What the oracle expects in a sector: its address and the number of the write.
-fn stamp(lba: u64, version: u64) -> [u8; SECTOR_BYTES] {
-    let mut bytes = [0; SECTOR_BYTES];
-    bytes[..8].copy_from_slice(&(lba + 1).to_le_bytes());
-    bytes[8..].copy_from_slice(&version.to_le_bytes());
-    bytes
-}
 
 fn read_all<S: Scheme>(scheme: &mut S) -> Vec<u8> {
     let sectors = scheme.capacity_sectors();
@@ -46,12 +35,12 @@ fn amplification_is_that_of_the_golden_table_by_count_and_by_updates() {
             assert!((counted - expected).abs() < 1e-12, "{} at {quarter}/4: {counted}", order.name());
             let mut scheme = InPlace::new(medium(&zone, 2), order, 4, filled).unwrap();
             for lba in 0..filled {
-                scheme.write(lba, 1, &stamp(lba, 1)).unwrap();
+                scheme.write(lba, 1, &sector(1, lba)).unwrap();
             }
             assert!((scheme.counters().amplification() - expected).abs() < 1e-12, "{} at {quarter}/4 by updates", order.name());
             let bytes = read_all(&mut scheme);
             for lba in 0..filled {
-                assert_eq!(bytes[lba as usize * SECTOR_BYTES..][..SECTOR_BYTES], stamp(lba, 1));
+                assert_eq!(bytes[lba as usize * SECTOR_BYTES..][..SECTOR_BYTES], sector(1, lba));
             }
         }
     }
@@ -75,7 +64,7 @@ fn cold_sequential_writes_to_an_empty_disk_amplify_only_where_a_live_track_follo
     let amplification = |order, share: u64| {
         let mut scheme = InPlace::new(medium(&zone, 2), order, 4, 0).unwrap();
         for lba in 0..scheme.capacity_sectors() * share / 4 {
-            scheme.write(lba, 1, &stamp(lba, 1)).unwrap();
+            scheme.write(lba, 1, &sector(1, lba)).unwrap();
         }
         scheme.counters().amplification()
     };
@@ -96,9 +85,9 @@ fn wrong_parameters_and_requests_are_refused_by_name() {
     assert_eq!(key(InPlace::new(medium(&zone, 2), Order::Rotated, 20, 0)), "band_tracks");
     assert!(matches!(InPlace::new(medium(&zone, 2), Order::Rotated, 4, 65), Err(SwdError::Beyond { capacity: 64, .. })));
     let mut scheme = InPlace::new(medium(&zone, 2), Order::Rotated, 4, 0).unwrap();
-    assert!(matches!(scheme.write(64, 1, &[0; 16]), Err(SwdError::Beyond { .. })));
-    assert!(matches!(scheme.write(u64::MAX, 2, &[0; 32]), Err(SwdError::Beyond { .. })));
-    assert!(matches!(scheme.write(0, 1, &[0; 15]), Err(SwdError::Buffer { bytes: 15, expected: 16 })));
+    assert!(matches!(scheme.write(64, 1, &[0; SECTOR_BYTES]), Err(SwdError::Beyond { .. })));
+    assert!(matches!(scheme.write(u64::MAX, 2, &[0; 2 * SECTOR_BYTES]), Err(SwdError::Beyond { .. })));
+    assert!(matches!(scheme.write(0, 1, &[0; 15]), Err(SwdError::Buffer { bytes: 15, expected: 64 })));
 }
 
 fn operations() -> impl Strategy<Value = Vec<(u8, f64, u64)>> {
@@ -131,11 +120,19 @@ proptest! {
                 scheme.trim(lba, length).unwrap();
             } else {
                 for (index, sector) in expected.chunks_mut(SECTOR_BYTES).enumerate() {
-                    sector.copy_from_slice(&stamp(lba + index as u64, version as u64));
+                    sector.copy_from_slice(&self::sector(version as u64 + 1, lba + index as u64));
                 }
                 scheme.write(lba, length, expected).unwrap();
             }
             prop_assert_eq!(read_all(&mut scheme), &oracle[..]);
         }
     }
+}
+
+#[test]
+fn a_random_access_zone_without_room_for_the_longest_chain_is_refused() {
+    let zone = [Zone { tracks: 10, sectors: 50 }];
+    let refused = InPlace::create(medium_with(&zone, 2, 64, 60), Order::Sequential, 4, 1);
+    assert!(matches!(refused, Err(SwdError::Parameter { key: "random_access_sectors", .. })));
+    assert!(matches!(InPlace::open(medium_with(&zone, 2, 64, 600), Order::Sequential, 4, 1), Err(SwdError::NoTable)));
 }

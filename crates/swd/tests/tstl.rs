@@ -7,6 +7,8 @@ use common::{Checked, SECTOR_BYTES, medium};
 use proptest::prelude::*;
 use stripewise_swd::{CheckingMedium, Geometry, MediumError, Policy, Scan, Scheme, SwdError, TrackLayer, TrackParameters, Zone};
 
+type Layer = Checked<TrackLayer<CheckingMedium>>;
+
 #[derive(Clone, Debug)]
 enum Step {
     Write(f64, u64),
@@ -46,8 +48,8 @@ proptest! {
         let band_tracks = 2 * head_tracks + spare_tracks;
         let zones: Vec<Zone> = sectors.iter().map(|&sectors| Zone { tracks: 2 * band_tracks + 1, sectors }).collect();
         let parameters = TrackParameters { policy, band_tracks, spread_tracks, gc_threshold, alternate_limit, checkpoint_writes, ..TrackParameters::default() };
-        let mut checked = Checked::new(medium(&zones, head_tracks), parameters);
-        let capacity = checked.may_hold.len() as u64;
+        let mut checked = Layer::new(medium(&zones, head_tracks), (parameters, scan));
+        let capacity = checked.capacity();
         if filled {
             checked.write(0, capacity).unwrap();
         }
@@ -65,7 +67,7 @@ proptest! {
                     checked.disk().medium_mut().cut_after(writes);
                     let lost = (0..200).map(|at| checked.write(at % capacity, 1)).find(Result::is_err);
                     prop_assert_eq!(lost, Some(Err(SwdError::Medium(MediumError::PowerLost))));
-                    checked.crash(seed, scan);
+                    checked.crash(seed);
                     Ok(())
                 }
             };
@@ -79,7 +81,7 @@ proptest! {
 fn alternate_tracks_are_updated_in_place_without_amplification_below_half() {
     for policy in [Policy::Greedy, Policy::Smart] {
         let parameters = TrackParameters { policy, band_tracks: 20, spread_tracks: 0, ..TrackParameters::default() };
-        let mut checked = Checked::new(medium(&[Zone { tracks: 40, sectors: 4 }], 2), parameters);
+        let mut checked = Layer::new(medium(&[Zone { tracks: 40, sectors: 4 }], 2), (parameters, Scan::All));
         // Eight of sixteen logical tracks in each of two bands of 20.
         for track in (0..8).chain(16..24) {
             checked.write(track * 4, 4).unwrap();
@@ -97,7 +99,7 @@ fn alternate_tracks_are_updated_in_place_without_amplification_below_half() {
 #[test]
 fn cold_mode_writes_a_disk_in_order_from_the_start() {
     let parameters = TrackParameters { policy: Policy::Smart, band_tracks: 20, spread_tracks: 0, alternate_limit: 0.0, ..TrackParameters::default() };
-    let mut checked = Checked::new(medium(&[Zone { tracks: 20, sectors: 4 }], 2), parameters);
+    let mut checked = Layer::new(medium(&[Zone { tracks: 20, sectors: 4 }], 2), (parameters, Scan::All));
     for track in 0..16 {
         checked.write(track * 4, 4).unwrap();
         let used: Vec<usize> = checked.disk().spaces().next().unwrap().elements(true).map(|element| element.len()).collect();
@@ -110,8 +112,8 @@ fn cold_mode_writes_a_disk_in_order_from_the_start() {
 fn a_full_disk_takes_updates_for_ever() {
     for policy in [Policy::Greedy, Policy::Smart] {
         let parameters = TrackParameters { policy, band_tracks: 12, ..TrackParameters::default() };
-        let mut checked = Checked::new(medium(&[Zone { tracks: 12, sectors: 3 }], 2), parameters);
-        let capacity = checked.may_hold.len() as u64;
+        let mut checked = Layer::new(medium(&[Zone { tracks: 12, sectors: 3 }], 2), (parameters, Scan::All));
+        let capacity = checked.capacity();
         checked.write(0, capacity).unwrap();
         for update in 0..2000u64 {
             checked.write(update.wrapping_mul(7919) % capacity, 1).unwrap();
@@ -146,13 +148,28 @@ fn parameters_that_do_not_fit_are_refused_by_name() {
 fn without_the_promise_of_a_flush_a_disk_needs_no_flushes_and_reads_the_same() {
     for policy in [Policy::Greedy, Policy::Smart] {
         let parameters = TrackParameters { policy, band_tracks: 12, keeps_flushed: false, ..TrackParameters::default() };
-        let mut checked = Checked::new(medium(&[Zone { tracks: 24, sectors: 3 }], 2), parameters);
-        let capacity = checked.may_hold.len() as u64;
+        let mut checked = Layer::new(medium(&[Zone { tracks: 24, sectors: 3 }], 2), (parameters, Scan::All));
+        let capacity = checked.capacity();
         checked.write(0, capacity).unwrap();
         for update in 0..1000u64 {
             checked.write(update.wrapping_mul(7919) % capacity, 1).unwrap();
         }
         checked.holds_the_last_writes();
         assert_eq!(checked.disk().counters().own_flushes, 0);
+    }
+}
+
+#[test]
+fn a_new_disk_in_place_of_an_old_one_of_the_same_id_takes_none_of_its_records() {
+    for scan in [Scan::All, Scan::Pools] {
+        let parameters = TrackParameters { band_tracks: 8, ..TrackParameters::default() };
+        let mut checked = Layer::new(medium(&[Zone { tracks: 16, sectors: 2 }], 2), (parameters, scan));
+        for _ in 0..3 {
+            checked.write(0, 5).unwrap();
+            checked.disk().checkpoint().unwrap();
+            checked.create_anew((parameters, scan));
+            checked.crash(3);
+            checked.holds_the_last_writes();
+        }
     }
 }

@@ -53,6 +53,10 @@ ServersOption = Annotated[
 TimeLimitOption = Annotated[
     str | None, typer.Option("--time-limit", help="best: how long it may search, e.g. 10s or 5min (default: 60s).")
 ]
+SmoothOption = Annotated[
+    bool,
+    typer.Option("--smooth", help="best: plan for runs like the traced one and not for its very requests."),
+]
 FileOption = Annotated[
     list[str] | None, typer.Option("--file", help="Only files whose path matches this glob (default: managed files).")
 ]

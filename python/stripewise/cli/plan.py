@@ -24,6 +24,7 @@ from .options import (
     SeedOption,
     ServersOption,
     SigmaOption,
+    SmoothOption,
     StepOption,
     StripeOption,
     TimeLimitOption,
@@ -44,6 +45,7 @@ def options_from(
     sigma: float | None = None,
     servers: str | None = None,
     time_limit: str | None = None,
+    smooth: bool = False,
 ) -> PlanOptions:
     """The plan options of the command line; UsageError for a bad one."""
     return PlanOptions(
@@ -56,6 +58,7 @@ def options_from(
         sigma=sigma,
         servers=servers,
         time_limit_s=None if time_limit is None else parse_span(time_limit, "--time-limit") / 1e9,
+        smooth=smooth or None,
     )
 
 
@@ -148,6 +151,7 @@ def plan(
     sigma: SigmaOption = None,
     servers: ServersOption = None,
     time_limit: TimeLimitOption = None,
+    smooth: SmoothOption = False,
     json: JsonOption = False,
 ) -> None:
     """Price layouts for the files of a trace and write the best as plan.json, or check one with --check."""
@@ -161,7 +165,9 @@ def plan(
     if cluster is None and store is None:
         raise UsageError("plan: give --cluster cluster.toml, or --store")
     chosen = policy_named(policy)
-    options = options_from(region_size, stripe_size, step_size, seed, window, min_gain, sigma, servers, time_limit)
+    options = options_from(
+        region_size, stripe_size, step_size, seed, window, min_gain, sigma, servers, time_limit, smooth
+    )
     refuse_foreign([chosen], options)
     if min_gain is not None and window is None:
         raise UsageError("--min-gain: is about moves between windows; give --window too")

@@ -26,6 +26,7 @@ from .options import (
     RegionOption,
     ServersOption,
     SigmaOption,
+    SmoothOption,
     StepOption,
     StripeOption,
     TimeLimitOption,
@@ -205,6 +206,7 @@ def simulate(
     sigma: SigmaOption = None,
     servers: ServersOption = None,
     time_limit: TimeLimitOption = None,
+    smooth: SmoothOption = False,
     read_ahead: Annotated[str, typer.Option("--read-ahead", help="Bytes fetched ahead of a sequential reader.")] = "0",
     bandwidth: Annotated[
         str, typer.Option("--bandwidth", help="Moves copy so much per second at most, e.g. 100MiB; 0: no limit.")
@@ -223,7 +225,9 @@ def simulate(
     chosen = policies_named(policy if policy is not None else "" if plan else "def,h2dp")
     if not chosen and not plan:
         raise UsageError("--policy: names no policy; give one, or --plan plan.json")
-    options = options_from(region_size, stripe_size, step_size, seed or 0, window, min_gain, sigma, servers, time_limit)
+    options = options_from(
+        region_size, stripe_size, step_size, seed or 0, window, min_gain, sigma, servers, time_limit, smooth
+    )
     refuse_foreign(chosen, options)
     if min_gain is not None and window is None:
         raise UsageError("--min-gain: is about moves between windows; give --window too")

@@ -130,9 +130,7 @@ def simulate(
                 rows.append(Row(each.label, fill.label, simulate_disk(setup, each, fill, requested, step)))
     title = f"simulated: {requested.name} on {drive.name}"
     if not closed and any(row.report["utilisation"] > SATURATED for row in rows):
-        say(
-            "stripewise: requests come faster than a disk serves them, so response times grow with --requests; --stretch"
-        )
+        say("stripewise: requests come faster than they are served: response times grow with --requests; see --stretch")
     if plot is not None:
         plot_runs(rows, plot, title)
     if json:

@@ -20,6 +20,7 @@ from .options import (
     SeedOption,
     ServersOption,
     SigmaOption,
+    SmoothOption,
     StepOption,
     StoreOption,
     StripeOption,
@@ -75,11 +76,12 @@ def tune(
     sigma: SigmaOption = None,
     servers: ServersOption = None,
     time_limit: TimeLimitOption = None,
+    smooth: SmoothOption = False,
     json: JsonOption = False,
 ) -> None:
     """Run CMD, trace it, plan, apply, run it again; print before and after. The new layout stays."""
     options = options_from(
-        region_size, stripe_size, step_size, seed, sigma=sigma, servers=servers, time_limit=time_limit
+        region_size, stripe_size, step_size, seed, sigma=sigma, servers=servers, time_limit=time_limit, smooth=smooth
     )
     compared, chosen = policy_named(baseline), policies_named(policy)
     if not chosen:

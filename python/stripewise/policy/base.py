@@ -37,6 +37,7 @@ OWN_OPTIONS = {
     "sigma": "--sigma",
     "servers": "--servers",
     "time_limit_s": "--time-limit",
+    "smooth": "--smooth",
 }
 
 
@@ -50,7 +51,8 @@ class PlanOptions:
     between windows is made; None tests only moves to other stripes of the same class, with the factor 1. `sigma` is the
     imbalance above which SLAL looks for another stripe (None: 0.20), `servers` the ones it takes as equals: `hdd`,
     `ssd` or `all` (None: HServers where there are any, else SServers). `time_limit_s` is how long a search may take
-    (None: a minute). What is None was not given; only policies that name it in `Policy.takes` may be given it.
+    (None: a minute). `smooth` plans for runs like the traced one and not for its very requests. What is None was not
+    given; only policies that name it in `Policy.takes` may be given it.
     """
 
     region_bytes: int = REGION_BYTES_DEFAULT
@@ -63,6 +65,7 @@ class PlanOptions:
     sigma: float | None = None
     servers: str | None = None
     time_limit_s: float | None = None
+    smooth: bool | None = None
 
     def __post_init__(self) -> None:
         for name in ("region_bytes", "stripe_bytes", "step_bytes"):

@@ -1,5 +1,6 @@
 //! The two logs at work: pieces of requests, and the collectors `group_destage`, `cache_buffer_defrag` and `S_block_buffer_defrag` (chapter 5.3.2).
 
+use super::cached::Run;
 use super::{Indirection, NO_BLOCK, NO_SECTOR};
 use crate::error::SwdError;
 use crate::medium::{Medium, Purpose};
@@ -23,17 +24,17 @@ impl<M: Medium> Indirection<M> {
 
     /// Reads sectors of one S-block: its stored copy, then what the cache has of it.
     pub(super) fn read_piece(&mut self, lba: u64, sectors: u64, into: &mut [u8]) -> Result<(), SwdError> {
-        let place = |index: u64| self.cached.get(&(lba + index)).copied();
+        let (block, offset) = ((lba / self.s_block_sectors) as usize, lba % self.s_block_sectors);
         let stored_at = self.stored_at(lba);
-        // Runs of sectors that lie in a row in the cache, in a row in the store, or nowhere.
-        let (mut runs, mut index) = (Vec::new(), 0);
-        while index < sectors {
-            let first = place(index);
-            let follows = |next: u64| place(next) == first.map(|first| first + (next - index));
-            let end = (index + 1..sectors).find(|&next| !follows(next)).unwrap_or(sectors);
-            runs.push((index, end, first));
-            index = end;
+        // Runs of sectors that lie in a row in the cache, and what is between.
+        let (mut runs, mut done) = (Vec::new(), 0);
+        for run in self.cached.runs(block, offset, offset + sectors) {
+            runs.push((done, run.from - offset, None));
+            runs.push((run.from - offset, run.to - offset, Some(run.at)));
+            done = run.to - offset;
         }
+        runs.push((done, sectors, None));
+        runs.retain(|(from, to, _)| from < to);
         for (from, to, cached) in runs {
             let (start, end) = (self.bytes(from), self.bytes(to));
             let part = into.get_mut(start..end).unwrap_or_default();
@@ -62,7 +63,7 @@ impl<M: Medium> Indirection<M> {
     pub(super) fn write_piece(&mut self, lba: u64, sectors: u64, from: &[u8], purpose: Purpose) -> Result<u64, SwdError> {
         self.medium.purpose(Purpose::Collection);
         let reserve = self.cache.gap() + 2 * self.longest_track;
-        while self.cache.size() - (self.cached.len() as u64) < sectors + reserve {
+        while self.cache.size() - self.cached.sectors() < sectors + reserve {
             self.group_destage()?;
         }
         while self.cache.room() < sectors + self.longest_track {
@@ -82,9 +83,7 @@ impl<M: Medium> Indirection<M> {
                 let (start, end) = (self.bytes(done), self.bytes(done + u64::from(extent.sectors)));
                 self.medium.write(extent, from.get(start..end).unwrap_or_default(), None)?;
                 requests += 1;
-                for index in 0..u64::from(extent.sectors) {
-                    self.remember(lba + done + index, self.cache.head() + index);
-                }
+                self.remember(lba + done, u64::from(extent.sectors), self.cache.head());
                 self.cache.advance_head(u64::from(extent.sectors));
                 done += u64::from(extent.sectors);
             }
@@ -92,24 +91,31 @@ impl<M: Medium> Indirection<M> {
         Ok(requests)
     }
 
-    fn remember(&mut self, lba: u64, at: u64) {
-        if let Some(old) = self.cached.insert(lba, at)
-            && let Some(owner) = self.owner.get_mut(old as usize)
-        {
-            *owner = NO_SECTOR;
+    fn remember(&mut self, lba: u64, sectors: u64, at: u64) {
+        let mut done = 0;
+        while done < sectors {
+            let (block, from) = ((lba + done) / self.s_block_sectors, (lba + done) % self.s_block_sectors);
+            let to = (from + sectors - done).min(self.s_block_sectors);
+            let before = self.cached.insert(block as usize, Run { from, to, at: at + done });
+            self.disown(&before);
+            done += to - from;
         }
-        if let Some(owner) = self.owner.get_mut(at as usize) {
+        for (owner, lba) in self.owner.get_mut(at as usize..(at + sectors) as usize).unwrap_or_default().iter_mut().zip(lba..) {
             *owner = lba;
         }
     }
 
-    /// Drops sectors from the cache.
-    pub(super) fn forget(&mut self, lba: u64, sectors: u64) {
-        for lba in lba..lba + sectors {
-            if let Some(owner) = self.cached.remove(&lba).and_then(|at| self.owner.get_mut(at as usize)) {
-                *owner = NO_SECTOR;
-            }
+    fn disown(&mut self, runs: &[Run]) {
+        for run in runs {
+            self.owner.get_mut(run.at as usize..(run.at + run.to - run.from) as usize).unwrap_or_default().fill(NO_SECTOR);
         }
+    }
+
+    /// Drops sectors of one S-block from the cache.
+    pub(super) fn forget(&mut self, lba: u64, sectors: u64) {
+        let from = lba % self.s_block_sectors;
+        let before = self.cached.remove((lba / self.s_block_sectors) as usize, from, from + sectors);
+        self.disown(&before);
     }
 
     /// Drops an S-block's stored copy.
@@ -143,11 +149,23 @@ impl<M: Medium> Indirection<M> {
         Ok(())
     }
 
+    /// The logical sector that has been in the cache for longest.
+    fn oldest_sector(&mut self) -> Option<u64> {
+        let (from, to) = self.cache.range();
+        self.oldest = self.oldest.max(from);
+        while self.oldest < to {
+            let owner = self.owner.get((self.oldest % self.cache.size()) as usize).copied().filter(|&owner| owner != NO_SECTOR);
+            if owner.is_some() {
+                return owner;
+            }
+            self.oldest += 1;
+        }
+        None
+    }
+
     /// Brings the S-block of the oldest valid sector, with all that the cache has of it, to the S-block buffer.
     fn group_destage(&mut self) -> Result<(), SwdError> {
-        let tail = self.cache.tail() as usize;
-        let (before, after) = self.owner.split_at(tail.min(self.owner.len()));
-        let Some(&oldest) = after.iter().chain(before).find(|&&owner| owner != NO_SECTOR) else { return Ok(()) };
+        let Some(oldest) = self.oldest_sector() else { return Ok(()) };
         let block = (oldest / self.s_block_sectors) as usize;
         while self.store.room() < 2 {
             self.s_block_buffer_defrag()?;

@@ -82,6 +82,11 @@ impl Ring {
         self.tail % self.size
     }
 
+    /// From the tail to the head, before the modulo.
+    pub(super) fn range(&self) -> (u64, u64) {
+        (self.tail, self.head)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.head == self.tail
     }

@@ -4,6 +4,7 @@
 //! Logical sectors take a few tracks of every band, then the next few of every band, and so on. So all bands fill alike, as the seed's figures for a
 //! disk used to 30 or 60 % suppose; band by band, such a disk would be full bands and empty ones.
 
+use super::places::MOST_BAND_TRACKS;
 use crate::error::SwdError;
 use crate::geometry::Geometry;
 
@@ -41,6 +42,9 @@ impl Bands {
     /// `spread_tracks` at a time; 0 stands for all.
     pub(crate) fn new(geometry: &Geometry, band_tracks: u32, logical_tracks: u32, spread_tracks: u32) -> Result<Self, SwdError> {
         let most = u64::from(band_tracks).saturating_sub(2 * u64::from(geometry.head_tracks())) as u32;
+        if band_tracks > MOST_BAND_TRACKS {
+            return Err(SwdError::Parameter { key: "band_tracks", reason: "a band has at most 32,766 tracks" });
+        }
         if most == 0 {
             return Err(SwdError::Parameter { key: "band_tracks", reason: "a band needs more tracks than two widths of the head" });
         }
@@ -119,7 +123,8 @@ impl Bands {
     /// The pieces of a request.
     pub(crate) fn pieces(&self, lba: u64, sectors: u64) -> Vec<Piece> {
         let (mut pieces, mut done) = (Vec::new(), 0);
-        while let Some(piece) = self.piece(lba + done, sectors - done).filter(|piece| piece.sectors > 0) {
+        while done < sectors {
+            let Some(piece) = self.piece(lba + done, sectors - done) else { break };
             pieces.push(piece);
             done += u64::from(piece.sectors);
         }

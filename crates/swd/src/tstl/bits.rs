@@ -84,25 +84,25 @@ impl Bits {
         match &self.words {
             Words::Few(_) if from >= self.len || length > self.len => None,
             Words::Few(word) => {
-                let start = starts_of_clear_runs(!word & self.mask() & u128::MAX << from, length).trailing_zeros() as usize;
+                let start = starts_of_clear_runs(!word & mask(self.len) & u128::MAX << from, length).trailing_zeros() as usize;
                 (start < self.len).then(|| start..self.next(start, true))
             }
             Words::Many(_) => self.clear_runs(from).find(|run| run.len() >= length),
         }
     }
 
-    /// The first of the longest runs of clear bits.
-    pub(crate) fn longest_clear_run(&self) -> Option<Range<usize>> {
+    /// The first of the longest runs of clear bits before `end`, which is the end of all or follows a set bit.
+    pub(crate) fn longest_clear_run(&self, end: usize) -> Option<Range<usize>> {
         match &self.words {
             Words::Few(word) => {
-                let (mut starts, mut longer) = (0, !word & self.mask());
+                let (mut starts, mut longer) = (0, !word & mask(end.min(self.len)));
                 while longer != 0 {
                     (starts, longer) = (longer, longer & longer >> 1);
                 }
                 let start = starts.trailing_zeros() as usize;
                 (start < self.len).then(|| start..self.next(start, true))
             }
-            Words::Many(_) => self.clear_runs(0).min_by_key(|run| Reverse(run.len())),
+            Words::Many(_) => self.clear_runs(0).take_while(|run| run.end <= end).min_by_key(|run| Reverse(run.len())),
         }
     }
 
@@ -114,11 +114,11 @@ impl Bits {
             (start < self.len).then_some(start..at)
         })
     }
+}
 
-    /// The bits there are, of few.
-    fn mask(&self) -> u128 {
-        if self.len == 0 { 0 } else { u128::MAX >> (FEW - self.len) }
-    }
+/// The first `len` of few bits.
+fn mask(len: usize) -> u128 {
+    if len == 0 { 0 } else { u128::MAX >> (FEW - len) }
 }
 
 /// Of ones, those that `length`-1 more follow.
@@ -175,11 +175,12 @@ mod tests {
             bits.set(bools.len(), true);
             for value in [false, true] {
                 for at in 0..=bools.len() {
-                    if at == 0 || bools[at - 1] {
+                    if at == 0 || at == bools.len() || bools[at - 1] {
                         let runs: Vec<Range<usize>> = bits.clear_runs(at).collect();
                         prop_assert_eq!(runs.iter().map(Range::len).sum::<usize>(), bools[at..].iter().filter(|&&bit| !bit).count());
-                        let longest = runs.iter().min_by_key(|run| Reverse(run.len())).cloned();
-                        prop_assert!(at > 0 || bits.longest_clear_run() == longest);
+                        let before: Vec<Range<usize>> = bits.clear_runs(0).take_while(|run| run.end <= at).collect();
+                        let longest = before.iter().min_by_key(|run| Reverse(run.len())).cloned();
+                        prop_assert_eq!(bits.longest_clear_run(at), longest);
                         for length in 1..12 {
                             prop_assert_eq!(bits.clear_run(at, length), runs.iter().find(|run| run.len() >= length).cloned());
                         }

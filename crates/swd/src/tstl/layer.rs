@@ -96,7 +96,7 @@ impl<M: Medium> TrackLayer<M> {
         let bands = Bands::new(medium.geometry(), parameters.band_tracks, parameters.band_logical_tracks, parameters.spread_tracks)?;
         let table = Table::new(&bands, medium.geometry().head_tracks(), parameters.keeps_flushed);
         let half = half_of(&medium);
-        let log = Log::new(&mut medium, parameters.disk_id, table.entries().len(), half)?;
+        let log = Log::new(&mut medium, parameters.disk_id, bands.logical_tracks(), half)?;
         // Back pointers of an earlier disk of the same id must not be newer than the first checkpoint. A medium without data has none.
         let mut clock = 0;
         let tracks = if medium.geometry().sector_bytes() == 0 { 0 } else { medium.geometry().tracks() };
@@ -122,10 +122,11 @@ impl<M: Medium> TrackLayer<M> {
         for (logical_track, track) in (0u32..).zip(state.physical).filter(|&(_, track)| track != NONE) {
             let band = bands.band_of(logical_track);
             let place = track.wrapping_sub(bands.first_track(band)) as usize;
-            if place >= parameters.band_tracks as usize || table.at(band, place).is_some() {
+            // The band's last W-1 tracks are the gap to the next.
+            if place > (parameters.band_tracks - medium.geometry().head_tracks()) as usize || table.at(band, place).is_some() {
                 return Err(SwdError::Table { logical_track });
             }
-            table.assign(logical_track, band, bands.first_track(band), Some(place));
+            table.assign(logical_track, band, Some(place));
         }
         let (log, clock) = (state.log, state.clock);
         Self { medium, parameters, bands, table, log, clock, head: 0, copies: 0, has_trims: false, idle_band: 0, counters: Counters::default() }
@@ -133,7 +134,7 @@ impl<M: Medium> TrackLayer<M> {
     }
 
     fn begin(mut self) -> Result<Self, SwdError> {
-        self.log.begin(&mut self.medium, self.clock, self.table.entries())?;
+        self.log.begin(&mut self.medium, self.clock, &self.table.entries(&self.bands))?;
         self.table.checkpointed();
         Ok(self)
     }
@@ -144,7 +145,7 @@ impl<M: Medium> TrackLayer<M> {
     }
 
     pub(super) fn place(&self, logical_track: u32) -> Option<usize> {
-        self.table.place(logical_track, self.bands.first_track(self.bands.band_of(logical_track)))
+        self.table.place(logical_track)
     }
 
     pub(super) fn bytes(&self, sectors: u32) -> usize {
@@ -230,7 +231,7 @@ impl<M: Medium> Scheme for TrackLayer<M> {
                 continue;
             }
             if piece.sectors == self.bands.track_sectors(band) {
-                self.table.assign(logical_track, band, self.bands.first_track(band), None);
+                self.table.assign(logical_track, band, None);
                 self.has_trims = true;
             } else {
                 self.update(piece, &vec![0; self.bytes(piece.sectors)], 1, Purpose::Amplification)?;

@@ -184,7 +184,7 @@ impl<M: Medium> TrackLayer<M> {
         let (track, sectors) = (self.bands.first_track(band) + to as u32, self.bands.track_sectors(band));
         self.medium.purpose(purpose);
         self.medium.write(Extent { track, sector: 0, sectors }, bytes, Some(&if has_data { pointer.encode() } else { [0; SPARE_BYTES] }))?;
-        self.table.assign(logical_track, band, self.bands.first_track(band), Some(to));
+        self.table.assign(logical_track, band, Some(to));
         self.head = track;
         self.copies += 1;
         Ok(())
@@ -199,7 +199,7 @@ impl<M: Medium> TrackLayer<M> {
             return self.declare(band, all);
         }
         if state.pool.start != to || state.pool.is_empty() {
-            let end = state.space.elements(false).find(|place| place.contains(&to)).map_or(to + 1, |place| place.end);
+            let end = state.space.free_until(to);
             state.pool = to..(end + 1).saturating_sub(state.space.head_tracks()).max(to + 1);
         }
         let pool = state.pool.clone();
@@ -229,11 +229,11 @@ impl<M: Medium> TrackLayer<M> {
     pub fn checkpoint(&mut self) -> Result<(), SwdError> {
         self.medium.purpose(Purpose::Upkeep);
         self.medium.flush()?;
-        let changes = self.table.changes();
+        let changes = self.table.changes(&self.bands);
         if self.log.has_room(&self.medium, changes.len()) {
             self.log.changes(&mut self.medium, self.clock, &changes)?;
         } else {
-            self.log.begin(&mut self.medium, self.clock, self.table.entries())?;
+            self.log.begin(&mut self.medium, self.clock, &self.table.entries(&self.bands))?;
         }
         self.table.checkpointed();
         self.counters.checkpoints += 1;

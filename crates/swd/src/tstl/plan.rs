@@ -1,6 +1,5 @@
 //! Where the next track goes and what a step of garbage collection moves: Greedy and Smart (chapter 5.2.4), as functions of a band's state only.
 
-use core::cmp::Reverse;
 use core::ops::Range;
 
 use super::space::Space;
@@ -157,8 +156,7 @@ impl Space {
     /// The next single track to move so that free tracks come together; `None` only if the band is not steady, or all of it is one free element.
     #[must_use]
     pub fn gather_step(&self) -> Option<Move> {
-        let inner = self.elements(false).filter(|place| place.end < self.tracks());
-        let longest = inner.min_by_key(|place| Reverse(place.len()))?;
+        let longest = self.longest_inner_element()?;
         let last = || self.previous_element(false, self.tracks());
         let to = if longest.len() >= self.head_tracks() { longest.clone() } else { last().filter(|place| place.len() >= self.head_tracks())? };
         Some(Move { from: longest.end..longest.end + 1, to: to.start })

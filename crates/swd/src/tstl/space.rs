@@ -13,21 +13,21 @@ use super::bits::Bits;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Space {
     used: Bits,
-    head_tracks: usize,
-    used_tracks: usize,
+    head_tracks: u32,
+    used_tracks: u32,
     /// Free tracks that can be written, the gaps not counted.
-    usable_tracks: usize,
+    usable_tracks: u32,
     /// Free elements of W tracks or more that have used tracks after them.
-    roomy_elements: usize,
+    roomy_elements: u32,
 }
 
 impl Space {
     /// A free band of `tracks` under a head of `head_tracks`.
     #[must_use]
     pub fn new(tracks: u32, head_tracks: u32) -> Self {
-        let (tracks, head_tracks) = (tracks as usize, head_tracks.max(1) as usize);
-        let mut space = Self { used: Bits::new(tracks), head_tracks, used_tracks: 0, usable_tracks: 0, roomy_elements: 0 };
-        space.usable_tracks = space.usable(tracks);
+        let mut space =
+            Self { used: Bits::new(tracks as usize), head_tracks: head_tracks.max(1), used_tracks: 0, usable_tracks: 0, roomy_elements: 0 };
+        space.usable_tracks = space.usable(tracks as usize) as u32;
         space
     }
 
@@ -40,7 +40,7 @@ impl Space {
     /// W, tracks.
     #[must_use]
     pub fn head_tracks(&self) -> usize {
-        self.head_tracks
+        self.head_tracks as usize
     }
 
     /// Whether a track is used; nothing beyond the band is.
@@ -56,34 +56,29 @@ impl Space {
         }
         let (start, end) = (self.used.after_last(track, true), self.used.next(track + 1, true));
         self.used.set(track, used);
-        let (whole, left, right) = (start..end, start..track, track + 1..end);
-        if used {
-            self.used_tracks += 1;
-            self.usable_tracks = self.usable_tracks - self.usable(whole.len()) + self.usable(left.len()) + self.usable(right.len());
-            self.roomy_elements =
-                self.roomy_elements + usize::from(self.is_roomy(&left)) + usize::from(self.is_roomy(&right)) - usize::from(self.is_roomy(&whole));
-        } else {
-            self.used_tracks -= 1;
-            self.usable_tracks = self.usable_tracks + self.usable(whole.len()) - self.usable(left.len()) - self.usable(right.len());
-            self.roomy_elements =
-                self.roomy_elements + usize::from(self.is_roomy(&whole)) - usize::from(self.is_roomy(&left)) - usize::from(self.is_roomy(&right));
-        }
+        let count = |element: Range<usize>| (self.usable(element.len()) as u32, u32::from(self.is_roomy(&element)));
+        let (whole, left, right) = (count(start..end), count(start..track), count(track + 1..end));
+        let parts = (left.0 + right.0, left.1 + right.1);
+        let (before, after) = if used { (whole, parts) } else { (parts, whole) };
+        self.used_tracks = if used { self.used_tracks + 1 } else { self.used_tracks - 1 };
+        self.usable_tracks = self.usable_tracks + after.0 - before.0;
+        self.roomy_elements = self.roomy_elements + after.1 - before.1;
     }
 
     /// Tracks of a free element of that length that can be written.
     fn usable(&self, tracks: usize) -> usize {
-        (tracks + 1).saturating_sub(self.head_tracks)
+        (tracks + 1).saturating_sub(self.head_tracks())
     }
 
     /// Whether a free element has W tracks, and used ones after them.
     fn is_roomy(&self, element: &Range<usize>) -> bool {
-        element.len() >= self.head_tracks && element.end < self.tracks()
+        element.len() >= self.head_tracks() && element.end < self.tracks()
     }
 
     /// Number of used tracks.
     #[must_use]
     pub fn used_tracks(&self) -> usize {
-        self.used_tracks
+        self.used_tracks as usize
     }
 
     /// The first element of used tracks, or of free ones, that begins at a track or after it; of one that the track is in, the rest.
@@ -116,20 +111,30 @@ impl Space {
 
     /// The leftmost of the longest free elements.
     pub(super) fn longest_free_element(&self) -> Option<Range<usize>> {
-        self.used.longest_clear_run()
+        self.used.longest_clear_run(self.tracks())
+    }
+
+    /// The leftmost of the longest free elements that have used tracks after them.
+    pub(super) fn longest_inner_element(&self) -> Option<Range<usize>> {
+        self.used.longest_clear_run(self.used.after_last(self.tracks(), true))
+    }
+
+    /// The end of the free element that a track is in.
+    pub(super) fn free_until(&self, track: usize) -> usize {
+        self.used.next(track, true)
     }
 
     /// R: the share of the free tracks that can be written, `(F - E) / F` for W = 2 (seed 002, equation 5.1); 0 without free tracks.
     #[must_use]
     pub fn fragmentation(&self) -> f64 {
-        let free = self.tracks() - self.used_tracks;
-        if free == 0 { 0.0 } else { self.usable_tracks as f64 / free as f64 }
+        let free = self.tracks() - self.used_tracks();
+        if free == 0 { 0.0 } else { f64::from(self.usable_tracks) / free as f64 }
     }
 
     /// Whether a write of the track destroys only free tracks of this band.
     #[must_use]
     pub fn spares_others(&self, track: usize) -> bool {
-        let end = track + self.head_tracks;
+        let end = track + self.head_tracks();
         end <= self.tracks() && self.used.next(track + 1, true) >= end
     }
 
@@ -145,12 +150,12 @@ impl Space {
     /// A track more that is free never hurts.
     #[must_use]
     pub fn is_steady(&self) -> bool {
-        self.roomy_elements > 0 || self.is_steady_by_last(self.last_free_tracks(), || self.longest_inner())
+        self.roomy_elements > 0 || self.is_steady_by_last(self.last_free_tracks(), || self.longest_inner_element().map_or(0, |element| element.len()))
     }
 
     /// Whether the free element at the band's end makes it steady where no other has W tracks; `inner` is the longest of those.
     fn is_steady_by_last(&self, last: usize, inner: impl Fn() -> usize) -> bool {
-        let width = self.head_tracks;
+        let width = self.head_tracks();
         width == 1 || last + 1 >= 2 * width || (last > width && last + inner() >= 2 * width)
     }
 
@@ -158,21 +163,16 @@ impl Space {
         self.tracks() - self.used.after_last(self.tracks(), true)
     }
 
-    /// The longest free element that has used tracks after it.
-    fn longest_inner(&self) -> usize {
-        self.elements(false).filter(|element| element.end < self.tracks()).map(|element| element.len()).max().unwrap_or(0)
-    }
-
     /// Whether the band is steady when free tracks in a row become used.
     pub(super) fn is_steady_with(&self, taken: &Range<usize>) -> bool {
         let element = self.used.after_last(taken.start, true)..self.used.next(taken.start, true);
         let (left, right) = (element.start..taken.start, taken.end..element.end);
-        let is_other_roomy = self.roomy_elements > usize::from(self.is_roomy(&element));
+        let is_other_roomy = self.roomy_elements > u32::from(self.is_roomy(&element));
         let last = if element.end == self.tracks() { right.len() } else { self.last_free_tracks() };
         is_other_roomy
-            || left.len() >= self.head_tracks
+            || left.len() >= self.head_tracks()
             || self.is_roomy(&right)
-            || self.is_steady_by_last(last, || self.after(0..0, taken.clone()).longest_inner())
+            || self.is_steady_by_last(last, || self.after(0..0, taken.clone()).longest_inner_element().map_or(0, |element| element.len()))
     }
 
     /// Whether moving a used element to the start of a free one makes more tracks usable.

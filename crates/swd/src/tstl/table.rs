@@ -5,13 +5,17 @@ use core::ops::Range;
 
 use super::bands::Bands;
 use super::bits::Bits;
+use super::places::Places;
 use super::space::Space;
 
 /// No track.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// A band as its scheme sees it.
+///
+/// It begins at a cache line, of which it needs one for what every update asks.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(crate) struct Band {
     /// Tracks that hold live data.
     pub(crate) space: Space,
@@ -41,15 +45,11 @@ impl Band {
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) bands: Vec<Band>,
-    physical: Vec<u32>,
-    /// By band and track of the band.
-    logical: Vec<u32>,
-    is_dirty: Vec<bool>,
+    places: Places,
     dirty: Vec<u32>,
     released: Vec<(usize, usize)>,
     /// Bands with declared pools, some more than once.
     declaring: Vec<usize>,
-    band_tracks: usize,
     holds: bool,
     used_tracks: u64,
 }
@@ -62,13 +62,10 @@ impl Table {
         let band_tracks = bands.band_tracks() as usize;
         Self {
             bands: vec![band; bands.count()],
-            physical: vec![NONE; bands.logical_tracks()],
-            logical: vec![NONE; bands.count() * band_tracks],
-            is_dirty: vec![false; bands.logical_tracks()],
+            places: Places::new(bands.count(), bands.logical_tracks() / bands.count().max(1), band_tracks),
             dirty: Vec::new(),
             released: Vec::new(),
             declaring: Vec::new(),
-            band_tracks,
             holds,
             used_tracks: 0,
         }
@@ -81,59 +78,53 @@ impl Table {
 
     /// Used and free tracks of the disk's bands.
     pub(crate) fn usage(&self) -> (u64, u64) {
-        (self.used_tracks, self.logical.len() as u64 - self.used_tracks)
+        (self.used_tracks, self.places.places() as u64 - self.used_tracks)
     }
 
     /// Physical tracks by logical track.
-    pub(crate) fn entries(&self) -> &[u32] {
-        &self.physical
+    pub(crate) fn entries(&self, bands: &Bands) -> Vec<u32> {
+        (0..self.places.count() as u32).map(|logical_track| self.track(bands, logical_track)).collect()
+    }
+
+    /// The physical track of a logical one.
+    fn track(&self, bands: &Bands, logical_track: u32) -> u32 {
+        self.places.of(logical_track).map_or(NONE, |place| bands.first_track(bands.band_of(logical_track)) + place as u32)
     }
 
     /// A logical track's place in its band.
-    pub(crate) fn place(&self, logical_track: u32, first_track: u32) -> Option<usize> {
-        let track = self.physical.get(logical_track as usize).copied().filter(|&track| track != NONE)?;
-        Some(track.wrapping_sub(first_track) as usize)
+    pub(crate) fn place(&self, logical_track: u32) -> Option<usize> {
+        self.places.of(logical_track)
     }
 
     /// The logical track at a place of a band.
     pub(crate) fn at(&self, band: usize, place: usize) -> Option<u32> {
-        self.logical.get(band * self.band_tracks + place).copied().filter(|&logical_track| logical_track != NONE)
+        self.places.at(band, place)
     }
 
     pub(crate) fn is_dirty(&self, logical_track: u32) -> bool {
-        self.is_dirty.get(logical_track as usize).copied().unwrap_or(false)
+        self.places.is_dirty(logical_track)
     }
 
-    /// Gives a logical track another place, or none. The old place is held until [`Table::release`].
-    pub(crate) fn assign(&mut self, logical_track: u32, band: usize, first_track: u32, to: Option<usize>) {
-        let old = self.place(logical_track, first_track);
+    /// Gives a logical track of a band another place, or none. The old place is held until [`Table::release`].
+    pub(crate) fn assign(&mut self, logical_track: u32, band: usize, to: Option<usize>) {
+        let (old, was_clean) = self.places.assign(logical_track, to);
         let Some(state) = self.bands.get_mut(band) else { return };
         state.is_tidy = false;
         if let Some(old) = old {
             state.space.set(old, false);
+            self.used_tracks -= 1;
             if self.holds {
                 self.released.push((band, old));
-            }
-            self.used_tracks -= 1;
-            if let Some(slot) = self.logical.get_mut(band * self.band_tracks + old) {
-                *slot = NONE;
             }
         }
         if let Some(to) = to {
             state.space.set(to, true);
+            self.used_tracks += 1;
             if self.holds {
                 state.held.set(to, true);
             }
-            self.used_tracks += 1;
-            if let Some(slot) = self.logical.get_mut(band * self.band_tracks + to) {
-                *slot = logical_track;
-            }
         }
-        if let Some(slot) = self.physical.get_mut(logical_track as usize) {
-            *slot = to.map_or(NONE, |to| first_track + to as u32);
-        }
-        if let Some(is_dirty) = self.is_dirty.get_mut(logical_track as usize).filter(|is_dirty| !**is_dirty) {
-            *is_dirty = true;
+        if was_clean {
             self.dirty.push(logical_track);
         }
     }
@@ -155,16 +146,14 @@ impl Table {
     }
 
     /// The entries that no checkpoint has.
-    pub(crate) fn changes(&self) -> Vec<(u32, u32)> {
-        let entry = |&logical_track: &u32| Some((logical_track, *self.physical.get(logical_track as usize)?));
-        self.dirty.iter().filter_map(entry).collect()
+    pub(crate) fn changes(&self, bands: &Bands) -> Vec<(u32, u32)> {
+        self.dirty.iter().map(|&logical_track| (logical_track, self.track(bands, logical_track))).collect()
     }
 
     /// No checkpoint has the entries of live tracks.
     pub(crate) fn touch_all(&mut self) {
-        for (logical_track, is_dirty) in (0u32..).zip(&mut self.is_dirty) {
-            if !*is_dirty && self.physical.get(logical_track as usize).is_some_and(|&track| track != NONE) {
-                *is_dirty = true;
+        for logical_track in 0..self.places.count() as u32 {
+            if self.places.of(logical_track).is_some() && !self.places.mark(logical_track, true) {
                 self.dirty.push(logical_track);
             }
         }
@@ -174,9 +163,7 @@ impl Table {
     pub(crate) fn checkpointed(&mut self) {
         self.release();
         for logical_track in self.dirty.drain(..) {
-            if let Some(is_dirty) = self.is_dirty.get_mut(logical_track as usize) {
-                *is_dirty = false;
-            }
+            self.places.mark(logical_track, false);
         }
         for band in self.declaring.drain(..) {
             if let Some(band) = self.bands.get_mut(band) {

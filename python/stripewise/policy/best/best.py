@@ -108,7 +108,7 @@ class Best(Policy):
     summary = "any servers and widths per region by one objective, with a proven lower bound; moves counted"
     windowed = True
     rotates = None
-    takes = frozenset({"window_ns", "time_limit_s"})
+    takes = frozenset({"window_ns", "time_limit_s", "smooth"})
 
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
         return _Search(workload, cluster, options).plan()
@@ -168,7 +168,7 @@ class _Search:
 
     # The grounds -----------------------------------------------------------------------------------------------------
 
-    def _ground(self, cuts: Cuts, periods: tuple[int, ...] = ()) -> Ground:
+    def _ground(self, cuts: Cuts, periods: tuple[int, ...] = (), natural: Cuts | None = None) -> Ground:
         whole = cut_table(self.whole, cuts)
         pieces = tuple(
             None if table is None else whole if table is self.whole else cut_table(table, cuts) for table in self.tables
@@ -183,6 +183,7 @@ class _Search:
             self.capacity,
             tuple(file.path for file in self.workload.files),
             periods,
+            natural if self.options.smooth else None,
         )
 
     def _for_proof(self, cuts: Cuts) -> tuple[Ground, list[Asked]]:
@@ -200,7 +201,7 @@ class _Search:
         """What is proven, the layouts for every bias, and the grounds: cut by heat alone, and as finely as it gains."""
         natural = choose_cuts(self.whole, self.tables, self.workload.weight)
         by_heat, requests = self._for_proof(natural)
-        proven, ground, round_part = 0.0, self._ground(natural, self.periods), ROUND_PART
+        proven, ground, round_part = 0.0, self._ground(natural, self.periods, natural), ROUND_PART
         gap, biases = (HEADED_GAP, HEADED_BIASES) if ground.headed else (SOLVER_GAP, BIASES)
         found: list[Candidate] = []
         for number, share in enumerate(FAIR_SHARES):
@@ -209,7 +210,7 @@ class _Search:
                 break
             if cuts.pieces < PIECES_PER_SERVER * len(self.cluster.active) and number < len(FAIR_SHARES) - 1:
                 continue
-            ground = self._ground(cuts, self.periods)
+            ground = self._ground(cuts, self.periods, natural)
             posed = pose(ground, float(self.processes))
             if len(ground.windows) * cuts.pieces * len(posed.teams) > ONE_ROUND:
                 round_part = ONE_PART
@@ -219,7 +220,8 @@ class _Search:
             if candidate is None:
                 continue
             found.append(candidate)
-            if candidate.bound_s <= proven * (1 + FINE_GAP) or round_part == ONE_PART:
+            near = solution.gap if self.options.smooth and solution else candidate.bound_s / max(proven, 1e-300) - 1
+            if near <= FINE_GAP or round_part == ONE_PART:
                 break
         if found and min(each.bound_s for each in found) < proven:
             # Finer cuts than heat asks for found this trace's chance; the proof is that of layouts that know it too.
@@ -278,15 +280,15 @@ class _Search:
         if solution is None:
             return None
         try:
-            assignment = settle_untouched(posed.ground, solution.assignment, posed.teams)
+            assignment = settle_untouched(posed, solution.assignment)
             layout = lay_out(posed, assignment, self.workload, self.options)
         except PlanError:
             return None
         return self._planned(posed, solution, layout)
 
     def _exactly(self, ground: Ground) -> list[Candidate]:
-        """The optimum over all subsets of servers, where there are few enough of them."""
-        if count_of(ground) > BINARIES_MAX:
+        """The optimum over all subsets of servers for the very requests, where there are few enough of them."""
+        if self.options.smooth or count_of(ground) > BINARIES_MAX:
             return []
         found = solve_exactly(ground, min(EXACT_S, 0.3 * self.limit_s))
         if found is None:
@@ -340,7 +342,9 @@ class _Search:
     def _candidate_of(self, name: str, stripe_bytes: int | None = None) -> Candidate | None:
         """Another policy's plan, held against the same windows."""
         policy = POLICIES[name]
-        given = replace(self.options, time_limit_s=None, stripe_bytes=stripe_bytes or self.options.stripe_bytes)
+        given = replace(
+            self.options, time_limit_s=None, smooth=None, stripe_bytes=stripe_bytes or self.options.stripe_bytes
+        )
         if "window_ns" not in policy.takes:
             given = replace(given, window_ns=None)
         plan = policy.plan(self.workload, self.cluster, given)

@@ -50,6 +50,11 @@ class Cuts:
         """How many pieces there are."""
         return len(self.region)
 
+    def holding(self, finer: Cuts, region_bytes: int) -> Int:
+        """Of every piece of `finer`, which only cuts more, the piece here that it lies in."""
+        starts = self.region * region_bytes + self.start
+        return np.searchsorted(starts, finer.region * region_bytes + finer.start, side="right") - 1
+
 
 def whole_regions(table: RegionTable) -> Cuts:
     """Every region one piece."""

@@ -24,7 +24,6 @@ from ..pricing import plan_bound
 from ..space import Space
 from .heads import is_headed
 from .problem import Ground, Posed
-from .teams import Team
 
 
 @dataclass(frozen=True)
@@ -90,16 +89,14 @@ def carry_out(ground: Ground, wanted: Sequence[Sequence[Stripes]], workload: Wor
     return Layout(tuple(placed), tuple(moves))
 
 
-def settle_untouched(ground: Ground, assignment: Int, teams: Sequence[Team]) -> Int:
-    """The assignment with the pieces that no request touches in long runs on one server each, and never moved.
+def settle_untouched(posed: Posed, assignment: Int) -> Int:
+    """The assignment with the pieces that no request is for in long runs on one server each, and never moved.
 
     They cost nothing anywhere, so the simplest layout is the best: HServers take them first, each as many bytes as it
     has room for in proportion. What does not fit so stays where the solver has it.
     """
-    touched = np.zeros(ground.cuts.pieces, dtype=bool)
-    for table in ground.windows:
-        if table is not None:
-            touched |= table.request_bytes > 0
+    ground, teams = posed.ground, posed.teams
+    touched = posed.problem.features.any(axis=(0, 2, 3))
     idle = np.flatnonzero(~touched)
     if not len(idle):
         return assignment

@@ -23,6 +23,7 @@ from .cuts import Cuts
 from .demand import FEATURES, features
 from .heads import heads_of
 from .limits import Prices
+from .smooth import expected_features
 from .teams import Mix, Team, head_teams, stripes_of, teams_of
 
 
@@ -32,7 +33,7 @@ class Ground:
 
     `whole` has the requests of all windows together; `request_bytes` is r of every piece, `capacity` the bytes that
     every active target can take, `paths` those of the files, `periods` those at which requests of different sizes begin
-    (`heads.py`).
+    (`heads.py`). `natural` are the cuts by heat alone where demands are those of runs alike (`smooth.py`), else None.
     """
 
     cluster: Cluster
@@ -44,6 +45,7 @@ class Ground:
     capacity: Float
     paths: tuple[str, ...]
     periods: tuple[int, ...] = ()
+    natural: Cuts | None = None
 
     @cached_property
     def write_share(self) -> Float:
@@ -126,6 +128,9 @@ def pose(ground: Ground, in_flight: float, lean: float = 0.0) -> Posed:
                 made[number, :, position] = (
                     head.features(table, shape[0] - 1) if head else features(table, ground.request_bytes, shape[0])
                 )
+            if ground.natural is not None:
+                group = ground.natural.holding(ground.cuts, ground.whole.region_bytes)
+                made[number] = expected_features(table, group, ground.whole.valid_bytes, made[number])
     network = bool(cluster.network.establish_s or cluster.network.per_byte_s)
     typical, mix = ground.typical
     choice = Choices(cluster, ground.processes, in_flight, typical, mix, network, lean)

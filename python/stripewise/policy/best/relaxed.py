@@ -232,7 +232,8 @@ class _Model:
         paid = np.maximum(duals[len(classes.resources) :][: len(self.limited)], 0.0)
         room[self.limited] = paid * scale / self.rooms[self.limited]
         choice = np.full(len(self.valid), -1, dtype=np.int64)
-        whole = np.floor(taken + WHOLE)
+        # Where its time ends HiGHS tells the point that it is at, which may have shares below none.
+        whole = np.floor(np.maximum(taken, 0.0) + WHOLE)
         for kind, regions in enumerate(self.alike):
             # What is left after whole regions goes by the largest rest.
             left = int(self.many[kind] - whole[:, kind].sum())
