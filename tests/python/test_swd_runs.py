@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from stripewise.errors import ClusterError, StripewiseError, UsageError
 from stripewise.swd import Setup, made_workload, map_disk, parse_fill, parse_schemes, read_disk, simulate_disk
+from stripewise.swd.simulate import SCHEMES
+from stripewise.swd.words import count, finite, flag
 from test_cli import stripewise
 
 #: 1,000 tracks of 80 sectors: 200 bands of four and a gap.
@@ -85,6 +87,21 @@ def test_an_equal_seed_makes_an_equal_report_and_parameters_are_taken(drive):
     assert rows(*words, "--scheme", "hdd", "--seed", "2") != rows(*words, "--scheme", "hdd", "--seed", "1")
 
 
+VALUES = {count: "5", finite: "0.5", flag: "true"}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_scheme_takes_the_parameters_that_it_is_said_to_take(drive, scheme):
+    taken = ",".join([scheme, *(f"{key}={VALUES[kind]}" for key, kind in SCHEMES[scheme].items())])
+    setup = Setup(read_disk(drive), random_access=1_000_000, e_region=400_000)
+    made = made_workload("uniform", 20, stretch=10)
+    try:
+        simulate_disk(setup, parse_schemes(taken)[0], parse_fill("10%"), made)
+    except UsageError as error:
+        # Five of everything need not make a disk, but each key is known and taken.
+        assert "unknown field" not in str(error) and "is not taken" not in str(error), error
+
+
 def test_a_trace_folded_and_scattered_goes_over_all_of_the_used_space(drive, tmp_path):
     trace = tmp_path / "t"
     trace.write_text("".join(f"{100 * n}.0 0 {n % 100} 1 0\n" for n in range(2000)))
@@ -139,6 +156,8 @@ def test_a_map_of_bands_shows_what_the_mapping_order_says(drive):
         ("rpm = 6000|rpm = nan", "drive.toml: rpm is not what it should be"),
         ("rpm = 6000|rpm = 3", "drive.toml: rpm: is 3; give between 100"),
         ("[[0, 80]]|[[5, 80]]", "drive.toml: zones: do not begin at cylinder 0"),
+        ("rpm = 6000|rpm = 6000\nskew = 'some'", "drive.toml: skew is not what it should be"),
+        ("[[0, 80]]|[[0, 80, 4]]", "drive.toml: zones is not what it should be"),
         ("[[0, 80]]|[[0]]", "drive.toml: zones is not what it should be"),
         ("rpm|rpm = ", "drive.toml: is not TOML"),
     ],
@@ -160,6 +179,7 @@ def test_a_wrong_disk_file_is_told_with_file_key_and_cure(drive, change, told):
         (("--scheme", "1234,band_track=4"), 2, "did you mean band_tracks?"),
         (("--scheme", "tstl-smart,gc_threshold=much"), 2, "gc_threshold = 'much' does not fit; write a number"),
         (("--scheme", "1234,band_tracks=0"), 2, "1234,band_tracks=0 on drive, 50% used: scheme.band_tracks"),
+        (("--scheme", "1234,band_tracks=-1"), 2, "band_tracks = '-1' does not fit; write a whole"),
         (("--used", "60GB"), 2, "60GB used: used_blocks: is 117187500"),
         (("--used", "0%"), 2, "--used: 0% leaves no room"),
         (("--used", "half"), 2, "--used: 'half' is not a size"),

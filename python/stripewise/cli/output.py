@@ -89,7 +89,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         task = bar.add_task(what, total=None)
 
         def step(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=max(1, total))
+            bar.update(task, completed=done, total=total or None)
 
         yield step
 

@@ -41,19 +41,32 @@ def _are_numbers(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_number, value))
 
 
-def _are_rows(value: Any) -> bool:
-    return (
-        isinstance(value, list) and bool(value) and all(len(row) > 1 if _are_numbers(row) else False for row in value)
+def _are_zones(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        _are_numbers(zone) and len(zone) in (2, 4) and all(map(_is_count, zone)) for zone in value
     )
 
 
-#: Times and sizes of a drive lie far below.
-NUMBER_MAX = 1 << 53
+def _are_points(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        _are_numbers(point) and len(point) == 2 and _is_count(point[0]) for point in value
+    )
+
+
+def _is_skew(value: Any) -> bool:
+    return value in ("computed", "none")
+
+
+#: Numbers of a drive lie below; the blocks of one may lie above.
+NUMBER_MAX = (1 << 32) - 1
 _KINDS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("name", "layout", "skew"), _is_text),
-    **dict.fromkeys(("cylinders", "surfaces", "blocks", "block_bytes"), _is_count),
+    **dict.fromkeys(("name", "layout"), _is_text),
+    "blocks": lambda value: isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53,
+    "skew": _is_skew,
+    "zones": _are_zones,
+    "seek": _are_points,
+    **dict.fromkeys(("cylinders", "surfaces", "block_bytes"), _is_count),
     **dict.fromkeys(("cache_segments", "cache_segment_blocks", "cache_write_segments"), _is_count),
-    **dict.fromkeys(("zones", "seek"), _are_rows),
     **dict.fromkeys(
         (f"overhead_{each}_ms" for each in ("read_hit", "read_miss", "write_hit", "write_miss", "write")),
         lambda value: _is_number(value) or (_are_numbers(value) and len(value) == 2),

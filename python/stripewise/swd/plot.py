@@ -13,7 +13,9 @@ import numpy as np
 from ..report import new_figure, save_figure
 
 #: Points of a strip at most: of more tracks, shares are drawn.
-BINS = 300
+BINS = 1000
+#: Shades of a share.
+LEVELS = 40
 STATES = ("used", "hot", "gap", "free")
 _COLOURS = {"used": "#4878a8", "hot": "#d1495b", "gap": "#c9c9c9", "free": "#f4f1e8"}
 #: Parts of the response time of writes in the order in which they are stacked.
@@ -106,26 +108,28 @@ def plot_maps(rows: Sequence[Row], path: Path, title: str, first: int = 0, track
     `tracks` from `first` on are drawn; up to `BINS` of them, each is a cell of its own.
     """
     figure = new_figure(9.0, 1.0 + 0.7 * len(rows))
+    # Loaded with the figure, and not before one is asked for.
+    from matplotlib.patches import Patch
+
+    colours = np.array(
+        [[int(_COLOURS[state][at : at + 2], 16) for at in (1, 3, 5)] for state in STATES], dtype=np.uint8
+    )
     strips = figure.subplots(len(rows), 1, squeeze=False)[:, 0]
     for axes, row in zip(strips, rows, strict=True):
         until = _until(row.report, first, tracks)
         bins = min(BINS, until - first)
         shares = _shares(row.report, first, until, bins)
-        edges = np.linspace(first, until, bins + 1)
-        under = np.zeros(bins + 1)
-        for state in STATES:
-            # A step holds until the next edge: the last share stands twice.
-            over = under + np.append(shares[state], shares[state][-1])
-            axes.fill_between(edges, under, over, step="post", color=_COLOURS[state], linewidth=0, label=state)
-            under = over
-        axes.set_xlim(first, until)
-        axes.set_ylim(0, 1)
+        # A column is a bin: its states from below in the order of STATES, each as high as its share.
+        levels = (np.arange(LEVELS) + 0.5) / LEVELS
+        tops = np.cumsum([shares[state] for state in STATES[:-1]], axis=0)
+        cells = (levels[:, None, None] >= tops[None]).sum(axis=1)
+        axes.imshow(colours[cells], origin="lower", aspect="auto", interpolation="nearest", extent=(first, until, 0, 1))
         axes.set_yticks([])
         axes.set_ylabel(f"{row.scheme}\n{row.used}", rotation=0, ha="right", va="center", fontsize=8)
         axes.tick_params(labelbottom=axes is strips[-1])
     strips[-1].set_xlabel("track, in the order of shingling")
     figure.suptitle(title)
-    handles, labels = strips[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(STATES))
+    handles = [Patch(facecolor=_COLOURS[state], edgecolor="gray", label=state) for state in STATES]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(STATES))
     table = [[row.scheme, row.used, *track_counts(row.report, first, tracks).values()] for row in rows]
     save_figure(figure, path, title, ("scheme", "used", *STATES), table)

@@ -6,6 +6,7 @@ A `Setup` is what runs share, a `Scheme` and a `Fill` are what a comparison vari
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from ..errors import ClusterError, UsageError, WorkloadError
 from ..units import parse_size
 from .disk import Disk
-from .words import Kind, finite, flag, setting
+from .words import Kind, count, finite, flag, setting
 from .workload import BlockWorkload
 
 BLOCK_BYTES = 512
@@ -28,17 +29,17 @@ CACHES = {
 }
 Progress = Callable[[int, int], None]
 
-_STATIC: dict[str, Kind] = {"head_tracks": int, "band_tracks": int, "keeps_flushed": flag}
+_STATIC: dict[str, Kind] = {"head_tracks": count, "band_tracks": count, "keeps_flushed": flag}
 _TRACKS: dict[str, Kind] = {
-    **_STATIC, "band_logical_tracks": int, "spread_tracks": int, "gc_threshold": finite, "alternate_limit": finite,
-    "checkpoint_writes": int, "victims_by_band": flag,
+    **_STATIC, "band_logical_tracks": count, "spread_tracks": count, "gc_threshold": finite, "alternate_limit": finite,
+    "checkpoint_writes": count, "victims_by_band": flag,
 }  # fmt: skip
 #: Every scheme and the parameters that it takes.
 SCHEMES: dict[str, dict[str, Kind]] = {
     "hdd": {},
     **dict.fromkeys(("1234", "R(4123)", "124R(3)", "14R(23)"), _STATIC),
     **dict.fromkeys(("tstl-greedy", "tstl-smart"), _TRACKS),
-    "is": {"head_tracks": int, "cache_tracks": int, "s_block_sectors": int},
+    "is": {"head_tracks": count, "cache_tracks": count, "s_block_sectors": count},
 }
 
 
@@ -169,6 +170,10 @@ def _called(
             raise ClusterError(f"{setup.disk.source}: {text.removeprefix('disk.')}") from error
         if text.startswith(("scheme", "used_blocks", "filled_blocks", "random_access", "e_region", "queue", "run_")):
             raise UsageError(f"{scheme.label} on {setup.disk.name}, {fill.label} used: {text}") from error
+        if text.startswith("settings: "):
+            # What the engine's reader of JSON says of its line and column is of no use to the caller.
+            wrong = re.sub(r" at line \d+ column \d+", "", text.removeprefix("settings: "))
+            raise UsageError(f"{scheme.label} on {setup.disk.name}: {wrong}") from error
         raise
     return result
 

@@ -12,6 +12,14 @@ from ..errors import UsageError
 Kind = Callable[[str], Any]
 
 
+def count(text: str) -> int:
+    """A whole number that fits 32 bits."""
+    number = int(text)
+    if not 0 <= number < 1 << 32:
+        raise ValueError(text)
+    return number
+
+
 def flag(text: str) -> bool:
     """True or false."""
     if text not in ("true", "false"):
@@ -45,7 +53,7 @@ def arrivals(text: str) -> dict[str, Any]:
 
 
 _WANTED: dict[Kind, str] = {
-    int: "write a whole number",
+    count: "write a whole number from 0 to 4294967295",
     finite: "write a number",
     flag: "write true or false",
     arrivals: "write fixed:MS, normal:MS:DEVIATION, exponential:MS or bursty:MS:VARIATION",

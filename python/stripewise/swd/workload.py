@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import native
 from ..errors import StoreError, UsageError, WorkloadError
-from .words import Kind, arrivals, finite, flag, setting
+from .words import Kind, arrivals, count, finite, flag, setting
 
 FORMATS = ("msr", "spc", "disksim", "blkparse", "dtrs")
 #: The traces whose statistics seed 002 prints (tables 4.1 and 5.2).
@@ -110,10 +110,10 @@ def made_workload(
     return BlockWorkload(text, origin, requests, stretch, beyond, seed)
 
 
-_PLAIN: dict[str, Kind] = {"request_blocks": int, "write_share": finite, "arrivals": arrivals}
+_PLAIN: dict[str, Kind] = {"request_blocks": count, "write_share": finite, "arrivals": arrivals}
 _KEYS: dict[str, dict[str, Kind]] = {
     "uniform": _PLAIN,
-    "zipf": {**_PLAIN, "alpha": finite, "chunk_blocks": int},
+    "zipf": {**_PLAIN, "alpha": finite, "chunk_blocks": count},
     "syn": {**_PLAIN, "again": flag},
     "look-alike": {"alpha": finite, "arrivals": arrivals},
 }

@@ -1,0 +1,31 @@
+"""docs/shingled.md: its commands run, its numbers are theirs, its picture is of what they draw."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from test_cli import stripewise
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = (DOCS / "shingled.md").read_text()
+COMMANDS = [line.strip() for line in PAGE.splitlines() if line.startswith("    stripewise ")]
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_its_commands_run(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # The parentheses of R(4123) stand as they are: shlex takes words, not a shell's syntax.
+    said = stripewise(*shlex.split(line)[1:]).output
+    if " war " in line:
+        rows = [row.split("│")[1:-1] for row in said.splitlines() if row.startswith("│")]
+        costs = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows}
+        assert costs["R(4123)"] == costs["14R(23)"] == ["1.00", "1.00", "1.67", "4.00"]
+        assert costs["1234"] == ["4.00"] * 4 and costs["124R(3)"] == ["1.67"] * 3 + ["4.00"]
+        assert "1.60" in said
+    if "--plot" in line:
+        drawn, shown = ((place / "shingled.svg").read_text() for place in (tmp_path, DOCS))
+        assert re.findall(r">([^<>]+)</text>", drawn) == re.findall(r">([^<>]+)</text>", shown) != []
