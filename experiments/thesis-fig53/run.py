@@ -34,7 +34,7 @@ from shingled import (
 from shingled_orderings import as_json, dynamic
 from shingled_pictures import draw_grid
 
-SEEDS, REQUESTS = 1, 200_000
+SEEDS, REQUESTS = 1, 300_000
 NAMES = ("hdd", "tstl-greedy", "tstl-smart", "R(4123)", "is")
 GIGABYTES = (30, 60, 90, 120)
 #: Times of arrival are stretched by 10 (5.3.3). The week that the traces were taken in has so many requests of two.
