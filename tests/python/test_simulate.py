@@ -318,3 +318,47 @@ def test_a_bad_device_is_refused_with_its_key(tmp_path, lines, problem):
     Path(path).write_text(Path(path).read_text() + f"\n[target.device]\n{lines}\n")
     with pytest.raises(ValueError, match=problem):
         read_cluster(path)
+
+
+def on_disks(tmp_path: Path, device: str, **changes: object) -> tuple[str, str]:
+    """As `toml`, with a mechanical disk in every server."""
+    workload, servers = toml(tmp_path, cluster(2, 0), **changes)
+    Path(servers).write_text(Path(servers).read_text().replace("[[target]]", f"{device}\n[[target]]", 2) + device)
+    text = Path(servers).read_text()
+    Path(servers).write_text(text.replace(f"{device}\n[[target]]", "[[target]]", 1))
+    return workload, servers
+
+
+def test_a_server_may_be_a_shingled_disk_that_pays_for_updates(tmp_path: Path):
+    def seconds(scheme: str, **changes: object) -> float:
+        device = f'\n[target.device]\ndisk = "generic"\nscheme = "{scheme}"\nused = "1GB"\n'
+        workload, servers = on_disks(tmp_path, device, **changes)
+        return float(
+            json.loads(said("--workload", workload, "--cluster", servers, "--policy", "def", "--json"))["rows"][0][
+                "seconds"
+            ]
+        )
+
+    writes = {"reads": 0, "writes": 50, "request_bytes": "4KiB"}
+    assert seconds("1234", **writes) > 2.5 * seconds("hdd", **writes)
+    assert seconds("1234") < 1.5 * seconds("hdd")
+
+
+def test_a_store_keeps_a_mechanical_disk_and_bad_ones_are_refused_by_key(tmp_path: Path):
+    device = '\n[target.device]\ndisk = "generic"\nscheme = "tstl-smart,band_tracks=50"\nused = "75%"\n'
+    _, servers = on_disks(tmp_path, device)
+    read = read_cluster(Path(servers))
+    kept = StoreConfig(tmp_path, read, "", 4096, "def", ())
+    (tmp_path / "again.toml").write_text(kept.text())
+    assert read_cluster(tmp_path / "again.toml").targets == read.targets
+    for wrong, key in (
+        ('disk = "none.toml"', "device.disk"),
+        ('disk = "generic"\nscheme = "smart"', "scheme"),
+        ('disk = "generic"\nscheme = "hdd,is"', "scheme"),
+        ('disk = "generic"\nused = "0%"', "used"),
+        ('disk = "generic"\nchannels = 2', "device.channels"),
+        ('scheme = "hdd"', "device.disk"),
+    ):
+        workload, servers = on_disks(tmp_path, f"\n[target.device]\n{wrong}\n")
+        told = said("--workload", workload, "--cluster", servers, code=1)
+        assert key in told.replace("\n", " ") and "c.toml" in told, told

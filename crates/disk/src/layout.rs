@@ -81,6 +81,7 @@ impl Layout {
         if run_cylinders == 0 {
             return Err(Error::key("run_cylinders", "is 0", "give the cylinders of a run, at least 1"));
         }
+        let run_cylinders = run_cylinders.min(spec.cylinders);
         let (mut zones, mut first_track, mut first_block) = (Vec::new(), 0u32, 0u64);
         for (zone, cylinders) in spec.zone_cylinders() {
             let sector_ns = 60e9 / spec.rpm / f64::from(zone.sectors());

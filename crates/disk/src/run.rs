@@ -22,6 +22,8 @@ use crate::stalls::Stalls;
 use crate::tally::Tally;
 use crate::time::milliseconds;
 
+/// The latest arrival: clocks that go on from there for centuries still do not wrap.
+const ARRIVAL_MAX_NS: u64 = 1 << 62;
 /// How often whoever watches is asked whether to go on, in requests.
 const WATCH_EVERY: u64 = 1 << 16;
 
@@ -148,6 +150,9 @@ where
         let request = next.map_err(|error| Error::Request(error.to_string()))?;
         if request.arrival_ns < self.arrival_ns && self.settings.arrivals == Arrivals::Open {
             return Err(Error::Request(format!("request {} arrives before the one before it; order the requests by time", self.came)));
+        }
+        if request.arrival_ns > ARRIVAL_MAX_NS {
+            return Err(Error::Request(format!("request {} arrives after 146 years; stretch the times less", self.came)));
         }
         self.arrival_ns = request.arrival_ns;
         Ok(Some(request))

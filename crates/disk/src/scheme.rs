@@ -24,7 +24,10 @@ pub struct SchemeSpec {
     /// Logical tracks of a band, `tstl-*`.
     #[serde(default)]
     pub band_logical_tracks: Option<u32>,
-    /// Logical tracks of a band before those of the next, `tstl-*`.
+    /// Logical tracks of a band before those of the next on an empty disk, `tstl-*`.
+    #[serde(default)]
+    pub first_tracks: Option<u32>,
+    /// The same after that, `tstl-*`.
     #[serde(default)]
     pub spread_tracks: Option<u32>,
     /// Fragmentation ratio up to which a write collects first, `tstl-*`.
@@ -42,6 +45,9 @@ pub struct SchemeSpec {
     /// Whether nothing flushed is lost to a power cut, `tstl-*` (false: as in the seed) and static mappings (false: as in the seed).
     #[serde(default)]
     pub keeps_flushed: Option<bool>,
+    /// Whether places are written down before they are written, so that recovery is quick, `tstl-smart` (false: the seed's basic form).
+    #[serde(default)]
+    pub declares_pools: Option<bool>,
     /// Tracks of the cache buffer, `is`; not given: the E-region.
     #[serde(default)]
     pub cache_tracks: Option<u32>,
@@ -97,6 +103,8 @@ impl SchemeSpec {
         let given = [
             ("scheme.band_tracks", self.band_tracks.is_some(), of_tracks || of_static),
             ("scheme.band_logical_tracks", self.band_logical_tracks.is_some(), of_tracks),
+            ("scheme.first_tracks", self.first_tracks.is_some(), of_tracks),
+            ("scheme.declares_pools", self.declares_pools.is_some(), kind == Kind::Track(Policy::Smart)),
             ("scheme.spread_tracks", self.spread_tracks.is_some(), of_tracks),
             ("scheme.gc_threshold", self.gc_threshold.is_some(), of_tracks),
             ("scheme.alternate_limit", self.alternate_limit.is_some(), of_tracks),
@@ -118,12 +126,14 @@ impl SchemeSpec {
             policy,
             band_tracks: self.band_tracks.unwrap_or(default.band_tracks),
             band_logical_tracks: self.band_logical_tracks.unwrap_or(default.band_logical_tracks),
+            first_tracks: self.first_tracks.unwrap_or(default.first_tracks),
             spread_tracks: self.spread_tracks.unwrap_or(default.spread_tracks),
             gc_threshold: self.gc_threshold.unwrap_or(default.gc_threshold),
             alternate_limit: self.alternate_limit.unwrap_or(default.alternate_limit),
             checkpoint_writes: self.checkpoint_writes.unwrap_or(default.checkpoint_writes),
             victims_by_band: self.victims_by_band.unwrap_or(default.victims_by_band),
             keeps_flushed: self.keeps_flushed.unwrap_or(false),
+            declares_pools: self.declares_pools.unwrap_or(false),
             ..default
         }
     }
@@ -161,9 +171,10 @@ impl TimedScheme {
         settings.check()?;
         let mut scheme = Self::empty(settings)?;
         let used = scheme.used_sectors(settings)?;
-        let filled = match settings.filled_blocks {
-            None => used,
-            Some(blocks) => sectors_of(blocks, settings.disk.block_bytes),
+        let filled = match (settings.filled_share, settings.filled_blocks) {
+            (Some(share), _) => part(share, used),
+            (None, None) => used,
+            (None, Some(blocks)) => sectors_of(blocks, settings.disk.block_bytes),
         };
         if filled > used {
             let wrong = format!("is {}, more than the used blocks", settings.filled_blocks.unwrap_or_default());
@@ -217,8 +228,17 @@ impl TimedScheme {
     }
 
     /// Sectors that requests are for.
-    pub(crate) fn used_sectors(&self, settings: &Settings) -> Result<u64, Error> {
+    ///
+    /// # Errors
+    /// More than the scheme has, or none.
+    pub fn used_sectors(&self, settings: &Settings) -> Result<u64, Error> {
         let capacity = self.capacity_sectors();
+        if capacity == 0 {
+            return Err(Error::key("scheme", "has no room for data on this disk", "give it a larger disk or smaller bands and areas"));
+        }
+        if let Some(share) = settings.used_share {
+            return Ok(part(share, capacity).max(1));
+        }
         let Some(blocks) = settings.used_blocks else { return Ok(capacity) };
         let used = sectors_of(blocks, settings.disk.block_bytes);
         if used == 0 || used > capacity {
@@ -231,6 +251,11 @@ impl TimedScheme {
         }
         Ok(used)
     }
+}
+
+/// Share of a number of sectors.
+fn part(share: f64, sectors: u64) -> u64 {
+    ((share * sectors as f64).round() as u64).min(sectors)
 }
 
 fn sectors_of(blocks: u64, block_bytes: u32) -> u64 {

@@ -33,9 +33,15 @@ pub struct Settings {
     /// Logical blocks of 512 bytes that requests are for; `None`: all.
     #[serde(default)]
     pub used_blocks: Option<u64>,
+    /// The same as a share of what the scheme has, 0 to 1; goes before `used_blocks`.
+    #[serde(default)]
+    pub used_share: Option<f64>,
     /// How many of them hold something when the run begins; `None`: all that are used.
     #[serde(default)]
     pub filled_blocks: Option<u64>,
+    /// The same as a share of those that are used, 0 to 1; goes before `filled_blocks`.
+    #[serde(default)]
+    pub filled_share: Option<f64>,
     /// How the disk's memory is used.
     #[serde(default)]
     pub cache: CacheSpec,
@@ -131,6 +137,11 @@ impl Settings {
             return Err(Error::key("version", format!("is {}", self.version), &format!("give {SETTINGS_VERSION}, or use a version that knows it")));
         }
         self.disk.check()?;
+        for (key, share) in [("used_share", self.used_share), ("filled_share", self.filled_share)] {
+            if share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
+                return Err(Error::key(key, format!("is {}", share.unwrap_or_default()), "give a share from 0 to 1"));
+            }
+        }
         if self.queue.depth == Some(0) {
             return Err(Error::key("queue.depth", "is 0", "give the requests that the disk holds at once, at least 1"));
         }

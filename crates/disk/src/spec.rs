@@ -10,7 +10,8 @@ pub const CYLINDERS_MAX: u32 = 4_000_000;
 pub const TRACK_SECTORS_MAX: u32 = 100_000;
 const SURFACES_MAX: u32 = 64;
 const SEGMENTS_MAX: u32 = 4096;
-const MILLISECONDS_MAX: f64 = 10_000.0;
+/// Fits the table of seek times, whose entries have 32 bits of ns.
+const MILLISECONDS_MAX: f64 = 4000.0;
 
 /// One disk drive. Times are in milliseconds, as disk files give them.
 #[derive(Clone, Debug, Deserialize)]
@@ -273,7 +274,7 @@ fn within(key: &str, value: u32, most: u32) -> Result<(), Error> {
 
 fn milliseconds(key: &str, ms: f64) -> Result<(), Error> {
     if !(0.0..=MILLISECONDS_MAX).contains(&ms) {
-        return Err(Error::key(key, format!("is {ms}"), "give milliseconds between 0 and 10000"));
+        return Err(Error::key(key, format!("is {ms}"), "give milliseconds between 0 and 4000"));
     }
     Ok(())
 }

@@ -57,30 +57,14 @@ fn of_requests(error: BlocksError) -> Error {
     }
 }
 
-/// Logical blocks of the scheme on its disk.
-fn capacity_blocks(settings: &Settings) -> Result<u64, Error> {
-    let empty = Settings { used_blocks: None, filled_blocks: Some(0), ..settings.clone() };
-    Ok(TimedScheme::new(&empty)?.capacity_sectors() * (u64::from(settings.disk.block_bytes) / stripewise_blocks::BLOCK_BYTES))
-}
-
-/// Share of a number of blocks, at least one block.
-fn part(share: f64, blocks: u64) -> u64 {
-    ((share * blocks as f64).round() as u64).clamp(1, blocks.max(1))
-}
-
-/// The settings with used and filled blocks in numbers, and the requests folded into them.
+/// The settings with the shares, and the requests folded into the used space.
 fn prepared(settings_json: &str, workload: &BlockWorkload, used_share: Option<f64>, filled_share: Option<f64>) -> Result<(Settings, Source), Error> {
-    let mut settings = Settings::from_json(settings_json)?;
-    let used_blocks = match (used_share, settings.used_blocks) {
-        (Some(share), _) => part(share, capacity_blocks(&settings)?),
-        (None, Some(blocks)) => blocks,
-        (None, None) => capacity_blocks(&settings)?,
-    };
-    settings.used_blocks = Some(used_blocks);
-    if let Some(share) = filled_share {
-        settings.filled_blocks = Some(if share == 0.0 { 0 } else { part(share, used_blocks) });
-    }
-    let requests = workload.open(Some(used_blocks)).map_err(of_requests)?;
+    let settings = Settings::from_json(settings_json)?;
+    let settings = Settings { used_share: used_share.or(settings.used_share), filled_share: filled_share.or(settings.filled_share), ..settings };
+    let empty = Settings { filled_share: Some(0.0), ..settings.clone() };
+    let used_sectors = TimedScheme::new(&empty)?.used_sectors(&settings)?;
+    let blocks_per_sector = u64::from(settings.disk.block_bytes) / stripewise_blocks::BLOCK_BYTES;
+    let requests = workload.open(Some(used_sectors * blocks_per_sector)).map_err(of_requests)?;
     Ok((settings, requests))
 }
 

@@ -99,6 +99,14 @@ impl Server {
         Reserved { end_ns, service_ns: service.ns }
     }
 
+    /// Why its device could not serve an access, once it could not.
+    pub(crate) fn failed(&self) -> Option<&str> {
+        match &self.device {
+            AnyDevice::Builtin(_) => None,
+            AnyDevice::Custom(device) => device.failed(),
+        }
+    }
+
     pub(crate) fn channels(&self) -> u64 {
         self.many.as_ref().map_or(1, |many| many.free_ns.len() as u64)
     }

@@ -55,15 +55,17 @@ fn zones(random: &mut Random, tracks: u64) -> Vec<Zone> {
     (0..random.below(2) + 1).map(|_| Zone { tracks: (tracks + random.below(2)) as u32, sectors: random.below(3) as u32 + 1 }).collect()
 }
 
-fn layer_parameters(random: &mut Random, policy: Policy, band_tracks: u64) -> TrackParameters {
+fn layer_parameters(random: &mut Random, policy: Policy, scan: Scan, band_tracks: u64) -> TrackParameters {
     TrackParameters {
         policy,
         band_tracks: band_tracks as u32,
+        first_tracks: random.below(4) as u32,
         spread_tracks: random.below(4) as u32,
         gc_threshold: random.pick(&[0.0, 0.3, 0.5, 0.8, 1.0]),
         alternate_limit: random.pick(&[0.0, 0.3, 0.5, 1.0]),
         checkpoint_writes: random.below(20) as u32 + 1,
         victims_by_band: random.below(2) == 0,
+        declares_pools: scan == Scan::Pools || random.below(2) == 0,
         ..TrackParameters::default()
     }
 }
@@ -78,10 +80,10 @@ fn layer(random: &mut Random, trace: &mut Trace) -> u64 {
     let tracks: u64 = zones.iter().map(|zone| u64::from(zone.tracks)).sum();
     let half = sectors_of(36 + 8 * tracks, sector_bytes) + sectors_of(44, sector_bytes) * (1 + random.below(8));
     let medium = medium_with(&zones, head_tracks as u32, sector_bytes as u32, 2 * half as u32);
-    let parameters = layer_parameters(random, policy, band_tracks);
+    let parameters = layer_parameters(random, policy, scan, band_tracks);
     trace.lines.push(format!("W {head_tracks}, {zones:?}, sectors of {sector_bytes}, {half} of them half of the zone, {scan:?}, {parameters:?}"));
     let checked = Checked::<TrackLayer<CheckingMedium>>::new(medium, (parameters, scan));
-    run(checked, random, trace, |random| (layer_parameters(random, policy, band_tracks), scan))
+    run(checked, random, trace, |random| (layer_parameters(random, policy, scan, band_tracks), scan))
 }
 
 fn in_place(random: &mut Random, trace: &mut Trace) -> u64 {

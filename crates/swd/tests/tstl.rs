@@ -38,7 +38,7 @@ proptest! {
         head_tracks in 1u32..4,
         spare_tracks in 1u32..8,
         sectors in prop::collection::vec(1u32..4, 1..3),
-        spread_tracks in 0u32..4,
+        (first_tracks, spread_tracks) in (0u32..4, 0u32..4),
         gc_threshold in 0.0..1.0f64,
         alternate_limit in prop::sample::select(vec![0.0, 0.3, 0.5, 1.0]),
         checkpoint_writes in 1u32..20,
@@ -47,7 +47,7 @@ proptest! {
     ) {
         let band_tracks = 2 * head_tracks + spare_tracks;
         let zones: Vec<Zone> = sectors.iter().map(|&sectors| Zone { tracks: 2 * band_tracks + 1, sectors }).collect();
-        let parameters = TrackParameters { policy, band_tracks, spread_tracks, gc_threshold, alternate_limit, checkpoint_writes, ..TrackParameters::default() };
+        let parameters = TrackParameters { policy, band_tracks, first_tracks, spread_tracks, gc_threshold, alternate_limit, checkpoint_writes, ..TrackParameters::default() };
         let mut checked = Layer::new(medium(&zones, head_tracks), (parameters, scan));
         let capacity = checked.capacity();
         if filled {
@@ -80,7 +80,7 @@ proptest! {
 #[test]
 fn alternate_tracks_are_updated_in_place_without_amplification_below_half() {
     for policy in [Policy::Greedy, Policy::Smart] {
-        let parameters = TrackParameters { policy, band_tracks: 20, spread_tracks: 0, ..TrackParameters::default() };
+        let parameters = TrackParameters { policy, band_tracks: 20, first_tracks: 16, ..TrackParameters::default() };
         let mut checked = Layer::new(medium(&[Zone { tracks: 40, sectors: 4 }], 2), (parameters, Scan::All));
         // Eight of sixteen logical tracks in each of two bands of 20.
         for track in (0..8).chain(16..24) {
@@ -98,7 +98,7 @@ fn alternate_tracks_are_updated_in_place_without_amplification_below_half() {
 
 #[test]
 fn cold_mode_writes_a_disk_in_order_from_the_start() {
-    let parameters = TrackParameters { policy: Policy::Smart, band_tracks: 20, spread_tracks: 0, alternate_limit: 0.0, ..TrackParameters::default() };
+    let parameters = TrackParameters { policy: Policy::Smart, band_tracks: 20, alternate_limit: 0.0, ..TrackParameters::default() };
     let mut checked = Layer::new(medium(&[Zone { tracks: 20, sectors: 4 }], 2), (parameters, Scan::All));
     for track in 0..16 {
         checked.write(track * 4, 4).unwrap();
@@ -140,7 +140,7 @@ fn parameters_that_do_not_fit_are_refused_by_name() {
     let tight = CheckingMedium::new(Geometry::new(&zone, 2, SECTOR_BYTES as u32, 4).unwrap());
     assert!(matches!(TrackLayer::create(tight, base), Err(SwdError::Parameter { key: "random_access_sectors", .. })));
     let greedy = TrackParameters { policy: Policy::Greedy, ..base };
-    assert!(matches!(TrackLayer::open(medium(&zone, 2), greedy, Scan::Pools), Err(SwdError::Parameter { key: "policy", .. })));
+    assert!(matches!(TrackLayer::open(medium(&zone, 2), greedy, Scan::Pools), Err(SwdError::Parameter { key: "declares_pools", .. })));
     assert!(matches!(TrackLayer::open(medium(&zone, 2), base, Scan::All), Err(SwdError::NoTable)));
 }
 

@@ -13,6 +13,7 @@ from ..swd.simulate import Setup, map_disk, parse_fill, parse_schemes
 from .options import JsonOption
 from .output import print_json, progress, stdout, table
 from .swd_options import (
+    AREA,
     ActionOption,
     BeyondOption,
     DeviceOption,
@@ -41,8 +42,8 @@ def map_(
     scheme: SchemeOption = "R(4123),tstl-smart",
     used: UsedOption = "25%,50%,75%",
     filled: FilledOption = None,
-    random_access: RandomAccessOption = "1%",
-    e_region: ERegionOption = "1%",
+    random_access: RandomAccessOption = AREA,
+    e_region: ERegionOption = AREA,
     format: FormatOption = None,
     device: DeviceOption = None,
     action: ActionOption = "Q",

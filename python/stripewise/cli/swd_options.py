@@ -10,7 +10,7 @@ import typer
 
 from ..errors import UsageError
 from ..swd.disk import Disk, read_disk
-from ..swd.simulate import SCHEMES, parse_share
+from ..swd.simulate import AREA_SHARE, SCHEMES, parse_share
 from ..swd.workload import BEYOND, FORMATS, LOOK_ALIKES, BlockWorkload, made_workload, trace_workload
 from .options import size
 
@@ -45,6 +45,8 @@ SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of generate
 
 #: How many requests a generator that does not end makes where nobody says.
 REQUESTS = 100_000
+#: Random access zone and E-region where nobody says.
+AREA = f"{AREA_SHARE:.0%}"
 
 
 def chosen_workload(

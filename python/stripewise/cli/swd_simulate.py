@@ -13,6 +13,7 @@ from ..swd.simulate import CACHES, QUEUES, Setup, parse_fill, parse_schemes, sim
 from .options import JsonOption
 from .output import print_json, progress, say, shown, stdout, table
 from .swd_options import (
+    AREA,
     ActionOption,
     BeyondOption,
     DeviceOption,
@@ -73,8 +74,8 @@ def simulate(
     scheme: SchemeOption = "hdd,R(4123),tstl-smart",
     used: UsedOption = "50%",
     filled: FilledOption = None,
-    random_access: RandomAccessOption = "1%",
-    e_region: ERegionOption = "1%",
+    random_access: RandomAccessOption = AREA,
+    e_region: ERegionOption = AREA,
     format: FormatOption = None,
     device: DeviceOption = None,
     action: ActionOption = "Q",

@@ -72,7 +72,10 @@ def scenario(
     made = {
         "version": VERSION,
         "seed": seed,
-        "servers": [{"name": target.name, "device": _device(target)} for target in servers],
+        "servers": [
+            {"name": target.name, "device": _device(target), "disk": target.device.disk_settings()}
+            for target in servers
+        ],
         "network": {
             "establish_s": network.establish_s,
             "per_byte_s": network.per_byte_s,

@@ -19,6 +19,8 @@ from .workload import BlockWorkload
 
 BLOCK_BYTES = 512
 SETTINGS_VERSION = 1
+#: The random access zone, and the E-region, of a disk where nobody says: a share of it.
+AREA_SHARE = 0.01
 QUEUES = ("fcfs", "sstf", "c-look", "sptf")
 #: What the disk's memory is used for: (reads, writes) of docs/formats.md, Shingled disk run.
 CACHES = {
@@ -31,14 +33,15 @@ Progress = Callable[[int, int], None]
 
 _STATIC: dict[str, Kind] = {"head_tracks": count, "band_tracks": count, "keeps_flushed": flag}
 _TRACKS: dict[str, Kind] = {
-    **_STATIC, "band_logical_tracks": count, "spread_tracks": count, "gc_threshold": finite, "alternate_limit": finite,
-    "checkpoint_writes": count, "victims_by_band": flag,
+    **_STATIC, "band_logical_tracks": count, "first_tracks": count, "spread_tracks": count, "gc_threshold": finite,
+    "alternate_limit": finite, "checkpoint_writes": count, "victims_by_band": flag,
 }  # fmt: skip
 #: Every scheme and the parameters that it takes.
 SCHEMES: dict[str, dict[str, Kind]] = {
     "hdd": {},
     **dict.fromkeys(("1234", "R(4123)", "124R(3)", "14R(23)"), _STATIC),
-    **dict.fromkeys(("tstl-greedy", "tstl-smart"), _TRACKS),
+    "tstl-greedy": _TRACKS,
+    "tstl-smart": {**_TRACKS, "declares_pools": flag},
     "is": {"head_tracks": count, "cache_tracks": count, "s_block_sectors": count},
 }
 

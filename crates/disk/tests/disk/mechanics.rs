@@ -63,6 +63,14 @@ fn runs_go_forth_and_back_over_the_surfaces() {
     assert_eq!(places, [(0, 0), (0, 1), (1, 0), (1, 1)]);
 }
 
+#[test]
+fn a_run_longer_than_the_disk_is_a_whole_surface() {
+    let spec = with(&json!({"zones": [[0, 100]]}));
+    let layout = Layout::new(&spec, Some(u32::MAX)).unwrap();
+    let at = |track: u32| layout.place(track).map(|place| (place.cylinder, place.surface)).unwrap();
+    assert_eq!([at(0), at(299), at(300), at(599)], [(0, 0), (299, 0), (299, 1), (0, 1)]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -238,6 +238,8 @@ fn a_request_that_cannot_be_served_ends_the_run_with_its_number() {
     assert!(text.starts_with("request 0: "), "{text}");
     let text = fails(vec![Ok(at(5, 0, true)), Ok(at(4, 0, true))]);
     assert!(text.starts_with("request 1 arrives before"), "{text}");
+    let text = fails(vec![Ok(at(5, 0, true)), Ok(at(u64::MAX, 0, true))]);
+    assert!(text.starts_with("request 1 arrives after"), "{text}");
     let text = fails(vec![Ok(at(5, 0, true)), Err(Error::Trace("t.csv, line 2: no".into()))]);
     assert_eq!(text, "t.csv, line 2: no");
 }
@@ -296,4 +298,30 @@ fn settings_that_cannot_be_are_refused_with_the_key() {
         let text = refused.unwrap_err().to_string();
         assert!(text.starts_with(key), "{change}: {text}");
     }
+}
+
+#[test]
+fn a_disk_that_holds_several_commands_hides_their_overheads() {
+    // A turn is 10 ms, an overhead 11: each of two reads of block 0 begins at the next turn.
+    let end = |depth: Value| {
+        let mut disk = small();
+        disk["overhead_read_miss_ms"] = json!(11.0);
+        let settings = settings(&json!({"name": "hdd"}), &json!({"disk": disk, "queue": {"depth": depth}}));
+        ran(&settings, (0..2).map(|_| at(0, 0, false))).seconds
+    };
+    assert!((end(json!(1)) - 0.0404).abs() < 1e-6, "{}", end(json!(1)));
+    assert!((end(Value::Null) - 0.0304).abs() < 1e-6, "{}", end(Value::Null));
+}
+
+#[test]
+fn the_wait_in_the_middle_of_a_transfer_is_part_of_it() {
+    // Blocks 98 to 101 of tracks of 100 without skew: 9.8 ms until the first, and after the switch of 0.5 ms all but a turn until the third.
+    let mut disk = small();
+    disk["skew"] = json!("none");
+    let own = ran(&settings(&json!({"name": "hdd"}), &json!({"disk": disk})), std::iter::once(at(0, 98, false))).accounts.own;
+    let close = |ours: f64, ms: f64| assert!((ours * 1e3 - ms).abs() < 1e-3, "{own:?}");
+    assert_eq!((own.accesses, own.sectors), (2, 4));
+    close(own.rotation_s, 9.8);
+    close(own.seek_s, 0.5);
+    close(own.transfer_s, 9.9);
 }

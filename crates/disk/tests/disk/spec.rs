@@ -36,6 +36,7 @@ fn what_cannot_be_is_refused_with_key_and_cure() {
         (json!({"seek": [[2, 1.0]]}), "disk.seek"),
         (json!({"seek": [[1, 1.0], [1, 2.0]]}), "disk.seek"),
         (json!({"seek": [[1, -1.0]]}), "disk.seek"),
+        (json!({"seek": [[1, 5000.0]]}), "disk.seek"),
         (json!({"blocks": 1_000_000}), "disk.blocks"),
         (json!({"head_switch_ms": -1.0}), "disk.head_switch_ms"),
         (json!({"cache_segments": 4}), "disk.cache_segment_blocks"),

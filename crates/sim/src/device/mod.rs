@@ -1,9 +1,11 @@
 //! Devices: how long an access takes, by what the device has done before. Built-in ones behind an enum, others behind [`Device`].
 
 mod builtin;
+mod disk;
 mod spec;
 
 pub(crate) use builtin::Builtin;
+pub(crate) use disk::Disk;
 pub use spec::{DeviceSpec, Figures, Startup};
 
 /// One access, as its device sees it.
@@ -28,7 +30,7 @@ pub struct Service {
     pub startup: bool,
 }
 
-/// A device that is plugged in from outside, for example a shingled disk. Accesses come in the order of their service.
+/// A device beyond the built-in ones: a shingled disk, or one that is plugged in from outside. Accesses come in the order of their service.
 pub trait Device {
     /// Service time of an access; the device may change its state.
     fn service(&mut self, access: &DeviceAccess) -> Service;
@@ -38,5 +40,10 @@ pub trait Device {
     fn idle(&mut self, from_ns: u64, until_ns: u64) -> u64 {
         let _ = (from_ns, until_ns);
         0
+    }
+
+    /// Why an access could not be served, once one could not: the run ends with it.
+    fn failed(&self) -> Option<&str> {
+        None
     }
 }

@@ -5,7 +5,7 @@ use super::link::Network;
 use super::tally::Tally;
 use crate::ahead::{Ahead, Plan};
 use crate::clients::{Agenda, Clients};
-use crate::device::Builtin;
+use crate::device::{Builtin, Disk};
 use crate::map::{Cycle, FileMap, maps};
 use crate::mover::Mover;
 use crate::request::{REQUEST_BYTES_MAX, Request};
@@ -33,11 +33,14 @@ const WORK_BETWEEN: u64 = 1 << 17;
 
 impl Core {
     pub(crate) fn new<S: Source>(scenario: &Scenario, plugged: Vec<Plugged>, source: &mut S, agenda: &mut impl Agenda) -> Result<Self, Error> {
-        let device = |(i, spec): (usize, &crate::ServerSpec)| {
-            let random = SplitMix64::new(scenario.seed, i as u64);
-            Server::new(AnyDevice::Builtin(Builtin::new(&spec.device, random)), spec.device.channels)
+        let server = |(i, spec): (usize, &crate::ServerSpec)| match &spec.disk {
+            Some(settings) => Ok(Server::new(AnyDevice::Custom(Box::new(Disk::new(&spec.name, settings)?)), 1)),
+            None => {
+                let random = SplitMix64::new(scenario.seed, i as u64);
+                Ok(Server::new(AnyDevice::Builtin(Builtin::new(&spec.device, random)), spec.device.channels))
+            }
         };
-        let mut servers: Vec<Server> = scenario.servers.iter().enumerate().map(device).collect();
+        let mut servers: Vec<Server> = scenario.servers.iter().enumerate().map(server).collect::<Result<_, Error>>()?;
         for (i, device) in plugged {
             let Some(server) = servers.get_mut(i as usize) else {
                 return Err(Error::Invalid(format!("a device was given for server {i} of {}; name one that there is", scenario.servers.len())));
@@ -98,7 +101,10 @@ impl Core {
     }
 
     /// The report, once nothing is left to do.
-    pub(crate) fn report(&self, network: Option<&Network>) -> Report {
+    pub(crate) fn report(&self, network: Option<&Network>) -> Result<Report, Error> {
+        if let Some((why, name)) = self.servers.iter().zip(&self.names).find_map(|(server, name)| Some((server.failed()?, name))) {
+            return Err(Error::Invalid(format!("scenario: server {name}: {why}; give its disk more room")));
+        }
         let tally = &self.tally;
         let seconds = in_seconds(tally.last_ns);
         let end_ns = tally.last_ns.max(tally.fetched_ns).max(self.mover.ended_ns);
@@ -107,7 +113,7 @@ impl Core {
         let busiest = servers.iter().map(|s| s.busy_s).fold(0.0, f64::max);
         let mean = servers.iter().map(|s| s.busy_s).sum::<f64>() / servers.len().max(1) as f64;
         let bound_s = self.bound_s(network);
-        Report {
+        Ok(Report {
             seconds,
             end_s: in_seconds(end_ns),
             processes: self.clients.had,
@@ -128,7 +134,7 @@ impl Core {
             bound_ratio: if seconds > 0.0 { bound_s / seconds } else { 1.0 },
             moved_bytes: self.mover.moved_bytes,
             moves: self.mover.report(),
-        }
+        })
     }
 
     /// Cost-models section 7, of what was really paid: the busiest server, the mean process, the busiest link, the last open-loop request.

@@ -59,7 +59,7 @@ pub(super) fn run<S: Source>(
         }
         core.go_on(progress)?;
     }
-    Ok(core.report(None))
+    core.report(None)
 }
 
 #[inline]

@@ -161,7 +161,7 @@ pub(super) fn run<S: Source>(
         }
         engine.core.go_on(progress)?;
     }
-    Ok(engine.core.report(engine.network.as_ref()))
+    engine.core.report(engine.network.as_ref())
 }
 
 impl Engine {

@@ -81,6 +81,9 @@ impl Scenario {
             if !(1..=MAX_CHANNELS).contains(&device.channels) {
                 return invalid(&key("channels"), &format!("is {}", device.channels), &format!("give a number from 1 to {MAX_CHANNELS}"));
             }
+            if server.disk.is_some() && device.channels != 1 {
+                return invalid(&key("channels"), &format!("is {}", device.channels), "give 1 to a server with a mechanical disk");
+            }
         }
         Ok(())
     }

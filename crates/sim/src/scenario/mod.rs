@@ -53,6 +53,9 @@ pub struct ServerSpec {
     pub name: String,
     /// Its device.
     pub device: DeviceSpec,
+    /// A mechanical disk under a scheme of shingled writing in place of `device`, whose figures then are only what planners believe of it.
+    #[serde(default)]
+    pub disk: Option<Box<stripewise_disk::Settings>>,
 }
 
 /// Links of client nodes and servers. All zero = no network is simulated.

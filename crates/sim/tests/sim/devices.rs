@@ -79,3 +79,39 @@ fn a_device_from_outside_may_work_while_it_is_idle() {
     assert!((report.servers[0].busy_s - 0.011).abs() < 1e-12);
     assert!(simulate_on(&scenario(1, &device(0.0, 0.0), 4096, ""), vec![(9, Box::new(Tidy))], &mut Lists::default(), &mut |_| true).is_err());
 }
+
+/// One server with a disk of 300 cylinders under a scheme, full.
+fn shingled(scheme: &str) -> stripewise_sim::Scenario {
+    let disk = format!(
+        r#"{{"version":1,"random_access_bytes":100000,"scheme":{scheme},"disk":{{"cylinders":300,"surfaces":2,"rpm":6000.0,
+        "head_switch_ms":0.5,"zones":[[0,100]],"seek":[[1,1.0],[299,8.0]]}}}}"#
+    );
+    let plain = r#"{"read":{"startup_s":0.01,"per_byte_s":1e-8},"write":{"startup_s":0.01,"per_byte_s":1e-8}}"#;
+    let text = format!(
+        r#"{{"version":1,"servers":[{{"name":"swd0","device":{plain},"disk":{disk}}}],"cycles":[[[0,65536]]],
+        "files":[{{"name":"f","size_bytes":20000000,"regions":[[0,20000000,0,0]]}}]}}"#
+    );
+    stripewise_sim::Scenario::from_json(&text).unwrap()
+}
+
+#[test]
+fn a_server_may_be_a_shingled_disk_that_reads_as_a_plain_one_and_pays_for_updates() {
+    let seconds = |scheme: &str, of: fn(u64, u64) -> Request| {
+        let mut random = SplitMix64::new(1, 1);
+        run(&shingled(scheme), &mut Made::new(2, 500, |_, _| of(random.below(4000) * 4096, 4096))).seconds
+    };
+    let (hdd, smart) = (r#"{"name":"hdd"}"#, r#"{"name":"tstl-smart","band_tracks":20}"#);
+    let sequential = r#"{"name":"1234"}"#;
+    assert!((seconds(smart, read) / seconds(hdd, read) - 1.0).abs() < 0.15);
+    // A full band of four tracks: four accesses to an update, most of them to a whole track.
+    assert!(seconds(sequential, write) > 3.0 * seconds(hdd, write));
+    assert!(seconds(smart, write) > 1.5 * seconds(hdd, write));
+    assert!((seconds(hdd, write) - seconds(hdd, read)).abs() < 1e-9);
+}
+
+#[test]
+fn a_disk_that_cannot_be_is_refused_with_its_server() {
+    let scenario = shingled(r#"{"name":"tstl-smart","band_tracks":3}"#);
+    let error = simulate_on(&scenario, Vec::new(), &mut Lists::new(vec![vec![read(0, 1)]]), &mut |_| true).unwrap_err().to_string();
+    assert!(error.contains("server swd0") && error.contains("band_tracks"), "{error}");
+}

@@ -1,9 +1,11 @@
 //! Bands of equal numbers of tracks inside of the zones, and the logical tracks that each offers: logical track l belongs to band `l / K` and stays
 //! there, because a track's size is its zone's (chapter 5.2.1).
 //!
-//! Logical sectors take a few tracks of every band, then the next few of every band, and so on. So all bands fill alike, as the seed's figures for a
-//! disk used to 30 or 60 % suppose; band by band, such a disk would be full bands and empty ones.
+//! Logical sectors go band by band through as many tracks as alternate ones can hold, half of each band, then through a few more of every band, then the
+//! next few, and so on. So a little used disk is used from its begin on, as others are, and above that all bands fill alike, as the seed's figures for a
+//! disk used to 60 or 90 % suppose; band by band to the end, such a disk would be full bands and half empty ones.
 
+use super::layer::TrackParameters;
 use super::places::MOST_BAND_TRACKS;
 use crate::error::SwdError;
 use crate::geometry::Geometry;
@@ -38,9 +40,10 @@ pub(crate) struct Bands {
 }
 
 impl Bands {
-    /// Bands of `band_tracks` (N), of which `logical_tracks` (K) are offered; 0 stands for the most, N-2W. Logical sectors go through the bands
-    /// `spread_tracks` at a time; 0 stands for all.
-    pub(crate) fn new(geometry: &Geometry, band_tracks: u32, logical_tracks: u32, spread_tracks: u32) -> Result<Self, SwdError> {
+    /// Bands of `band_tracks` (N), of which `band_logical_tracks` (K) are offered; 0 stands for the most, N-2W. Logical sectors go through the bands
+    /// `first_tracks` at a time, then `spread_tracks`; 0 stands for half of a band and for all.
+    pub(crate) fn new(geometry: &Geometry, parameters: &TrackParameters) -> Result<Self, SwdError> {
+        let &TrackParameters { band_tracks, band_logical_tracks: logical_tracks, first_tracks, spread_tracks, .. } = parameters;
         let most = u64::from(band_tracks).saturating_sub(2 * u64::from(geometry.head_tracks())) as u32;
         if band_tracks > MOST_BAND_TRACKS {
             return Err(SwdError::Parameter { key: "band_tracks", reason: "a band has at most 32,766 tracks" });
@@ -56,9 +59,11 @@ impl Bands {
         let zones = || geometry.zones().map(|(first, zone)| (first, zone.sectors, zone.tracks / band_tracks));
         let bands: Vec<(u32, u32)> =
             zones().flat_map(|(first, sectors, count)| (0..count).map(move |band| (first + band * band_tracks, sectors))).collect();
+        let first_tracks = if first_tracks == 0 { (band_tracks / 2).max(1) } else { first_tracks }.min(logical_tracks);
         let (mut runs, mut lba) = (Vec::new(), 0u64);
-        for first_index in (0..logical_tracks).step_by(spread_tracks as usize) {
-            let (tracks, mut first_band) = (spread_tracks.min(logical_tracks - first_index), 0);
+        for first_index in core::iter::once(0).chain((first_tracks..logical_tracks).step_by(spread_tracks as usize)) {
+            let at_a_time = if first_index == 0 { first_tracks } else { spread_tracks };
+            let (tracks, mut first_band) = (at_a_time.min(logical_tracks - first_index), 0);
             for (_, track_sectors, count) in zones().filter(|zone| zone.2 > 0) {
                 runs.push(Run { lba, first_band, first_index, tracks, track_sectors });
                 first_band += count;
@@ -138,14 +143,17 @@ mod tests {
     use crate::geometry::Zone;
 
     #[test]
-    fn logical_sectors_take_a_few_tracks_of_every_band_in_turn() {
+    fn logical_sectors_take_some_tracks_of_every_band_then_a_few_more_in_turn() {
         let zones = [Zone { tracks: 17, sectors: 2 }, Zone { tracks: 3, sectors: 9 }, Zone { tracks: 8, sectors: 1 }];
         let geometry = Geometry::new(&zones, 2, 0, 0).unwrap();
-        let tracks = |spread| {
-            let bands = Bands::new(&geometry, 8, 3, spread).unwrap();
+        let tracks = |first_tracks, spread_tracks| {
+            let shape = TrackParameters { band_tracks: 8, band_logical_tracks: 3, first_tracks, spread_tracks, ..TrackParameters::default() };
+            let bands = Bands::new(&geometry, &shape).unwrap();
             bands.pieces(0, bands.capacity()).into_iter().map(|piece| piece.logical_track).collect::<Vec<u32>>()
         };
-        assert_eq!(tracks(2), [0, 1, 3, 4, 6, 7, 2, 5, 8]);
-        assert_eq!(tracks(0), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(tracks(2, 2), [0, 1, 3, 4, 6, 7, 2, 5, 8]);
+        assert_eq!(tracks(1, 0), [0, 3, 6, 1, 2, 4, 5, 7, 8]);
+        assert_eq!(tracks(1, 1), [0, 3, 6, 1, 4, 7, 2, 5, 8]);
+        assert_eq!(tracks(0, 1), [0, 1, 2, 3, 4, 5, 6, 7, 8], "half of eight tracks are more than the three");
     }
 }

@@ -18,7 +18,9 @@ pub struct TrackParameters {
     pub band_tracks: u32,
     /// Logical tracks per band; 0 stands for the most, N-2W.
     pub band_logical_tracks: u32,
-    /// Logical tracks of a band before those of the next: the fewer, the more alike bands fill; 0 stands for all.
+    /// Logical tracks of a band before those of the next when a disk is filled from empty; 0 stands for half of a band, what alternate tracks hold.
+    pub first_tracks: u32,
+    /// The same after that: the fewer, the more alike bands fill; 0 stands for all.
     pub spread_tracks: u32,
     /// A write to a band whose fragmentation ratio R is at most this takes a step of garbage collection first.
     pub gc_threshold: f64,
@@ -31,6 +33,9 @@ pub struct TrackParameters {
     /// Whether a power cut loses nothing that was flushed, at the price of flushes and of a checkpoint before a track that the last one does not have is
     /// written in place. Without, old copies are written over at once, as in the seed, and a cut may lose what was being updated.
     pub keeps_flushed: bool,
+    /// Whether Smart writes down where it will write before it does, so that recovery need not look at all tracks ([`Scan::Pools`]; the seed's further
+    /// improvement, chapter 5.2.6), at the price of a write to the random access zone for each pool.
+    pub declares_pools: bool,
     /// What marks the records of this disk on the medium.
     pub disk_id: u32,
 }
@@ -41,18 +46,25 @@ impl Default for TrackParameters {
             policy: Policy::Smart,
             band_tracks: 100,
             band_logical_tracks: 0,
+            first_tracks: 0,
             spread_tracks: 4,
             gc_threshold: 0.5,
             alternate_limit: 0.5,
             checkpoint_writes: 1000,
             victims_by_band: false,
             keeps_flushed: true,
+            declares_pools: true,
             disk_id: 1,
         }
     }
 }
 
 impl TrackParameters {
+    /// Whether the log knows all places before they are written.
+    pub(super) fn declares(&self) -> bool {
+        self.policy == Policy::Smart && self.declares_pools
+    }
+
     fn check(&self) -> Result<(), SwdError> {
         let refuse = |key, reason| Err(SwdError::Parameter { key, reason });
         if !(0.0..=1.0).contains(&self.gc_threshold) {
@@ -93,7 +105,7 @@ impl<M: Medium> TrackLayer<M> {
     /// Parameters that do not fit the medium, a medium that fails.
     pub fn create(mut medium: M, parameters: TrackParameters) -> Result<Self, SwdError> {
         parameters.check()?;
-        let bands = Bands::new(medium.geometry(), parameters.band_tracks, parameters.band_logical_tracks, parameters.spread_tracks)?;
+        let bands = Bands::new(medium.geometry(), &parameters)?;
         let table = Table::new(&bands, medium.geometry().head_tracks(), parameters.keeps_flushed);
         let half = half_of(&medium);
         let log = Log::new(&mut medium, parameters.disk_id, bands.logical_tracks(), half)?;
@@ -113,10 +125,13 @@ impl<M: Medium> TrackLayer<M> {
     /// No table of this disk, other parameters than it was created with, a medium that fails.
     pub fn open(mut medium: M, parameters: TrackParameters, scan: Scan) -> Result<Self, SwdError> {
         parameters.check()?;
-        if scan == Scan::Pools && parameters.policy != Policy::Smart {
-            return Err(SwdError::Parameter { key: "policy", reason: "only smart declares its pools; scan all tracks" });
+        if scan == Scan::Pools && !parameters.declares() {
+            return Err(SwdError::Parameter {
+                key: "declares_pools",
+                reason: "only smart with declared pools can be opened by them; scan all tracks",
+            });
         }
-        let bands = Bands::new(medium.geometry(), parameters.band_tracks, parameters.band_logical_tracks, parameters.spread_tracks)?;
+        let bands = Bands::new(medium.geometry(), &parameters)?;
         let mut table = Table::new(&bands, medium.geometry().head_tracks(), parameters.keeps_flushed);
         let state = recover(&mut medium, &bands, parameters.disk_id, scan)?;
         for (logical_track, track) in (0u32..).zip(state.physical).filter(|&(_, track)| track != NONE) {

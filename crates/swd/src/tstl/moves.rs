@@ -207,9 +207,9 @@ impl<M: Medium> TrackLayer<M> {
         self.declare(band, pool)
     }
 
-    /// Makes recovery look at these tracks. Only Smart says beforehand where it writes.
+    /// Makes recovery look at these tracks.
     fn declare(&mut self, band: usize, pool: Range<usize>) -> Result<(), SwdError> {
-        let Some(state) = self.table.bands.get(band).filter(|_| self.parameters.policy == Policy::Smart) else { return Ok(()) };
+        let Some(state) = self.table.bands.get(band).filter(|_| self.parameters.declares()) else { return Ok(()) };
         if state.are_declared(&pool) {
             return Ok(());
         }
