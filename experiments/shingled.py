@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from common import progress
+from common import finish, progress
 from stripewise.errors import UsageError
 from stripewise.swd import BlockWorkload, made_workload, trace_workload
 from stripewise.swd.disk import Disk, read_disk
@@ -35,6 +35,14 @@ NEW = ("R(4123)", "124R(3)", "14R(23)")
 #: What the time of a write is made of; `waiting` is in queues, for commands and the bus.
 PARTS = ("own", "amplification", "collection", "upkeep", "waiting")
 Report = Mapping[str, Any]
+
+
+def finish_with_data(main: Callable[[], None]) -> None:
+    """Runs an experiment's `main` where the shared drives are there; says so where not, and leaves the kept result."""
+    if not (DATA / "disks").is_dir():
+        progress("not run: ../shared/data/disks is not there; put the shared data beside the checkout")
+        return
+    finish(main)
 
 
 def drive(name: str) -> Disk:
@@ -166,11 +174,6 @@ def used(blocks: int, label: str) -> Fill:
 def response_ms(report: Report) -> float:
     """Mean response time of all requests."""
     return float(report["response_s"]["mean"]) * 1e3
-
-
-def upkeep_ms(report: Report) -> float:
-    """What of the mean response went to tables: checkpoints and declared pools."""
-    return float(report["write_time"]["upkeep_s"]) / int(report["requests"]) * 1e3
 
 
 def amplification(report: Report) -> float:

@@ -11,8 +11,8 @@ import random
 import tempfile
 from typing import Any
 
-from common import arguments, finish, home_of, write_result
-from shingled import Case, Load, Outcome, drive, run_cases, schemes, told, used, with_facts
+from common import arguments, home_of, write_result
+from shingled import Case, Load, Outcome, drive, finish_with_data, run_cases, schemes, told, used, with_facts
 from shingled_pictures import draw_groups
 from stripewise.swd.disk import Disk
 from stripewise.swd.simulate import Setup
@@ -97,4 +97,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    finish(main)
+    finish_with_data(main)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from common import arguments, finish, home_of, write_result
+from common import arguments, home_of, write_result
 from shingled import (
     MEANINGS,
     NEW,
@@ -15,6 +15,7 @@ from shingled import (
     Case,
     Load,
     amplification,
+    finish_with_data,
     row,
     run_cases,
     schemes,
@@ -90,4 +91,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    finish(main)
+    finish_with_data(main)

@@ -8,12 +8,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from common import arguments, finish, home_of, write_result
+from common import arguments, home_of, write_result
 from shingled import (
     MEANINGS,
     STATIC_BLOCKS,
     Case,
     Load,
+    finish_with_data,
     look_alike,
     row,
     run_cases,
@@ -67,4 +68,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    finish(main)
+    finish_with_data(main)

@@ -11,7 +11,7 @@ from common import arguments, finish, home_of, write_result
 from shingled import rows_of
 from shingled_pictures import draw_grid
 
-NAMES = ("hdd", "tstl-greedy", "tstl-smart", "R(4123)", "is")
+NAMES = ("hdd", "tstl-greedy", "tstl-smart", "tstl-smart, cold mode", "R(4123)", "is")
 #: Chapter 5.3.4 gives these two in words.
 PUBLISHED = {"60 GB": {"tstl-smart": 1.0, "R(4123)": 1.3}}
 

@@ -9,8 +9,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dataclasses import replace
 
-from common import arguments, finish, home_of, write_result
-from shingled import GB, MEANINGS, Case, Load, cheetah_setup, row, run_cases, schemes, told, used
+from common import arguments, home_of, write_result
+from shingled import GB, MEANINGS, Case, Load, cheetah_setup, finish_with_data, row, run_cases, schemes, told, used
 from shingled_orderings import as_json, sequential
 from shingled_pictures import draw_grid
 from stripewise.swd.simulate import Scheme
@@ -57,4 +57,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    finish(main)
+    finish_with_data(main)

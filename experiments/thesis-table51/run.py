@@ -10,16 +10,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from statistics import geometric_mean
 from typing import Any
 
-from common import arguments, finish, home_of, write_result
-from shingled import GB, Case, Load, cheetah_setup, rows_of, run_cases, schemes, used
+from common import arguments, home_of, write_result
+from shingled import GB, Case, Load, cheetah_setup, finish_with_data, rows_of, run_cases, schemes, used
 from shingled_pictures import draw_groups
-from stripewise.swd.simulate import Setup
+from stripewise.swd.simulate import Scheme, Setup
 
-NAMES = ("hdd", "tstl-smart", "tstl-greedy", "R(4123)", "is")
+COLD = "tstl-smart, cold mode"
+NAMES = ("hdd", "tstl-smart", COLD, "tstl-greedy", "R(4123)", "is")
 #: Kind and tracks of a band; table 5.1.
 KINDS = {
-    "hdd": ("HDD", "none"), "tstl-smart": ("O-SWD", "100"), "tstl-greedy": ("O-SWD", "100"), "R(4123)": ("I-SWD", "4"),
-    "is": ("O-SWD", "none"),
+    "hdd": ("HDD", "none"), "tstl-smart": ("O-SWD", "100"), COLD: ("O-SWD", "100"), "tstl-greedy": ("O-SWD", "100"),
+    "R(4123)": ("I-SWD", "4"), "is": ("O-SWD", "none"),
 }  # fmt: skip
 PUBLISHED_GB = {"hdd": 140.0, "tstl-smart": 140.0, "tstl-greedy": 140.0, "R(4123)": 112.0, "is": 140.0}
 SIZES = ("30 GB", "60 GB", "90 GB", "120 GB")
@@ -48,7 +49,8 @@ def main() -> None:
     given = arguments(__doc__ or "", home_of(__file__), 1, 100)
     setup = cheetah_setup()
     load = Load("uniform", "uniform,arrivals=fixed:50", requests=given.requests)
-    ((_, found),) = run_cases([Case({}, setup, schemes(*NAMES), used(30 * GB // 512, "30 GB"), load)])
+    compared = {**schemes(*NAMES), COLD: Scheme("tstl-smart", {"alternate_limit": 0.0})}
+    ((_, found),) = run_cases([Case({}, setup, compared, used(30 * GB // 512, "30 GB"), load)])
     rows: list[dict[str, Any]] = []
     for name in NAMES:
         figures = {f"over hdd at {size}": over_hdd(name, size) for size in SIZES}
@@ -60,7 +62,7 @@ def main() -> None:
                 "capacity GB": found[name].mean(lambda report: report["capacity_blocks"] * 512 / GB),
                 "tables MB": metadata_mb(name, setup),
                 **{key: value for key, value in figures.items() if value is not None},
-                "published": {"capacity GB": PUBLISHED_GB[name]},
+                "published": {"capacity GB": PUBLISHED_GB[name]} if name in PUBLISHED_GB else {},
             }
         )
     write_result(
@@ -84,4 +86,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    finish(main)
+    finish_with_data(main)
