@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Checked, SECTOR_BYTES, medium};
+use common::{Checked, SECTOR_BYTES, medium, medium_with};
 use proptest::prelude::*;
 use stripewise_swd::{CheckingMedium, Geometry, MediumError, Policy, Scan, Scheme, SwdError, TrackLayer, TrackParameters, Zone};
 
@@ -93,6 +93,24 @@ fn alternate_tracks_are_updated_in_place_without_amplification_below_half() {
         let after = checked.disk().counters();
         assert_eq!((after.extra_reads, after.extra_writes, after.collections), (before.extra_reads, before.extra_writes, 0));
         checked.holds_the_last_writes();
+    }
+}
+
+#[test]
+fn a_disk_filled_with_all_alternate_tracks_needs_no_other_moved() {
+    for (band_tracks, head_tracks) in [(100, 2), (21, 2), (30, 3), (12, 1)] {
+        let parameters = TrackParameters { policy: Policy::Smart, band_tracks, alternate_limit: 1.0, ..TrackParameters::default() };
+        let zone = [Zone { tracks: 2 * band_tracks, sectors: 1 }];
+        let mut checked = Layer::new(medium_with(&zone, head_tracks, 64, 4000), (parameters, Scan::All));
+        let alternate = u64::from((band_tracks - 2) / head_tracks).min(u64::from(band_tracks - 2 * head_tracks));
+        for round in 0..2 {
+            for track in 0..2 * alternate {
+                checked.write(track, 1).unwrap();
+            }
+            let counters = checked.disk().counters();
+            assert_eq!((counters.gathered_tracks, counters.collections), (0, 0), "N {band_tracks}, W {head_tracks}, round {round}");
+        }
+        assert_eq!(checked.disk().counters().amplification(), 1.0);
     }
 }
 

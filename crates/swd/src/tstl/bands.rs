@@ -1,7 +1,7 @@
 //! Bands of equal numbers of tracks inside of the zones, and the logical tracks that each offers: logical track l belongs to band `l / K` and stays
 //! there, because a track's size is its zone's (chapter 5.2.1).
 //!
-//! Logical sectors go band by band through as many tracks as alternate ones can hold, half of each band, then through a few more of every band, then the
+//! Logical sectors go band by band through as many tracks as alternate ones can hold, a W-th of each band, then through a few more of every band, then the
 //! next few, and so on. So a little used disk is used from its begin on, as others are, and above that all bands fill alike, as the seed's figures for a
 //! disk used to 60 or 90 % suppose; band by band to the end, such a disk would be full bands and half empty ones.
 
@@ -41,7 +41,7 @@ pub(crate) struct Bands {
 
 impl Bands {
     /// Bands of `band_tracks` (N), of which `band_logical_tracks` (K) are offered; 0 stands for the most, N-2W. Logical sectors go through the bands
-    /// `first_tracks` at a time, then `spread_tracks`; 0 stands for half of a band and for all.
+    /// `first_tracks` at a time, then `spread_tracks`; 0 stands for the alternate ones and for all.
     pub(crate) fn new(geometry: &Geometry, parameters: &TrackParameters) -> Result<Self, SwdError> {
         let &TrackParameters { band_tracks, band_logical_tracks: logical_tracks, first_tracks, spread_tracks, .. } = parameters;
         let most = u64::from(band_tracks).saturating_sub(2 * u64::from(geometry.head_tracks())) as u32;
@@ -59,7 +59,9 @@ impl Bands {
         let zones = || geometry.zones().map(|(first, zone)| (first, zone.sectors, zone.tracks / band_tracks));
         let bands: Vec<(u32, u32)> =
             zones().flat_map(|(first, sectors, count)| (0..count).map(move |band| (first + band * band_tracks, sectors))).collect();
-        let first_tracks = if first_tracks == 0 { (band_tracks / 2).max(1) } else { first_tracks }.min(logical_tracks);
+        // One more alternate track, and bringing free tracks together would take moves of the others.
+        let alternate = ((band_tracks - 2) / geometry.head_tracks()).max(1);
+        let first_tracks = if first_tracks == 0 { alternate } else { first_tracks }.min(logical_tracks);
         let (mut runs, mut lba) = (Vec::new(), 0u64);
         for first_index in core::iter::once(0).chain((first_tracks..logical_tracks).step_by(spread_tracks as usize)) {
             let at_a_time = if first_index == 0 { first_tracks } else { spread_tracks };
@@ -154,6 +156,6 @@ mod tests {
         assert_eq!(tracks(2, 2), [0, 1, 3, 4, 6, 7, 2, 5, 8]);
         assert_eq!(tracks(1, 0), [0, 3, 6, 1, 2, 4, 5, 7, 8]);
         assert_eq!(tracks(1, 1), [0, 3, 6, 1, 4, 7, 2, 5, 8]);
-        assert_eq!(tracks(0, 1), [0, 1, 2, 3, 4, 5, 6, 7, 8], "half of eight tracks are more than the three");
+        assert_eq!(tracks(0, 1), [0, 1, 2, 3, 4, 5, 6, 7, 8], "there are three alternate tracks in a band of eight");
     }
 }

@@ -18,7 +18,7 @@ pub struct TrackParameters {
     pub band_tracks: u32,
     /// Logical tracks per band; 0 stands for the most, N-2W.
     pub band_logical_tracks: u32,
-    /// Logical tracks of a band before those of the next when a disk is filled from empty; 0 stands for half of a band, what alternate tracks hold.
+    /// Logical tracks of a band before those of the next when a disk is filled from empty; 0 stands for what alternate tracks hold, (N-2)/W.
     pub first_tracks: u32,
     /// The same after that: the fewer, the more alike bands fill; 0 stands for all.
     pub spread_tracks: u32,
