@@ -28,8 +28,8 @@ BLOCK_BYTES = 512
 STATIC_BLOCKS = 2_400_000
 #: Beyond the HDD's mean response by at most this share, a scheme counts as near it.
 NEAR = 0.5
-#: Busy for more than this share of a run: a queue that only grows.
-SATURATED = 0.98
+#: Busy for more than this share of a run, or responding later than this: a queue that only grows.
+SATURATED, SATURATED_MS = 0.98, 10_000
 #: The static mappings that the thesis adds to the conventional 1234.
 NEW = ("R(4123)", "124R(3)", "14R(23)")
 #: What the time of a write is made of; `waiting` is in queues, for commands and the bus.
@@ -179,6 +179,11 @@ def response_ms(report: Report) -> float:
 def amplification(report: Report) -> float:
     """WAR: requests that writing took over those that a plain disk would have made."""
     return float(report["amplification"])
+
+
+def is_saturated(outcome: Outcome) -> bool:
+    """Whether a disk could not keep up: its response then says how long the run was."""
+    return outcome.mean(lambda report: report["utilisation"]) > SATURATED or outcome.mean(response_ms) > SATURATED_MS
 
 
 def split_ms(outcome: Outcome) -> dict[str, float]:
