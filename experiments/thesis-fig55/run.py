@@ -34,7 +34,13 @@ def main() -> None:
     panels = []
     for name in names:
         some = [each for each in rows if each["workload"] == name]
-        panels.append((name, ["60", "90"], {who: [each[who] for each in some] for who in NAMES}))
+        panels.append(
+            (
+                name,
+                [each["used"].removesuffix(" GB") for each in some],
+                {who: [each[who] for each in some] for who in NAMES},
+            )
+        )
     draw_grid(given.out / "result.svg", "WAR (thesis, figure 5.5), simulated", "space in use, GB", "WAR", panels)
 
 
