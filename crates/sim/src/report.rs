@@ -1,6 +1,7 @@
 //! What a simulation tells: simulated figures, as data. Bandwidths are 10^6 bytes per second.
 
 use serde::Serialize;
+use stripewise_disk::Latency;
 
 /// The outcome of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -99,23 +100,6 @@ pub struct Latencies {
     pub read: Option<Latency>,
     /// Of writes.
     pub write: Option<Latency>,
-}
-
-/// Distribution of a latency, seconds; mean and max exact, quantiles to three digits.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Latency {
-    /// Mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 90 %.
-    pub p90: f64,
-    /// 99 %.
-    pub p99: f64,
-    /// 99.9 %.
-    pub p999: f64,
-    /// Largest.
-    pub max: f64,
 }
 
 /// One piece of the timeline.

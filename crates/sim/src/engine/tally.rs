@@ -1,6 +1,7 @@
 //! What is counted while requests end. Whole numbers only: sums do not depend on the order in which ends become known.
 
-use crate::latency::Latencies;
+use stripewise_disk::Latencies;
+
 use crate::request::{Request, Start};
 use crate::timeline::{Ended, Timeline};
 use crate::{Error, report};
@@ -59,8 +60,8 @@ impl Tally {
             fetched_ns: 0,
             alone_ns: 0,
             open_ns: 0,
-            reads: Latencies::new()?,
-            writes: Latencies::new()?,
+            reads: Latencies::new().map_err(|error| Error::Invalid(error.to_string()))?,
+            writes: Latencies::new().map_err(|error| Error::Invalid(error.to_string()))?,
             timeline: Timeline::new(buckets),
         })
     }
