@@ -48,7 +48,7 @@ help:
 	@echo 'make validate  simulated runs held against runs on emulated devices (nine minutes)'
 	@echo 'make simgrid  the simulator held against SimGrid, a public one (a minute; needs libsimgrid-dev)'
 	@echo 'make experiment NAME=throughput-view  one experiment: result.json and result.svg in its folder (experiments/README.md)'
-	@echo 'make experiments  all of them (35 minutes), then docs/results.md (make results: only the page)'
+	@echo 'make experiments  all of them (40 minutes), then docs/results.md (make results: only the page)'
 	@echo 'make soak    the long tests: the move protocol at length, N simulated histories from SEED on,'
 	@echo '             all workloads, 850 kills, 3000 stops of a mover, 150 power cuts (needs root; hours)'
 	@echo 'make soak-moving  of these, the ones in which regions move while programs run'

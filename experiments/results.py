@@ -25,7 +25,10 @@ PAGE = HOME.parent / "docs" / "results.md"
 #: The picture of the first page.
 FIRST = "throughput-view"
 #: In this order; others behind them.
-ORDER = (FIRST, "h2dp-fig", "h2dp-", "segment-", "drift", "mixed", "tight", "uneven", "scale", "other-half")
+ORDER = (
+    FIRST, "h2dp-fig", "h2dp-", "segment-", "drift", "mixed", "tight", "uneven", "scale", "other-half", "thesis-fig",
+    "thesis-",
+)  # fmt: skip
 #: Keys of rows that say how sure, how bounded or of what a figure is, not what came out.
 ASIDE = {
     "bounds",
@@ -72,8 +75,11 @@ def cell(key: str, value: Any) -> str:
     return str(value)
 
 
-def columns_of(rows: Sequence[Row]) -> list[tuple[str, Any]]:
-    """(head, how a row fills it): the axis, simulated figures, real-emulated ones, published ones."""
+def columns_of(rows: Sequence[Row], label: str = "simulated") -> list[tuple[str, Any]]:
+    """(head, how a row fills it): the axis, simulated figures, real-emulated ones, published ones.
+
+    `label` says what the figures are: MB/s where nothing else is said.
+    """
     keys = {key: value for row in rows for key, value in row.items() if key not in ASIDE}
     policies = [key for key, value in keys.items() if isinstance(value, float) and key not in SHARES]
     policies.sort(key=lambda key: key == "bound")
@@ -82,7 +88,7 @@ def columns_of(rows: Sequence[Row]) -> list[tuple[str, Any]]:
         (key.removesuffix("_bytes").replace("_", " "), lambda row, key=key: cell(key, row.get(key, "")))
         for key in scalars
     ]
-    made += [(f"{key}, simulated", lambda row, key=key: cell(key, row.get(key, ""))) for key in policies]
+    made += [(f"{key}, {label}", lambda row, key=key: cell(key, row.get(key, ""))) for key in policies]
     made += proof_columns(rows)
     made += [
         (f"{name}, real-emulated", lambda row, name=name: emulated_cell(row, name))
@@ -91,6 +97,8 @@ def columns_of(rows: Sequence[Row]) -> list[tuple[str, Any]]:
     made += half_columns(rows)
     made += _nested(rows, "lead", "lead, {}, simulated", "{:.2f}".format)
     made += _nested(rows, "measured", "{}, measured", _figure)
+    made += _nested(rows, "predicted", "{}, by the equations", _figure)
+    made += _nested(rows, "war", "{}, WAR, simulated", _figure)
     made += _nested(rows, "published", "{}, published", _figure)
     made += _nested(rows, "h2dp_gain", "h2dp over {}, simulated", _percent)
     made += _nested(rows, "published_gain", "h2dp over {}, published", _percent)
@@ -156,18 +164,32 @@ def _percent(value: Any) -> str:
     return f"{100 * value:.0f} %"
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[Row], label: str = "simulated") -> str:
     """Rows as a table of the page."""
-    columns = columns_of(rows)
+    columns = columns_of(rows, label)
     lines = ["| " + " | ".join(head for head, _ in columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(fill(row) for _, fill in columns) + " |" for row in rows]
     return "\n".join(lines)
 
 
-def shown_rows(name: str, rows: Sequence[Row]) -> str:
+def shown_rows(name: str, rows: Sequence[Row], label: str) -> str:
     """The table, or where it is where nobody would read it here."""
     many = f"{len(rows)} rows: [result.json](../experiments/{name}/result.json)"
-    return many if len(rows) > ROWS_MAX else table(rows)
+    return many if len(rows) > ROWS_MAX else table(rows, label)
+
+
+def orderings(result: Mapping[str, Any]) -> str:
+    """What a paper says of who is ahead, and whether it comes out."""
+    lines = [
+        f"| {each['said']} | {'yes' if each['holds'] else '**no**'} | {each['found']} |" for each in result["orderings"]
+    ]
+    return "\n".join(["| stated | comes out | found, simulated |", "|---|---|---|", *lines])
+
+
+def reasons(name: str) -> list[str]:
+    """The paragraphs of the experiment's page on what does not come out."""
+    text = (HOME / name / "README.md").read_text()
+    return re.findall(r"^\*\*Does not come out: .*?(?=\n\n|\Z)", text.strip(), re.MULTILINE | re.DOTALL)
 
 
 def paragraph(name: str, head: str) -> str:
@@ -181,15 +203,19 @@ def paragraph(name: str, head: str) -> str:
 def section(name: str, result: Mapping[str, Any]) -> str:
     """One experiment on the page."""
     title = (HOME / name / "README.md").read_text().splitlines()[0].removeprefix("# ")
-    parts = [f"## {title}", paragraph(name, "What is run"), shown_rows(name, result["rows"])]
+    label = result.get("column_label", "simulated")
+    parts = [f"## {title}", paragraph(name, "What is run"), shown_rows(name, result["rows"], label)]
     if result.get("published_up_to"):
         parts.append(up_to(result))
+    if result.get("orderings"):
+        parts.append(orderings(result))
     parts.append(emulated_part(name))
     parts += [
         f"![{title}](../experiments/{name}/result.svg)",
         paragraph(name, "What comes out"),
         paragraph(name, "What the table says"),
         paragraph(name, "How far off"),
+        *(reasons(name) if result.get("orderings") else []),
         f"More: [experiments/{name}](../experiments/{name}/README.md)",
     ]
     return "\n\n".join(part for part in parts if part)
