@@ -54,7 +54,9 @@ def _print(name: str, format: str | None, summary: Mapping[str, Any]) -> None:
         (f"tracks of {stacks['track_blocks']:,} blocks updated", f"{stacks['tracks']:,}"),
         (f"repeated updates with fewer than {RECENT_TRACKS:,} other tracks between", shown(recent, 4)),
     ]
-    made = table(f"{name}{f' ({format})' if format else ''}", "of the requests", "")
+    # Not as the table's title, which would break a long path.
+    typer.echo(f"{name}{f' ({format})' if format else ''}")
+    made = table("", "of the requests", "")
     for label, value in rows:
         made.add_row(label, value)
     stdout().print(made)
