@@ -1,4 +1,4 @@
-"""docs/shingled.md: its commands run, its numbers are theirs, its picture is of what they draw."""
+"""docs/shingled.md and docs/shingled-adaptive.md: commands run, numbers are theirs, the picture is what they draw."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import pytest
 from test_cli import stripewise
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGE = (DOCS / "shingled.md").read_text()
-COMMANDS = [line.strip() for line in PAGE.splitlines() if line.startswith("    stripewise ")]
+PAGES = [(DOCS / name).read_text() for name in ("shingled.md", "shingled-adaptive.md")]
+COMMANDS = [line.strip() for page in PAGES for line in page.splitlines() if line.startswith("    stripewise ")]
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_its_commands_run(line, tmp_path, monkeypatch):
+def test_their_commands_run(line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # The parentheses of R(4123) stand as they are: shlex takes words, not a shell's syntax.
+    # What a shell would take for its own, as the parentheses of R(4123), must be quoted.
+    assert not re.search(r"[()]", re.sub(r"'[^']*'", "", line))
     said = stripewise(*shlex.split(line)[1:]).output
     if " war " in line:
         rows = [row.split("│")[1:-1] for row in said.splitlines() if row.startswith("│")]
