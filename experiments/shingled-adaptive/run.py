@@ -27,7 +27,7 @@ from stripewise.swd.workload import BlockWorkload, made_workload
 
 DISK = Path(__file__).resolve().parents[3] / "shared" / "data" / "disks" / "cheetah15k5.toml"
 BLOCK_BYTES, RANDOM_ACCESS_BYTES = 512, 2_000_000_000
-SEEDS, REQUESTS = 1, 60_000
+SEEDS, REQUESTS = 1, 40_000
 #: Requests before those that are counted, of each that is: until copies and collection are steady.
 WARM = 2
 FILLS = (30, 50, 75, 90, 95)
