@@ -4,10 +4,14 @@
 pub mod bin;
 pub mod ctl;
 pub mod devices;
+pub mod identity;
 pub mod moving;
 pub mod names;
 pub mod rights;
+pub mod run;
 pub mod slot;
+pub mod trust;
+pub mod within;
 
 #[cfg(feature = "admin")]
 pub mod admin;

@@ -1,13 +1,15 @@
 //! Slots: how a mover knows that no process is still inside an I/O that began before a change. Each process holds one
-//! mapped file, flock'ed as long as it lives; each of its threads owns a line whose epoch is odd while inside an I/O.
+//! mapped file, flock'ed as long as it lives; each of its threads owns a line whose epoch is odd while inside an I/O. A process maps its own slot
+//! only: another user's he may cut at any time, so others' are read.
 
 use crate::devices::{now_ns, sleep_until};
+use crate::run::boot_of_slot;
+use crate::within::{Expected, Refusal, create_file, open_file};
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicU64, Ordering};
-use rustix::fd::OwnedFd;
+use core::sync::atomic::{AtomicU64, Ordering, fence};
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags};
-use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::io::{Errno, pread};
 
 /// Bytes of a slot file.
 pub const SLOT_BYTES: usize = 65_536;
@@ -100,15 +102,14 @@ impl Slot {
     }
 }
 
-/// Makes a slot's file, owned by whoever has its flock. [`grace`] may find the file before it is locked, and remove it as a dead process's: then
-/// `AGAIN` says to try another name.
+/// Makes a slot's file `name` in the run directory, owned by whoever has its flock. [`grace`] may find the file before it is locked, and remove it as a
+/// dead process's: then `AGAIN` says to try another name.
 ///
 /// # Errors
 /// `AGAIN` as described, and those of making and locking a file.
-pub fn claim(name: &CStr) -> Result<OwnedFd, Errno> {
-    let file = fs::openat(fs::CWD, name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC, Mode::from_raw_mode(0o644))?;
-    // Whoever waits for running I/O looks at everybody's slot, whatever the umask.
-    let _ = fs::fchmod(&file, Mode::from_raw_mode(0o644));
+pub fn claim(run: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    // Whoever waits for running I/O looks at everybody's slot.
+    let file = create_file(run, name, OFlags::RDWR, 0o644)?;
     match fs::flock(&file, FlockOperation::LockExclusive) {
         Err(Errno::INTR) => Err(Errno::AGAIN),
         locked => {
@@ -128,38 +129,45 @@ pub struct Grace {
 }
 
 /// Waits until every thread of every living process has left the I/O that it was in at the call, or is outside. Slots whose
-/// flock can be had belong to dead processes and are removed. `own` names slots that the caller waits for itself (its own
-/// process's), by file name. Allocates nothing: the preloaded library calls it too.
+/// flock can be had belong to dead processes and are removed. `run` is `<store>/run`, `boot` this boot's id, and `own` names the slot that the caller
+/// waits for itself (its own process's), by file name. Allocates nothing: the preloaded library calls it too.
 ///
 /// # Errors
-/// Those of reading the directory `run` (`<store>/run/<boot-id>`), and `TIMEDOUT` when a living process stays inside for `patience_ns`.
-pub fn grace(run: &CStr, own: &[u8], patience_ns: u64) -> Result<Grace, Errno> {
-    let dir = fs::openat(fs::CWD, run, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+/// Those of reading the directory, and `TIMEDOUT` when a living process stays inside for `patience_ns`.
+pub fn grace(run: BorrowedFd<'_>, boot: &[u8], own: &[u8], patience_ns: u64) -> Result<Grace, Errno> {
+    let dir = fs::openat(run, c".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let until = now_ns().saturating_add(patience_ns);
     let mut found = Grace::default();
     let mut buffer = [const { core::mem::MaybeUninit::uninit() }; 4096];
     let mut entries = fs::RawDir::new(&dir, &mut buffer);
+    // What was stored before the call must be seen by whoever is not seen inside.
+    fence(Ordering::SeqCst);
     while let Some(entry) = entries.next() {
         let entry = entry?;
         let name = entry.file_name();
-        if !name.to_bytes().ends_with(b".slot") || name.to_bytes() == own {
+        if boot_of_slot(name.to_bytes()) != Some(boot) || name.to_bytes() == own {
             continue;
         }
         // Another user's slot can be read and asked for its flock, not written.
-        let file = match fs::openat(&dir, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
-            Ok(file) => file,
-            Err(Errno::NOENT) => continue,
+        // One with a second name, which anybody may have given it, still tells of its owner.
+        let (file, stat) = match open_file(run, name, OFlags::RDONLY, Expected::of(&[]).hard_links_too()) {
+            Ok(opened) => opened,
+            Err(Refusal::Os(Errno::NOENT)) => continue,
             // One that is just being made, by somebody who is not inside anything yet.
-            Err(Errno::ACCESS) if fs::statat(&dir, name, AtFlags::empty()).is_ok_and(|st| st.st_size < SLOT_BYTES as i64) => continue,
+            Err(Refusal::Os(Errno::ACCESS)) if fs::statat(run, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|st| st.st_size < SLOT_BYTES as i64) => {
+                continue;
+            }
+            // What is no file no process has made.
+            Err(Refusal::Link | Refusal::Kind) => continue,
             // Somebody may be inside whom we cannot see: no grace.
-            Err(errno) => return Err(errno),
+            Err(refusal) => return Err(refusal.errno()),
         };
         if !is_held(&file) {
-            let _ = fs::unlinkat(&dir, name, AtFlags::empty());
+            let _ = fs::unlinkat(run, name, AtFlags::empty());
             found.dead += 1;
         } else {
             found.live += 1;
-            if fs::fstat(&file)?.st_size >= SLOT_BYTES as i64 {
+            if stat.st_size >= SLOT_BYTES as i64 {
                 wait_for_slot(&file, until)?;
             }
         }
@@ -173,14 +181,49 @@ fn is_held(file: &OwnedFd) -> bool {
 }
 
 fn wait_for_slot(file: &OwnedFd, until_ns: u64) -> Result<(), Errno> {
-    // SAFETY: a fresh shared mapping of a file at least as long, unmapped below.
-    let base = unsafe { mmap(core::ptr::null_mut(), SLOT_BYTES, ProtFlags::READ, MapFlags::SHARED, file, 0)? };
-    // SAFETY: the mapping lives until the munmap below.
-    let slot = unsafe { Slot::from_mapping(base.cast()) };
-    let result = slot.wait_until_left(SLOT_LINES, || if is_held(file) { now_ns() < until_ns } else { false }, || is_held(file));
-    // SAFETY: mapped above, no reference left.
-    unsafe { munmap(base, SLOT_BYTES)? };
-    result
+    let go_on = || if is_held(file) { now_ns() < until_ns } else { false };
+    let mut lines = [0u8; 4096];
+    for page in 0..SLOT_LINES.div_ceil(lines.len() / 64) {
+        let first = page * lines.len() / 64;
+        let got = pread(file, &mut lines[..], (SLOT_HEADER_BYTES + first * 64) as u64)?;
+        let words = lines.chunks(64).take(got / 64).map(|line| line.first_chunk().copied().map_or(0, u64::from_le_bytes));
+        for (line, word) in (first..SLOT_LINES).zip(words).filter(|(_, word)| *word != 0) {
+            wait_for_line(line, word, || read_line(file, line), &go_on, || is_held(file))?;
+        }
+    }
+    Ok(())
+}
+
+/// The epoch word of a line of another process's slot; one that was cut meanwhile says nothing.
+///
+/// # Errors
+/// Those of reading.
+pub fn read_line(file: &OwnedFd, line: usize) -> Result<u64, Errno> {
+    let mut word = [0u8; 8];
+    let got = pread(file, &mut word[..], (SLOT_HEADER_BYTES + line.min(SLOT_LINES - 1) * 64) as u64)?;
+    fence(Ordering::SeqCst);
+    Ok(if got == word.len() { u64::from_le_bytes(word) } else { 0 })
+}
+
+/// Waits until a line that said `seen` has left the I/O that it was in then.
+fn wait_for_line(
+    line: usize,
+    seen: u64,
+    read: impl Fn() -> Result<u64, Errno>,
+    go_on: impl Fn() -> bool,
+    alive: impl Fn() -> bool,
+) -> Result<(), Errno> {
+    let shared = line == SLOT_LINES - 1;
+    if (shared && seen == 0) || (!shared && seen & 1 == 0) {
+        return Ok(());
+    }
+    while if shared { read()? != 0 } else { read()? == seen } {
+        if !go_on() {
+            return if alive() { Err(Errno::TIMEDOUT) } else { Ok(()) };
+        }
+        sleep_until(now_ns() + 50_000);
+    }
+    Ok(())
 }
 
 impl Slot {
@@ -190,21 +233,10 @@ impl Slot {
     /// # Errors
     /// `TIMEDOUT` as described.
     pub fn wait_until_left(&self, skip: usize, go_on: impl Fn() -> bool, alive: impl Fn() -> bool) -> Result<(), Errno> {
-        for line in (0..SLOT_LINES).filter(|&line| line != skip) {
-            let word = self.line(line);
-            let seen = word.load(Ordering::SeqCst);
-            let shared = line == SLOT_LINES - 1;
-            if (shared && seen == 0) || (!shared && seen & 1 == 0) {
-                continue;
-            }
-            while if shared { word.load(Ordering::SeqCst) != 0 } else { word.load(Ordering::SeqCst) == seen } {
-                if !go_on() {
-                    return if alive() { Err(Errno::TIMEDOUT) } else { Ok(()) };
-                }
-                sleep_until(now_ns() + 50_000);
-            }
-        }
-        Ok(())
+        (0..SLOT_LINES).filter(|&line| line != skip).try_for_each(|line| {
+            let read = || self.line(line).load(Ordering::SeqCst);
+            wait_for_line(line, read(), || Ok(read()), &go_on, &alive)
+        })
     }
 }
 
@@ -212,13 +244,17 @@ impl Slot {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
+    use rustix::fd::AsFd;
+
+    const BOOT: &[u8] = b"0b";
+    const NAME: &str = "0b.1-1.slot";
 
     fn wait(dir: &std::path::Path, own: &[u8], patience_ns: u64) -> Result<Grace, Errno> {
-        grace(&std::ffi::CString::new(dir.to_str().unwrap()).unwrap(), own, patience_ns)
+        grace(std::fs::File::open(dir).unwrap().as_fd(), BOOT, own, patience_ns)
     }
 
     fn slot_file(dir: &std::path::Path) -> (std::fs::File, Slot) {
-        let file = std::fs::File::options().read(true).write(true).create(true).truncate(false).open(dir.join("1-1.slot")).unwrap();
+        let file = std::fs::File::options().read(true).write(true).create(true).truncate(false).open(dir.join(NAME)).unwrap();
         file.set_len(SLOT_BYTES as u64).unwrap();
         rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
         // SAFETY: leaked mapping of a long enough file.
@@ -251,8 +287,9 @@ mod tests {
                 }
             });
             for number in 0..3000 {
-                let path = dir.path().join(format!("1-{number}.slot"));
-                match claim(&std::ffi::CString::new(path.to_str().unwrap()).unwrap()) {
+                let name = crate::run::slot_name(BOOT, 1, number);
+                let path = dir.path().join(std::str::from_utf8(name.as_bytes()).unwrap());
+                match claim(std::fs::File::open(dir.path()).unwrap().as_fd(), name.as_c_str().unwrap()) {
                     Ok(_held) => assert!(path.exists()),
                     Err(Errno::AGAIN) => taken_away += 1,
                     Err(other) => panic!("{other}"),
@@ -273,21 +310,43 @@ mod tests {
         for line in [3, SLOT_LINES - 1] {
             slot.enter(line);
             assert_eq!(wait(dir.path(), b"", 5_000_000), Err(Errno::TIMEDOUT));
-            assert_eq!(wait(dir.path(), b"1-1.slot", 0).unwrap().live, 0);
+            assert_eq!(wait(dir.path(), NAME.as_bytes(), 0).unwrap().live, 0);
             slot.leave(line);
             wait(dir.path(), b"", 0).unwrap();
         }
     }
 
     #[test]
-    fn a_slot_that_cannot_be_looked_at_is_an_error_and_no_grace() {
+    fn what_no_process_has_made_and_slots_of_other_boots_delay_nobody() {
         let dir = tempfile::tempdir().unwrap();
         let (_file, slot) = slot_file(dir.path());
         slot.enter(0);
-        // As little can be opened as with no descriptor left.
-        std::fs::rename(dir.path().join("1-1.slot"), dir.path().join("hidden")).unwrap();
-        std::os::unix::fs::symlink("1-1.slot", dir.path().join("1-1.slot")).unwrap();
-        assert_eq!(wait(dir.path(), b"", 0), Err(Errno::LOOP));
+        std::fs::rename(dir.path().join(NAME), dir.path().join("0c.1-1.slot")).unwrap();
+        std::os::unix::fs::symlink("0c.1-1.slot", dir.path().join(NAME)).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("0b.2-2.slot"), rustix::fs::FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        assert_eq!(wait(dir.path(), b"", 0), Ok(Grace::default()));
+    }
+
+    #[test]
+    fn a_second_name_hides_no_slot() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_file, slot) = slot_file(dir.path());
+        slot.enter(0);
+        std::fs::hard_link(dir.path().join(NAME), dir.path().join("other")).unwrap();
+        assert_eq!(wait(dir.path(), b"", 0), Err(Errno::TIMEDOUT));
+    }
+
+    #[test]
+    fn a_slot_that_is_cut_says_nothing_and_kills_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, slot) = slot_file(dir.path());
+        slot.enter(SLOT_LINES - 2);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| wait(dir.path(), b"", 5_000_000_000));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            file.set_len(100).unwrap();
+            assert_eq!(waiting.join().unwrap(), Ok(Grace { live: 1, dead: 0 }));
+        });
     }
 
     #[test]
