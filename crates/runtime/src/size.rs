@@ -4,13 +4,13 @@ use crate::file::File;
 use crate::gate::{self, Passed};
 use crate::limit;
 use crate::open::OpenFile;
+use crate::part;
 use crate::sys::{self, Errno, Sys};
 use crate::tls;
 use core::sync::atomic::Ordering;
 use stripewise_layout::{Logical, MAX_LOGICAL};
 use stripewise_store::ctl::FLAG_TRUNCATING;
-use stripewise_store::names::{self, FixedPath, FixedText, StorePath};
-use stripewise_store::slot;
+use stripewise_store::names::{self, FixedPath, FixedText};
 
 /// Flag in ctl: everything that makes the file reachable (layout, directory entries) has been made durable.
 pub const FLAG_DURABLE: u64 = 4;
@@ -117,10 +117,7 @@ pub fn drained<T>(file: &'static File, work: impl FnOnce() -> Sys<T>) -> Sys<T> 
         if !tls::quiesce(DRAIN_NS) {
             return Err(Errno(libc::EBUSY));
         }
-        slot::grace(c(store.run())?, store.slot_name(), DRAIN_NS).map_err(|errno| match errno.raw_os_error() {
-            libc::ETIMEDOUT => Errno(libc::EBUSY),
-            number => Errno(number),
-        })?;
+        store.grace(DRAIN_NS).map_err(|errno| if errno == Errno(libc::ETIMEDOUT) { Errno(libc::EBUSY) } else { errno })?;
         work()
     })();
     ctl.header().flags.fetch_and(!FLAG_TRUNCATING, Ordering::SeqCst);
@@ -157,7 +154,7 @@ pub fn trim(file: &'static File) -> Sys<()> {
     file.exclusively(|| cut_drained(file, ctl.size()))
 }
 
-/// Mirrors the size to head, by name: opening head here could drop the process's POSIX locks when it is closed again.
+/// Mirrors the size to head, without opening it: closing it again could drop the process's POSIX locks.
 pub fn mirror_size(file: &'static File) -> Sys<()> {
     until_it_stays(file, mirror)
 }
@@ -181,15 +178,15 @@ fn until_it_stays(file: &'static File, mirror: impl Fn(&'static File, u64) -> Sy
 
 fn mirror(file: &'static File, size: u64) -> Sys<()> {
     if file.mirrored.load(Ordering::Acquire) != size + 1 {
-        let head = file.part(b"head")?;
-        let before = sys::stat(c(&head)?, 0)?.st_size as u64;
+        let at = file.at()?;
+        let before = at.head_stat()?.st_size as u64;
         if before < size && limit::exceeds(size) {
             // Another process, of another limit, has made it so large, and will say so.
             return Ok(());
         }
         // A size that head has already would only change its times.
         if before != size {
-            sys::truncate(c(&head)?, size).or_else(|errno| match crate::open::writing_companion(file) {
+            sys::truncate(at.pin_head()?.path(), size).or_else(|errno| match crate::open::writing_companion(file) {
                 // Rights may have changed since the file was opened.
                 Some(fd) => sys::ftruncate(fd, size),
                 None => Err(errno),
@@ -202,15 +199,16 @@ fn mirror(file: &'static File, size: u64) -> Sys<()> {
 
 fn mirror_quietly(file: &'static File, size: u64) -> Sys<()> {
     if file.mirrored.load(Ordering::Acquire) != size + 1 {
-        let head = file.part(b"head")?;
-        let before = sys::stat(c(&head)?, 0)?;
+        let at = file.at()?;
+        let before = at.head_stat()?;
         if (before.st_size as u64) < size && limit::exceeds(size) {
             // As above.
             return Ok(());
         }
         if before.st_size as u64 != size {
-            sys::truncate(c(&head)?, size)?;
-            sys::set_times(c(&head)?, &before);
+            let head = at.pin_head()?;
+            sys::truncate(head.path(), size)?;
+            sys::set_times(head.path(), &before);
         }
         file.mirrored.store(size + 1, Ordering::Release);
     }
@@ -306,21 +304,23 @@ fn fsync_path<const N: usize>(path: &FixedText<N>, flags: i32) -> Sys<()> {
 }
 
 fn make_reachable(file: &'static File) -> Sys<()> {
-    let store = file.store()?;
-    fsync_path(&file.part(b"layout")?, 0)?;
-    fsync_path(&file.part(b"")?, libc::O_DIRECTORY)?;
-    let mut files = StorePath::from_bytes(store.path());
-    fsync_path(files.push(b"/files"), libc::O_DIRECTORY)?;
+    let (at, store) = (file.at()?, file.store()?);
+    let owner = at.head_stat()?.st_uid;
+    for part in [c"layout", c"link"] {
+        let (fd, _) = at.open_part(part, libc::O_RDONLY, owner, u64::MAX)?;
+        let flushed = sys::fsync(fd, false);
+        sys::close(fd);
+        flushed?;
+    }
+    at.sync()?;
+    part::sync_dir(store.files_dir()?)?;
     let view = &file.current()?.view;
     for target in (0..view.target_count()).filter(|t| view.uses_target(*t)) {
-        let dir = store.view()?.target(target as usize).ok_or(Errno(libc::EIO))?;
-        fsync_path(&StorePath::from_bytes(dir.path), libc::O_DIRECTORY)?;
+        part::sync_dir(store.target_dir(target)?.fd())?;
     }
     // The directory of the name: recorded in `link` as "dev ino path".
-    let link = file.part(b"link")?;
-    fsync_path(&link, 0)?;
     let mut text = [0u8; names::PATH_MAX + 64];
-    let text = sys::read_file(c(&link)?, &mut text)?;
+    let text = at.read_part(c"link", &mut text)?;
     if let Some(start) = text.iter().position(|b| *b == b'/')
         && let Some(name) = text.get(start..)
         && let Some(slash) = name.iter().rposition(|b| *b == b'/')

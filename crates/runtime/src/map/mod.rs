@@ -15,14 +15,13 @@ use crate::log;
 use crate::open::{OpenFile, of_fd};
 use crate::room;
 use crate::sys::{self, Errno, Sys};
-use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub use cover::grew;
 use records::Map;
 pub use records::after_fork;
 use stripewise_layout::{GRANULE, Logical, MAX_LOGICAL};
 use stripewise_store::devices::sleep_until;
-use stripewise_store::names::{ProcPath, StorePath};
+use stripewise_store::names::ProcPath;
 
 /// Flags that concern where a map goes; the pieces go to fixed places of their own.
 const PLACING: i32 = libc::MAP_FIXED_NOREPLACE | libc::MAP_32BIT;
@@ -92,12 +91,11 @@ fn budget() -> usize {
     }
 }
 
-/// A second descriptor of an open file's inode, which may have no name any more; by its name where there is no /proc.
-fn reopen(fd: i32, flags: i32, name: &StorePath) -> Sys<i32> {
+/// A second descriptor of an open file's inode, which may have no name any more.
+fn reopen(fd: i32, flags: i32) -> Sys<i32> {
     let mut path = ProcPath::from_bytes(b"/proc/self/fd/");
     path.push_decimal(fd as u64);
-    let open = |path: Option<&CStr>| sys::open(path.ok_or(Errno(libc::ENAMETOOLONG))?, flags, 0);
-    open(path.as_c_str()).or_else(|_| open(name.as_c_str()))
+    sys::open(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, flags, 0)
 }
 
 /// A line in the log, once per process.

@@ -57,8 +57,7 @@ fn note_writes(map: &Map) {
 }
 
 fn follow_times(file: &'static File) -> Sys<()> {
-    let head = file.part(b"head")?;
-    let head = sys::stat(head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)?;
+    let head = file.at()?.head_stat()?;
     for (target, plane) in file.current()?.objects() {
         let object = sys::fstat(file.object(target, plane)?)?;
         let lead_ns = (object.st_mtime - head.st_mtime).saturating_mul(1_000_000_000).saturating_add(object.st_mtime_nsec - head.st_mtime_nsec);
@@ -93,8 +92,7 @@ fn persist(file: &'static File) -> Sys<()> {
         return size::sync_names(file, Some(companion));
     }
     // No descriptor is left, so there is no lock to lose by opening head and closing it.
-    let head = file.part(b"head")?;
-    let fd = sys::open(head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_RDONLY, 0)?;
+    let fd = file.at()?.open_head(libc::O_RDONLY)?;
     let result = size::sync_names(file, Some(fd));
     sys::close(fd);
     result
