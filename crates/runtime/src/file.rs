@@ -76,6 +76,8 @@ pub struct File {
     narrow: AtomicBool,
     /// It belonged to another user when it was opened.
     foreign: AtomicBool,
+    /// Its owner then.
+    owner: AtomicU32,
     objects: [AtomicI32; MAX_OBJECTS],
     /// Guards the slow paths of this file within the process.
     pub lock: Lock,
@@ -110,6 +112,7 @@ static FILES: [File; MAX_FILES] = [const {
         ctl_writable: AtomicBool::new(false),
         narrow: AtomicBool::new(false),
         foreign: AtomicBool::new(false),
+        owner: AtomicU32::new(0),
         objects: [const { AtomicI32::new(0) }; MAX_OBJECTS],
         lock: Lock::new(),
         exclusive: Lock::new(),
@@ -321,15 +324,20 @@ impl File {
     #[inline(never)] // Threads may have small stacks: one path less below what follows.
     fn map_layout(&self) -> Sys<&'static [u8]> {
         let at = self.at()?;
-        let (fd, stat) = at.open_part(c"layout", libc::O_RDONLY, at.head_stat()?.st_uid, LAYOUT_BYTES_MAX)?;
+        let open = |owner| at.open_part(c"layout", libc::O_RDONLY, owner, LAYOUT_BYTES_MAX);
+        let (fd, stat) = match open(self.owner.load(Ordering::Relaxed)) {
+            // Somebody may have given the file away since.
+            Err(Errno(libc::EIO)) => open(at.head_stat()?.st_uid)?,
+            opened => opened?,
+        };
         store::take_file(&Held::from_raw(fd), &stat)
     }
 
     fn open(&'static self) -> Sys<()> {
-        let dir = part::open_dir(self.store()?, self.id())?;
+        let (dir, stat) = part::open_dir(self.store()?, self.id())?;
         fds::make_internal(std::os::fd::IntoRawFd::into_raw_fd(dir), &self.dir_fd, true)?;
         let at = self.at()?;
-        let head = at.checked_head()?;
+        let head = at.checked_head(stat.st_uid)?;
         self.note_owner(head.st_uid);
         let (fd, writable) = rights::open_ctl(&at, &head)?;
         self.ctl_writable.store(writable, Ordering::Relaxed);
@@ -434,7 +442,7 @@ impl File {
         let Some(ctl) = self.ctl() else { return Ok(()) };
         let (flags, prot) = if self.may_write() { (libc::O_RDWR, libc::PROT_READ | libc::PROT_WRITE) } else { (libc::O_RDONLY, libc::PROT_READ) };
         let at = self.at()?;
-        let (fd, _) = at.open_part(c"ctl", flags, at.head_stat()?.st_uid, u64::MAX)?;
+        let fd = at.open_ctl(flags, at.head_stat()?.st_uid)?;
         sys::flock(fd, libc::LOCK_SH | libc::LOCK_NB).inspect_err(|_| sys::close(fd))?;
         sys::remap(ctl.base(), fd, CTL_BYTES, prot).inspect_err(|_| sys::close(fd))?;
         fds::close_internal(&self.ctl_fd);

@@ -246,18 +246,21 @@ impl Managed {
     /// # Safety
     /// `st` points to a struct stat, or is no good address (EFAULT).
     pub unsafe fn stat(&self, st: *mut libc::stat) -> Sys<()> {
-        let head = self.pin_head()?;
-        // SAFETY: the kernel checks the struct.
-        unsafe { sys::fstatat_raw(head.fd(), c"".as_ptr(), st, libc::AT_EMPTY_PATH)? };
-        // SAFETY: the kernel has just filled it.
-        let st = unsafe { &mut *st };
-        match self.with(|file| patch_stat(file, st)) {
+        let patched = self.with(|file| {
+            // SAFETY: the kernel checks the struct.
+            unsafe { file.at()?.head_stat_into(st)? };
+            // SAFETY: the kernel has just filled it.
+            patch_stat(file, unsafe { &mut *st })
+        });
+        match patched {
             // Not to be opened by this user before its owner has (a power cut came in between): head has the size of the last close.
-            Err(Errno(libc::EACCES)) => {}
+            // SAFETY: as above.
+            Err(Errno(libc::EACCES)) => unsafe { self.at()?.head_stat_into(st)? },
             result => result?,
         }
         if self.names > 0 {
-            st.st_nlink = self.names;
+            // SAFETY: as above.
+            unsafe { (*st).st_nlink = self.names };
         }
         Ok(())
     }

@@ -144,16 +144,16 @@ impl core::ops::Deref for Transient {
 impl Transient {
     /// Opens the directory of file `id`.
     pub fn open(store: &'static Store, id: u64) -> Sys<Self> {
-        let held = Held::new(open_dir(store, id)?);
+        let held = Held::new(open_dir(store, id)?.0);
         Ok(Self { at: At { dir: held.fd(), store, id }, _held: held })
     }
 }
 
 /// Opens the directory of file `id`.
-pub fn open_dir(store: &'static Store, id: u64) -> Sys<OwnedFd> {
+pub fn open_dir(store: &'static Store, id: u64) -> Sys<(OwnedFd, Stat)> {
     let name = names::id_name(id);
     let opened = within::open_dir(borrow(store.files_dir()?), c(&name)?, &[]);
-    opened.map(|(fd, _)| fd).map_err(|refusal| refused(store.path(), [b"files", name.as_bytes(), b""], refusal))
+    opened.map_err(|refusal| refused(store.path(), [b"files", name.as_bytes(), b""], refusal))
 }
 
 impl At {
@@ -162,8 +162,7 @@ impl At {
     }
 
     /// The directory is head's owner's, the store's or root's: nobody else has put anything there.
-    fn check_dir(&self, head: u32) -> Sys<()> {
-        let owner = sys::fstat(self.dir)?.st_uid;
+    fn check_dir(&self, owner: u32, head: u32) -> Sys<()> {
         let fits = owner == head || owner == 0 || owner == self.store.owner();
         if fits { Ok(()) } else { Err(self.refused(c"", Refusal::Owner)) }
     }
@@ -171,19 +170,35 @@ impl At {
     /// Head, looked at, without opening it.
     pub fn head_stat(&self) -> Sys<libc::stat> {
         let head = sys::lstat_at(self.dir, c"head")?;
+        self.check_head(&head).map(|()| head)
+    }
+
+    /// The same, into the program's struct.
+    ///
+    /// # Safety
+    /// `st` points to a struct stat, or is no good address (EFAULT).
+    pub unsafe fn head_stat_into(&self, st: *mut libc::stat) -> Sys<()> {
+        // SAFETY: the kernel checks the struct, and then has filled it.
+        unsafe {
+            sys::fstatat_raw(self.dir, c"head".as_ptr(), st, libc::AT_SYMLINK_NOFOLLOW)?;
+            self.check_head(&*st)
+        }
+    }
+
+    fn check_head(&self, head: &libc::stat) -> Sys<()> {
         let refusal = match head.st_mode & libc::S_IFMT {
             libc::S_IFREG if head.st_nlink > 1 => Refusal::HardLink,
-            libc::S_IFREG => return Ok(head),
+            libc::S_IFREG => return Ok(()),
             libc::S_IFLNK => Refusal::Link,
             _ => Refusal::Kind,
         };
         Err(self.refused(c"head", refusal))
     }
 
-    /// The same, and that it lies in a directory of the right user.
-    pub fn checked_head(&self) -> Sys<libc::stat> {
+    /// The same, and that it lies in a directory (of `dir_owner`) of the right user.
+    pub fn checked_head(&self, dir_owner: u32) -> Sys<libc::stat> {
         let head = self.head_stat()?;
-        self.check_dir(head.st_uid)?;
+        self.check_dir(dir_owner, head.st_uid)?;
         Ok(head)
     }
 
@@ -197,7 +212,7 @@ impl At {
     /// Pins head.
     pub fn pin_head(&self) -> Sys<Pinned> {
         let head = Pinned::open(self.dir, c"head", Expected::of(&[])).map_err(|refusal| self.refused(c"head", refusal))?;
-        self.check_dir(head.stat.st_uid)?;
+        self.check_dir(sys::fstat(self.dir)?.st_uid, head.stat.st_uid)?;
         Ok(head)
     }
 
@@ -211,9 +226,17 @@ impl At {
     /// Opens another part of a file of `head_owner`, at most `bytes_max` long.
     pub fn open_part(&self, part: &CStr, flags: i32, head_owner: u32, bytes_max: u64) -> Sys<(i32, Stat)> {
         let owners = [head_owner, 0, self.store.owner()];
-        let (fd, stat) = within::open_file(borrow(self.dir), part, flags_of(flags), Expected::of(&owners).at_most(bytes_max))
+        let (fd, stat) = within::open_file(borrow(self.dir), part, flags_of(flags | libc::O_NONBLOCK), Expected::of(&owners).at_most(bytes_max))
             .map_err(|refusal| self.refused(part, refusal))?;
         Ok((fd.into_raw_fd(), stat))
+    }
+
+    /// Opens ctl, which is written in place and so must be head's owner's: a file of root's, or of the store's owner, that somebody has moved here from
+    /// a directory of his own is none.
+    pub fn open_ctl(&self, flags: i32, head_owner: u32) -> Sys<i32> {
+        let (fd, _) = within::open_file(borrow(self.dir), c"ctl", flags_of(flags | libc::O_NONBLOCK), Expected::of(&[head_owner]))
+            .map_err(|refusal| self.refused(c"ctl", refusal))?;
+        Ok(fd.into_raw_fd())
     }
 
     /// Reads a small part.

@@ -40,10 +40,15 @@ fn open_widest(open: impl Fn(i32) -> Result<i32, Refusal>) -> Result<(i32, bool)
 
 /// Opens ctl, made when it is missing; says whether for writing.
 pub fn open_ctl(at: &At, head: &libc::stat) -> Sys<(i32, bool)> {
-    let open = |flags| at.open_part(c"ctl", flags, head.st_uid, u64::MAX).map(|(fd, _)| fd);
+    let open = |flags| at.open_ctl(flags, head.st_uid);
     let made = match open(libc::O_RDWR) {
         Err(Errno(libc::ENOENT)) => match at.create_part(c"ctl", libc::O_RDWR, Part::Ctl.mode(head.st_mode)) {
             Err(Errno(libc::EEXIST)) => open(libc::O_RDWR),
+            // Root's process makes it for the file's owner.
+            Ok(fd) if head.st_uid != sys::geteuid() => {
+                let given = sys::chownat(fd, c"", head.st_uid, head.st_gid, libc::AT_EMPTY_PATH);
+                given.map(|_| fd).inspect_err(|_| sys::close(fd))
+            }
             result => result,
         },
         result => result,
@@ -145,6 +150,7 @@ impl File {
 
     pub(super) fn note_owner(&self, owner: u32) {
         let user = sys::geteuid();
+        self.owner.store(owner, Ordering::Relaxed);
         self.foreign.store(user != 0 && user != owner, Ordering::Relaxed);
         self.narrow.store(false, Ordering::Relaxed);
     }
@@ -175,7 +181,7 @@ impl File {
     fn widen_ctl(&'static self) -> Sys<()> {
         let ctl = self.ctl().ok_or(Errno(libc::EIO))?;
         let at = self.at()?;
-        let (fd, _) = at.open_part(c"ctl", libc::O_RDWR, at.head_stat()?.st_uid, u64::MAX)?;
+        let fd = at.open_ctl(libc::O_RDWR, at.head_stat()?.st_uid)?;
         let mapped = sys::flock(fd, libc::LOCK_SH).and_then(|_| sys::remap(ctl.base(), fd, CTL_BYTES, libc::PROT_READ | libc::PROT_WRITE));
         if let Err(errno) = mapped {
             sys::close(fd);
