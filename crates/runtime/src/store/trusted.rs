@@ -20,7 +20,12 @@ pub fn judge(path: &[u8], owner: u32, euid: u32, is_own: bool) -> Sys<()> {
 #[inline(never)] // Its text would lie on the stack below every way to open.
 fn refuse(path: &[u8], owner: u32) {
     let mut why = FixedPath::from_bytes(b"this store was not used: it belongs to uid ");
-    why.push_decimal(u64::from(owner)).push(b", neither you nor root; if you trust its owner, type: stripewise store trust ").push(path);
+    why.push_decimal(u64::from(owner)).push(b", neither you nor root; if you trust its owner, type: stripewise store trust '");
+    // To be pasted into a shell whatever a stranger has called it.
+    for (number, part) in path.split(|byte| *byte == b'\'').enumerate() {
+        why.push(if number > 0 { b"'\\''" } else { b"" }).push(part);
+    }
+    why.push(b"'");
     log::say(why.as_bytes(), path);
 }
 
