@@ -7,6 +7,7 @@ pub mod devices;
 pub mod moving;
 pub mod names;
 pub mod rights;
+pub mod sizing;
 pub mod slot;
 
 #[cfg(feature = "admin")]
