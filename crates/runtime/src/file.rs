@@ -4,6 +4,7 @@ mod rights;
 
 pub use rights::prime_all;
 
+use crate::extending::Lines;
 use crate::fds::{self, held};
 use crate::guard;
 use crate::lock::Lock;
@@ -93,6 +94,8 @@ pub struct File {
     pub pin: AtomicI32,
     /// This process may hold POSIX locks on head: closing any descriptor of it would drop them.
     pub locked: AtomicBool,
+    /// Its lines in ctl for writes that extend the file.
+    pub lines: Lines,
 }
 
 // SAFETY: `ctl` is written under TABLE before `refs` becomes positive.
@@ -121,6 +124,7 @@ static FILES: [File; MAX_FILES] = [const {
         maps: AtomicU32::new(0),
         pin: AtomicI32::new(0),
         locked: AtomicBool::new(false),
+        lines: Lines::new(),
     }
 }; MAX_FILES];
 static HIGH_WATER: AtomicU32 = AtomicU32::new(0);
@@ -210,6 +214,12 @@ impl File {
         }
         // SAFETY: see `Sync`.
         unsafe { *self.ctl.get() }
+    }
+
+    /// Bytes in it, by the control words. Those come from whoever may write the file: a size that no file has is an error.
+    #[inline]
+    pub fn size(&self) -> Sys<u64> {
+        self.ctl().and_then(|ctl| ctl.sane_size()).ok_or(Errno(libc::EIO))
     }
 
     /// Whether its last name is gone.
@@ -426,6 +436,8 @@ impl File {
                 return Err(errno);
             }
         }
+        // One that left a cut by siglongjmp has lost the lock as well.
+        self.lines.draining.store(false, Ordering::Relaxed);
         let result = work();
         range.l_type = libc::F_UNLCK as i16;
         let _ = sys::fcntl(fd, libc::F_OFD_SETLK, &raw const range as usize);
@@ -465,6 +477,7 @@ impl File {
         }
         fds::close_internal(&self.ctl_fd);
         fds::close_internal(&self.dir_fd);
+        self.lines.reset();
         let mut loaded = self.loaded.swap(core::ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: refs is 0 and nobody is inside (or the mappings are leaked).
         let ctl = unsafe { (*self.ctl.get()).take() };
@@ -501,6 +514,7 @@ pub fn after_fork() {
     for file in FILES.iter().take(high) {
         file.lock.reset();
         file.exclusive.reset();
+        file.lines.reset();
         if file.refs.load(Ordering::Acquire) > 0 {
             // A file unlinked meanwhile has no path any more: the parent's descriptor goes on serving.
             let _ = file.own_ctl();

@@ -2,6 +2,7 @@
 //! force. This is the programs' half of the protocol in ARCHITECTURE.md. The order matters: the move word is looked at first and the layout after it, or a
 //! write could go to a home that was left in between.
 
+use crate::cutting;
 use crate::file::{File, Loaded};
 use crate::log;
 use crate::part;
@@ -46,7 +47,7 @@ pub fn for_write(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
         let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
         if ctl.header().flags.load(Ordering::SeqCst) & FLAG_TRUNCATING != 0 {
             drop(inside);
-            wait_for_truncate(file, &ctl)?;
+            cutting::finish(file)?;
             continue;
         }
         match moving::turn(&ctl, at, len, now_ns) {
@@ -86,15 +87,6 @@ pub fn call_off_move(file: &'static File) -> Sys<()> {
             turn => wait(file, &ctl, turn)?,
         }
     }
-}
-
-#[cold]
-fn wait_for_truncate(file: &'static File, ctl: &Ctl) -> Sys<()> {
-    // Whoever truncates holds the exclusive lock; if it died, the flag is ours to clear.
-    file.exclusively(|| {
-        ctl.header().flags.fetch_and(!FLAG_TRUNCATING, Ordering::SeqCst);
-        Ok(())
-    })
 }
 
 #[cold]

@@ -154,7 +154,7 @@ pub fn leads_through_a_file(dirfd: i32, path: &CStr) -> bool {
 /// Puts the logical size, the names and the objects' blocks into a stat of head.
 pub fn patch_stat(file: &'static File, st: &mut libc::stat) -> Sys<()> {
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-    st.st_size = ctl.size() as i64;
+    st.st_size = file.size()? as i64;
     // The name is gone though head is still there.
     let gone = ctl.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0;
     st.st_nlink = if gone { 0 } else { 1 + ctl.header().more_names.load(Ordering::Relaxed) };
@@ -339,6 +339,8 @@ pub fn remove_if_last(file: &'static File) {
 /// The last close of a writable open file: head shows size and times as they are now.
 pub fn at_close(file: &'static File) {
     if file.may_write() {
+        // What a killed one left must not count as the file's after a power cut; what cannot be done now is done before the file grows.
+        let _ = crate::cutting::settle_all(file);
         let _ = size::mirror_size_quietly(file);
     }
 }

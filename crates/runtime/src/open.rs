@@ -443,7 +443,7 @@ impl OpenFile {
         let Some(companion) = self.companion() else { return };
         let has_set_id = sys::fstat(companion).is_ok_and(|st| st.st_mode & (libc::S_ISUID | libc::S_ISGID) != 0);
         let cut = || {
-            let Some(size) = file.ctl().map(|ctl| ctl.size()).filter(|size| !crate::limit::exceeds(*size)) else { return false };
+            let Some(size) = file.size().ok().filter(|size| !crate::limit::exceeds(*size)) else { return false };
             let done = sys::ftruncate(companion, size).is_ok();
             if done {
                 file.mirrored.store(size + 1, Ordering::Release);

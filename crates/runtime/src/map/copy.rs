@@ -17,7 +17,7 @@ pub fn copy(open: &'static OpenFile, file: &'static File, range: Range, prot: i3
         }
         Err(Errno(libc::ENODEV))
     };
-    let bytes = range.inside(file.ctl().ok_or(Errno(libc::EIO))?.size());
+    let bytes = range.inside(file.size()?);
     if is_shared(flags) {
         // Who opened for writing, or maps more than there is, expects to see what is written later.
         let may_change = open.flags() & libc::O_ACCMODE != libc::O_RDONLY || bytes.next_multiple_of(page()) < range.bytes;

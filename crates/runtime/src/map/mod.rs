@@ -8,6 +8,7 @@ mod pieces;
 pub mod records;
 pub mod remap;
 
+use crate::cutting;
 use crate::env;
 use crate::file::File;
 use crate::io;
@@ -143,12 +144,14 @@ fn fill(open: &'static OpenFile, file: &'static File, range: Range, prot: i32, f
     if range.offset.checked_add(range.bytes).is_none_or(|end| end > MAX_LOGICAL) {
         return Err(Errno(libc::EOVERFLOW));
     }
+    // Behind the end a map shows what lies in the last page.
+    cutting::settle_all(file)?;
     let is_writing = is_shared(flags) && prot & libc::PROT_WRITE != 0;
     let read_only = is_shared(flags) && open.flags() & libc::O_ACCMODE == libc::O_RDONLY;
     let pin = records::pin(file)?;
     let result = (|| {
         let is_covered = cover::cover(file)?;
-        let size = file.ctl().ok_or(Errno(libc::EIO))?.size();
+        let size = file.size()?;
         if is_writing {
             allocate(file, range, size)?;
         }

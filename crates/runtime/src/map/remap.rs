@@ -204,7 +204,7 @@ fn move_areas(map: &Map, from: usize, to: usize, bytes: usize) -> Sys<()> {
 /// Fills the reserved range `[at, at + bytes)` behind a part of a map that begins at `start`.
 fn extend(map: &Map, start: usize, at: usize, bytes: usize) -> Sys<()> {
     let file = file::get(map.file).ok_or(Errno(libc::EIO))?;
-    let short = if cover::cover(file)? { None } else { Some(file.ctl().ok_or(Errno(libc::EIO))?.size()) };
+    let short = if cover::cover(file)? { None } else { Some(file.size()?) };
     let offset = map.offset + (start - map.start) as u64 + (at - start) as u64;
     pieces::place(file, Range { start: at, bytes: bytes as u64, offset }, map.prot, map.flags, map.read_only, short)
 }
