@@ -117,6 +117,8 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
         return;
     }
     wiped::start();
+    // The first look at the clock looks for the vDSO, through the loader: not later in a signal handler or in a fork's child.
+    let _ = stripewise_store::devices::now_ns();
     PAGE.pid.store(sys::getpid(), Ordering::Release);
     // SAFETY: only writer, before READY.
     let told = unsafe { &mut *TOLD.0.get() };
