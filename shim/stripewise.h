@@ -129,4 +129,7 @@ long sw_flistxattr(int fd, char *list, size_t len);
 long sw_fremovexattr(int fd, const char *name);
 void sw_giving_up_rights(void);
 void sw_limit_changed(void);
+
+/* Whether setting up a ring of io_uring, or a context of libaio, is refused; null: asked in passing. */
+int sw_rings_refused(const char *name);
 #endif

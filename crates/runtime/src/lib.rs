@@ -26,6 +26,7 @@ mod memory;
 mod names;
 mod open;
 mod opening;
+mod rings;
 mod room;
 mod shed;
 mod size;
