@@ -203,7 +203,8 @@ def test_a_program_out_of_reach_is_named_though_the_run_itself_starts_it(store: 
 
 def test_a_go_program_is_named_by_its_note_when_the_run_ends(store: Store) -> None:
     source, program = store.base / "m.c", store.base / "m"
-    note = '.section .note.go.buildid, \\"a\\", @note; .align 4; .long 4, 5, 4; .ascii \\"Go\\\\0\\\\0abcde\\"; .align 4; .text'
+    note = '.section .note.go.buildid, \\"a\\", @note; .align 4; .long 4, 5, 4; .ascii \\"Go\\\\0\\\\0abcde\\"; '
+    note += ".align 4; .text"
     source.write_text(f'asm("{note}");\nint main(void) {{ return 0; }}\n')
     subprocess.run(["cc", "-o", program, source], check=True)
     for command in ([program], ["sh", "-c", f"{program}; true"]):

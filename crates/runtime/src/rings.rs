@@ -83,7 +83,10 @@ pub fn filter() {
         install()
     };
     if install().or_else(|_| unprivileged()).is_err() {
-        log::say(b"the kernel takes no filter for io_uring and libaio; a program that sets up rings by itself is not kept from it", b"STRIPEWISE_SECCOMP");
+        log::say(
+            b"the kernel takes no filter for io_uring and libaio; a program that sets up rings by itself is not kept from it",
+            b"STRIPEWISE_SECCOMP",
+        );
     }
 }
 
