@@ -3,6 +3,8 @@
  *
  *   calls pread PLAIN MANAGED           ns of one cached 4 KiB pread: direct, hooked on the plain file, hooked on the managed file
  *   calls bulk PLAIN MANAGED            bytes/s of 1 MiB reads, overwrites and extending writes: direct on the plain file, hooked on the managed
+ *   calls small PLAIN MANAGED BATCHES   ns of open + close, stat and a 4 KiB pread over the files of two directories, which it makes: direct on the
+ *                                       plain ones, hooked on both
  *   calls closed REQUESTS PROCS FILE... closed loop: PROCS processes per file read REQUESTS random 4 KiB blocks each; seconds in all */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -135,6 +137,83 @@ static void bulk_ratios(const char *plain, const char *managed)
     printf("}\n");
 }
 
+enum { SMALL_FILES = 32, SMALL_KINDS = 3 };
+typedef int (*open_fn)(const char *, int, ...);
+typedef int (*close_fn)(int);
+typedef int (*stat_fn)(const char *, struct stat *);
+/* The functions of one side: the C library's own, or what the program was linked with. */
+struct side {
+    open_fn open;
+    close_fn close;
+    stat_fn stat;
+    pread_fn pread;
+};
+struct small {
+    char path[SMALL_FILES][BLOCK];
+    int fd[SMALL_FILES];
+};
+
+static void make_small(struct small *files, const char *dir)
+{
+    static char content[BLOCK];
+    memset(content, 7, BLOCK);
+    for (int i = 0; i < SMALL_FILES; i++) {
+        snprintf(files->path[i], BLOCK, "%s/f%d", dir, i);
+        files->fd[i] = open_or_die(files->path[i], O_RDWR | O_CREAT);
+        if (pwrite(files->fd[i], content, BLOCK, 0) != BLOCK) die(files->path[i]);
+    }
+}
+
+static void one_small(const struct side *side, const struct small *files, int kind, int i)
+{
+    static char buffer[BLOCK];
+    struct stat st;
+    if (kind == 0) {
+        int fd = side->open(files->path[i], O_RDONLY);
+        if (fd < 0 || side->close(fd)) die(files->path[i]);
+    } else if (kind == 1) {
+        if (side->stat(files->path[i], &st) || st.st_size != BLOCK) die(files->path[i]);
+    } else if (side->pread(files->fd[i], buffer, BLOCK, 0) != BLOCK) {
+        die(files->path[i]);
+    }
+}
+
+static double small_batch(const struct side *side, struct small *files, int kind, int open_now)
+{
+    /* What stays open would spare the next opening its work: descriptors are open only while they are read from. */
+    for (int i = 0; i < SMALL_FILES && open_now; i++) files->fd[i] = open_or_die(files->path[i], O_RDWR);
+    for (int i = 0; i < SMALL_FILES; i++) one_small(side, files, kind, i);
+    double start = now();
+    for (int i = 0; i < 4 * SMALL_FILES; i++) one_small(side, files, kind, i % SMALL_FILES);
+    double took = (now() - start) / (4 * SMALL_FILES) * 1e9;
+    for (int i = 0; i < SMALL_FILES && open_now; i++) close(files->fd[i]);
+    return took;
+}
+
+static void small_costs(const char *plain_dir, const char *managed_dir, int batches)
+{
+    static struct small plain, managed;
+    struct side direct = {(open_fn)libc_function("open64"), (close_fn)libc_function("close"), (stat_fn)libc_function("stat64"),
+                          (pread_fn)libc_function("pread64")};
+    struct side hooked = {open, close, (stat_fn)stat, pread};
+    make_small(&plain, plain_dir), make_small(&managed, managed_dir);
+    for (int i = 0; i < SMALL_FILES; i++) close(plain.fd[i]), close(managed.fd[i]);
+    static const char *kinds[SMALL_KINDS] = {"open_close", "stat", "pread_4k"};
+    printf("{");
+    for (int kind = 0; kind < SMALL_KINDS; kind++) {
+        double times[3][BATCHES];
+        int n = batches < 1 ? 1 : batches > BATCHES ? BATCHES : batches;
+        for (int i = 0; i < n; i++) {
+            times[0][i] = small_batch(&direct, &plain, kind, kind == 2);
+            times[1][i] = small_batch(&hooked, &plain, kind, kind == 2);
+            times[2][i] = small_batch(&hooked, &managed, kind, kind == 2);
+        }
+        printf("%s\"%s\": {\"plain_ns\": %.1f, \"hooked_plain_ns\": %.1f, \"managed_ns\": %.1f}", kind ? ", " : "", kinds[kind],
+               median(times[0], n), median(times[1], n), median(times[2], n));
+    }
+    printf("}\n");
+}
+
 static void closed_loop(int requests, int procs, char **files, int n)
 {
     int *go = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -167,9 +246,10 @@ int main(int argc, char **argv)
 {
     if (argc == 4 && !strcmp(argv[1], "pread")) pread_costs(argv[2], argv[3]);
     else if (argc == 4 && !strcmp(argv[1], "bulk")) bulk_ratios(argv[2], argv[3]);
+    else if (argc == 5 && !strcmp(argv[1], "small")) small_costs(argv[2], argv[3], atoi(argv[4]));
     else if (argc > 4 && !strcmp(argv[1], "closed")) closed_loop(atoi(argv[2]), atoi(argv[3]), argv + 4, argc - 4);
     else {
-        fprintf(stderr, "usage: calls pread PLAIN MANAGED | bulk PLAIN MANAGED | closed REQUESTS PROCS FILE...\n");
+        fprintf(stderr, "usage: calls pread PLAIN MANAGED | bulk PLAIN MANAGED | small PLAIN MANAGED BATCHES | closed REQUESTS PROCS FILE...\n");
         return 2;
     }
     return 0;

@@ -134,4 +134,7 @@ int sw_guard_fault(uintptr_t address);
 void sw_guard_install(void);
 void sw_guard_exec(int goes);
 void sw_limit_changed(void);
+
+/* Whether setting up a ring of io_uring, or a context of libaio, is refused; null: asked in passing. */
+int sw_rings_refused(const char *name);
 #endif

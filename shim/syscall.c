@@ -21,6 +21,11 @@ EXPORT long syscall(long number, ...)
 #ifdef SYS_close_range
     case SYS_close_range: return ret(sw_close_range((unsigned)a, (unsigned)b, (unsigned)c));
 #endif
+    /* A program that calls by number looks whether the kernel can, and goes on without: nothing that the log need say. */
+    case SYS_io_uring_setup:
+    case SYS_io_setup:
+        if (sw_rings_refused(0)) return ret(-ENOSYS);
+        return REAL(syscall)(number, a, b, c, d, e, f);
     default: return REAL(syscall)(number, a, b, c, d, e, f);
     }
 }

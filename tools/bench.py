@@ -1,8 +1,14 @@
 """`make bench`: costs per call and ratios to plain files, each against a baseline of the same run.
 
 Every entry is `{name, value, unit, baseline, ratio}`. A cost's ratio is value over goal (below 1 is better), a
-throughput's is managed over plain (above 1 is better), an emulation error's is error over goal."""
+throughput's is managed over plain (above 1 is better), an emulation error's is error over goal; a call's on small files
+is its time over that on plain ones, and beside another library (--against) the other's time over ours. What else a
+benchmark tells stands under keys of its own.
+"""
 
+from __future__ import annotations
+
+import argparse
 import json
 import os
 import shutil
@@ -12,13 +18,14 @@ import time
 from pathlib import Path
 
 from bench_best import at_scale
-from bench_common import ROOT, STRIPEWISE, make_store, run
+from bench_common import FULL, LIBRARY, QUICK, ROOT, STRIPEWISE, Effort, make_store, run
 from bench_moves import moves
 from bench_plan import planning
+from bench_small import small
 
 CALLS = ROOT / "target/native/calls"
-#: Starts of /bin/true with and without the library, each.
-STARTS = 500
+#: What every entry has; what is printed of it.
+KEYS = ("name", "value", "unit", "baseline", "ratio")
 
 
 def last_json(text: str) -> dict[str, float]:
@@ -79,37 +86,35 @@ def spawned_ms(environment: dict[str, str]) -> float:
     return (time.perf_counter_ns() - started) / 1e6
 
 
-def startup(scratch: Path) -> list[dict[str, object]]:
+def startup(scratch: Path, starts: int) -> list[dict[str, object]]:
     """What the library adds to the start of every program, with a store and without one in use."""
     store, _ = directories(scratch, "startup", 4, 0)
-    library = ROOT / "python/stripewise/lib/libstripewise.so"
     without = {"PATH": "/usr/bin:/bin"}
-    environment = {**without, "LD_PRELOAD": str(library), "STRIPEWISE_STORE": str(store)}
-    pairs = [(spawned_ms(without), spawned_ms(environment)) for _ in range(STARTS)]
+    environment = {**without, "LD_PRELOAD": str(LIBRARY), "STRIPEWISE_STORE": str(store)}
+    pairs = [(spawned_ms(without), spawned_ms(environment)) for _ in range(starts)]
     bare = statistics.median(pair[0] for pair in pairs)
     added = statistics.median(after - before for before, after in pairs)
-    baseline = f"/bin/true without the library: {bare:.3f} ms, {STARTS} times by turns; goal 0.5 ms"
-    size = library.stat().st_size
+    baseline = f"/bin/true without the library: {bare:.3f} ms, {starts} times by turns; goal 0.5 ms"
+    size = LIBRARY.stat().st_size
     return [
         entry("runtime.startup_ms", round(added, 3), "ms added to /bin/true", baseline, 0.5),
         entry("runtime.library_bytes", size, "bytes", "goal 1 MiB", 1 << 20),
     ]
 
 
-def emulated(scratch: Path, rate: int, goal: float) -> dict[str, object]:
+def emulated(scratch: Path, rate: int, goal: float, effort: Effort) -> dict[str, object]:
     """Four emulated devices of `rate` requests/s, 4 processes each, closed loop: never idle."""
-    seconds = 3
     store, data = directories(scratch, f"emulated-{rate}", 4, 1 / rate)
     one = scratch / "one-target.json"
     files = []
     for n in range(4):
         one.write_text(json.dumps({"regions": [{"start": 0, "len": 1 << 26, "stripes": [[f"t{n}", 1 << 16]]}]}))
         run(STRIPEWISE, "store", "template", "add", store, data / f"file{n}", "--layout", one)
-        fill(store, data / f"file{n}", 16)
+        fill(store, data / f"file{n}", effort.emulated_mib)
         files.append(data / f"file{n}")
     info = json.loads(run(STRIPEWISE, "store", "info", store, "--json"))
     before = busy(info)
-    found = last_json(on(store, CALLS, "closed", rate * seconds // 4, 4, *files))
+    found = last_json(on(store, CALLS, "closed", int(rate * effort.emulated_s) // 4, 4, *files))
     served = max(
         after - b
         for after, b in zip(busy(json.loads(run(STRIPEWISE, "store", "info", store, "--json"))), before, strict=True)
@@ -128,32 +133,49 @@ def busy(info: dict[str, list[dict[str, float]]]) -> list[float]:
     return [t["busy_read_ns"] / 1e9 for t in info["devices"]]
 
 
-def cargo_bench(package: str) -> list[dict[str, object]]:
-    text = run("cargo", "bench", "--quiet", "--locked", "-p", package)
+def cargo_bench(package: str, bench: str) -> list[dict[str, object]]:
+    text = run("cargo", "bench", "--quiet", "--locked", "-p", f"stripewise-{package}", "--bench", bench)
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
 
+def measured(scratch: Path, effort: Effort, other: Path | None) -> list[dict[str, object]]:
+    """All entries."""
+    results = [
+        *startup(scratch, effort.starts),
+        *calls(scratch),
+        *small(scratch, effort, other),
+        *bulk(scratch),
+        emulated(scratch, 1000, 0.01, effort),
+        emulated(scratch, 5000, 0.02, effort),
+        *moves(scratch, effort),
+        *planning(scratch, effort),
+        at_scale(effort),
+    ]
+    for package, bench in effort.crates:
+        results += cargo_bench(package, bench)
+    return results
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="go through everything in short; figures mean nothing")
+    parser.add_argument("--small", action="store_true", help="only open + close, stat and 4 KiB reads")
+    parser.add_argument("--against", type=Path, help="another libstripewise.so, measured by turns with ours")
+    parser.add_argument("--json", type=Path, default=ROOT / "target/bench.json", help="where the entries go")
+    given = parser.parse_args()
+    if given.against is not None and not given.against.is_file():
+        parser.error(f"--against: {given.against} is no file; name a libstripewise.so that was built before")
+    effort = QUICK if given.quick else FULL
+    other = given.against and given.against.resolve()
     scratch = Path(tempfile.mkdtemp(prefix="bench-", dir=ROOT / "target"))
     try:
-        results = [
-            *startup(scratch),
-            *calls(scratch),
-            *bulk(scratch),
-            emulated(scratch, 1000, 0.01),
-            emulated(scratch, 5000, 0.02),
-            *moves(scratch),
-            *planning(scratch),
-            at_scale(),
-        ]
-        for package in ("trace", "layout", "sim", "swd", "disk"):
-            results += cargo_bench(f"stripewise-{package}")
+        results = small(scratch, effort, other) if given.small else measured(scratch, effort, other)
     finally:
         shutil.rmtree(scratch)
     for result in results:
-        name, value, unit, baseline, ratio = result.values()
+        name, value, unit, baseline, ratio = (result[key] for key in KEYS)
         print(f"{name:<40} {value:>10} {unit}  (ratio {ratio}; {baseline})")
-    (ROOT / "target/bench.json").write_text(json.dumps(results, indent=1) + "\n")
+    given.json.write_text(json.dumps(results, indent=1) + "\n")
 
 
 main()

@@ -2,8 +2,8 @@
 
 The foreground runs on emulated devices: the demo's workload (8 MPI processes, Zipf 0.8, random requests of 256 KiB,
 one phase of writes) on the demo's four emulated hard disks and two emulated SSDs under DEF. A quarter of the data
-moves within `MOVE_S` seconds. Every request stands in the trace; those that began before, during and after the move
-are compared. Freezes are measured on plain directories, under eight processes that overwrite as fast as they can.
+moves within `Effort.move_s` seconds. Every request stands in the trace; those that began before, during and after the
+move are compared. Freezes are measured on plain directories, under eight processes that overwrite as fast as they can.
 """
 
 from __future__ import annotations
@@ -18,28 +18,25 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from bench_common import ROOT, STRIPEWISE, make_store, run
+from bench_common import ROOT, STRIPEWISE, Effort, make_store, run
 
 from stripewise import _stripewise
 
 MPIEXEC = ROOT / ".venv/bin/mpiexec"
 MPIIO = ROOT / "target/workloads/mpiio"
 MIB = 1 << 20
-FILE_MIB = 512
 REGION_MIB = 8
-#: Seconds of foreground before and after the move, and what the move may take.
-AROUND_S, MOVE_S = 12.0, 30.0
 
 
-def workload(file: Path, phases: str, requests: int, request_kib: int) -> list[str]:
-    words = f"--pattern zipf --alpha 0.8 --region-size 1MiB --file-size {FILE_MIB}MiB --request-size {request_kib}KiB"
+def workload(file: Path, file_mib: int, phases: str, requests: int, request_kib: int) -> list[str]:
+    words = f"--pattern zipf --alpha 0.8 --region-size 1MiB --file-size {file_mib}MiB --request-size {request_kib}KiB"
     words += f" --requests {requests} --if-missing-fill --phases {phases}"
     return [str(MPIEXEC), "-n", "8", str(MPIIO), "--file", str(file), *words.split()]
 
 
-def quartered(rank: int, stripes: list[list[int]]) -> dict[str, Any]:
+def quartered(file_mib: int, rank: int, stripes: list[list[int]]) -> dict[str, Any]:
     """The file in regions; those of quarter `rank` have the stripes, the others DEF's."""
-    count = FILE_MIB // REGION_MIB
+    count = file_mib // REGION_MIB
     everywhere = [[target, 65536] for target in range(6)]
     regions = []
     for number in range(count):
@@ -54,28 +51,28 @@ def spread(name: str, values: np.ndarray[Any, np.dtype[np.float64]]) -> str:
     return f"{name} p50 {p50:.1f} ms p99 {p99:.1f} ms"
 
 
-def cut(store: Path) -> str:
+def cut(store: Path, file_mib: int) -> str:
     """Cuts the only file into regions, homes unchanged, so that only the move itself is measured; its id."""
     identity = str(json.loads(run(STRIPEWISE, "store", "ls", store, "--json"))[0]["id"])
     mover = _stripewise.Mover(str(store), "{}", lambda _: "go")
-    said = json.loads(mover.apply(identity, json.dumps(quartered(-1, []))))
+    said = json.loads(mover.apply(identity, json.dumps(quartered(file_mib, -1, []))))
     mover.close()
     if "error" in said:
         sys.exit(f"bench: cutting the file failed: {said['message']}")
     return identity
 
 
-def foreground(scratch: Path) -> dict[str, object]:
+def foreground(scratch: Path, effort: Effort) -> dict[str, object]:
     base = scratch / "moves"
     targets = [(f"hdd{n}", "hdd", "emulated", 0.003, 0.003, 1e-8) for n in range(4)]
     targets += [(f"ssd{n}", "ssd", "emulated", 0.0001, 0.0001, 2.5e-9) for n in range(2)]
     store, data = make_store(base, targets)
     file, trace = data / "f", base / "trace"
-    run(STRIPEWISE, "run", "--store", store, "--", *workload(file, "fill", 1, 256))
-    identity = cut(store)
+    run(STRIPEWISE, "run", "--store", store, "--", *workload(file, effort.file_mib, "fill", 1, 256))
+    identity = cut(store, effort.file_mib)
     # Enough for the time before, during and after, at the most that the devices can do.
-    requests = int(420 * (2 * AROUND_S + MOVE_S) / 8)
-    writing = workload(file, "write", requests, 256)
+    requests = int(420 * (2 * effort.around_s + effort.move_s) / 8)
+    writing = workload(file, effort.file_mib, "write", requests, 256)
     job = subprocess.Popen(
         [str(STRIPEWISE), "run", "--store", str(store), "--trace", str(trace), "--", *writing],
         stdin=subprocess.DEVNULL,
@@ -83,13 +80,13 @@ def foreground(scratch: Path) -> dict[str, object]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        time.sleep(AROUND_S + 2)
-        budget = FILE_MIB * MIB // 4 / (0.5 * MOVE_S)
+        time.sleep(effort.around_s + 2)
+        budget = effort.file_mib * MIB // 4 / (0.5 * effort.move_s)
         options = {"bandwidth_bytes_per_s": int(budget), "max_slowdown": 0.0}
         mover = _stripewise.Mover(str(store), json.dumps(options), lambda _: "go")
         begun = time.time_ns()
         wide = [[0, 65536], [1, 65536], [2, 65536], [3, 65536], [4, 262144], [5, 262144]]
-        said = json.loads(mover.apply(identity, json.dumps(quartered(1, wide))))
+        said = json.loads(mover.apply(identity, json.dumps(quartered(effort.file_mib, 1, wide))))
         ended = time.time_ns()
         mover.close()
         if "error" in said:
@@ -101,10 +98,10 @@ def foreground(scratch: Path) -> dict[str, object]:
             job.wait()
     collected = base / "collected"
     run(STRIPEWISE, "collect", trace, "--output", collected)
-    return compare(collected, begun, ended, said)
+    return compare(collected, begun, ended, said, effort.around_s)
 
 
-def compare(collected: Path, begun: int, ended: int, said: dict[str, Any]) -> dict[str, object]:
+def compare(collected: Path, begun: int, ended: int, said: dict[str, Any], around_s: float) -> dict[str, object]:
     table = pq.read_table(collected / "trace.parquet", columns=["layer", "op", "managed", "start_ns", "end_ns", "done"])
     layer, op, managed = (table.column(name).to_pylist() for name in ("layer", "op", "managed"))
     keep = [
@@ -114,9 +111,9 @@ def compare(collected: Path, begun: int, ended: int, said: dict[str, Any]) -> di
     zero = json.loads((collected / "meta.json").read_text())["zero_unix_ns"]
     start, end, done = (table.column(name).to_numpy()[keep] for name in ("start_ns", "end_ns", "done"))
     low, high = begun - zero, ended - zero
-    before = (start > low - AROUND_S * 1e9) & (end < low)
+    before = (start > low - around_s * 1e9) & (end < low)
     during = (start >= low) & (end < high)
-    after = (start >= high) & (start < high + AROUND_S * 1e9)
+    after = (start >= high) & (start < high + around_s * 1e9)
     latency = (end - start) / 1e6
     seconds = (high - low) / 1e9
     rate_before = done[before].sum() / (end[before].max() - start[before].min()) * 1e3
@@ -142,25 +139,32 @@ def compare(collected: Path, begun: int, ended: int, said: dict[str, Any]) -> di
     }
 
 
-def freezes(scratch: Path) -> dict[str, object]:
+def freezes(scratch: Path, effort: Effort) -> dict[str, object]:
     base = scratch / "freezes"
     store, data = make_store(base, [(f"t{n}", "any", "dir", 0.0, 0.0, 0.0) for n in range(6)])
     file = data / "f"
-    run(STRIPEWISE, "run", "--store", store, "--", *workload(file, "fill", 1, 256))
-    identity = cut(store)
-    command = [str(STRIPEWISE), "run", "--store", str(store), "--", *workload(file, "write", 10_000_000, 64)]
+    run(STRIPEWISE, "run", "--store", store, "--", *workload(file, effort.file_mib, "fill", 1, 256))
+    identity = cut(store, effort.file_mib)
+    command = [
+        str(STRIPEWISE),
+        "run",
+        "--store",
+        str(store),
+        "--",
+        *workload(file, effort.file_mib, "write", 10_000_000, 64),
+    ]
     job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
     lengths: list[int] = []
     aborted = moved = 0
     try:
         time.sleep(3)
         mover = _stripewise.Mover(str(store), "{}", lambda _: "go")
-        until = time.monotonic() + 25
+        until = time.monotonic() + effort.freezes_s
         turn = 0
         while time.monotonic() < until:
             turn += 1
             stripes = [[target, 65536] for target in range(6)][turn % 2 :]
-            said = json.loads(mover.apply(identity, json.dumps(quartered(turn % 4, stripes))))
+            said = json.loads(mover.apply(identity, json.dumps(quartered(effort.file_mib, turn % 4, stripes))))
             if "error" in said:
                 continue
             lengths += said["freezes_ns"]
@@ -183,5 +187,5 @@ def freezes(scratch: Path) -> dict[str, object]:
     }
 
 
-def moves(scratch: Path) -> list[dict[str, object]]:
-    return [foreground(scratch), freezes(scratch)]
+def moves(scratch: Path, effort: Effort) -> list[dict[str, object]]:
+    return [foreground(scratch, effort), freezes(scratch, effort)]

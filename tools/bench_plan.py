@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from bench_common import Effort
 
 from stripewise.cluster import Cluster, Network, Target
 from stripewise.model import Cycle, parameters, request_cost
@@ -16,7 +17,6 @@ from stripewise.policy.vss import grid, search_pairs
 from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload
 from stripewise.workload.trace import read_trace
 
-RECORDS = 10_000_000
 FILES, PROCESSES = 100, 64
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 REGION = 64 * MIB
@@ -31,10 +31,10 @@ def cluster() -> Cluster:
     return Cluster(Path("cluster.toml"), Network(), (*disks, *ssds))
 
 
-def write_trace(path: Path) -> None:
+def write_trace(path: Path, records: int) -> None:
     """A collected trace of aligned requests of three sizes, region popularity Zipf-like, one row group per process."""
     rng = np.random.default_rng(1)
-    each = RECORDS // PROCESSES
+    each = records // PROCESSES
     names = [f"/data/file{n:03d}" for n in range(FILES)]
     writer = None
     for rank in range(PROCESSES):
@@ -63,10 +63,10 @@ def write_trace(path: Path) -> None:
     writer.close()
 
 
-def records_per_s(scratch: Path) -> dict[str, object]:
+def records_per_s(scratch: Path, records: int) -> dict[str, object]:
     """All policies but `best`, which has a time limit instead, on one trace; reading it included."""
     trace = scratch / "trace.parquet"
-    write_trace(trace)
+    write_trace(trace, records)
     on = cluster()
     marks = [("read", time.perf_counter())]
     workload = read_trace(trace)
@@ -79,19 +79,19 @@ def records_per_s(scratch: Path) -> dict[str, object]:
     parts = ", ".join(f"{name} {after[1] - at:.1f}" for (name, at), after in itertools.pairwise(marks))
     return {
         "name": "plan.records_per_s",
-        "value": round(RECORDS / total),
-        "unit": f"records/s, {RECORDS} records on {FILES} files, read and planned by {', '.join(names)}",
+        "value": round(records / total),
+        "unit": f"records/s, {records} records on {FILES} files, read and planned by {', '.join(names)}",
         "baseline": f"goal {GOAL_S} s; {total:.1f} s: {parts}",
         "ratio": round(GOAL_S / total, 3),
     }
 
 
-def grouped_speedup() -> dict[str, object]:
+def grouped_speedup(count: int) -> dict[str, object]:
     """Algorithm 1 over grouped requests against pricing every request under every pair."""
     rng = np.random.default_rng(2)
-    requests = np.zeros(100_000, dtype=REQUEST_DTYPE)
-    requests["offset"] = rng.integers(0, 16, 100_000) * REGION + rng.integers(0, 256, 100_000) * 256 * KIB
-    requests["size"], requests["write"] = 256 * KIB, rng.random(100_000) < 0.5
+    requests = np.zeros(count, dtype=REQUEST_DTYPE)
+    requests["offset"] = rng.integers(0, 16, count) * REGION + rng.integers(0, 256, count) * 256 * KIB
+    requests["size"], requests["write"] = 256 * KIB, rng.random(count) < 0.5
     workload = Workload((FileRequests("/data/file", requests, 16 * REGION),), PROCESSES)
     on = cluster()
     params = parameters(on, PROCESSES)
@@ -117,6 +117,6 @@ def grouped_speedup() -> dict[str, object]:
     }
 
 
-def planning(scratch: Path) -> list[dict[str, object]]:
+def planning(scratch: Path, effort: Effort) -> list[dict[str, object]]:
     """Both entries."""
-    return [records_per_s(scratch), grouped_speedup()]
+    return [records_per_s(scratch, effort.records), grouped_speedup(effort.grouped)]

@@ -31,7 +31,7 @@ TOML
     mkdir -p "$scratch/targets/$1"
 }
 
-file_mib=512
+file_mib=${DEMO_MIB:-512}
 # A sixth of the file on both SSDs together, each rounded down to 4 KiB.
 ssd_bytes=$((file_mib * 1048576 / 12 / 4096 * 4096))
 {

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
+PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE = 1, 2, 3, 4
 DT_NEEDED, DT_STRTAB, DT_VERNEED, DT_VERNEEDNUM = 1, 5, 0x6FFFFFFE, 0x6FFFFFFF
 #: More of anything than this is a damaged file.
 ENTRIES_MAX = 4096
 NAME_BYTES_MAX = 4096
+#: The note by which Go's linker marks what it made (.note.go.buildid): its name, and its type.
+GO_NOTE = (b"Go\0\0", 4)
 
 
 class Kind(Enum):
@@ -35,7 +37,7 @@ class Program:
     """A program or library file.
 
     `machine` is ELF's number, 0 where there is none; `versions` those of symbols; `loader` what starts it: the loader
-    of a program, the interpreter of a script.
+    of a program, the interpreter of a script; `go` whether Go's linker made it.
     """
 
     kind: Kind
@@ -43,6 +45,7 @@ class Program:
     needed: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
     loader: str = ""
+    go: bool = False
 
     def glibc(self) -> tuple[int, int]:
         """The oldest C library that has all symbols it needs, (0, 0) when it needs none."""
@@ -84,7 +87,7 @@ def _read(data: mmap.mmap) -> Program:
         raise ValueError
     loads: list[tuple[int, int, int]] = []
     dynamic: tuple[int, int] | None = None
-    loader = ""
+    loader, go = "", False
     for number in range(count):
         kind, _, offset, address, _, length = _numbers("<IIQQQQ", data, at + number * size)
         if kind == PT_LOAD:
@@ -93,8 +96,10 @@ def _read(data: mmap.mmap) -> Program:
             dynamic = (offset, length)
         elif kind == PT_INTERP:
             loader = _name(data, offset)
+        elif kind == PT_NOTE:
+            go = go or _is_go(data, offset, length)
     if dynamic is None:
-        return Program(Kind.STATIC, machine)
+        return Program(Kind.STATIC, machine, go=go)
     entries = []
     for number in range(min(dynamic[1] // 16, ENTRIES_MAX)):
         tag, value = _numbers("<QQ", data, dynamic[0] + number * 16)
@@ -103,14 +108,27 @@ def _read(data: mmap.mmap) -> Program:
         entries.append((tag, value))
     table = dict(entries)
     if DT_STRTAB not in table:
-        return Program(Kind.DYNAMIC if loader else Kind.STATIC, machine, loader=loader)
+        return Program(Kind.DYNAMIC if loader else Kind.STATIC, machine, loader=loader, go=go)
     names = _place(loads, table[DT_STRTAB])
     needed = tuple(_name(data, names + value) for tag, value in entries if tag == DT_NEEDED)
     versions: list[str] = []
     if DT_VERNEED in table:
         versions = _versions(data, _place(loads, table[DT_VERNEED]), table.get(DT_VERNEEDNUM, 0), names)
     # A static program that was built to be placed anywhere has a dynamic section, but neither loader nor needs.
-    return Program(Kind.DYNAMIC if loader or needed else Kind.STATIC, machine, needed, tuple(versions), loader)
+    return Program(Kind.DYNAMIC if loader or needed else Kind.STATIC, machine, needed, tuple(versions), loader, go)
+
+
+def _is_go(data: mmap.mmap, at: int, length: int) -> bool:
+    """Whether one of the notes is that of Go's linker; each is three lengths and what they count, rounded to four."""
+    end = at + length
+    for _ in range(ENTRIES_MAX):
+        if at + 12 > end:
+            return False
+        name, description, kind = _numbers("<III", data, at)
+        if (data[at + 12 : at + 12 + min(name, 16)], kind) == GO_NOTE:
+            return True
+        at += 12 + (name + 3 & ~3) + (description + 3 & ~3)
+    return False
 
 
 def _versions(data: mmap.mmap, at: int, count: int, names: int) -> list[str]:

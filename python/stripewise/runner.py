@@ -30,6 +30,8 @@ FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signa
 LINE_BYTES_MAX = 1 << 20
 OFF = "STRIPEWISE_OFF"
 LOG = "STRIPEWISE_LOG"
+#: A kernel filter against rings that a program sets up by itself. An outer run's stays: its filter does, too.
+SECCOMP = "STRIPEWISE_SECCOMP"
 OURS = ("STRIPEWISE_STORE", "STRIPEWISE_TRACE", "STRIPEWISE_MANAGE", OFF)
 #: Of what the library had to say, so many different lines are shown when the program has ended.
 HINTS_MAX = 10
@@ -73,7 +75,13 @@ def unload() -> None:
 
 
 def environment(
-    base: Mapping[str, str], store: Path | None, trace: Path | None, manage: Sequence[str], command: Sequence[str] = ()
+    base: Mapping[str, str],
+    store: Path | None,
+    trace: Path | None,
+    manage: Sequence[str],
+    command: Sequence[str] = (),
+    *,
+    refuse_rings: bool = False,
 ) -> dict[str, str]:
     """The child's environment. What is not asked for is removed, so that an outer `run` does not leak in.
 
@@ -91,6 +99,8 @@ def environment(
     made.setdefault("UCX_MEM_MMAP_HOOK_MODE", "none")
     if store is not None:
         made["STRIPEWISE_STORE"] = str(store)
+    if refuse_rings:
+        made[SECCOMP] = "1"
     if trace is not None:
         made["STRIPEWISE_TRACE"] = str(trace)
     if manage:

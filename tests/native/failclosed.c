@@ -7,6 +7,7 @@
  * on a plain file, every way must work: else this test would prove nothing. FILE must begin with bytes that are not zero. Built a second time statically: then no hook is there at all.
  */
 #define _GNU_SOURCE
+#include "inlined.h"
 #include <aio.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -149,7 +150,7 @@ static long kernel_aio(int fd, int operation)
     struct io_event event = {0};
     if (operation == IOCB_CMD_PWRITE)
         memset(buf, 'Z', 16);
-    if (syscall(SYS_io_setup, 4, &context) != 0)
+    if (inlined(SYS_io_setup, 4, (long)&context) != 0)
         return -1;
     long result = syscall(SYS_io_submit, context, 1, list);
     if (result == 1) {
@@ -180,7 +181,7 @@ static long by_libaio_write(int fd)
 static long ring_once(int fd, int operation, const void *data)
 {
     struct io_uring_params params = {0};
-    int ring = (int)syscall(SYS_io_uring_setup, 2, &params);
+    int ring = (int)inlined(SYS_io_uring_setup, 2, (long)&params);
     if (ring < 0)
         return -1;
     size_t sq_bytes = params.sq_off.array + params.sq_entries * sizeof(unsigned);

@@ -195,6 +195,23 @@ def test_a_child_that_sheds_the_library_is_named_with_its_cure_when_the_run_ends
     assert len(hints) == 1 and f"{static}: " in hints[0] and "statically linked" in hints[0], said.report
 
 
+def test_a_program_out_of_reach_is_named_though_the_run_itself_starts_it(store: Store) -> None:
+    static = NATIVE / "failclosed-static"
+    said = store.run(static, store.data / "f")
+    assert f"stripewise: {static} is statically linked" in said.err, said.report
+
+
+def test_a_go_program_is_named_by_its_note_when_the_run_ends(store: Store) -> None:
+    source, program = store.base / "m.c", store.base / "m"
+    note = '.section .note.go.buildid, \\"a\\", @note; .align 4; .long 4, 5, 4; .ascii \\"Go\\\\0\\\\0abcde\\"; '
+    note += ".align 4; .text"
+    source.write_text(f'asm("{note}");\nint main(void) {{ return 0; }}\n')
+    subprocess.run(["cc", "-o", program, source], check=True)
+    for command in ([program], ["sh", "-c", f"{program}; true"]):
+        said = store.run(*command)
+        assert str(program) in said.err and "written in Go" in said.err, said.report
+
+
 def test_a_setuid_child_is_named(store: Store) -> None:
     if os.geteuid() != 0:
         pytest.skip("not run: making a setuid program needs root; make soak as root runs it")

@@ -75,7 +75,7 @@ def test_a_c_library_older_than_the_librarys_is_named(monkeypatch):
     assert "needs" in worst(program.c_library_is_new_enough(Examined())).what
 
 
-@pytest.mark.parametrize("loader", ["static", "setuid", "script", "foreign", "musl", "absent"])
+@pytest.mark.parametrize("loader", ["static", "setuid", "script", "foreign", "musl", "go", "absent"])
 def test_a_program_that_sheds_the_library_is_named(tmp_path, monkeypatch, loader):
     path = tmp_path / "program"
     if loader in ("static", "script"):
@@ -100,7 +100,11 @@ def test_a_program_that_sheds_the_library_is_named(tmp_path, monkeypatch, loader
         shutil.copy(shutil.which("true") or "/bin/true", path)
         other = Program(Kind.DYNAMIC, program.own_machine(), (), (), "/lib/ld-musl-x86_64.so.1")
         monkeypatch.setattr(program, "read_program", lambda _: other)
-    command = (str(path),) if loader in ("absent", "musl") else ("env", str(path))
+    if loader == "go":
+        shutil.copy(shutil.which("true") or "/bin/true", path)
+        other = Program(Kind.DYNAMIC, program.own_machine(), ("libc.so.6",), (), "/lib64/ld-linux-x86-64.so.2", go=True)
+        monkeypatch.setattr(program, "read_program", lambda _: other)
+    command = (str(path),) if loader in ("absent", "musl", "go") else ("env", str(path))
     said = worst(program.programs_take_the_library(Examined(command=command)))
     assert str(path if loader != "script" else tmp_path / "program") in said.what
 
@@ -116,6 +120,19 @@ def test_the_program_itself_does_not_run(tmp_path):
     trace = tmp_path / "ran"
     found = list(program.programs_take_the_library(Examined(command=(shutil.which("touch") or "touch", str(trace)))))
     assert levels(found) == {Level.OK} and not trace.exists()
+
+
+def test_a_program_linked_with_a_library_for_rings_is_noted(tmp_path):
+    (tmp_path / "libaio.c").write_text("int io_setup(int n, void *c) { return c ? n : -22; }\n")
+    (tmp_path / "m.c").write_text("int io_setup(int, void *);\nint main(void) { return io_setup(1, 0); }\n")
+    library = tmp_path / "libaio.so.1"
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-Wl,-soname,libaio.so.1", "-o", library, tmp_path / "libaio.c"], check=True
+    )
+    subprocess.run(["cc", "-o", tmp_path / "m", tmp_path / "m.c", library, f"-Wl,-rpath,{tmp_path}"], check=True)
+    takes, rings = program.programs_take_the_library(Examined(command=(str(tmp_path / "m"),)))
+    assert takes.level is Level.OK and rings.level is Level.NOTE
+    assert "linked with libaio" in rings.what and "ENOSYS" in rings.what
 
 
 def test_darshan_in_the_preload_is_noted():

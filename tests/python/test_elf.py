@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -48,6 +49,38 @@ def test_a_static_program_is_static_wherever_it_is_placed(tmp_path, options):
     (tmp_path / "m.c").write_text("int main(void) { return 0; }\n")
     subprocess.run([compiler, *options, "-o", tmp_path / "m", tmp_path / "m.c"], check=True)
     assert read_program(tmp_path / "m").kind is Kind.STATIC
+
+
+GO_NOTE = """
+asm(".pushsection .note.go.buildid, \\"a\\", @note\\n .align 4\\n .long 4, 5, 4\\n .ascii \\"Go\\\\0\\\\0\\"\\n"
+    ".ascii \\"abcde\\"\\n .align 4\\n .popsection");
+int main(void) { return 0; }
+"""
+
+
+def compiled(directory: Path, source: str, *options: str) -> Path:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    assert compiler, "not run: no C compiler"
+    (directory / "m.c").write_text(source)
+    subprocess.run([compiler, "-o", directory / "m", directory / "m.c", *options], check=True)
+    return directory / "m"
+
+
+@pytest.mark.parametrize(("source", "go"), [(GO_NOTE, True), ("int main(void) { return 0; }", False)])
+def test_a_program_of_go_s_linker_is_told_by_its_note(tmp_path, source, go):
+    program = read_program(compiled(tmp_path, source))
+    assert program.kind is Kind.DYNAMIC and program.go is go
+
+
+def test_a_real_go_program_linked_dynamically_is_told(tmp_path):
+    if shutil.which("go") is None:
+        pytest.skip("not run: needs go")
+    (tmp_path / "m.go").write_text('package main\n\nimport "C"\n\nfunc main() {}\n')
+    environment = {**os.environ, "CGO_ENABLED": "1", "GOFLAGS": "-mod=mod", "GOCACHE": str(tmp_path / "cache")}
+    build = ["go", "build", "-ldflags=-linkmode=external", "-o", tmp_path / "m", tmp_path / "m.go"]
+    subprocess.run(build, check=True, env=environment, cwd=tmp_path)
+    program = read_program(tmp_path / "m")
+    assert program.kind is Kind.DYNAMIC and program.go
 
 
 @settings(max_examples=300)

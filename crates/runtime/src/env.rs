@@ -1,4 +1,4 @@
-//! What this process was told (STRIPEWISE_STORE, _MANAGE, _TRACE, _LOG) and its life: start, descriptors inherited across exec, fork.
+//! What this process was told (STRIPEWISE_STORE, _MANAGE, _TRACE, _LOG, _SECCOMP) and its life: start, descriptors inherited across exec, fork.
 
 use crate::fds;
 use crate::file;
@@ -6,6 +6,7 @@ use crate::limit;
 use crate::lock::Lock;
 use crate::map;
 use crate::open;
+use crate::rings;
 use crate::store;
 use crate::sys;
 use crate::tls;
@@ -132,6 +133,8 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
         return;
     }
     wiped::start();
+    // The first look at the clock looks for the vDSO, through the loader: not later in a signal handler or in a fork's child.
+    let _ = stripewise_store::devices::now_ns();
     PAGE.pid.store(sys::getpid(), Ordering::Release);
     // SAFETY: only writer, before READY.
     let told = unsafe { &mut *TOLD.0.get() };
@@ -154,7 +157,12 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
     if let Some(bytes) = unsafe { variable(environ, b"STRIPEWISE_MMAP_COPY_BYTES") } {
         map::limit_copies(bytes);
     }
+    // SAFETY: the caller's promise.
+    let filtered = unsafe { variable(environ, b"STRIPEWISE_SECCOMP") } == Some(b"1");
     READY.store(true, Ordering::Release);
+    if filtered {
+        rings::filter();
+    }
     limit::sw_limit_changed();
     if let Some(dir) = told.trace.as_c_str().filter(|d| !d.is_empty()) {
         // SAFETY: the caller's promise.

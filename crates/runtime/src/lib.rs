@@ -30,6 +30,7 @@ mod names;
 mod open;
 mod opening;
 mod part;
+mod rings;
 mod room;
 mod shed;
 mod size;

@@ -1,5 +1,5 @@
-//! Programs that shed the library: statically linked ones, those with more rights than their caller (setuid, setgid, file capabilities), and those for
-//! another architecture. They find managed files to be links to nowhere; where a log is kept, it says which program that was and what to do.
+//! Programs that shed the library: statically linked ones, those with more rights than their caller (setuid, setgid, file capabilities), those for
+//! another architecture, and Go's, whose runtime calls the kernel itself. They find managed files to be links to nowhere; where a log is kept, it says which program that was and what to do.
 
 use crate::log;
 use crate::sys::{self, Errno, Sys};
@@ -67,6 +67,9 @@ fn reason(file: &CStr) -> Option<&'static [u8]> {
         Ok(Linkage::Foreign) => Some(
             b"this program is for another architecture than the library; it does not see managed files: use a build for this machine, or export them",
         ),
+        Ok(Linkage::Go) => Some(
+            b"this program is written in Go, whose os package calls the kernel itself; it does not see managed files (ENOENT, EBADF) and may pass over them in silence: use another one, or export them",
+        ),
         _ => None,
     }
 }
@@ -75,6 +78,7 @@ enum Linkage {
     Dynamic,
     Static,
     Foreign,
+    Go,
 }
 
 fn word<const N: usize>(bytes: &[u8], at: usize) -> Sys<[u8; N]> {
@@ -86,6 +90,7 @@ fn linkage(file: &CStr) -> Sys<Linkage> {
     const ELF64_LITTLE: &[u8] = b"\x7fELF\x02\x01";
     const MACHINE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
     const INTERPRETER: u32 = 3;
+    const NOTE: u32 = 4;
     const ENTRY_BYTES: usize = 56;
     let fd = sys::open(file, libc::O_RDONLY, 0)?;
     let mut header = [0u8; 64];
@@ -104,10 +109,36 @@ fn linkage(file: &CStr) -> Sys<Linkage> {
         let got = unsafe { sys::pread(fd, table.as_mut_ptr(), entries * ENTRY_BYTES, at)? };
         let table = table.get(..got).unwrap_or(&[]);
         let has = table.chunks_exact(ENTRY_BYTES).any(|entry| word(entry, 0).map(u32::from_le_bytes) == Ok(INTERPRETER));
-        // The loader itself, called as a program, has no interpreter and loads the library all the same.
-        let loader = file.to_bytes().rsplit(|c| *c == b'/').next().is_some_and(|name| name.starts_with(b"ld-") || name.starts_with(b"ld."));
-        Ok(if has || loader { Linkage::Dynamic } else { Linkage::Static })
+        // The loader itself, called as a program, has no interpreter and loads the library all the same; so do valgrind's tools for their guest.
+        let mut parts = file.to_bytes().rsplit(|c| *c == b'/');
+        let loader = parts.next().is_some_and(|name| name.starts_with(b"ld-") || name.starts_with(b"ld.")) || parts.next() == Some(b"valgrind");
+        let go = table.chunks_exact(ENTRY_BYTES).filter(|entry| word(entry, 0).map(u32::from_le_bytes) == Ok(NOTE)).any(|entry| is_go(fd, entry));
+        Ok(match (has || loader, go) {
+            (false, _) => Linkage::Static,
+            (true, true) => Linkage::Go,
+            (true, false) => Linkage::Dynamic,
+        })
     })();
     sys::close(fd);
     result
+}
+
+/// Whether a table's entry is of notes, of which one is that of Go's linker (`.note.go.buildid`): name `Go`, type 4.
+fn is_go(fd: i32, entry: &[u8]) -> bool {
+    let mut notes = [0u8; 1024];
+    let (Ok(at), Ok(length)) = (word(entry, 8).map(u64::from_le_bytes), word(entry, 32).map(u64::from_le_bytes)) else { return false };
+    let length = notes.len().min(usize::try_from(length).unwrap_or(notes.len()));
+    // SAFETY: the buffer is that long.
+    let got = unsafe { sys::pread(fd, notes.as_mut_ptr(), length, at) }.unwrap_or(0);
+    let mut rest = notes.get(..got).unwrap_or(&[]);
+    // Each is three lengths and what they count, rounded to four.
+    while let (Ok(name), Ok(description), Ok(kind)) = (word(rest, 0), word(rest, 4), word(rest, 8)) {
+        if rest.get(12..16) == Some(b"Go\0\0") && u32::from_le_bytes(kind) == 4 {
+            return true;
+        }
+        let [name, description] = [name, description].map(|n| u32::from_le_bytes(n) as usize);
+        let Some(next) = name.checked_next_multiple_of(4).zip(description.checked_next_multiple_of(4)).map(|(n, d)| n + d + 12) else { return false };
+        rest = rest.get(next..).unwrap_or(&[]);
+    }
+    false
 }

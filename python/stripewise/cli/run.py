@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from .. import runner
+from ..doctor import program
 from ..errors import UsageError
 from ..moving.beside import mover
 from ..store import Store
@@ -36,24 +37,37 @@ def run(
     ] = None,
     bandwidth: BandwidthOption = None,
     max_slowdown: SlowdownOption = SLOWDOWN,
+    refuse_rings: Annotated[
+        bool,
+        typer.Option(
+            "--refuse-rings",
+            help="Have the kernel refuse io_uring and libaio, for programs that set them up without their libraries; "
+            "without root, sudo and set-user-id programs do not work then.",
+        ),
+    ] = False,
 ) -> None:
     """Run CMD (and what it starts on this machine) on a store, traced or both."""
     if store is None and trace is None:
         raise UsageError("run: give --store, --trace or both; without them the program needs no stripewise")
     if manage and store is None:
         raise UsageError("--manage: needs --store, for the files must go somewhere")
+    if refuse_rings and store is None:
+        raise UsageError("--refuse-rings: needs --store, for without one the library leaves rings alone")
     if migrate is not None and store is None:
         raise UsageError("--migrate: needs --store, for the plan moves a store's files")
     root = None if store is None else Store(store).root
     limits = ["--max-slowdown", str(max_slowdown), *(["--bandwidth", bandwidth] if bandwidth else [])]
     logs = None if trace is None else trace_directory(trace)
-    env = runner.environment(os.environ, root, logs, manage or [], command)
+    env = runner.environment(os.environ, root, logs, manage or [], command, refuse_rings=refuse_rings)
     hints = runner.Hints(env)
     beside = mover(root, migrate, limits, say) if root and migrate else contextlib.nullcontext()
     try:
         with beside:
             ended = runner.run(command, env)
     finally:
+        unreached = None if root is None else program.out_of_reach(tuple(command))
+        if unreached is not None:
+            say(f"stripewise: {printable(unreached.what)}: {unreached.cure}")
         for line in hints.lines():
             say(f"stripewise: {printable(line)}")
     if logs is not None:

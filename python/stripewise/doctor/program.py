@@ -73,6 +73,24 @@ def programs_take_the_library(examined: Examined) -> Iterator[Finding]:
             yield from _takes(Path(found), examined)
 
 
+def out_of_reach(command: tuple[str, ...]) -> Finding | None:
+    """Why the library does not get into the program that `run` itself starts, or is of no use there; None: it does.
+
+    What that program starts in its turn, the library sees and tells.
+    """
+    found = shutil.which(command[0])
+    if found is None:
+        return None
+    try:
+        path, program = Path(found), read_program(Path(found))
+        if program.kind is Kind.SCRIPT:
+            path = _interpreter(program, Examined()) or path
+            program = read_program(path)
+        return _more_rights(path) or _unreachable(path, program)
+    except OSError:
+        return None
+
+
 def preload_is_free(examined: Examined) -> Iterator[Finding]:
     """What else is preloaded comes after the library."""
     others = runner.without_library(examined.environment.get("LD_PRELOAD", ""))
@@ -114,7 +132,10 @@ def _takes(path: Path, examined: Examined) -> Iterator[Finding]:
         yield note(f"{path} cannot be looked at ({error.strerror})", "run doctor as a user who may read it")
         return
     wrong = _more_rights(path) or _unreachable(path, program)
-    yield wrong or _loads(path)
+    if wrong:
+        yield wrong
+    else:
+        yield from _loads(path)
 
 
 def _interpreter(program: Program, examined: Examined) -> Path | None:
@@ -145,22 +166,38 @@ def _unreachable(path: Path, program: Program) -> Finding | None:
         return note(f"{path} is no program that the loader starts", "check the command after --")
     if "ld-linux" not in Path(program.loader).name:
         return bad(f"{path} is started by {program.loader}, which is not glibc's", f"use a build for glibc, {EXPORT}")
+    if program.go:
+        return bad(
+            f"{path} is written in Go, whose os package calls the kernel itself: its opens of managed files "
+            "fail (ENOENT), and so do reads of descriptors that it inherits (EBADF), which it may pass over in silence",
+            f"use another program, {EXPORT}",
+        )
     return None
 
 
-def _loads(path: Path) -> Finding:
+def _loads(path: Path) -> Iterator[Finding]:
     """Has the loader list what it would load; the program itself does not run."""
     try:
         env = dict(runner.environment(os.environ, None, None, [], [str(path)]), LD_TRACE_LOADED_OBJECTS="1")
         listed = subprocess.run([path], env=env, capture_output=True, timeout=LOAD_TIMEOUT_S, check=False)
     except StoreError:
-        return note(f"{path} was not tried, for there is no library", "build the library first")
+        yield note(f"{path} was not tried, for there is no library", "build the library first")
+        return
     except (OSError, subprocess.TimeoutExpired) as error:
-        return bad(f"{path} cannot be started ({error})", "check the command after --")
+        yield bad(f"{path} cannot be started ({error})", "check the command after --")
+        return
     said = (listed.stdout + listed.stderr).decode(errors="replace")
     complaint = next((line.strip() for line in said.splitlines() if "ERROR" in line or "not found" in line), "")
     if complaint:
-        return bad(f"{path}: the loader says: {complaint}", "install what is missing, or build the library here anew")
+        yield bad(f"{path}: the loader says: {complaint}", "install what is missing, or build the library here anew")
+        return
     if runner.LIBRARY not in said:
-        return bad(f"{path}: the loader does not load the library", "check LD_PRELOAD and the loader that starts it")
-    return ok(f"{path} loads the library")
+        yield bad(f"{path}: the loader does not load the library", "check LD_PRELOAD and the loader that starts it")
+        return
+    yield ok(f"{path} loads the library")
+    rings = [name for name in ("liburing", "libaio") if f"{name}.so" in said]
+    if rings:
+        yield note(
+            f"{path} is linked with {' and '.join(rings)}, whose set-up functions answer ENOSYS on a store",
+            "nothing where it goes on by itself (most do, with threads); else give it its option for plain I/O",
+        )

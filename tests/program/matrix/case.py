@@ -16,6 +16,8 @@ class Refusal:
 
     says: str
     reason: str
+    #: On plain files too: what the program wants is refused to every process on a store.
+    everywhere: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,6 +41,26 @@ kill -INT $server; wait $server || :; trap - EXIT
 wc -l t.copy; pg_checksums -c -D "$PWD/db" > /dev/null && echo sound; rm -rf db
 """
 
+MARIADB = """
+ulimit -n 4096
+mariadb-install-db --no-defaults --user=$(id -un) --datadir="$D/db" --auth-root-authentication-method=normal \\
+    --skip-test-db >"$T/install" 2>&1 || { tail -5 "$T/install"; exit 1; }
+for turn in 1 2
+do
+    mariadbd --no-defaults --user=$(id -un) --datadir="$D/db" --socket="$T/s" --pid-file="$T/pid" --skip-networking \\
+        >"$T/log" 2>&1 &
+    server=$!
+    for wait in $(seq 300)
+    do mariadb --no-defaults -uroot -S"$T/s" -e 'SELECT 1' >/dev/null 2>&1 && break; sleep 0.2; done
+    mariadb --no-defaults -uroot -S"$T/s" -e "
+        CREATE DATABASE IF NOT EXISTS d; USE d;
+        CREATE TABLE IF NOT EXISTS t (i INT PRIMARY KEY, s VARCHAR(80)) ENGINE=InnoDB;
+        START TRANSACTION; INSERT INTO t VALUES ($turn, md5($turn)), ($turn + 10, md5($turn + 10)); COMMIT;
+        START TRANSACTION; DELETE FROM t; ROLLBACK; CHECK TABLE t; SELECT * FROM t"
+    kill $server; wait $server || :
+done
+"""
+
 CASES = [
     Case(
         name="sqlite-rollback",
@@ -109,6 +129,15 @@ sqlite3 -bail a.db "PRAGMA locking_mode=exclusive; {ASK} PRAGMA journal_mode=del
         needs=("postgres", "initdb", "psql", "pg_isready"),
         script=POSTGRES.format(options="-k --no-sync"),
         unprivileged=True,
+        timeout_s=240,
+    ),
+    Case(
+        name="mariadb",
+        job="mariadb-install-db with its default io_uring, which it goes on without; transactions; restart",
+        needs=("mariadb-install-db", "mariadbd", "mariadb"),
+        version="mariadbd --version",
+        script=MARIADB,
+        volatile=("db/*",),
         timeout_s=240,
     ),
 ]

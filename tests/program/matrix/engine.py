@@ -251,8 +251,11 @@ def run_case(bench: Bench, case: Case, family: str) -> Outcome:
     outcome.bare = f"exit {oracle.result.code}"
     outcome.managed, wrong = judge_managed(case, managed, oracle, bench.where("managed", case))
     outcome.details += [f"managed: {line}" for line in wrong]
-    wrong = differences(case, plain, oracle)
-    outcome.plain = "different" if wrong else "same"
+    if case.refused is not None and case.refused.everywhere:
+        outcome.plain, wrong = judge_managed(case, plain, oracle, bench.where("plain", case))
+    else:
+        wrong = differences(case, plain, oracle)
+        outcome.plain = "different" if wrong else "same"
     outcome.details += [f"plain: {line}" for line in wrong]
     if case.refused is not None:
         outcome.remark = case.refused.reason

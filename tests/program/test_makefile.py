@@ -1,0 +1,98 @@
+"""Every command of the Makefile in a short form: it runs to its end and writes its file. Figures mean nothing here.
+
+What has a test elsewhere is named with it; a target that is neither run here nor named fails the first test.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rig import LIBRARY, NATIVE, ROOT, execute
+
+#: Targets, and the test that runs a short form of each.
+TESTED = {
+    "bench": "test_bench_writes_its_file",
+    "demo": "test_the_demo_ends_in_its_line",
+    "simgrid": "test_simgrid_is_compared_or_says_what_it_needs",
+    "figures": "test_figure11.py, test_figure11_is_modelled_in_short",
+    "validate": "test_validation.py",
+    "experiment": "tests/python/test_experiments.py",
+    "experiments": "tests/python/test_experiments.py",
+    "results": "tests/python/test_experiments.py",
+}
+#: What runs the tests themselves, makes what they need, or removes it.
+NOT_COMMANDS = {"help", "build", "test", "pytest", "check", "soak", "soak-moving", "clean"}
+KEYS = {"name", "value", "unit", "baseline", "ratio"}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "CARGO_TARGET_DIR": str(ROOT / "target")}
+
+
+def test_every_command_of_the_makefile_is_run_by_a_test() -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):(?!=)", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert targets == set(TESTED) | NOT_COMMANDS
+
+
+@pytest.fixture
+def calls() -> None:
+    """What `make bench` builds for itself."""
+    made = subprocess.run(["make", "-s", "target/native/calls"], cwd=ROOT, capture_output=True, text=True)
+    assert made.returncode == 0 and (NATIVE / "calls").exists(), made.stderr
+
+
+def bench(scratch: Path, *options: str | Path) -> dict[str, dict[str, object]]:
+    """The entries that a run writes, by name."""
+    tool = [sys.executable, ROOT / "tools" / "bench.py", "--quick", "--json", scratch / "bench.json", *options]
+    said = execute(tool, ENVIRONMENT, 0)
+    entries = json.loads((scratch / "bench.json").read_text())
+    assert len(said.out.splitlines()) == len(entries)
+    assert all(entry.keys() >= KEYS and entry["ratio"] >= 0 for entry in entries)
+    return {entry["name"]: entry for entry in entries}
+
+
+def test_bench_writes_its_file(scratch: Path, calls: None) -> None:
+    names = bench(scratch)
+    parts = {name.split(".")[0] for name in names}
+    assert parts == {"runtime", "small", "emulated", "migrate", "plan", "model", "best", "swd"}
+    assert names["swd.smart_updates_per_s"]["fill_percent"] == 90
+
+
+def test_bench_sets_small_files_beside_plain_ones_and_beside_another_library(scratch: Path, calls: None) -> None:
+    kinds = ("open_close", "stat", "pread_4k")
+    names = bench(scratch, "--small", "--against", LIBRARY)
+    assert set(names) == {f"small.{kind}_{what}" for kind in kinds for what in ("ns", "against")}
+    for kind in kinds:
+        assert "plain files" in str(names[f"small.{kind}_ns"]["baseline"])
+        assert str(LIBRARY) in str(names[f"small.{kind}_against"]["unit"])
+
+
+def test_the_demo_ends_in_its_line(scratch: Path) -> None:
+    short = {"DEMO_MIB": "24", "DEMO_REQUESTS": "4", "TMPDIR": str(scratch)}
+    said = execute(["sh", ROOT / "tools" / "demo.sh"], {**ENVIRONMENT, **short}, 0)
+    assert [run["policy"] for run in json.loads(said.out.splitlines()[-1])["runs"]] == ["def", "h2dp", "best"]
+
+
+def test_figure11_is_modelled_in_short(scratch: Path) -> None:
+    short = {
+        "file-size": "64MiB", "region-size": "1MiB", "processes": "2", "windows": "2", "shift": "3", "window": "1s",
+        "size": "64KiB",
+    }  # fmt: skip
+    words = [word for key, value in short.items() for word in (f"--{key}", value)]
+    tool = [sys.executable, ROOT / "tools" / "figure11.py", *words, "--json", scratch / "rows.json"]
+    execute(tool, ENVIRONMENT, 0)
+    (row,) = json.loads((scratch / "rows.json").read_text())
+    assert row["modelled"] and row["request_bytes"] == 65536
+
+
+def test_simgrid_is_compared_or_says_what_it_needs(scratch: Path) -> None:
+    built = subprocess.run(["make", "-s", "target/simgrid/replay"], cwd=ROOT, capture_output=True, text=True)
+    if built.returncode:
+        assert "libsimgrid-dev" in built.stderr
+        pytest.skip("needs a C++ compiler and SimGrid 3.32 or newer (Debian: g++, libsimgrid-dev)")
+    tool = [sys.executable, ROOT / "tools" / "simgrid" / "compare.py", "--requests", "5", "--tolerance", "1"]
+    execute([*tool, "--json", scratch / "simgrid.json"], ENVIRONMENT, 0)
+    assert json.loads((scratch / "simgrid.json").read_text())
