@@ -2,7 +2,13 @@
 //! that `store info` and `tune` read. A request reserves `[max(now, next_free), + startup + bytes * per_byte)` and sleeps until its end,
 //! so a laptop behaves like a rack of disks for real processes that move real bytes. Everything measured on it is called emulated.
 
+use crate::bin::MAX_TARGETS;
+use crate::run::DEVICES;
+use crate::within::{Expected, Refusal, create_file, open_file};
 use core::sync::atomic::{AtomicU64, Ordering};
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fs::{self, FallocateFlags, FlockOperation, OFlags};
+use rustix::io::{Errno, pread, pwrite};
 use rustix::thread::ClockId;
 use rustix::time::Timespec;
 
@@ -16,6 +22,95 @@ pub const DEVICE_LINE_BYTES: usize = 256;
 /// Bytes of a devices file for `targets` targets.
 pub const fn devices_bytes(targets: usize) -> usize {
     (DEVICES_HEADER_BYTES + targets * DEVICE_LINE_BYTES).next_multiple_of(4096)
+}
+
+/// Bytes of the header that say something: magic, u32 targets, 4 bytes of nothing, the boot id.
+const HEADER_USED_BYTES: usize = 32;
+/// How long somebody who holds the file's lock, which any user of a shared store may, keeps others from it, ns.
+const LOCK_PATIENCE_NS: u64 = 1_000_000_000;
+
+/// Opens the devices file of a run directory for mapping [`devices_bytes`]`(targets)` bytes of it, which is then as long as that and of this boot: the
+/// clocks of an earlier boot count from another zero. One of `owners` has made it. Where it is missing it is made with mode `make`.
+///
+/// # Errors
+/// `NOENT` where it is missing and `make` is none; what does not fit; those of the system.
+pub fn open_devices(run: BorrowedFd<'_>, targets: usize, boot: [u64; 2], owners: &[u32], make: Option<u32>) -> Result<OwnedFd, Refusal> {
+    // A second name, which anybody who may write the file may give it, makes it nobody else's: its magic tells it from a file that was put in its place.
+    let expected = Expected::of(owners).hard_links_too();
+    let file = loop {
+        match (open_file(run, DEVICES, OFlags::RDWR, expected), make) {
+            (Err(Refusal::Os(Errno::NOENT)), Some(mode)) => match create_file(run, DEVICES, OFlags::RDWR, mode) {
+                Err(Errno::EXIST) => {}
+                made => break made?,
+            },
+            (opened, _) => break opened?.0,
+        }
+    };
+    if boot_of_devices(&file)? != Some(boot) {
+        lock_patiently(&file)?;
+        // Another process of this boot may have been quicker.
+        let begun = if boot_of_devices(&file)? == Some(boot) { Ok(()) } else { begin_boot(&file, targets, boot) };
+        // The mapping would keep it.
+        fs::flock(&file, FlockOperation::Unlock)?;
+        begun?;
+    }
+    let bytes = devices_bytes(targets) as u64;
+    if (fs::fstat(&file)?.st_size as u64) < bytes {
+        // Never cuts what somebody who knows more targets has made longer meanwhile. The last byte belongs to no line's words.
+        match fs::fallocate(&file, FallocateFlags::empty(), 0, bytes) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => pwrite(&file, &[0], bytes - 1).map(drop)?,
+            grown => grown?,
+        }
+    }
+    Ok(file)
+}
+
+/// The boot whose clocks a devices file holds; `None` when it is no such file, or one that was never begun.
+///
+/// # Errors
+/// Those of reading.
+pub fn boot_of_devices(file: &OwnedFd) -> Result<Option<[u64; 2]>, Errno> {
+    let mut header = [0u8; HEADER_USED_BYTES];
+    let got = pread(file, &mut header[..], 0)?;
+    let word = |at: usize| header.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
+    Ok((got == header.len() && header.starts_with(&DEVICES_MAGIC)).then(|| [word(16), word(24)]))
+}
+
+/// Takes the file's lock. Somebody who does not give it back delays others, and does not stop them: without it two that begin a boot at once lose
+/// some counts.
+fn lock_patiently(file: &OwnedFd) -> Result<(), Errno> {
+    let until = now_ns().saturating_add(LOCK_PATIENCE_NS);
+    while let Err(errno) = fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        if !matches!(errno, Errno::WOULDBLOCK | Errno::INTR) {
+            return Err(errno);
+        }
+        if now_ns() >= until {
+            break;
+        }
+        sleep_until(now_ns() + 5_000_000);
+    }
+    Ok(())
+}
+
+/// Zeroes all lines, then says whose boot they are.
+fn begin_boot(file: &OwnedFd, targets: usize, boot: [u64; 2]) -> Result<(), Refusal> {
+    let stat = fs::fstat(file)?;
+    if stat.st_nlink > 1 && boot_of_devices(file)?.is_none() {
+        return Err(Refusal::HardLink);
+    }
+    let zeros = [0u8; 4096];
+    let mut at = DEVICES_HEADER_BYTES as u64;
+    while at < (stat.st_size as u64).min(devices_bytes(MAX_TARGETS) as u64) {
+        let len = zeros.len().min((stat.st_size as u64 - at) as usize);
+        at += pwrite(file, zeros.get(..len).unwrap_or(&[]), at)? as u64;
+    }
+    let mut header = [0u8; HEADER_USED_BYTES];
+    let parts = [(0, &DEVICES_MAGIC[..]), (8, &(targets as u32).to_le_bytes()), (16, &boot[0].to_le_bytes()), (24, &boot[1].to_le_bytes())];
+    for (at, bytes) in parts {
+        header.get_mut(at..at + bytes.len()).unwrap_or(&mut []).copy_from_slice(bytes);
+    }
+    pwrite(file, &header, 0)?;
+    Ok(())
 }
 
 /// Service-time figures of a device.
@@ -176,6 +271,7 @@ pub fn sleep_until(end_ns: u64) {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
+    use rustix::fd::AsFd;
 
     const DISK: DeviceModel =
         DeviceModel { startup_read_ns: 3_000_000, startup_write_ns: 4_000_000, read_ps_per_byte: 10_000, write_ps_per_byte: 10_000 };
@@ -215,6 +311,69 @@ mod tests {
         let line = devices.line(1).unwrap();
         assert_eq!((line.accesses_read.load(Ordering::Relaxed), line.busy_read_ns.load(Ordering::Relaxed)), (1, 0));
         assert!(devices.line(2).is_none());
+    }
+
+    fn run_dir() -> (tempfile::TempDir, OwnedFd) {
+        let dir = tempfile::tempdir().unwrap();
+        let fd = OwnedFd::from(std::fs::File::open(dir.path()).unwrap());
+        (dir, fd)
+    }
+
+    fn me() -> [u32; 1] {
+        [rustix::process::geteuid().as_raw()]
+    }
+
+    #[test]
+    fn a_devices_file_is_made_once_with_its_mode_and_grows_with_the_targets() {
+        use std::os::unix::fs::PermissionsExt;
+        let (dir, run) = run_dir();
+        assert_eq!(open_devices(run.as_fd(), 2, [1, 2], &me(), None).unwrap_err(), Refusal::Os(Errno::NOENT));
+        let file = open_devices(run.as_fd(), 2, [1, 2], &me(), Some(0o666)).unwrap();
+        assert_eq!(boot_of_devices(&file).unwrap(), Some([1, 2]));
+        let meta = || std::fs::metadata(dir.path().join("devices")).unwrap();
+        assert_eq!((meta().len(), meta().permissions().mode() & 0o777), (devices_bytes(2) as u64, 0o666));
+        open_devices(run.as_fd(), 100, [1, 2], &me(), None).unwrap();
+        open_devices(run.as_fd(), 1, [1, 2], &me(), None).unwrap();
+        assert_eq!(meta().len(), devices_bytes(100) as u64);
+    }
+
+    #[test]
+    fn the_clocks_of_an_earlier_boot_are_zeroed_and_those_of_this_one_kept() {
+        let (_dir, run) = run_dir();
+        let at = DEVICES_HEADER_BYTES as u64;
+        let line = |file: &OwnedFd| {
+            let mut bytes = [0u8; 8];
+            pread(file, &mut bytes[..], at).unwrap();
+            u64::from_le_bytes(bytes)
+        };
+        let file = open_devices(run.as_fd(), 2, [1, 2], &me(), Some(0o600)).unwrap();
+        pwrite(&file, &77u64.to_le_bytes(), at).unwrap();
+        assert_eq!(line(&open_devices(run.as_fd(), 2, [1, 2], &me(), None).unwrap()), 77);
+        let file = open_devices(run.as_fd(), 2, [1, 3], &me(), None).unwrap();
+        assert_eq!((line(&file), boot_of_devices(&file).unwrap()), (0, Some([1, 3])));
+        // Whoever keeps the lock delays nobody for ever.
+        fs::flock(&file, FlockOperation::LockExclusive).unwrap();
+        assert_eq!(boot_of_devices(&open_devices(run.as_fd(), 2, [1, 4], &me(), None).unwrap()).unwrap(), Some([1, 4]));
+    }
+
+    #[test]
+    fn what_was_put_in_the_place_of_a_devices_file_is_not_written() {
+        let (dir, run) = run_dir();
+        let (victim, devices) = (dir.path().join("victim"), dir.path().join("devices"));
+        std::fs::write(&victim, b"precious").unwrap();
+        let open = |owners: &[u32]| open_devices(run.as_fd(), 2, [1, 2], owners, Some(0o600)).map(drop).unwrap_err();
+        std::os::unix::fs::symlink(&victim, &devices).unwrap();
+        assert_eq!(open(&me()), Refusal::Link);
+        std::fs::remove_file(&devices).unwrap();
+        std::fs::hard_link(&victim, &devices).unwrap();
+        assert_eq!(open(&me()), Refusal::HardLink);
+        assert_eq!(open(&[me()[0] + 1]), Refusal::Owner);
+        assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
+        std::fs::remove_file(&devices).unwrap();
+        // One of ours that somebody gave a second name stays usable.
+        drop(open_devices(run.as_fd(), 2, [1, 2], &me(), Some(0o600)).unwrap());
+        std::fs::hard_link(&devices, dir.path().join("second")).unwrap();
+        open_devices(run.as_fd(), 2, [1, 3], &me(), None).unwrap();
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::run::boot_of_slot;
 use crate::within::{Expected, Refusal, create_file, open_file};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
-use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, pread};
 
@@ -19,6 +19,62 @@ pub const SLOT_HEADER_BYTES: usize = 4096;
 pub const SLOT_LINES: usize = (SLOT_BYTES - SLOT_HEADER_BYTES) / 64;
 /// First bytes of a slot file.
 pub const SLOT_MAGIC: [u8; 8] = *b"SWSLOT01";
+/// Where the machine's id stands in the header.
+const MACHINE_AT: usize = 24;
+/// Bytes of the header that say something.
+const HEADER_USED_BYTES: usize = MACHINE_AT + size_of::<MachineId>();
+
+/// The id of a machine as slots have it: the text of /etc/machine-id, zeros on one that has none.
+pub type MachineId = [u8; 32];
+
+/// The id that a text, as /etc/machine-id holds it, gives.
+#[must_use]
+pub fn machine_id(text: &[u8]) -> MachineId {
+    let mut id = MachineId::default();
+    for (byte, given) in id.iter_mut().zip(text.trim_ascii()) {
+        *byte = *given;
+    }
+    id
+}
+
+/// What a slot says of its process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotHeader {
+    /// The process.
+    pub pid: u32,
+    /// Checksum of the store.bin that it knows; 0 = an older library.
+    pub config: u32,
+    /// Targets in that.
+    pub targets: u32,
+    /// Where it runs.
+    pub machine: MachineId,
+}
+
+impl SlotHeader {
+    fn to_bytes(self) -> [u8; HEADER_USED_BYTES] {
+        let mut bytes = [0u8; HEADER_USED_BYTES];
+        let words = [self.pid, self.config, self.targets].map(u32::to_le_bytes);
+        let [pid, config, targets] = &words;
+        for (at, part) in [(0, &SLOT_MAGIC[..]), (8, pid), (12, config), (16, targets), (MACHINE_AT, &self.machine)] {
+            if let Some(room) = bytes.get_mut(at..at + part.len()) {
+                room.copy_from_slice(part);
+            }
+        }
+        bytes
+    }
+
+    /// Reads the header of somebody's slot; `None` for one that is not written yet, or is no slot.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn read(file: impl AsFd) -> Result<Option<Self>, Errno> {
+        let mut bytes = [0u8; HEADER_USED_BYTES];
+        let got = pread(file, &mut bytes[..], 0)?;
+        let word = |at: usize| bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes);
+        let machine = bytes.last_chunk().copied().unwrap_or_default();
+        Ok((got == bytes.len() && bytes.starts_with(&SLOT_MAGIC)).then(|| Self { pid: word(8), config: word(12), targets: word(16), machine }))
+    }
+}
 
 /// A mapped slot file.
 #[derive(Clone, Copy)]
@@ -38,15 +94,11 @@ impl Slot {
         Self { base }
     }
 
-    /// Writes magic, owner and what the owner knows of the store into a fresh slot: the checksum of its store.bin, and how many targets that has.
-    pub fn initialise(&self, pid: u32, config: u32, targets: u32) {
+    /// Writes the header of a fresh slot.
+    pub fn initialise(&self, header: SlotHeader) {
+        let bytes = header.to_bytes();
         // SAFETY: within the mapping, before anybody else reads it.
-        unsafe {
-            core::ptr::copy_nonoverlapping(SLOT_MAGIC.as_ptr(), self.base, 8);
-            self.base.add(8).cast::<u32>().write(pid);
-            self.base.add(12).cast::<u32>().write(config);
-            self.base.add(16).cast::<u32>().write(targets);
-        }
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base, bytes.len()) };
     }
 
     /// The mapping's first byte, for unmapping.
@@ -244,7 +296,6 @@ impl Slot {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
-    use rustix::fd::AsFd;
 
     const BOOT: &[u8] = b"0b";
     const NAME: &str = "0b.1-1.slot";
@@ -271,7 +322,7 @@ mod tests {
         };
         // SAFETY: as above.
         let slot = unsafe { Slot::from_mapping(base.cast()) };
-        slot.initialise(1, 0, 0);
+        slot.initialise(SlotHeader { pid: 1, config: 2, targets: 3, machine: machine_id(b"0123\n") });
         (file, slot)
     }
 
@@ -298,6 +349,17 @@ mod tests {
             done.store(true, Ordering::Relaxed);
         });
         assert!(taken_away < 3000, "every slot was taken for a dead process's");
+    }
+
+    #[test]
+    fn a_slot_tells_its_process_and_machine() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, _slot) = slot_file(dir.path());
+        let mut machine = MachineId::default();
+        machine[..4].copy_from_slice(b"0123");
+        assert_eq!(SlotHeader::read(&file).unwrap(), Some(SlotHeader { pid: 1, config: 2, targets: 3, machine }));
+        file.set_len(40).unwrap();
+        assert_eq!(SlotHeader::read(&file).unwrap(), None);
     }
 
     #[test]
