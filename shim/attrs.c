@@ -123,6 +123,7 @@ EXPORT int chroot(const char *path)
 {
     sw_giving_up_rights();
     int r = REAL(chroot)(path);
+    if (r == 0) sw_root_moved();
     return r < 0 && errno == ENOENT ? (int)ret(sw_not_a_directory(AT_FDCWD, path, 1)) : r;
 }
 EXPORT int setreuid(uid_t r, uid_t e) { sw_giving_up_rights(); return REAL(setreuid)(r, e); }

@@ -128,5 +128,10 @@ long sw_fgetxattr(int fd, const char *name, void *value, size_t len);
 long sw_flistxattr(int fd, char *list, size_t len);
 long sw_fremovexattr(int fd, const char *name);
 void sw_giving_up_rights(void);
+void sw_root_moved(void);
+/* SIGBUS (signals.c): 1 when the fault was in memory of ours that somebody has cut. */
+int sw_guard_fault(uintptr_t address);
+void sw_guard_install(void);
+void sw_guard_exec(int goes);
 void sw_limit_changed(void);
 #endif

@@ -3,11 +3,13 @@
 
 use crate::file::File;
 use crate::names::Managed;
+use crate::part::{self, Pinned};
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
-use stripewise_store::names::{self as store_names, FixedPath, FixedText, ProcPath};
+use stripewise_store::names::{self, FixedPath, FixedText, ProcPath};
 use stripewise_store::rights::Part;
+use stripewise_store::within::{Os, Refusal};
 use syscalls::Sysno;
 
 /// The attribute that holds a file's ACL.
@@ -65,49 +67,62 @@ impl Acl {
 }
 
 /// Gives a part of the store the rights of head, as an object or as ctl.
-fn follow(path: &CStr, head: &libc::stat, acl: Option<Acl>, part: Part) -> Sys<()> {
-    let now = sys::stat(path, libc::AT_SYMLINK_NOFOLLOW)?;
+fn follow(pinned: &Pinned, head: &libc::stat, acl: Option<Acl>, part: Part) -> Sys<()> {
+    let now = sys::fstat(pinned.fd())?;
     if (now.st_uid, now.st_gid) != (head.st_uid, head.st_gid) {
-        sys::chown(path, head.st_uid, head.st_gid, libc::AT_SYMLINK_NOFOLLOW)?;
+        sys::chownat(pinned.fd(), c"", head.st_uid, head.st_gid, libc::AT_EMPTY_PATH)?;
     }
     let acl = acl.and_then(|acl| acl.adapted(part, head.st_mode));
-    Acl::put(acl.as_ref(), path)?;
+    Acl::put(acl.as_ref(), pinned.path())?;
     let mode = part.mode(head.st_mode);
     if acl.is_some() || now.st_mode & 0o7777 != mode {
-        sys::chmod(path, mode)?;
+        sys::chmod(pinned.path(), mode)?;
     }
     Ok(())
 }
 
-/// Calls `each` with every object that the file has, those of a move included; one that its layout needs must be there.
-fn for_each_object(file: &'static File, mut each: impl FnMut(&CStr) -> Sys<()>) -> Sys<()> {
-    let store = file.store()?.view()?;
+/// Calls `each` with every object that the file has, those of a move included; one that its layout needs must be there, and all belong to `owners`.
+fn for_each_object(file: &'static File, owners: [u32; 2], mut each: impl FnMut(&Pinned) -> Sys<()>) -> Sys<()> {
+    let at = file.at()?;
     let passed = crate::gate::for_read(file)?;
-    let loaded = passed.loaded;
-    for (number, target) in (0..store.target_count()).filter_map(|number| Some((number as u32, store.target(number)?))) {
+    let view = &passed.loaded.view;
+    for target in 0..at.store.view()?.target_count() as u32 {
         for plane in [0, 1] {
-            match each(c(&store_names::object(target.path, file.id(), plane))?) {
-                Err(Errno(libc::ENOENT)) if loaded.view.uses_object(number, plane) => return Err(Errno(libc::EIO)),
-                Ok(()) | Err(Errno(libc::ENOENT)) => {}
-                Err(errno) => return Err(errno),
+            let needed = view.uses_object(target, plane);
+            match part::pin_object(at.store, at.id, (target, plane), &owners) {
+                Ok(pinned) => each(&pinned)?,
+                Err(Refusal::Os(Os::NOENT)) if !needed => {}
+                // What is wrong with a target on which the file has nothing is for others to find.
+                Err(Refusal::Os(Os::IO)) if !needed => {}
+                Err(Refusal::Os(Os::NOENT)) => return Err(Errno(libc::EIO)),
+                Err(refusal) => {
+                    let path = at.store.view()?.target(target as usize).map_or(&b""[..], |target| target.path);
+                    return Err(part::refused(path, [names::object_name(at.id, plane).as_bytes(), b"", b""], refusal));
+                }
             }
         }
     }
     Ok(())
 }
 
-/// Gives objects and ctl the rights that head has now.
+/// Gives objects and ctl the rights that head has now; they are its owner's, or still those of `before`.
 #[inline(never)] // Its buffers would lie on the stack below what is done after it.
+fn spread_from(file: &'static File, before: u32) -> Sys<()> {
+    let at = file.at()?;
+    let head = at.pin_head()?;
+    let st = sys::fstat(head.fd())?;
+    let owners = [before, st.st_uid];
+    for_each_object(file, owners, |object| follow(object, &st, Acl::of(head.path())?, Part::Object))?;
+    follow(&at.pin(c"ctl", owners)?, &st, Acl::of(head.path())?, Part::Ctl)
+}
+
+/// Gives objects and ctl of a file that has just been made the rights that head has.
 pub fn spread(file: &'static File) -> Sys<()> {
-    let head = file.part(b"head")?;
-    let head = c(&head)?;
-    let st = sys::stat(head, 0)?;
-    for_each_object(file, |object| follow(object, &st, Acl::of(head)?, Part::Object))?;
-    follow(c(&file.part(b"ctl")?)?, &st, Acl::of(head)?, Part::Ctl)
+    spread_from(file, sys::geteuid())
 }
 
 /// Runs a change of rights with the file open, and with all that this process may still need of it opened before.
-fn changing(managed: &Managed, work: impl FnOnce(&'static File, &CStr) -> Sys<()>) -> Sys<i64> {
+fn changing(managed: &Managed, work: impl FnOnce(&'static File, &Pinned) -> Sys<()>) -> Sys<i64> {
     if managed.is_copy() {
         return Err(Errno(libc::EROFS));
     }
@@ -115,10 +130,10 @@ fn changing(managed: &Managed, work: impl FnOnce(&'static File, &CStr) -> Sys<()
         if file.is_open_besides() {
             file.prime();
         }
-        let head = file.part(b"head")?;
+        let head = file.at()?.pin_head()?;
         // What is written next may take set-user-id bits away.
         file.touched.store(0, Ordering::Relaxed);
-        file.exclusively(|| work(file, c(&head)?))
+        file.exclusively(|| work(file, &head))
     })?;
     Ok(0)
 }
@@ -126,45 +141,47 @@ fn changing(managed: &Managed, work: impl FnOnce(&'static File, &CStr) -> Sys<()
 /// chmod.
 pub fn set_mode(managed: &Managed, mode: u32) -> Sys<i64> {
     changing(managed, |file, head| {
-        let before = sys::stat(head, 0)?;
+        let before = sys::fstat(head.fd())?;
         // Asked of head first, so that who may not do it changes nothing.
-        sys::chmod(head, before.st_mode & mode & 0o7777)?;
-        for_each_object(file, |object| sys::chmod(object, Part::Object.mode(before.st_mode & mode)).map(|_| ()))?;
-        sys::chmod(head, mode)?;
-        spread(file)
+        sys::chmod(head.path(), before.st_mode & mode & 0o7777)?;
+        let owners = [before.st_uid; 2];
+        for_each_object(file, owners, |object| sys::chmod(object.path(), Part::Object.mode(before.st_mode & mode)).map(|_| ()))?;
+        sys::chmod(head.path(), mode)?;
+        spread_from(file, before.st_uid)
     })
 }
 
 /// chown; all that belongs to the file goes along, its name included (who owns the name decides in sticky directories).
 pub fn set_owner(managed: &Managed, uid: u32, gid: u32) -> Sys<i64> {
     changing(managed, |file, head| {
-        for_each_object(file, |object| sys::stat(object, libc::AT_SYMLINK_NOFOLLOW).map(|_| ()))?;
-        sys::chown(head, uid, gid, 0)?;
-        spread(file)?;
-        for part in [&b""[..], b"/layout", b"/link"] {
-            let mut path = file.part(b"")?;
-            sys::chown(c(path.push(part))?, uid, gid, libc::AT_SYMLINK_NOFOLLOW)?;
+        let before = sys::fstat(head.fd())?.st_uid;
+        for_each_object(file, [before; 2], |_| Ok(()))?;
+        sys::chownat(head.fd(), c"", uid, gid, libc::AT_EMPTY_PATH)?;
+        spread_from(file, before)?;
+        let (at, after) = (file.at()?, sys::fstat(head.fd())?.st_uid);
+        for part in [c"layout", c"link"] {
+            sys::chownat(at.pin(part, [before, after])?.fd(), c"", uid, gid, libc::AT_EMPTY_PATH)?;
         }
-        if let Some(name) = managed.recorded_name() {
-            let _ = sys::chown(c(&name)?, uid, gid, libc::AT_SYMLINK_NOFOLLOW);
-        }
+        sys::chownat(at.dir, c"", uid, gid, libc::AT_EMPTY_PATH)?;
+        managed.give_link(uid, gid);
         Ok(())
     })
 }
 
 /// setxattr or removexattr of the ACL, done on head by `on_head`.
-pub fn set_acl(managed: &Managed, on_head: impl FnOnce(&CStr) -> Sys<i64>) -> Sys<i64> {
+pub fn set_acl(managed: &Managed, on_head: impl FnOnce() -> Sys<i64>) -> Sys<i64> {
     changing(managed, |file, head| {
-        for_each_object(file, |object| sys::stat(object, libc::AT_SYMLINK_NOFOLLOW).map(|_| ()))?;
-        on_head(head)?;
-        spread(file)
+        let before = sys::fstat(head.fd())?.st_uid;
+        for_each_object(file, [before; 2], |_| Ok(()))?;
+        on_head()?;
+        spread_from(file, before)
     })
 }
 
 /// A new file's rights, given by the directory of its name as a plain file's are: the group of a set-group-id directory, and a default ACL
 /// in place of the umask. A file made there without a name shows them. Says whether there was any such thing.
 #[inline(never)] // Its buffers would lie on the stack below what is done after it.
-pub fn inherit(name: &FixedPath, mode: u32, head: &CStr) -> Sys<bool> {
+pub fn inherit(name: &FixedPath, mode: u32, head: &Pinned) -> Sys<bool> {
     let cut = name.as_bytes().iter().rposition(|c| *c == b'/').unwrap_or(0);
     let parent = FixedPath::from_bytes(name.as_bytes().get(..cut.max(1)).unwrap_or(b"/"));
     let parent = c(&parent)?;
@@ -177,7 +194,7 @@ pub fn inherit(name: &FixedPath, mode: u32, head: &CStr) -> Sys<bool> {
     }
     let Ok(probe) = sys::open(parent, libc::O_TMPFILE | libc::O_WRONLY, mode) else {
         // A file system without such files has no default ACLs either.
-        let _ = sys::chown(head, u32::MAX, directory.st_gid, 0);
+        let _ = sys::chownat(head.fd(), c"", u32::MAX, directory.st_gid, libc::AT_EMPTY_PATH);
         return Ok(true);
     };
     let mut path = ProcPath::from_bytes(b"/proc/self/fd/");
@@ -185,11 +202,11 @@ pub fn inherit(name: &FixedPath, mode: u32, head: &CStr) -> Sys<bool> {
     let result = (|| {
         let st = sys::fstat(probe)?;
         // Only a member may give a file to a group; a plain file gets it from the kernel.
-        let _ = sys::chown(head, u32::MAX, st.st_gid, 0);
+        let _ = sys::chownat(head.fd(), c"", u32::MAX, st.st_gid, libc::AT_EMPTY_PATH);
         if let Some(acl) = Acl::of(c(&path)?)? {
-            Acl::put(Some(&acl), head)?;
+            Acl::put(Some(&acl), head.path())?;
         }
-        sys::chmod(head, st.st_mode & 0o7777)?;
+        sys::chmod(head.path(), st.st_mode & 0o7777)?;
         Ok(true)
     })();
     sys::close(probe);

@@ -16,7 +16,7 @@ fn file_of(open: &OpenFile) -> Sys<&'static File> {
 
 /// Calls `each` with descriptor, offset and length of every extent of `[at, at + len)` inside the file; a length of 0 means up to its end.
 fn for_extents(file: &'static File, at: i64, len: i64, mut each: impl FnMut(i32, u64, u64) -> Sys<()>) -> Sys<()> {
-    let size = file.ctl().ok_or(Errno(libc::EIO))?.size();
+    let size = file.size()?;
     let from = u64::try_from(at).unwrap_or(0);
     let to = if len == 0 { size } else { u64::try_from(at.saturating_add(len)).unwrap_or(0).min(size) };
     if from >= to {

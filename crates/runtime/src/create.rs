@@ -4,18 +4,15 @@
 use crate::access;
 use crate::env;
 use crate::file;
-use crate::names;
+use crate::names as managed;
+use crate::part::{self, At, Held, Transient};
 use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicU64, Ordering};
 use stripewise_layout::View;
 use stripewise_store::bin::Action;
-use stripewise_store::devices::now_ns;
-use stripewise_store::names::{FixedPath, FixedText, file_part, glob_matches, link_text, object};
+use stripewise_store::names::{self, FixedPath, FixedText, ProcPath, glob_matches, link_text};
 use stripewise_store::rights::Part;
-
-static COUNTER: AtomicU64 = AtomicU64::new(0);
 
 /// Where a new file goes, if it is to be managed.
 pub struct Place {
@@ -31,7 +28,7 @@ pub fn place_for(dirfd: i32, path: &CStr) -> Sys<Option<Place>> {
     if path.to_bytes().is_empty() || path.to_bytes().ends_with(b"/") {
         return Ok(None);
     }
-    let Ok(absolute) = names::absolute(dirfd, path.to_bytes()) else { return Ok(None) };
+    let Ok(absolute) = managed::absolute(dirfd, path.to_bytes()) else { return Ok(None) };
     let name = absolute.as_bytes();
     let Ok(store) = store::attach(store_path) else { return Ok(None) };
     let view = store.view()?;
@@ -51,15 +48,6 @@ pub fn place_for(dirfd: i32, path: &CStr) -> Sys<Option<Place>> {
     Ok(managed.then_some(Place { store, path: absolute, layout }))
 }
 
-fn fresh_id() -> u64 {
-    let mut x = now_ns() ^ (u64::from(sys::getpid()) << 40) ^ COUNTER.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x ^= x >> 30;
-    x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x ^= x >> 27;
-    x = x.wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
 fn c<const N: usize>(path: &FixedText<N>) -> Sys<&CStr> {
     path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))
 }
@@ -77,7 +65,7 @@ impl Created {
     #[inline(never)] // Its path would lie on the stack below every way to open.
     pub fn opened(&self) -> Sys<()> {
         let (Some(mode), Some(file)) = (self.late_mode, file::get(self.index)) else { return Ok(()) };
-        sys::chmod(c(&file.part(b"head")?)?, mode).map(|_| ())
+        sys::chmod(file.at()?.pin_head()?.path(), mode).map(|_| ())
     }
 }
 
@@ -85,44 +73,58 @@ impl Created {
 #[inline(never)] // As above.
 pub fn create(place: &Place, mode: u32) -> Sys<Created> {
     env::refuse_vfork_child()?;
+    let files = place.store.files_dir()?;
     let id = loop {
-        let id = fresh_id();
-        let dir = file_part(place.store.path(), id, b"");
-        match sys::mkdir(c(&dir)?, 0o755) {
-            // Others reach the file through this directory, whatever the umask; what they may do there is head's to say.
-            Ok(_) => break sys::chmod(c(&dir)?, 0o755).map(|_| id)?,
+        let id = sys::random_u64();
+        let name = names::id_name(id);
+        match sys::mkdirat(files, part::c(&name)?, 0o755) {
+            Ok(_) => break id,
             Err(Errno(libc::EEXIST)) => {}
             Err(errno) => return Err(errno),
         }
     };
-    let result = fill(place, id, mode);
+    let at = Transient::open(place.store, id)?;
+    // Others reach the file through this directory, whatever the umask; what they may do there is head's to say.
+    let opened = sys::openat(at.dir, c".", libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, 0).map(Held::from_raw);
+    opened.or_else(|_| open_own(&at)).and_then(|dir| sys::fchmod(dir.fd(), 0o755))?;
+    let result = fill(place, &at, mode);
     if result.is_err() {
-        undo(place, id);
+        undo(&at);
     }
     result
 }
 
+/// The directory of a new file whose umask left its own maker no right to read it.
+fn open_own(at: &At) -> Sys<Held> {
+    let mut path = ProcPath::from_bytes(b"/proc/self/fd/");
+    path.push_decimal(at.dir as u64);
+    sys::chmod(c(&path)?, 0o755)?;
+    sys::openat(at.dir, c".", libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, 0).map(Held::from_raw)
+}
+
 #[inline(never)] // As above.
-fn fill(place: &Place, id: u64, mode: u32) -> Sys<Created> {
-    let store = place.store;
-    write_layout(store, id, place.layout)?;
+fn fill(place: &Place, at: &At, mode: u32) -> Sys<Created> {
+    let (store, id) = (at.store, at.id);
+    write_layout(at, place.layout)?;
     let Ok(template) = View::parse(place.layout) else { return Err(Errno(libc::EIO)) };
-    let head = file_part(store.path(), id, b"head");
-    let head = c(&head)?;
-    sys::close(sys::open(head, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL, mode & 0o7777)?);
-    let inherited = access::inherit(&place.path, mode & 0o7777, head)?;
-    let wanted = sys::stat(head, 0)?.st_mode & 0o7777;
+    // The umask counts for head, as for any file that the program makes.
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    sys::close(sys::openat(at.dir, c"head", flags, mode & 0o7777)?);
+    let head = at.pin_head()?;
+    let inherited = access::inherit(&place.path, mode & 0o7777, &head)?;
+    let wanted = sys::fstat(head.fd())?.st_mode & 0o7777;
     let rights = Part::Object.mode(wanted);
     let late_mode = (wanted & 0o600 != 0o600).then_some(wanted);
     if late_mode.is_some() {
-        sys::chmod(head, wanted | 0o600)?;
+        sys::chmod(head.path(), wanted | 0o600)?;
     }
+    drop(head);
     let mut made: [i32; file::MAX_OBJECTS] = [-1; file::MAX_OBJECTS];
     let result = (|| {
         for (target, plane) in file::objects(&template) {
-            let config = store.view()?.target(target as usize).ok_or(Errno(libc::EIO))?;
-            let fd = sys::open(c(&object(config.path, id, plane))?, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOATIME, rights)
-                .inspect_err(|_| crate::log::say(b"an object could not be created on this target", config.path))?;
+            let dir = store.target_dir(target)?;
+            let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_NOATIME | libc::O_CLOEXEC;
+            let fd = sys::openat(dir.fd(), part::c(&names::object_name(id, plane))?, flags, rights).inspect_err(|_| say_uncreated(store, target))?;
             if let Some(slot) = made.get_mut(file::object_place(target, plane)) {
                 *slot = fd;
             }
@@ -147,7 +149,7 @@ fn fill(place: &Place, id: u64, mode: u32) -> Sys<Created> {
     }
     let named = complete
         .and_then(|()| sys::symlinkat(c(&link_text(store.path(), id))?, libc::AT_FDCWD, c(&place.path)?))
-        .and_then(|_| names::record_link(store, id, &place.path));
+        .and_then(|_| managed::record_link(store, id, &place.path));
     if let Err(errno) = named {
         file::release(index);
         return Err(errno);
@@ -155,17 +157,21 @@ fn fill(place: &Place, id: u64, mode: u32) -> Sys<Created> {
     Ok(Created { index, late_mode })
 }
 
+fn say_uncreated(store: &Store, target: u32) {
+    let path = store.view().ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
+    crate::log::say(b"an object could not be created on this target", path);
+}
+
 #[inline(never)] // Its buffers would lie on the stack below what is done after it.
-fn write_layout(store: &Store, id: u64, template: &[u8]) -> Sys<()> {
+fn write_layout(at: &At, template: &[u8]) -> Sys<()> {
     let len = template.len();
     let memory = sys::mmap(-1, len, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?;
     // SAFETY: fresh private memory of `len` bytes, unmapped below.
     let bytes = unsafe { core::slice::from_raw_parts_mut(memory, len) };
     bytes.copy_from_slice(template);
     let result = (|| {
-        stripewise_layout::stamp(bytes, [id, 0]).map_err(|_| Errno(libc::EIO))?;
-        let fd = sys::open(c(&file_part(store.path(), id, b"layout"))?, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL, 0o644)?;
-        let _ = sys::fchmod(fd, 0o644);
+        stripewise_layout::stamp(bytes, [at.id, 0]).map_err(|_| Errno(libc::EIO))?;
+        let fd = at.create_part(c"layout", libc::O_WRONLY, 0o644)?;
         let wrote = sys::write(fd, bytes);
         sys::close(fd);
         if wrote? == len { Ok(()) } else { Err(Errno(libc::ENOSPC)) }
@@ -177,21 +183,18 @@ fn write_layout(store: &Store, id: u64, template: &[u8]) -> Sys<()> {
 
 /// Takes back what a failed creation made.
 #[inline(never)] // Its buffers would lie on the stack below what is done after it.
-fn undo(place: &Place, id: u64) {
-    let Ok(view) = place.store.view() else { return };
-    for target in (0..view.target_count()).filter_map(|t| view.target(t)) {
+fn undo(at: &At) {
+    let Ok(view) = at.store.view() else { return };
+    let owner = sys::geteuid();
+    for target in 0..view.target_count() as u32 {
         for plane in [0, 1] {
-            if let Ok(path) = c(&object(target.path, id, plane)) {
-                let _ = sys::unlink(path, 0);
-            }
+            let _ = part::remove_object(at.store, at.id, (target, plane), owner);
         }
     }
-    for part in [&b"link.tmp"[..], b"link", b"layout", b"ctl", b"head"] {
-        if let Ok(path) = c(&file_part(place.store.path(), id, part)) {
-            let _ = sys::unlink(path, 0);
-        }
+    for part in [c"link", c"layout", c"ctl", c"head"] {
+        let _ = sys::unlinkat(at.dir, part, 0);
     }
-    if let Ok(path) = c(&file_part(place.store.path(), id, b"")) {
-        let _ = sys::unlink(path, libc::AT_REMOVEDIR);
+    if let (Ok(files), Ok(name)) = (at.store.files_dir(), part::c(&names::id_name(at.id))) {
+        let _ = sys::unlinkat(files, name, libc::AT_REMOVEDIR);
     }
 }

@@ -223,7 +223,7 @@ fn lock(open: &'static OpenFile, fd: i32, companion: i32, op: i32, arg: usize) -
     let mut range = unsafe { sys::copy_in(arg as *const libc::flock)? };
     let base = match i32::from(range.l_whence) {
         libc::SEEK_CUR => sys::lseek(open.offset_fd(fd), 0, libc::SEEK_CUR)? as i64,
-        libc::SEEK_END => open.file()?.ctl().ok_or(Errno(libc::EIO))?.size() as i64,
+        libc::SEEK_END => open.file()?.size()? as i64,
         libc::SEEK_SET => 0,
         _ => return Err(Errno(libc::EINVAL)),
     };

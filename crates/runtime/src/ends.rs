@@ -92,7 +92,7 @@ impl End {
     /// Bytes in the file.
     pub fn size(&self) -> Sys<u64> {
         match self.managed {
-            Some(open) => Ok(open.file()?.ctl().ok_or(Errno(libc::EIO))?.size()),
+            Some(open) => open.file()?.size(),
             None => Ok(self.stat.st_size as u64),
         }
     }

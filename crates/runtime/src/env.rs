@@ -14,20 +14,30 @@ use crate::wiped::{self, PAGE};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, Ordering};
-use stripewise_store::names::{FixedPath, ProcPath, parse_id};
+use stripewise_store::names::{FixedPath, FixedText, ProcPath, parse_id};
 
 struct Told {
     store: FixedPath,
     manage: FixedPath,
     trace: FixedPath,
     log: FixedPath,
+    trust: TrustList,
 }
+
+/// The user's list of stores (`STRIPEWISE_TRUST`); one that is longer counts as empty.
+type TrustList = FixedText<{ stripewise_store::trust::LIST_BYTES_MAX }>;
 
 struct Cell(UnsafeCell<Told>);
 // SAFETY: written once, by `start`, before READY is set.
 unsafe impl Sync for Cell {}
 
-static TOLD: Cell = Cell(UnsafeCell::new(Told { store: FixedPath::new(), manage: FixedPath::new(), trace: FixedPath::new(), log: FixedPath::new() }));
+static TOLD: Cell = Cell(UnsafeCell::new(Told {
+    store: FixedPath::new(),
+    manage: FixedPath::new(),
+    trace: FixedPath::new(),
+    log: FixedPath::new(),
+    trust: TrustList::new(),
+}));
 static READY: AtomicBool = AtomicBool::new(false);
 
 fn told() -> Option<&'static Told> {
@@ -75,6 +85,11 @@ pub fn manage_globs() -> &'static [u8] {
 /// The trace directory.
 pub fn trace_dir() -> Option<&'static [u8]> {
     told().and_then(|t| if_any(&t.trace))
+}
+
+/// Stores that the user has listed, between colons.
+pub fn trusted() -> &'static [u8] {
+    told().map_or(&[], |t| t.trust.as_bytes())
 }
 
 /// The file for our own messages.
@@ -132,6 +147,10 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
         }
     }
     // SAFETY: the caller's promise.
+    if let Some(list) = unsafe { variable(environ, b"STRIPEWISE_TRUST") } {
+        told.trust.push(list);
+    }
+    // SAFETY: as above.
     if let Some(bytes) = unsafe { variable(environ, b"STRIPEWISE_MMAP_COPY_BYTES") } {
         map::limit_copies(bytes);
     }

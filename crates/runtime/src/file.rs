@@ -4,9 +4,12 @@ mod rights;
 
 pub use rights::prime_all;
 
+use crate::extending::Lines;
 use crate::fds::{self, held};
+use crate::guard;
 use crate::lock::Lock;
 use crate::log;
+use crate::part::{self, At, Held};
 use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
@@ -15,6 +18,7 @@ use stripewise_layout::View;
 use stripewise_store::bin::MAX_TARGETS;
 use stripewise_store::ctl::{CTL_BYTES, Ctl, FLAG_UNLINKED};
 use stripewise_store::names::{self, StorePath};
+use stripewise_store::within::LAYOUT_BYTES_MAX;
 
 /// Most managed files that one process has open at a time.
 pub const MAX_FILES: usize = 8192;
@@ -62,13 +66,19 @@ pub struct File {
     store: AtomicU32,
     id: AtomicU64,
     loaded: AtomicPtr<Loaded>,
+    /// Its directory in the store, from which all of its parts are reached.
+    dir_fd: AtomicI32,
     ctl: UnsafeCell<Option<Ctl>>,
     ctl_fd: AtomicI32,
+    /// Somebody has cut ctl while it was mapped.
+    ctl_cut: AtomicBool,
     ctl_writable: AtomicBool,
     /// Some object is open for reading only or writing only: as far as this process's rights went then.
     narrow: AtomicBool,
     /// It belonged to another user when it was opened.
     foreign: AtomicBool,
+    /// Its owner then.
+    owner: AtomicU32,
     objects: [AtomicI32; MAX_OBJECTS],
     /// Guards the slow paths of this file within the process.
     pub lock: Lock,
@@ -84,6 +94,8 @@ pub struct File {
     pub pin: AtomicI32,
     /// This process may hold POSIX locks on head: closing any descriptor of it would drop them.
     pub locked: AtomicBool,
+    /// Its lines in ctl for writes that extend the file.
+    pub lines: Lines,
 }
 
 // SAFETY: `ctl` is written under TABLE before `refs` becomes positive.
@@ -96,11 +108,14 @@ static FILES: [File; MAX_FILES] = [const {
         store: AtomicU32::new(0),
         id: AtomicU64::new(0),
         loaded: AtomicPtr::new(core::ptr::null_mut()),
+        dir_fd: AtomicI32::new(0),
         ctl: UnsafeCell::new(None),
         ctl_fd: AtomicI32::new(0),
+        ctl_cut: AtomicBool::new(false),
         ctl_writable: AtomicBool::new(false),
         narrow: AtomicBool::new(false),
         foreign: AtomicBool::new(false),
+        owner: AtomicU32::new(0),
         objects: [const { AtomicI32::new(0) }; MAX_OBJECTS],
         lock: Lock::new(),
         exclusive: Lock::new(),
@@ -109,6 +124,7 @@ static FILES: [File; MAX_FILES] = [const {
         maps: AtomicU32::new(0),
         pin: AtomicI32::new(0),
         locked: AtomicBool::new(false),
+        lines: Lines::new(),
     }
 }; MAX_FILES];
 static HIGH_WATER: AtomicU32 = AtomicU32::new(0);
@@ -143,6 +159,7 @@ pub fn acquire(store: &'static Store, id: u64) -> Sys<u32> {
     file.touched.store(0, Ordering::Relaxed);
     file.mirrored.store(0, Ordering::Relaxed);
     file.locked.store(false, Ordering::Relaxed);
+    file.ctl_cut.store(false, Ordering::Relaxed);
     if let Err(errno) = file.open() {
         file.drop_all();
         return Err(errno);
@@ -189,11 +206,20 @@ impl File {
         self.id.load(Ordering::Relaxed)
     }
 
-    /// Control words.
+    /// Control words; none once somebody has cut them.
     #[inline]
     pub fn ctl(&self) -> Option<Ctl> {
+        if self.ctl_cut.load(Ordering::Relaxed) {
+            return None;
+        }
         // SAFETY: see `Sync`.
         unsafe { *self.ctl.get() }
+    }
+
+    /// Bytes in it, by the control words. Those come from whoever may write the file: a size that no file has is an error.
+    #[inline]
+    pub fn size(&self) -> Sys<u64> {
+        self.ctl().and_then(|ctl| ctl.sane_size()).ok_or(Errno(libc::EIO))
     }
 
     /// Whether its last name is gone.
@@ -206,7 +232,12 @@ impl File {
         self.ctl_writable.load(Ordering::Relaxed)
     }
 
-    /// Path of a part (`head`, `layout`, ...).
+    /// Its directory, from which its parts are opened.
+    pub fn at(&self) -> Sys<At> {
+        Ok(At { dir: held(&self.dir_fd).ok_or(Errno(libc::EIO))?, store: self.store()?, id: self.id() })
+    }
+
+    /// Path of a part (`head`, `layout`, ...), for messages.
     pub fn part(&self, part: &[u8]) -> Sys<StorePath> {
         Ok(names::file_part(self.store()?.path(), self.id(), part))
     }
@@ -300,25 +331,25 @@ impl File {
         }
     }
 
-    fn map_layout(&self) -> Sys<&'static [u8]> {
-        let path = self.part(b"layout")?;
-        store::map_file(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?)
-    }
-
     #[inline(never)] // Threads may have small stacks: one path less below what follows.
-    fn head_stat(&self) -> Sys<libc::stat> {
-        sys::stat(self.part(b"head")?.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)
-    }
-
-    #[inline(never)] // As above.
-    fn open_ctl(&self, head_mode: u32) -> Sys<(i32, bool)> {
-        rights::open_ctl(self.part(b"ctl")?.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, head_mode)
+    fn map_layout(&self) -> Sys<&'static [u8]> {
+        let at = self.at()?;
+        let open = |owner| at.open_part(c"layout", libc::O_RDONLY, owner, LAYOUT_BYTES_MAX);
+        let (fd, stat) = match open(self.owner.load(Ordering::Relaxed)) {
+            // Somebody may have given the file away since.
+            Err(Errno(libc::EIO)) => open(at.head_stat()?.st_uid)?,
+            opened => opened?,
+        };
+        store::take_file(&Held::from_raw(fd), &stat)
     }
 
     fn open(&'static self) -> Sys<()> {
-        let head = self.head_stat()?;
+        let (dir, stat) = part::open_dir(self.store()?, self.id())?;
+        fds::make_internal(std::os::fd::IntoRawFd::into_raw_fd(dir), &self.dir_fd, true)?;
+        let at = self.at()?;
+        let head = at.checked_head(stat.st_uid)?;
         self.note_owner(head.st_uid);
-        let (fd, writable) = self.open_ctl(head.st_mode)?;
+        let (fd, writable) = rights::open_ctl(&at, &head)?;
         self.ctl_writable.store(writable, Ordering::Relaxed);
         let fd = fds::make_internal(fd, &self.ctl_fd, true)?;
         if writable && sys::fstat(fd)?.st_size < CTL_BYTES as i64 {
@@ -328,6 +359,9 @@ impl File {
         sys::flock(fd, libc::LOCK_SH)?;
         let prot = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
         let base = sys::mmap(fd, CTL_BYTES, prot, libc::MAP_SHARED)?;
+        if self.store()?.is_common() {
+            guard::watch(base, CTL_BYTES, &self.ctl_cut);
+        }
         // SAFETY: a mapping of CTL_BYTES, unmapped in drop_all; without write permission nothing is stored to it.
         let ctl = unsafe { Ctl::from_mapping(base) };
         // SAFETY: under TABLE, refs is 0.
@@ -359,7 +393,7 @@ impl File {
 
     /// The size that head and the objects tell of.
     fn size_on_disk(&'static self) -> Sys<u64> {
-        let mut size = self.head_stat()?.st_size as u64;
+        let mut size = self.at()?.head_stat()?.st_size as u64;
         let loaded = self.current()?;
         // What a move has put beside the home lies no further out than in the file, and so does not disturb.
         for (target, plane) in loaded.objects() {
@@ -402,6 +436,8 @@ impl File {
                 return Err(errno);
             }
         }
+        // One that left a cut by siglongjmp has lost the lock as well.
+        self.lines.draining.store(false, Ordering::Relaxed);
         let result = work();
         range.l_type = libc::F_UNLCK as i16;
         let _ = sys::fcntl(fd, libc::F_OFD_SETLK, &raw const range as usize);
@@ -416,10 +452,9 @@ impl File {
     /// In a forked child: descriptor and mapping of ctl are replaced by ones of its own, or its locks would be its parent's.
     fn own_ctl(&'static self) -> Sys<()> {
         let Some(ctl) = self.ctl() else { return Ok(()) };
-        let path = self.part(b"ctl")?;
-        let path = path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
         let (flags, prot) = if self.may_write() { (libc::O_RDWR, libc::PROT_READ | libc::PROT_WRITE) } else { (libc::O_RDONLY, libc::PROT_READ) };
-        let fd = sys::open(path, flags, 0)?;
+        let at = self.at()?;
+        let fd = at.open_ctl(flags, at.head_stat()?.st_uid)?;
         sys::flock(fd, libc::LOCK_SH | libc::LOCK_NB).inspect_err(|_| sys::close(fd))?;
         sys::remap(ctl.base(), fd, CTL_BYTES, prot).inspect_err(|_| sys::close(fd))?;
         fds::close_internal(&self.ctl_fd);
@@ -441,6 +476,8 @@ impl File {
             fds::close_internal(holder);
         }
         fds::close_internal(&self.ctl_fd);
+        fds::close_internal(&self.dir_fd);
+        self.lines.reset();
         let mut loaded = self.loaded.swap(core::ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: refs is 0 and nobody is inside (or the mappings are leaked).
         let ctl = unsafe { (*self.ctl.get()).take() };
@@ -448,6 +485,7 @@ impl File {
             return;
         }
         if let Some(ctl) = ctl {
+            guard::forget(ctl.base());
             // SAFETY: as above.
             unsafe { sys::munmap(ctl.base(), CTL_BYTES) };
         }
@@ -476,6 +514,7 @@ pub fn after_fork() {
     for file in FILES.iter().take(high) {
         file.lock.reset();
         file.exclusive.reset();
+        file.lines.reset();
         if file.refs.load(Ordering::Acquire) > 0 {
             // A file unlinked meanwhile has no path any more: the parent's descriptor goes on serving.
             let _ = file.own_ctl();

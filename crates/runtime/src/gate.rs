@@ -2,15 +2,19 @@
 //! force. This is the programs' half of the protocol in ARCHITECTURE.md. The order matters: the move word is looked at first and the layout after it, or a
 //! write could go to a home that was left in between.
 
+use crate::cutting;
 use crate::file::{File, Loaded};
 use crate::log;
+use crate::part;
 use crate::sys::{self, Errno, Sys};
 use crate::tls::{self, Inside};
 use core::sync::atomic::Ordering;
 use stripewise_store::ctl::{Ctl, FLAG_TRUNCATING};
 use stripewise_store::devices::{now_ns, sleep_until};
 use stripewise_store::moving::{self, Publication, Turn, Words};
-use stripewise_store::names::{self, StorePath};
+use stripewise_store::names;
+use stripewise_store::run::MOVER_LOCK;
+use stripewise_store::within::{self, Expected};
 
 /// How often a waiter looks again.
 const LOOK_NS: u64 = 50_000;
@@ -43,7 +47,7 @@ pub fn for_write(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
         let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
         if ctl.header().flags.load(Ordering::SeqCst) & FLAG_TRUNCATING != 0 {
             drop(inside);
-            wait_for_truncate(file, &ctl)?;
+            cutting::finish(file)?;
             continue;
         }
         match moving::turn(&ctl, at, len, now_ns) {
@@ -86,15 +90,6 @@ pub fn call_off_move(file: &'static File) -> Sys<()> {
 }
 
 #[cold]
-fn wait_for_truncate(file: &'static File, ctl: &Ctl) -> Sys<()> {
-    // Whoever truncates holds the exclusive lock; if it died, the flag is ours to clear.
-    file.exclusively(|| {
-        ctl.header().flags.fetch_and(!FLAG_TRUNCATING, Ordering::SeqCst);
-        Ok(())
-    })
-}
-
-#[cold]
 fn wait(file: &'static File, ctl: &Ctl, turn: Turn) -> Sys<()> {
     if let Turn::Publish(publication) = turn {
         match moving::publish(ctl, publication, |_| put_in_place(file, publication)) {
@@ -114,29 +109,22 @@ fn wait(file: &'static File, ctl: &Ctl, turn: Turn) -> Sys<()> {
 /// Whether a process has the store's mover lock; where that cannot be asked, it is taken to live.
 #[inline(never)] // As below.
 fn mover_lives(file: &'static File) -> Sys<bool> {
-    let mut path = StorePath::from_bytes(file.store()?.path());
-    let Ok(fd) = sys::open(path.push(b"/run/mover.lock").as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_RDONLY, 0) else {
-        return Ok(true);
-    };
-    let lives = sys::flock(fd, libc::LOCK_SH | libc::LOCK_NB).is_err();
-    sys::close(fd);
-    Ok(lives)
+    let run = part::borrow(file.store()?.run_dir()?);
+    let Ok((fd, _)) = within::open_file(run, MOVER_LOCK, within::OpenFlags::RDONLY, Expected::of(&[])) else { return Ok(true) };
+    let fd = part::Held::new(fd);
+    Ok(sys::flock(fd.fd(), libc::LOCK_SH | libc::LOCK_NB).is_err())
 }
 
 /// The mover's last step, taken for one that was stopped or killed in it: the layout that it had made durable gets its name.
 #[inline(never)] // Its buffers would lie on the stack below the I/O that follows.
 fn put_in_place(file: &'static File, publication: Publication) -> Sys<()> {
-    let next = names::next_layout(file.store()?.path(), file.id(), publication.generation);
-    let layout = file.part(b"layout")?;
-    let long = Errno(libc::ENAMETOOLONG);
-    match sys::rename(next.as_c_str().ok_or(long)?, layout.as_c_str().ok_or(long)?) {
+    let next = names::next_layout_name(publication.generation);
+    let at = file.at()?;
+    match sys::renameat(at.dir, part::c(&next)?, at.dir, c"layout") {
         Err(Errno(libc::ENOENT)) => {}
         renamed => {
             renamed?;
         }
     }
-    let dir = sys::open(file.part(b"")?.as_c_str().ok_or(long)?, libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
-    let flushed = sys::fsync(dir, false);
-    sys::close(dir);
-    flushed.map(|_| ())
+    at.sync()
 }

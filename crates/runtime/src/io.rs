@@ -1,9 +1,10 @@
 //! Reading and writing managed files: the request is cut into extents, one per object and region, each done by one vectored call.
 //! Emulated targets reserve all first, then the I/O is done, then one sleep lasts until the latest end.
 
+use crate::extending::{self, Change};
 use crate::faults;
 use crate::file::File;
-use crate::gate;
+use crate::gate::{self, Passed};
 use crate::limit;
 use crate::open::OpenFile;
 use crate::room;
@@ -12,6 +13,7 @@ use crate::vector::{Batch, Buffers};
 use stripewise_layout::{Extent, Logical, MAX_LOGICAL, View};
 use stripewise_store::devices::{Access, now_ns, sleep_until};
 use stripewise_store::names::object_key;
+use stripewise_store::sizing::Written;
 
 fn object_bytes(done: usize) -> u64 {
     done as u64
@@ -103,7 +105,7 @@ pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> S
     check_end(at, buffers.len())?;
     // Held until an emulated device is done as well: how long programs stay inside tells a mover how their I/O fares.
     let passed = gate::for_read(file)?;
-    let size = passed.ctl.size();
+    let size = file.size()?;
     if at >= size || buffers.len() == 0 {
         return Ok(0);
     }
@@ -221,38 +223,19 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
     check_end(at, buffers.len())?;
     let n = limit::clip(at, buffers.len())?;
     let end_offset = at.checked_add(n).filter(|e| *e < MAX_LOGICAL).ok_or(Errno(libc::EFBIG))?;
-    let mut leaves_bytes = false;
-    let mut prefix = end_offset;
-    let mut error = None;
-    let passed = gate::for_write(file, at, n)?;
-    let all = || passed.loaded.view.extents(Logical(at), n);
-    let leaves_hole = at > passed.ctl.size();
-    let end = reserve(file, all().map(|e| (e.target, e.plane, e.object_offset, e.len)), true)?;
-    for extent in all() {
-        let (done, result) = write_extent(file, buffers, &extent, at, flags & libc::RWF_NOWAIT);
-        leaves_bytes |= done > 0;
-        if done < extent.len {
-            let missing = first_missing(&extent, done);
-            if missing < prefix {
-                prefix = missing;
-                error = result.err();
-            }
-        }
+    let what = Change { at, len: n, reach: end_offset, writes_all: true };
+    let mut wrote = Wrote::default();
+    let size_before = extending::change(file, what, |passed| {
+        wrote = write_extents(file, passed, buffers, at, n, flags & libc::RWF_NOWAIT);
+        // With nothing written the file stays as long as it is.
+        let reached = if wrote.prefix > at { wrote.prefix } else { 0 };
+        let leaves_bytes = wrote.some && wrote.prefix < end_offset && end_offset > passed.ctl.size();
+        (Written { reached, leaves_bytes }, wrote.until_ns)
+    })?;
+    if wrote.prefix == at {
+        return Err(wrote.error.unwrap_or(Errno(libc::ENOSPC)));
     }
-    if prefix > at {
-        passed.ctl.raise_size(prefix);
-    }
-    leaves_bytes &= prefix < end_offset && end_offset > passed.ctl.size();
-    sleep_until(end);
-    drop(passed);
-    if leaves_bytes {
-        // What is behind the prefix was not written, as far as anybody knows.
-        let _ = crate::size::trim(file);
-    }
-    if prefix == at {
-        return Err(error.unwrap_or(Errno(libc::ENOSPC)));
-    }
-    if leaves_hole {
+    if at > size_before {
         crate::map::grew(file);
     }
     open.touch(file);
@@ -260,14 +243,47 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
     if open.is_sync() || flags & (libc::RWF_DSYNC | libc::RWF_SYNC) != 0 {
         crate::size::sync(file, open, true)?;
     }
-    Ok(prefix - at)
+    Ok(wrote.prefix - at)
+}
+
+/// What became of a write.
+#[derive(Default)]
+struct Wrote {
+    /// All before it is there.
+    prefix: u64,
+    /// Something is there at all.
+    some: bool,
+    error: Option<Errno>,
+    /// Until then emulated devices are busy with it.
+    until_ns: u64,
+}
+
+fn write_extents(file: &'static File, passed: &Passed, buffers: &Buffers<'_>, at: u64, n: u64, flags: i32) -> Wrote {
+    let all = || passed.loaded.view.extents(Logical(at), n);
+    let mut wrote = Wrote { prefix: at + n, ..Wrote::default() };
+    match reserve(file, all().map(|e| (e.target, e.plane, e.object_offset, e.len)), true) {
+        Ok(until_ns) => wrote.until_ns = until_ns,
+        Err(errno) => return Wrote { prefix: at, error: Some(errno), ..wrote },
+    }
+    for extent in all() {
+        let (done, result) = write_extent(file, buffers, &extent, at, flags);
+        wrote.some |= done > 0;
+        if done < extent.len {
+            let missing = first_missing(&extent, done);
+            if missing < wrote.prefix {
+                wrote.prefix = missing;
+                wrote.error = result.err();
+            }
+        }
+    }
+    wrote
 }
 
 /// Writes at the end of the file, under its exclusive lock; returns (bytes, new end).
 pub fn append(open: &OpenFile, buffers: &Buffers<'_>, flags: i32) -> Sys<(u64, u64)> {
     let file = open.writable()?;
     file.exclusively(|| {
-        let at = file.ctl().ok_or(Errno(libc::EIO))?.size();
+        let at = file.size()?;
         let n = write_at(open, buffers, at, flags)?;
         Ok((n, at + n))
     })

@@ -27,6 +27,16 @@ fn said_before(hash: u64) -> bool {
     false
 }
 
+/// A path may be a stranger's: it makes no line of its own, and tells a terminal nothing.
+fn push_printable(line: &mut FixedPath, text: &[u8]) {
+    for part in text.split_inclusive(u8::is_ascii_control) {
+        match part.split_last() {
+            Some((last, rest)) if last.is_ascii_control() => line.push(rest).push(b"?"),
+            _ => line.push(part),
+        };
+    }
+}
+
 /// One line: what is wrong and what to do, and the path it is about.
 #[cold]
 #[inline(never)]
@@ -38,7 +48,11 @@ pub fn say(what: &[u8], path: &[u8]) {
     let Ok(fd) = sys::open(log, libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND, 0o644) else { return };
     let path = path.get(path.len().saturating_sub(PATH_SHOWN)..).unwrap_or(path);
     let mut line = FixedPath::from_bytes(b"stripewise[");
-    line.push_decimal(u64::from(sys::getpid())).push(b"]: ").push(path).push(b": ").push(what).push(b"\n");
+    line.push_decimal(u64::from(sys::getpid())).push(b"]: ");
+    push_printable(&mut line, path);
+    line.push(b": ");
+    push_printable(&mut line, what);
+    line.push(b"\n");
     let _ = sys::write(fd, line.as_bytes());
     sys::close(fd);
 }

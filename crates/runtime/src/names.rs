@@ -1,13 +1,15 @@
 //! Managed files by name: recognising their symbolic links, and stat, access, unlink, rename on them.
 
 use crate::file::{self, File};
+use crate::part::{self, At, Pinned, Transient};
 use crate::size;
 use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use stripewise_store::ctl::FLAG_UNLINKED;
-use stripewise_store::names::{self, FixedPath, PATH_MAX, ProcPath, StorePath};
+use stripewise_store::names::{self, FixedPath, PATH_MAX, PartName, ProcPath, StorePath};
+use stripewise_store::within;
 
 /// Links that may be followed before a managed one is reached, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -67,7 +69,12 @@ fn follow_links(dirfd: i32, path: &CStr, text: &mut [u8; PATH_MAX], mut len: usi
         let target = text.get(..len).unwrap_or(&[]);
         if let Some((store, id)) = names::parse_link(target) {
             let (link, names) = name.as_c_str().and_then(|n| sys::lstat_at(dirfd, n).ok()).map_or((0, 1), |st| (st.st_ino, st.st_nlink));
-            return Ok(Some((Managed { store: store::attach(store)?, id, link, names }, name)));
+            let store = match store::attach(store) {
+                // What acts on the link itself takes it for what it is: a link, to nothing that this process would use.
+                Err(Errno(libc::EACCES)) if !follow => return Ok(None),
+                attached => attached?,
+            };
+            return Ok(Some((Managed { store, id, link, names }, name)));
         }
         if !follow {
             return Ok(None);
@@ -147,7 +154,7 @@ pub fn leads_through_a_file(dirfd: i32, path: &CStr) -> bool {
 /// Puts the logical size, the names and the objects' blocks into a stat of head.
 pub fn patch_stat(file: &'static File, st: &mut libc::stat) -> Sys<()> {
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-    st.st_size = ctl.size() as i64;
+    st.st_size = file.size()? as i64;
     // The name is gone though head is still there.
     let gone = ctl.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0;
     st.st_nlink = if gone { 0 } else { 1 + ctl.header().more_names.load(Ordering::Relaxed) };
@@ -185,17 +192,38 @@ impl Managed {
             return false;
         }
         let mut text = [0u8; PATH_MAX + 64];
-        let record = names::file_part(self.store.path(), self.id, b"link");
-        let Some(text) = record.as_c_str().and_then(|p| sys::read_file(p, &mut text).ok()) else { return false };
+        let Ok(text) = self.read_record(&mut text) else { return false };
         let inode = text.split(|c| *c == b' ').nth(1).and_then(|w| core::str::from_utf8(w).ok()?.parse::<u64>().ok());
         inode.is_some_and(|inode| inode != self.link)
+    }
+
+    fn read_record<'a>(&self, text: &'a mut [u8; PATH_MAX + 64]) -> Sys<&'a [u8]> {
+        self.at()?.read_part(c"link", text)
+    }
+
+    /// Its directory, for the length of a call.
+    pub fn at(&self) -> Sys<Transient> {
+        Transient::open(self.store, self.id)
+    }
+
+    /// Gives its link, where it still is where it was recorded, to a user.
+    #[inline(never)] // Its buffers would lie on the stack below what is done after it.
+    pub fn give_link(&self, uid: u32, gid: u32) {
+        let Some(name) = self.recorded_name() else { return };
+        let Some(path) = name.as_c_str() else { return };
+        let Ok(fd) = sys::openat(libc::AT_FDCWD, path, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0) else { return };
+        let mut text = [0u8; PATH_MAX];
+        // The name may lead elsewhere by now: what is held is looked at, and nothing else is given away.
+        if sys::readlinkat(fd, c"", &mut text).is_ok_and(|target| target == names::link_text(self.store.path(), self.id).as_bytes()) {
+            let _ = sys::chownat(fd, c"", uid, gid, libc::AT_EMPTY_PATH);
+        }
+        sys::close(fd);
     }
 
     /// The name that its link is recorded under, if the link still is there.
     pub fn recorded_name(&self) -> Option<FixedPath> {
         let mut text = [0u8; PATH_MAX + 64];
-        let record = names::file_part(self.store.path(), self.id, b"link");
-        let text = sys::read_file(record.as_c_str()?, &mut text).ok()?;
+        let text = self.read_record(&mut text).ok()?;
         let name = text.strip_suffix(b"\n").unwrap_or(text).splitn(3, |c| *c == b' ').nth(2)?;
         let name = FixedPath::from_bytes(name);
         let mut target = [0u8; PATH_MAX];
@@ -203,9 +231,14 @@ impl Managed {
         (target == names::link_text(self.store.path(), self.id).as_bytes()).then_some(name)
     }
 
-    /// Path of its head.
+    /// Path of its head, for messages and for those who ask for a name.
     pub fn head(&self) -> StorePath {
         names::file_part(self.store.path(), self.id, b"head")
+    }
+
+    /// Its head, looked at and held.
+    pub fn pin_head(&self) -> Sys<Pinned> {
+        self.at()?.pin_head()
     }
 
     /// stat, into the program's struct.
@@ -213,32 +246,33 @@ impl Managed {
     /// # Safety
     /// `st` points to a struct stat, or is no good address (EFAULT).
     pub unsafe fn stat(&self, st: *mut libc::stat) -> Sys<()> {
-        let head = self.head();
-        // SAFETY: a C string; the kernel checks the struct.
-        unsafe { sys::fstatat_raw(libc::AT_FDCWD, head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?.as_ptr(), st, 0)? };
-        // SAFETY: the kernel has just filled it.
-        let st = unsafe { &mut *st };
-        match self.with(|file| patch_stat(file, st)) {
+        let patched = self.with(|file| {
+            // SAFETY: the kernel checks the struct.
+            unsafe { file.at()?.head_stat_into(st)? };
+            // SAFETY: the kernel has just filled it.
+            patch_stat(file, unsafe { &mut *st })
+        });
+        match patched {
             // Not to be opened by this user before its owner has (a power cut came in between): head has the size of the last close.
-            Err(Errno(libc::EACCES)) => {}
+            // SAFETY: as above.
+            Err(Errno(libc::EACCES)) => unsafe { self.at()?.head_stat_into(st)? },
             result => result?,
         }
         if self.names > 0 {
-            st.st_nlink = self.names;
+            // SAFETY: as above.
+            unsafe { (*st).st_nlink = self.names };
         }
         Ok(())
     }
 
     /// A name of it was made, moved or removed: that moves the time of the last status change, and no other.
     pub fn status_changed(&self) {
-        let head = self.head();
-        let Some(head) = head.as_c_str() else { return };
-        let Ok(st) = sys::stat(head, 0) else { return };
+        let Ok(head) = self.pin_head() else { return };
         // Giving it to nobody else changes nothing but this time, except that it would take set-user-id bits away.
-        let _ = if st.st_mode & (libc::S_ISUID | libc::S_ISGID) == 0 {
-            sys::chown(head, u32::MAX, u32::MAX, 0)
+        let _ = if head.mode() & (libc::S_ISUID | libc::S_ISGID) == 0 {
+            sys::chownat(head.fd(), c"", u32::MAX, u32::MAX, libc::AT_EMPTY_PATH)
         } else {
-            sys::chmod(head, st.st_mode & 0o7777)
+            sys::chmod(head.path(), head.mode() & 0o7777)
         };
     }
 
@@ -276,39 +310,37 @@ pub fn remove_if_last(file: &'static File) {
     if !file.is_last() {
         return;
     }
-    let (Ok(store), Ok(loaded)) = (file.store(), file.current()) else { return };
-    let id = file.id();
-    let mut trash = StorePath::from_bytes(store.path());
-    trash.push(b"/trash/").push_id(id);
-    let dir = names::file_part(store.path(), id, b"");
-    let (Some(dir), Some(trash_path)) = (dir.as_c_str(), trash.as_c_str()) else { return };
-    // From here on a kill leaves an entry in the trash, which gc finishes.
-    if sys::rename(dir, trash_path).is_err() {
+    let (Ok(at), Ok(loaded)) = (file.at(), file.current()) else { return };
+    let (At { dir, store, id }, name) = (at, names::id_name(file.id()));
+    let Ok(owner) = at.head_stat().map(|head| head.st_uid) else { return };
+    let (Ok(name), Ok(files), Ok(root)) = (part::c(&name), store.files_dir(), store.root_dir()) else { return };
+    let Ok((trash, _)) = within::open_dir(part::borrow(root), c"trash", &[]) else { return };
+    let trash = part::Held::new(trash);
+    // From here on a kill leaves an entry in the trash, which gc finishes. It is this directory, and no other that somebody has put in its place.
+    let is_same =
+        sys::lstat_at(files, name).is_ok_and(|named| sys::fstat(dir).is_ok_and(|own| (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino)));
+    if !is_same || sys::renameat(files, name, trash.fd(), name).is_err() {
         return;
     }
-    let Ok(view) = store.view() else { return };
     for target in (0..loaded.view.target_count()).filter(|t| loaded.view.uses_target(*t)) {
-        if let Some(target) = view.target(target as usize) {
-            for object in [names::object(target.path, id, 0), names::object(target.path, id, 1)] {
-                let _ = object.as_c_str().map(|path| sys::unlink(path, 0));
-            }
+        for plane in [0, 1] {
+            let _ = part::remove_object(store, id, (target, plane), owner);
         }
         if let Some(line) = store.devices().and_then(|d| d.line(target)) {
             line.used_bytes.store(u64::MAX, Ordering::Relaxed);
         }
     }
-    for part in [&b"/link"[..], b"/sums", b"/layout", b"/ctl", b"/head"] {
-        let mut path = trash.clone();
-        if let Some(path) = path.push(part).as_c_str() {
-            let _ = sys::unlink(path, 0);
-        }
+    for part in [c"link", c"sums", c"layout", c"ctl", c"head"] {
+        let _ = sys::unlinkat(dir, part, 0);
     }
-    let _ = sys::unlink(trash_path, libc::AT_REMOVEDIR);
+    let _ = sys::unlinkat(trash.fd(), name, libc::AT_REMOVEDIR);
 }
 
 /// The last close of a writable open file: head shows size and times as they are now.
 pub fn at_close(file: &'static File) {
     if file.may_write() {
+        // What a killed one left must not count as the file's after a power cut; what cannot be done now is done before the file grows.
+        let _ = crate::cutting::settle_all(file);
         let _ = size::mirror_size_quietly(file);
     }
 }
@@ -364,20 +396,21 @@ impl Drop for Leaving {
 
 /// Records where the name of a file lies: "dev ino path", path absolute.
 #[inline(never)] // As in `remove_if_last`.
-pub fn record_link(store: &Store, id: u64, path: &FixedPath) -> Sys<()> {
+pub fn record_link(store: &'static Store, id: u64, path: &FixedPath) -> Sys<()> {
     let st = sys::stat(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::AT_SYMLINK_NOFOLLOW)?;
     let mut text = FixedPath::new();
     text.push_decimal(st.st_dev).push(b" ").push_decimal(st.st_ino).push(b" ").push(path.as_bytes()).push(b"\n");
-    let target = names::file_part(store.path(), id, b"link");
-    let temporary = names::file_part(store.path(), id, b"link.tmp");
-    let temporary = temporary.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
-    let fd = sys::open(temporary, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC, 0o644)?;
+    let at = Transient::open(store, id)?;
+    let mut temporary = PartName::from_bytes(b"link.");
+    temporary.push_id(sys::random_u64());
+    let temporary = part::c(&temporary)?;
     // Whoever may reach the file must be able to tell its link from a copy, whatever the creator's umask.
-    let _ = sys::fchmod(fd, 0o644);
+    let fd = at.create_part(temporary, libc::O_WRONLY, 0o644)?;
     let wrote = sys::write(fd, text.as_bytes());
     sys::close(fd);
-    wrote?;
-    sys::rename(temporary, target.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?).map(|_| ())
+    wrote.and_then(|_| sys::renameat(at.dir, temporary, at.dir, c"link").map(|_| ())).inspect_err(|_| {
+        let _ = sys::unlinkat(at.dir, temporary, 0);
+    })
 }
 
 /// The absolute path of a name: its directory resolved by the kernel, its last part as it is.

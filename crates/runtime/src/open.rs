@@ -9,7 +9,6 @@ use crate::lock::Lock;
 use crate::names;
 use crate::store::Store;
 use crate::sys::{self, Errno, Sys};
-use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use stripewise_store::devices::now_ns;
 
@@ -146,14 +145,13 @@ pub fn open_managed(store: &'static Store, id: u64, flags: i32) -> Sys<i32> {
 /// The same for a file that this caller has acquired; takes the reference over when it succeeds.
 pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
     let file = file::get(index).ok_or(Errno(libc::EIO))?;
-    let head = file.part(b"head")?;
-    let head = head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
+    let at = file.at()?;
     let (place, open) = claim()?;
     let result = (|| {
         let close_on_exec = flags & libc::O_CLOEXEC != 0;
         let mut path_only = flags & libc::O_PATH != 0;
         if !path_only {
-            let fd = sys::openat(libc::AT_FDCWD, head, flags & COMPANION_FLAGS | libc::O_CLOEXEC, 0)?;
+            let fd = at.open_head(flags & COMPANION_FLAGS)?;
             let fd = if file.locked.load(Ordering::Relaxed) {
                 // Moving it would close a descriptor of head, and with it go all POSIX locks of this process.
                 if !close_on_exec {
@@ -179,13 +177,16 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
         }
         let truncates = !path_only && flags & libc::O_TRUNC != 0;
         let cloexec = flags & libc::O_CLOEXEC;
-        let fd = match sys::openat(libc::AT_FDCWD, head, if path_only { libc::O_PATH } else { ACCESS_NONE | flags & STATUS_FLAGS } | cloexec, 0) {
+        let fd = match at.open_head(if path_only { libc::O_PATH } else { ACCESS_NONE | flags & STATUS_FLAGS }) {
             Err(Errno(libc::EACCES | libc::EROFS | libc::EPERM)) if !path_only => {
                 path_only = true;
-                sys::openat(libc::AT_FDCWD, head, libc::O_PATH | cloexec, 0)
+                at.open_head(libc::O_PATH)
             }
             result => result,
         }?;
+        if cloexec == 0 {
+            sys::fcntl(fd, libc::F_SETFD, 0)?;
+        }
         if fd as usize >= fds::FDS {
             sys::close(fd);
             return Err(Errno(libc::EMFILE));
@@ -196,7 +197,7 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
         open.path_only.store(path_only, Ordering::Relaxed);
         // Last of all: an open that fails, for want of descriptors say, has taken nothing away.
         if truncates {
-            open.truncate(file, head, flags).inspect_err(|_| sys::close(fd))?;
+            open.truncate(file, flags).inspect_err(|_| sys::close(fd))?;
         }
         Ok(fd)
     })();
@@ -305,10 +306,10 @@ const F_GETSIG: i32 = 11;
 
 impl OpenFile {
     /// O_TRUNC.
-    fn truncate(&self, file: &'static File, head: &CStr, flags: i32) -> Sys<()> {
+    fn truncate(&self, file: &'static File, flags: i32) -> Sys<()> {
         if flags & libc::O_ACCMODE == libc::O_RDONLY {
             // SAFETY: a valid C string.
-            unsafe { sys::faccessat_raw(libc::AT_FDCWD, head.as_ptr(), libc::W_OK, libc::AT_EACCESS)? };
+            unsafe { sys::faccessat_raw(libc::AT_FDCWD, file.at()?.pin_head()?.path().as_ptr(), libc::W_OK, libc::AT_EACCESS)? };
         }
         crate::size::truncate(file, 0)?;
         self.touch_now(file);
@@ -338,10 +339,8 @@ impl OpenFile {
             return Ok(flags);
         }
         let Some(access) = access_of(tag_of(fd)) else { return Ok(libc::O_PATH) };
-        let head = self.file()?.part(b"head")?;
-        let head = head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
         let flags = access | raw & STATUS_FLAGS;
-        fds::make_internal(sys::openat(libc::AT_FDCWD, head, flags | libc::O_CLOEXEC, 0)?, &self.companion, false)?;
+        fds::make_internal(self.file()?.at()?.open_head(flags)?, &self.companion, false)?;
         Ok(flags)
     }
 
@@ -444,14 +443,16 @@ impl OpenFile {
         let Some(companion) = self.companion() else { return };
         let has_set_id = sys::fstat(companion).is_ok_and(|st| st.st_mode & (libc::S_ISUID | libc::S_ISGID) != 0);
         let cut = || {
-            let Some(size) = file.ctl().map(|ctl| ctl.size()).filter(|size| !crate::limit::exceeds(*size)) else { return false };
+            let Some(size) = file.size().ok().filter(|size| !crate::limit::exceeds(*size)) else { return false };
             let done = sys::ftruncate(companion, size).is_ok();
             if done {
                 file.mirrored.store(size + 1, Ordering::Release);
             }
             done
         };
-        if !(has_set_id && cut()) && matches!(touch_head(file), Err(Errno(libc::EACCES | libc::EPERM))) {
+        // SAFETY: no path, the descriptor itself; no times means now.
+        let touch = || unsafe { sys::utimensat_raw(companion, core::ptr::null(), core::ptr::null(), 0) };
+        if !(has_set_id && cut()) && matches!(touch(), Err(Errno(libc::EACCES | libc::EPERM))) {
             cut();
         }
     }
@@ -468,10 +469,9 @@ impl OpenFile {
 
 /// Sets head's times to now.
 pub fn touch_head(file: &'static File) -> Sys<i64> {
-    let head = file.part(b"head")?;
-    let head = head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
+    let head = file.at()?.pin_head()?;
     // SAFETY: a valid C string; no times means now.
-    unsafe { sys::utimensat_raw(libc::AT_FDCWD, head.as_ptr(), core::ptr::null(), 0) }
+    unsafe { sys::utimensat_raw(libc::AT_FDCWD, head.path().as_ptr(), core::ptr::null(), 0) }
 }
 
 /// Whether any managed file is open.

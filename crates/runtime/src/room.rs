@@ -4,7 +4,7 @@
 use crate::file::File;
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::Ordering;
-use stripewise_store::names::{StorePath, object_stem};
+use stripewise_store::names::{PartName, object_stem};
 
 /// Estimate not made yet.
 const UNKNOWN: u64 = u64::MAX;
@@ -21,7 +21,7 @@ pub fn is_there(file: &'static File, target: u32, fd: i32, offset: u64, len: u64
     let need = len.next_multiple_of(4096) + 4096;
     let mut used = line.used_bytes.load(Ordering::Relaxed);
     if used == 0 || used == UNKNOWN {
-        used = count(config.path)?;
+        used = count(file, target)?;
         line.used_bytes.store(used.max(1), Ordering::Relaxed);
     }
     if used.saturating_add(need) <= config.capacity_bytes {
@@ -31,7 +31,7 @@ pub fn is_there(file: &'static File, target: u32, fd: i32, offset: u64, len: u64
     if is_allocated(fd, offset, len) {
         return Ok(true);
     }
-    let counted = count(config.path)?;
+    let counted = count(file, target)?;
     let fits = counted.saturating_add(len.next_multiple_of(4096)) <= config.capacity_bytes;
     line.used_bytes.store(if fits { counted + need } else { counted.max(1) }, Ordering::Relaxed);
     Ok(fits)
@@ -43,13 +43,13 @@ fn is_allocated(fd: i32, offset: u64, len: u64) -> bool {
 }
 
 /// Bytes allocated by the objects in a target's directory.
-fn count(dir: &[u8]) -> Sys<u64> {
-    let path = StorePath::from_bytes(dir);
+fn count(file: &'static File, target: u32) -> Sys<u64> {
+    let dir = file.store()?.target_dir(target)?;
     let mut sum = 0u64;
-    sys::for_each_name(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, |name| {
+    sys::for_each_name_at(dir.fd(), c".", |name| {
         if object_stem(name).is_some() {
-            let mut object = path.clone();
-            if let Some(st) = object.push(b"/").push(name).as_c_str().and_then(|p| sys::stat(p, 0).ok()) {
+            let name = PartName::from_bytes(name);
+            if let Some(st) = name.as_c_str().and_then(|name| sys::lstat_at(dir.fd(), name).ok()) {
                 sum += st.st_blocks as u64 * 512;
             }
         }

@@ -1,21 +1,20 @@
 //! Size, place and durability of managed files: seek, truncate, fallocate, sync.
 
+use crate::cutting;
+use crate::extending::{self, Change};
 use crate::file::File;
 use crate::gate::{self, Passed};
 use crate::limit;
 use crate::open::OpenFile;
+use crate::part;
 use crate::sys::{self, Errno, Sys};
-use crate::tls;
 use core::sync::atomic::Ordering;
 use stripewise_layout::{Logical, MAX_LOGICAL};
-use stripewise_store::ctl::FLAG_TRUNCATING;
-use stripewise_store::names::{self, FixedPath, FixedText, StorePath};
-use stripewise_store::slot;
+use stripewise_store::names::{self, FixedPath, FixedText};
+use stripewise_store::sizing::Written;
 
 /// Flag in ctl: everything that makes the file reachable (layout, directory entries) has been made durable.
 pub const FLAG_DURABLE: u64 = 4;
-/// How long a truncate waits for running I/O, of this process and of others.
-const DRAIN_NS: u64 = 30_000_000_000;
 
 fn c<const N: usize>(path: &FixedText<N>) -> Sys<&core::ffi::CStr> {
     path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))
@@ -25,7 +24,7 @@ fn c<const N: usize>(path: &FixedText<N>) -> Sys<&core::ffi::CStr> {
 pub fn seek(open: &OpenFile, fd: i32, at: i64, whence: i32) -> Sys<i64> {
     let file = open.file()?;
     let offset_fd = open.offset_fd(fd);
-    let size = || file.ctl().map(|ctl| ctl.size() as i64).ok_or(Errno(libc::EIO));
+    let size = || file.size().map(|size| size as i64);
     match whence {
         libc::SEEK_SET | libc::SEEK_CUR => sys::lseek(offset_fd, at, whence).map(|v| v as i64),
         libc::SEEK_END => {
@@ -82,7 +81,7 @@ fn find(file: &'static File, at: u64, size: u64, data: bool) -> Sys<u64> {
     if data { Err(Errno(libc::ENXIO)) } else { Ok(size) }
 }
 
-/// Sets the size: shrinking drains running I/O, then cuts every object; growing makes a hole.
+/// Sets the size: shrinking drains running I/O, then cuts every object; growing makes a hole. One that fails has changed nothing.
 pub fn truncate(file: &'static File, len: i64) -> Sys<()> {
     let len = u64::try_from(len).map_err(|_| Errno(libc::EINVAL))?;
     if len >= MAX_LOGICAL {
@@ -93,71 +92,25 @@ pub fn truncate(file: &'static File, len: i64) -> Sys<()> {
     if !file.may_write() {
         return Err(Errno(libc::EACCES));
     }
-    file.exclusively(|| {
-        if len >= ctl.size() {
-            limit::grow(ctl.size(), len)?;
-            ctl.raise_size(len);
-            return Ok(());
+    let grows = file.exclusively(|| {
+        if len < file.size()? {
+            return cutting::cut(file, len).map(|()| false);
         }
-        cut_drained(file, len)
+        cutting::settle(file, len)?;
+        limit::grow(file.size()?, len)?;
+        // Head's file system may hold no file so long: it is asked before anybody sees the size.
+        mirror(file, len)?;
+        ctl.raise_size(len);
+        // Meanwhile another process may have given head back what was the size.
+        file.mirrored.store(0, Ordering::Release);
+        Ok(true)
     })?;
     crate::map::grew(file);
-    mirror_size(file)
+    // A size that was cut to stands, whatever head says: the next fsync or close tries again.
+    mirror_size(file).or_else(|errno| if grows { Err(errno) } else { Ok(()) })
 }
 
-/// Runs `work` while no process is inside an I/O that began before; later writers wait. Under the file's exclusive lock.
-pub fn drained<T>(file: &'static File, work: impl FnOnce() -> Sys<T>) -> Sys<T> {
-    if !file.may_write() {
-        return Err(Errno(libc::EACCES));
-    }
-    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-    let store = file.store()?;
-    ctl.header().flags.fetch_or(FLAG_TRUNCATING, Ordering::SeqCst);
-    let result = (|| {
-        if !tls::quiesce(DRAIN_NS) {
-            return Err(Errno(libc::EBUSY));
-        }
-        slot::grace(c(store.run())?, store.slot_name(), DRAIN_NS).map_err(|errno| match errno.raw_os_error() {
-            libc::ETIMEDOUT => Errno(libc::EBUSY),
-            number => Errno(number),
-        })?;
-        work()
-    })();
-    ctl.header().flags.fetch_and(!FLAG_TRUNCATING, Ordering::SeqCst);
-    result
-}
-
-/// Cuts the file, under its exclusive lock. A move that has copied what goes, or is copying it now, will look at it again. The epoch is entered only
-/// when the others have left theirs: two that cut two files would wait for each other.
-fn cut_drained(file: &'static File, len: u64) -> Sys<()> {
-    drained(file, || {
-        let passed = gate::for_cut(file, len, MAX_LOGICAL - len)?;
-        cut(file, &passed, len)
-    })
-}
-
-fn cut(file: &'static File, passed: &Passed, len: u64) -> Sys<()> {
-    let (ctl, loaded) = (&passed.ctl, passed.loaded);
-    ctl.set_size(len);
-    for (target, plane) in loaded.objects() {
-        let fd = file.object(target, plane)?;
-        // What a move has copied into the same object stays: it may lie further out there than the home's last byte, and is not copied again.
-        let end = loaded.view.end_with_copies(target, plane, len);
-        if sys::fstat(fd)?.st_size as u64 > end {
-            sys::ftruncate(fd, end)?;
-        }
-    }
-    Ok(())
-}
-
-/// After a write or an allocation that failed half way: objects end where the size says. What lay beyond would show as soon as the file grows, and
-/// after a power cut would count as the file's.
-pub fn trim(file: &'static File) -> Sys<()> {
-    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-    file.exclusively(|| cut_drained(file, ctl.size()))
-}
-
-/// Mirrors the size to head, by name: opening head here could drop the process's POSIX locks when it is closed again.
+/// Mirrors the size to head, without opening it: closing it again could drop the process's POSIX locks.
 pub fn mirror_size(file: &'static File) -> Sys<()> {
     until_it_stays(file, mirror)
 }
@@ -168,12 +121,11 @@ pub fn mirror_size_quietly(file: &'static File) -> Sys<()> {
 }
 
 fn until_it_stays(file: &'static File, mirror: impl Fn(&'static File, u64) -> Sys<()>) -> Sys<()> {
-    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
     loop {
-        let size = ctl.size();
+        let size = file.size()?;
         mirror(file, size)?;
         // Who has set another size since may have written it to head before this one was.
-        if ctl.size() == size {
+        if file.size()? == size {
             return Ok(());
         }
     }
@@ -181,15 +133,15 @@ fn until_it_stays(file: &'static File, mirror: impl Fn(&'static File, u64) -> Sy
 
 fn mirror(file: &'static File, size: u64) -> Sys<()> {
     if file.mirrored.load(Ordering::Acquire) != size + 1 {
-        let head = file.part(b"head")?;
-        let before = sys::stat(c(&head)?, 0)?.st_size as u64;
+        let at = file.at()?;
+        let before = at.head_stat()?.st_size as u64;
         if before < size && limit::exceeds(size) {
             // Another process, of another limit, has made it so large, and will say so.
             return Ok(());
         }
         // A size that head has already would only change its times.
         if before != size {
-            sys::truncate(c(&head)?, size).or_else(|errno| match crate::open::writing_companion(file) {
+            sys::truncate(at.pin_head()?.path(), size).or_else(|errno| match crate::open::writing_companion(file) {
                 // Rights may have changed since the file was opened.
                 Some(fd) => sys::ftruncate(fd, size),
                 None => Err(errno),
@@ -202,15 +154,16 @@ fn mirror(file: &'static File, size: u64) -> Sys<()> {
 
 fn mirror_quietly(file: &'static File, size: u64) -> Sys<()> {
     if file.mirrored.load(Ordering::Acquire) != size + 1 {
-        let head = file.part(b"head")?;
-        let before = sys::stat(c(&head)?, 0)?;
+        let at = file.at()?;
+        let before = at.head_stat()?;
         if (before.st_size as u64) < size && limit::exceeds(size) {
             // As above.
             return Ok(());
         }
         if before.st_size as u64 != size {
-            sys::truncate(c(&head)?, size)?;
-            sys::set_times(c(&head)?, &before);
+            let head = at.pin_head()?;
+            sys::truncate(head.path(), size)?;
+            sys::set_times(head.path(), &before);
         }
         file.mirrored.store(size + 1, Ordering::Release);
     }
@@ -249,21 +202,16 @@ pub fn fallocate(open: &OpenFile, mode: i32, at: i64, len: i64) -> Sys<()> {
     }
     let file = open.writable()?;
     let end = at.checked_add(len).filter(|e| *e < MAX_LOGICAL).ok_or(Errno(libc::EFBIG))?;
-    let (result, grows) = {
-        let passed = gate::for_write(file, at, len)?;
+    // Blocks beyond the end would be lost at the next move, and are no part of the file: with KEEP_SIZE only what is inside is touched.
+    let what = Change { at, len, reach: if keep { 0 } else { end }, writes_all: false };
+    let mut result = Ok(());
+    extending::change(file, what, |passed| {
         let size = passed.ctl.size();
-        // Blocks beyond the end would be lost at the next move, and are no part of the file: with KEEP_SIZE only what is inside is touched.
         let stop = if keep { end.min(size) } else { end };
-        limit::grow(size, stop)?;
-        let result = allocate(file, &passed, mode, at, stop);
-        if result.is_ok() && !keep {
-            passed.ctl.raise_size(end);
-        }
-        (result, stop > size)
-    };
-    if result.is_err() && grows {
-        let _ = trim(file);
-    }
+        result = limit::grow(size, stop).and_then(|()| allocate(file, passed, mode, at, stop));
+        let reached = if result.is_ok() && !keep { end } else { 0 };
+        (Written { reached, leaves_bytes: result.is_err() && stop > size }, 0)
+    })?;
     result?;
     crate::map::grew(file);
     open.touch(file);
@@ -272,6 +220,8 @@ pub fn fallocate(open: &OpenFile, mode: i32, at: i64, len: i64) -> Sys<()> {
 
 /// fsync: every object that holds this file's bytes, then its size; the first time also whatever leads to it.
 pub fn sync(file: &'static File, open: &OpenFile, data_only: bool) -> Sys<()> {
+    // A power cut's recovery takes the longest object for the file's end.
+    cutting::settle_all(file)?;
     let passed = gate::for_read(file)?;
     for (target, plane) in passed.loaded.objects() {
         sys::fsync(file.object(target, plane)?, data_only).inspect_err(|errno| crate::faults::note(file, target, *errno))?;
@@ -306,21 +256,23 @@ fn fsync_path<const N: usize>(path: &FixedText<N>, flags: i32) -> Sys<()> {
 }
 
 fn make_reachable(file: &'static File) -> Sys<()> {
-    let store = file.store()?;
-    fsync_path(&file.part(b"layout")?, 0)?;
-    fsync_path(&file.part(b"")?, libc::O_DIRECTORY)?;
-    let mut files = StorePath::from_bytes(store.path());
-    fsync_path(files.push(b"/files"), libc::O_DIRECTORY)?;
+    let (at, store) = (file.at()?, file.store()?);
+    let owner = at.head_stat()?.st_uid;
+    for part in [c"layout", c"link"] {
+        let (fd, _) = at.open_part(part, libc::O_RDONLY, owner, u64::MAX)?;
+        let flushed = sys::fsync(fd, false);
+        sys::close(fd);
+        flushed?;
+    }
+    at.sync()?;
+    part::sync_dir(store.files_dir()?)?;
     let view = &file.current()?.view;
     for target in (0..view.target_count()).filter(|t| view.uses_target(*t)) {
-        let dir = store.view()?.target(target as usize).ok_or(Errno(libc::EIO))?;
-        fsync_path(&StorePath::from_bytes(dir.path), libc::O_DIRECTORY)?;
+        part::sync_dir(store.target_dir(target)?.fd())?;
     }
     // The directory of the name: recorded in `link` as "dev ino path".
-    let link = file.part(b"link")?;
-    fsync_path(&link, 0)?;
     let mut text = [0u8; names::PATH_MAX + 64];
-    let text = sys::read_file(c(&link)?, &mut text)?;
+    let text = at.read_part(c"link", &mut text)?;
     if let Some(start) = text.iter().position(|b| *b == b'/')
         && let Some(name) = text.get(start..)
         && let Some(slash) = name.iter().rposition(|b| *b == b'/')

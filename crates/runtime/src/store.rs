@@ -1,23 +1,26 @@
-//! Stores that this process uses: their configuration, devices and this process's slot, mapped at the first managed file.
+//! Stores that this process uses: their directories, configuration, devices and this process's slot, opened at the first managed file.
 
-use crate::fds;
+mod load;
+mod slots;
+mod trusted;
+
+pub use load::take_file;
+
+use crate::env;
+use crate::fds::{self, held};
 use crate::lock::Lock;
-use crate::log;
 use crate::sys::{self, Errno, Sys};
-use crate::wiped::PAGE;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use std::os::fd::IntoRawFd;
-use stripewise_store::bin::{Kind, MAX_TARGETS, StoreView};
-use stripewise_store::devices::{DEVICES_MAGIC, DeviceModel, Devices, devices_bytes};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use load::Root;
+use stripewise_store::bin::{MAX_TARGETS, StoreView};
+use stripewise_store::devices::{DeviceModel, Devices};
 use stripewise_store::names::StorePath;
-use stripewise_store::slot::{self, SLOT_BYTES, Slot};
+use stripewise_store::run::SlotName;
 
-/// Most stores that one process may use at a time.
+/// Most stores that one process may use at a time; the first place is kept for the one that it was started with.
 pub const MAX_STORES: usize = 16;
 const READY: u32 = 2;
-/// Names tried for a slot before the store is called unusable.
-const SLOT_ATTEMPTS: u32 = 1000;
 
 /// One store.
 pub struct Store {
@@ -25,21 +28,67 @@ pub struct Store {
     pub index: usize,
     state: AtomicU32,
     inner: &'static InnerCell,
+    /// Effective user, plus one, for whom it was last found to be trusted.
+    judged: AtomicU32,
     /// The slot's mapping, known in a forked child, too.
     mapped: AtomicPtr<u8>,
     slot_fd: AtomicI32,
     session_fd: AtomicI32,
+    root_fd: AtomicI32,
+    files_fd: AtomicI32,
+    run_fd: AtomicI32,
+    /// Directories of the targets, opened when first needed.
+    target_fds: [AtomicI32; MAX_TARGETS],
+    targets_lock: Lock,
+    /// Somebody has cut the devices file: from then on the clocks are this process's own.
+    devices_cut: AtomicBool,
 }
 
 struct Inner {
     path: StorePath,
-    run: StorePath,
-    slot_name: StorePath,
+    owner: u32,
+    /// Device and inode of its directory.
+    identity: (u64, u64),
+    /// Others than this user may write in it.
+    is_common: bool,
+    slot_name: SlotName,
     view: Option<StoreView<'static>>,
     devices: Option<Devices>,
     /// Models of the emulated targets, looked up at each I/O.
     models: [Option<DeviceModel>; MAX_TARGETS],
-    boot_id: [u64; 2],
+    boot: Boot,
+}
+
+/// This boot's id, as two words and as text.
+#[derive(Clone)]
+pub struct Boot {
+    words: [u64; 2],
+    text: [u8; 40],
+    len: usize,
+}
+
+impl Boot {
+    const fn none() -> Self {
+        Self { words: [0; 2], text: [0; 40], len: 0 }
+    }
+
+    fn now() -> Sys<Self> {
+        let mut boot = Self::none();
+        let text = sys::read_file(c"/proc/sys/kernel/random/boot_id", &mut boot.text)?;
+        boot.len = text.iter().take_while(|c| c.is_ascii_hexdigit() || **c == b'-').count();
+        for (digit, c) in boot.text.iter().take(boot.len).filter(|c| **c != b'-').enumerate() {
+            let nibble = (*c as char).to_digit(16).unwrap_or(0);
+            if let Some(word) = boot.words.get_mut(digit / 16) {
+                *word = *word << 4 | u64::from(nibble);
+            }
+        }
+        Ok(boot)
+    }
+
+    /// As the kernel spells it.
+    pub fn text(&self) -> &[u8] {
+        self.text.get(..self.len).unwrap_or(&[])
+    }
 }
 
 /// Apart from [`Store`], so that all of it is zero at first and takes no room in the library's file.
@@ -52,12 +101,14 @@ static ATTACH: Lock = Lock::new();
 static INNER: [InnerCell; MAX_STORES] = [const {
     InnerCell(UnsafeCell::new(Inner {
         path: StorePath::new(),
-        run: StorePath::new(),
-        slot_name: StorePath::new(),
+        owner: 0,
+        identity: (0, 0),
+        is_common: false,
+        slot_name: SlotName::new(),
         view: None,
         devices: None,
         models: [None; MAX_TARGETS],
-        boot_id: [0; 2],
+        boot: Boot::none(),
     }))
 }; MAX_STORES];
 static STORES: [Store; MAX_STORES] = {
@@ -67,9 +118,16 @@ static STORES: [Store; MAX_STORES] = {
             index: 0,
             state: AtomicU32::new(0),
             inner: &INNER[0],
+            judged: AtomicU32::new(0),
             mapped: AtomicPtr::new(core::ptr::null_mut()),
             slot_fd: AtomicI32::new(0),
             session_fd: AtomicI32::new(0),
+            root_fd: AtomicI32::new(0),
+            files_fd: AtomicI32::new(0),
+            run_fd: AtomicI32::new(0),
+            target_fds: [const { AtomicI32::new(0) }; MAX_TARGETS],
+            targets_lock: Lock::new(),
+            devices_cut: AtomicBool::new(false),
         }
     }; MAX_STORES];
     while index < MAX_STORES {
@@ -81,7 +139,8 @@ static STORES: [Store; MAX_STORES] = {
     }
     stores
 };
-static SLOT_NUMBER: AtomicU64 = AtomicU64::new(0);
+/// The process has another root directory than at its start: a path may lead elsewhere than when a store was attached by it.
+static MOVED_ROOT: AtomicBool = AtomicBool::new(false);
 
 /// The stores in use.
 pub fn all() -> impl Iterator<Item = &'static Store> {
@@ -93,33 +152,53 @@ pub fn get(index: usize) -> Option<&'static Store> {
     STORES.get(index).filter(|s| s.state.load(Ordering::Acquire) == READY)
 }
 
-/// This boot's id as two words, and its text.
-fn boot_id(text: &mut [u8; 64]) -> Sys<([u64; 2], usize)> {
-    let len = sys::read_file(c"/proc/sys/kernel/random/boot_id", text)?.iter().take_while(|c| c.is_ascii_hexdigit() || **c == b'-').count();
-    let mut words = [0u64; 2];
-    for (digit, c) in text.iter().take(len).filter(|c| **c != b'-').enumerate() {
-        let nibble = (*c as char).to_digit(16).unwrap_or(0);
-        if let Some(word) = words.get_mut(digit / 16) {
-            *word = *word << 4 | u64::from(nibble);
-        }
-    }
-    Ok((words, len))
+/// The process is about to change its root directory.
+pub fn root_moves() {
+    MOVED_ROOT.store(true, Ordering::Release);
 }
 
 /// The store at an absolute path, attached if it was not.
+///
+/// # Errors
+/// `EACCES` for one that this process, with the rights that it has now, does not trust.
 pub fn attach(path: &[u8]) -> Sys<&'static Store> {
     if let Some(store) = all().find(|s| s.path() == path) {
-        return Ok(store);
+        return store.admit(path);
     }
+    let root = Root::open(path)?;
+    let identity = (root.stat.st_dev, root.stat.st_ino);
+    // The same directory by another name.
+    if let Some(store) = all().find(|s| s.inner().identity == identity) {
+        return store.admit(path);
+    }
+    let is_own = is_started_with(path, identity);
+    trusted::judge(path, root.stat.st_uid, sys::geteuid(), is_own)?;
     let Some(_held) = ATTACH.lock() else { return Err(Errno(libc::EDEADLK)) };
-    if let Some(store) = all().find(|s| s.path() == path) {
+    if let Some(store) = all().find(|s| s.inner().identity == identity) {
         return Ok(store);
     }
     crate::env::refuse_vfork_child()?;
-    let store = STORES.iter().find(|s| s.state.load(Ordering::Acquire) == 0).ok_or(Errno(libc::EMFILE))?;
-    store.load(path).inspect_err(|_| fds::close_internal(&store.session_fd))?;
+    let (own, others) = STORES.split_at(1);
+    let mut places = if is_own { own.iter() } else { others.iter() };
+    let store = places.find(|s| s.state.load(Ordering::Acquire) == 0).ok_or(Errno(libc::EMFILE))?;
+    store.load(path, root).inspect_err(|_| store.close_all())?;
+    store.judged.store(sys::geteuid() + 1, Ordering::Release);
     store.state.store(READY, Ordering::Release);
     Ok(store)
+}
+
+/// Whether a store is the one that the process was started with, by whatever name.
+#[inline(never)] // Its path would lie on the stack below every way to open.
+fn is_started_with(path: &[u8], identity: (u64, u64)) -> bool {
+    let Some(told) = env::store_path() else { return false };
+    if told == path {
+        return true;
+    }
+    if let Some(own) = get(0) {
+        return own.inner().identity == identity;
+    }
+    let name = StorePath::from_bytes(told);
+    name.as_c_str().and_then(|name| sys::stat(name, 0).ok()).is_some_and(|st| (st.st_dev, st.st_ino) == identity)
 }
 
 impl Store {
@@ -134,9 +213,36 @@ impl Store {
         unsafe { &*self.inner.0.get() }
     }
 
+    /// The store, if the user that the process is now may use it by this name.
+    fn admit(&'static self, path: &[u8]) -> Sys<&'static Self> {
+        if MOVED_ROOT.load(Ordering::Acquire) {
+            let root = Root::open(path)?;
+            if (root.stat.st_dev, root.stat.st_ino) != self.inner().identity {
+                return Err(Errno(libc::ENOENT));
+            }
+        }
+        let euid = sys::geteuid();
+        if self.judged.load(Ordering::Acquire) != euid + 1 {
+            // The place of the store that the process was started with is nobody else's.
+            trusted::judge(path, self.owner(), euid, self.index == 0)?;
+            self.judged.store(euid + 1, Ordering::Release);
+        }
+        Ok(self)
+    }
+
     /// Absolute path.
     pub fn path(&self) -> &[u8] {
         self.inner().path.as_bytes()
+    }
+
+    /// Whose it is.
+    pub fn owner(&self) -> u32 {
+        self.inner().owner
+    }
+
+    /// Whether others than this user may write in it: then what they may cut is mapped under a guard.
+    pub fn is_common(&self) -> bool {
+        self.inner().is_common
     }
 
     /// Configuration.
@@ -157,188 +263,28 @@ impl Store {
 
     /// This boot.
     pub fn boot_id(&self) -> [u64; 2] {
-        self.inner().boot_id
+        self.inner().boot.words
     }
 
-    /// `<store>/run/<boot-id>`.
-    pub fn run(&self) -> &StorePath {
-        &self.inner().run
+    /// `<store>`.
+    pub fn root_dir(&self) -> Sys<i32> {
+        held(&self.root_fd).ok_or(Errno(libc::EIO))
     }
 
-    /// File name of this process's slot.
-    pub fn slot_name(&self) -> &[u8] {
-        let name = self.inner().slot_name.as_bytes();
-        name.rsplit(|c| *c == b'/').next().unwrap_or(name)
+    /// `<store>/files`.
+    pub fn files_dir(&self) -> Sys<i32> {
+        held(&self.files_fd).ok_or(Errno(libc::EIO))
     }
 
-    #[inline]
-    fn slot_word(&self) -> &'static AtomicPtr<u8> {
-        PAGE.slots.get(self.index).unwrap_or(&PAGE.slots[0])
+    /// `<store>/run`.
+    pub fn run_dir(&self) -> Sys<i32> {
+        held(&self.run_fd).ok_or(Errno(libc::EIO))
     }
 
-    fn publish_slot(&self, base: *mut u8) {
-        self.mapped.store(base, Ordering::Release);
-        self.slot_word().store(base, Ordering::Release);
-    }
-
-    /// This process's slot, made when there is none (first use, or a forked child).
-    ///
-    /// # Errors
-    /// Those of making it.
-    #[inline]
-    pub fn slot(&self) -> Sys<Slot> {
-        match self.slot_if_any() {
-            Some(slot) => Ok(slot),
-            None => self.first_slot(),
-        }
-    }
-
-    /// The slot, if this process already has one.
-    #[inline]
-    pub fn slot_if_any(&self) -> Option<Slot> {
-        let base = self.slot_word().load(Ordering::Acquire);
-        // SAFETY: mapped by make_slot, never unmapped while published.
-        (!base.is_null()).then(|| unsafe { Slot::from_mapping(base) })
-    }
-
-    #[cold]
-    fn first_slot(&self) -> Sys<Slot> {
-        let _held = ATTACH.lock();
-        if let Some(slot) = self.slot_if_any() {
-            return Ok(slot);
-        }
-        // Without a slot movers and those who truncate would not wait for us: better no I/O than one at bytes that are somebody else's by then.
-        self.make_slot().inspect_err(|_| log::say(b"no slot could be made in the store's run directory; is it full or read-only?", self.path()))?;
-        self.slot_if_any().ok_or(Errno(libc::EIO))
-    }
-
-    #[inline(never)] // As above.
-    fn make_slot(&self) -> Sys<()> {
-        let inner = self.inner_mut();
-        let pid = sys::getpid();
-        let (config, targets) = inner.view.as_ref().map_or((0, 0), |view| (view.checksum(), view.target_count() as u32));
-        let mut name = inner.run.clone();
-        let run_len = name.len();
-        let mut fd = Err(Errno(libc::ENFILE));
-        for _ in 0..SLOT_ATTEMPTS {
-            name.truncate(run_len);
-            name.push(b"/").push_decimal(u64::from(pid)).push(b"-").push_decimal(SLOT_NUMBER.fetch_add(1, Ordering::Relaxed)).push(b".slot");
-            fd = slot::claim(name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?)
-                .map(IntoRawFd::into_raw_fd)
-                .map_err(|errno| Errno(errno.raw_os_error()));
-            if !matches!(fd, Err(Errno(libc::EEXIST | libc::EAGAIN))) {
-                break;
-            }
-        }
-        let fd = fd?;
-        let made = sys::fallocate(fd, 0, 0, SLOT_BYTES as u64)
-            .or_else(|_| sys::ftruncate(fd, SLOT_BYTES as u64))
-            .and_then(|_| sys::mmap(fd, SLOT_BYTES, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED));
-        match made {
-            Ok(base) => {
-                // SAFETY: a mapping of SLOT_BYTES that stays.
-                let slot = unsafe { Slot::from_mapping(base) };
-                slot.initialise(pid, config, targets);
-                fds::make_internal(fd, self.slot_fd_static(), true)?;
-                inner.slot_name = name;
-                self.publish_slot(base);
-                Ok(())
-            }
-            Err(errno) => {
-                sys::close(fd);
-                Err(errno)
-            }
-        }
-    }
-
-    fn slot_fd_static(&self) -> &'static AtomicI32 {
-        STORES.get(self.index).map_or(&STORES[0].slot_fd, |s| &s.slot_fd)
-    }
-
-    fn session_fd_static(&self) -> &'static AtomicI32 {
-        STORES.get(self.index).map_or(&STORES[0].session_fd, |s| &s.session_fd)
-    }
-
-    #[inline(never)] // Threads may have small stacks: one path less at a time.
-    fn load(&self, path: &[u8]) -> Sys<()> {
-        let inner = self.inner_mut();
-        inner.path = StorePath::from_bytes(path);
-        let mut name = inner.path.clone();
-        name.push(b"/store.bin");
-        let bytes = map_file(name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?)
-            .inspect_err(|_| log::say(b"store.bin cannot be read; is this store complete? run: stripewise store fsck", path))?;
-        match StoreView::parse(bytes) {
-            Ok(view) => inner.view = Some(view),
-            Err(_) => {
-                log::say(b"store.bin is damaged or newer than this library; run: stripewise store fsck", path);
-                return Err(Errno(libc::EIO));
-            }
-        }
-        let mut text = [0u8; 64];
-        let (words, len) = boot_id(&mut text)?;
-        inner.boot_id = words;
-        let mut run = inner.path.clone();
-        run.push(b"/run");
-        self.refuse_other_machine(&run, text.get(..len).unwrap_or(&[]))?;
-        let mut session = run.clone();
-        session.push(b"/session.lock");
-        run.push(b"/").push(text.get(..len).unwrap_or(&[]));
-        let run_path = run.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
-        if sys::mkdir(run_path, 0o777).is_ok() {
-            let _ = sys::chmod(run_path, 0o1777);
-            write_host(&run);
-        }
-        inner.run = run.clone();
-        // Shared as long as this process lives; an offline move holds it exclusively, and we wait for it.
-        let fd = open_shared(session.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0o666)?;
-        sys::flock(fd, libc::LOCK_SH).inspect_err(|_| sys::close(fd))?;
-        fds::make_internal(fd, self.session_fd_static(), true)?;
-        let targets = inner.view.as_ref().map_or(0, StoreView::target_count);
-        inner.devices = Some(map_devices(run, targets)?);
-        if let Some(view) = &inner.view {
-            for (i, model) in inner.models.iter_mut().enumerate() {
-                *model = view.target(i).filter(|t| t.kind == Kind::Emulated).map(|t| t.model);
-            }
-        }
-        self.make_slot()
-    }
-
-    /// One machine uses a `dir` store at a time: another one's run directory that still has slots is an error.
-    #[inline(never)] // As above.
-    fn refuse_other_machine(&self, run: &StorePath, boot: &[u8]) -> Sys<()> {
-        let mut own = [0u8; 64];
-        let own = sys::read_file(c"/etc/machine-id", &mut own).unwrap_or(&[]);
-        let mut foreign = false;
-        sys::for_each_name(run.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, |name| {
-            if name == boot || name.len() != boot.len() {
-                return;
-            }
-            let mut host = run.clone();
-            host.push(b"/").push(name);
-            let mut slots = false;
-            if let Some(dir) = host.as_c_str() {
-                let _ = sys::for_each_name(dir, |n| slots |= n.ends_with(b".slot"));
-            }
-            host.push(b"/host");
-            let mut other = [0u8; 64];
-            let other = host.as_c_str().and_then(|p| sys::read_file(p, &mut other).ok()).unwrap_or(&[]);
-            foreign |= slots && !other.is_empty() && other != own;
-        })?;
-        if foreign {
-            log::say(b"the store is in use by another machine; one machine writes a store at a time (if that machine is gone: stripewise store fsck --repair)", self.path());
-            return Err(Errno(libc::EIO));
-        }
-        Ok(())
-    }
-
-    /// In a forked child: the slot is the parent's. Its flock must not be kept alive by us.
-    pub fn after_fork(&self) {
-        fds::close_internal(&self.slot_fd);
-        self.slot_word().store(core::ptr::null_mut(), Ordering::Release);
-        let base = self.mapped.swap(core::ptr::null_mut(), Ordering::AcqRel);
-        if !base.is_null() {
-            // The mapping alone would keep the flock, too. SAFETY: the only thread of this child, outside any I/O.
-            unsafe { sys::munmap(base, SLOT_BYTES) };
+    /// After a failed attach.
+    fn close_all(&self) {
+        for holder in [&self.session_fd, &self.root_fd, &self.files_fd, &self.run_fd, &self.slot_fd] {
+            fds::close_internal(holder);
         }
     }
 }
@@ -347,76 +293,7 @@ impl Store {
 pub fn after_fork() {
     ATTACH.reset();
     for store in all() {
+        store.targets_lock.reset();
         store.after_fork();
     }
-}
-
-fn write_host(run: &StorePath) {
-    let mut id = [0u8; 64];
-    let mut path = run.clone();
-    path.push(b"/host");
-    if let (Ok(id), Some(path)) = (sys::read_file(c"/etc/machine-id", &mut id), path.as_c_str())
-        && let Ok(fd) = sys::open(path, libc::O_WRONLY | libc::O_CREAT, 0o644)
-    {
-        let _ = sys::fchmod(fd, 0o644);
-        let _ = sys::write(fd, id);
-        sys::close(fd);
-    }
-}
-
-/// Opens a file that all users of the store share, made if it is missing. Never O_CREAT on one that exists: in a sticky directory the kernel
-/// may refuse that for another user's file (fs.protected_regular). For the flock alone reading is enough.
-fn open_shared(path: &core::ffi::CStr, mode: u32) -> Sys<i32> {
-    loop {
-        match sys::open(path, libc::O_RDWR, 0) {
-            Err(Errno(libc::ENOENT)) => {}
-            Err(Errno(libc::EACCES | libc::EROFS)) => return sys::open(path, libc::O_RDONLY, 0),
-            result => return result,
-        }
-        match sys::open(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, mode) {
-            Err(Errno(libc::EEXIST)) => {}
-            result => {
-                let fd = result?;
-                let _ = sys::fchmod(fd, mode);
-                return Ok(fd);
-            }
-        }
-    }
-}
-
-/// Maps a file that is only ever replaced, never changed in place.
-pub fn map_file(path: &core::ffi::CStr) -> Sys<&'static [u8]> {
-    let fd = sys::open(path, libc::O_RDONLY, 0)?;
-    let mapped = sys::fstat(fd).and_then(|st| {
-        let len = st.st_size as usize;
-        if len == 0 {
-            return Err(Errno(libc::EIO));
-        }
-        let base = sys::mmap(fd, len, libc::PROT_READ, libc::MAP_PRIVATE | libc::MAP_POPULATE)?;
-        // SAFETY: mapped for `len` bytes; its owner unmaps it when nothing refers to it.
-        Ok(unsafe { core::slice::from_raw_parts(base, len) })
-    });
-    sys::close(fd);
-    mapped
-}
-
-#[inline(never)] // As above.
-fn map_devices(mut run: StorePath, targets: usize) -> Sys<Devices> {
-    let path = run.push(b"/devices").as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
-    let bytes = devices_bytes(targets);
-    let fd = open_shared(path, 0o666)?;
-    let mapped = sys::fstat(fd).and_then(|st| {
-        if (st.st_size as usize) < bytes {
-            sys::fallocate(fd, 0, 0, bytes as u64).or_else(|_| sys::ftruncate(fd, bytes as u64))?;
-            // SAFETY: plain bytes.
-            let _ = unsafe { sys::pwrite(fd, DEVICES_MAGIC.as_ptr(), 8, 0) };
-            let count = (targets as u32).to_le_bytes();
-            // SAFETY: plain bytes.
-            let _ = unsafe { sys::pwrite(fd, count.as_ptr(), 4, 8) };
-        }
-        sys::mmap(fd, bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED)
-    });
-    sys::close(fd);
-    // SAFETY: the mapping stays for the life of the process.
-    mapped.map(|base| unsafe { Devices::from_mapping(base, targets) })
 }

@@ -183,10 +183,10 @@ pub unsafe fn unlinkat_raw(dirfd: i32, path: *const libc::c_char, flags: i32) ->
     call(Sysno::unlinkat, [fd_arg(dirfd), path as usize, flags as usize, 0, 0, 0])
 }
 
-/// Removes a file (or, with `AT_REMOVEDIR`, a directory) by absolute path.
-pub fn unlink(path: &CStr, flags: i32) -> Sys<i64> {
+/// Removes a file (or, with `AT_REMOVEDIR`, a directory) of a directory.
+pub fn unlinkat(dirfd: i32, path: &CStr, flags: i32) -> Sys<i64> {
     // SAFETY: a valid C string.
-    unsafe { unlinkat_raw(libc::AT_FDCWD, path.as_ptr(), flags) }
+    unsafe { unlinkat_raw(dirfd, path.as_ptr(), flags) }
 }
 
 /// renameat2(2).
@@ -196,15 +196,15 @@ pub unsafe fn renameat2_raw(from_dir: i32, from: *const libc::c_char, to_dir: i3
     call(Sysno::renameat2, [fd_arg(from_dir), from as usize, fd_arg(to_dir), to as usize, flags as usize, 0])
 }
 
-/// Renames by absolute paths.
-pub fn rename(from: &CStr, to: &CStr) -> Sys<i64> {
+/// Renames between two directories.
+pub fn renameat(from_dir: i32, from: &CStr, to_dir: i32, to: &CStr) -> Sys<i64> {
     // SAFETY: valid C strings.
-    unsafe { renameat2_raw(libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), 0) }
+    unsafe { renameat2_raw(from_dir, from.as_ptr(), to_dir, to.as_ptr(), 0) }
 }
 
-/// mkdir by absolute path.
-pub fn mkdir(path: &CStr, mode: u32) -> Sys<i64> {
-    call(Sysno::mkdirat, [fd_arg(libc::AT_FDCWD), path_arg(path), mode as usize, 0, 0, 0])
+/// mkdirat(2).
+pub fn mkdirat(dirfd: i32, path: &CStr, mode: u32) -> Sys<i64> {
+    call(Sysno::mkdirat, [fd_arg(dirfd), path_arg(path), mode as usize, 0, 0, 0])
 }
 
 /// chmod by absolute path.
@@ -218,8 +218,8 @@ pub fn fchmod(fd: i32, mode: u32) -> Sys<i64> {
 }
 
 /// fchownat(2).
-pub fn chown(path: &CStr, uid: u32, gid: u32, flags: i32) -> Sys<i64> {
-    call(Sysno::fchownat, [fd_arg(libc::AT_FDCWD), path_arg(path), uid as usize, gid as usize, flags as usize, 0])
+pub fn chownat(dirfd: i32, path: &CStr, uid: u32, gid: u32, flags: i32) -> Sys<i64> {
+    call(Sysno::fchownat, [fd_arg(dirfd), path_arg(path), uid as usize, gid as usize, flags as usize, 0])
 }
 
 /// utimensat(2); without a path on the descriptor itself.
@@ -243,6 +243,15 @@ pub unsafe fn xattr_raw(call_number: Sysno, file: usize, args: [usize; 4]) -> Sy
 /// Both paths are C strings or null (else EFAULT).
 pub unsafe fn linkat_raw(from_dir: i32, from: *const libc::c_char, to_dir: i32, to: *const libc::c_char, flags: i32) -> Sys<i64> {
     call(Sysno::linkat, [fd_arg(from_dir), from as usize, fd_arg(to_dir), to as usize, flags as usize, 0])
+}
+
+/// A number that nobody guesses. Where the kernel has no randomness yet the clock and the process have to do.
+pub fn random_u64() -> u64 {
+    let mut word = [0u8; 8];
+    match call(Sysno::getrandom, [word.as_mut_ptr() as usize, word.len(), libc::GRND_NONBLOCK as usize, 0, 0, 0]) {
+        Ok(8) => u64::from_ne_bytes(word),
+        _ => stripewise_store::devices::now_ns().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(getpid()) << 40 ^ u64::from(gettid()),
+    }
 }
 
 /// Effective user id.
@@ -413,8 +422,13 @@ pub fn getdents(fd: i32, into: &mut [u8]) -> Sys<&[u8]> {
 }
 
 /// Calls `each` with every name in a directory but `.` and `..`.
-pub fn for_each_name(dir: &CStr, mut each: impl FnMut(&[u8])) -> Sys<()> {
-    let fd = open(dir, libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
+pub fn for_each_name(dir: &CStr, each: impl FnMut(&[u8])) -> Sys<()> {
+    for_each_name_at(libc::AT_FDCWD, dir, each)
+}
+
+/// The same for a directory named relative to another.
+pub fn for_each_name_at(dirfd: i32, dir: &CStr, mut each: impl FnMut(&[u8])) -> Sys<()> {
+    let fd = openat(dirfd, dir, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, 0)?;
     let mut buffer = [0u8; 4096];
     let result = loop {
         match getdents(fd, &mut buffer) {

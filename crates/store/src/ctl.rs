@@ -2,7 +2,9 @@
 //! Every process that has the file open maps them; a killed process leaves nothing to clean up here.
 
 use crate::moving::Words;
+use crate::sizing::{LINES, Note, Sizes};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use stripewise_layout::MAX_LOGICAL;
 
 /// Bytes of a ctl file.
 pub const CTL_BYTES: usize = 65_536;
@@ -14,8 +16,13 @@ pub const DIRTY_BITS: u64 = ((CTL_BYTES - CTL_HEADER_BYTES) * 8) as u64;
 pub const CTL_MAGIC: [u8; 8] = *b"SWCTL001";
 /// Flag: the file has been unlinked; its last closer need not mirror anything.
 pub const FLAG_UNLINKED: u64 = 1;
-/// Flag: a truncate drains; writers wait.
+/// Flag: a cut is intended, and drains or cuts; writers wait. With nobody who has the exclusive lock, its maker has died: whoever gets the lock ends it.
 pub const FLAG_TRUNCATING: u64 = 2;
+/// Where the lines for notes of extending writers begin, and their length.
+const LINES_AT: usize = 256;
+const LINE_BYTES: usize = 32;
+/// Byte of ctl whose lock (of an open file description) says that the owner of line 0 lives; that of line `n` is `n` further on.
+pub const LINE_LOCKS_AT: u64 = 64;
 
 /// State of a move as writers see it (low three bits of the move word).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +83,8 @@ pub struct CtlHeader {
     pub freeze_deadline_ns: AtomicU64,
     /// Generation of the layout that a move in state `Publishing` publishes.
     pub next_generation: AtomicU64,
+    /// Lines for notes that have ever been used.
+    pub lines_used: AtomicU64,
 }
 
 /// A mapped ctl file.
@@ -112,6 +121,8 @@ impl Ctl {
         let h = self.header();
         h.size.store(size, Ordering::Relaxed);
         h.generation.store(generation, Ordering::Relaxed);
+        // Of another boot: what they tell of is the file's by now.
+        (0..LINES).for_each(|line| self.set_note(line, Note::default()));
         self.set_boot(boot_id);
         // SAFETY: within the mapping; readers check the magic last.
         unsafe { core::ptr::copy_nonoverlapping(CTL_MAGIC.as_ptr(), self.base, 8) };
@@ -141,18 +152,31 @@ impl Ctl {
         self.header().size.load(Ordering::Acquire)
     }
 
+    /// The size, unless it is none that a file can have: the words come from whoever may write the file.
+    #[inline]
+    pub fn sane_size(&self) -> Option<u64> {
+        Some(self.size()).filter(|size| *size < MAX_LOGICAL)
+    }
+
     /// Raises the size to at least `end`.
     #[inline]
     pub fn raise_size(&self, end: u64) {
         let size = &self.header().size;
         if size.load(Ordering::Relaxed) < end {
-            size.fetch_max(end, Ordering::AcqRel);
+            size.fetch_max(end, Ordering::SeqCst);
         }
     }
 
     /// Sets the size (truncate, under the file's exclusive lock).
     pub fn set_size(&self, size: u64) {
         self.header().size.store(size, Ordering::Release);
+    }
+
+    /// Start and end in a line for notes; those of the first where there is none of that number.
+    fn line(&self, line: usize) -> &[AtomicU64; LINE_BYTES / 8] {
+        let line = if line < LINES { line } else { 0 };
+        // SAFETY: inside the mapping, 8-byte aligned.
+        unsafe { &*self.base.add(LINES_AT + line * LINE_BYTES).cast() }
     }
 
     fn dirty_word(&self, index: u64) -> Option<&AtomicU64> {
@@ -230,6 +254,52 @@ impl Words for Ctl {
     }
 }
 
+impl Sizes for Ctl {
+    fn size(&self) -> u64 {
+        self.header().size.load(Ordering::SeqCst)
+    }
+
+    fn raise_size(&self, end: u64) {
+        Self::raise_size(self, end);
+    }
+
+    fn set_size(&self, size: u64) {
+        self.header().size.store(size, Ordering::SeqCst);
+    }
+
+    fn is_cut_intended(&self) -> bool {
+        self.header().flags.load(Ordering::SeqCst) & FLAG_TRUNCATING != 0
+    }
+
+    fn intend_cut(&self, is_intended: bool) {
+        let flags = &self.header().flags;
+        if is_intended {
+            flags.fetch_or(FLAG_TRUNCATING, Ordering::SeqCst)
+        } else {
+            flags.fetch_and(!FLAG_TRUNCATING, Ordering::SeqCst)
+        };
+    }
+
+    fn lines_used(&self) -> usize {
+        self.header().lines_used.load(Ordering::SeqCst).min(LINES as u64) as usize
+    }
+
+    fn note(&self, line: usize) -> Note {
+        let [start, end, ..] = self.line(line);
+        let end = end.load(Ordering::SeqCst);
+        Note { start: start.load(Ordering::SeqCst), end }
+    }
+
+    fn set_note(&self, line: usize, note: Note) {
+        let [start, end, ..] = self.line(line);
+        if note.end != 0 {
+            start.store(note.start, Ordering::SeqCst);
+        }
+        end.store(note.end, Ordering::SeqCst);
+    }
+}
+
+const _: () = assert!(LINES_AT + LINES * LINE_BYTES == CTL_HEADER_BYTES && core::mem::size_of::<CtlHeader>() <= LINES_AT);
 const _: () = assert!(core::mem::offset_of!(CtlHeader, size) == 64 && core::mem::offset_of!(CtlHeader, move_word) == 128);
 const _: () = assert!(core::mem::offset_of!(CtlHeader, chunk_shift) == 152 && core::mem::offset_of!(CtlHeader, freeze_deadline_ns) == 160);
 

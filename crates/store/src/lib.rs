@@ -9,6 +9,7 @@ pub mod moving;
 pub mod names;
 pub mod rights;
 pub mod run;
+pub mod sizing;
 pub mod slot;
 pub mod trust;
 pub mod within;

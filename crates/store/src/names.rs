@@ -197,6 +197,31 @@ pub const OBJECT_SUFFIXES: [&[u8]; 2] = [b".data", b".data1"];
 /// Suffix of a target's object of all replicas of a file.
 pub const REPLICA_SUFFIX: &[u8] = b".repl";
 
+/// A single name: of a file's directory, a part, an object.
+pub type PartName = FixedText<96>;
+
+/// `<id>`: the directory of a file in `files`.
+pub fn id_name(id: u64) -> PartName {
+    let mut name = PartName::new();
+    name.push_id(id);
+    name
+}
+
+/// `<id>.data` (plane 0) or `<id>.data1` (plane 1): an object of file `id` in the directory of its target.
+pub fn object_name(id: u64, plane: u32) -> PartName {
+    let [first, second] = OBJECT_SUFFIXES;
+    let mut name = id_name(id);
+    name.push(if plane & 1 == 0 { first } else { second });
+    name
+}
+
+/// `layout.<generation>`: see [`next_layout`].
+pub fn next_layout_name(generation: u64) -> PartName {
+    let mut name = PartName::from_bytes(NEXT_LAYOUT_PREFIX);
+    name.push_id(generation);
+    name
+}
+
 /// `<target>/<id>.data` (plane 0) or `<target>/<id>.data1` (plane 1): an object of file `id` on the target at `target`.
 pub fn object(target: &[u8], id: u64, plane: u32) -> StorePath {
     let [first, second] = OBJECT_SUFFIXES;

@@ -8,6 +8,9 @@ use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{self, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+pub use rustix::fs::{OFlags as OpenFlags, Stat as PartStat};
+pub use rustix::io::Errno as Os;
+
 /// Longest store.bin that is read: 256 targets and 1,024 rules with layouts of their own fit many times.
 pub const STORE_BIN_BYTES_MAX: u64 = 64 << 20;
 /// Longest layout file that is read: the most regions and stripes of the format stay below 200 MiB.

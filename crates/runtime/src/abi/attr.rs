@@ -52,7 +52,7 @@ fn on_fd(fd: i32, op: Op, work: impl FnOnce(&'static OpenFile, &Managed) -> Sys<
 }
 
 fn head_of<T>(found: &Managed, work: impl FnOnce(&CStr) -> Sys<T>) -> Sys<T> {
-    work(found.head().as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?)
+    work(found.pin_head()?.path())
 }
 
 /// chmod, lchmod, fchmodat.
@@ -135,14 +135,14 @@ fn change_attribute(found: &Managed, number: Sysno, file: usize, args: [usize; 4
         return Err(Errno(libc::EROFS));
     }
     // SAFETY: as the program gave them; the kernel checks.
-    let call = |_: &CStr| unsafe { sys::xattr_raw(number, file, args) };
+    let call = || unsafe { sys::xattr_raw(number, file, args) };
     if is_acl(args[0] as *const c_char) {
         if args[2] > access::ACL_BYTES_MAX {
             return Err(Errno(libc::ENOSPC));
         }
         return access::set_acl(found, call);
     }
-    call(c"")
+    call()
 }
 
 /// setxattr, lsetxattr.
@@ -232,6 +232,12 @@ pub unsafe extern "C" fn sw_fgetxattr(fd: i32, name: *const c_char, value: *mut 
 pub unsafe extern "C" fn sw_flistxattr(fd: i32, list: *mut u8, len: usize) -> i64 {
     // SAFETY: passed through; the kernel checks.
     on_fd(fd, Op::Getattr, |open, _| unsafe { sys::xattr_raw(Sysno::flistxattr, companion(open)?, [list as usize, len, 0, 0]) })
+}
+
+/// The process has another root directory now.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_root_moved() {
+    crate::store::root_moves();
 }
 
 /// Before this process gives up rights (or its root directory): open files stay usable.

@@ -67,6 +67,7 @@ pub unsafe extern "C" fn sw_exec_environment(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_exec_begin(name: *const c_char, search: i32) {
     lend::begin_exec();
+    crate::guard::before_exec();
     // SAFETY: the caller's promise.
     unsafe { shed::hint(name, search != 0) };
 }
@@ -81,6 +82,7 @@ pub extern "C" fn sw_rewired() {
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_exec_failed() {
     lend::exec_failed();
+    crate::guard::exec_failed();
 }
 
 /// Before a spawn; `rewired`: the child will close and duplicate descriptors before it starts.

@@ -210,9 +210,9 @@ pub unsafe extern "C" fn sw_truncate(path: *const c_char, len: off_t) -> i64 {
         Err(errno) => to_c(Err(errno)),
         Ok(Some(found)) if found.is_copy() => to_c(Err(Errno(libc::EROFS))),
         Ok(Some(found)) => to_c((|| {
-            let head = found.head();
+            let head = found.pin_head()?;
             // SAFETY: a valid C string.
-            unsafe { sys::faccessat_raw(libc::AT_FDCWD, head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?.as_ptr(), libc::W_OK, libc::AT_EACCESS)? };
+            unsafe { sys::faccessat_raw(libc::AT_FDCWD, head.path().as_ptr(), libc::W_OK, libc::AT_EACCESS)? };
             found.with(|file| {
                 file.widen();
                 let before = file.ctl().map(|ctl| ctl.size());
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn sw_truncate(path: *const c_char, len: off_t) -> i64 {
                     return crate::open::touch_head(file);
                 }
                 // Whether times move then is the file system's habit.
-                sys::truncate(head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, len as u64)
+                sys::truncate(head.path(), len as u64)
             })
         })()),
     }

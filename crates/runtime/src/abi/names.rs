@@ -105,10 +105,9 @@ pub unsafe extern "C" fn sw_statx(dirfd: i32, path: *const c_char, flags: i32, m
             Answer::Head(file) => file.and_then(|file| patch(file, 0)),
             Answer::Behind(found) => or_of_head(found.with(|file| patch(file, 0))),
             Answer::Named(found) => {
-                let head = found.head();
-                let asked = head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG)).and_then(|head| {
+                let asked = found.pin_head().and_then(|head| {
                     // SAFETY: a C string; the kernel checks the struct.
-                    unsafe { sys::statx_raw(libc::AT_FDCWD, head.as_ptr(), flags & !libc::AT_SYMLINK_NOFOLLOW, mask, st) }
+                    unsafe { sys::statx_raw(head.fd(), c"".as_ptr(), flags | libc::AT_EMPTY_PATH, mask, st) }
                 });
                 asked.and_then(|()| or_of_head(found.with(|file| patch(file, found.names))))
             }
@@ -124,7 +123,7 @@ unsafe fn on_head(dirfd: i32, path: *const c_char, follow: bool, plain: Sys<i64>
     }
     // SAFETY: the caller's promise.
     match unsafe { names::find(dirfd, path, follow) } {
-        Ok(Some(found)) => to_c(found.head().as_c_str().ok_or(Errno(libc::ENAMETOOLONG)).and_then(again)),
+        Ok(Some(found)) => to_c(found.pin_head().and_then(|head| again(head.path()))),
         Ok(None) => to_c(plain),
         Err(errno) => to_c(Err(errno)),
     }

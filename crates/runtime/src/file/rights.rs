@@ -5,49 +5,57 @@
 use super::{File, held, object_place};
 use crate::fds;
 use crate::log;
-use crate::store;
+use crate::part::{self, At};
+use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
-use core::ffi::CStr;
 use core::sync::atomic::{AtomicI32, Ordering};
 use stripewise_store::ctl::{CTL_BYTES, Ctl, MoveState};
+use stripewise_store::devices::{now_ns, sleep_until};
 use stripewise_store::moving::Words;
 use stripewise_store::names::{self, StorePath};
 use stripewise_store::rights::Part;
+use stripewise_store::within::{Os, Refusal};
 
-/// Opens one of the store's files both ways, or as far as the user's rights go; says whether both ways.
-fn open_widest(path: &CStr) -> Sys<(i32, bool)> {
+/// How often, and how long after one another, an object is looked at again whose owner is not head's: somebody may just be changing both.
+const LOOKS: u32 = 50;
+const LOOK_NS: u64 = 1_000_000;
+
+/// Opens something both ways, or as far as the user's rights go; says whether both ways.
+fn open_widest(open: impl Fn(i32) -> Result<i32, Refusal>) -> Result<(i32, bool), Refusal> {
     // Nobody reads an object's access time, so reads need not keep it; only the owner may ask for that.
-    let both = match sys::open(path, libc::O_RDWR | libc::O_NOATIME, 0) {
-        Err(Errno(libc::EPERM)) => sys::open(path, libc::O_RDWR, 0),
+    let both = match open(libc::O_RDWR | libc::O_NOATIME) {
+        Err(Refusal::Os(Os::PERM)) => open(libc::O_RDWR),
         result => result,
     };
     match both {
         Ok(fd) => Ok((fd, true)),
-        Err(Errno(libc::EACCES | libc::EROFS)) => match sys::open(path, libc::O_RDONLY, 0) {
-            Err(Errno(libc::EACCES)) => sys::open(path, libc::O_WRONLY, 0),
+        Err(Refusal::Os(Os::ACCESS | Os::ROFS)) => match open(libc::O_RDONLY) {
+            Err(Refusal::Os(Os::ACCESS)) => open(libc::O_WRONLY),
             result => result,
         }
         .map(|fd| (fd, false)),
-        Err(errno) => Err(errno),
+        Err(refusal) => Err(refusal),
     }
 }
 
 /// Opens ctl, made when it is missing; says whether for writing.
-pub fn open_ctl(path: &CStr, head_mode: u32) -> Sys<(i32, bool)> {
-    let made = match sys::open(path, libc::O_RDWR, 0) {
-        Err(Errno(libc::ENOENT)) => match sys::open(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600) {
-            Ok(fd) => {
-                sys::fchmod(fd, Part::Ctl.mode(head_mode)).inspect_err(|_| sys::close(fd))?;
-                Ok(fd)
+pub fn open_ctl(at: &At, head: &libc::stat) -> Sys<(i32, bool)> {
+    let open = |flags| at.open_ctl(flags, head.st_uid);
+    let made = match open(libc::O_RDWR) {
+        Err(Errno(libc::ENOENT)) => match at.create_part(c"ctl", libc::O_RDWR, Part::Ctl.mode(head.st_mode)) {
+            Err(Errno(libc::EEXIST)) => open(libc::O_RDWR),
+            // Root's process makes it for the file's owner.
+            Ok(fd) if head.st_uid != sys::geteuid() => {
+                let given = sys::chownat(fd, c"", head.st_uid, head.st_gid, libc::AT_EMPTY_PATH);
+                given.map(|_| fd).inspect_err(|_| sys::close(fd))
             }
-            Err(Errno(libc::EEXIST)) => sys::open(path, libc::O_RDWR, 0),
             result => result,
         },
         result => result,
     };
     match made {
         Ok(fd) => Ok((fd, true)),
-        Err(Errno(libc::EACCES | libc::EROFS | libc::EPERM)) => Ok((sys::open(path, libc::O_RDONLY, 0)?, false)),
+        Err(Errno(libc::EACCES | libc::EROFS | libc::EPERM)) => Ok((open(libc::O_RDONLY)?, false)),
         Err(errno) => Err(errno),
     }
 }
@@ -61,9 +69,21 @@ fn replace(holder: &AtomicI32, wider: i32) {
 }
 
 impl File {
-    fn object_path(&self, target: u32, plane: u32) -> Sys<StorePath> {
-        let dir = self.store()?.view()?.target(target as usize).ok_or(Errno(libc::EIO))?;
-        Ok(names::object(dir.path, self.id(), plane))
+    /// Opens an object, which belongs to head's owner.
+    fn widest_object(&self, target: u32, plane: u32) -> Result<(i32, bool), Refusal> {
+        let os = |Errno(number): Errno| Refusal::Os(Os::from_raw_os_error(number));
+        let (at, mut looks) = (self.at().map_err(os)?, LOOKS);
+        loop {
+            let owner = at.head_stat().map_err(os)?.st_uid;
+            match open_widest(|flags| part::open_object(at.store, at.id, (target, plane), flags, owner)) {
+                // A change of the owner, of head first and then of the objects, may be under way.
+                Err(Refusal::Owner) if looks > 0 => {
+                    looks -= 1;
+                    sleep_until(now_ns() + LOOK_NS);
+                }
+                opened => return opened,
+            }
+        }
     }
 
     #[cold]
@@ -73,8 +93,7 @@ impl File {
         if let Some(fd) = held(holder) {
             return Ok(fd);
         }
-        let path = self.object_path(target, plane)?;
-        let (fd, both) = open_widest(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?).map_err(|errno| missing(errno, &path))?;
+        let (fd, both) = self.widest_object(target, plane).map_err(|refusal| self.missing(refusal, target, plane))?;
         if !both {
             self.narrow.store(true, Ordering::Release);
         }
@@ -91,8 +110,24 @@ impl File {
         if let Some(fd) = self.objects.get(object_place(target, plane)).and_then(held) {
             return sys::fstat(fd);
         }
-        let path = self.object_path(target, plane)?;
-        sys::stat(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::AT_SYMLINK_NOFOLLOW).map_err(|errno| missing(errno, &path))
+        let at = self.at()?;
+        // Whose it is matters to those who open it.
+        let pinned = part::pin_object(at.store, at.id, (target, plane), &[]).map_err(|refusal| self.missing(refusal, target, plane))?;
+        sys::fstat(pinned.fd())
+    }
+
+    #[cold]
+    #[inline(never)] // As above.
+    fn missing(&self, refusal: Refusal, target: u32, plane: u32) -> Errno {
+        let path = self.store().and_then(Store::view).ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
+        match refusal {
+            Refusal::Os(Os::NOENT | Os::NOTDIR) => {
+                let path: StorePath = names::object(path, self.id(), plane);
+                log::say(b"an object is missing; is its target mounted? run stripewise store fsck", path.as_bytes());
+                Errno(libc::EIO)
+            }
+            refusal => part::refused(path, [names::object_name(self.id(), plane).as_bytes(), b"", b""], refusal),
+        }
     }
 
     /// Opens every object that holds bytes of the file, as far as rights go: from here on they may change.
@@ -115,6 +150,7 @@ impl File {
 
     pub(super) fn note_owner(&self, owner: u32) {
         let user = sys::geteuid();
+        self.owner.store(owner, Ordering::Relaxed);
         self.foreign.store(user != 0 && user != owner, Ordering::Relaxed);
         self.narrow.store(false, Ordering::Relaxed);
     }
@@ -126,17 +162,14 @@ impl File {
         }
         let Some(_held) = self.lock.lock() else { return };
         let mut narrow = false;
-        let Ok(store) = self.store().and_then(|store| store.view()) else { return };
         for (place, holder) in self.objects.iter().enumerate().filter(|(_, holder)| held(holder).is_some()) {
-            let Some(dir) = store.target(place / 2) else { continue };
-            let path = names::object(dir.path, self.id(), (place % 2) as u32);
-            match path.as_c_str().map(open_widest) {
-                Some(Ok((fd, true))) => replace(holder, fd),
-                Some(Ok((fd, false))) => {
+            match self.widest_object((place / 2) as u32, (place % 2) as u32) {
+                Ok((fd, true)) => replace(holder, fd),
+                Ok((fd, false)) => {
                     narrow = true;
                     sys::close(fd);
                 }
-                _ => narrow = true,
+                Err(_) => narrow = true,
             }
         }
         self.narrow.store(narrow, Ordering::Release);
@@ -147,8 +180,8 @@ impl File {
 
     fn widen_ctl(&'static self) -> Sys<()> {
         let ctl = self.ctl().ok_or(Errno(libc::EIO))?;
-        let path = self.part(b"ctl")?;
-        let fd = sys::open(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_RDWR, 0)?;
+        let at = self.at()?;
+        let fd = at.open_ctl(libc::O_RDWR, at.head_stat()?.st_uid)?;
         let mapped = sys::flock(fd, libc::LOCK_SH).and_then(|_| sys::remap(ctl.base(), fd, CTL_BYTES, libc::PROT_READ | libc::PROT_WRITE));
         if let Err(errno) = mapped {
             sys::close(fd);
@@ -176,8 +209,8 @@ impl File {
     /// The lock of [`File::exclusively`] for one who may not write ctl: a byte-range lock needs that, a flock of the layout does not.
     #[inline(never)] // As above.
     pub(super) fn exclusively_as_reader<T>(&'static self, work: impl FnOnce() -> Sys<T>) -> Sys<T> {
-        let path = self.part(b"layout")?;
-        let fd = sys::open(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_RDONLY, 0)?;
+        let at = self.at()?;
+        let (fd, _) = at.open_part(c"layout", libc::O_RDONLY, at.head_stat()?.st_uid, u64::MAX)?;
         let result = loop {
             match sys::flock(fd, libc::LOCK_EX) {
                 Err(Errno(libc::EINTR)) => {}
@@ -188,14 +221,6 @@ impl File {
         sys::close(fd);
         result
     }
-}
-
-fn missing(errno: Errno, path: &StorePath) -> Errno {
-    if !matches!(errno, Errno(libc::ENOENT | libc::ENOTDIR)) {
-        return errno;
-    }
-    log::say(b"an object is missing; is its target mounted? run stripewise store fsck", path.as_bytes());
-    Errno(libc::EIO)
 }
 
 /// Before this process gives rights up (setuid and its kin): what it has open stays usable, as plain files do.

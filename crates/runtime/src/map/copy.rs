@@ -8,7 +8,6 @@ use crate::map::{Range, copy_bytes, is_shared, page, reopen};
 use crate::open::OpenFile;
 use crate::sys::{self, Errno, Sys};
 use crate::vector::{Buffers, REQUEST_MAX};
-use stripewise_store::names::StorePath;
 
 /// Fills the range with a copy of the file as it is now.
 pub fn copy(open: &'static OpenFile, file: &'static File, range: Range, prot: i32, flags: i32) -> Sys<()> {
@@ -18,7 +17,7 @@ pub fn copy(open: &'static OpenFile, file: &'static File, range: Range, prot: i3
         }
         Err(Errno(libc::ENODEV))
     };
-    let bytes = range.inside(file.ctl().ok_or(Errno(libc::EIO))?.size());
+    let bytes = range.inside(file.size()?);
     if is_shared(flags) {
         // Who opened for writing, or maps more than there is, expects to see what is written later.
         let may_change = open.flags() & libc::O_ACCMODE != libc::O_RDONLY || bytes.next_multiple_of(page()) < range.bytes;
@@ -31,7 +30,7 @@ pub fn copy(open: &'static OpenFile, file: &'static File, range: Range, prot: i3
     }
     let memory = sys::memfd(c"stripewise-map")?;
     let result = fill(open, memory, range.offset, bytes).and_then(|()| {
-        let fd = reopen(memory, libc::O_RDONLY, &StorePath::new())?;
+        let fd = reopen(memory, libc::O_RDONLY)?;
         // SAFETY: the range is the caller's.
         let placed = unsafe { sys::mmap_at(range.start, range.bytes as usize, prot, flags | libc::MAP_FIXED, fd, 0) };
         sys::close(fd);

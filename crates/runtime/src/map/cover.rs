@@ -1,9 +1,9 @@
 //! A hole at the end of an object is no trouble for read, but a map of it is SIGBUS where a plain file has zeros. So the objects of a mapped file
 //! are as long as its size asks for, no longer (recovery takes the size from them), and stay so when the file grows by leaving a hole.
 
+use crate::cutting::drained;
 use crate::file::File;
 use crate::map::records;
-use crate::size::drained;
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::Ordering;
 
@@ -50,7 +50,7 @@ fn extend(file: &'static File) -> Sys<()> {
 
 /// Calls `each` with every object that is shorter than the size asks for, and the length it should have.
 fn each_short(file: &'static File, mut each: impl FnMut(i32, u64) -> Sys<()>) -> Sys<()> {
-    let size = file.ctl().ok_or(Errno(libc::EIO))?.size();
+    let size = file.size()?;
     let loaded = file.current()?;
     for (target, plane) in loaded.objects() {
         let fd = file.object(target, plane)?;

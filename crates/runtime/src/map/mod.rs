@@ -8,6 +8,7 @@ mod pieces;
 pub mod records;
 pub mod remap;
 
+use crate::cutting;
 use crate::env;
 use crate::file::File;
 use crate::io;
@@ -15,14 +16,13 @@ use crate::log;
 use crate::open::{OpenFile, of_fd};
 use crate::room;
 use crate::sys::{self, Errno, Sys};
-use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub use cover::grew;
 use records::Map;
 pub use records::after_fork;
 use stripewise_layout::{GRANULE, Logical, MAX_LOGICAL};
 use stripewise_store::devices::sleep_until;
-use stripewise_store::names::{ProcPath, StorePath};
+use stripewise_store::names::ProcPath;
 
 /// Flags that concern where a map goes; the pieces go to fixed places of their own.
 const PLACING: i32 = libc::MAP_FIXED_NOREPLACE | libc::MAP_32BIT;
@@ -92,12 +92,11 @@ fn budget() -> usize {
     }
 }
 
-/// A second descriptor of an open file's inode, which may have no name any more; by its name where there is no /proc.
-fn reopen(fd: i32, flags: i32, name: &StorePath) -> Sys<i32> {
+/// A second descriptor of an open file's inode, which may have no name any more.
+fn reopen(fd: i32, flags: i32) -> Sys<i32> {
     let mut path = ProcPath::from_bytes(b"/proc/self/fd/");
     path.push_decimal(fd as u64);
-    let open = |path: Option<&CStr>| sys::open(path.ok_or(Errno(libc::ENAMETOOLONG))?, flags, 0);
-    open(path.as_c_str()).or_else(|_| open(name.as_c_str()))
+    sys::open(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, flags, 0)
 }
 
 /// A line in the log, once per process.
@@ -145,12 +144,14 @@ fn fill(open: &'static OpenFile, file: &'static File, range: Range, prot: i32, f
     if range.offset.checked_add(range.bytes).is_none_or(|end| end > MAX_LOGICAL) {
         return Err(Errno(libc::EOVERFLOW));
     }
+    // Behind the end a map shows what lies in the last page.
+    cutting::settle_all(file)?;
     let is_writing = is_shared(flags) && prot & libc::PROT_WRITE != 0;
     let read_only = is_shared(flags) && open.flags() & libc::O_ACCMODE == libc::O_RDONLY;
     let pin = records::pin(file)?;
     let result = (|| {
         let is_covered = cover::cover(file)?;
-        let size = file.ctl().ok_or(Errno(libc::EIO))?.size();
+        let size = file.size()?;
         if is_writing {
             allocate(file, range, size)?;
         }

@@ -2,9 +2,8 @@
 
 use crate::file::{File, Loaded};
 use crate::map::{Range, page, reopen};
-use crate::sys::{self, Errno, Sys};
+use crate::sys::{self, Sys};
 use stripewise_layout::{Logical, Piece};
-use stripewise_store::names;
 
 /// What all areas of a map have in common.
 struct Kind {
@@ -25,8 +24,7 @@ pub fn place(file: &'static File, range: Range, prot: i32, flags: i32, read_only
     for (target, plane) in loaded.objects() {
         let mut own = all(loaded, range).filter(|p| (p.target, p.plane) == (target, plane)).peekable();
         if own.peek().is_some() {
-            let dir = file.store()?.view()?.target(target as usize).ok_or(Errno(libc::EIO))?.path;
-            let fd = reopen(file.object(target, plane)?, libc::O_RDONLY, &names::object(dir, file.id(), plane))?;
+            let fd = reopen(file.object(target, plane)?, libc::O_RDONLY)?;
             let result = own.try_for_each(|piece| area(fd, &piece, range, &kind));
             sys::close(fd);
             result?;

@@ -122,8 +122,7 @@ fn pin_locked(file: &'static File) -> Sys<u32> {
 }
 
 fn lock_pin(file: &'static File) -> Sys<()> {
-    let path = file.part(b"ctl")?;
-    let fd = reopen(file.lock_fd()?, libc::O_RDONLY, &path)?;
+    let fd = reopen(file.lock_fd()?, libc::O_RDONLY)?;
     let range = libc::flock { l_type: libc::F_RDLCK as i16, l_whence: 0, l_start: 1, l_len: 1, l_pid: 0 };
     while let Err(errno) = sys::fcntl(fd, libc::F_OFD_SETLKW, &raw const range as usize) {
         if errno != Errno(libc::EINTR) {

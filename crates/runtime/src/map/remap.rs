@@ -57,8 +57,7 @@ fn note_writes(map: &Map) {
 }
 
 fn follow_times(file: &'static File) -> Sys<()> {
-    let head = file.part(b"head")?;
-    let head = sys::stat(head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, 0)?;
+    let head = file.at()?.head_stat()?;
     for (target, plane) in file.current()?.objects() {
         let object = sys::fstat(file.object(target, plane)?)?;
         let lead_ns = (object.st_mtime - head.st_mtime).saturating_mul(1_000_000_000).saturating_add(object.st_mtime_nsec - head.st_mtime_nsec);
@@ -93,8 +92,7 @@ fn persist(file: &'static File) -> Sys<()> {
         return size::sync_names(file, Some(companion));
     }
     // No descriptor is left, so there is no lock to lose by opening head and closing it.
-    let head = file.part(b"head")?;
-    let fd = sys::open(head.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::O_RDONLY, 0)?;
+    let fd = file.at()?.open_head(libc::O_RDONLY)?;
     let result = size::sync_names(file, Some(fd));
     sys::close(fd);
     result
@@ -206,7 +204,7 @@ fn move_areas(map: &Map, from: usize, to: usize, bytes: usize) -> Sys<()> {
 /// Fills the reserved range `[at, at + bytes)` behind a part of a map that begins at `start`.
 fn extend(map: &Map, start: usize, at: usize, bytes: usize) -> Sys<()> {
     let file = file::get(map.file).ok_or(Errno(libc::EIO))?;
-    let short = if cover::cover(file)? { None } else { Some(file.ctl().ok_or(Errno(libc::EIO))?.size()) };
+    let short = if cover::cover(file)? { None } else { Some(file.size()?) };
     let offset = map.offset + (start - map.start) as u64 + (at - start) as u64;
     pieces::place(file, Range { start: at, bytes: bytes as u64, offset }, map.prot, map.flags, map.read_only, short)
 }

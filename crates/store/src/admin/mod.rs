@@ -7,6 +7,7 @@ pub mod capacity;
 pub mod catalogue;
 pub mod copy;
 pub mod create;
+mod cutting;
 pub mod data;
 pub mod disk;
 pub mod error;

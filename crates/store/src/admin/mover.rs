@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use stripewise_layout::{Layout, LayoutError, MovePhase, Region, Span, View, splice, within};
 
 use super::copy::{Copier, stopped};
+use super::cutting;
 use super::error::{Context, Result, StoreError};
 use super::guide::{Guide, Unguided};
 use super::medium::{CtlMap, DevicesMap, FsyncPoint, Open};
@@ -21,7 +22,7 @@ use super::publish::{
 use super::ranges::punch_slices;
 use super::size::mirror_size;
 use super::store::{Store, id_text, layout_error};
-use crate::ctl::{Ctl, DIRTY_BITS, FLAG_TRUNCATING, FLAG_UNLINKED, MoveState};
+use crate::ctl::{Ctl, DIRTY_BITS, FLAG_UNLINKED, MoveState};
 use crate::devices::now_ns;
 use crate::moving::{Publication, Words, publish};
 
@@ -252,50 +253,9 @@ impl<'a> Mover<'a> {
         remove_objects(self.store, self.id, &left)
     }
 
-    /// Cuts objects that reach further than the file does, so that their lengths tell its size again: a program was killed while it truncated, or
-    /// truncated where the freeze could not cut. Programs are kept out meanwhile as a truncate keeps them out.
+    /// A program was killed while it truncated, or truncated where the freeze could not cut.
     fn trim(&self) -> Result<()> {
-        let path = self.store.part(self.id, "layout");
-        let bytes = self.layout.encode().map_err(|e| layout_error(&path, e))?;
-        let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
-        let excess = || -> Result<Vec<(ObjectId, u64)>> {
-            let size = self.ctl().size();
-            let mut found = Vec::new();
-            for (target, plane) in objects_in(&self.layout.regions) {
-                let path = self.store.object(target, self.id, plane)?;
-                let len = self.store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.size);
-                if view.logical_end(target, plane, len) > size {
-                    found.push(((target, plane), view.end_of(target, plane, size)));
-                }
-            }
-            Ok(found)
-        };
-        if excess()?.is_empty() {
-            return Ok(());
-        }
-        let path = self.store.part(self.id, "ctl");
-        let _alone = self.store.medium.lock_ctl(&path).doing("lock", &path)?;
-        let flags = &self.ctl.ctl();
-        flags.header().flags.fetch_or(FLAG_TRUNCATING, Ordering::SeqCst);
-        let result = self.cut(excess);
-        flags.header().flags.fetch_and(!FLAG_TRUNCATING, Ordering::SeqCst);
-        result
-    }
-
-    fn cut(&self, excess: impl Fn() -> Result<Vec<(ObjectId, u64)>>) -> Result<()> {
-        let run = self.store.run_dir();
-        if !self.store.medium.grace(&run, LIMITS.freeze_ns).doing("wait for the programs in", &run)? {
-            // A program was stopped inside an I/O: the next move of the file cuts.
-            return Ok(());
-        }
-        // Looked at anew: a write that was under way had extended an object before it raised the size.
-        for ((target, plane), end) in excess()? {
-            let path = self.store.object(target, self.id, plane)?;
-            let object = self.store.medium.open(&path, Open::Write).doing("open", &path)?;
-            object.set_len(end).doing("cut", &path)?;
-            object.sync(FsyncPoint::PunchData).doing("flush", &path)?;
-        }
-        Ok(())
+        cutting::trim(self.store, self.id, &self.layout, self.ctl()).map(|_| ())
     }
 }
 

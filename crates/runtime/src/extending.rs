@@ -1,0 +1,216 @@
+//! Writes and allocations that extend a file. Before its first byte goes behind the end each notes in a line of ctl what it is going to write, so that a
+//! kill before the size is raised leaves word of it. A line belongs to the process that has the lock of its byte, which ends with the process: a note
+//! whose line nobody locks is a dead one's, and whoever would show those bytes by growing the file takes them away first. The order of the steps is
+//! `stripewise_store::sizing`'s.
+
+use crate::cutting;
+use crate::file::File;
+use crate::gate::{self, Passed};
+use crate::sys::{self, Errno, Sys};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use stripewise_store::ctl::{Ctl, LINE_LOCKS_AT};
+use stripewise_store::devices::sleep_until;
+use stripewise_store::sizing::{self, ABANDONED, Extension, LINES, Note, Sizes, Written};
+
+/// The line of whoever has the file's exclusive lock: for those who find no other free.
+const LOCKED_LINE: usize = 0;
+const WORDS: usize = LINES.div_ceil(64);
+
+/// What this process knows of the lines of a file.
+pub struct Lines {
+    /// Lines whose lock it has, one bit each.
+    owned: [AtomicU64; WORDS],
+    /// Lines that a thread is using.
+    busy: [AtomicU64; WORDS],
+    /// Whoever has the exclusive lock is in the middle of a cut.
+    pub draining: AtomicBool,
+}
+
+impl Lines {
+    /// None of them.
+    pub const fn new() -> Self {
+        Self { owned: [const { AtomicU64::new(0) }; WORDS], busy: [const { AtomicU64::new(0) }; WORDS], draining: AtomicBool::new(false) }
+    }
+
+    /// The locks are gone, with the descriptor or because this is a child.
+    pub fn reset(&self) {
+        self.owned.iter().chain(&self.busy).for_each(|word| word.store(0, Ordering::Relaxed));
+        self.draining.store(false, Ordering::Relaxed);
+    }
+
+    fn has(words: &[AtomicU64; WORDS], line: usize) -> bool {
+        words.get(line / 64).is_some_and(|word| word.load(Ordering::SeqCst) >> (line % 64) & 1 == 1)
+    }
+
+    fn set(words: &[AtomicU64; WORDS], line: usize) -> bool {
+        words.get(line / 64).is_some_and(|word| word.fetch_or(1 << (line % 64), Ordering::SeqCst) >> (line % 64) & 1 == 0)
+    }
+
+    fn clear(words: &[AtomicU64; WORDS], line: usize) {
+        if let Some(word) = words.get(line / 64) {
+            word.fetch_and(!(1 << (line % 64)), Ordering::SeqCst);
+        }
+    }
+
+    /// A line of this process's that no thread is using, and in which nothing stands.
+    fn take(&self, ctl: &Ctl) -> Option<usize> {
+        for (number, (owned, busy)) in self.owned.iter().zip(&self.busy).enumerate() {
+            let mut free = owned.load(Ordering::Relaxed) & !busy.load(Ordering::Relaxed);
+            while free != 0 {
+                let line = number * 64 + free.trailing_zeros() as usize;
+                if Self::set(&self.busy, line) {
+                    if ctl.note(line).end == 0 {
+                        return Some(line);
+                    }
+                    Self::clear(&self.busy, line);
+                }
+                free &= free - 1;
+            }
+        }
+        None
+    }
+}
+
+/// Asks for the lock of a line's byte, or after it.
+fn lock(file: &File, line: usize, how: i32) -> Sys<libc::flock> {
+    let at = (LINE_LOCKS_AT + line as u64) as i64;
+    let mut range = libc::flock { l_type: libc::F_WRLCK as i16, l_whence: 0, l_start: at, l_len: 1, l_pid: 0 };
+    sys::fcntl(file.lock_fd()?, how, &raw mut range as usize).map(|_| range)
+}
+
+fn is_locked(file: &File, line: usize) -> bool {
+    lock(file, line, libc::F_OFD_GETLK).is_ok_and(|range| i32::from(range.l_type) != libc::F_UNLCK)
+}
+
+/// Whether the writer of a line's note lives. Of the one who wrote with the exclusive lock only its next holder can tell: he finds that it was not him.
+pub fn is_alive(file: &File, line: usize) -> bool {
+    if line == LOCKED_LINE || Lines::has(&file.lines.owned, line) { Lines::has(&file.lines.busy, line) } else { is_locked(file, line) }
+}
+
+/// Takes a line for this process, to keep until it closes the file; false when all are taken. Under the exclusive lock, or two would ask for one. A dead
+/// one's line stays his as long as something stands in it: with our lock it would pass for a living one's.
+#[cold]
+fn claim(file: &'static File) -> Sys<bool> {
+    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+    if !file.may_write() {
+        return Err(Errno(libc::EACCES));
+    }
+    file.exclusively(|| {
+        for line in (1..LINES).filter(|line| !Lines::has(&file.lines.owned, *line)) {
+            if is_locked(file, line) {
+                continue;
+            }
+            let note = ctl.note(line);
+            if note.end != 0 {
+                if note.end & !ABANDONED > ctl.size() {
+                    continue;
+                }
+                // What it tells of is the file's by now.
+                ctl.set_note(line, Note::default());
+            }
+            if lock(file, line, libc::F_OFD_SETLK).is_ok() {
+                ctl.header().lines_used.fetch_max(line as u64 + 1, Ordering::SeqCst);
+                Lines::set(&file.lines.owned, line);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    })
+}
+
+/// What a change asks for.
+#[derive(Clone, Copy)]
+pub struct Change {
+    /// First byte.
+    pub at: u64,
+    /// Bytes.
+    pub len: u64,
+    /// The file is to reach here; 0 when it is not to grow.
+    pub reach: u64,
+    /// All that growing shows from `at` on is written by this change.
+    pub writes_all: bool,
+}
+
+/// Makes a change inside the epoch with the layout in force: `work` says what it has written, and until when devices are busy with it. Returns the size
+/// before.
+///
+/// # Errors
+/// Those of the gate, and of settling what dead ones left where the file is to grow.
+pub fn change(file: &'static File, what: Change, mut work: impl FnMut(&Passed) -> (Written, u64)) -> Sys<u64> {
+    match attempt(file, what, false, &mut work)? {
+        Some(size_before) => Ok(size_before),
+        // All lines are others'.
+        None => file.exclusively(|| attempt(file, what, true, &mut work)?.ok_or(Errno(libc::EIO))),
+    }
+}
+
+/// The same; `None` when there is no line, and the exclusive lock is asked for (`has_lock`).
+#[inline]
+fn attempt(file: &'static File, what: Change, has_lock: bool, work: &mut impl FnMut(&Passed) -> (Written, u64)) -> Sys<Option<u64>> {
+    loop {
+        let passed = gate::for_write(file, what.at, what.len)?;
+        let ctl = passed.ctl;
+        let size_before = file.size()?;
+        if what.reach <= size_before {
+            let (_, until_ns) = work(&passed);
+            sleep_until(until_ns);
+            return Ok(Some(size_before));
+        }
+        let Some(line) = file.lines.take(&ctl).or_else(|| if has_lock { take_locked(file, &ctl) } else { None }) else {
+            drop(passed);
+            if !has_lock && !claim(file)? {
+                return Ok(None);
+            }
+            if has_lock {
+                clear_locked(file)?;
+            }
+            continue;
+        };
+        let shows = if what.writes_all { what.at } else { what.reach };
+        let extension = Extension { line, note: Note { start: what.at, end: what.reach }, shows };
+        let mut busy_until_ns = 0;
+        let write = || {
+            let (written, until_ns) = work(&passed);
+            busy_until_ns = until_ns;
+            written
+        };
+        let Some(written) = sizing::extend(&ctl, &extension, |line| is_alive(file, line), write) else {
+            drop(passed);
+            Lines::clear(&file.lines.busy, line);
+            cutting::settle(file, shows)?;
+            continue;
+        };
+        sleep_until(busy_until_ns);
+        drop(passed);
+        if written.leaves_bytes {
+            take_back(file, &ctl, line);
+        }
+        Lines::clear(&file.lines.busy, line);
+        return Ok(Some(size_before));
+    }
+}
+
+/// After a change that failed half way: objects end where the size says. Where that cannot be now, the note goes on telling of it, and that its
+/// writer lives no longer counts.
+#[cold]
+fn take_back(file: &'static File, ctl: &Ctl, line: usize) {
+    if file.exclusively(|| cutting::cut(file, file.size()?)).is_err() {
+        let note = ctl.note(line);
+        ctl.set_note(line, Note { end: note.end | ABANDONED, ..note });
+    }
+}
+
+/// The line of whoever has the exclusive lock, if nothing stands in it.
+fn take_locked(file: &File, ctl: &Ctl) -> Option<usize> {
+    if ctl.note(LOCKED_LINE).end != 0 || !Lines::set(&file.lines.busy, LOCKED_LINE) {
+        return None;
+    }
+    ctl.header().lines_used.fetch_max(1, Ordering::SeqCst);
+    Some(LOCKED_LINE)
+}
+
+/// Makes it free, under that lock: one who died with it has left a note, or a write below this signal handler is using it.
+#[cold]
+fn clear_locked(file: &'static File) -> Sys<()> {
+    if Lines::has(&file.lines.busy, LOCKED_LINE) { Err(Errno(libc::EDEADLK)) } else { cutting::settle(file, u64::MAX) }
+}

@@ -1,0 +1,300 @@
+//! The parts of managed files and their objects, reached from descriptors that are held: the only way in which this library opens anything of a
+//! store (docs/security.md). What is changed by name in the kernel's interface (mode, owner, attributes, length of what is not open) is changed through
+//! the /proc name of a descriptor that was looked at first ([`Pinned`]).
+
+use crate::log;
+use crate::store::Store;
+use crate::sys::{self, Errno, Sys};
+use core::ffi::CStr;
+use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
+use stripewise_store::names::{self, PartName, ProcPath};
+use stripewise_store::within::{self, Expected, OpenFlags, Refusal};
+
+pub use stripewise_store::within::PartStat as Stat;
+
+/// The kernel's flags as the store's code takes them.
+fn flags_of(flags: i32) -> OpenFlags {
+    OpenFlags::from_bits_retain(flags as u32)
+}
+
+/// A name as the kernel takes it.
+pub fn c(name: &PartName) -> Sys<&CStr> {
+    name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))
+}
+
+/// A descriptor that is held elsewhere, for as long as a call lasts.
+pub fn borrow<'a>(fd: i32) -> BorrowedFd<'a> {
+    // SAFETY: descriptors of stores and files stay open while these are in use, and every call tolerates one that is not (EBADF).
+    unsafe { BorrowedFd::borrow_raw(fd) }
+}
+
+/// The library's own error for a refusal, after it was logged with the part's path.
+#[cold]
+#[inline(never)] // Its path would lie on the stack below every way to open.
+pub fn refused(store: &[u8], below: [&[u8]; 3], refusal: Refusal) -> Errno {
+    let errno = Errno(refusal.errno().raw_os_error());
+    if !matches!(refusal, Refusal::Os(_)) {
+        let mut path = names::StorePath::from_bytes(store);
+        for part in below.iter().filter(|part| !part.is_empty()) {
+            path.push(b"/").push(part);
+        }
+        let mut why = names::FixedPath::from_bytes(refusal.text().as_bytes());
+        why.push(b"; it is not used: run stripewise store fsck");
+        log::say(why.as_bytes(), path.as_bytes());
+    }
+    errno
+}
+
+/// A transient descriptor, closed when dropped.
+pub struct Held(i32);
+
+impl Held {
+    /// Takes a descriptor over.
+    pub fn new(fd: OwnedFd) -> Self {
+        Self(fd.into_raw_fd())
+    }
+
+    /// The same for a bare number.
+    pub fn from_raw(fd: i32) -> Self {
+        Self(fd)
+    }
+
+    /// The descriptor.
+    pub fn fd(&self) -> i32 {
+        self.0
+    }
+
+    /// Gives it to the caller.
+    pub fn keep(self) -> i32 {
+        let fd = self.0;
+        core::mem::forget(self);
+        fd
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        sys::close(self.0);
+    }
+}
+
+/// An inode that was looked at, and a name for it that nobody can lead elsewhere.
+pub struct Pinned {
+    fd: Held,
+    stat: Stat,
+    path: ProcPath,
+}
+
+impl Pinned {
+    fn new((fd, stat): (OwnedFd, Stat)) -> Self {
+        let fd = Held::new(fd);
+        let mut path = ProcPath::from_bytes(b"/proc/self/fd/");
+        path.push_decimal(fd.fd() as u64);
+        Self { fd, stat, path }
+    }
+
+    /// Pins a regular file of a directory.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub fn open(dir: i32, name: &CStr, expected: Expected<'_>) -> Result<Self, Refusal> {
+        within::open_file(borrow(dir), name, flags_of(libc::O_PATH), expected).map(Self::new)
+    }
+
+    /// Its name.
+    pub fn path(&self) -> &CStr {
+        self.path.as_c_str().unwrap_or(c"")
+    }
+
+    /// The descriptor itself (`O_PATH`).
+    pub fn fd(&self) -> i32 {
+        self.fd.fd()
+    }
+
+    /// Its mode then.
+    pub fn mode(&self) -> u32 {
+        self.stat.st_mode
+    }
+}
+
+/// The directory of a managed file, held by whoever made this.
+#[derive(Clone, Copy)]
+pub struct At {
+    /// Its descriptor.
+    pub dir: i32,
+    /// The file's store.
+    pub store: &'static Store,
+    /// The file's id.
+    pub id: u64,
+}
+
+/// One that is held only as long as this lives.
+pub struct Transient {
+    _held: Held,
+    at: At,
+}
+
+impl core::ops::Deref for Transient {
+    type Target = At;
+    fn deref(&self) -> &At {
+        &self.at
+    }
+}
+
+impl Transient {
+    /// Opens the directory of file `id`.
+    pub fn open(store: &'static Store, id: u64) -> Sys<Self> {
+        let held = Held::new(open_dir(store, id)?.0);
+        Ok(Self { at: At { dir: held.fd(), store, id }, _held: held })
+    }
+}
+
+/// Opens the directory of file `id`.
+pub fn open_dir(store: &'static Store, id: u64) -> Sys<(OwnedFd, Stat)> {
+    let name = names::id_name(id);
+    let opened = within::open_dir(borrow(store.files_dir()?), c(&name)?, &[]);
+    opened.map_err(|refusal| refused(store.path(), [b"files", name.as_bytes(), b""], refusal))
+}
+
+impl At {
+    fn refused(&self, part: &CStr, refusal: Refusal) -> Errno {
+        refused(self.store.path(), [b"files", names::id_name(self.id).as_bytes(), part.to_bytes()], refusal)
+    }
+
+    /// The directory is head's owner's, the store's or root's: nobody else has put anything there.
+    fn check_dir(&self, owner: u32, head: u32) -> Sys<()> {
+        let fits = owner == head || owner == 0 || owner == self.store.owner();
+        if fits { Ok(()) } else { Err(self.refused(c"", Refusal::Owner)) }
+    }
+
+    /// Head, looked at, without opening it.
+    pub fn head_stat(&self) -> Sys<libc::stat> {
+        let head = sys::lstat_at(self.dir, c"head")?;
+        self.check_head(&head).map(|()| head)
+    }
+
+    /// The same, into the program's struct.
+    ///
+    /// # Safety
+    /// `st` points to a struct stat, or is no good address (EFAULT).
+    pub unsafe fn head_stat_into(&self, st: *mut libc::stat) -> Sys<()> {
+        // SAFETY: the kernel checks the struct, and then has filled it.
+        unsafe {
+            sys::fstatat_raw(self.dir, c"head".as_ptr(), st, libc::AT_SYMLINK_NOFOLLOW)?;
+            self.check_head(&*st)
+        }
+    }
+
+    fn check_head(&self, head: &libc::stat) -> Sys<()> {
+        let refusal = match head.st_mode & libc::S_IFMT {
+            libc::S_IFREG if head.st_nlink > 1 => Refusal::HardLink,
+            libc::S_IFREG => return Ok(()),
+            libc::S_IFLNK => Refusal::Link,
+            _ => Refusal::Kind,
+        };
+        Err(self.refused(c"head", refusal))
+    }
+
+    /// The same, and that it lies in a directory (of `dir_owner`) of the right user.
+    pub fn checked_head(&self, dir_owner: u32) -> Sys<libc::stat> {
+        let head = self.head_stat()?;
+        self.check_dir(dir_owner, head.st_uid)?;
+        Ok(head)
+    }
+
+    /// Opens head with the program's rights.
+    pub fn open_head(&self, flags: i32) -> Sys<i32> {
+        let (fd, _) =
+            within::open_file(borrow(self.dir), c"head", flags_of(flags), Expected::of(&[])).map_err(|refusal| self.refused(c"head", refusal))?;
+        Ok(fd.into_raw_fd())
+    }
+
+    /// Pins head.
+    pub fn pin_head(&self) -> Sys<Pinned> {
+        let head = Pinned::open(self.dir, c"head", Expected::of(&[])).map_err(|refusal| self.refused(c"head", refusal))?;
+        self.check_dir(sys::fstat(self.dir)?.st_uid, head.stat.st_uid)?;
+        Ok(head)
+    }
+
+    /// Pins another part, which belongs to one of `owners` besides root and the store's owner.
+    pub fn pin(&self, part: &CStr, owners: [u32; 2]) -> Sys<Pinned> {
+        let [one, other] = owners;
+        let owners = [one, other, 0, self.store.owner()];
+        Pinned::open(self.dir, part, Expected::of(&owners)).map_err(|refusal| self.refused(part, refusal))
+    }
+
+    /// Opens another part of a file of `head_owner`, at most `bytes_max` long.
+    pub fn open_part(&self, part: &CStr, flags: i32, head_owner: u32, bytes_max: u64) -> Sys<(i32, Stat)> {
+        let owners = [head_owner, 0, self.store.owner()];
+        let (fd, stat) = within::open_file(borrow(self.dir), part, flags_of(flags | libc::O_NONBLOCK), Expected::of(&owners).at_most(bytes_max))
+            .map_err(|refusal| self.refused(part, refusal))?;
+        Ok((fd.into_raw_fd(), stat))
+    }
+
+    /// Opens ctl, which is written in place and so must be head's owner's: a file of root's, or of the store's owner, that somebody has moved here from
+    /// a directory of his own is none.
+    pub fn open_ctl(&self, flags: i32, head_owner: u32) -> Sys<i32> {
+        let (fd, _) = within::open_file(borrow(self.dir), c"ctl", flags_of(flags | libc::O_NONBLOCK), Expected::of(&[head_owner]))
+            .map_err(|refusal| self.refused(c"ctl", refusal))?;
+        Ok(fd.into_raw_fd())
+    }
+
+    /// Reads a small part.
+    pub fn read_part<'a>(&self, part: &CStr, into: &'a mut [u8]) -> Sys<&'a [u8]> {
+        let (fd, _) = self.open_part(part, libc::O_RDONLY, self.head_stat()?.st_uid, into.len() as u64)?;
+        let result = sys::read(fd, into);
+        sys::close(fd);
+        into.get(..result?).ok_or(Errno(libc::EINVAL))
+    }
+
+    /// Makes a part that is not there yet.
+    pub fn create_part(&self, part: &CStr, flags: i32, mode: u32) -> Sys<i32> {
+        within::create_file(borrow(self.dir), part, flags_of(flags), mode).map(IntoRawFd::into_raw_fd).map_err(|errno| Errno(errno.raw_os_error()))
+    }
+
+    /// Makes the directory's entries durable.
+    pub fn sync(&self) -> Sys<()> {
+        sync_dir(self.dir)
+    }
+}
+
+/// Makes the entries of a directory durable.
+pub fn sync_dir(dir: i32) -> Sys<()> {
+    let fd = Held(sys::openat(dir, c".", libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, 0)?);
+    sys::fsync(fd.fd(), false).map(|_| ())
+}
+
+/// Opens an object of `owner`'s file on a target of the store.
+pub fn open_object(store: &'static Store, id: u64, (target, plane): (u32, u32), flags: i32, owner: u32) -> Result<i32, Refusal> {
+    with_object(store, id, (target, plane), |dir, name| {
+        within::open_file(borrow(dir), name, flags_of(flags), Expected::of(&[owner])).map(|(fd, _)| fd.into_raw_fd())
+    })
+}
+
+/// Pins an object of a file of one of `owners` (none named: whosever).
+pub fn pin_object(store: &'static Store, id: u64, (target, plane): (u32, u32), owners: &[u32]) -> Result<Pinned, Refusal> {
+    with_object(store, id, (target, plane), |dir, name| Pinned::open(dir, name, Expected::of(owners)))
+}
+
+fn with_object<T>(
+    store: &'static Store,
+    id: u64,
+    (target, plane): (u32, u32),
+    work: impl FnOnce(i32, &CStr) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let dir = store.target_dir(target).map_err(os)?;
+    let name = names::object_name(id, plane);
+    work(dir.fd(), name.as_c_str().unwrap_or(c""))
+}
+
+/// Removes an object of a file of `owner`; anything else that has its name stays.
+pub fn remove_object(store: &'static Store, id: u64, (target, plane): (u32, u32), owner: u32) -> Result<(), Refusal> {
+    with_object(store, id, (target, plane), |dir, name| {
+        Pinned::open(dir, name, Expected::of(&[owner]))?;
+        sys::unlinkat(dir, name, 0).map(|_| ()).map_err(os)
+    })
+}
+
+fn os(Errno(number): Errno) -> Refusal {
+    Refusal::Os(within::Os::from_raw_os_error(number))
+}

@@ -1,0 +1,257 @@
+//! Attaching a store: its directories are opened once, looked at, and held; everything else is reached from them.
+
+use super::{Boot, Store};
+use crate::fds::{self, held};
+use crate::log;
+use crate::part::{self, Held, borrow, refused};
+use crate::sys::{self, Errno, Sys};
+use std::os::fd::{IntoRawFd, OwnedFd};
+use stripewise_store::bin::{Kind, StoreView};
+use stripewise_store::devices::{Devices, devices_bytes, open_devices};
+use stripewise_store::identity::{IDENTITY_FILE, Identity};
+use stripewise_store::names::{STORE_PATH_BYTES_MAX, StorePath};
+use stripewise_store::run;
+use stripewise_store::within::{self, Expected, OpenFlags, Refusal, STORE_BIN_BYTES_MAX, TEXT_BYTES_MAX};
+
+/// A target's directory: the store's own descriptor, or, in a child of vfork, one of the call's.
+pub struct TargetDir(i32, Option<Held>);
+
+impl TargetDir {
+    /// The descriptor.
+    pub fn fd(&self) -> i32 {
+        self.1.as_ref().map_or(self.0, Held::fd)
+    }
+}
+
+/// The root of a store, opened and looked at.
+pub struct Root {
+    /// Its directory.
+    pub fd: Held,
+    /// What it is.
+    pub stat: part::Stat,
+}
+
+impl Root {
+    /// Opens the directory at an absolute path; links on the way are followed.
+    pub fn open(path: &[u8]) -> Sys<Self> {
+        if path.len() > STORE_PATH_BYTES_MAX {
+            return Err(Errno(libc::ENAMETOOLONG));
+        }
+        let name = StorePath::from_bytes(path);
+        let (fd, stat) = within::open_root(name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, &[]).map_err(|r| refused(path, [b""; 3], r))?;
+        if stat.st_mode & 0o002 != 0 {
+            return Err(refused(path, [b""; 3], Refusal::WorldWritable));
+        }
+        Ok(Self { fd: Held::new(fd), stat })
+    }
+}
+
+impl Store {
+    /// Users whom the store's own parts belong to.
+    pub(super) fn owners(&self) -> [u32; 2] {
+        [self.owner(), 0]
+    }
+
+    fn own_dir(&self, name: &core::ffi::CStr) -> Sys<(OwnedFd, part::Stat)> {
+        let root = held(&self.root_fd).ok_or(Errno(libc::EIO))?;
+        within::open_dir(borrow(root), name, &self.owners()).map_err(|refusal| refused(self.path(), [name.to_bytes(), b"", b""], refusal))
+    }
+
+    #[inline(never)] // Threads may have small stacks: one path less at a time.
+    pub(super) fn load(&'static self, path: &[u8], root: Root) -> Sys<()> {
+        let inner = self.inner_mut();
+        inner.path = StorePath::from_bytes(path);
+        inner.owner = root.stat.st_uid;
+        inner.identity = (root.stat.st_dev, root.stat.st_ino);
+        fds::make_internal(root.fd.keep(), &self.root_fd, true)?;
+        self.load_configuration(path)?;
+        let (files, stat) = self.own_dir(c"files")?;
+        inner.is_common = inner.owner != sys::geteuid() || stat.st_mode & 0o022 != 0;
+        fds::make_internal(files.into_raw_fd(), &self.files_fd, true)?;
+        fds::make_internal(self.own_dir(c"run")?.0.into_raw_fd(), &self.run_fd, true)?;
+        inner.boot = Boot::now()?;
+        self.refuse_other_machine()?;
+        // Shared as long as this process lives; an offline move holds it exclusively, and we wait for it.
+        let fd = self.open_session_lock()?;
+        sys::flock(fd, libc::LOCK_SH).inspect_err(|_| sys::close(fd))?;
+        fds::make_internal(fd, &self.session_fd, true)?;
+        if let Some(view) = &inner.view {
+            inner.devices = self.map_devices(view.target_count());
+            for (i, model) in inner.models.iter_mut().enumerate() {
+                *model = view.target(i).filter(|t| t.kind == Kind::Emulated).map(|t| t.model);
+            }
+        }
+        self.make_slot()
+    }
+
+    #[inline(never)] // As above.
+    fn load_configuration(&self, path: &[u8]) -> Sys<()> {
+        let inner = self.inner_mut();
+        let root = held(&self.root_fd).ok_or(Errno(libc::EIO))?;
+        let owners = self.owners();
+        let opened = within::open_file(borrow(root), c"store.bin", OpenFlags::RDONLY, Expected::of(&owners).at_most(STORE_BIN_BYTES_MAX))
+            .map_err(|refusal| refused(path, [b"store.bin", b"", b""], refusal));
+        let bytes = opened
+            .and_then(|(fd, stat)| take_file(&Held::new(fd), &stat))
+            .inspect_err(|_| log::say(b"store.bin cannot be read; is this store complete? run: stripewise store fsck", path))?;
+        match StoreView::parse(bytes) {
+            Ok(view) => inner.view = Some(view),
+            Err(_) => {
+                log::say(b"store.bin is damaged or newer than this library; run: stripewise store fsck", path);
+                // SAFETY: nothing refers to it.
+                unsafe { sys::munmap(bytes.as_ptr().cast_mut(), bytes.len()) };
+                return Err(Errno(libc::EIO));
+            }
+        }
+        Ok(())
+    }
+
+    /// The lock that programs share; the store's owner or root has made it, or it would be somebody's who may take it away.
+    fn open_session_lock(&self) -> Sys<i32> {
+        let run = self.run_dir()?;
+        let owners = self.owners();
+        let open = |flags| within::open_file(borrow(run), run::SESSION_LOCK, flags, Expected::of(&owners));
+        let opened = match open(OpenFlags::RDWR) {
+            Err(Refusal::Os(within::Os::NOENT)) if owners.contains(&sys::geteuid()) => {
+                let mode = if self.is_shared()? { 0o666 } else { 0o600 };
+                match within::create_file(borrow(run), run::SESSION_LOCK, OpenFlags::RDWR, mode) {
+                    Err(within::Os::EXIST) => open(OpenFlags::RDWR).map(|(fd, _)| fd),
+                    made => made.map_err(Refusal::Os),
+                }
+            }
+            // For the flock alone reading is enough.
+            Err(Refusal::Os(within::Os::ACCESS | within::Os::ROFS)) => open(OpenFlags::RDONLY).map(|(fd, _)| fd),
+            opened => opened.map(|(fd, _)| fd),
+        };
+        opened.map(IntoRawFd::into_raw_fd).map_err(|refusal| {
+            log::say(b"run/session.lock is missing or not the store owner's: let the owner run stripewise store fsck --repair", self.path());
+            refused(self.path(), [b"run", run::SESSION_LOCK.to_bytes(), b""], refusal)
+        })
+    }
+
+    /// Whether everybody may make files in it.
+    fn is_shared(&self) -> Sys<bool> {
+        Ok(sys::fstat(held(&self.files_fd).ok_or(Errno(libc::EIO))?)?.st_mode & 0o002 != 0)
+    }
+
+    /// The mode with which this process makes a devices file that is missing; only the store's owner and root do.
+    fn mode_of_devices(&self) -> Option<u32> {
+        let is_ours = self.owners().contains(&sys::geteuid());
+        is_ours.then(|| if self.is_shared().unwrap_or(false) { 0o666 } else { 0o600 })
+    }
+
+    /// Clocks and counters; where they cannot be had, ones of this process's own, for no program depends on them.
+    #[inline(never)] // As above.
+    fn map_devices(&'static self, targets: usize) -> Option<Devices> {
+        let bytes = devices_bytes(targets);
+        let own = || sys::mmap(-1, bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let opened = open_devices(borrow(self.run_dir().ok()?), targets, self.boot_id(), &self.owners(), self.mode_of_devices());
+        let base = match opened {
+            Ok(fd) => {
+                let fd = Held::new(fd);
+                let base = sys::mmap(fd.fd(), bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+                if let Ok(base) = base
+                    && self.is_common()
+                {
+                    crate::guard::watch(base, bytes, &self.devices_cut);
+                }
+                base
+            }
+            Err(refusal) => {
+                refused(self.path(), [b"run", run::DEVICES.to_bytes(), b""], refusal);
+                own()
+            }
+        };
+        // SAFETY: the mapping stays for the life of the process.
+        base.or_else(|_| own()).ok().map(|base| unsafe { Devices::from_mapping(base, targets) })
+    }
+
+    /// The directory of a target, once it has shown that it is this store's and of this number: another user's, or a mount point whose file system
+    /// is not there, is not.
+    ///
+    /// # Errors
+    /// `EIO` when it is not, and those of opening it.
+    pub fn target_dir(&'static self, target: u32) -> Sys<TargetDir> {
+        let holder = self.target_fds.get(target as usize).ok_or(Errno(libc::EIO))?;
+        match held(holder) {
+            Some(fd) => Ok(TargetDir(fd, None)),
+            None => self.open_target(target),
+        }
+    }
+
+    #[cold]
+    #[inline(never)] // As above.
+    fn open_target(&'static self, target: u32) -> Sys<TargetDir> {
+        let view = self.view()?;
+        let path = view.target(target as usize).ok_or(Errno(libc::EIO))?.path;
+        let name = StorePath::from_bytes(path);
+        let owners = [self.owner(), 0, sys::geteuid()];
+        let (fd, _) = within::open_root(name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, &owners).map_err(|refusal| match refusal {
+            Refusal::Os(within::Os::NOENT | within::Os::NOTDIR) => {
+                log::say(b"this target's directory is missing; mount or restore it, or run stripewise store fsck", path);
+                Errno(libc::EIO)
+            }
+            refusal => refused(path, [b""; 3], refusal),
+        })?;
+        let dir = Held::new(fd);
+        if !is_target(&dir, &owners, view.uuid(), target as usize) {
+            log::say(
+                b"this directory does not say that it is this store's target: is its file system mounted? it is not used; run stripewise store fsck",
+                path,
+            );
+            return Err(Errno(libc::EIO));
+        }
+        if crate::env::in_vfork_child() {
+            return Ok(TargetDir(-1, Some(dir)));
+        }
+        let Some(_held) = self.targets_lock.lock() else { return Ok(TargetDir(-1, Some(dir))) };
+        let holder = self.target_fds.get(target as usize).ok_or(Errno(libc::EIO))?;
+        match held(holder) {
+            Some(fd) => Ok(TargetDir(fd, None)),
+            None => fds::make_internal(dir.keep(), holder, true).map(|fd| TargetDir(fd, None)),
+        }
+    }
+}
+
+/// Whether a directory's identity file names the store and the number.
+#[inline(never)] // As above.
+fn is_target(dir: &Held, owners: &[u32], uuid: [u8; 16], index: usize) -> bool {
+    let name = stripewise_store::names::PartName::from_bytes(IDENTITY_FILE.as_bytes());
+    let Some(name) = name.as_c_str() else { return false };
+    let expected = Expected::of(owners).at_most(TEXT_BYTES_MAX);
+    let Ok((fd, _)) = within::open_file(borrow(dir.fd()), name, OpenFlags::RDONLY, expected) else { return false };
+    let fd = Held::new(fd);
+    let mut text = [0u8; 2048];
+    let len = sys::read(fd.fd(), &mut text).unwrap_or(0);
+    text.get(..len).and_then(Identity::parse).is_some_and(|identity| identity.uuid == uuid && identity.index == index)
+}
+
+/// Takes a file that is only ever replaced, never changed in place: mapped where nobody but this user and root could cut it, else copied.
+pub fn take_file(fd: &Held, stat: &part::Stat) -> Sys<&'static [u8]> {
+    let len = stat.st_size as usize;
+    if len == 0 {
+        return Err(Errno(libc::EIO));
+    }
+    let is_safe = (stat.st_uid == 0 || stat.st_uid == sys::geteuid()) && stat.st_mode & 0o022 == 0;
+    if is_safe {
+        let base = sys::mmap(fd.fd(), len, libc::PROT_READ, libc::MAP_PRIVATE | libc::MAP_POPULATE)?;
+        // SAFETY: mapped for `len` bytes; its owner unmaps it when nothing refers to it.
+        return Ok(unsafe { core::slice::from_raw_parts(base, len) });
+    }
+    let base = sys::mmap(-1, len, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?;
+    // SAFETY: as above.
+    let bytes = unsafe { core::slice::from_raw_parts_mut(base, len) };
+    let mut got = 0;
+    while let Some(rest) = bytes.get_mut(got..).filter(|rest| !rest.is_empty()) {
+        match sys::read(fd.fd(), rest) {
+            Ok(n) if n > 0 => got += n,
+            // Cut meanwhile, or unreadable.
+            end => {
+                // SAFETY: nothing refers to it.
+                unsafe { sys::munmap(base, len) };
+                return Err(end.err().unwrap_or(Errno(libc::EIO)));
+            }
+        }
+    }
+    Ok(bytes)
+}

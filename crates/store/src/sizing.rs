@@ -1,0 +1,225 @@
+//! The size of a file and what may lie behind it: the order of the steps by which a file is cut and extended, so that a kill between any two of them leaves
+//! nothing that shows later. Programs, store verbs and the simulations of the tests all take these steps from here.
+//!
+//! Objects are longer than the size asks for only while someone cuts (the intent stands in the flags) or extends (a note stands in a line of ctl). Both stay
+//! when their maker dies, and whoever would let the file grow over such bytes first takes them away ([`settle`]).
+
+use core::ops::ControlFlow;
+
+/// Lines for notes in ctl. The first belongs to whoever has the file's exclusive lock.
+pub const LINES: usize = 120;
+/// Bit of a note's end: its maker lives, and says that he has left bytes there.
+pub const ABANDONED: u64 = 1 << 63;
+
+/// What an extending writer has said before it writes: bytes of `[start, end)` may lie behind the size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Note {
+    /// First byte.
+    pub start: u64,
+    /// First byte after it, perhaps with [`ABANDONED`]; 0 = no note.
+    pub end: u64,
+}
+
+impl Note {
+    /// Whether it says anything of `[from, to)`.
+    fn concerns(self, from: u64, to: u64) -> bool {
+        self.end & !ABANDONED > from && self.start < to
+    }
+}
+
+/// The shared words of one file's size. All accesses are sequentially consistent.
+pub trait Sizes {
+    /// Bytes in the file.
+    fn size(&self) -> u64;
+    /// Raises the size to at least `end`.
+    fn raise_size(&self, end: u64);
+    /// Sets it: only a cut does.
+    fn set_size(&self, size: u64);
+    /// Whether a cut is intended, and not done yet: writers and whoever lets the file grow wait, or do it.
+    fn is_cut_intended(&self) -> bool;
+    /// Says so.
+    fn intend_cut(&self, is_intended: bool);
+    /// Lines that have ever been used; at most [`LINES`].
+    fn lines_used(&self) -> usize;
+    /// The note of a line.
+    fn note(&self, line: usize) -> Note;
+    /// Sets it. A note counts from the moment its end is there, and so the start is set before.
+    fn set_note(&self, line: usize, note: Note);
+}
+
+/// The steps of a cut, under the file's exclusive lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CutStep {
+    /// From here on nobody begins to write, and whoever finds us dead ends the cut.
+    Intend,
+    /// Whoever wrote has ended.
+    Drain,
+    /// Before any object is cut: readers must not find zeros inside the size.
+    Resize,
+    /// Every object ends where the size says.
+    Trim,
+    /// No note tells of anything any more.
+    Forget,
+    /// Writers go on.
+    Conclude,
+}
+
+/// All of them, in their order.
+pub const CUT: [CutStep; 6] = [CutStep::Intend, CutStep::Drain, CutStep::Resize, CutStep::Trim, CutStep::Forget, CutStep::Conclude];
+
+/// What a cut needs from whoever makes it.
+pub trait Cutter {
+    /// Why a step failed.
+    type Error;
+    /// The words.
+    type Words: Sizes;
+    /// The file's.
+    fn words(&self) -> Self::Words;
+    /// Waits until nobody is inside an I/O that began before the intent.
+    fn drain(&mut self) -> Result<(), Self::Error>;
+    /// Cuts the objects to a size of the file.
+    fn trim(&mut self, size: u64) -> Result<(), Self::Error>;
+    /// Whether an object may be shorter than before.
+    fn has_cut(&self) -> bool;
+}
+
+/// Takes one step of a cut to `size`.
+///
+/// # Errors
+/// Those of the cutter.
+pub fn take_cut<C: Cutter>(step: CutStep, cutter: &mut C, size: u64) -> Result<(), C::Error> {
+    let words = cutter.words();
+    match step {
+        CutStep::Intend => words.intend_cut(true),
+        CutStep::Drain => return cutter.drain(),
+        CutStep::Resize => words.set_size(size),
+        CutStep::Trim => return cutter.trim(size),
+        CutStep::Forget => {
+            (0..words.lines_used().min(LINES)).filter(|line| words.note(*line).end != 0).for_each(|line| words.set_note(line, Note::default()))
+        }
+        CutStep::Conclude => words.intend_cut(false),
+    }
+    Ok(())
+}
+
+/// Cuts the file to `size`, under its exclusive lock; with the size that it has, only what lies behind it goes. A cut that fails before it took anything has
+/// changed nothing. One that fails later stands: the size is the new one, and the intent stays until somebody can end it.
+///
+/// # Errors
+/// Those of the cutter.
+pub fn cut<C: Cutter>(cutter: &mut C, size: u64) -> Result<(), C::Error> {
+    let words = cutter.words();
+    let (before, was_intended) = (words.size(), words.is_cut_intended());
+    for step in CUT {
+        let Err(error) = take_cut(step, cutter, size) else { continue };
+        if !cutter.has_cut() {
+            if step == CutStep::Trim {
+                words.set_size(before);
+            }
+            words.intend_cut(was_intended);
+            return Err(error);
+        }
+        return if size < before { Ok(()) } else { Err(error) };
+    }
+    Ok(())
+}
+
+/// Whether something lies, or may lie, behind the size that nobody will take away: an intended cut, under the exclusive lock or with nobody who has it, or
+/// the note of a dead writer about `[size, to)`. `is_alive` tells whether the owner of a line lives.
+pub fn is_unsettled(words: &impl Sizes, to: u64, is_alive: impl FnMut(usize) -> bool) -> bool {
+    words.is_cut_intended() || exposes(words, words.size(), to, is_alive)
+}
+
+/// Whether growth over `[from, to)` would show what a dead writer left there.
+pub fn exposes(words: &impl Sizes, from: u64, to: u64, mut is_alive: impl FnMut(usize) -> bool) -> bool {
+    (0..words.lines_used().min(LINES)).any(|line| {
+        let note = words.note(line);
+        note.concerns(from, to) && (note.end & ABANDONED != 0 || !is_alive(line))
+    })
+}
+
+/// Ends what dead ones began, under the exclusive lock: their cuts, and what their extending writes left. `is_alive` as above.
+///
+/// # Errors
+/// Those of the cutter.
+pub fn settle<C: Cutter>(cutter: &mut C, is_alive: impl FnMut(usize) -> bool) -> Result<(), C::Error> {
+    let words = cutter.words();
+    if is_unsettled(&words, u64::MAX, is_alive) { cut(cutter, words.size()) } else { Ok(()) }
+}
+
+/// The steps of a write or an allocation that extends the file, inside the epoch and with a line of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExtendStep {
+    /// Does growing show what a dead writer left? Then that goes first.
+    Look,
+    /// From here on a kill leaves word of what may lie behind the size.
+    Note,
+    /// Bytes go into objects.
+    Write,
+    /// They become the file's.
+    Raise,
+    /// Nothing lies behind the size any more.
+    Forget,
+}
+
+/// All of them, in their order.
+pub const EXTEND: [ExtendStep; 5] = [ExtendStep::Look, ExtendStep::Note, ExtendStep::Write, ExtendStep::Raise, ExtendStep::Forget];
+
+/// What an extension touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Extension {
+    /// Its line.
+    pub line: usize,
+    /// What it writes.
+    pub note: Note,
+    /// Up to here it shows bytes that it does not write itself: where it begins behind the end.
+    pub shows: u64,
+}
+
+/// What a write has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Written {
+    /// All before it has been written.
+    pub reached: u64,
+    /// Bytes may lie behind it.
+    pub leaves_bytes: bool,
+}
+
+/// Takes one step of an extension. Breaks off where the file must be settled first, outside of the epoch.
+pub fn take_extend(
+    step: ExtendStep,
+    words: &impl Sizes,
+    extension: &Extension,
+    written: &mut Written,
+    is_alive: impl FnMut(usize) -> bool,
+    write: impl FnOnce() -> Written,
+) -> ControlFlow<()> {
+    match step {
+        ExtendStep::Look if exposes(words, words.size(), extension.shows, is_alive) => return ControlFlow::Break(()),
+        ExtendStep::Look => {}
+        ExtendStep::Note => words.set_note(extension.line, extension.note),
+        ExtendStep::Write => *written = write(),
+        ExtendStep::Raise => words.raise_size(written.reached),
+        // Whoever leaves bytes trims the file; until then the note stands.
+        ExtendStep::Forget if written.leaves_bytes => {}
+        ExtendStep::Forget => words.set_note(extension.line, Note::default()),
+    }
+    ControlFlow::Continue(())
+}
+
+/// Extends the file by what `write` writes; `None` when it must be settled first.
+pub fn extend(
+    words: &impl Sizes,
+    extension: &Extension,
+    mut is_alive: impl FnMut(usize) -> bool,
+    write: impl FnOnce() -> Written,
+) -> Option<Written> {
+    let (mut written, mut write) = (Written::default(), Some(write));
+    for step in EXTEND {
+        let work = || write.take().map_or(Written::default(), |write| write());
+        if take_extend(step, words, extension, &mut written, &mut is_alive, work).is_break() {
+            return None;
+        }
+    }
+    Some(written)
+}
