@@ -20,6 +20,7 @@ use crate::store::{absolute, as_json, text};
 type Raised = Arc<Mutex<Option<PyErr>>>;
 
 struct Inner {
+    disk: &'static RealDisk,
     store: Store<'static>,
     _lock: MoverLock,
     throttle: Throttle,
@@ -31,6 +32,12 @@ struct Inner {
 pub struct Mover {
     inner: Mutex<Option<Inner>>,
     raised: Raised,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.disk.let_go();
+    }
 }
 
 fn ask(watch: &Py<PyAny>, seen: &Seen, raised: &Raised) -> Order {
@@ -75,10 +82,12 @@ impl Mover {
         let inner = py.detach(|| -> Result<Inner> {
             let options: Options =
                 serde_json::from_str(&options_json).map_err(|e| StoreError::Invalid(format!("options of the mover: {e}; see Mover in mover.rs")))?;
-            let store = Store::open(&RealDisk, &absolute(&store)?)?;
+            // The store borrows it for as long as Python likes; what it holds open goes with the mover.
+            let disk: &'static RealDisk = Box::leak(Box::default());
+            let store = Store::open(disk, &absolute(&store)?)?;
             let lock = store.lock_mover()?;
-            let throttle = Throttle::new(options, &store.run_dir()?, Box::new(move |seen| ask(&watch, seen, &theirs)));
-            Ok(Inner { store, _lock: lock, throttle })
+            let throttle = Throttle::new(options, store.run()?, Box::new(move |seen| ask(&watch, seen, &theirs)));
+            Ok(Inner { disk, store, _lock: lock, throttle })
         });
         Ok(Self { inner: Mutex::new(Some(inner.map_err(from_store)?)), raised })
     }

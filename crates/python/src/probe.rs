@@ -37,12 +37,14 @@ pub struct Probe {
 fn hold(store: Option<PathBuf>) -> Result<Inner> {
     let Some(store) = store else { return Ok(Inner { subject: None, store: None, _lock: None }) };
     let root = absolute(&store)?;
-    let lock = Store::open(&RealDisk, &root)?.lock_exclusive()?;
+    let disk = RealDisk::new();
+    let lock = Store::open(&disk, &root)?.lock_exclusive()?;
     Ok(Inner { subject: None, store: Some(root), _lock: Some(lock) })
 }
 
 fn subject(root: &Path, target: u32, scratch_bytes: u64) -> Result<Subject> {
-    let store = Store::open(&RealDisk, root)?;
+    let disk = RealDisk::new();
+    let store = Store::open(&disk, root)?;
     let info = store.target(target)?;
     if let Some(why) = mismatch(store.medium, &info.path, &store.uuid, target as usize) {
         return Err(StoreError::NotFound(format!("target {}: {why}", info.name)));

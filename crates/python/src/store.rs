@@ -26,7 +26,11 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
 }
 
 pub(crate) fn with_store<T: Send>(py: Python<'_>, path: &Path, work: impl FnOnce(&Store<'_>) -> Result<T> + Send) -> PyResult<T> {
-    py.detach(|| work(&Store::open(&RealDisk, &absolute(path)?)?)).map_err(from_store)
+    py.detach(|| {
+        let disk = RealDisk::new();
+        work(&Store::open(&disk, &absolute(path)?)?)
+    })
+    .map_err(from_store)
 }
 
 pub(crate) fn text(value: &Value) -> String {
@@ -37,16 +41,18 @@ pub(crate) fn as_json<T: serde::Serialize>(value: &T) -> Result<Value> {
     serde_json::to_value(value).map_err(|e| StoreError::Invalid(format!("the result cannot be written as JSON: {e}; report it")))
 }
 
-/// Makes a store from its specification.
+/// Makes a store from its specification, for its maker or for all users.
 #[pyfunction]
-fn store_create(py: Python<'_>, store: PathBuf, spec_json: String) -> PyResult<()> {
-    py.detach(|| create::create(&RealDisk, &absolute(&store)?, &SpecJson::parse(&spec_json)?)).map_err(from_store)
+#[pyo3(signature = (store, spec_json, shared=false))]
+fn store_create(py: Python<'_>, store: PathBuf, spec_json: String, shared: bool) -> PyResult<()> {
+    let users = if shared { create::Users::All } else { create::Users::Owner };
+    py.detach(|| create::create_for(&RealDisk::new(), &absolute(&store)?, &SpecJson::parse(&spec_json)?, users)).map_err(from_store)
 }
 
 /// Compiles a changed specification.
 #[pyfunction]
 fn store_configure(py: Python<'_>, store: PathBuf, spec_json: String) -> PyResult<()> {
-    py.detach(|| create::configure(&RealDisk, &absolute(&store)?, &SpecJson::parse(&spec_json)?)).map_err(from_store)
+    py.detach(|| create::configure(&RealDisk::new(), &absolute(&store)?, &SpecJson::parse(&spec_json)?)).map_err(from_store)
 }
 
 /// Describes a store: path, version, uuid, toml_sha256, region_bytes, targets.
@@ -74,7 +80,8 @@ fn store_layout(py: Python<'_>, store: PathBuf, id: String) -> PyResult<String> 
 fn store_apply(py: Python<'_>, store: PathBuf, id: String, layout_json: String, progress: Option<Py<PyAny>>) -> PyResult<String> {
     let mut stopped: Option<PyErr> = None;
     let result = py.detach(|| -> Result<String> {
-        let opened = Store::open(&RealDisk, &absolute(&store)?)?;
+        let disk = RealDisk::new();
+        let opened = Store::open(&disk, &absolute(&store)?)?;
         let begin = Instant::now();
         let mut step = |done: u64, total: u64| {
             let told = Python::attach(|py| {
@@ -118,7 +125,7 @@ fn store_fsck(py: Python<'_>, store: PathBuf, options_json: String) -> PyResult<
 /// The store and id of the file that a path leads to: {"store", "id"}, or null.
 #[pyfunction]
 fn store_resolve(py: Python<'_>, path: PathBuf) -> PyResult<String> {
-    let found = py.detach(|| info::resolve(&RealDisk, &path)).map_err(from_store)?;
+    let found = py.detach(|| info::resolve(&RealDisk::new(), &path)).map_err(from_store)?;
     Ok(text(&found.map_or(Value::Null, |(store, id)| json!({"store": store.to_string_lossy(), "id": id_text(id)}))))
 }
 
@@ -137,7 +144,7 @@ fn store_programs(py: Python<'_>, store: PathBuf) -> PyResult<String> {
 /// Adds a JSON object to a table of the index (runs, patterns, plans, results): {"key"}.
 #[pyfunction]
 fn catalogue_add(py: Python<'_>, store: PathBuf, table: String, payload_json: String) -> PyResult<String> {
-    with_store(py, &store, |s| Ok(text(&json!({"key": catalogue::Catalogue::open(s)?.add(&table, &payload_json, RealDisk.now_s())?}))))
+    with_store(py, &store, |s| Ok(text(&json!({"key": catalogue::Catalogue::open(s)?.add(&table, &payload_json, s.medium.now_s())?}))))
 }
 
 /// Rows of a table of the index, oldest first: {"rows"}.

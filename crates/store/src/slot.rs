@@ -22,7 +22,7 @@ pub const SLOT_MAGIC: [u8; 8] = *b"SWSLOT01";
 /// Where the machine's id stands in the header.
 const MACHINE_AT: usize = 24;
 /// Bytes of the header that say something.
-const HEADER_USED_BYTES: usize = MACHINE_AT + size_of::<MachineId>();
+pub const SLOT_HEADER_USED_BYTES: usize = MACHINE_AT + size_of::<MachineId>();
 
 /// The id of a machine as slots have it: the text of /etc/machine-id, zeros on one that has none.
 pub type MachineId = [u8; 32];
@@ -51,8 +51,8 @@ pub struct SlotHeader {
 }
 
 impl SlotHeader {
-    fn to_bytes(self) -> [u8; HEADER_USED_BYTES] {
-        let mut bytes = [0u8; HEADER_USED_BYTES];
+    fn to_bytes(self) -> [u8; SLOT_HEADER_USED_BYTES] {
+        let mut bytes = [0u8; SLOT_HEADER_USED_BYTES];
         let words = [self.pid, self.config, self.targets].map(u32::to_le_bytes);
         let [pid, config, targets] = &words;
         for (at, part) in [(0, &SLOT_MAGIC[..]), (8, pid), (12, config), (16, targets), (MACHINE_AT, &self.machine)] {
@@ -68,11 +68,17 @@ impl SlotHeader {
     /// # Errors
     /// Those of reading.
     pub fn read(file: impl AsFd) -> Result<Option<Self>, Errno> {
-        let mut bytes = [0u8; HEADER_USED_BYTES];
+        let mut bytes = [0u8; SLOT_HEADER_USED_BYTES];
         let got = pread(file, &mut bytes[..], 0)?;
+        Ok(if got == bytes.len() { Self::parse(&bytes) } else { None })
+    }
+
+    /// The same of its bytes.
+    #[must_use]
+    pub fn parse(bytes: &[u8; SLOT_HEADER_USED_BYTES]) -> Option<Self> {
         let word = |at: usize| bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes);
         let machine = bytes.last_chunk().copied().unwrap_or_default();
-        Ok((got == bytes.len() && bytes.starts_with(&SLOT_MAGIC)).then(|| Self { pid: word(8), config: word(12), targets: word(16), machine }))
+        bytes.starts_with(&SLOT_MAGIC).then(|| Self { pid: word(8), config: word(12), targets: word(16), machine })
     }
 }
 

@@ -16,7 +16,7 @@ struct Rig {
     root: PathBuf,
 }
 
-static DISK: RealDisk = RealDisk;
+static DISK: RealDisk = RealDisk::new();
 
 impl Rig {
     fn new(kind: &str, capacity_bytes: u64) -> Self {
@@ -121,9 +121,9 @@ fn a_mover_shares_the_store_with_programs_but_not_with_another_mover(kind: &str)
     rig.fill(100_000);
     let session = rig.root.join("run/session.lock");
     let held = DISK.try_lock(&session, false).unwrap().unwrap();
-    let run = rig.store().run_dir().unwrap();
-    std::fs::create_dir_all(&run).unwrap();
-    let slot = DISK.try_lock(&run.join("7-0.slot"), true).unwrap().unwrap();
+    let name = format!("{}.7-{:016x}.slot", DISK.boot_id().unwrap(), 1);
+    std::fs::write(rig.store().run_dir().join(&name), b"").unwrap();
+    let slot = DISK.try_lock(&rig.store().run_dir().join(&name), true).unwrap().unwrap();
     assert!(matches!(fsck(&rig.store(), Options { repair: true, ..Options::default() }), Err(StoreError::InUse(_))));
     assert_eq!(rig.codes(), ["in-use"]);
     let mover = rig.store().lock_mover().unwrap();
@@ -231,15 +231,35 @@ fn another_machines_slots_keep_the_store_closed_for_a_day(kind: &str) {
     if DISK.machine_id().unwrap().is_empty() {
         return;
     }
-    let other = rig.root.join("run/00000000-1111-4222-8333-444444444444");
-    std::fs::create_dir(&other).unwrap();
-    std::fs::write(other.join("host"), "elsewhere\n").unwrap();
-    std::fs::write(other.join("9-0.slot"), b"").unwrap();
+    let boot = "00000000-1111-4222-8333-444444444444";
+    let slot = rig.root.join(format!("run/{boot}.9-{:016x}.slot", 1));
+    let write = |machine: &str| {
+        let mut header = vec![0u8; 56];
+        header[..8].copy_from_slice(b"SWSLOT01");
+        header[24..24 + machine.len()].copy_from_slice(machine.as_bytes());
+        std::fs::write(&slot, header).unwrap();
+    };
+    write("elsewhere");
     let error = apply_all(&rig.store(), &skewed()).unwrap_err();
     assert!(error.to_string().contains("in use by machine elsewhere"), "{error}");
-    std::fs::write(other.join("host"), DISK.machine_id().unwrap()).unwrap();
+    write(&DISK.machine_id().unwrap());
     apply_all(&rig.store(), &skewed()).unwrap();
-    assert!(!other.exists(), "this machine's earlier boots are cleaned up");
+    assert!(!slot.exists(), "this machine's earlier boots are cleaned up");
+}
+
+fn what_an_older_version_left_of_a_boot_keeps_the_store_closed_or_goes(kind: &str) {
+    let rig = Rig::new(kind, 0);
+    let old = rig.root.join("run/00000000-1111-4222-8333-444444444444");
+    std::fs::create_dir(&old).unwrap();
+    std::fs::write(old.join("host"), "elsewhere\n").unwrap();
+    std::fs::write(old.join("9-0.slot"), b"").unwrap();
+    let error = apply_all(&rig.store(), &skewed()).unwrap_err();
+    assert!(error.to_string().contains("in use by machine elsewhere"), "{error}");
+    std::fs::write(old.join("host"), DISK.machine_id().unwrap()).unwrap();
+    let now = rig.root.join("run").join(DISK.boot_id().unwrap());
+    std::fs::create_dir(&now).unwrap();
+    apply_all(&rig.store(), &skewed()).unwrap();
+    assert!(!old.exists() && !now.exists());
 }
 
 macro_rules! for_every_kind {
@@ -260,6 +280,7 @@ for_every_kind!(
     the_trash_is_emptied_only_when_asked_and_old_enough,
     the_index_is_made_anew_from_the_layouts,
     another_machines_slots_keep_the_store_closed_for_a_day,
+    what_an_older_version_left_of_a_boot_keeps_the_store_closed_or_goes,
 );
 
 #[test]

@@ -290,7 +290,8 @@ fn each_fsync_of_emptying_the_trash_is_needed_and_all_together_suffice() {
         disk.settle();
         disk
     };
-    let work = |disk: &FakeDisk| gc(&Store::open(disk, &base().join("store")).unwrap(), &gc::Options::default()).is_ok();
+    let work =
+        |disk: &FakeDisk| gc(&Store::open(disk, &base().join("store")).unwrap(), &gc::Options::default()).is_ok_and(|done| done.problems.is_empty());
     let check = |disk: &FakeDisk, finished: bool| {
         let store = Store::open(disk, &base().join("store")).unwrap();
         let report = fsck(&store, Options::default()).unwrap();

@@ -118,7 +118,7 @@ proptest! {
         part in 0usize..5, at in 0usize..5000, value: u8, cut: Option<usize>, repair: bool,
     ) {
         let base = tempfile::tempdir().unwrap();
-        let medium = stripewise_store::admin::disk::RealDisk;
+        let medium = stripewise_store::admin::disk::RealDisk::new();
         let root = store_with_file(&medium, base.path(), &spec(base.path(), "dir", 2, 0, even(2, REGION, 4 * K)));
         {
             let store = Store::open(&medium, &root).unwrap();
@@ -148,10 +148,11 @@ proptest! {
 #[test]
 fn regions_of_1_mib_take_the_place_of_one_that_repeats_every_64_mib_and_back() {
     const M: u64 = 1024 * K;
+    let disk = RealDisk::new();
     let base = tempfile::tempdir().unwrap();
     let wide = even(3, 64 * M, 64 * K);
-    let root = store_with_file(&RealDisk, base.path(), &spec(base.path(), "dir", 3, 0, wide.clone()));
-    let store = Store::open(&RealDisk, &root).unwrap();
+    let root = store_with_file(&disk, base.path(), &spec(base.path(), "dir", 3, 0, wide.clone()));
+    let store = Store::open(&disk, &root).unwrap();
     let mut content = pattern(5, 0, 7_000_003);
     data::write_file(&store, ID, 0, &content).unwrap();
     let far = 66 * M;

@@ -1,6 +1,7 @@
 //! Turning a plain file into a managed one in place. Everything of the managed file is durable before its link and the plain file change
 //! places in one step, so that the path is always one of the two, whole; a kill leaves a journal that says what to finish or undo.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use stripewise_layout::{Layout, Region, Span};
@@ -10,7 +11,7 @@ use super::capacity::{bytes_by_target, free_bytes};
 use super::error::{Context, Result, StoreError};
 use super::fsck_file::remove_file;
 use super::journal::{self, Found, Journal, Way, names_file};
-use super::medium::{FsyncPoint, Kind, Leased, Lock, Medium, Open};
+use super::medium::{FsyncPoint, Kind, Leased, Lock, Medium, Open, Root};
 use super::newfile::link_record;
 use super::publish::{make_objects, objects_of, publish_layout, sync_dir, sync_slices};
 use super::reader::{CHUNK_BYTES, Objects};
@@ -40,9 +41,8 @@ pub struct Adopted {
 /// # Errors
 /// `Io`.
 pub fn fresh_id(store: &Store<'_>) -> Result<u64> {
-    use std::hash::{BuildHasher, Hasher};
     loop {
-        let id = std::hash::RandomState::new().build_hasher().finish();
+        let id = super::temporary::chance();
         let taken = |dir: &Path| -> Result<bool> { Ok(store.medium.stat(dir).doing("look at", dir)?.is_some()) };
         if !taken(&store.file_dir(id))? && !taken(&store.trash_dir().join(id_text(id)))? {
             return Ok(id);
@@ -57,6 +57,8 @@ pub fn fresh_id(store: &Store<'_>) -> Result<u64> {
 /// The file is then plain as before.
 pub fn adopt(store: &Store<'_>, id: u64, path: &Path, regions: Option<Vec<Region>>, lease: bool) -> Result<Adopted> {
     let _session = store.lock_shared()?;
+    let place = path.parent().unwrap_or(Path::new("/"));
+    store.medium.hold(place, Root::Place).doing("open", place)?;
     finish_earlier(store, path)?;
     check_path(store, path)?;
     let source = open_source(store.medium, path, lease)?;
@@ -70,6 +72,10 @@ pub fn adopt(store: &Store<'_>, id: u64, path: &Path, regions: Option<Vec<Region
     let bytes = layout.encode().map_err(|e| layout_error(&store.part(id, "layout"), e))?;
     let view = super::reader::view(store, id, &bytes)?;
     let was = source.stat().doing("look at", path)?;
+    // Another name may have come since it was looked at, and then the file is somebody's who gave it this one.
+    if was.links != 1 {
+        return Err(changed(path));
+    }
     let data = data_of(source.as_ref(), path)?;
     check_room(store, path, &view, was.size, &data)?;
     let dir = store.file_dir(id);
@@ -77,7 +83,7 @@ pub fn adopt(store: &Store<'_>, id: u64, path: &Path, regions: Option<Vec<Region
     let journal = Journal { way: Way::In, ino: was.ino, size: was.size, mtime_ns: was.mtime_ns, path: path.to_path_buf() };
     let mut adoption = Adoption { store, id, source, journal, _held: None, ctl: None };
     let result = adoption.run(&layout, &view, &data);
-    let run = store.run_dir()?;
+    let run = store.run_dir();
     forget_usage(store, store.medium.devices(&run, store.targets.len(), false).unwrap_or(None).as_deref());
     match result {
         Ok(()) => {
@@ -107,9 +113,11 @@ impl Adoption<'_> {
         self._held = Some(self.journal.begin(store, id)?);
         let before = self.source.stat().doing("look at", &self.journal.path)?;
         let head = store.part(id, "head");
-        store.medium.open(&head, Open::CreateNew).doing("make", &head)?.set_len(before.size).doing("set the length of", &head)?;
-        store.medium.copy_attributes(&self.journal.path, &head).doing("give the attributes of the file to", &head)?;
-        make_objects(store, id, &objects_of(layout))?;
+        let new = store.medium.open(&head, Open::CreateNew).doing("make", &head)?;
+        new.set_len(before.size).doing("set the length of", &head)?;
+        let like = self.source.attributes().doing("look at", &self.journal.path)?;
+        new.give_all(&like).doing("give the attributes of the file to", &head)?;
+        make_objects(store, id, &objects_of(layout), &BTreeSet::new())?;
         self.copy(view, data)?;
         sync_slices(store, id, &objects_of(layout), Span::to_end(0), FsyncPoint::SliceData)?;
         let ctl = store.part(id, "ctl");
@@ -118,8 +126,9 @@ impl Adoption<'_> {
         super::scrub::sum_new_file(store, id, &objects_of(layout))?;
         publish_layout(store, id, layout)?;
         // Once more: writing set its times.
-        store.medium.copy_attributes(&self.journal.path, &head).doing("give the attributes of the file to", &head)?;
-        store.medium.open(&head, Open::Read).doing("open", &head)?.sync(FsyncPoint::HeadSize).doing("flush", &head)?;
+        let like = self.source.attributes().doing("look at", &self.journal.path)?;
+        new.give_all(&like).doing("give the attributes of the file to", &head)?;
+        new.sync(FsyncPoint::HeadSize).doing("flush", &head)?;
         self.ctl = Some(store.lock_file(id, &self.journal.path)?);
         self.make_link()?;
         self.swap(&before)
@@ -155,10 +164,11 @@ impl Adoption<'_> {
         let link = self.journal.temporary(id);
         let text = path_of(link_text(store.root.as_os_str().as_encoded_bytes(), id).as_bytes());
         store.medium.symlink(&text, &link).doing("make the link", &link)?;
-        store.medium.copy_attributes(&self.journal.path, &link).doing("give the owner of the file to", &link)?;
+        let like = self.source.attributes().doing("look at", &self.journal.path)?;
+        store.medium.own_link(&link, &text, like.uid, like.gid).doing("give the owner of the file to", &link)?;
         let stat = store.medium.stat(&link).doing("look at", &link)?.ok_or_else(|| changed(&link))?;
         let record = store.part(id, "link");
-        let file = store.medium.open(&record, Open::Create).doing("make", &record)?;
+        let file = store.medium.open(&record, Open::CreateNew).doing("make", &record)?;
         file.write_at(&link_record(stat.dev, stat.ino, &self.journal.path), 0).doing("write", &record)?;
         file.sync(FsyncPoint::NewFileParts).doing("flush", &record)?;
         sync_dir(store, &store.file_dir(id), FsyncPoint::NewFileDir)
@@ -224,6 +234,7 @@ pub fn settle(store: &Store<'_>, id: u64, journal: &Journal) -> Result<bool> {
     let medium = store.medium;
     let third = third_name(&temporary);
     let parent = path.parent().unwrap_or(Path::new("/"));
+    journal.hold_place(store)?;
     let look = |p: &Path| medium.stat(p).doing("look at", p);
     let original = |s: &Option<super::medium::Stat>| s.is_some_and(|s| s.kind == Kind::File && s.ino == journal.ino);
     if names_file(store, path, id)? {
@@ -283,6 +294,7 @@ fn undo(store: &Store<'_>, id: u64, journal: &Journal) -> Result<()> {
 /// `Io`.
 pub fn discard(store: &Store<'_>, id: u64, dir: &Path, journal: Option<&Journal>) -> Result<()> {
     if let Some(journal) = journal {
+        journal.hold_place(store)?;
         let temporary = journal.temporary(id);
         let ino = |p: &Path| -> Result<Option<u64>> { Ok(store.medium.stat(p).doing("look at", p)?.map(|s| s.ino)) };
         // A second name of the plain file, from a file system on which names cannot change places.

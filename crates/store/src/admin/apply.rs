@@ -68,7 +68,7 @@ fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide
     // A file that is just being made may have none yet: then nothing of it is touched, or made in its maker's place.
     head_size(store, id)?;
     let emulated = store.targets.iter().any(|t| t.kind == Kind::Emulated);
-    let run = store.run_dir()?;
+    let run = store.run_dir();
     let devices = store.medium.devices(&run, store.targets.len(), emulated).doing("map the device clocks in", &run)?;
     let map = open_ctl(store, id, &layout)?;
     let _open = hold_file(store, id)?;

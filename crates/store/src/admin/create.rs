@@ -6,43 +6,101 @@ use std::path::Path;
 
 use super::error::{Context, Result, StoreError};
 use super::identity;
-use super::medium::{FsyncPoint, Kind, Medium, replace_file};
+use super::medium::{FsyncPoint, Kind, Medium, Root, replace_file};
 use super::spec::{SpecJson, kind_name};
-use super::store::{Store, id_text};
+use super::store::{Store, id_text, path_of};
+use crate::identity::IDENTITY_FILE;
 use crate::names::object_stem;
+use crate::run::{MOVER_LOCK, SESSION_LOCK};
 
-/// Makes a store at an absolute path.
+/// Who may make files in a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Users {
+    /// Who makes the store, and root.
+    Owner,
+    /// Everybody.
+    All,
+}
+
+/// Everybody makes entries, nobody removes another's.
+const SHARED_MODE: u32 = 0o1777;
+
+/// Makes a store of one user at an absolute path.
 ///
 /// # Errors
 /// `Exists` when there is one, `Invalid` for a bad specification, `NotFound` for a target that cannot be made.
 pub fn create(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()> {
+    create_for(medium, root, spec, Users::Owner)
+}
+
+/// Makes a store at an absolute path.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_for(medium: &dyn Medium, root: &Path, spec: &SpecJson, users: Users) -> Result<()> {
     if !root.is_absolute() {
         return Err(StoreError::Invalid(format!("the store's path {} is not absolute; links of files name it, give it in full", root.display())));
     }
     let bytes = spec.compile()?;
+    make_dir(medium, root)?;
+    medium.hold(root, Root::Store).doing("open", root)?;
     let bin = root.join("store.bin");
     if medium.stat(&bin).doing("look at", &bin)?.is_some() {
         return Err(StoreError::Exists(format!("{} is a store already; choose another directory, or change its store.toml", root.display())));
     }
     let uuid = spec.uuid()?;
-    for dir in [root.to_path_buf(), root.join("files"), root.join("run"), root.join("trash")] {
-        match medium.stat(&dir).doing("look at", &dir)? {
-            Some(s) if s.kind == Kind::File => {
-                return Err(StoreError::Exists(format!("{} is a file; choose another directory for the store", dir.display())));
-            }
-            Some(_) => {}
-            None => medium.mkdir(&dir).doing("make the directory", &dir)?,
-        }
+    for dir in ["files", "run", "trash"].map(|name| root.join(name)) {
+        make_dir(medium, &dir)?;
+        share(medium, &dir, users)?;
     }
+    if users == Users::All {
+        medium.set_dir_mode(root, 0o755).doing("let everybody read", root)?;
+    }
+    // Before anybody else can make them his own.
+    for name in [SESSION_LOCK, MOVER_LOCK] {
+        let path = root.join("run").join(path_of(name.to_bytes()));
+        medium.make_common(&path).doing("make", &path)?;
+    }
+    medium.devices(&root.join("run"), spec.targets.len(), true).doing("make the device clocks in", root)?;
     if let Some(parent) = root.parent() {
         medium.sync_dir(parent, FsyncPoint::StoreDir).doing("flush", parent)?;
     }
     for (index, target) in spec.targets.iter().enumerate() {
-        identity::take(medium, root, Path::new(&target.path), &uuid, index)?;
+        let dir = Path::new(&target.path);
+        identity::take(medium, root, dir, &uuid, index)?;
+        share(medium, dir, users)?;
+        share_identity(medium, dir, users)?;
     }
     // Whoever sees store.bin finds the directories beside it.
     medium.sync_dir(root, FsyncPoint::StoreDir).doing("flush", root)?;
-    replace_file(medium, &bin, &bytes, FsyncPoint::StoreTmp, FsyncPoint::StoreDir).doing("write", &bin)
+    replace_file(medium, &bin, &bytes, FsyncPoint::StoreTmp, FsyncPoint::StoreDir).doing("write", &bin)?;
+    match users {
+        Users::Owner => Ok(()),
+        Users::All => medium.let_all_read(&bin).doing("let everybody read", &bin),
+    }
+}
+
+fn make_dir(medium: &dyn Medium, dir: &Path) -> Result<()> {
+    match medium.stat(dir).doing("look at", dir)? {
+        Some(s) if s.kind == Kind::File => Err(StoreError::Exists(format!("{} is a file; choose another directory for the store", dir.display()))),
+        Some(_) => Ok(()),
+        None => medium.mkdir(dir).doing("make the directory", dir),
+    }
+}
+
+fn share(medium: &dyn Medium, dir: &Path, users: Users) -> Result<()> {
+    match users {
+        Users::Owner => Ok(()),
+        Users::All => medium.set_dir_mode(dir, SHARED_MODE).doing("share (make the store as the owner of its targets)", dir),
+    }
+}
+
+fn share_identity(medium: &dyn Medium, target: &Path, users: Users) -> Result<()> {
+    let path = target.join(IDENTITY_FILE);
+    match users {
+        Users::Owner => Ok(()),
+        Users::All => medium.let_all_read(&path).doing("let everybody read", &path),
+    }
 }
 
 /// Compiles a store's changed specification. Targets may be added at the end, moved to where their directory now is, and
@@ -53,6 +111,9 @@ pub fn create(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()> {
 pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()> {
     let store = Store::open(medium, root)?;
     let bytes = spec.compile()?;
+    let run = store.run_dir();
+    let is_shared = medium.stat(&run).doing("look at", &run)?.is_some_and(|s| s.mode & 0o002 != 0);
+    let users = if is_shared { Users::All } else { Users::Owner };
     let uuid = spec.uuid()?;
     if uuid != store.uuid {
         return Err(StoreError::Invalid(format!("{}: the uuid in store.toml is not this store's; put the old one back", root.display())));
@@ -75,12 +136,16 @@ pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()
     }
     for (index, target) in spec.targets.iter().enumerate() {
         let dir = Path::new(&target.path);
+        // What cannot be held is told by what is then looked at there.
+        let _ = medium.hold(dir, Root::Target { store: root });
         if index < store.targets.len() && !is_tombstone(root, dir) {
             if let Some(why) = identity::mismatch(medium, dir, &uuid, index) {
                 return Err(StoreError::Invalid(format!("store.toml: target {}: {why}", target.name)));
             }
         } else {
             identity::take(medium, root, dir, &uuid, index)?;
+            share(medium, dir, users)?;
+            share_identity(medium, dir, users)?;
         }
     }
     let bin = root.join("store.bin");

@@ -48,7 +48,7 @@ impl Cutter for Cutting<'_> {
     }
 
     fn drain(&mut self) -> Result<()> {
-        let run = self.store.run_dir()?;
+        let run = self.store.run_dir();
         if self.store.medium.grace(&run, DRAIN_NS).doing("wait for the programs in", &run)? {
             return Ok(());
         }

@@ -64,6 +64,9 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { doing, path, source } => {
+                if let Some(refused) = super::disk::Refused::of(source) {
+                    return write!(f, "could not {doing} {}: {refused}; {}", path.display(), refused.cure());
+                }
                 let cure = match source.kind() {
                     io::ErrorKind::NotFound => "check that it exists and that its file system is mounted",
                     io::ErrorKind::PermissionDenied => "check owner and mode, or run as the store's owner",

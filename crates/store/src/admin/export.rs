@@ -7,12 +7,13 @@ use super::apply::{self, forget_usage};
 use super::error::{Context, Result, StoreError};
 use super::info::{current_size, link_path, resolve};
 use super::journal::{Journal, Way, names_file};
-use super::medium::{FsyncPoint, Kind, Open};
+use super::medium::{FsyncPoint, Kind, Open, Root};
 use super::newfile::parse_link_record;
 use super::publish::sync_dir;
 use super::reader::{Objects, layout_bytes, view};
 use super::size::open_ctl;
 use super::store::{Store, id_text};
+use crate::within::TEXT_BYTES_MAX;
 
 /// What an export did.
 #[derive(Clone, Debug, Default, serde::Serialize, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub fn file_at(store: &Store<'_>, path: &Path) -> Result<u64> {
 /// `InUse` with the processes that have it open, `Invalid` when the link is a copy. The file is then managed as before.
 pub fn export(store: &Store<'_>, path: &Path) -> Result<Exported> {
     let _session = store.lock_shared()?;
+    let place = path.parent().unwrap_or(Path::new("/"));
+    store.medium.hold(place, Root::Place).doing("open", place)?;
     let id = file_at(store, path)?;
     check_link(store, id, path)?;
     super::recover::recover(store, id)?;
@@ -72,7 +75,7 @@ pub fn export(store: &Store<'_>, path: &Path) -> Result<Exported> {
     let settled = settle(store, id, &journal);
     let data_bytes = result?;
     settled?;
-    let run = store.run_dir()?;
+    let run = store.run_dir();
     forget_usage(store, store.medium.devices(&run, store.targets.len(), false).unwrap_or(None).as_deref());
     Ok(Exported { path: path.to_string_lossy().into_owned(), size, data_bytes })
 }
@@ -83,6 +86,8 @@ pub fn export(store: &Store<'_>, path: &Path) -> Result<Exported> {
 /// `Exists`, `Io`.
 pub fn export_to(store: &Store<'_>, id: u64, to: &Path) -> Result<Exported> {
     let _session = store.lock_shared()?;
+    let place = to.parent().unwrap_or(Path::new("/"));
+    store.medium.hold(place, Root::Place).doing("open", place)?;
     if store.medium.stat(to).doing("look at", to)?.is_some() {
         return Err(StoreError::Exists(format!("{} exists already; choose another name", to.display())));
     }
@@ -115,7 +120,9 @@ fn copy_out(store: &Store<'_>, id: u64, to: &Path, size: u64) -> Result<u64> {
         Ok(true)
     })?;
     plain.set_len(size).doing("set the length of", to)?;
-    store.medium.copy_attributes(&store.part(id, "head"), to).doing("give the attributes of the file to", to)?;
+    let head = store.part(id, "head");
+    let like = store.medium.attributes(&head).doing("look at", &head)?;
+    plain.give_all(&like).doing("give the attributes of the file to", to)?;
     plain.sync(FsyncPoint::ExportData).doing("flush", to)?;
     Ok(data_bytes)
 }
@@ -127,6 +134,8 @@ fn copy_out(store: &Store<'_>, id: u64, to: &Path, size: u64) -> Result<u64> {
 pub fn settle(store: &Store<'_>, id: u64, journal: &Journal) -> Result<bool> {
     let (path, temporary) = (&journal.path, journal.temporary(id));
     let parent = path.parent().unwrap_or(Path::new("/"));
+    journal.hold_place(store)?;
+    let dir = store.file_dir(id);
     let here = store.medium.stat(path).doing("look at", path)?;
     if journal.ino != 0 && here.is_some_and(|s| s.kind == Kind::File && s.ino == journal.ino) {
         sync_dir(store, parent, FsyncPoint::Swap)?;
@@ -137,7 +146,10 @@ pub fn settle(store: &Store<'_>, id: u64, journal: &Journal) -> Result<bool> {
         super::fsck_file::remove_file(store, id, &to)?;
         return Ok(true);
     }
-    if store.medium.stat(&temporary).doing("look at", &temporary)?.is_some_and(|s| s.kind == Kind::File) {
+    if let Some(left) = store.medium.stat(&temporary).doing("look at", &temporary)?
+        && left.kind == Kind::File
+        && journal.may_be_about(store, &dir, &left)?
+    {
         store.medium.unlink(&temporary).doing("remove", &temporary)?;
     }
     sync_dir(store, parent, FsyncPoint::Swapped)?;
@@ -150,7 +162,7 @@ pub fn settle(store: &Store<'_>, id: u64, journal: &Journal) -> Result<bool> {
 
 /// The link must be the file's name: a copy of it would leave the name behind, leading nowhere.
 fn check_link(store: &Store<'_>, id: u64, path: &Path) -> Result<()> {
-    let record = super::medium::read_small(store.medium, &store.part(id, "link"), 8192).unwrap_or_default();
+    let record = super::medium::read_small(store.medium, &store.part(id, "link"), TEXT_BYTES_MAX).unwrap_or_default();
     let ino = store.medium.stat(path).doing("look at", path)?.map_or(0, |s| s.ino);
     let Some((_, recorded, _)) = parse_link_record(&record) else { return Ok(()) };
     if recorded == ino {

@@ -5,12 +5,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::fake_content::{Content, DataOp, Dice, PAGE, survive};
 use super::fake_file::{CtlMemory, FakeCtl, FakeFile, FakeLock, Unlocked};
-use super::medium::{CtlMap, DevicesMap, FsyncPoint, Handle, Kind, Leased, Lock, Medium, Open, Stat};
+use super::medium::{Attributes, CtlMap, DevicesMap, FsyncPoint, Handle, Kind, Leased, Lock, Medium, Open, Root, Stat};
 use crate::ctl::CTL_BYTES;
 use crate::rights::Part;
 
@@ -266,6 +267,10 @@ impl Inner {
     }
 }
 
+fn new_file() -> Node {
+    Node::File { live: Content::default(), durable: Content::default(), ops: Vec::new() }
+}
+
 /// Of every file: rights are not modelled, and this mode follows from itself for each part of a file.
 pub(super) const MODE: u32 = 0o644;
 
@@ -277,12 +282,27 @@ impl Medium for FakeDisk {
             (Some(_), Open::CreateNew) => return Err(io::Error::from(io::ErrorKind::AlreadyExists)),
             (Some(node), _) => node,
             (None, Open::Read | Open::Write) => return Err(missing(path)),
-            (None, Open::Create | Open::CreateNew) => {
-                inner.add(path, Node::File { live: Content::default(), durable: Content::default(), ops: Vec::new() })?
-            }
+            (None, Open::CreateNew) => inner.add(path, new_file())?,
         };
         drop(inner);
         Ok(Box::new(FakeFile { disk: self.clone(), node }))
+    }
+
+    fn hold(&self, _dir: &Path, _root: Root<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn set_dir_mode(&self, _path: &Path, _mode: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn let_all_read(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn make_common(&self, path: &Path) -> io::Result<()> {
+        let mut inner = self.lock();
+        if inner.find(path).is_some() { Ok(()) } else { inner.add(path, new_file()).map(drop) }
     }
 
     fn mkdir(&self, path: &Path) -> io::Result<()> {
@@ -417,8 +437,8 @@ impl Medium for FakeDisk {
     }
 
     fn try_lock(&self, path: &Path, exclusive: bool) -> io::Result<Option<Box<dyn Lock>>> {
-        self.open(path, Open::Create)?;
         let mut inner = self.lock();
+        inner.find(path).ok_or_else(|| missing(path))?;
         match inner.locks.get_mut(path) {
             Some((_, true)) => return Ok(None),
             Some((_, false)) if exclusive => return Ok(None),
@@ -448,15 +468,19 @@ impl Medium for FakeDisk {
         Ok(None)
     }
 
-    fn own_like(&self, _like: &Path, _to: &Path) -> io::Result<()> {
-        Ok(())
+    fn attributes(&self, _path: &Path) -> io::Result<Attributes> {
+        Ok(Attributes::default())
     }
 
     fn follow_head(&self, _head: &Path, _to: &Path, _part: Part) -> io::Result<()> {
         Ok(())
     }
 
-    fn copy_attributes(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+    fn own_dir_like(&self, _like: &Path, _dir: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn own_link(&self, _link: &Path, _text: &Path, _uid: u32, _gid: u32) -> io::Result<()> {
         Ok(())
     }
 
@@ -472,6 +496,10 @@ impl Medium for FakeDisk {
 
     fn grace(&self, _run_dir: &Path, _patience_ns: u64) -> io::Result<bool> {
         Ok(true)
+    }
+
+    fn run_fd(&self, _run_dir: &Path) -> io::Result<Option<OwnedFd>> {
+        Ok(None)
     }
 
     fn lock_ctl(&self, _ctl: &Path) -> io::Result<Box<dyn Lock>> {

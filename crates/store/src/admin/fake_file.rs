@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::fake::{FakeDisk, Node};
 use super::fake_content::{Content, DataOp, PAGE, apply_content};
-use super::medium::{CtlMap, FsyncPoint, Handle, Kind, Leased, Lock, Stat};
+use super::medium::{Attributes, CtlMap, FsyncPoint, Handle, Kind, Leased, Lock, Stat};
 use crate::ctl::{CTL_BYTES, Ctl};
+use crate::rights::Part;
 
 /// Memory of a mapped ctl file; lives as long as a map of it.
 pub(super) struct CtlMemory(*mut u8);
@@ -116,6 +117,14 @@ impl Handle for FakeFile {
         })
     }
 
+    fn give_all(&self, _like: &Attributes) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn give_rights(&self, _like: &Attributes, _part: Option<Part>) -> io::Result<()> {
+        Ok(())
+    }
+
     fn sync(&self, point: FsyncPoint) -> io::Result<()> {
         let mut inner = self.disk.lock();
         if inner.flushes(point)?
@@ -147,6 +156,10 @@ impl Leased for FakeFile {
             uid: 0,
             gid: 0,
         })
+    }
+
+    fn attributes(&self) -> io::Result<Attributes> {
+        Ok(Attributes::default())
     }
 
     fn is_wanted(&self) -> io::Result<bool> {

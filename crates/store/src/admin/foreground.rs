@@ -2,18 +2,18 @@
 //! epoch counts those that have ended. Little's law (L = lambda W) turns both into the mean latency.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fs::File;
-use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::FlockOperation;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::fs::{Dir, FlockOperation, Mode, OFlags, flock, openat};
+use rustix::io::{Errno, pread};
 
-use crate::slot::{SLOT_BYTES, SLOT_LINES, Slot};
+use crate::run::boot_of_slot;
+use crate::slot::{SLOT_BYTES, SLOT_HEADER_BYTES, SLOT_LINES};
+use crate::within::{Expected, open_file};
 
+/// Bytes of a line.
+const LINE_BYTES: usize = 64;
 /// The last line is shared by all threads beyond and counts those inside: how many have ended it does not tell, so it is left out.
 const OWN_LINES: usize = SLOT_LINES - 1;
 
@@ -42,54 +42,72 @@ impl Window {
     }
 }
 
-/// A slot of a living process, mapped for reading.
+/// A store's `run/`, held open, and the boot whose slots count.
+pub struct RunDir {
+    /// The directory.
+    pub dir: OwnedFd,
+    /// This boot's id.
+    pub boot: String,
+}
+
+/// A slot of a living process. It is read, not mapped: its owner may cut it.
 struct Watched {
-    file: File,
-    slot: Slot,
+    file: OwnedFd,
+    /// Its lines as they were last read.
+    lines: Vec<u8>,
     /// Ended I/Os of each line when it was last looked at; as many as have been used.
     ended: Vec<u64>,
 }
 
-impl Drop for Watched {
-    fn drop(&mut self) {
-        // SAFETY: mapped in `watch`, and nothing refers to it any more.
-        let _ = unsafe { munmap(self.slot.base().cast(), SLOT_BYTES) };
+impl Watched {
+    /// Reads the first `count` lines and returns their epochs; a line that was cut says nothing.
+    fn read(&mut self, count: usize) -> impl Iterator<Item = u64> {
+        self.lines.resize(count * LINE_BYTES, 0);
+        let got = pread(&self.file, &mut self.lines[..], SLOT_HEADER_BYTES as u64).unwrap_or(0);
+        self.lines.get_mut(got..).unwrap_or(&mut []).fill(0);
+        self.lines.chunks_exact(LINE_BYTES).map(|line| line.first_chunk().copied().map_or(0, u64::from_le_bytes))
     }
 }
 
 /// The lines of all living processes that use a store.
 pub struct Foreground {
-    run: PathBuf,
-    slots: BTreeMap<OsString, Watched>,
+    run: RunDir,
+    slots: BTreeMap<CString, Watched>,
     window: Window,
     looked_ns: u64,
 }
 
 impl Foreground {
-    /// Watches the slots in `run` (`<store>/run/<boot-id>`) from `now_ns` on.
-    pub fn new(run: &Path, now_ns: u64) -> Self {
-        let mut made = Self { run: run.to_path_buf(), slots: BTreeMap::new(), window: Window::default(), looked_ns: now_ns };
+    /// Watches the slots in `run` from `now_ns` on.
+    pub fn new(run: RunDir, now_ns: u64) -> Self {
+        let mut made = Self { run, slots: BTreeMap::new(), window: Window::default(), looked_ns: now_ns };
         made.refresh();
         made
     }
 
     /// Looks for processes that came and went, and for threads that made their first I/O.
     pub fn refresh(&mut self) {
-        let names = std::fs::read_dir(&self.run).map(|d| d.filter_map(|e| Some(e.ok()?.file_name())).collect::<Vec<_>>()).unwrap_or_default();
+        let names = self.names().unwrap_or_default();
         self.slots.retain(|name, slot| names.contains(name) && is_held(&slot.file));
-        for name in names.into_iter().filter(|n| n.as_bytes().ends_with(b".slot")) {
+        for name in names {
             if !self.slots.contains_key(&name)
-                && let Some(watched) = watch(&self.run.join(&name))
+                && let Some(watched) = watch(&self.run.dir, &name)
             {
                 self.slots.insert(name, watched);
             }
         }
         for watched in self.slots.values_mut() {
-            let used = (0..OWN_LINES).rev().find(|line| watched.slot.line(*line).load(Ordering::Relaxed) != 0).map_or(0, |line| line + 1);
-            for line in watched.ended.len()..used {
-                watched.ended.push(watched.slot.line(line).load(Ordering::Relaxed) >> 1);
-            }
+            let epochs: Vec<u64> = watched.read(OWN_LINES).collect();
+            let used = epochs.iter().rposition(|epoch| *epoch != 0).map_or(0, |line| line + 1);
+            let known = watched.ended.len();
+            watched.ended.extend(epochs.get(known..used).unwrap_or(&[]).iter().map(|epoch| epoch >> 1));
         }
+    }
+
+    fn names(&self) -> Result<Vec<CString>, Errno> {
+        let dir = openat(&self.run.dir, c".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let ours = |name: &CStr| boot_of_slot(name.to_bytes()) == Some(self.run.boot.as_bytes());
+        Ok(Dir::new(dir)?.flatten().map(|entry| entry.file_name().to_owned()).filter(|name| ours(name)).collect())
     }
 
     /// Living processes that use the store.
@@ -104,12 +122,13 @@ impl Foreground {
         self.window.ns += since_ns;
         self.window.samples += 1;
         for watched in self.slots.values_mut() {
-            for (line, before) in watched.ended.iter_mut().enumerate() {
-                let epoch = watched.slot.line(line).load(Ordering::Relaxed);
+            let mut ended = std::mem::take(&mut watched.ended);
+            for (epoch, before) in watched.read(ended.len()).zip(&mut ended) {
                 self.window.inside_ns += (epoch & 1) * since_ns;
                 self.window.ended += (epoch >> 1).saturating_sub(*before);
                 *before = epoch >> 1;
             }
+            watched.ended = ended;
         }
     }
 
@@ -125,23 +144,17 @@ impl Foreground {
 }
 
 /// Whether the owner of a slot lives: it holds the exclusive lock.
-fn is_held(file: &File) -> bool {
-    let free = rustix::fs::flock(file.as_fd(), FlockOperation::NonBlockingLockShared).is_ok();
+fn is_held(file: &OwnedFd) -> bool {
+    let free = flock(file, FlockOperation::NonBlockingLockShared).is_ok();
     if free {
-        let _ = rustix::fs::flock(file.as_fd(), FlockOperation::Unlock);
+        let _ = flock(file, FlockOperation::Unlock);
     }
     !free
 }
 
-fn watch(path: &Path) -> Option<Watched> {
-    let file = File::open(path).ok()?;
-    if file.metadata().ok()?.len() < SLOT_BYTES as u64 || !is_held(&file) {
-        return None;
-    }
-    // SAFETY: a fresh shared mapping of a file at least as long; unmapped by the drop of what is made of it.
-    let base = unsafe { mmap(core::ptr::null_mut(), SLOT_BYTES, ProtFlags::READ, MapFlags::SHARED, file.as_fd(), 0).ok()? };
-    // SAFETY: the mapping lives as long as the slot; it is only read.
-    Some(Watched { file, slot: unsafe { Slot::from_mapping(base.cast()) }, ended: Vec::new() })
+fn watch(run: &OwnedFd, name: &CStr) -> Option<Watched> {
+    let (file, stat) = open_file(run.as_fd(), name, OFlags::RDONLY, Expected::of(&[]).hard_links_too()).ok()?;
+    (stat.st_size >= SLOT_BYTES as i64 && is_held(&file)).then(|| Watched { file, lines: Vec::new(), ended: Vec::new() })
 }
 
 #[cfg(test)]
@@ -149,10 +162,18 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
     use crate::devices::{now_ns, sleep_until};
+    use crate::slot::{MachineId, Slot, SlotHeader};
+    use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+    use std::fs::File;
+    use std::path::Path;
 
     struct Process {
         file: File,
         slot: Slot,
+    }
+
+    fn run_dir(path: &Path) -> RunDir {
+        RunDir { dir: File::open(path).unwrap().into(), boot: "0b".to_string() }
     }
 
     fn process(dir: &Path, name: &str) -> Process {
@@ -163,7 +184,7 @@ mod tests {
         let base = unsafe { mmap(core::ptr::null_mut(), SLOT_BYTES, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &file, 0).unwrap() };
         // SAFETY: as above.
         let slot = unsafe { Slot::from_mapping(base.cast()) };
-        slot.initialise(1, 0, 0);
+        slot.initialise(SlotHeader { pid: 1, config: 0, targets: 0, machine: MachineId::default() });
         slot.enter(0);
         slot.leave(0);
         Process { file, slot }
@@ -172,12 +193,12 @@ mod tests {
     /// Drives four threads through `count` I/Os each in made-up time, dwell from `dwell_us` to three times that; returns true and estimated mean.
     fn simulated(dwell_us: u64, look_us: u64, count: usize) -> (f64, f64) {
         let dir = tempfile::tempdir().unwrap();
-        let process = process(dir.path(), "1-1.slot");
+        let process = process(dir.path(), "0b.1-1.slot");
         for line in 0..4 {
             process.slot.enter(line);
             process.slot.leave(line);
         }
-        let mut foreground = Foreground::new(dir.path(), 0);
+        let mut foreground = Foreground::new(run_dir(dir.path()), 0);
         let mut seed = 7u64;
         let mut random = |below: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -221,8 +242,8 @@ mod tests {
     #[test]
     fn a_thread_that_keeps_count_itself_is_seen_with_the_latency_it_had() {
         let dir = tempfile::tempdir().unwrap();
-        let process = process(dir.path(), "1-1.slot");
-        let mut foreground = Foreground::new(dir.path(), now_ns());
+        let process = process(dir.path(), "0b.1-1.slot");
+        let mut foreground = Foreground::new(run_dir(dir.path()), now_ns());
         let known = std::thread::scope(|scope| {
             let slot = process.slot;
             let thread = scope.spawn(move || {
@@ -253,8 +274,8 @@ mod tests {
     #[test]
     fn processes_that_came_later_count_and_dead_ones_do_not() {
         let dir = tempfile::tempdir().unwrap();
-        let mut foreground = Foreground::new(dir.path(), 0);
-        let one = process(dir.path(), "1-1.slot");
+        let mut foreground = Foreground::new(run_dir(dir.path()), 0);
+        let one = process(dir.path(), "0b.1-1.slot");
         foreground.refresh();
         one.slot.enter(0);
         foreground.look(10);
@@ -263,7 +284,6 @@ mod tests {
         drop(one.file);
         // SAFETY: mapped by `process`, not used any more.
         unsafe { munmap(one.slot.base().cast(), SLOT_BYTES).unwrap() };
-        // The watcher's mapping is of a descriptor of its own and holds no lock.
         foreground.refresh();
         foreground.look(20);
         assert_eq!(foreground.take().inside_ns, 0);

@@ -21,9 +21,8 @@ use crate::ctl::{FLAG_UNLINKED, MoveState};
 use crate::moving::Words;
 use crate::names::{OBJECT_SUFFIXES, REPLICA_SUFFIX, parse_link};
 use crate::rights::Part;
+use crate::within::TEXT_BYTES_MAX;
 
-/// Longest record of a link: two numbers and a path.
-const LINK_LIMIT_BYTES: u64 = 8192;
 /// Bytes that are read at once to see whether a range holds anything but zeros.
 const LOOK_BYTES: u64 = 1 << 20;
 
@@ -244,7 +243,7 @@ fn check_link(check: &mut Check<'_>, id: u64, size: u64) -> Result<()> {
     if store.medium.stat(&store.file_dir(id)).doing("look at", &path)?.is_none() {
         return Ok(());
     }
-    let record = match read_small(store.medium, &path, LINK_LIMIT_BYTES) {
+    let record = match read_small(store.medium, &path, TEXT_BYTES_MAX) {
         Ok(bytes) => bytes,
         Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::InvalidData) => Vec::new(),
         Err(e) => return Err(StoreError::io("read", &path, e)),

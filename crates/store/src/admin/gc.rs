@@ -11,6 +11,7 @@ use super::fsck::empty_trash;
 use super::identity;
 use super::info::{current_size, resolve};
 use super::journal::{self, Found};
+use super::leftovers;
 use super::medium::{Kind, Lock};
 use super::relink::{recorded, walk};
 use super::store::{Store, id_text};
@@ -62,6 +63,8 @@ pub struct Collected {
     pub journals: usize,
     /// Slots of dead processes.
     pub slots: usize,
+    /// Files that killed verbs were writing to replace others.
+    pub temporary: usize,
     /// Files whose name was not found.
     pub orphans: Vec<Orphan>,
     /// What could not be done, each as a sentence.
@@ -93,8 +96,11 @@ pub fn gc(store: &Store<'_>, options: &Options) -> Result<Collected> {
         }
     }
     for id in store.ids_in(&store.trash_dir())? {
-        gc.trash(id)?;
+        if let Err(e) = gc.trash(id) {
+            gc.done.problems.push(e.to_string());
+        }
     }
+    gc.temporaries()?;
     Ok(gc.done)
 }
 
@@ -106,8 +112,19 @@ struct Gc<'a> {
 }
 
 impl Gc<'_> {
+    /// What killed verbs were writing, beside what it was to replace.
+    fn temporaries(&mut self) -> Result<()> {
+        let store = self.store;
+        let dirs = [store.root.clone(), store.run_dir()].into_iter().chain(store.targets.iter().map(|t| t.path.clone()));
+        for dir in dirs {
+            self.done.temporary += leftovers::temporaries(store, &dir, self.idle)?;
+        }
+        Ok(())
+    }
+
     fn file(&mut self, id: u64) -> Result<()> {
         let store = self.store;
+        self.done.temporary += leftovers::temporaries(store, &store.file_dir(id), self.idle)?;
         if !matches!(journal::find(store, &store.file_dir(id))?, Found::Nothing) {
             if super::recover::recover(store, id)? {
                 self.done.journals += 1;
@@ -233,22 +250,20 @@ impl Gc<'_> {
     /// Slots whose process is gone. One that is not full yet may belong to a process that is just starting.
     fn slots(&mut self) -> Result<()> {
         let store = self.store;
-        let run = store.run_dir()?;
-        if store.medium.stat(&run).doing("look at", &run)?.is_none() {
-            return Ok(());
-        }
-        for name in store.medium.list(&run).doing("list", &run)? {
-            let path = run.join(name);
-            if path.extension().is_none_or(|e| e != "slot") {
-                continue;
-            }
+        let boot = store.boot_id()?;
+        for (_, path) in store.slots()?.into_iter().filter(|(of, _)| *of == boot) {
             let Some(stat) = store.medium.stat(&path).doing("look at", &path)? else { continue };
             if stat.size < SLOT_BYTES as u64 && !self.idle && store.medium.now_s() - stat.mtime_s < UNFINISHED_AGE_S {
                 continue;
             }
-            if store.medium.try_lock(&path, true).doing("lock", &path)?.is_some() {
-                store.medium.unlink(&path).doing("remove", &path)?;
-                self.done.slots += 1;
+            // Somebody else's that cannot be removed is no reason to leave the rest.
+            let dead = store
+                .medium
+                .try_lock(&path, true)
+                .and_then(|lock| if lock.is_some() { store.medium.unlink(&path).map(|()| true) } else { Ok(false) });
+            match dead.doing("remove", &path) {
+                Ok(dead) => self.done.slots += usize::from(dead),
+                Err(e) => self.done.problems.push(e.to_string()),
             }
         }
         Ok(())

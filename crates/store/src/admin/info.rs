@@ -15,6 +15,7 @@ use super::spec::{class_name, kind_name, regions_json};
 use super::store::{Store, id_text, path_of};
 use crate::bin::STORE_VERSION;
 use crate::names::parse_link;
+use crate::within::TEXT_BYTES_MAX;
 
 /// One managed file.
 #[derive(Clone, Debug, Serialize)]
@@ -89,7 +90,7 @@ pub fn current_size(store: &Store<'_>, id: u64, layout: &stripewise_layout::Layo
 
 /// Where a file's link was made.
 pub fn link_path(store: &Store<'_>, id: u64) -> Option<PathBuf> {
-    let record = read_small(store.medium, &store.part(id, "link"), 8192).ok()?;
+    let record = read_small(store.medium, &store.part(id, "link"), TEXT_BYTES_MAX).ok()?;
     parse_link_record(&record).map(|(_, _, path)| path.to_path_buf())
 }
 
@@ -109,7 +110,7 @@ pub fn layout_json(store: &Store<'_>, id: u64) -> Result<Value> {
 /// # Errors
 /// `Io`.
 pub fn devices_json(store: &Store<'_>) -> Result<Value> {
-    let run = store.run_dir()?;
+    let run = store.run_dir();
     let map = store.medium.devices(&run, store.targets.len(), false).doing("map the device clocks in", &run)?;
     let mut targets = Vec::new();
     for (index, target) in store.targets.iter().enumerate() {

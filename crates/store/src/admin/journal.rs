@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 use stripewise_layout::crc32c;
 
 use super::error::{Context, Result, StoreError};
-use super::medium::{FsyncPoint, Lock, Open, read_small, replace_file};
+use super::medium::{FsyncPoint, Lock, Open, Root, Stat, read_small, replace_file};
 use super::publish::sync_dir;
 use super::store::{Store, id_text};
 use crate::names::parse_link;
-
-const LIMIT_BYTES: u64 = 16_384;
+use crate::within::TEXT_BYTES_MAX;
 
 /// What is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +55,29 @@ impl Journal {
         self.path.parent().unwrap_or(Path::new("/")).join(format!(".stripewise-{}", id_text(id)))
     }
 
+    /// Holds the directory in which link and plain file meet, so that both are put in place where they were looked at.
+    ///
+    /// # Errors
+    /// `Io`, also when a symbolic link has appeared on its path.
+    pub fn hold_place(&self, store: &Store<'_>) -> Result<()> {
+        let place = self.path.parent().unwrap_or(Path::new("/"));
+        store.medium.hold(place, Root::Place).doing("open", place)
+    }
+
+    /// Whether a plain file that lies where this journal says may be its own: journals of others name whatever they like.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn may_be_about(&self, store: &Store<'_>, dir: &Path, found: &Stat) -> Result<bool> {
+        for part in ["head", self.way.part()] {
+            let path = dir.join(part);
+            if store.medium.stat(&path).doing("look at", &path)?.is_some_and(|s| s.uid == found.uid) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn text(&self) -> Vec<u8> {
         let mut text = format!("stripewise-{} 1\nino {}\nsize {}\nmtime {}\npath ", self.way.part(), self.ino, self.size, self.mtime_ns).into_bytes();
         text.extend_from_slice(self.path.as_os_str().as_bytes());
@@ -91,9 +113,11 @@ impl Journal {
     /// `InUse` when another command is at it, `Io`.
     pub fn begin(&self, store: &Store<'_>, id: u64) -> Result<Box<dyn Lock>> {
         let path = store.part(id, self.way.part());
-        let lock = store.medium.try_lock(&path, true).doing("make", &path)?.ok_or_else(|| busy(&self.path))?;
-        let file = store.medium.open(&path, Open::Write).doing("open", &path)?;
-        file.set_len(0).doing("empty", &path)?;
+        let file = match store.medium.open(&path, Open::CreateNew) {
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => return Err(busy(&self.path)),
+            file => file.doing("make", &path)?,
+        };
+        let lock = store.medium.try_lock(&path, true).doing("lock", &path)?.ok_or_else(|| busy(&self.path))?;
         file.write_at(&self.text(), 0).doing("write", &path)?;
         file.sync(FsyncPoint::Journal).doing("flush", &path)?;
         sync_dir(store, &store.file_dir(id), FsyncPoint::Journal)?;
@@ -144,7 +168,7 @@ pub fn find(store: &Store<'_>, dir: &Path) -> Result<Found> {
         if store.medium.stat(&path).doing("look at", &path)?.is_none() {
             continue;
         }
-        let bytes = read_small(store.medium, &path, LIMIT_BYTES).doing("read", &path)?;
+        let bytes = read_small(store.medium, &path, TEXT_BYTES_MAX).doing("read", &path)?;
         let head = format!("stripewise-{} ", way.part());
         let version = bytes.strip_prefix(head.as_bytes()).and_then(|r| r.split(|c| *c == b'\n').next()).unwrap_or(b"1");
         if version != b"1" {

@@ -4,8 +4,10 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use super::temporary;
 use crate::ctl::Ctl;
 use crate::devices::Devices;
 use crate::rights::Part;
@@ -64,9 +66,7 @@ pub enum Open {
     Read,
     /// Existing, for reading and writing.
     Write,
-    /// For reading and writing, made (mode 0600 less umask) when missing.
-    Create,
-    /// For reading and writing; an error when it exists.
+    /// For reading and writing, mode 0600; an error when the name is taken, by whatever.
     CreateNew,
 }
 
@@ -112,6 +112,39 @@ pub struct Stat {
     pub gid: u32,
 }
 
+/// A directory below which files are touched, held open from the moment it is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root<'a> {
+    /// A store's.
+    Store,
+    /// A target's, whose objects belong to files of the store at `store`, which is held.
+    Target {
+        /// The store's directory.
+        store: &'a Path,
+    },
+    /// A directory of a user's own files, by a path without symbolic links.
+    Place,
+}
+
+/// Owner, mode, extended attributes and times of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// Permission bits, with set-user-id, set-group-id and sticky.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// POSIX access ACL as the kernel passes it; empty when there is none beyond the mode.
+    pub acl: Vec<u8>,
+    /// All extended attributes, the ACL among them.
+    pub xattrs: Vec<(String, Vec<u8>)>,
+    /// Last access: seconds since 1970, ns.
+    pub accessed: (i64, i64),
+    /// Last change of the content, the same.
+    pub modified: (i64, i64),
+}
+
 /// An open file.
 pub trait Handle: Send {
     /// Reads at an offset; short only at the end of the file.
@@ -136,12 +169,18 @@ pub trait Handle: Send {
     fn next_data(&self, at: u64) -> io::Result<Option<(u64, u64)>>;
     /// Makes content and length durable.
     fn sync(&self, point: FsyncPoint) -> io::Result<()>;
+    /// Gives it owner, mode, ACL, extended attributes and times.
+    fn give_all(&self, like: &Attributes) -> io::Result<()>;
+    /// Gives it owner, mode and ACL of a file, or what a part of a file with these has.
+    fn give_rights(&self, like: &Attributes, part: Option<Part>) -> io::Result<()>;
 }
 
 /// A plain file opened so that nobody else has it open, and nobody can open it unnoticed.
 pub trait Leased: Handle {
     /// What it is now.
     fn stat(&self) -> io::Result<Stat>;
+    /// Owner, mode and so on.
+    fn attributes(&self) -> io::Result<Attributes>;
     /// Whether somebody waits to open it (and goes on waiting until this is dropped).
     fn is_wanted(&self) -> io::Result<bool>;
 }
@@ -163,10 +202,19 @@ pub trait DevicesMap: Send {
 
 /// Everything the admin half does to durable state.
 pub trait Medium: Send + Sync {
+    /// Opens a directory and holds it: what is named below it from now on lies in this very directory. Where it cannot be opened, neither can what
+    /// is below.
+    fn hold(&self, dir: &Path, root: Root<'_>) -> io::Result<()>;
     /// Opens a file.
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>>;
-    /// Makes a directory; an error when the name is taken.
+    /// Makes a directory that not everybody may write; an error when the name is taken.
     fn mkdir(&self, path: &Path) -> io::Result<()>;
+    /// Sets a directory's mode, whatever the umask.
+    fn set_dir_mode(&self, path: &Path, mode: u32) -> io::Result<()>;
+    /// Lets everybody read a file.
+    fn let_all_read(&self, path: &Path) -> io::Result<()>;
+    /// Makes an empty file that all may use who may use the directory, if it is missing.
+    fn make_common(&self, path: &Path) -> io::Result<()>;
     /// Renames within one file system, replacing.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file or link.
@@ -194,18 +242,21 @@ pub trait Medium: Send + Sync {
     }
     /// Makes a directory's entries durable.
     fn sync_dir(&self, dir: &Path, point: FsyncPoint) -> io::Result<()>;
-    /// Takes an advisory lock on a file without waiting, which is made when missing; `None` when somebody else has it.
+    /// Takes an advisory lock on a file without waiting; `None` when somebody else has it.
     fn try_lock(&self, path: &Path, exclusive: bool) -> io::Result<Option<Box<dyn Lock>>>;
     /// Maps a ctl file; made (zeroes) when missing and `create`. An error of kind InvalidData when it is too short.
     fn ctl(&self, path: &Path, create: bool) -> io::Result<Box<dyn CtlMap>>;
-    /// Maps the device clocks of this boot; with `create`, run directory and file are made when missing. `None` when there are none.
+    /// Maps the device clocks of this boot. `None` when there are none; with `create` the file is made, or made this boot's, first.
     fn devices(&self, run_dir: &Path, targets: usize, create: bool) -> io::Result<Option<Box<dyn DevicesMap>>>;
-    /// Gives `to` the owner, mode and ACL of `like`.
-    fn own_like(&self, like: &Path, to: &Path) -> io::Result<()>;
-    /// Gives a part of a file what head lets it have.
+    /// Owner, mode and so on of a file.
+    fn attributes(&self, path: &Path) -> io::Result<Attributes>;
+    /// Gives a part of a file what head lets it have. An error when it belongs to somebody else than head's owner, but for one of our own that holds
+    /// nothing yet.
     fn follow_head(&self, head: &Path, to: &Path, part: Part) -> io::Result<()>;
-    /// Gives `to` owner, mode, extended attributes, ACL and times of `from`; a symbolic link only the owner.
-    fn copy_attributes(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a directory the owner and group of a file.
+    fn own_dir_like(&self, like: &Path, dir: &Path) -> io::Result<()>;
+    /// Gives a symbolic link with this text, which we have just made, an owner and group.
+    fn own_link(&self, link: &Path, text: &Path, uid: u32, gid: u32) -> io::Result<()>;
     /// The ACL of a file, empty when it has none beyond its mode.
     fn acl(&self, path: &Path) -> io::Result<Vec<u8>>;
     /// Processes that hold a lock on a file, as far as the system tells.
@@ -214,6 +265,8 @@ pub trait Medium: Send + Sync {
     fn pause(&self, ms: u64);
     /// Waits until every live program was outside an I/O once; false when one stayed inside for `patience_ns`.
     fn grace(&self, run_dir: &Path, patience_ns: u64) -> io::Result<bool>;
+    /// The run directory, to read slots in; `None` on a medium that has none.
+    fn run_fd(&self, run_dir: &Path) -> io::Result<Option<OwnedFd>>;
     /// Waits for the exclusive lock on one byte of ctl that appends and truncates take.
     fn lock_ctl(&self, ctl: &Path) -> io::Result<Box<dyn Lock>>;
     /// Whether some process has a map of the file, by the lock that it holds on ctl.
@@ -244,17 +297,17 @@ pub fn read_small(medium: &dyn Medium, path: &Path, limit: u64) -> io::Result<Ve
 /// Replaces a small file: tmp, fsync, rename, fsync(dir). Old or new content is there whatever happens.
 pub fn replace_file(medium: &dyn Medium, path: &Path, bytes: &[u8], tmp_point: FsyncPoint, dir_point: FsyncPoint) -> io::Result<()> {
     let dir = path.parent().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-    let mut name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?.to_os_string();
-    name.push(".tmp");
-    let tmp = dir.join(name);
-    let file = medium.open(&tmp, Open::Create)?;
-    file.set_len(0)?;
-    file.write_at(bytes, 0)?;
-    file.sync(tmp_point)?;
-    drop(file);
-    if medium.stat(path)?.is_some() {
-        medium.own_like(path, &tmp)?;
-    }
-    medium.rename(&tmp, path)?;
+    let tmp = temporary::name_for(path).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let replace = || {
+        let file = medium.open(&tmp, Open::CreateNew)?;
+        file.write_at(bytes, 0)?;
+        if medium.stat(path)?.is_some() {
+            file.give_rights(&medium.attributes(path)?, None)?;
+        }
+        file.sync(tmp_point)?;
+        medium.rename(&tmp, path)
+    };
+    // Nobody else has a file of this name, and nobody looks for it.
+    replace().inspect_err(|_| drop(medium.unlink(&tmp)))?;
     medium.sync_dir(dir, dir_point)
 }

@@ -3,7 +3,6 @@
 
 pub mod adopt;
 pub mod apply;
-mod attributes;
 pub mod capacity;
 pub mod catalogue;
 pub mod copy;
@@ -25,7 +24,7 @@ pub mod guide;
 pub mod identity;
 pub mod info;
 pub mod journal;
-mod leased;
+pub mod leftovers;
 pub mod medium;
 pub mod mover;
 pub mod newfile;
@@ -41,6 +40,7 @@ pub mod size;
 pub mod spec;
 pub mod store;
 pub mod sums;
+pub mod temporary;
 pub mod throttle;
 pub mod unlinked;
 pub mod upgrade;

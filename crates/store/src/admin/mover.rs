@@ -98,7 +98,7 @@ impl<'a> Mover<'a> {
         let bytes = copying.encode().map_err(|e| refused(&path, e))?;
         let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
         self.sweep()?;
-        make_objects(self.store, self.id, &objects_in(&copying.pending))?;
+        make_objects(self.store, self.id, &objects_in(&copying.pending), &objects_of(&self.layout))?;
         self.publish(&copying)?;
         let published = Layout { generation: copying.generation + 1, regions, pending: vec![], retired, phase: MovePhase::Punching, span, ..copying };
         self.run(&view, &published, guide)?;
@@ -261,7 +261,7 @@ impl<'a> Mover<'a> {
 
 /// Waits until everybody has left the epoch that it is in, as long as the guide has patience.
 fn grace(store: &Store<'_>, guide: &mut dyn Guide) -> Result<()> {
-    let run = store.run_dir()?;
+    let run = store.run_dir();
     while !store.medium.grace(&run, PATIENCE_NS).doing("wait for the programs in", &run)? {
         if !guide.waits() {
             return Err(stopped());
@@ -322,7 +322,7 @@ impl Work for Filling<'_, '_> {
 
     fn grace(&mut self, until_ns: Option<u64>) -> Result<bool> {
         let Some(until) = until_ns else { return grace(self.store, self.guide).map(|()| true) };
-        let run = self.store.run_dir()?;
+        let run = self.store.run_dir();
         self.store.medium.grace(&run, until.saturating_sub(now_ns())).doing("wait for the programs in", &run)
     }
 

@@ -52,7 +52,7 @@ pub fn create_file(store: &Store<'_>, id: u64, path: &Path, regions: Option<Vec<
     medium.mkdir(&dir).map_err(|e| if e.kind() == std::io::ErrorKind::AlreadyExists { taken(&dir) } else { StoreError::io("make", &dir, e) })?;
     let head = dir.join("head");
     medium.open(&head, Open::CreateNew).doing("make", &head)?.sync(FsyncPoint::NewFileParts).doing("flush", &head)?;
-    make_objects(store, id, &objects_of(&layout))?;
+    make_objects(store, id, &objects_of(&layout), &std::collections::BTreeSet::new())?;
     {
         let ctl = dir.join("ctl");
         let map = medium.ctl(&ctl, true).doing("make", &ctl)?;
@@ -66,7 +66,7 @@ pub fn create_file(store: &Store<'_>, id: u64, path: &Path, regions: Option<Vec<
     let stat =
         medium.stat(path).doing("look at", path)?.ok_or_else(|| StoreError::NotFound(format!("{} vanished; who removes it?", path.display())))?;
     let record = dir.join("link");
-    let file = medium.open(&record, Open::Create).doing("make", &record)?;
+    let file = medium.open(&record, Open::CreateNew).doing("make", &record)?;
     file.write_at(&link_record(stat.dev, stat.ino, path), 0).doing("write", &record)?;
     file.sync(FsyncPoint::NewFileParts).doing("flush", &record)?;
     sync_dir(store, &dir, FsyncPoint::NewFileDir)?;

@@ -49,10 +49,14 @@ pub fn publish_layout(store: &Store<'_>, id: u64, layout: &Layout) -> Result<()>
 pub fn prepare_layout(store: &Store<'_>, id: u64, layout: &Layout) -> Result<()> {
     let (path, next) = (store.part(id, "layout"), next_layout(store, id, layout.generation));
     let bytes = layout.encode().map_err(|e| StoreError::Invalid(format!("{}: {e}", path.display())))?;
-    let file = store.medium.open(&next, Open::Create).doing("make", &next)?;
-    file.set_len(0).doing("empty", &next)?;
+    // What a killed mover left under this name may be open in a program that thinks nothing of it.
+    if store.medium.stat(&next).doing("look at", &next)?.is_some() {
+        store.medium.unlink(&next).doing("remove", &next)?;
+    }
+    let file = store.medium.open(&next, Open::CreateNew).doing("make", &next)?;
     file.write_at(&bytes, 0).doing("write", &next)?;
-    store.medium.own_like(&path, &next).doing("give the owner of the layout to", &next)?;
+    let like = store.medium.attributes(&path).doing("look at", &path)?;
+    file.give_rights(&like, None).doing("give the owner of the layout to", &next)?;
     file.sync(FsyncPoint::LayoutTmp).doing("flush", &next)
 }
 
@@ -89,28 +93,33 @@ pub fn drop_prepared(store: &Store<'_>, id: u64) -> Result<()> {
     Ok(())
 }
 
-/// Makes the objects of a file where they are missing, with the owner and mode of `head`, and makes their names durable.
+/// Makes the objects of a file where they are missing, with the owner and mode of `head`, and makes their names durable. `known` are those that its
+/// layout names already: any other that is there is what a kill left, or what somebody put there who would like to see what is written to it.
 ///
 /// # Errors
-/// `Damaged` when a target's directory is not the store's, `Io`.
-pub fn make_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>) -> Result<()> {
+/// `Damaged` when a target's directory is not the store's, `Io`, also when somebody else makes an object at the same time.
+pub fn make_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>, known: &BTreeSet<ObjectId>) -> Result<()> {
     for &(target, plane) in objects {
         let path = store.object(target, id, plane)?;
-        if store.medium.stat(&path).doing("look at", &path)?.is_some() {
+        let is_there = store.medium.stat(&path).doing("look at", &path)?.is_some();
+        if is_there && known.contains(&(target, plane)) {
             continue;
         }
         let dir = store.target(target)?.path.as_path();
         if let Some(why) = super::identity::mismatch(store.medium, dir, &store.uuid, target as usize) {
             return Err(StoreError::Damaged(format!("target {}: {why}", store.target(target)?.name)));
         }
-        drop(store.medium.open(&path, Open::Create).doing("make the object", &path)?);
+        if is_there {
+            store.medium.unlink(&path).doing("remove", &path)?;
+        }
+        let object = store.medium.open(&path, Open::CreateNew).doing("make the object", &path)?;
         let head = store.part(id, "head");
         loop {
-            let before = store.medium.stat(&head).doing("look at", &head)?;
-            store.medium.follow_head(&head, &path, Part::Object).doing("give the owner of head to", &path)?;
+            let before = store.medium.attributes(&head).doing("look at", &head)?;
+            object.give_rights(&before, Some(Part::Object)).doing("give the owner of head to", &path)?;
             // Whoever changes head's rights goes over the objects that are there: this one may have been missed.
-            let after = store.medium.stat(&head).doing("look at", &head)?;
-            if before.map(|s| (s.mode, s.uid, s.gid)) == after.map(|s| (s.mode, s.uid, s.gid)) {
+            let after = store.medium.attributes(&head).doing("look at", &head)?;
+            if (before.mode, before.uid, before.gid, &before.acl) == (after.mode, after.uid, after.gid, &after.acl) {
                 break;
             }
         }

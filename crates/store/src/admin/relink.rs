@@ -4,14 +4,16 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::disk::Refused;
 use super::error::{Context, Result, StoreError};
 use super::export::file_at;
 use super::journal::names_file;
-use super::medium::{FsyncPoint, Kind, read_small, replace_file};
+use super::medium::{FsyncPoint, Kind, Root, read_small, replace_file};
 use super::newfile::{link_record, parse_link_record};
 use super::publish::sync_dir;
 use super::store::{Store, id_text, path_of};
 use crate::names::{link_text, parse_link};
+use crate::within::TEXT_BYTES_MAX;
 
 /// Directories below one that was given: a loop of mounts ends there.
 const DEPTH_MAX: usize = 128;
@@ -101,7 +103,9 @@ pub fn relink_moved(store: &Store<'_>, dirs: &[PathBuf]) -> Result<Moved> {
                         store.root.display()
                     )));
                 }
-                rewrite(store, id, link, is_name)?;
+                if !rewrite(store, id, link, is_name)? {
+                    continue;
+                }
                 moved.rewritten += 1;
             }
             named |= is_name;
@@ -122,36 +126,46 @@ pub fn recorded(store: &Store<'_>, id: u64) -> Result<Option<(u64, u64, PathBuf)
     if store.medium.stat(&path).doing("look at", &path)?.is_none() {
         return Ok(None);
     }
-    let bytes = read_small(store.medium, &path, 8192).doing("read", &path)?;
+    let bytes = read_small(store.medium, &path, TEXT_BYTES_MAX).doing("read", &path)?;
     Ok(parse_link_record(&bytes).map(|(dev, ino, name)| (dev, ino, name.to_path_buf())))
+}
+
+fn vanished(path: &Path) -> StoreError {
+    StoreError::NotFound(format!("{} vanished; who removes it?", path.display()))
 }
 
 /// Records that the link which lies at `at` is, or will be, at `path`.
 fn record(store: &Store<'_>, id: u64, at: &Path, path: &Path) -> Result<()> {
-    let stat =
-        store.medium.stat(at).doing("look at", at)?.ok_or_else(|| StoreError::NotFound(format!("{} vanished; who removes it?", at.display())))?;
+    let stat = store.medium.stat(at).doing("look at", at)?.ok_or_else(|| vanished(at))?;
     let wanted = link_record(stat.dev, stat.ino, path);
     let part = store.part(id, "link");
-    if read_small(store.medium, &part, 8192).is_ok_and(|held| held == wanted) {
+    if read_small(store.medium, &part, TEXT_BYTES_MAX).is_ok_and(|held| held == wanted) {
         return Ok(());
     }
     replace_file(store.medium, &part, &wanted, FsyncPoint::NewFileParts, FsyncPoint::NewFileDir).doing("write", &part)
 }
 
-fn rewrite(store: &Store<'_>, id: u64, link: &Path, is_name: bool) -> Result<()> {
+/// False for one whose directory is reached by way of a symbolic link by now: it is not where it was recorded.
+fn rewrite(store: &Store<'_>, id: u64, link: &Path, is_name: bool) -> Result<bool> {
     let parent = link.parent().unwrap_or(Path::new("/"));
+    match store.medium.hold(parent, Root::Place) {
+        Err(e) if Refused::of(&e).is_some() => return Ok(false),
+        held => held.doing("open", parent)?,
+    }
     let temporary = parent.join(format!(".stripewise-{}", id_text(id)));
+    let old = store.medium.stat(link).doing("look at", link)?.ok_or_else(|| vanished(link))?;
     if store.medium.stat(&temporary).doing("look at", &temporary)?.is_some_and(|s| s.kind == Kind::Link) {
         store.medium.unlink(&temporary).doing("remove", &temporary)?;
     }
     let text = path_of(link_text(store.root.as_os_str().as_bytes(), id).as_bytes());
     store.medium.symlink(&text, &temporary).doing("make the link", &temporary)?;
-    store.medium.copy_attributes(link, &temporary).doing("give the owner of the link to", &temporary)?;
+    store.medium.own_link(&temporary, &text, old.uid, old.gid).doing("give the owner of the link to", &temporary)?;
     if is_name {
         record(store, id, &temporary, link)?;
     }
     store.medium.rename(&temporary, link).doing("replace the link", link)?;
-    sync_dir(store, parent, FsyncPoint::LinkDir)
+    sync_dir(store, parent, FsyncPoint::LinkDir)?;
+    Ok(true)
 }
 
 /// The store and id that a link names; `None` for anything else.

@@ -1,24 +1,24 @@
 //! An opened store: its configuration in owned form, the paths of its parts, and who else is using it.
 
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use stripewise_layout::{Layout, LayoutError};
 
 use super::error::{Context, Result, StoreError};
-use super::medium::{Kind, Lock, Medium, read_small};
+use super::foreground::RunDir;
+use super::medium::{Lock, Medium, Root, read_small};
 use crate::bin::{BinError, Class, Kind as TargetKind, StoreView};
 use crate::devices::DeviceModel;
 use crate::names::{self, parse_id};
+use crate::run::{MOVER_LOCK, SESSION_LOCK, boot_of_slot};
+use crate::slot::{MachineId, SLOT_HEADER_USED_BYTES, SlotHeader, machine_id};
+use crate::within::{LAYOUT_BYTES_MAX, STORE_BIN_BYTES_MAX};
 
-/// Longest store.bin that is read: 256 targets and 1,024 rules with layouts of their own fit many times.
-const STORE_BIN_LIMIT_BYTES: u64 = 1 << 30;
-/// Longest layout file that is read: the most regions and stripes of the format stay below 200 MiB.
-const LAYOUT_LIMIT_BYTES: u64 = 256 << 20;
 /// A slot of another machine that was written to this recently counts as in use: the age beyond which a program that
 /// died with its machine no longer blocks the store.
-const OTHER_MACHINE_FRESH_S: i64 = 24 * 3600;
+pub(super) const OTHER_MACHINE_FRESH_S: i64 = 24 * 3600;
 
 /// One target.
 #[derive(Clone, Debug)]
@@ -130,6 +130,11 @@ impl<'m> Store<'m> {
     /// `NotFound` when there is none, `Newer` and `Damaged` for what store.bin says.
     pub fn open(medium: &'m dyn Medium, root: &Path) -> Result<Self> {
         let path = root.join("store.bin");
+        match medium.hold(root, Root::Store) {
+            // Said below, in the words of a store that is not there.
+            Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {}
+            held => held.doing("open", root)?,
+        }
         if medium.stat(&path).doing("look at", &path)?.is_none() {
             return Err(StoreError::NotFound(format!(
                 "{} is no store: it has no store.bin; make one with `stripewise store create {}`",
@@ -137,9 +142,9 @@ impl<'m> Store<'m> {
                 root.display()
             )));
         }
-        let bytes = read_small(medium, &path, STORE_BIN_LIMIT_BYTES).doing("read", &path)?;
+        let bytes = read_small(medium, &path, STORE_BIN_BYTES_MAX).doing("read", &path)?;
         let view = StoreView::parse(&bytes).map_err(|e| bin_error(&path, e))?;
-        let targets = (0..view.target_count())
+        let targets: Vec<TargetInfo> = (0..view.target_count())
             .filter_map(|i| view.target(i))
             .map(|t| TargetInfo {
                 name: t.name.to_string(),
@@ -150,6 +155,10 @@ impl<'m> Store<'m> {
                 model: t.model,
             })
             .collect();
+        for target in &targets {
+            // One that is away is an error of what is done there, and the check says why.
+            let _ = medium.hold(&target.path, Root::Target { store: root });
+        }
         let rules = (0..view.rule_count())
             .filter_map(|i| view.rule(i))
             .map(|r| RuleInfo { glob: r.glob.to_vec(), manage: r.action == crate::bin::Action::Manage, layout: r.layout.to_vec() })
@@ -187,12 +196,19 @@ impl<'m> Store<'m> {
         self.root.join("trash")
     }
 
-    /// `run/<boot-id>` of this boot.
+    /// `run/`.
+    pub fn run_dir(&self) -> PathBuf {
+        self.root.join("run")
+    }
+
+    /// `run/`, held open, for one who looks at the programs' slots; `None` on a medium that has none.
     ///
     /// # Errors
-    /// When the kernel does not tell.
-    pub fn run_dir(&self) -> Result<PathBuf> {
-        Ok(self.root.join("run").join(self.boot_id()?))
+    /// Those of opening it.
+    pub fn run(&self) -> Result<Option<RunDir>> {
+        let run = self.run_dir();
+        let boot = self.boot_id()?;
+        Ok(self.medium.run_fd(&run).doing("open", &run)?.map(|dir| RunDir { dir, boot }))
     }
 
     /// This boot's id.
@@ -255,7 +271,7 @@ impl<'m> Store<'m> {
                 id_text(id)
             )));
         }
-        let bytes = read_small(self.medium, &path, LAYOUT_LIMIT_BYTES).doing("read", &path)?;
+        let bytes = read_small(self.medium, &path, LAYOUT_BYTES_MAX).doing("read", &path)?;
         Layout::decode(&bytes).map_err(|e| layout_error(&path, e))
     }
 
@@ -264,8 +280,8 @@ impl<'m> Store<'m> {
     /// # Errors
     /// `InUse` when programs, or another machine, are using the store.
     pub fn lock_exclusive(&self) -> Result<Box<dyn Lock>> {
-        let path = self.root.join("run").join("session.lock");
-        let Some(lock) = self.medium.try_lock(&path, true).doing("lock", &path)? else {
+        let path = self.common(SESSION_LOCK);
+        let Some(lock) = self.common_lock(SESSION_LOCK, true).doing("lock", &path)? else {
             let users = self.live_processes()?;
             let who = match users {
                 0 => "another stripewise command is changing".to_string(),
@@ -275,6 +291,7 @@ impl<'m> Store<'m> {
             return Err(StoreError::InUse(format!("{who} the store {}; wait until it is done, or stop it", self.root.display())));
         };
         self.check_other_machines(true)?;
+        super::leftovers::renew(self);
         Ok(lock)
     }
 
@@ -284,8 +301,8 @@ impl<'m> Store<'m> {
     /// # Errors
     /// `InUse` when an offline change is under way.
     pub fn lock_shared(&self) -> Result<Option<Box<dyn Lock>>> {
-        let path = self.root.join("run").join("session.lock");
-        match self.medium.try_lock(&path, false) {
+        let path = self.common(SESSION_LOCK);
+        match self.common_lock(SESSION_LOCK, false) {
             Ok(Some(lock)) => Ok(Some(lock)),
             Ok(None) => {
                 Err(StoreError::InUse(format!("another stripewise command is changing the store {}; wait until it is done", self.root.display())))
@@ -300,14 +317,15 @@ impl<'m> Store<'m> {
     /// # Errors
     /// `InUse` with the other mover's process, or when an offline change is under way.
     pub fn lock_mover(&self) -> Result<MoverLock> {
-        let path = self.root.join("run").join("mover.lock");
-        let Some(lock) = self.medium.try_lock(&path, true).doing("lock", &path)? else {
+        let path = self.common(MOVER_LOCK);
+        let Some(lock) = self.common_lock(MOVER_LOCK, true).doing("lock", &path)? else {
             let pids = self.medium.lock_holders(&path).unwrap_or_default();
             let who = pids.first().map_or_else(|| "another process".to_string(), |pid| format!("process {pid}"));
             return Err(StoreError::InUse(format!("{who} is moving files of the store {}; wait until it is done, or stop it", self.root.display())));
         };
         let session = self.lock_shared()?;
         self.check_other_machines(true)?;
+        super::leftovers::renew(self);
         Ok(MoverLock { _mover: lock, _session: session })
     }
 
@@ -336,10 +354,10 @@ impl<'m> Store<'m> {
     /// # Errors
     /// Those of reading the run directory.
     pub fn live_processes(&self) -> Result<usize> {
-        let dir = self.run_dir()?;
+        let boot = self.boot_id()?;
         let mut live = 0;
-        for slot in self.slots(&dir)? {
-            if self.medium.try_lock(&slot, true).doing("look at", &slot)?.is_none() {
+        for (_, slot) in self.slots()?.into_iter().filter(|(of, _)| *of == boot) {
+            if self.is_held(&slot)? {
                 live += 1;
             }
         }
@@ -351,69 +369,98 @@ impl<'m> Store<'m> {
     /// # Errors
     /// Those of reading the run directory.
     pub fn programs(&self) -> Result<Vec<Program>> {
-        let dir = self.run_dir()?;
+        let boot = self.boot_id()?;
         let mut found = Vec::new();
-        for slot in self.slots(&dir)? {
-            if self.medium.try_lock(&slot, true).doing("look at", &slot)?.is_some() {
-                continue;
+        for (_, slot) in self.slots()?.into_iter().filter(|(of, _)| *of == boot) {
+            if self.is_held(&slot)?
+                && let Some(header) = self.slot_header(&slot)?
+            {
+                found.push(Program { pid: header.pid, is_stale: header.config != self.config, targets: header.targets });
             }
-            let Ok(file) = self.medium.open(&slot, super::medium::Open::Read) else { continue };
-            let mut head = [0u8; 20];
-            if file.read_at(&mut head, 0).doing("read", &slot)? < head.len() {
-                continue;
-            }
-            let word = |at: usize| head.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes);
-            found.push(Program { pid: word(8), is_stale: word(12) != self.config, targets: word(16) });
         }
         Ok(found)
     }
 
-    fn slots(&self, dir: &Path) -> Result<Vec<PathBuf>> {
-        if self.medium.stat(dir).doing("look at", dir)?.is_none_or(|s| s.kind != Kind::Dir) {
-            return Ok(Vec::new());
+    /// Whether the process of a slot lives. One that is gone meanwhile, or that is no slot, is nobody's.
+    fn is_held(&self, slot: &Path) -> Result<bool> {
+        match self.medium.try_lock(slot, true) {
+            Ok(lock) => Ok(lock.is_none()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound || super::disk::Refused::of(&e).is_some() => Ok(false),
+            Err(e) => Err(StoreError::io("look at", slot, e)),
         }
-        let names = self.medium.list(dir).doing("list", dir)?;
-        Ok(names.iter().map(|n| dir.join(n)).filter(|p| p.extension().is_some_and(|e| e == "slot")).collect())
     }
 
-    /// Refuses a store that another machine uses: flock does not reach there, so a run directory of another host with a slot
-    /// of the last 24 hours counts as in use. With `clean`, run directories of this machine's earlier boots are removed.
+    fn slot_header(&self, slot: &Path) -> Result<Option<SlotHeader>> {
+        let mut bytes = [0u8; SLOT_HEADER_USED_BYTES];
+        let read = self.medium.open(slot, super::medium::Open::Read).and_then(|file| file.read_at(&mut bytes, 0));
+        match read {
+            Ok(_) => Ok(SlotHeader::parse(&bytes)),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound || super::disk::Refused::of(&e).is_some() => Ok(None),
+            Err(e) => Err(StoreError::io("read", slot, e)),
+        }
+    }
+
+    /// The slots in `run/`, each with its boot.
     ///
     /// # Errors
-    /// `InUse` with the machine's name.
+    /// Those of reading the run directory.
+    pub fn slots(&self) -> Result<Vec<(String, PathBuf)>> {
+        let run = self.run_dir();
+        let names = self.medium.list(&run).doing("list", &run)?;
+        let of = |name: &OsStr| boot_of_slot(name.as_bytes()).map(|boot| String::from_utf8_lossy(boot).into_owned());
+        Ok(names.iter().filter_map(|name| Some((of(name)?, run.join(name)))).collect())
+    }
+
+    /// Refuses a store that another machine uses: flock does not reach there, so a slot of the last 24 hours whose header names another machine counts
+    /// as in use. With `clean`, slots of this machine's earlier boots are removed, and what earlier versions left of them.
+    ///
+    /// # Errors
+    /// `InUse` with the machine's id.
     pub fn check_other_machines(&self, clean: bool) -> Result<()> {
-        let run = self.root.join("run");
         let boot = self.boot_id()?;
-        let machine = self.medium.machine_id().doing("read", Path::new("/etc/machine-id"))?;
-        for name in self.medium.list(&run).doing("list", &run)? {
-            let dir = run.join(&name);
-            if name.as_bytes() == boot.as_bytes() || self.medium.stat(&dir).doing("look at", &dir)?.is_none_or(|s| s.kind != Kind::Dir) {
-                continue;
-            }
-            let host = read_small(self.medium, &dir.join("host"), 4096).map(|b| String::from_utf8_lossy(&b).trim().to_string()).unwrap_or_default();
-            // A machine without an id writes none; then nothing can be told, and the lock alone decides.
-            if !host.is_empty() && host != machine {
-                let now = self.medium.now_s();
-                for slot in self.slots(&dir)? {
-                    let stat = self.medium.stat(&slot).doing("look at", &slot)?;
-                    if stat.is_some_and(|s| now - s.mtime_s < OTHER_MACHINE_FRESH_S) {
-                        return Err(StoreError::InUse(format!(
-                            "the store {} is in use by machine {host}: {} is less than 24 hours old; one machine writes a store at a time, stop its programs there or, if that machine is gone, remove {}",
-                            self.root.display(),
-                            slot.display(),
-                            dir.display()
-                        )));
-                    }
-                }
+        let machine = machine_id(self.medium.machine_id().doing("read", Path::new("/etc/machine-id"))?.as_bytes());
+        for (_, slot) in self.slots()?.into_iter().filter(|(of, _)| *of != boot) {
+            let Some(stat) = self.medium.stat(&slot).doing("look at", &slot)? else { continue };
+            let theirs = self.slot_header(&slot)?.map(|header| header.machine).unwrap_or_default();
+            let is_fresh = self.medium.now_s() - stat.mtime_s < OTHER_MACHINE_FRESH_S;
+            // A machine without an id leaves none; then nothing can be told, and the lock alone decides.
+            if theirs != MachineId::default() && theirs != machine && is_fresh {
+                return Err(self.used_elsewhere(&String::from_utf8_lossy(&theirs), &slot));
             }
             if clean {
-                for part in self.medium.list(&dir).doing("list", &dir)? {
-                    let part = dir.join(part);
-                    self.medium.unlink(&part).doing("remove", &part)?;
+                // Others' in a shared store are theirs to remove, or the owner's.
+                match self.medium.unlink(&slot) {
+                    Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied) => {}
+                    gone => gone.doing("remove", &slot)?,
                 }
-                self.medium.rmdir(&dir).doing("remove", &dir)?;
             }
         }
-        Ok(())
+        super::leftovers::old_boots(self, clean)
+    }
+
+    /// The error of a store that another machine uses.
+    pub(super) fn used_elsewhere(&self, machine: &str, slot: &Path) -> StoreError {
+        StoreError::InUse(format!(
+            "the store {} is in use by machine {machine}: {} is less than 24 hours old; one machine writes a store at a time, stop its programs there or, \
+             if that machine is gone, remove that file",
+            self.root.display(),
+            slot.display()
+        ))
+    }
+
+    /// A lock that is made with the store; an older store gets it now.
+    fn common_lock(&self, name: &CStr, exclusive: bool) -> std::io::Result<Option<Box<dyn Lock>>> {
+        let path = self.common(name);
+        match self.medium.try_lock(&path, exclusive) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                self.medium.make_common(&path)?;
+                self.medium.try_lock(&path, exclusive)
+            }
+            lock => lock,
+        }
+    }
+
+    fn common(&self, name: &CStr) -> PathBuf {
+        self.run_dir().join(path_of(name.to_bytes()))
     }
 }

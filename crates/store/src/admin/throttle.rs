@@ -2,7 +2,6 @@
 //! the mover, the copy rests more (multiplicative decrease) and then, step by step, less (additive increase). Somebody else watches: is told how things
 //! are ten times a second and says whether to go on, to pause or to stop.
 
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -10,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::foreground::{Foreground, Window};
+use super::foreground::{Foreground, RunDir, Window};
 use super::guide::{CHUNK_BYTES, Guide};
 use crate::devices::now_ns;
 
@@ -105,8 +104,8 @@ pub struct Throttle {
 
 impl Throttle {
     /// A guide for a mover of the store whose slots are in `run`.
-    pub fn new(options: Options, run: &Path, watch: Watch) -> Self {
-        let meter = (options.max_slowdown > 0.0).then(|| Meter::start(run.to_path_buf()));
+    pub fn new(options: Options, run: Option<RunDir>, watch: Watch) -> Self {
+        let meter = run.filter(|_| options.max_slowdown > 0.0).map(Meter::start);
         let seen = Seen { duty: 1.0, ..Seen::default() };
         Self { options, watch, seen, told_ns: 0, order: Order::Go, meter, judged: 0, baseline_due_ns: 0, worked_from_ns: now_ns(), tokens_ns: 0 }
     }
@@ -318,10 +317,10 @@ struct Meter {
 }
 
 impl Meter {
-    fn start(run: PathBuf) -> Self {
+    fn start(run: RunDir) -> Self {
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("foreground".into()).spawn(move || watch_programs(&run, &theirs)).ok();
+        let thread = std::thread::Builder::new().name("foreground".into()).spawn(move || watch_programs(run, &theirs)).ok();
         Self { shared, thread }
     }
 
@@ -339,7 +338,7 @@ impl Drop for Meter {
     }
 }
 
-fn watch_programs(run: &Path, shared: &Shared) {
+fn watch_programs(run: RunDir, shared: &Shared) {
     let mut foreground = Foreground::new(run, now_ns());
     let (mut busy, mut refreshed_ns, mut settled_ns, mut random) = (false, 0, 0, now_ns() | 1);
     while !shared.stop.load(Ordering::Relaxed) {
@@ -408,9 +407,8 @@ mod tests {
 
     #[test]
     fn a_cap_spreads_the_bytes_over_the_time_they_may_take() {
-        let dir = tempfile::tempdir().unwrap();
         let options = Options { bandwidth_bytes_per_s: 40 << 20, max_slowdown: 0.0 };
-        let mut throttle = Throttle::new(options, dir.path(), Box::new(|_| Order::Go));
+        let mut throttle = Throttle::new(options, None, Box::new(|_| Order::Go));
         let begun = now_ns();
         let chunk = throttle.chunk_bytes();
         assert_eq!(chunk, 4 << 20);
@@ -430,7 +428,7 @@ mod tests {
         let watched = Arc::clone(&busy);
         let mut throttle = Throttle::new(
             options,
-            dir.path(),
+            Some(RunDir { dir: std::fs::File::open(dir.path()).unwrap().into(), boot: "0b".to_string() }),
             Box::new(move |_| {
                 let shared = watched.lock().unwrap();
                 theirs.lock().unwrap().push(shared.as_ref().is_some_and(|s| s.busy.load(Ordering::Relaxed)));
@@ -449,9 +447,8 @@ mod tests {
 
     #[test]
     fn a_paused_mover_waits_and_a_stopped_one_stops() {
-        let dir = tempfile::tempdir().unwrap();
         let mut orders = vec![Order::Stop, Order::Go, Order::Pause, Order::Pause];
-        let mut paused = Throttle::new(Options::default(), dir.path(), Box::new(move |_| orders.pop().unwrap()));
+        let mut paused = Throttle::new(Options::default(), None, Box::new(move |_| orders.pop().unwrap()));
         assert!(paused.pace(4096));
         assert_eq!(paused.order, Order::Go);
         while paused.waits() {}

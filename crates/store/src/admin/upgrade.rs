@@ -3,13 +3,14 @@
 
 use super::catalogue::Catalogue;
 use super::error::{Context, Result, StoreError};
-use super::identity;
 use super::journal;
 use super::medium::{Open, read_small};
 use super::store::Store;
 use super::sums;
 use crate::bin::STORE_VERSION;
 use crate::ctl::CTL_MAGIC;
+use crate::identity::IDENTITY_FILE;
+use crate::within::TEXT_BYTES_MAX;
 
 /// What an upgrade saw and did.
 #[derive(Clone, Debug, Default, serde::Serialize, PartialEq, Eq)]
@@ -29,8 +30,8 @@ pub struct Upgraded {
 pub fn upgrade(store: &Store<'_>) -> Result<Upgraded> {
     let _lock = store.lock_exclusive()?;
     for target in &store.targets {
-        let path = target.path.join(identity::IDENTITY_FILE);
-        if let Ok(bytes) = read_small(store.medium, &path, 16_384) {
+        let path = target.path.join(IDENTITY_FILE);
+        if let Ok(bytes) = read_small(store.medium, &path, TEXT_BYTES_MAX) {
             let version = bytes.strip_prefix(b"stripewise-target ").and_then(|r| r.split(|c| *c == b'\n').next());
             if let Some(version) = version.filter(|v| *v != b"1") {
                 return Err(newer(&path, &String::from_utf8_lossy(version)));

@@ -52,7 +52,7 @@ impl Clock {
         if info.kind != Kind::Emulated {
             return Err(StoreError::Invalid(format!("target {} is a plain directory; probe it with a scratch file", info.name)));
         }
-        let run = store.run_dir()?;
+        let run = store.run_dir();
         let map = store.medium.devices(&run, store.targets.len(), true).doing("map the device clocks in", &run)?;
         let map = map.ok_or_else(|| StoreError::NotFound(format!("{} has no device clocks; run a store verb on it", run.display())))?;
         let mut made = Self { map, target, model: info.model, before: [0; COUNTERS.len()] };

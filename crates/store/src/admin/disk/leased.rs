@@ -1,14 +1,19 @@
 //! A plain file that nobody else has open, by a write lease: the kernel refuses the lease while another descriptor is open, and keeps
 //! whoever opens the file later waiting (for /proc/sys/fs/lease-break-time at most) until we close it or have seen that it is wanted.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd};
 
-use super::disk::{RealFile, stat_of};
-use super::medium::{FsyncPoint, Handle, Kind, Leased, Stat};
+use rustix::fs::{OFlags, fstat};
+use rustix::io::Errno;
+
+use super::attributes;
+use super::file::{RealFile, stat_of};
+use super::refused::refused;
+use super::roots::Spot;
+use crate::admin::medium::{Attributes, FsyncPoint, Handle, Leased, Stat};
+use crate::rights::Part;
+use crate::within::{Refusal, open_file};
 
 const F_SETSIG: libc::c_int = 10;
 
@@ -17,27 +22,22 @@ struct Alone {
     leased: bool,
 }
 
-/// As [`super::medium::Medium::open_alone`].
-pub(super) fn open_alone(path: &Path, lease: bool) -> io::Result<Option<Box<dyn Leased>>> {
-    let open = |write: bool| {
-        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
-        File::options().read(true).write(write).custom_flags(flags).open(path)
-    };
-    let file = match open(true) {
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => open(false)?,
+/// As [`crate::admin::medium::Medium::open_alone`].
+pub(super) fn open_alone(spot: &Spot, path: &std::path::Path, lease: bool) -> io::Result<Option<Box<dyn Leased>>> {
+    let open = |flags| open_file(spot.dir(), &spot.name, flags, spot.allowed.expected());
+    let opened = match open(OFlags::RDWR) {
+        Err(Refusal::Os(Errno::ACCESS)) => open(OFlags::RDONLY),
         // Another lease, or a program that is running from the file.
-        Err(e) if matches!(e.raw_os_error(), Some(libc::EWOULDBLOCK | libc::ETXTBSY)) => return Ok(None),
-        file => file?,
+        Err(Refusal::Os(Errno::WOULDBLOCK | Errno::TXTBSY)) => return Ok(None),
+        opened => opened,
     };
-    if stat_of(&file.metadata()?).kind != Kind::File {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
-    }
+    let file = RealFile::new(opened.map_err(|why| refused(path, why))?.0);
     if lease {
         // The signal of a break must not end this process: SIGURG is ignored unless somebody asks for it.
         // SAFETY: plain calls on a descriptor that is open.
-        unsafe { libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG) };
+        unsafe { libc::fcntl(file.0.as_raw_fd(), F_SETSIG, libc::SIGURG) };
         // SAFETY: as above.
-        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) } != 0 {
+        if unsafe { libc::fcntl(file.0.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) } != 0 {
             let e = io::Error::last_os_error();
             return match e.raw_os_error() {
                 Some(libc::EAGAIN) => Ok(None),
@@ -46,12 +46,16 @@ pub(super) fn open_alone(path: &Path, lease: bool) -> io::Result<Option<Box<dyn 
             };
         }
     }
-    Ok(Some(Box::new(Alone { file: RealFile(file), leased: lease })))
+    Ok(Some(Box::new(Alone { file, leased: lease })))
 }
 
 impl Leased for Alone {
     fn stat(&self) -> io::Result<Stat> {
-        Ok(stat_of(&self.file.0.metadata()?))
+        Ok(stat_of(&fstat(&self.file.0)?))
+    }
+
+    fn attributes(&self) -> io::Result<Attributes> {
+        attributes::of(self.file.0.as_fd())
     }
 
     fn is_wanted(&self) -> io::Result<bool> {
@@ -92,5 +96,13 @@ impl Handle for Alone {
 
     fn sync(&self, point: FsyncPoint) -> io::Result<()> {
         self.file.sync(point)
+    }
+
+    fn give_all(&self, like: &Attributes) -> io::Result<()> {
+        self.file.give_all(like)
+    }
+
+    fn give_rights(&self, like: &Attributes, part: Option<Part>) -> io::Result<()> {
+        self.file.give_rights(like, part)
     }
 }

@@ -1,0 +1,93 @@
+//! Mapped control words and device clocks, and locks on files, of the real file system.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use crate::admin::medium::{CtlMap, DevicesMap, Lock};
+use crate::ctl::{CTL_BYTES, Ctl};
+use crate::devices::{Devices, devices_bytes};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+pub(super) struct HeldLock(#[allow(dead_code, reason = "closing the descriptor gives the lock back")] pub File);
+impl Lock for HeldLock {}
+
+/// Byte of ctl that appends and truncates lock.
+pub(super) const EXCLUSIVE_BYTE: i64 = 0;
+/// Byte of ctl that maps of the file keep locked.
+pub(super) const PIN_BYTE: i64 = 1;
+
+/// Asks for an exclusive open-file-description lock on one byte; returns what the kernel left in `l_type`.
+pub(super) fn ctl_lock(file: &File, how: libc::c_int, byte: i64) -> io::Result<libc::c_short> {
+    let mut range =
+        libc::flock { l_type: libc::F_WRLCK as libc::c_short, l_whence: libc::SEEK_SET as libc::c_short, l_start: byte, l_len: 1, l_pid: 0 };
+    loop {
+        // SAFETY: a valid descriptor and a struct of the call's own type.
+        if unsafe { libc::fcntl(file.as_raw_fd(), how, &raw mut range) } == 0 {
+            return Ok(range.l_type);
+        }
+        let e = io::Error::last_os_error();
+        if e.kind() != io::ErrorKind::Interrupted {
+            return Err(e);
+        }
+    }
+}
+
+fn map(file: &OwnedFd, bytes: usize) -> io::Result<*mut u8> {
+    // SAFETY: a fresh shared mapping of a file that the caller found at least that long; unmapped by the drop of what is made of it.
+    let base = unsafe { mmap(core::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, file.as_fd(), 0)? };
+    Ok(base.cast())
+}
+
+pub(super) struct RealDevices(*mut u8, usize);
+
+// SAFETY: a shared mapping reached through atomics only.
+unsafe impl Send for RealDevices {}
+
+impl RealDevices {
+    /// Maps a file that [`crate::devices::open_devices`] has opened for that many targets.
+    pub fn new(file: &OwnedFd, targets: usize) -> io::Result<Self> {
+        Ok(Self(map(file, devices_bytes(targets))?, targets))
+    }
+}
+
+impl DevicesMap for RealDevices {
+    fn devices(&self) -> Devices {
+        // SAFETY: mapped for that many targets; the trait's users keep nothing beyond the map.
+        unsafe { Devices::from_mapping(self.0, self.1) }
+    }
+}
+
+impl Drop for RealDevices {
+    fn drop(&mut self) {
+        // SAFETY: mapped with this length.
+        let _ = unsafe { munmap(self.0.cast(), devices_bytes(self.1)) };
+    }
+}
+
+pub(super) struct RealCtl(Ctl);
+
+// SAFETY: a shared mapping reached through atomics only.
+unsafe impl Send for RealCtl {}
+
+impl RealCtl {
+    /// Maps a file of at least [`CTL_BYTES`].
+    pub fn new(file: &OwnedFd) -> io::Result<Self> {
+        let base = map(file, CTL_BYTES)?;
+        // SAFETY: just mapped with this length.
+        Ok(Self(unsafe { Ctl::from_mapping(base) }))
+    }
+}
+
+impl CtlMap for RealCtl {
+    fn ctl(&self) -> Ctl {
+        self.0
+    }
+}
+
+impl Drop for RealCtl {
+    fn drop(&mut self) {
+        // SAFETY: mapped with this length; the trait's users keep no Ctl beyond the map.
+        let _ = unsafe { munmap(self.0.base().cast(), CTL_BYTES) };
+    }
+}
