@@ -194,7 +194,7 @@ fn attempt(file: &'static File, what: Change, has_lock: bool, work: &mut impl Fn
 /// writer lives no longer counts.
 #[cold]
 fn take_back(file: &'static File, ctl: &Ctl, line: usize) {
-    if file.exclusively(|| cutting::cut(file, file.size()?)).is_err() {
+    if file.exclusively(|| cutting::trim(file)).is_err() {
         let note = ctl.note(line);
         ctl.set_note(line, Note { end: note.end | ABANDONED, ..note });
     }

@@ -85,7 +85,7 @@ pub fn trim(store: &Store<'_>, id: u64, layout: &Layout, ctl: Ctl) -> Result<boo
     }
     let path = store.part(id, "ctl");
     let _alone = store.medium.lock_ctl(&path).doing("lock", &path)?;
-    match sizing::cut(&mut cutting, ctl.size()) {
+    match sizing::cut(&mut cutting, None) {
         Err(StoreError::InUse(_)) => Ok(false),
         result => result.map(|()| true),
     }
