@@ -141,6 +141,13 @@ pub fn exposes(words: &impl Sizes, from: u64, to: u64, mut is_alive: impl FnMut(
     })
 }
 
+/// Whether a line that nobody has may be taken, under the exclusive lock. A dead one's stays his as long as it tells of something behind the size: with
+/// another's lock its note would pass for a living one's.
+pub fn is_claimable(words: &impl Sizes, line: usize) -> bool {
+    let end = words.note(line).end;
+    end == 0 || end & !ABANDONED <= words.size()
+}
+
 /// Ends what dead ones began, under the exclusive lock: their cuts, and what their extending writes left. `is_alive` as above.
 ///
 /// # Errors
