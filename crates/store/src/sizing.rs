@@ -94,9 +94,7 @@ pub fn take_cut<C: Cutter>(step: CutStep, cutter: &mut C, size: Option<u64>) -> 
         CutStep::Drain => return cutter.drain(),
         CutStep::Resize => size.into_iter().for_each(|size| words.set_size(size)),
         CutStep::Trim => return cutter.trim(words.size()),
-        CutStep::Forget => {
-            (0..words.lines_used().min(LINES)).filter(|line| words.note(*line).end != 0).for_each(|line| words.set_note(line, Note::default()))
-        }
+        CutStep::Forget => forget_notes(&words),
         CutStep::Conclude => words.intend_cut(false),
     }
     Ok(())
@@ -125,6 +123,16 @@ pub fn cut<C: Cutter>(cutter: &mut C, size: Option<u64>) -> Result<(), C::Error>
         return if size.is_some() { Ok(()) } else { Err(error) };
     }
     Ok(())
+}
+
+fn forget_notes(words: &impl Sizes) {
+    (0..words.lines_used().min(LINES)).filter(|line| words.note(*line).end != 0).for_each(|line| words.set_note(line, Note::default()));
+}
+
+/// For one who has the file for himself and has cut all objects: nothing is intended or noted any more.
+pub fn forget(words: &impl Sizes) {
+    forget_notes(words);
+    words.intend_cut(false);
 }
 
 /// Whether something lies, or may lie, behind the size that nobody will take away: an intended cut, under the exclusive lock or with nobody who has it, or
