@@ -178,7 +178,8 @@ static void compare(int fd, off_t size, const struct change *c, const char *when
     off_t got = 0;
     while (got < size) {
         ssize_t n = pread(fd, found + got, (size_t)(size - got), got);
-        need(n > 0, "pread");
+        if (n <= 0)
+            wrong("%s: pread at %ld of %ld: %zd, %s; size is %ld", when, (long)got, (long)size, n, strerror(errno), (long)size_of(fd));
         got += n;
     }
     int writes = c->kind == APPEND || c->kind == OVER_END || c->kind == GAP;

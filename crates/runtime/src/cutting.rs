@@ -17,14 +17,14 @@ const DRAIN_NS: u64 = 30_000_000_000;
 struct Cutting {
     file: &'static File,
     ctl: Ctl,
-    /// First byte that goes.
-    at: u64,
+    /// First byte that goes; none where it is what lies behind the size.
+    at: Option<u64>,
     passed: Option<Passed>,
     has_cut: bool,
 }
 
 impl Cutting {
-    fn of(file: &'static File, at: u64) -> Sys<Self> {
+    fn of(file: &'static File, at: Option<u64>) -> Sys<Self> {
         // Who got the descriptor from another user, and may only read himself, has no more than a look at ctl.
         if !file.may_write() {
             return Err(Errno(libc::EACCES));
@@ -64,7 +64,8 @@ impl Cutter for Cutting {
     /// cut two files would wait for each other.
     fn drain(&mut self) -> Sys<()> {
         self.drain_all()?;
-        self.passed = Some(gate::for_cut(self.file, self.at, MAX_LOGICAL - self.at)?);
+        let at = self.at.map_or_else(|| self.file.size(), Ok)?;
+        self.passed = Some(gate::for_cut(self.file, at, MAX_LOGICAL - at)?);
         Ok(())
     }
 
@@ -89,13 +90,18 @@ impl Cutter for Cutting {
 
 /// Cuts the file, under its exclusive lock: drains running I/O, then cuts every object.
 pub fn cut(file: &'static File, size: u64) -> Sys<()> {
-    Cutting::of(file, size)?.run()
+    Cutting::of(file, Some(size))?.run()
+}
+
+/// Cuts its objects to the size that it has when everybody has ended what he was writing. Under the exclusive lock.
+pub fn trim(file: &'static File) -> Sys<()> {
+    Cutting::of(file, None)?.run()
 }
 
 /// Runs `work` while no process is inside an I/O that began before; later writers wait. Under the file's exclusive lock.
 pub fn drained<T>(file: &'static File, work: impl FnOnce() -> Sys<T>) -> Sys<T> {
     finish(file)?;
-    let cutting = Cutting::of(file, 0)?;
+    let cutting = Cutting::of(file, None)?;
     // Killed in here, it leaves the intent to cut to the size that the file has.
     cutting.ctl.intend_cut(true);
     let result = cutting.drain_all().and_then(|()| work());
@@ -106,7 +112,7 @@ pub fn drained<T>(file: &'static File, work: impl FnOnce() -> Sys<T>) -> Sys<T> 
 /// Ends a cut whose maker died. Takes the exclusive lock, and so waits for one who lives.
 #[cold]
 pub fn finish(file: &'static File) -> Sys<()> {
-    file.exclusively(|| if file.ctl().is_some_and(|ctl| ctl.is_cut_intended()) { cut(file, file.size()?) } else { Ok(()) })
+    file.exclusively(|| if file.ctl().is_some_and(|ctl| ctl.is_cut_intended()) { trim(file) } else { Ok(()) })
 }
 
 /// Ends what dead ones began: their cuts, and what their extending writes left before `to`. After it, growing up to there shows zeros.
@@ -116,7 +122,7 @@ pub fn settle(file: &'static File, to: u64) -> Sys<()> {
     if !is_unsettled() {
         return Ok(());
     }
-    file.exclusively(|| if is_unsettled() { cut(file, file.size()?) } else { Ok(()) })
+    file.exclusively(|| if is_unsettled() { trim(file) } else { Ok(()) })
 }
 
 /// The same for one who makes the file durable, or leaves it: a power cut's recovery would take the longest object for the file's end. Who may not write the

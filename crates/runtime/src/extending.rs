@@ -87,8 +87,7 @@ pub fn is_alive(file: &File, line: usize) -> bool {
     if line == LOCKED_LINE || Lines::has(&file.lines.owned, line) { Lines::has(&file.lines.busy, line) } else { is_locked(file, line) }
 }
 
-/// Takes a line for this process, to keep until it closes the file; false when all are taken. Under the exclusive lock, or two would ask for one. A dead
-/// one's line stays his as long as something stands in it: with our lock it would pass for a living one's.
+/// Takes a line for this process, to keep until it closes the file; false when all are taken. Under the exclusive lock, or two would ask for one.
 #[cold]
 fn claim(file: &'static File) -> Sys<bool> {
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
@@ -100,14 +99,11 @@ fn claim(file: &'static File) -> Sys<bool> {
             if is_locked(file, line) {
                 continue;
             }
-            let note = ctl.note(line);
-            if note.end != 0 {
-                if note.end & !ABANDONED > ctl.size() {
-                    continue;
-                }
-                // What it tells of is the file's by now.
-                ctl.set_note(line, Note::default());
+            if !sizing::is_claimable(&ctl, line) {
+                continue;
             }
+            // What it tells of is the file's by now.
+            ctl.set_note(line, Note::default());
             if lock(file, line, libc::F_OFD_SETLK).is_ok() {
                 ctl.header().lines_used.fetch_max(line as u64 + 1, Ordering::SeqCst);
                 Lines::set(&file.lines.owned, line);
@@ -194,7 +190,7 @@ fn attempt(file: &'static File, what: Change, has_lock: bool, work: &mut impl Fn
 /// writer lives no longer counts.
 #[cold]
 fn take_back(file: &'static File, ctl: &Ctl, line: usize) {
-    if file.exclusively(|| cutting::cut(file, file.size()?)).is_err() {
+    if file.exclusively(|| cutting::trim(file)).is_err() {
         let note = ctl.note(line);
         ctl.set_note(line, Note { end: note.end | ABANDONED, ..note });
     }

@@ -83,45 +83,56 @@ pub trait Cutter {
     fn has_cut(&self) -> bool;
 }
 
-/// Takes one step of a cut to `size`.
+/// Takes one step of a cut to `size`, or to the size in force: that is known only when nobody is inside who might raise it.
 ///
 /// # Errors
 /// Those of the cutter.
-pub fn take_cut<C: Cutter>(step: CutStep, cutter: &mut C, size: u64) -> Result<(), C::Error> {
+pub fn take_cut<C: Cutter>(step: CutStep, cutter: &mut C, size: Option<u64>) -> Result<(), C::Error> {
     let words = cutter.words();
     match step {
         CutStep::Intend => words.intend_cut(true),
         CutStep::Drain => return cutter.drain(),
-        CutStep::Resize => words.set_size(size),
-        CutStep::Trim => return cutter.trim(size),
-        CutStep::Forget => {
-            (0..words.lines_used().min(LINES)).filter(|line| words.note(*line).end != 0).for_each(|line| words.set_note(line, Note::default()))
-        }
+        CutStep::Resize => size.into_iter().for_each(|size| words.set_size(size)),
+        CutStep::Trim => return cutter.trim(words.size()),
+        CutStep::Forget => forget_notes(&words),
         CutStep::Conclude => words.intend_cut(false),
     }
     Ok(())
 }
 
-/// Cuts the file to `size`, under its exclusive lock; with the size that it has, only what lies behind it goes. A cut that fails before it took anything has
+/// Cuts the file to `size`, under its exclusive lock; without one, only what lies behind the size in force goes. A cut that fails before it took anything has
 /// changed nothing. One that fails later stands: the size is the new one, and the intent stays until somebody can end it.
 ///
 /// # Errors
 /// Those of the cutter.
-pub fn cut<C: Cutter>(cutter: &mut C, size: u64) -> Result<(), C::Error> {
+pub fn cut<C: Cutter>(cutter: &mut C, size: Option<u64>) -> Result<(), C::Error> {
     let words = cutter.words();
-    let (before, was_intended) = (words.size(), words.is_cut_intended());
+    let (mut before, was_intended) = (words.size(), words.is_cut_intended());
     for step in CUT {
+        if step == CutStep::Resize {
+            before = words.size();
+        }
         let Err(error) = take_cut(step, cutter, size) else { continue };
         if !cutter.has_cut() {
-            if step == CutStep::Trim {
+            if step == CutStep::Trim && size.is_some() {
                 words.set_size(before);
             }
             words.intend_cut(was_intended);
             return Err(error);
         }
-        return if size < before { Ok(()) } else { Err(error) };
+        return if size.is_some() { Ok(()) } else { Err(error) };
     }
     Ok(())
+}
+
+fn forget_notes(words: &impl Sizes) {
+    (0..words.lines_used().min(LINES)).filter(|line| words.note(*line).end != 0).for_each(|line| words.set_note(line, Note::default()));
+}
+
+/// For one who has the file for himself and has cut all objects: nothing is intended or noted any more.
+pub fn forget(words: &impl Sizes) {
+    forget_notes(words);
+    words.intend_cut(false);
 }
 
 /// Whether something lies, or may lie, behind the size that nobody will take away: an intended cut, under the exclusive lock or with nobody who has it, or
@@ -138,13 +149,20 @@ pub fn exposes(words: &impl Sizes, from: u64, to: u64, mut is_alive: impl FnMut(
     })
 }
 
+/// Whether a line that nobody has may be taken, under the exclusive lock. A dead one's stays his as long as it tells of something behind the size: with
+/// another's lock its note would pass for a living one's.
+pub fn is_claimable(words: &impl Sizes, line: usize) -> bool {
+    let end = words.note(line).end;
+    end == 0 || end & !ABANDONED <= words.size()
+}
+
 /// Ends what dead ones began, under the exclusive lock: their cuts, and what their extending writes left. `is_alive` as above.
 ///
 /// # Errors
 /// Those of the cutter.
 pub fn settle<C: Cutter>(cutter: &mut C, is_alive: impl FnMut(usize) -> bool) -> Result<(), C::Error> {
     let words = cutter.words();
-    if is_unsettled(&words, u64::MAX, is_alive) { cut(cutter, words.size()) } else { Ok(()) }
+    if is_unsettled(&words, u64::MAX, is_alive) { cut(cutter, None) } else { Ok(()) }
 }
 
 /// The steps of a write or an allocation that extends the file, inside the epoch and with a line of its own.

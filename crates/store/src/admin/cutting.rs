@@ -6,6 +6,7 @@ use stripewise_layout::{Layout, View};
 use super::error::{Context, Result, StoreError};
 use super::medium::{FsyncPoint, Open};
 use super::publish::{ObjectId, objects_in};
+use super::size::sane_size;
 use super::store::{Store, layout_error};
 use crate::ctl::Ctl;
 use crate::sizing::{self, Cutter, Sizes};
@@ -80,12 +81,17 @@ impl Cutter for Cutting<'_> {
 /// Those of the medium.
 pub fn trim(store: &Store<'_>, id: u64, layout: &Layout, ctl: Ctl) -> Result<bool> {
     let mut cutting = Cutting { store, id, layout, ctl, has_cut: false };
-    if !ctl.is_cut_intended() && cutting.excess(ctl.size())?.is_empty() {
+    let is_sound = |cutting: &Cutting<'_>| Ok::<bool, StoreError>(!ctl.is_cut_intended() && cutting.excess(sane_size(store, id, ctl)?)?.is_empty());
+    if is_sound(&cutting)? {
         return Ok(true);
     }
     let path = store.part(id, "ctl");
     let _alone = store.medium.lock_ctl(&path).doing("lock", &path)?;
-    match sizing::cut(&mut cutting, ctl.size()) {
+    // Whoever had the lock may have been at it.
+    if is_sound(&cutting)? {
+        return Ok(true);
+    }
+    match sizing::cut(&mut cutting, None) {
         Err(StoreError::InUse(_)) => Ok(false),
         result => result.map(|()| true),
     }

@@ -13,7 +13,7 @@ use super::store::{Store, layout_error};
 /// `NotFound` when the file or an object is missing, `Io`.
 pub fn read_file(store: &Store<'_>, id: u64, offset: u64, buf: &mut [u8]) -> Result<usize> {
     let layout = store.layout(id)?;
-    let size = open_ctl(store, id, &layout)?.ctl().size();
+    let size = super::size::sane_size(store, id, open_ctl(store, id, &layout)?.ctl())?;
     let want = (buf.len() as u64).min(size.saturating_sub(offset)) as usize;
     let Some(buf) = buf.get_mut(..want) else { return Ok(0) };
     buf.fill(0);

@@ -11,7 +11,7 @@ use super::medium::{FsyncPoint, Kind, Open, Root};
 use super::newfile::parse_link_record;
 use super::publish::sync_dir;
 use super::reader::{Objects, layout_bytes, view};
-use super::size::open_ctl;
+use super::size::{open_ctl, sane_size};
 use super::store::{Store, id_text};
 use crate::within::TEXT_BYTES_MAX;
 
@@ -60,7 +60,12 @@ pub fn export(store: &Store<'_>, path: &Path) -> Result<Exported> {
     }
     let _alone = store.lock_file(id, path)?;
     apply::recover(store, id)?;
-    let size = open_ctl(store, id, &store.layout(id)?)?.ctl().size();
+    let layout = store.layout(id)?;
+    let words = open_ctl(store, id, &layout)?;
+    // Should the export be undone, the file is what it was, and ends where it says.
+    super::cutting::trim(store, id, &layout, words.ctl())?;
+    let size = sane_size(store, id, words.ctl())?;
+    drop(words);
     let mut journal = Journal { way: Way::Out, ino: 0, size, mtime_ns: 0, path: path.to_path_buf() };
     let result = journal.begin(store, id).and_then(|_held| {
         let data_bytes = copy_out(store, id, &journal.temporary(id), size)?;

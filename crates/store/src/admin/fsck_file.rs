@@ -21,6 +21,7 @@ use crate::ctl::{FLAG_UNLINKED, MoveState};
 use crate::moving::Words;
 use crate::names::{OBJECT_SUFFIXES, REPLICA_SUFFIX, parse_link};
 use crate::rights::Part;
+use crate::sizing;
 use crate::within::TEXT_BYTES_MAX;
 
 /// Bytes that are read at once to see whether a range holds anything but zeros.
@@ -81,6 +82,26 @@ pub fn check_file(check: &mut Check<'_>, id: u64) -> Result<()> {
             }
         }
     }
+    check_intent(check, id)
+}
+
+/// A cut that its maker did not live to end, and what killed writers noted. Last of all: once they are gone nobody looks for what lies behind the size.
+fn check_intent(check: &mut Check<'_>, id: u64) -> Result<()> {
+    let path = check.store.part(id, "ctl");
+    if !check.idle || check.sound.contains(&false) || check.store.medium.stat(&path).doing("look at", &path)?.is_none() {
+        return Ok(());
+    }
+    let Ok(map) = check.store.medium.ctl(&path, check.repair) else { return Ok(()) };
+    let ctl = map.ctl();
+    if !ctl.is_valid() || !sizing::is_unsettled(&ctl, u64::MAX, |_| false) {
+        return Ok(());
+    }
+    if check.repair {
+        sizing::forget(&ctl);
+    }
+    let text = format!("file {}: a program was killed while it cut or extended it", id_text(id));
+    let cure = "whoever next extends or flushes the file ends it; `stripewise store fsck --repair` does it now";
+    check.found(Severity::Info, "size-unsettled", id, text, cure, check.repair);
     Ok(())
 }
 
@@ -350,30 +371,50 @@ fn check_object(check: &mut Check<'_>, id: u64, view: &View<'_>, (target, plane)
         .doing("read", &path)?;
     }
     check.report.data_bytes += live;
-    let lists = [(foreign, "foreign-bytes", "outside every slice of"), (beyond, "beyond-size", "past the end of")];
-    for (ranges, code, what) in lists {
-        if what.starts_with("past") && !check.idle {
-            continue;
-        }
-        let mut bytes = 0;
-        for (from, to) in ranges {
-            if holds_bytes(object.as_ref(), from, to).doing("read", &path)? {
-                bytes += to - from;
-                if check.repair {
-                    object.punch(from, to - from).doing("punch", &path)?;
-                }
-            }
-        }
-        if bytes > 0 {
-            if check.repair {
-                object.sync(FsyncPoint::PunchData).doing("flush", &path)?;
-            }
-            let severity = if code == "foreign-bytes" { Severity::Error } else { Severity::Warning };
-            let text = format!("{}: {bytes} bytes lie {what} file {}", path.display(), id_text(id));
-            check.found(severity, code, id, text, "`stripewise store fsck --repair` punches them", check.repair);
-        }
+    let bytes = take_away(object.as_ref(), foreign, check.repair).doing("read", &path)?;
+    if bytes > 0 {
+        let text = format!("{}: {bytes} bytes lie outside every slice of file {}", path.display(), id_text(id));
+        check.found(Severity::Error, "foreign-bytes", id, text, "`stripewise store fsck --repair` punches them", check.repair);
+    }
+    // In a file that is being written they may be a living writer's.
+    let len = object.len().doing("look at", &path)?;
+    let is_long = view.logical_end(target, plane, len) > size;
+    if !check.idle || !is_long && beyond.is_empty() {
+        return Ok(());
+    }
+    let bytes = take_away(object.as_ref(), beyond, check.repair).doing("read", &path)?;
+    if check.repair && is_long {
+        // A power cut's recovery takes the longest object for the file's end. What a move has in the object stays.
+        object.set_len(view.end_with_copies(target, plane, size)).doing("cut", &path)?;
+        object.sync(FsyncPoint::PunchData).doing("flush", &path)?;
+    }
+    if bytes > 0 || is_long {
+        let text = format!(
+            "{}: it reaches past the end of file {}, and {bytes} bytes there are not zero (a program was killed)",
+            path.display(),
+            id_text(id)
+        );
+        let cure = "whoever next extends or flushes the file takes them away; `stripewise store fsck --repair` does it now";
+        check.found(Severity::Warning, "beyond-size", id, text, cure, check.repair);
     }
     Ok(())
+}
+
+/// How many bytes of some ranges are in parts that hold any; with `mend` they become holes.
+fn take_away(object: &dyn Handle, ranges: Vec<(u64, u64)>, mend: bool) -> std::io::Result<u64> {
+    let mut bytes = 0;
+    for (from, to) in ranges {
+        if holds_bytes(object, from, to)? {
+            bytes += to - from;
+            if mend {
+                object.punch(from, to - from)?;
+            }
+        }
+    }
+    if bytes > 0 && mend {
+        object.sync(FsyncPoint::PunchData)?;
+    }
+    Ok(bytes)
 }
 
 /// Whether a range holds anything but zeros: allocation alone may be the file system's coarser block.

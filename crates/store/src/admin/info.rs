@@ -82,8 +82,9 @@ pub fn current_size(store: &Store<'_>, id: u64, layout: &stripewise_layout::Layo
     if let Ok(map) = store.medium.ctl(&store.part(id, "ctl"), false)
         && map.ctl().is_valid()
         && map.ctl().boot_is(boot)
+        && let Some(size) = map.ctl().sane_size()
     {
-        return Ok(map.ctl().size());
+        return Ok(size);
     }
     recovered_size(store, id, layout)
 }

@@ -20,7 +20,7 @@ use super::publish::{
     ObjectId, drop_prepared, make_objects, objects_in, objects_of, prepare_layout, publish_layout, put_in_place, remove_objects, sync_slices,
 };
 use super::ranges::punch_slices;
-use super::size::mirror_size;
+use super::size::{mirror_size, sane_size};
 use super::store::{Store, id_text, layout_error};
 use crate::ctl::{Ctl, DIRTY_BITS, FLAG_UNLINKED, MoveState};
 use crate::devices::now_ns;
@@ -111,7 +111,7 @@ impl<'a> Mover<'a> {
     /// The protocol, and its undoing.
     fn run(&mut self, view: &View<'_>, published: &Layout, guide: &mut dyn Guide) -> Result<()> {
         let (store, id, ctl, span) = (self.store, self.id, self.ctl(), published.span);
-        let end = span.end().min(ctl.size().max(span.start));
+        let end = span.end().min(sane_size(store, id, ctl)?.max(span.start));
         let mut shift = CHUNK_SHIFT_MIN;
         while (end - span.start) >> shift >= DIRTY_BITS {
             shift += 1;
@@ -290,11 +290,15 @@ impl Filling<'_, '_> {
         format!("file {}, bytes {} on", id_text(self.id), self.span.start)
     }
 
+    fn size(&self) -> Result<u64> {
+        sane_size(self.store, self.id, self.ctl)
+    }
+
     /// Cuts new objects that reach further than the file, because it was truncated while it was copied. Only while the span is frozen, and only
     /// objects in which nobody writes behind it: then no program has to be kept out once the objects are the file's home.
     fn cut_new(&self) -> Result<()> {
         let behind = objects_in(self.published.regions.iter().filter(|r| r.start >= self.span.end()));
-        let size = self.ctl.size();
+        let size = self.size()?;
         for &(target, plane) in self.pending.difference(&behind) {
             let path = self.store.object(target, self.id, plane)?;
             let len = self.store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.size);
@@ -343,8 +347,9 @@ impl Work for Filling<'_, '_> {
 
     fn copy_all(&mut self) -> Result<()> {
         // Only now: who extended the file without marking a chunk has left.
-        self.copier.grow(self.ctl.size());
-        let end = self.span.end().min(self.ctl.size().max(self.span.start));
+        let size = self.size()?;
+        self.copier.grow(size);
+        let end = self.span.end().min(size.max(self.span.start));
         self.copier.copy(self.span.start, end, false, self.guide)
     }
 
@@ -362,7 +367,8 @@ impl Work for Filling<'_, '_> {
     }
 
     fn copy_taken(&mut self) -> Result<()> {
-        self.copier.grow(self.ctl.size());
+        let size = self.size()?;
+        self.copier.grow(size);
         // Writers wait: whoever slows the copy down would slow them down, and the freeze would not last.
         let is_frozen = MoveState::of(self.ctl.word()) == MoveState::Frozen;
         for chunk in std::mem::take(&mut self.taken) {

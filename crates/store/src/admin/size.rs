@@ -77,6 +77,17 @@ pub fn open_ctl(store: &Store<'_>, id: u64, layout: &Layout) -> Result<Box<dyn C
     Ok(map)
 }
 
+/// The size by the control words, which come from whoever may write the file.
+///
+/// # Errors
+/// `Damaged` when no file can have it.
+pub fn sane_size(store: &Store<'_>, id: u64, ctl: Ctl) -> Result<u64> {
+    ctl.sane_size().ok_or_else(|| {
+        let path = store.part(id, "ctl");
+        StoreError::Damaged(format!("{}: the size {} is past every layout; run `stripewise store fsck --repair`", path.display(), ctl.size()))
+    })
+}
+
 /// Writes the size to head and makes it durable, so that a power cut during a move finds it exactly. Programs may be changing it at the same time.
 ///
 /// # Errors
@@ -85,7 +96,7 @@ pub fn mirror_size(store: &Store<'_>, id: u64, ctl: Ctl) -> Result<()> {
     let path = store.part(id, "head");
     let head = store.medium.open(&path, Open::Write).doing("open", &path)?;
     loop {
-        let size = ctl.size();
+        let size = sane_size(store, id, ctl)?;
         if head.len().doing("look at", &path)? != size {
             head.set_len_quietly(size).doing("set the length of", &path)?;
         }

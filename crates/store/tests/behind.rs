@@ -1,0 +1,130 @@
+//! What killed programs leave behind the end of a file, as the verbs meet it: a cut half done, the bytes of a write that did not come to raise the size, and
+//! control words that somebody has spoiled.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod common;
+use common::*;
+use std::path::{Path, PathBuf};
+use stripewise_store::admin::fake::FakeDisk;
+use stripewise_store::admin::findings::Options;
+use stripewise_store::admin::fsck::fsck;
+use stripewise_store::admin::medium::{Medium, Open};
+use stripewise_store::admin::size::open_ctl;
+use stripewise_store::admin::{Store, StoreError, data};
+use stripewise_store::sizing::{Note, Sizes};
+
+const SIZE: usize = 75_001;
+
+fn base() -> PathBuf {
+    PathBuf::from("/b")
+}
+
+/// A file of `SIZE` bytes on two of three targets.
+fn disk() -> (FakeDisk, PathBuf) {
+    let disk = FakeDisk::new();
+    disk.mkdir(&base()).unwrap();
+    let root = store_with_file(&disk, &base(), &spec(&base(), "dir", 3, 0, even(2, 16 * K, 4 * K)));
+    let store = Store::open(&disk, &root).unwrap();
+    data::write_file(&store, ID, 0, &pattern(3, 0, SIZE)).unwrap();
+    disk.settle();
+    (disk, root)
+}
+
+/// Killed when the size was cut to `size`, and no object yet.
+fn killed_in_a_cut(store: &Store<'_>, size: u64) {
+    let map = open_ctl(store, ID, &store.layout(ID).unwrap()).unwrap();
+    map.ctl().intend_cut(true);
+    map.ctl().set_size(size);
+}
+
+/// Killed when bytes were written behind the end, and the size not raised yet.
+fn killed_in_a_write(store: &Store<'_>) {
+    let map = open_ctl(store, ID, &store.layout(ID).unwrap()).unwrap();
+    map.ctl().header().lines_used.store(6, std::sync::atomic::Ordering::SeqCst);
+    map.ctl().set_note(5, Note { start: SIZE as u64, end: SIZE as u64 + 10_000 });
+    data::write_file(store, ID, SIZE as u64, &pattern(5, 0, 10_000)).unwrap();
+    map.ctl().set_size(SIZE as u64);
+}
+
+/// What the file holds when it has grown again.
+fn grown(store: &Store<'_>) -> Vec<u8> {
+    open_ctl(store, ID, &store.layout(ID).unwrap()).unwrap().ctl().raise_size(SIZE as u64 + 20_000);
+    read_all(store, SIZE + 20_000)
+}
+
+fn expected(size: usize) -> Vec<u8> {
+    let mut bytes = pattern(3, 0, size);
+    bytes.resize(SIZE + 20_000, 0);
+    bytes
+}
+
+fn codes(disk: &FakeDisk, root: &Path, repair: bool) -> Vec<&'static str> {
+    let store = Store::open(disk, root).unwrap();
+    let mut codes: Vec<_> = fsck(&store, Options { repair, ..Options::default() }).unwrap().findings.iter().map(|f| f.code).collect();
+    codes.dedup();
+    codes.retain(|code| *code != "head-size");
+    codes
+}
+
+#[test]
+fn fsck_names_what_a_killed_cut_left_and_takes_it_away() {
+    for size in [0, 10, 40_000] {
+        let (disk, root) = disk();
+        let store = Store::open(&disk, &root).unwrap();
+        killed_in_a_cut(&store, size);
+        assert_eq!(codes(&disk, &root, false), ["beyond-size", "size-unsettled"]);
+        assert_eq!(codes(&disk, &root, true), ["beyond-size", "size-unsettled"]);
+        assert!(codes(&disk, &root, false).is_empty());
+        assert_eq!(grown(&store), expected(size as usize));
+    }
+}
+
+#[test]
+fn fsck_names_what_a_killed_write_left_and_takes_it_away() {
+    let (disk, root) = disk();
+    let store = Store::open(&disk, &root).unwrap();
+    killed_in_a_write(&store);
+    assert_eq!(codes(&disk, &root, false), ["beyond-size", "size-unsettled"]);
+    codes(&disk, &root, true);
+    assert!(codes(&disk, &root, false).is_empty());
+    assert_eq!(grown(&store), expected(SIZE));
+}
+
+#[test]
+fn fsck_names_an_object_that_is_too_long_though_nothing_is_in_it() {
+    let (disk, root) = disk();
+    let store = Store::open(&disk, &root).unwrap();
+    disk.open(&store.object(0, ID, 0).unwrap(), Open::Write).unwrap().set_len(200 * K).unwrap();
+    assert_eq!(codes(&disk, &root, false), ["beyond-size"]);
+    codes(&disk, &root, true);
+    assert!(codes(&disk, &root, false).is_empty());
+    // After a power cut the file is no longer than before.
+    disk.cut_power(1);
+    let store = Store::open(&disk, &root).unwrap();
+    assert_eq!(read_all(&store, 2 * SIZE).len(), SIZE);
+}
+
+#[test]
+fn a_move_ends_a_cut_whose_maker_died() {
+    let (disk, root) = disk();
+    let store = Store::open(&disk, &root).unwrap();
+    killed_in_a_cut(&store, 10);
+    let layout = uneven(16 * K, &[&[(2, 16 * K)], &[(0, 4 * K), (1, 4 * K)], &[(1, 4 * K), (2, 8 * K)]]);
+    apply_all(&store, &layout).unwrap();
+    let map = open_ctl(&store, ID, &store.layout(ID).unwrap()).unwrap();
+    assert!(!map.ctl().is_cut_intended());
+    assert_eq!(grown(&store), expected(10));
+}
+
+#[test]
+fn a_size_that_no_file_has_is_an_error_and_no_offset() {
+    let (disk, root) = disk();
+    let store = Store::open(&disk, &root).unwrap();
+    for size in [1 << 62, u64::MAX] {
+        open_ctl(&store, ID, &store.layout(ID).unwrap()).unwrap().ctl().set_size(size);
+        assert!(matches!(data::read_file(&store, ID, 0, &mut [0; 10]), Err(StoreError::Damaged(_))));
+        assert!(matches!(apply_all(&store, &even(3, 16 * K, 4 * K)), Err(StoreError::Damaged(_))));
+    }
+    assert!(codes(&disk, &root, true).contains(&"size-insane"));
+    assert_eq!(read_all(&store, 2 * SIZE), pattern(3, 0, SIZE));
+}
