@@ -2,6 +2,7 @@
 
 use crate::fds;
 use crate::file;
+use crate::heads;
 use crate::limit;
 use crate::lock::Lock;
 use crate::map;
@@ -165,10 +166,11 @@ fn inherit() {
     let _ = sys::for_each_name(c"/proc/self/fd", |name| {
         let Some(fd) = core::str::from_utf8(name).ok().and_then(|n| n.parse::<i32>().ok()) else { return };
         let mut text = [0u8; 4096];
-        if head_of(fd, &mut text).is_none() {
+        let programs = is_programs(fd);
+        // A companion bears its mark; without one it is a plain descriptor, of a head or not, that the program was given.
+        if !programs && open::tag_of(fd) == 0 || head_of(fd, &mut text).is_none() {
             return;
         }
-        let programs = is_programs(fd);
         if let Some(slot) = found.get_mut(used) {
             *slot = (fd, programs);
             used += 1;
@@ -184,9 +186,10 @@ fn inherit() {
             }
         }
     }
-    // Companions whose descriptors did not come along.
+    // Companions whose descriptors did not come along; those of a store that this process does not use are left alone.
     for &(fd, programs) in found.iter() {
-        if !programs && fds::entry(fd) == 0 {
+        let mut text = [0u8; 4096];
+        if !programs && fds::entry(fd) == 0 && named_head(fd, &mut text).is_some_and(|(path, _)| store::attach(path).is_ok()) {
             sys::close(fd);
         }
     }
@@ -200,6 +203,11 @@ pub fn is_programs(fd: i32) -> bool {
 
 /// Store path and id of the head that a descriptor refers to.
 pub fn head_of(fd: i32, text: &mut [u8; 4096]) -> Option<(&[u8], u64)> {
+    named_head(fd, text).filter(|(store, id)| heads::is_head(fd, store, *id))
+}
+
+/// The same by its path alone, where it was looked at before.
+fn named_head(fd: i32, text: &mut [u8; 4096]) -> Option<(&[u8], u64)> {
     let mut link = ProcPath::from_bytes(b"/proc/self/fd/");
     link.push_decimal(fd as u64);
     let target = sys::readlinkat(libc::AT_FDCWD, link.as_c_str()?, text).ok()?;
@@ -218,12 +226,12 @@ pub fn parse_head(target: &[u8]) -> Option<(&[u8], u64)> {
 /// Takes over one of the program's descriptors, with its dups and its companion (equal tags on the same head).
 fn adopt(fd: i32, found: &[(i32, bool)]) {
     let mut text = [0u8; 4096];
-    let Some((path, id)) = head_of(fd, &mut text) else { return };
+    let Some((path, id)) = named_head(fd, &mut text) else { return };
     let Ok(store) = store::attach(path) else { return };
     let tag = open::tag_of(fd);
     let same = |other: i32| {
         let mut text = [0u8; 4096];
-        head_of(other, &mut text) == Some((path, id)) && (tag == 0 || open::tag_of(other) == tag)
+        named_head(other, &mut text) == Some((path, id)) && (tag == 0 || open::tag_of(other) == tag)
     };
     let fits = |other: i32| fds::entry(other) == 0 && open::flags_agree(fd, other) && same(other);
     let companion = found.iter().find(|(other, programs)| !programs && fits(*other)).map(|(other, _)| *other);

@@ -15,6 +15,7 @@ mod faults;
 mod fds;
 mod file;
 mod gate;
+mod heads;
 mod io;
 mod ioctl;
 mod lend;
