@@ -7,7 +7,7 @@ use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use stripewise_store::ctl::FLAG_UNLINKED;
-use stripewise_store::names::{self, FixedPath, PATH_MAX, ProcPath, StorePath};
+use stripewise_store::names::{self, FixedPath, FixedText, PATH_MAX, ProcPath, StorePath};
 
 /// Links that may be followed before a managed one is reached, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -366,7 +366,7 @@ impl Drop for Leaving {
 #[inline(never)] // As in `remove_if_last`.
 pub fn record_link(store: &Store, id: u64, path: &FixedPath) -> Sys<()> {
     let st = sys::stat(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::AT_SYMLINK_NOFOLLOW)?;
-    let mut text = FixedPath::new();
+    let mut text = FixedText::<{ PATH_MAX + 64 }>::new();
     text.push_decimal(st.st_dev).push(b" ").push_decimal(st.st_ino).push(b" ").push(path.as_bytes()).push(b"\n");
     let target = names::file_part(store.path(), id, b"link");
     let temporary = names::file_part(store.path(), id, b"link.tmp");
@@ -400,6 +400,8 @@ pub fn absolute(dirfd: i32, path: &[u8]) -> Sys<FixedPath> {
         resolved.push(b"/");
     }
     resolved.push(name);
+    // The kernel reaches it by a short name; no rule and no record can name it.
+    resolved.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
     Ok(resolved)
 }
 
