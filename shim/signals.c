@@ -94,6 +94,15 @@ static int is_ours(int number) { return number == SIGBUS && __atomic_load_n(&gua
 
 static int exchange(const struct sigaction *new, struct sigaction *old)
 {
+    /* A child of vfork changes what the kernel does with it, in memory that is its parent's. */
+    if (sw_in_vfork_child()) {
+        struct sigaction was = programs[__atomic_load_n(&current, __ATOMIC_ACQUIRE)];
+        int done = new ? REAL(sigaction)(SIGBUS, new, 0) : 0;
+        if (old && done == 0) *old = was;
+        return done;
+    }
+    /* What the library has put is nothing that a program may have. */
+    if (new && (new->sa_flags & SA_SIGINFO) && new->sa_sigaction == on_fault) return errno = EINVAL, -1;
     int r = 0;
     sigset_t all, before;
     struct sigaction was, next;
@@ -141,7 +150,15 @@ EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler) { return sys
 
 EXPORT sighandler_t sigset(int number, sighandler_t handler)
 {
-    return is_ours(number) && handler != SIG_HOLD ? replace(handler, 0, 0) : REAL(sigset)(number, handler);
+    if (!is_ours(number)) return REAL(sigset)(number, handler);
+    sigset_t one, before;
+    sigemptyset(&one);
+    sigaddset(&one, SIGBUS);
+    struct sigaction own;
+    exchange(0, &own);
+    pthread_sigmask(handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK, &one, &before);
+    if (handler != SIG_HOLD && replace(handler, 0, 0) == SIG_ERR) return SIG_ERR;
+    return sigismember(&before, SIGBUS) ? SIG_HOLD : own.sa_handler;
 }
 EXPORT int sigignore(int number)
 {

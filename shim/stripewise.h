@@ -131,6 +131,7 @@ void sw_giving_up_rights(void);
 void sw_root_moved(void);
 /* SIGBUS (signals.c): 1 when the fault was in memory of ours that somebody has cut. */
 int sw_guard_fault(uintptr_t address);
+int sw_in_vfork_child(void);
 void sw_guard_install(void);
 void sw_guard_exec(int goes);
 void sw_limit_changed(void);

@@ -188,6 +188,42 @@ def test_a_module_in_a_name_space_of_its_own_finds_no_file(store: Store) -> None
     assert store.program(LIFE, "module", "dlmopen", SLURP, store.data / "f").out.strip() == "-2"
 
 
+LOOKALIKE = """
+import os, sys
+head = sys.argv[1]
+if len(sys.argv) == 2:
+    for fd, flags in ((15, os.O_RDONLY), (16, os.O_WRONLY | os.O_APPEND), (17, os.O_PATH)):
+        os.dup2(os.open(head, flags), fd)
+    os.execv(sys.executable, [sys.executable, "-c", os.environ["CODE"], head, "again"])
+print(os.read(15, 5), os.write(16, b"more"), os.read(os.open("/proc/self/fd/15", 0), 5), os.fstat(17).st_size)
+print(os.stat("/dev/fd/15").st_size, os.readlink("/proc/self/fd/15") == head)
+"""
+
+
+@pytest.mark.parametrize("near", ["nothing", "a store"])
+def test_a_plain_descriptor_whose_path_looks_like_a_head_s_stays_open(store: Store, near: str) -> None:
+    directory = (store.base / "x" if near == "nothing" else store.root) / "files" / "0123456789abcdef"
+    directory.mkdir(parents=True)
+    (directory / "head").write_bytes(b"plain content\n")
+    if near == "nothing":
+        (directory.parents[1] / "store.bin").write_bytes(b"another program's")
+        said = execute(
+            [sys.executable, "-c", LOOKALIKE, directory / "head"], {**store.environment(), "CODE": LOOKALIKE}
+        )
+        assert said.out.splitlines() == ["b'plain' 4 b'plain' 18", "18 True"], said.report
+    else:
+        # No file of the store, for it has no layout: what the program was given is still its own.
+        said = store.program("sh", "-c", f"exec 5<{directory}/head; head -c 5 <&5")
+        assert said.out == "plain", said.report
+        shutil.rmtree(directory)
+
+
+def test_a_plain_descriptor_of_a_real_head_stays_open_too(store: Store) -> None:
+    head = next(store.root.glob("files/*/head"))
+    said = store.program("sh", "-c", f"exec 5<{head}; exec {sys.executable} -c 'import os; print(os.fstat(5).st_size)'")
+    assert said.out.strip().isdecimal(), said.report
+
+
 def test_a_child_that_sheds_the_library_is_named_with_its_cure_when_the_run_ends(store: Store) -> None:
     static = NATIVE / "failclosed-static"
     said = store.run("sh", "-c", f"{static} {store.data / 'f'}; {static} {store.data / 'f'}; true")

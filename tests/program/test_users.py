@@ -283,3 +283,55 @@ def test_the_command_says_that_a_store_is_shared(make_store: Maker) -> None:
     store = make_store(layout="striped", shared=True)
     for directory in (store.root / "files", store.root / "trash", store.root / "run", store.base / "targets" / "t0"):
         assert directory.stat().st_mode & 0o7777 == 0o1777
+
+
+#: Whoever makes the files; then, as whom the ways are tried; both with the directory.
+MAKE = """
+for mode in (0o644, 0o600, 0o4755, 0o2755):
+    for number in range(6):
+        path = f"{sys.argv[1]}/{mode:o}-{number}"
+        with open(path, "wb") as file: file.write(b"content")
+        os.chmod(path, mode)
+"""
+OWNERS = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+EMPTY, NOFOLLOW, CWD = 0x1000, 0x100, -100
+def said(result): return 0 if result == 0 else ctypes.get_errno()
+def opened(path, flags, work):
+    try: fd = os.open(path, flags)
+    except OSError as error: return f"cannot open: {error.errno}"
+    try: return said(work(fd))
+    finally: os.close(fd)
+ways = {
+    "chown": lambda path, *to: said(libc.chown(path, *to)),
+    "lchown": lambda path, *to: said(libc.lchown(path, *to)),
+    "fchownat": lambda path, *to: said(libc.fchownat(CWD, path, *to, 0)),
+    "fchownat nofollow": lambda path, *to: said(libc.fchownat(CWD, path, *to, NOFOLLOW)),
+    "fchown": lambda path, *to: opened(path, os.O_RDONLY, lambda fd: libc.fchown(fd, *to)),
+    "empty": lambda path, *to: opened(path, os.O_RDONLY, lambda fd: libc.fchownat(fd, b"", *to, EMPTY)),
+    "empty O_PATH": lambda path, *to: opened(path, os.O_PATH, lambda fd: libc.fchownat(fd, b"", *to, EMPTY)),
+    "fchown O_PATH": lambda path, *to: opened(path, os.O_PATH, lambda fd: libc.fchown(fd, *to)),
+}
+owner, group, other = 65534, 3000, 1002
+pairs = ((-1, -1), (owner, -1), (-1, owner), (owner, owner), (-1, group), (other, -1))
+for mode in ("644", "600", "4755", "2755"):
+    for number, pair in enumerate(pairs):
+        path = f"{sys.argv[1]}/{mode}-{number}".encode()
+        for name, way in ways.items():
+            result, st = way(path, *pair), os.stat(path)
+            print(mode, pair, name, result, st.st_uid, st.st_gid, oct(st.st_mode))
+"""
+
+
+@pytest.mark.parametrize("who", ["owner", "member", "other", "root"])
+def test_who_may_set_which_owner_or_none_may_on_managed_files_too(make_store: Maker, who: str) -> None:
+    store = make_store(layout="uneven", shared=True)
+    user = {"owner": ALICE, "member": ALICE, "other": BOB, "root": 0}[who]
+    said = []
+    for place in (store.plain, store.data):
+        place.chmod(0o777)
+        rig = Rig(store, place)
+        rig.python(ALICE, MAKE, place)
+        said.append(rig.python(user, OWNERS, place, groups=str(GROUP) if who == "member" else "").out.splitlines())
+    assert len(said[0]) == 4 * 6 * 8 and said[0] == said[1]

@@ -253,6 +253,16 @@ impl<'a> View<'a> {
     /// Whether a home region of `plane` names `target`: whether that object must exist. Linear in the number of regions.
     #[must_use]
     pub fn uses_object(&self, target: u32, plane: u32) -> bool {
-        (0..self.home.len()).filter_map(|i| self.home.region(i)).any(|r| r.plane() == plane && !r.is_original() && r.cycle.find(target).is_some())
+        names_object(self.home, target, plane)
     }
+
+    /// Whether a region of a move under way, pending or retired, does. Linear in the number of those.
+    #[must_use]
+    pub fn moves_object(&self, target: u32, plane: u32) -> bool {
+        names_object(self.pending, target, plane) || names_object(self.retired, target, plane)
+    }
+}
+
+fn names_object(table: Table<'_>, target: u32, plane: u32) -> bool {
+    (0..table.len()).filter_map(|i| table.region(i)).any(|r| r.plane() == plane && !r.is_original() && r.cycle.find(target).is_some())
 }

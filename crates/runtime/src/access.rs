@@ -81,35 +81,39 @@ fn follow(pinned: &Pinned, head: &libc::stat, acl: Option<Acl>, part: Part) -> S
     Ok(())
 }
 
-/// Calls `each` with every object that the file has, those of a move included; one that its layout needs must be there, and all belong to `owners`.
+/// Calls `each` with every object that the file has by its layout, those of a move included, and with nothing else that has such a name; each must be
+/// there, and belong to one of `owners`.
 fn for_each_object(file: &'static File, owners: [u32; 2], mut each: impl FnMut(&Pinned) -> Sys<()>) -> Sys<()> {
     let at = file.at()?;
-    let passed = crate::gate::for_read(file)?;
-    let view = &passed.loaded.view;
-    for target in 0..at.store.view()?.target_count() as u32 {
-        for plane in [0, 1] {
-            let needed = view.uses_object(target, plane);
-            match part::pin_object(at.store, at.id, (target, plane), &owners) {
-                Ok(pinned) => each(&pinned)?,
-                Err(Refusal::Os(Os::NOENT)) if !needed => {}
-                // What is wrong with a target on which the file has nothing is for others to find.
-                Err(Refusal::Os(Os::IO)) if !needed => {}
-                Err(Refusal::Os(Os::NOENT)) => return Err(Errno(libc::EIO)),
-                Err(refusal) => {
-                    let path = at.store.view()?.target(target as usize).map_or(&b""[..], |target| target.path);
-                    return Err(part::refused(path, [names::object_name(at.id, plane).as_bytes(), b"", b""], refusal));
+    // Objects are not removed under us by a move.
+    let _inside = crate::gate::for_read(file)?;
+    file.with_layout_on_disk(|view| {
+        for target in 0..at.store.view()?.target_count() as u32 {
+            for plane in [0, 1] {
+                let needed = view.uses_object(target, plane);
+                if !needed && !view.moves_object(target, plane) {
+                    continue;
+                }
+                match part::pin_object(at.store, at.id, (target, plane), &owners) {
+                    Ok(pinned) => each(&pinned)?,
+                    // A move may not have made it yet, or have removed it already.
+                    Err(Refusal::Os(Os::NOENT)) if !needed => {}
+                    Err(Refusal::Os(Os::NOENT)) => return Err(Errno(libc::EIO)),
+                    Err(refusal) => {
+                        let path = at.store.view()?.target(target as usize).map_or(&b""[..], |target| target.path);
+                        return Err(part::refused(path, [names::object_name(at.id, plane).as_bytes(), b"", b""], refusal));
+                    }
                 }
             }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Gives objects and ctl the rights that head has now; they are its owner's, or still those of `before`.
 #[inline(never)] // Its buffers would lie on the stack below what is done after it.
-fn spread_from(file: &'static File, before: u32) -> Sys<()> {
+fn spread_from(file: &'static File, head: &Pinned, before: u32) -> Sys<()> {
     let at = file.at()?;
-    let head = at.pin_head()?;
     let st = sys::fstat(head.fd())?;
     let owners = [before, st.st_uid];
     for_each_object(file, owners, |object| follow(object, &st, Acl::of(head.path())?, Part::Object))?;
@@ -118,7 +122,7 @@ fn spread_from(file: &'static File, before: u32) -> Sys<()> {
 
 /// Gives objects and ctl of a file that has just been made the rights that head has.
 pub fn spread(file: &'static File) -> Sys<()> {
-    spread_from(file, sys::geteuid())
+    spread_from(file, &file.at()?.pin_head()?, sys::geteuid())
 }
 
 /// Runs a change of rights with the file open, and with all that this process may still need of it opened before.
@@ -147,17 +151,21 @@ pub fn set_mode(managed: &Managed, mode: u32) -> Sys<i64> {
         let owners = [before.st_uid; 2];
         for_each_object(file, owners, |object| sys::chmod(object.path(), Part::Object.mode(before.st_mode & mode)).map(|_| ()))?;
         sys::chmod(head.path(), mode)?;
-        spread_from(file, before.st_uid)
+        spread_from(file, head, before.st_uid)
     })
 }
 
 /// chown; all that belongs to the file goes along, its name included (who owns the name decides in sticky directories).
 pub fn set_owner(managed: &Managed, uid: u32, gid: u32) -> Sys<i64> {
+    // Neither asked for: anybody may, who sees the name, and what the kernel does then (ctime, set-user-id bits) it does to head, which alone has it.
+    if (uid, gid) == (u32::MAX, u32::MAX) && !managed.is_copy() {
+        return sys::chownat(managed.pin_head()?.fd(), c"", uid, gid, libc::AT_EMPTY_PATH);
+    }
     changing(managed, |file, head| {
         let before = sys::fstat(head.fd())?.st_uid;
         for_each_object(file, [before; 2], |_| Ok(()))?;
         sys::chownat(head.fd(), c"", uid, gid, libc::AT_EMPTY_PATH)?;
-        spread_from(file, before)?;
+        spread_from(file, head, before)?;
         let (at, after) = (file.at()?, sys::fstat(head.fd())?.st_uid);
         for part in [c"layout", c"link"] {
             sys::chownat(at.pin(part, [before, after])?.fd(), c"", uid, gid, libc::AT_EMPTY_PATH)?;
@@ -174,7 +182,7 @@ pub fn set_acl(managed: &Managed, on_head: impl FnOnce() -> Sys<i64>) -> Sys<i64
         let before = sys::fstat(head.fd())?.st_uid;
         for_each_object(file, [before; 2], |_| Ok(()))?;
         on_head()?;
-        spread_from(file, before)
+        spread_from(file, head, before)
     })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::fds;
 use crate::file;
+use crate::heads;
 use crate::limit;
 use crate::lock::Lock;
 use crate::map;
@@ -23,6 +24,8 @@ struct Told {
     trace: FixedPath,
     log: FixedPath,
     trust: TrustList,
+    /// Device and inode of the store's directory at the start; zeros: it was not there.
+    store_identity: (u64, u64),
 }
 
 /// The user's list of stores (`STRIPEWISE_TRUST`); one that is longer counts as empty.
@@ -38,6 +41,7 @@ static TOLD: Cell = Cell(UnsafeCell::new(Told {
     trace: FixedPath::new(),
     log: FixedPath::new(),
     trust: TrustList::new(),
+    store_identity: (0, 0),
 }));
 static READY: AtomicBool = AtomicBool::new(false);
 
@@ -88,6 +92,11 @@ pub fn trace_dir() -> Option<&'static [u8]> {
     told().and_then(|t| if_any(&t.trace))
 }
 
+/// Device and inode that the directory of that store had when the process began.
+pub fn store_identity() -> Option<(u64, u64)> {
+    told().map(|t| t.store_identity).filter(|identity| *identity != (0, 0))
+}
+
 /// Stores that the user has listed, between colons.
 pub fn trusted() -> &'static [u8] {
     told().map_or(&[], |t| t.trust.as_bytes())
@@ -132,6 +141,11 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
     if READY.load(Ordering::Acquire) {
         return;
     }
+    // A program with more rights than whoever started it believes none of his environment (the loader would not even have loaded us by it).
+    // SAFETY: no preconditions.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return;
+    }
     wiped::start();
     // The first look at the clock looks for the vDSO, through the loader: not later in a signal handler or in a fork's child.
     let _ = stripewise_store::devices::now_ns();
@@ -148,6 +162,9 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
         if let Some(value) = unsafe { variable(environ, name) } {
             into.push(value);
         }
+    }
+    if let Some(st) = told.store.as_c_str().filter(|store| !store.is_empty()).and_then(|store| sys::stat(store, 0).ok()) {
+        told.store_identity = (st.st_dev, st.st_ino);
     }
     // SAFETY: the caller's promise.
     if let Some(list) = unsafe { variable(environ, b"STRIPEWISE_TRUST") } {
@@ -184,10 +201,11 @@ fn inherit() {
     let _ = sys::for_each_name(c"/proc/self/fd", |name| {
         let Some(fd) = core::str::from_utf8(name).ok().and_then(|n| n.parse::<i32>().ok()) else { return };
         let mut text = [0u8; 4096];
-        if head_of(fd, &mut text).is_none() {
+        let programs = is_programs(fd);
+        // A companion bears its mark; without one it is a plain descriptor, of a head or not, that the program was given.
+        if !programs && open::tag_of(fd) == 0 || head_of(fd, &mut text).is_none() {
             return;
         }
-        let programs = is_programs(fd);
         if let Some(slot) = found.get_mut(used) {
             *slot = (fd, programs);
             used += 1;
@@ -203,9 +221,10 @@ fn inherit() {
             }
         }
     }
-    // Companions whose descriptors did not come along.
+    // Companions whose descriptors did not come along; those of a store that this process does not use are left alone.
     for &(fd, programs) in found.iter() {
-        if !programs && fds::entry(fd) == 0 {
+        let mut text = [0u8; 4096];
+        if !programs && fds::entry(fd) == 0 && named_head(fd, &mut text).is_some_and(|(path, _)| store::attach(path).is_ok()) {
             sys::close(fd);
         }
     }
@@ -219,6 +238,11 @@ pub fn is_programs(fd: i32) -> bool {
 
 /// Store path and id of the head that a descriptor refers to.
 pub fn head_of(fd: i32, text: &mut [u8; 4096]) -> Option<(&[u8], u64)> {
+    named_head(fd, text).filter(|(store, id)| heads::is_head(fd, store, *id))
+}
+
+/// The same by its path alone, where it was looked at before.
+fn named_head(fd: i32, text: &mut [u8; 4096]) -> Option<(&[u8], u64)> {
     let mut link = ProcPath::from_bytes(b"/proc/self/fd/");
     link.push_decimal(fd as u64);
     let target = sys::readlinkat(libc::AT_FDCWD, link.as_c_str()?, text).ok()?;
@@ -237,12 +261,12 @@ pub fn parse_head(target: &[u8]) -> Option<(&[u8], u64)> {
 /// Takes over one of the program's descriptors, with its dups and its companion (equal tags on the same head).
 fn adopt(fd: i32, found: &[(i32, bool)]) {
     let mut text = [0u8; 4096];
-    let Some((path, id)) = head_of(fd, &mut text) else { return };
+    let Some((path, id)) = named_head(fd, &mut text) else { return };
     let Ok(store) = store::attach(path) else { return };
     let tag = open::tag_of(fd);
     let same = |other: i32| {
         let mut text = [0u8; 4096];
-        head_of(other, &mut text) == Some((path, id)) && (tag == 0 || open::tag_of(other) == tag)
+        named_head(other, &mut text) == Some((path, id)) && (tag == 0 || open::tag_of(other) == tag)
     };
     let fits = |other: i32| fds::entry(other) == 0 && open::flags_agree(fd, other) && same(other);
     let companion = found.iter().find(|(other, programs)| !programs && fits(*other)).map(|(other, _)| *other);

@@ -13,8 +13,15 @@ const LIBRARY: &[u8] = b"libstripewise.so";
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
 /// A new environment with this set to 1 stays as it is.
 const OFF: &[u8] = b"STRIPEWISE_OFF=1";
-const NAMES: [&[u8]; 6] =
-    [b"STRIPEWISE_STORE=", b"STRIPEWISE_MANAGE=", b"STRIPEWISE_TRACE=", b"STRIPEWISE_LOG=", b"STRIPEWISE_MMAP_COPY_BYTES=", b"STRIPEWISE_SECCOMP="];
+const NAMES: [&[u8]; 7] = [
+    b"STRIPEWISE_STORE=",
+    b"STRIPEWISE_MANAGE=",
+    b"STRIPEWISE_TRACE=",
+    b"STRIPEWISE_LOG=",
+    b"STRIPEWISE_MMAP_COPY_BYTES=",
+    b"STRIPEWISE_SECCOMP=",
+    b"STRIPEWISE_TRUST=",
+];
 
 /// What this process was started with, each as `NAME=value`; empty: not at all.
 struct Kept {

@@ -79,6 +79,8 @@ pub struct File {
     foreign: AtomicBool,
     /// Its owner then.
     owner: AtomicU32,
+    /// Device and inode of its head: another file under that name is not the file that was opened.
+    head: [AtomicU64; 2],
     objects: [AtomicI32; MAX_OBJECTS],
     /// Guards the slow paths of this file within the process.
     pub lock: Lock,
@@ -116,6 +118,7 @@ static FILES: [File; MAX_FILES] = [const {
         narrow: AtomicBool::new(false),
         foreign: AtomicBool::new(false),
         owner: AtomicU32::new(0),
+        head: [const { AtomicU64::new(0) }; 2],
         objects: [const { AtomicI32::new(0) }; MAX_OBJECTS],
         lock: Lock::new(),
         exclusive: Lock::new(),
@@ -234,7 +237,14 @@ impl File {
 
     /// Its directory, from which its parts are opened.
     pub fn at(&self) -> Sys<At> {
-        Ok(At { dir: held(&self.dir_fd).ok_or(Errno(libc::EIO))?, store: self.store()?, id: self.id() })
+        let [device, inode] = &self.head;
+        let head = (device.load(Ordering::Relaxed), inode.load(Ordering::Relaxed));
+        Ok(At {
+            dir: held(&self.dir_fd).ok_or(Errno(libc::EIO))?,
+            store: self.store()?,
+            id: self.id(),
+            head: Some(head).filter(|head| *head != (0, 0)),
+        })
     }
 
     /// Path of a part (`head`, `layout`, ...), for messages.
@@ -343,11 +353,26 @@ impl File {
         store::take_file(&Held::from_raw(fd), &stat)
     }
 
+    /// Does `work` with the layout as it is on disk now: whoever has the exclusive lock sees all of a move there, or nothing.
+    pub fn with_layout_on_disk<T>(&self, work: impl FnOnce(&View<'_>) -> Sys<T>) -> Sys<T> {
+        let bytes = self.map_layout()?;
+        let result = View::parse(bytes).map_err(|_| Errno(libc::EIO)).and_then(|view| work(&view));
+        // SAFETY: mapped above, and the view is gone.
+        unsafe { sys::munmap(bytes.as_ptr().cast_mut(), bytes.len()) };
+        result
+    }
+
     fn open(&'static self) -> Sys<()> {
         let (dir, stat) = part::open_dir(self.store()?, self.id())?;
         fds::make_internal(std::os::fd::IntoRawFd::into_raw_fd(dir), &self.dir_fd, true)?;
+        for word in &self.head {
+            word.store(0, Ordering::Relaxed);
+        }
+        let head = self.at()?.checked_head(stat.st_uid)?;
+        for (word, value) in self.head.iter().zip([head.st_dev, head.st_ino]) {
+            word.store(value, Ordering::Relaxed);
+        }
         let at = self.at()?;
-        let head = at.checked_head(stat.st_uid)?;
         self.note_owner(head.st_uid);
         let (fd, writable) = rights::open_ctl(&at, &head)?;
         self.ctl_writable.store(writable, Ordering::Relaxed);

@@ -18,6 +18,8 @@ use stripewise_store::within::{self, Expected};
 
 /// How often a waiter looks again.
 const LOOK_NS: u64 = 50_000;
+/// Further ahead no mover sets a deadline: somebody else has written there.
+const DEADLINE_NS_MAX: u64 = 600_000_000_000;
 /// How late a mover may be with its last steps before one who maps the file and cannot help gives up.
 const LATE_NS: u64 = 2_000_000_000;
 
@@ -91,6 +93,10 @@ pub fn call_off_move(file: &'static File) -> Sys<()> {
 
 #[cold]
 fn wait(file: &'static File, ctl: &Ctl, turn: Turn) -> Sys<()> {
+    if ctl.deadline_ns() > now_ns().saturating_add(DEADLINE_NS_MAX) {
+        log::say(b"its words tell of a move that no mover makes; run stripewise store fsck", file.part(b"ctl")?.as_bytes());
+        return Err(Errno(libc::EIO));
+    }
     if let Turn::Publish(publication) = turn {
         match moving::publish(ctl, publication, |_| put_in_place(file, publication)) {
             Ok(()) => return Ok(()),

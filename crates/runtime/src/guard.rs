@@ -5,17 +5,25 @@
 use crate::sys;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// Areas that are watched at most: every file, and the devices of every store. One more is mapped all the same.
-const AREAS: usize = crate::file::MAX_FILES + crate::store::MAX_STORES;
+/// Areas that are watched at most: every file, and devices and slot of every store. One more is mapped all the same.
+const AREAS: usize = crate::file::MAX_FILES + 2 * crate::store::MAX_STORES;
 
 struct Area {
     base: AtomicUsize,
     len: AtomicUsize,
     cut: AtomicPtr<AtomicBool>,
+    /// The word that holds the mapping, where it is to be made anew.
+    holder: AtomicPtr<AtomicPtr<u8>>,
 }
 
-static TABLE: [Area; AREAS] =
-    [const { Area { base: AtomicUsize::new(0), len: AtomicUsize::new(0), cut: AtomicPtr::new(core::ptr::null_mut()) } }; AREAS];
+static TABLE: [Area; AREAS] = [const {
+    Area {
+        base: AtomicUsize::new(0),
+        len: AtomicUsize::new(0),
+        cut: AtomicPtr::new(core::ptr::null_mut()),
+        holder: AtomicPtr::new(core::ptr::null_mut()),
+    }
+}; AREAS];
 /// One more than the highest place in use.
 static HIGH_WATER: AtomicUsize = AtomicUsize::new(0);
 
@@ -40,9 +48,19 @@ pub fn exec_failed() {
 
 /// Watches a mapping that others may cut; `cut` is set when that has happened.
 pub fn watch(base: *mut u8, len: usize, cut: &'static AtomicBool) {
+    add(base, len, core::ptr::from_ref(cut).cast_mut(), core::ptr::null_mut());
+}
+
+/// The same for a slot: when that has happened, the word that leads to it becomes null, and whoever needs the slot next makes another.
+pub fn watch_slot(base: *mut u8, len: usize, holder: &'static AtomicPtr<u8>) {
+    add(base, len, core::ptr::null_mut(), core::ptr::from_ref(holder).cast_mut());
+}
+
+fn add(base: *mut u8, len: usize, cut: *mut AtomicBool, holder: *mut AtomicPtr<u8>) {
     for (place, area) in TABLE.iter().enumerate() {
         if area.base.compare_exchange(0, base as usize, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            area.cut.store(core::ptr::from_ref(cut).cast_mut(), Ordering::Release);
+            area.cut.store(cut, Ordering::Release);
+            area.holder.store(holder, Ordering::Release);
             area.len.store(len, Ordering::Release);
             HIGH_WATER.fetch_max(place + 1, Ordering::AcqRel);
             break;
@@ -61,6 +79,12 @@ pub fn forget(base: *mut u8) {
     }
 }
 
+/// Whether this is a child in its parent's memory.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_in_vfork_child() -> i32 {
+    i32::from(crate::env::in_vfork_child())
+}
+
 /// SIGBUS at an address: 1 if it was ours and is mended. Runs in the signal handler: atomics and one system call.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_guard_fault(address: usize) -> i32 {
@@ -73,6 +97,10 @@ pub extern "C" fn sw_guard_fault(address: usize) -> i32 {
         // SAFETY: holders are statics.
         if let Some(cut) = unsafe { area.cut.load(Ordering::Acquire).as_ref() } {
             cut.store(true, Ordering::Release);
+        }
+        // SAFETY: as above.
+        if let Some(holder) = unsafe { area.holder.load(Ordering::Acquire).as_ref() } {
+            holder.store(core::ptr::null_mut(), Ordering::Release);
         }
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
         // All of it, so that no word of the old and the new stand side by side.

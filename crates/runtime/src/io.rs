@@ -107,6 +107,8 @@ pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> S
     let passed = gate::for_read(file)?;
     let size = file.size()?;
     if at >= size || buffers.len() == 0 {
+        // The size may be that of words that somebody has cut just now.
+        file.size()?;
         return Ok(0);
     }
     n = buffers.len().min(size - at);
@@ -128,7 +130,7 @@ pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> S
         },
     }
     // A truncate that came in between has made zeros of what lies behind the new end: they are not the file's bytes.
-    n = n.min(passed.ctl.size().saturating_sub(at));
+    n = n.min(file.size()?.saturating_sub(at));
     sleep_until(end);
     Ok(n)
 }

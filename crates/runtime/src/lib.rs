@@ -18,6 +18,7 @@ mod fds;
 mod file;
 mod gate;
 mod guard;
+mod heads;
 mod io;
 mod ioctl;
 mod lend;

@@ -8,7 +8,7 @@ use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use stripewise_store::ctl::FLAG_UNLINKED;
-use stripewise_store::names::{self, FixedPath, PATH_MAX, PartName, ProcPath, StorePath};
+use stripewise_store::names::{self, FixedPath, FixedText, PATH_MAX, PartName, ProcPath, StorePath};
 use stripewise_store::within;
 
 /// Links that may be followed before a managed one is reached, as in the kernel.
@@ -21,8 +21,10 @@ pub struct Managed {
     pub store: &'static Store,
     /// Its id.
     pub id: u64,
-    /// Inode of the symbolic link that led there; 0 when a descriptor did.
+    /// The symbolic link that led there: inode (0 when a descriptor did), device, owner.
     link: u64,
+    device: u64,
+    owner: u32,
     /// Names (hard links) of that symbolic link; 0 when a descriptor led there.
     pub names: u64,
 }
@@ -68,13 +70,18 @@ fn follow_links(dirfd: i32, path: &CStr, text: &mut [u8; PATH_MAX], mut len: usi
     for _ in 0..MAX_LINKS {
         let target = text.get(..len).unwrap_or(&[]);
         if let Some((store, id)) = names::parse_link(target) {
-            let (link, names) = name.as_c_str().and_then(|n| sys::lstat_at(dirfd, n).ok()).map_or((0, 1), |st| (st.st_ino, st.st_nlink));
+            let link = name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG)).and_then(|name| sys::lstat_at(dirfd, name));
             let store = match store::attach(store) {
                 // What acts on the link itself takes it for what it is: a link, to nothing that this process would use.
                 Err(Errno(libc::EACCES)) if !follow => return Ok(None),
                 attached => attached?,
             };
-            return Ok(Some((Managed { store, id, link, names }, name)));
+            let found = match link {
+                Ok(st) => Managed { store, id, link: st.st_ino, device: st.st_dev, owner: st.st_uid, names: st.st_nlink },
+                // It has just gone: a name, but nothing that could be changed through it.
+                Err(_) => Managed { store, id, link: u64::MAX, device: 0, owner: u32::MAX, names: 1 },
+            };
+            return Ok(Some((found, name)));
         }
         if !follow {
             return Ok(None);
@@ -174,7 +181,7 @@ fn blocks(file: &'static File) -> Sys<i64> {
 impl Managed {
     /// The file behind a descriptor, not behind a name.
     pub fn without_name(store: &'static Store, id: u64) -> Self {
-        Self { store, id, link: 0, names: 0 }
+        Self { store, id, link: 0, device: 0, owner: 0, names: 0 }
     }
 
     /// Runs `work` with the file open.
@@ -185,16 +192,37 @@ impl Managed {
         result
     }
 
-    /// Whether the link is a copy (made by `cp -a`, `tar`, `rsync` without the library): a name, but not the file. Told by the inode that
-    /// was recorded for the link; device numbers change from boot to boot.
+    /// Whether the link is a copy (made by `cp -a`, `tar`, `rsync` without the library, or by somebody who wishes the file to go): a name, but not the file.
+    /// The file's own link belongs to its owner, and has the inode that was recorded for it; device numbers change from boot to boot, so where that
+    /// differs the link that lies at the recorded name, if one does, is the file's.
+    #[inline(never)] // Its buffer would lie on the stack below what is done with the file.
     pub fn is_copy(&self) -> bool {
         if self.link == 0 {
             return false;
         }
+        let Ok(at) = self.at() else { return true };
+        if !at.head_stat().is_ok_and(|head| [head.st_uid, 0, self.store.owner()].contains(&self.owner)) {
+            return true;
+        }
         let mut text = [0u8; PATH_MAX + 64];
-        let Ok(text) = self.read_record(&mut text) else { return false };
-        let inode = text.split(|c| *c == b' ').nth(1).and_then(|w| core::str::from_utf8(w).ok()?.parse::<u64>().ok());
-        inode.is_some_and(|inode| inode != self.link)
+        let text = match self.read_record(&mut text) {
+            Ok(text) => text,
+            // A file that is just being made: its name is there before the record of it.
+            Err(errno) => return errno != Errno(libc::ENOENT),
+        };
+        let mut numbers = text.split(|c| *c == b' ').map(|word| core::str::from_utf8(word).ok().and_then(|word| word.parse::<u64>().ok()));
+        let (device, inode) = (numbers.next().flatten(), numbers.next().flatten());
+        if inode != Some(self.link) {
+            return true;
+        }
+        device != Some(self.device) && self.recorded_link().is_some_and(|(_, there)| there != (self.device, self.link))
+    }
+
+    /// The name that the link is recorded under, where a link of the file lies, and that link's device and inode.
+    fn recorded_link(&self) -> Option<(FixedPath, (u64, u64))> {
+        let name = self.recorded_name()?;
+        let st = sys::lstat_at(libc::AT_FDCWD, name.as_c_str()?).ok()?;
+        Some((name, (st.st_dev, st.st_ino)))
     }
 
     fn read_record<'a>(&self, text: &'a mut [u8; PATH_MAX + 64]) -> Sys<&'a [u8]> {
@@ -311,7 +339,7 @@ pub fn remove_if_last(file: &'static File) {
         return;
     }
     let (Ok(at), Ok(loaded)) = (file.at(), file.current()) else { return };
-    let (At { dir, store, id }, name) = (at, names::id_name(file.id()));
+    let (At { dir, store, id, .. }, name) = (at, names::id_name(file.id()));
     let Ok(owner) = at.head_stat().map(|head| head.st_uid) else { return };
     let (Ok(name), Ok(files), Ok(root)) = (part::c(&name), store.files_dir(), store.root_dir()) else { return };
     let Ok((trash, _)) = within::open_dir(part::borrow(root), c"trash", &[]) else { return };
@@ -381,7 +409,9 @@ impl Leaving {
     pub fn settle(&self) {
         self.managed.status_changed();
         match sys::fstat(self.link).map(|st| st.st_nlink) {
-            Ok(0) => self.managed.discard(),
+            // Not while a link of it lies where its own was recorded: then this one was none.
+            Ok(0) if self.managed.recorded_link().is_none() => self.managed.discard(),
+            Ok(0) => {}
             Ok(left) => self.managed.show_names(left),
             Err(_) => {}
         }
@@ -398,7 +428,7 @@ impl Drop for Leaving {
 #[inline(never)] // As in `remove_if_last`.
 pub fn record_link(store: &'static Store, id: u64, path: &FixedPath) -> Sys<()> {
     let st = sys::stat(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::AT_SYMLINK_NOFOLLOW)?;
-    let mut text = FixedPath::new();
+    let mut text = FixedText::<{ PATH_MAX + 64 }>::new();
     text.push_decimal(st.st_dev).push(b" ").push_decimal(st.st_ino).push(b" ").push(path.as_bytes()).push(b"\n");
     let at = Transient::open(store, id)?;
     let mut temporary = PartName::from_bytes(b"link.");
@@ -433,6 +463,8 @@ pub fn absolute(dirfd: i32, path: &[u8]) -> Sys<FixedPath> {
         resolved.push(b"/");
     }
     resolved.push(name);
+    // The kernel reaches it by a short name; no rule and no record can name it.
+    resolved.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
     Ok(resolved)
 }
 

@@ -101,9 +101,9 @@ impl Pinned {
         within::open_file(borrow(dir), name, flags_of(libc::O_PATH), expected).map(Self::new)
     }
 
-    /// Its name.
+    /// Its name; none, and so ENOENT, where /proc is not the kernel's.
     pub fn path(&self) -> &CStr {
-        self.path.as_c_str().unwrap_or(c"")
+        self.path.as_c_str().filter(|_| sys::has_proc()).unwrap_or(c"")
     }
 
     /// The descriptor itself (`O_PATH`).
@@ -126,6 +126,8 @@ pub struct At {
     pub store: &'static Store,
     /// The file's id.
     pub id: u64,
+    /// Device and inode that head must have, where the file is open.
+    pub head: Option<(u64, u64)>,
 }
 
 /// One that is held only as long as this lives.
@@ -145,7 +147,7 @@ impl Transient {
     /// Opens the directory of file `id`.
     pub fn open(store: &'static Store, id: u64) -> Sys<Self> {
         let held = Held::new(open_dir(store, id)?.0);
-        Ok(Self { at: At { dir: held.fd(), store, id }, _held: held })
+        Ok(Self { at: At { dir: held.fd(), store, id, head: None }, _held: held })
     }
 }
 
@@ -188,6 +190,7 @@ impl At {
     fn check_head(&self, head: &libc::stat) -> Sys<()> {
         let refusal = match head.st_mode & libc::S_IFMT {
             libc::S_IFREG if head.st_nlink > 1 => Refusal::HardLink,
+            libc::S_IFREG if self.head.is_some_and(|open| open != (head.st_dev, head.st_ino)) => Refusal::Owner,
             libc::S_IFREG => return Ok(()),
             libc::S_IFLNK => Refusal::Link,
             _ => Refusal::Kind,
@@ -204,15 +207,25 @@ impl At {
 
     /// Opens head with the program's rights.
     pub fn open_head(&self, flags: i32) -> Sys<i32> {
-        let (fd, _) =
+        let (fd, stat) =
             within::open_file(borrow(self.dir), c"head", flags_of(flags), Expected::of(&[])).map_err(|refusal| self.refused(c"head", refusal))?;
+        self.check_identity(&stat)?;
         Ok(fd.into_raw_fd())
+    }
+
+    /// The file that was opened, and not one that has been put in its place.
+    fn check_identity(&self, head: &Stat) -> Sys<()> {
+        if self.head.is_none_or(|open| open == (head.st_dev, head.st_ino)) { Ok(()) } else { Err(self.refused(c"head", Refusal::Owner)) }
     }
 
     /// Pins head.
     pub fn pin_head(&self) -> Sys<Pinned> {
         let head = Pinned::open(self.dir, c"head", Expected::of(&[])).map_err(|refusal| self.refused(c"head", refusal))?;
-        self.check_dir(sys::fstat(self.dir)?.st_uid, head.stat.st_uid)?;
+        self.check_identity(&head.stat)?;
+        // Of an open file it was looked at when that was opened; its owner may be just changing.
+        if self.head.is_none() {
+            self.check_dir(sys::fstat(self.dir)?.st_uid, head.stat.st_uid)?;
+        }
         Ok(head)
     }
 

@@ -14,7 +14,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use load::Root;
 use stripewise_store::bin::{MAX_TARGETS, StoreView};
-use stripewise_store::devices::{DeviceModel, Devices};
+use stripewise_store::devices::{DeviceModel, Devices, devices_bytes};
 use stripewise_store::names::StorePath;
 use stripewise_store::run::SlotName;
 
@@ -47,6 +47,7 @@ pub struct Store {
 struct Inner {
     path: StorePath,
     owner: u32,
+    mode: u32,
     /// Device and inode of its directory.
     identity: (u64, u64),
     /// Others than this user may write in it.
@@ -102,6 +103,7 @@ static INNER: [InnerCell; MAX_STORES] = [const {
     InnerCell(UnsafeCell::new(Inner {
         path: StorePath::new(),
         owner: 0,
+        mode: 0,
         identity: (0, 0),
         is_common: false,
         slot_name: SlotName::new(),
@@ -140,7 +142,7 @@ static STORES: [Store; MAX_STORES] = {
     stores
 };
 /// The process has another root directory than at its start: a path may lead elsewhere than when a store was attached by it.
-static MOVED_ROOT: AtomicBool = AtomicBool::new(false);
+static ROOT_MOVES: AtomicU32 = AtomicU32::new(0);
 
 /// The stores in use.
 pub fn all() -> impl Iterator<Item = &'static Store> {
@@ -154,7 +156,12 @@ pub fn get(index: usize) -> Option<&'static Store> {
 
 /// The process is about to change its root directory.
 pub fn root_moves() {
-    MOVED_ROOT.store(true, Ordering::Release);
+    ROOT_MOVES.fetch_add(1, Ordering::AcqRel);
+}
+
+/// How often it has.
+pub fn root_moves_seen() -> u32 {
+    ROOT_MOVES.load(Ordering::Acquire)
 }
 
 /// The store at an absolute path, attached if it was not.
@@ -188,17 +195,16 @@ pub fn attach(path: &[u8]) -> Sys<&'static Store> {
 }
 
 /// Whether a store is the one that the process was started with, by whatever name.
-#[inline(never)] // Its path would lie on the stack below every way to open.
 fn is_started_with(path: &[u8], identity: (u64, u64)) -> bool {
     let Some(told) = env::store_path() else { return false };
-    if told == path {
-        return true;
-    }
     if let Some(own) = get(0) {
         return own.inner().identity == identity;
     }
-    let name = StorePath::from_bytes(told);
-    name.as_c_str().and_then(|name| sys::stat(name, 0).ok()).is_some_and(|st| (st.st_dev, st.st_ino) == identity)
+    if let Some(at_start) = env::store_identity() {
+        return at_start == identity;
+    }
+    // It was not there then, and the name still means what it meant.
+    told == path && root_moves_seen() == 0
 }
 
 impl Store {
@@ -215,7 +221,7 @@ impl Store {
 
     /// The store, if the user that the process is now may use it by this name.
     fn admit(&'static self, path: &[u8]) -> Sys<&'static Self> {
-        if MOVED_ROOT.load(Ordering::Acquire) {
+        if root_moves_seen() > 0 {
             let root = Root::open(path)?;
             if (root.stat.st_dev, root.stat.st_ino) != self.inner().identity {
                 return Err(Errno(libc::ENOENT));
@@ -281,8 +287,19 @@ impl Store {
         held(&self.run_fd).ok_or(Errno(libc::EIO))
     }
 
-    /// After a failed attach.
+    /// After a failed attach: nobody else has seen it.
     fn close_all(&self) {
+        let inner = self.inner_mut();
+        if let Some(devices) = inner.devices.take() {
+            crate::guard::forget(devices.base());
+            // SAFETY: mapped by this attach, and used by nobody.
+            unsafe { sys::munmap(devices.base(), devices_bytes(devices.targets())) };
+        }
+        if let Some(view) = inner.view.take() {
+            let bytes = view.bytes();
+            // SAFETY: as above.
+            unsafe { sys::munmap(bytes.as_ptr().cast_mut(), bytes.len()) };
+        }
         for holder in [&self.session_fd, &self.root_fd, &self.files_fd, &self.run_fd, &self.slot_fd] {
             fds::close_internal(holder);
         }

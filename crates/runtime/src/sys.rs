@@ -254,6 +254,24 @@ pub fn random_u64() -> u64 {
     }
 }
 
+/// Whether /proc is the kernel's, and not something that somebody has put there for who changes his root directory. Asked anew after that.
+pub fn has_proc() -> bool {
+    use core::sync::atomic::{AtomicU32, Ordering};
+    static KNOWN: AtomicU32 = AtomicU32::new(u32::MAX);
+    const PROC_SUPER_MAGIC: u64 = 0x9fa0;
+    let root = crate::store::root_moves_seen();
+    if KNOWN.load(Ordering::Acquire) == root {
+        return true;
+    }
+    let mut text = [0u64; 16];
+    // SAFETY: a C string and room for a struct statfs.
+    let is_proc = unsafe { statfs_raw(c"/proc/self/fd".as_ptr(), text.as_mut_ptr().cast()) }.is_ok() && text[0] == PROC_SUPER_MAGIC;
+    if is_proc {
+        KNOWN.store(root, Ordering::Release);
+    }
+    is_proc
+}
+
 /// Effective user id.
 pub fn geteuid() -> u32 {
     call(Sysno::geteuid, [0; 6]).unwrap_or(0) as u32

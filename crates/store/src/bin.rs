@@ -140,6 +140,11 @@ fn checksum(bytes: &[u8]) -> u32 {
 }
 
 impl<'a> StoreView<'a> {
+    /// The bytes that it is a view of.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Checks a whole store.bin.
     ///
     /// # Errors

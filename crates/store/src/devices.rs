@@ -113,6 +113,9 @@ fn begin_boot(file: &OwnedFd, targets: usize, boot: [u64; 2]) -> Result<(), Refu
     Ok(())
 }
 
+/// Longest queue of an emulated device that is believed, ns: an hour.
+const QUEUE_NS_MAX: u64 = 3_600_000_000_000;
+
 /// Service-time figures of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceModel {
@@ -209,6 +212,16 @@ impl Devices {
         Self { base, targets }
     }
 
+    /// The mapping's first byte, for unmapping.
+    pub fn base(&self) -> *mut u8 {
+        self.base
+    }
+
+    /// Targets that it has lines for.
+    pub fn targets(&self) -> usize {
+        self.targets
+    }
+
     /// The line of a target; `None` past the last one.
     #[inline]
     pub fn line(&self, target: u32) -> Option<&DeviceLine> {
@@ -244,7 +257,8 @@ impl Devices {
         busy.fetch_add(service_ns, Ordering::Relaxed);
         let mut free = line.next_free_ns.load(Ordering::Relaxed);
         loop {
-            let end = free.max(now_ns).saturating_add(service_ns);
+            // A clock that another user has set to the end of time keeps nobody for ever.
+            let end = free.clamp(now_ns, now_ns.saturating_add(QUEUE_NS_MAX)).saturating_add(service_ns);
             match line.next_free_ns.compare_exchange_weak(free, end, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Reserved { end_ns: end, service_ns },
                 Err(seen) => free = seen,

@@ -62,11 +62,13 @@ impl Store {
         let inner = self.inner_mut();
         inner.path = StorePath::from_bytes(path);
         inner.owner = root.stat.st_uid;
+        inner.mode = root.stat.st_mode;
         inner.identity = (root.stat.st_dev, root.stat.st_ino);
         fds::make_internal(root.fd.keep(), &self.root_fd, true)?;
         self.load_configuration(path)?;
         let (files, stat) = self.own_dir(c"files")?;
-        inner.is_common = inner.owner != sys::geteuid() || stat.st_mode & 0o022 != 0;
+        // Where only this user may enter, nobody else reaches what lies below, whatever its mode.
+        inner.is_common = inner.owner != sys::geteuid() || inner.mode & 0o077 != 0 || stat.st_mode & 0o022 != 0;
         fds::make_internal(files.into_raw_fd(), &self.files_fd, true)?;
         fds::make_internal(self.own_dir(c"run")?.0.into_raw_fd(), &self.run_fd, true)?;
         inner.boot = Boot::now()?;
@@ -125,7 +127,11 @@ impl Store {
         };
         opened.map(IntoRawFd::into_raw_fd).map_err(|refusal| {
             log::say(b"run/session.lock is missing or not the store owner's: let the owner run stripewise store fsck --repair", self.path());
-            refused(self.path(), [b"run", run::SESSION_LOCK.to_bytes(), b""], refusal)
+            match refused(self.path(), [b"run", run::SESSION_LOCK.to_bytes(), b""], refusal) {
+                // Programs make a file anew that is not there.
+                Errno(libc::ENOENT) => Errno(libc::EIO),
+                errno => errno,
+            }
         })
     }
 

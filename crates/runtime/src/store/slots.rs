@@ -44,7 +44,7 @@ impl Store {
 
     #[cold]
     fn first_slot(&self) -> Sys<Slot> {
-        let _held = ATTACH.lock();
+        let Some(_held) = ATTACH.lock() else { return Err(Errno(libc::EDEADLK)) };
         if let Some(slot) = self.slot_if_any() {
             return Ok(slot);
         }
@@ -79,6 +79,10 @@ impl Store {
                 let slot = unsafe { Slot::from_mapping(base) };
                 slot.initialise(SlotHeader { pid, config, targets, machine: own_machine() });
                 fds::make_internal(fd, self.slot_fd_static(), true)?;
+                if self.is_common() {
+                    // Made by the user that the thread is at this moment, who may cut it: then the next I/O makes another.
+                    crate::guard::watch_slot(base, SLOT_BYTES, self.slot_word());
+                }
                 inner.slot_name = name;
                 self.mapped.store(base, Ordering::Release);
                 self.slot_word().store(base, Ordering::Release);
@@ -112,6 +116,7 @@ impl Store {
         self.slot_word().store(core::ptr::null_mut(), Ordering::Release);
         let base = self.mapped.swap(core::ptr::null_mut(), Ordering::AcqRel);
         if !base.is_null() {
+            crate::guard::forget(base);
             // The mapping alone would keep the flock, too. SAFETY: the only thread of this child, outside any I/O.
             unsafe { sys::munmap(base, SLOT_BYTES) };
         }
@@ -129,7 +134,9 @@ impl Store {
                 return;
             }
             let name = PartName::from_bytes(name);
-            let opened = name.as_c_str().map(|name| within::open_file(borrow(run), name, OpenFlags::RDONLY, Expected::of(&[]).hard_links_too()));
+            // A member of a shared store could stop it for all others with a few bytes: he is believed about himself.
+            let owners = [self.owner(), 0, sys::geteuid()];
+            let opened = name.as_c_str().map(|name| within::open_file(borrow(run), name, OpenFlags::RDONLY, Expected::of(&owners).hard_links_too()));
             if let Some(Ok((fd, _))) = opened
                 && let Ok(Some(header)) = SlotHeader::read(&fd)
             {

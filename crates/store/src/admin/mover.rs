@@ -98,8 +98,13 @@ impl<'a> Mover<'a> {
         let bytes = copying.encode().map_err(|e| refused(&path, e))?;
         let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
         self.sweep()?;
-        make_objects(self.store, self.id, &objects_in(&copying.pending), &objects_of(&self.layout))?;
-        self.publish(&copying)?;
+        {
+            // Whoever changes the file's rights changes those of the objects that the layout names: of none of these, or of all.
+            let ctl = self.store.part(self.id, "ctl");
+            let _alone = self.store.medium.lock_ctl(&ctl).doing("lock", &ctl)?;
+            make_objects(self.store, self.id, &objects_in(&copying.pending), &objects_of(&self.layout))?;
+            self.publish(&copying)?;
+        }
         let published = Layout { generation: copying.generation + 1, regions, pending: vec![], retired, phase: MovePhase::Punching, span, ..copying };
         self.run(&view, &published, guide)?;
         self.layout = published;
