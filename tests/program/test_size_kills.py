@@ -74,7 +74,8 @@ fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
 os.write(fd, b"a" * 5000)
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-for change in (lambda: os.ftruncate(fd, size), lambda: os.truncate(path, size), lambda: os.posix_fallocate(fd, size - 1, 1)):
+changes = [lambda: os.ftruncate(fd, size), lambda: os.truncate(path, size)]
+for change in [*changes, lambda: os.posix_fallocate(fd, size - 1, 1)]:
     try:
         change()
         print("done", os.fstat(fd).st_size)
@@ -86,7 +87,7 @@ print(os.write(appending, b"b" * 10), os.fstat(fd).st_size, os.pread(fd, 12, 499
 """
 
 
-#: Sizes and limits; without a limit those that a file system refuses (ext4 above 16 TiB), and none that would be allocated.
+#: Sizes and limits; without a limit those that a file system refuses, as ext4 does above 16 TiB.
 REFUSED = [(200_000, 100_000), (1 << 44, 100_000), ((1 << 44) + (1 << 40), 0), (1 << 60, 0)]
 
 
