@@ -28,7 +28,7 @@ NATIVE += $(patsubst tests/native/modules/%.c,$(TARGET)/native/%.so,$(wildcard t
 SEED ?= 1
 N ?= 1000000
 PROGRAM_TESTS := $(wildcard tests/program)
-MOVING_TESTS := $(addprefix tests/program/test_,churn.py churn_matrix.py churn_posix.py stops.py moving_kills.py moving_powercuts.py)
+MOVING_TESTS := $(addprefix tests/program/test_,churn.py churn_matrix.py churn_posix.py stops.py moving_kills.py size_kills.py moving_powercuts.py)
 UNIT_TESTS := $(wildcard tests/python)
 # Of the tests, how many files at a time: most wait for emulated devices most of the time.
 WORKERS ?= $(shell expr $$(nproc) + 1)
@@ -50,7 +50,7 @@ help:
 	@echo 'make experiment NAME=throughput-view  one experiment: result.json and result.svg in its folder (experiments/README.md)'
 	@echo 'make experiments  all of them (40 minutes), then docs/results.md (make results: only the page)'
 	@echo 'make soak    the long tests: the move protocol at length, N simulated histories from SEED on,'
-	@echo '             all workloads, 850 kills, 3000 stops of a mover, 150 power cuts (needs root; hours)'
+	@echo '             all workloads, 20,000 kills, 3000 stops of a mover, 150 power cuts (needs root; hours)'
 	@echo 'make soak-moving  of these, the ones in which regions move while programs run'
 	@echo 'make clean   remove everything that was built'
 
@@ -167,7 +167,7 @@ results: build
 
 soak: build $(NATIVE)
 	tools/programs.sh
-	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-store --test model --test history -- --nocapture
+	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-store --test model --test history --test sizes -- --nocapture
 	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-swd --test history -- --nocapture
 	STRIPEWISE_SOAK=1 $(PY) -m pytest -rs $(PROGRAM_TESTS) --timeout=7200
 

@@ -1,11 +1,11 @@
 /*
  * sizekills: kills a process at every system call of what changes a file's size, and looks whether a byte shows that should not.
  *
- * usage: sizekills FILE OTHER MOST SEED KILLS [steps|random|cuts]
+ * usage: sizekills FILE OTHER MOST SEED KILLS [steps|random|cuts|peers]
  *
  * Children change FILE, whose size stays below MOST: cut, append, write and allocate over the end and behind it, empty it by open, rename OTHER over it. A
  * child is killed at its n-th entry or return of a system call, n from 1 until it survives (steps), or anywhere (random), or where it enters its n-th
- * ftruncate in a cut of MOST bytes to 10 (cuts). After each kill the file has its
+ * ftruncate in a cut of MOST bytes to 10 (cuts); or of several that write in turns behind each other's end, one is killed after the other (peers). After each kill the file has its
  * size of before or of after; all before it is what was written, or the killed write's own; and however it grows then, zeros appear. Exit code 0 and a line
  * of what was done when all was so; else 1 and what was wrong.
  */
@@ -362,6 +362,55 @@ static void in_cuts(void)
     }
 }
 
+/* Several write every other chunk of a file, and so leave gaps all the time; they are killed one by one. What a write returned for is there. */
+static void in_turns(long kills)
+{
+    enum { PEERS = 3, CHUNK = 3000 };
+    unsigned stamp = (unsigned)state;
+    volatile unsigned char *told = mmap(NULL, (size_t)most, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    need(told != MAP_FAILED, "mmap");
+    long chunks = most / CHUNK / 2, returned = 0;
+    for (long killed = 0; killed < kills; killed += PEERS) {
+        prepare(0, ++stamp);
+        memset((void *)told, 0, (size_t)chunks);
+        *now = (struct change){.kind = GAP, .stamp = ++stamp, .after = most, .len = (size_t)most};
+        int fd = open(path, O_RDWR), status;
+        need(fd >= 0 && ftruncate(fd, 0) == 0, "ftruncate");
+        memset(model, 0, (size_t)most);
+        pid_t peers[PEERS];
+        for (int me = 0; me < PEERS; me++) {
+            need((peers[me] = fork()) >= 0, "fork");
+            if (peers[me] == 0) {
+                int own = open(path, O_RDWR);
+                for (long chunk = me; chunk < chunks; chunk += PEERS) {
+                    write_all(own, chunk * CHUNK, CHUNK, stamp);
+                    told[chunk] = 1;
+                }
+                for (;;)
+                    pause();
+            }
+        }
+        struct timespec wait = {.tv_nsec = (long)draw(3000000)};
+        for (int me = 0; me < PEERS; me++) {
+            nanosleep(&wait, NULL);
+            need(kill(peers[me], SIGKILL) == 0 && waitpid(peers[me], &status, 0) == peers[me], "kill");
+        }
+        off_t size = size_of(fd);
+        for (long chunk = 0; chunk < chunks; chunk++) {
+            returned += told[chunk];
+            if (told[chunk])
+                fill(model + chunk * CHUNK, chunk * CHUNK, CHUNK, stamp);
+            if (told[chunk] && size < (chunk + 1) * CHUNK)
+                wrong("chunk %ld was written, and the file has %ld bytes", chunk, (long)size);
+        }
+        now->before = now->after = size, now->len = (size_t)size;
+        *is_busy = 1;
+        need(close(fd) == 0, "close");
+        check(now, ++stamp);
+    }
+    printf("%ld kills of writers in turns, %ld writes had returned\n", kills, returned);
+}
+
 static void at_random(long kills)
 {
     unsigned stamp = (unsigned)state;
@@ -424,6 +473,8 @@ int main(int argc, char **argv)
         at_random(atol(argv[5]));
     else if (argc > 6 && strcmp(argv[6], "cuts") == 0)
         in_cuts();
+    else if (argc > 6 && strcmp(argv[6], "peers") == 0)
+        in_turns(atol(argv[5]));
     else
         by_steps(atol(argv[5]));
     return 0;

@@ -29,7 +29,7 @@ impl Cutting {
         if !file.may_write() {
             return Err(Errno(libc::EACCES));
         }
-        // A signal handler in the middle of a cut, or of an I/O of its own thread: the one below it would go on with what has changed.
+        // A signal handler in the middle of a cut: the one below it would go on with what has changed.
         if file.lines.draining.load(Ordering::Relaxed) {
             return Err(Errno(libc::EDEADLK));
         }
@@ -95,6 +95,10 @@ pub fn cut(file: &'static File, size: u64) -> Sys<()> {
 
 /// Cuts its objects to the size that it has when everybody has ended what he was writing. Under the exclusive lock.
 pub fn trim(file: &'static File) -> Sys<()> {
+    // What is being written below this signal handler would be taken for a dead one's.
+    if tls::is_inside() {
+        return Err(Errno(libc::EDEADLK));
+    }
     Cutting::of(file, None)?.run()
 }
 

@@ -192,6 +192,12 @@ impl Drop for Inside {
     }
 }
 
+/// Whether this thread is inside an I/O: then this is a signal handler on top of it.
+pub fn is_inside() -> bool {
+    let me = Block(thread());
+    me.depth() > 0 && !is_left_behind(me.stack())
+}
+
 /// This thread's line, past the last one when it has none of its own.
 pub fn own_line() -> usize {
     // SAFETY: only this thread touches its block.

@@ -1,6 +1,7 @@
 //! munmap, mremap and msync on memory that has maps of managed files. The kernel's mremap knows one area at a time and would let an area grow into
 //! its object, where other stripes lie: here a map is moved area by area and grows by new ones.
 
+use crate::cutting;
 use crate::env;
 use crate::file::{self, File};
 use crate::map::{Range, cover, page, pieces, records, records::Map};
@@ -88,6 +89,8 @@ pub fn sync(at: usize, len: usize, flags: i32) -> Sys<i64> {
 }
 
 fn persist(file: &'static File) -> Sys<()> {
+    // A power cut's recovery takes the longest object for the file's end.
+    cutting::settle_all(file)?;
     if let Some(companion) = open::any_companion(file) {
         return size::sync_names(file, Some(companion));
     }
