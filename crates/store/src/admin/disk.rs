@@ -139,7 +139,8 @@ impl Drop for RealDevices {
     }
 }
 
-struct RealCtl(Ctl);
+/// With the file that it maps.
+struct RealCtl(Ctl, File);
 
 // SAFETY: a shared mapping reached through atomics only.
 unsafe impl Send for RealCtl {}
@@ -147,6 +148,14 @@ unsafe impl Send for RealCtl {}
 impl CtlMap for RealCtl {
     fn ctl(&self) -> Ctl {
         self.0
+    }
+
+    fn reserve(&self) -> io::Result<()> {
+        match rustix::fs::fallocate(&self.1, rustix::fs::FallocateFlags::empty(), 0, CTL_BYTES as u64) {
+            // A file system that promises no blocks has none to run out of here, or gives them as they come.
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
+            result => Ok(result?),
+        }
     }
 }
 
@@ -289,7 +298,7 @@ impl Medium for RealDisk {
         // SAFETY: a fresh shared mapping of a file at least that long; unmapped by RealCtl's drop.
         let base = unsafe { mmap(core::ptr::null_mut(), CTL_BYTES, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, file.as_fd(), 0)? };
         // SAFETY: as above.
-        Ok(Box::new(RealCtl(unsafe { Ctl::from_mapping(base.cast()) })))
+        Ok(Box::new(RealCtl(unsafe { Ctl::from_mapping(base.cast()) }, file)))
     }
 
     fn devices(&self, run_dir: &Path, targets: usize, create: bool) -> io::Result<Option<Box<dyn DevicesMap>>> {

@@ -97,6 +97,7 @@ impl<'a> Mover<'a> {
         let bytes = copying.encode().map_err(|e| refused(&path, e))?;
         let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
         self.sweep()?;
+        self.ctl.reserve().doing("allocate the bitmap of", &self.store.part(self.id, "ctl"))?;
         make_objects(self.store, self.id, &objects_in(&copying.pending))?;
         self.publish(&copying)?;
         let published = Layout { generation: copying.generation + 1, regions, pending: vec![], retired, phase: MovePhase::Punching, span, ..copying };
