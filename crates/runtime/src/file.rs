@@ -16,7 +16,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use stripewise_layout::View;
 use stripewise_store::bin::MAX_TARGETS;
-use stripewise_store::ctl::{CTL_BYTES, Ctl, FLAG_UNLINKED};
+use stripewise_store::ctl::{CTL_BYTES, CTL_RESERVED_BYTES, Ctl, FLAG_UNLINKED};
 use stripewise_store::names::{self, StorePath};
 use stripewise_store::within::LAYOUT_BYTES_MAX;
 
@@ -378,7 +378,11 @@ impl File {
         self.ctl_writable.store(writable, Ordering::Relaxed);
         let fd = fds::make_internal(fd, &self.ctl_fd, true)?;
         if writable && sys::fstat(fd)?.st_size < CTL_BYTES as i64 {
-            sys::fallocate(fd, 0, 0, CTL_BYTES as u64).or_else(|_| sys::ftruncate(fd, CTL_BYTES as u64))?;
+            // A file system that cannot promise blocks gives them as they come; a full one refuses the file.
+            match sys::fallocate(fd, 0, 0, CTL_RESERVED_BYTES as u64) {
+                Err(errno @ Errno(libc::ENOSPC | libc::EDQUOT)) => return Err(errno),
+                _ => sys::ftruncate(fd, CTL_BYTES as u64)?,
+            };
         }
         // Whoever unlinks asks by an exclusive flock whether anybody has the file open.
         sys::flock(fd, libc::LOCK_SH)?;

@@ -10,6 +10,9 @@ use stripewise_layout::MAX_LOGICAL;
 pub const CTL_BYTES: usize = 65_536;
 /// Bytes of its header; the dirty bitmap follows.
 pub const CTL_HEADER_BYTES: usize = 4096;
+/// Bytes of a ctl file that have blocks from the start, for a store through a map to a hole on a full disk is SIGBUS: the header, in whole pages. The
+/// mover gives the bitmap its blocks before a move begins; before that nobody sets a bit.
+pub const CTL_RESERVED_BYTES: usize = if cfg!(target_arch = "x86_64") { CTL_HEADER_BYTES } else { CTL_BYTES };
 /// Dirty bits that one move may have: a span is cut into at most so many chunks.
 pub const DIRTY_BITS: u64 = ((CTL_BYTES - CTL_HEADER_BYTES) * 8) as u64;
 /// First bytes of a ctl file.

@@ -39,6 +39,10 @@ impl CtlMap for FakeCtl {
         // SAFETY: CTL_BYTES of memory, 8-byte aligned, that live as long as this map.
         unsafe { Ctl::from_mapping(self.0.0) }
     }
+
+    fn reserve(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 pub(super) struct FakeFile {

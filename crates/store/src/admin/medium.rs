@@ -192,6 +192,12 @@ pub trait Lock: Send {}
 pub trait CtlMap: Send {
     /// The words.
     fn ctl(&self) -> Ctl;
+
+    /// Gives the bitmap its blocks: a bit set in a hole on a full disk would be a SIGBUS in the program that writes.
+    ///
+    /// # Errors
+    /// Those of the file system, for want of room above all.
+    fn reserve(&self) -> io::Result<()>;
 }
 
 /// Mapped device clocks and counters, unmapped when dropped.

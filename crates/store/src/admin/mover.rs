@@ -98,6 +98,7 @@ impl<'a> Mover<'a> {
         let bytes = copying.encode().map_err(|e| refused(&path, e))?;
         let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
         self.sweep()?;
+        self.ctl.reserve().doing("allocate the bitmap of", &self.store.part(self.id, "ctl"))?;
         {
             // Whoever changes the file's rights changes those of the objects that the layout names: of none of these, or of all.
             let ctl = self.store.part(self.id, "ctl");

@@ -65,23 +65,32 @@ impl Drop for RealDevices {
     }
 }
 
-pub(super) struct RealCtl(Ctl);
+/// With the file that it maps.
+pub(super) struct RealCtl(Ctl, OwnedFd);
 
 // SAFETY: a shared mapping reached through atomics only.
 unsafe impl Send for RealCtl {}
 
 impl RealCtl {
     /// Maps a file of at least [`CTL_BYTES`].
-    pub fn new(file: &OwnedFd) -> io::Result<Self> {
-        let base = map(file, CTL_BYTES)?;
+    pub fn new(file: OwnedFd) -> io::Result<Self> {
+        let base = map(&file, CTL_BYTES)?;
         // SAFETY: just mapped with this length.
-        Ok(Self(unsafe { Ctl::from_mapping(base) }))
+        Ok(Self(unsafe { Ctl::from_mapping(base) }, file))
     }
 }
 
 impl CtlMap for RealCtl {
     fn ctl(&self) -> Ctl {
         self.0
+    }
+
+    fn reserve(&self) -> io::Result<()> {
+        match rustix::fs::fallocate(&self.1, rustix::fs::FallocateFlags::empty(), 0, CTL_BYTES as u64) {
+            // A file system that promises no blocks has none to run out of here, or gives them as they come.
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
+            result => Ok(result?),
+        }
     }
 }
 

@@ -238,7 +238,7 @@ impl Medium for RealDisk {
             }
             rustix::fs::ftruncate(&file, CTL_BYTES as u64)?;
         }
-        Ok(Box::new(RealCtl::new(&file)?))
+        Ok(Box::new(RealCtl::new(file)?))
     }
 
     fn devices(&self, run_dir: &Path, targets: usize, create: bool) -> io::Result<Option<Box<dyn DevicesMap>>> {
