@@ -18,10 +18,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
-use self::file::{RealFile, stat_of, sync_range};
+pub(super) use self::file::RealFile;
+use self::file::{stat_of, sync_range};
 use self::maps::{EXCLUSIVE_BYTE, HeldLock, PIN_BYTE, RealCtl, RealDevices, ctl_lock};
 pub use self::refused::Refused;
-use self::refused::refused;
+pub(super) use self::refused::refused;
 use self::roots::{Roots, Spot};
 use super::medium::{Attributes, CtlMap, DevicesMap, FsyncPoint, Handle, Leased, Lock, Medium, Open, Root, Stat};
 use super::size::boot_words;
@@ -285,13 +286,14 @@ impl Medium for RealDisk {
         attributes::give_rights(fd.as_fd(), &like, Some(part))
     }
 
-    fn own_dir_like(&self, like: &Path, dir: &Path) -> io::Result<()> {
-        let like = self.attributes(like)?;
+    fn own_dir_like_head(&self, dir: &Path) -> io::Result<()> {
         let (fd, stat, _) = self.looked_at(dir)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
             return Err(refused(dir, Refusal::Kind));
         }
-        attributes::give_owner(fd.as_fd(), &stat, like.uid, like.gid)
+        let head = statat(&fd, c"head", AtFlags::SYMLINK_NOFOLLOW)?;
+        Expected::of(&[]).check(&head).map_err(|why| refused(dir, why))?;
+        attributes::give_owner(fd.as_fd(), &stat, head.st_uid, head.st_gid)
     }
 
     fn own_link(&self, link: &Path, text: &Path, uid: u32, gid: u32) -> io::Result<()> {
