@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
+
+from .parts import temporary_beside
 
 
 def write_durably(path: Path, text: str) -> None:
@@ -12,19 +13,18 @@ def write_durably(path: Path, text: str) -> None:
 
     Raises OSError that names `path`; whatever ends it early, nothing is left beside.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            # Nobody knows the temporary name, and a full disk gives none.
-            error.filename = os.fspath(path)
+        with temporary_beside(path) as (temporary, handle):
+            with open(handle, "w", encoding="utf-8", closefd=False) as file:
+                file.write(text)
+                file.flush()
+            # In a private store nothing may be written by everybody, whatever the umask.
+            os.fchmod(handle, os.fstat(handle).st_mode & 0o775)
+            os.fsync(handle)
+            temporary.replace(path)
+    except OSError as error:
+        # Nobody knows the temporary name, and a full disk gives none.
+        error.filename = os.fspath(path)
         raise
     directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -6,7 +6,6 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use stripewise_store::admin::disk::RealDisk;
-use stripewise_store::admin::medium::Medium;
 use stripewise_store::admin::spec::{LayoutJson, SpecJson};
 use stripewise_store::admin::store::{id_from, id_text};
 use stripewise_store::admin::{Result, Store, StoreError, apply, catalogue, create, findings, fsck, info, trusting};
