@@ -18,6 +18,7 @@ from .durable import write_durably
 from .errors import LayoutError, StoreError
 from .globs import default_manage, ignored, manage_globs
 from .layout import Layout, from_indexes, layout_json, parse_layout, target_bytes, to_indexes
+from .parts import replace_part
 from .plan import FilePlan, Plan
 from .store_toml import BUILT_IN_LAYOUTS, Rule, StoreConfig, check_store_size, new_uuid, read_store
 
@@ -249,8 +250,7 @@ def save_layout(config: StoreConfig, name: str, layout: Layout) -> str:
     relative = f"{LAYOUTS_DIR}/{name}.json"
     target = config.root / relative
     try:
-        target.parent.mkdir(exist_ok=True)
-        write_durably(target, json.dumps(layout_json(layout)) + "\n")
+        replace_part(config.root, relative, json.dumps(layout_json(layout)) + "\n", make=True)
     except OSError as error:
         raise StoreError(f"{target}: cannot be written ({error.strerror}); make the store writable") from error
     return relative
