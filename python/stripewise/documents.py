@@ -12,23 +12,34 @@ from pathlib import Path
 from typing import Any
 
 from .errors import StripewiseError
+from .parts import read_part
 
 
-def read_json(path: Path, raises: type[StripewiseError], what: str) -> Any:
-    """The JSON value in `path`, or `raises` with what is wrong; `what` is what should be there."""
-    return _parsed(path, raises, what, "JSON", json.loads, f"give {what}")
+def read_json(path: Path, raises: type[StripewiseError], what: str, store: Path | None = None) -> Any:
+    """The JSON value in `path`, or `raises` with what is wrong; `what` is what should be there.
+
+    With `store`, `path` is a part of that store and read as such.
+    """
+    return _parsed(path, raises, what, "JSON", json.loads, f"give {what}", store)
 
 
-def read_toml(path: Path, raises: type[StripewiseError], what: str) -> dict[str, Any]:
-    """The TOML table in `path`, or `raises` with what is wrong; `what` is what should be there."""
-    return dict(_parsed(path, raises, what, "TOML", tomllib.loads, "correct that line"))
+def read_toml(path: Path, raises: type[StripewiseError], what: str, store: Path | None = None) -> dict[str, Any]:
+    """The TOML table in `path`, or `raises` with what is wrong; `what` and `store` as above."""
+    return dict(_parsed(path, raises, what, "TOML", tomllib.loads, "correct that line", store))
 
 
 def _parsed(
-    path: Path, raises: type[StripewiseError], what: str, form: str, parse: Callable[[str], Any], cure: str
+    path: Path,
+    raises: type[StripewiseError],
+    what: str,
+    form: str,
+    parse: Callable[[str], Any],
+    cure: str,
+    store: Path | None,
 ) -> Any:
     try:
-        return parse(path.read_bytes().decode("utf-8"))
+        content = path.read_bytes() if store is None else read_part(store, str(path.relative_to(store)))
+        return parse(content.decode("utf-8"))
     except OSError as error:
         raise raises(f"{path}: cannot be read ({error.strerror}); give {what}") from error
     except UnicodeDecodeError as error:

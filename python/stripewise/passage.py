@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import native
+from . import native, trust
 from .errors import InUseError, StoreError
 from .layout import to_indexes
 from .store import Store, read_layout
@@ -26,6 +26,7 @@ def store_of(path: Path) -> tuple[Store, str]:
     if not found:
         what = "does not exist" if not os.path.lexists(path) else "is no managed file"
         raise StoreError(f"{path}: {what}; see 'stripewise store ls'")
+    trust.require(Path(found["store"]), path)
     return Store(Path(found["store"])), str(found["id"])
 
 

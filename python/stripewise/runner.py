@@ -15,11 +15,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from . import trust
 from .elf import read_program
 from .errors import StoreError
 from .globs import manage_globs
@@ -35,7 +36,11 @@ SECCOMP = "STRIPEWISE_SECCOMP"
 OURS = ("STRIPEWISE_STORE", "STRIPEWISE_TRACE", "STRIPEWISE_MANAGE", OFF)
 #: Of what the library had to say, so many different lines are shown when the program has ended.
 HINTS_MAX = 10
-HINT_BYTES_MAX = 1 << 20
+#: So much of the log is read; of stores that were refused, so many are named however much else there is.
+HINT_BYTES_MAX = 64 << 20
+REFUSED_MAX = 1000
+#: What the library says of a store that it did not use: an archiver, say, has then kept links and no contents.
+REFUSED = "this store was not used"
 
 
 @dataclass(frozen=True)
@@ -51,8 +56,13 @@ def library_path() -> Path:
     path = Path(__file__).resolve().parent / "lib" / LIBRARY
     if not path.is_file():
         raise StoreError(f"{path}: the preloaded library is missing; build it with 'make build'")
-    if any(char in str(path) for char in ": \t\n"):
-        raise StoreError(f"{path}: LD_PRELOAD cannot name a path with a colon or a space; install it elsewhere")
+    # ld.so splits at colons and spaces, and what it would load then is another file; other blanks split the shell lines
+    # in which users and batch systems hand the variable on. It also replaces $ORIGIN and its kin.
+    if any(char in ":$" or char.isspace() or not char.isprintable() for char in str(path)):
+        raise StoreError(
+            f"{path}: LD_PRELOAD cannot name a path with a colon, a dollar sign or a blank of any kind; "
+            f"install it elsewhere"
+        )
     return path
 
 
@@ -97,6 +107,9 @@ def environment(
         made["ASAN_OPTIONS"] = ":".join(filter(None, [options, "verify_asan_link_order=0"]))
     # UCX patches mmap in memory, past any library; it needs that only for transports between machines.
     made.setdefault("UCX_MEM_MMAP_HOOK_MODE", "none")
+    trusted = trust.environment_value(base)
+    if trusted:
+        made[trust.VARIABLE] = trusted
     if store is not None:
         made["STRIPEWISE_STORE"] = str(store)
     if refuse_rings:
@@ -136,19 +149,37 @@ class Hints:
             self.path.touch()
             self.path.chmod(0o622)
             env[LOG] = str(self.path)
+        self.log = Path(env[LOG])
+        self.begin = self.log.stat().st_size if self.log.is_file() else 0
 
     def lines(self) -> list[str]:
-        """The different lines, oldest first, and how many more there are; the temporary file is gone afterwards."""
-        if self.path is None:
-            return []
+        """The different lines, oldest first, and how many more there are; the temporary file is gone afterwards.
+
+        Stores that were refused are always named, also when the log is the user's own.
+        """
+        found: dict[str, None] = {}
+        refused: dict[str, None] = {}
         with contextlib.suppress(OSError):
-            with self.path.open("rb") as file:
-                text = file.read(HINT_BYTES_MAX).decode(errors="replace")
-            shutil.rmtree(self.path.parent, ignore_errors=True)
-            found = list(dict.fromkeys(line.partition("]: ")[2] or line for line in text.splitlines()))
-            more = [f"and {len(found) - HINTS_MAX} more; {LOG}=FILE keeps them all"] if len(found) > HINTS_MAX else []
-            return found[:HINTS_MAX] + more
-        return []
+            for line in self._logged():
+                group = refused if REFUSED in line else found
+                if len(group) < REFUSED_MAX:
+                    group[line] = None
+        if self.path is None:
+            return list(refused)
+        shutil.rmtree(self.path.parent, ignore_errors=True)
+        more = [f"and {len(found) - HINTS_MAX} more; {LOG}=FILE keeps them all"] if len(found) > HINTS_MAX else []
+        return [*refused, *list(found)[:HINTS_MAX], *more]
+
+    def _logged(self) -> Iterator[str]:
+        """What was logged since the run began, line by line."""
+        handle = os.open(self.log, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(handle, "rb") as file:
+            file.seek(self.begin)
+            left = HINT_BYTES_MAX
+            while left > 0 and (text := file.readline(min(left, LINE_BYTES_MAX))):
+                left -= len(text)
+                line = text.decode(errors="replace").rstrip("\n")
+                yield line.partition("]: ")[2] or line
 
 
 def run(command: Sequence[str], env: Mapping[str, str], line: Callable[[bytes], None] | None = None) -> Ended:

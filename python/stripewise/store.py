@@ -18,6 +18,7 @@ from .durable import write_durably
 from .errors import LayoutError, StoreError
 from .globs import default_manage, ignored, manage_globs
 from .layout import Layout, from_indexes, layout_json, parse_layout, target_bytes, to_indexes
+from .parts import replace_part
 from .plan import FilePlan, Plan
 from .store_toml import BUILT_IN_LAYOUTS, Rule, StoreConfig, check_store_size, new_uuid, read_store
 
@@ -184,10 +185,6 @@ def _shifted(progress: native.Progress, base: int, total: int) -> native.Progres
     return step
 
 
-#: Everybody makes entries, nobody removes another's.
-SHARED_MODE = 0o1777
-
-
 def create_store(
     root: Path, cluster_path: Path, manage: Sequence[str], region_bytes: int, layout: str, shared: bool = False
 ) -> Store:
@@ -206,15 +203,16 @@ def create_store(
     config = StoreConfig(root, cluster, new_uuid(), region_bytes, "def", ()).with_rules(rules)
     made = not root.exists()
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        if made:
+            root.mkdir(parents=True)
+            # Nothing of a store may be written by everybody, whatever the umask.
+            root.chmod(root.stat().st_mode & 0o7775)
         config = _with_default(config, layout)
         write_durably(config.path, config.text())
     except OSError as error:
         raise StoreError(f"{root}: cannot be made ({error.strerror}); choose another directory") from error
     try:
-        native.call("store_create", str(root), config.spec(config.digest()))
-        if shared:
-            _share(config)
+        native.call("store_create", str(root), config.spec(config.digest()), shared)
     except BaseException:
         if made:
             shutil.rmtree(root, ignore_errors=True)
@@ -222,19 +220,6 @@ def create_store(
             config.path.unlink(missing_ok=True)
         raise
     return Store(root)
-
-
-def _share(config: StoreConfig) -> None:
-    targets = [Path(target.path) for target in config.cluster.targets]
-    try:
-        for directory in (config.root / "files", config.root / "trash", config.root / "run", *targets):
-            directory.chmod(SHARED_MODE)
-        (config.root / "store.bin").chmod(0o644)
-        config.root.chmod(0o755)
-    except OSError as error:
-        raise StoreError(
-            f"{config.root}: cannot be shared ({error.strerror}); make it as the owner of its targets"
-        ) from error
 
 
 def _with_default(config: StoreConfig, layout: str) -> StoreConfig:
@@ -265,8 +250,7 @@ def save_layout(config: StoreConfig, name: str, layout: Layout) -> str:
     relative = f"{LAYOUTS_DIR}/{name}.json"
     target = config.root / relative
     try:
-        target.parent.mkdir(exist_ok=True)
-        write_durably(target, json.dumps(layout_json(layout)) + "\n")
+        replace_part(config.root, relative, json.dumps(layout_json(layout)) + "\n", make=True)
     except OSError as error:
         raise StoreError(f"{target}: cannot be written ({error.strerror}); make the store writable") from error
     return relative

@@ -24,6 +24,7 @@ from .documents import read_json, read_toml
 from .errors import ClusterError, LayoutError
 from .fields import Fields
 from .layout import Layout, parse_layout, to_indexes, whole_file
+from .parts import read_part
 from .substitute import on_active
 from .units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX
 
@@ -72,9 +73,8 @@ class StoreConfig:
             return whole_file(targets, DEFAULT_STRIPE_BYTES, self.region_bytes)
         path = self.root / name
         known = [target.name for target in self.cluster.targets]
-        return on_active(
-            parse_layout(read_json(path, LayoutError, "a layout as in docs/formats.md"), path, known), self.cluster
-        )
+        data = read_json(path, LayoutError, "a layout as in docs/formats.md", self.root)
+        return on_active(parse_layout(data, path, known), self.cluster)
 
     def spec(self, digest: str, default_layout: str | None = None, first: Sequence[dict[str, Any]] = ()) -> str:
         """What the native module compiles into store.bin.
@@ -118,10 +118,10 @@ class StoreConfig:
 
     def digest(self) -> str:
         """SHA-256 of store.toml, followed by the layout files it names if any, so that a change in any is noticed."""
-        digest = hashlib.sha256(_bytes(self.path))
+        digest = hashlib.sha256(_bytes(self.root, self.path.name))
         named = {self.default_layout, *(rule.layout for rule in self.rules if rule.layout)} - set(BUILT_IN_LAYOUTS)
         for name in sorted(named):
-            digest.update(_bytes(self.root / name))
+            digest.update(_bytes(self.root, name))
         return digest.hexdigest()
 
     def text(self) -> str:
@@ -203,11 +203,11 @@ def cluster_text(cluster: Cluster) -> str:
     return "\n".join([f"version = {VERSION}", *cluster_lines(cluster)]) + "\n"
 
 
-def _bytes(path: Path) -> bytes:
+def _bytes(root: Path, name: str) -> bytes:
     try:
-        return path.read_bytes()
+        return read_part(root, name)
     except OSError as error:
-        raise ClusterError(f"{path}: cannot be read ({error.strerror}); restore it") from error
+        raise ClusterError(f"{root / name}: cannot be read ({error.strerror}); restore it") from error
 
 
 def _toml(text: str) -> str:
@@ -223,9 +223,9 @@ def read_store(root: Path) -> StoreConfig:
     """Reads <root>/store.toml; ClusterError naming file, key and cure."""
     root = Path(os.path.realpath(root))
     path = root / "store.toml"
-    if not path.exists():
+    if not os.path.lexists(path):
         raise ClusterError(f"{root}: is not a store (it has no store.toml); make one with 'stripewise store create'")
-    data = read_toml(path, ClusterError, "a cluster.toml or store.toml")
+    data = read_toml(path, ClusterError, "a cluster.toml or store.toml", root)
     cluster = cluster_from_mapping(data, path)
     top = Fields(data, path, "", ClusterError)
     store = Fields(top.table("store"), path, "store.", ClusterError)

@@ -154,7 +154,7 @@ def test_a_child_that_the_c_library_does_not_know_of_has_a_slot_of_its_own(store
     assert child.stdin and child.stdout
     try:
         pid = int(child.stdout.readline())
-        slots = {name.name.split("-")[0] for name in store.root.glob("run/*/*.slot")}
+        slots = {name.name.split(".")[1].split("-")[0] for name in store.root.glob("run/*.slot")}
         assert {str(pid), str(child.pid)} <= slots, f"{pid} and {child.pid} are not both among {slots}"
         child.stdin.write(b"g")
         child.stdin.flush()

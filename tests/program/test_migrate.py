@@ -117,7 +117,7 @@ class Mover:
         return wait_until(lambda: self.process.poll() is not None or self.said().get("pid") == self.process.pid)
 
     def said(self) -> dict[str, object]:
-        for found in self.store.root.glob("run/*/mover.json"):
+        for found in self.store.root.glob("run/mover.json"):
             return dict(json.loads(found.read_text()))
         return {}
 

@@ -69,7 +69,7 @@ class Paper(types.ModuleType):
         self.devices = 0
         self.file = str(base / "data" / "f")
 
-    def store_create(self, store, spec):
+    def store_create(self, store, spec, shared=False):
         self.specs.append(json.loads(spec))
         (Path(store) / "store.bin").write_bytes(b"")
 

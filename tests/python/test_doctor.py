@@ -205,11 +205,11 @@ def test_a_full_target_is_named(made, monkeypatch):
 def test_another_machines_slots_are_named(made):
     if not Path("/etc/machine-id").read_text().strip():
         pytest.skip("not run: this machine has no id")
-    run = made / "run" / "00000000-0000-0000-0000-000000000000"
-    run.mkdir(parents=True)
-    (run / "host").write_text("f" * 32 + "\n")
+    (made / "run").mkdir(exist_ok=True)
+    slot = made / "run" / f"00000000-0000-0000-0000-000000000000.1-{1:016x}.slot"
+    slot.write_bytes(b"SWSLOT01" + bytes(48))
     assert levels(store.no_other_machine_has_it(Examined(made))) == set()
-    (run / "1-0.slot").write_text("")
+    slot.write_bytes(b"SWSLOT01" + bytes(16) + b"f" * 32)
     assert "fsck --repair" in worst(store.no_other_machine_has_it(Examined(made))).cure
 
 

@@ -6,10 +6,9 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use stripewise_store::admin::disk::RealDisk;
-use stripewise_store::admin::medium::Medium;
 use stripewise_store::admin::spec::{LayoutJson, SpecJson};
 use stripewise_store::admin::store::{id_from, id_text};
-use stripewise_store::admin::{Result, Store, StoreError, apply, catalogue, create, findings, fsck, info};
+use stripewise_store::admin::{Result, Store, StoreError, apply, catalogue, create, findings, fsck, info, trusting};
 
 use crate::errors::from_store;
 
@@ -129,6 +128,12 @@ fn store_resolve(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     Ok(text(&found.map_or(Value::Null, |(store, id)| json!({"store": store.to_string_lossy(), "id": id_text(id)}))))
 }
 
+/// Whether a store that a link names is used: {"owner", "by_owner", "by_list"}. `listed` are the user's own entries, one a line.
+#[pyfunction]
+fn store_judge(py: Python<'_>, store: PathBuf, listed: Vec<u8>) -> PyResult<String> {
+    py.detach(|| Ok(text(&as_json(&trusting::judge(&store, &listed)?)?))).map_err(from_store)
+}
+
 /// Counters of the targets since boot: {"targets": [..]}.
 #[pyfunction]
 fn store_devices(py: Python<'_>, store: PathBuf) -> PyResult<String> {
@@ -163,6 +168,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store_apply, module)?)?;
     module.add_function(wrap_pyfunction!(store_fsck, module)?)?;
     module.add_function(wrap_pyfunction!(store_resolve, module)?)?;
+    module.add_function(wrap_pyfunction!(store_judge, module)?)?;
     module.add_function(wrap_pyfunction!(store_devices, module)?)?;
     module.add_function(wrap_pyfunction!(store_programs, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue_add, module)?)?;

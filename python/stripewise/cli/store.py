@@ -12,7 +12,7 @@ import typer
 from ..errors import StoreError
 from ..store import Store, create_store
 from ..units import format_size
-from . import store_passage, store_targets, store_upkeep
+from . import store_passage, store_targets, store_trust, store_upkeep
 from .options import JsonOption, ManageOption, RegionOption, StoreArgument, size
 from .output import print_json, printable, stdout, table
 
@@ -20,6 +20,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 store_passage.register(app)
 store_upkeep.register(app)
 store_targets.register(app)
+store_trust.register(app)
 
 
 @app.command("create")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 from ..durable import write_durably
 from ..errors import StoreError, UsageError
 from ..globs import template_globs, template_rank
+from ..parts import remove_part
 from ..store import Store, read_layout, save_layout
 from ..store_toml import Rule, StoreConfig, read_store
 from .options import JsonOption, StoreArgument
@@ -73,7 +75,8 @@ def rm(store: StoreArgument, glob: GlobArgument) -> None:
     still = {rule.layout for rule in config.rules if rule not in gone} | {config.default_layout}
     for rule in gone:
         if rule.layout not in still:
-            (config.root / str(rule.layout)).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                remove_part(config.root, str(rule.layout))
     typer.echo(f"forgot the template of {' or '.join(rule.glob for rule in gone)}")
 
 

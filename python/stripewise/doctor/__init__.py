@@ -29,6 +29,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("shared memory", machine.shared_memory_has_room),
     ("maps", machine.maps_suffice),
     ("store", store.store_is_readable),
+    ("trust", store.links_are_followed),
     ("machine", store.no_other_machine_has_it),
     ("targets", store.targets_are_usable),
     ("file system", store.file_systems_can_lock),

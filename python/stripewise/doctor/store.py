@@ -6,18 +6,22 @@ import contextlib
 import fcntl
 import mmap
 import os
+import shlex
 import struct
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from .. import trust
 from ..errors import StripewiseError
+from ..parts import ANYBODY, read_part
 from ..store_toml import StoreConfig, read_store
 from .finding import Examined, Finding, bad, note, ok
 
 FREE_MIN_BYTES = 64 << 20
 F_OFD_SETLK = 37
 PAGE_BYTES = 4096
+SLOT_BYTES_MAX = 65_536
 
 
 def store_is_readable(examined: Examined) -> Iterator[Finding]:
@@ -44,12 +48,32 @@ def no_other_machine_has_it(examined: Examined) -> Iterator[Finding]:
     """One machine writes a store at a time: no run directory of another one has slots."""
     for config in _config(examined):
         own = _text(Path("/etc/machine-id"))
-        for host in sorted(config.root.glob("run/*/host")):
-            if own and _text(host) not in ("", own) and any(host.parent.glob("*.slot")):
+        for slot in sorted(config.root.glob("run/*.slot")):
+            if own and _machine(slot) not in ("", own):
                 yield bad(
-                    f"another machine has slots in {host.parent}",
+                    f"another machine has a slot in {slot.parent}: {slot.name}",
                     "end its programs; if it is gone: stripewise store fsck --repair",
                 )
+
+
+def links_are_followed(examined: Examined) -> Iterator[Finding]:
+    """Links into the store lead programs there that were not started with it: its owner is trusted or listed."""
+    for config in _config(examined):
+        try:
+            verdict = trust.verdict(config.root)
+        except StripewiseError as error:
+            what, _, cure = str(error).rpartition("; ")
+            yield bad(what or str(error), cure)
+            continue
+        if verdict.is_trusted:
+            why = "you or root" if verdict.by_owner else f"{verdict.owner}, and listed"
+            yield ok(f"links into {config.root} are followed: it is of {why}")
+        else:
+            yield note(
+                f"links into {config.root} are refused (EACCES) in programs that were not started with it: it belongs "
+                f"to {verdict.owner}, neither you nor root",
+                f"if you trust its owner: stripewise store trust {shlex.quote(str(config.root))}",
+            )
 
 
 def targets_are_usable(examined: Examined) -> Iterator[Finding]:
@@ -161,6 +185,15 @@ def _scratch(path: Path, lost: list[str]) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
+
+
+def _machine(slot: Path) -> str:
+    """The machine that a slot names, empty where it names none."""
+    try:
+        header = read_part(slot.parent, slot.name, SLOT_BYTES_MAX, ANYBODY)
+    except OSError:
+        return ""
+    return header[24:56].rstrip(b"\0").decode(errors="replace") if header.startswith(b"SWSLOT") else ""
 
 
 def _text(path: Path) -> str:

@@ -15,48 +15,37 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
+from ..parts import ANYBODY, read_part, replace_part
 
 VERSION = 1
+RUN = "run"
 STATUS = "mover.json"
 COMMAND = "mover.command"
 COMMANDS = ("pause", "resume", "stop")
+COMMAND_BYTES_MAX = 64
 #: How often the status is written while the mover works, seconds.
 STATUS_EVERY_S = 0.2
 #: How long a command may take to be obeyed: longer than a mover waits between two looks.
 OBEY_S = 30.0
 
 
-def run_directory(root: Path) -> Path:
-    """`<store>/run/<boot-id>`, made as a program makes it at its first use of the store. Raises StoreError."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    run = root / "run" / boot
-    try:
-        with contextlib.suppress(FileExistsError):
-            run.mkdir()
-            # Everybody makes files there, nobody removes another's.
-            run.chmod(0o1777)
-            machine = Path("/etc/machine-id")
-            (run / "host").write_bytes(machine.read_bytes() if machine.exists() else b"")
-    except OSError as error:
-        raise StoreError(f"{run}: cannot be made ({error.strerror}); run as the store's owner") from error
-    return run
-
-
 def _replace(path: Path, text: str) -> None:
     """Replaces a file at once; it need not outlive a power cut."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    replace_part(path.parent.parent, f"{path.parent.name}/{path.name}", text, durably=False)
 
 
 class Board:
     """The mover's side."""
 
     def __init__(self, root: Path, head: dict[str, Any]) -> None:
-        self.run = run_directory(root)
+        self.run = root / RUN
+        if self.run.is_symlink() or not self.run.is_dir():
+            raise StoreError(f"{self.run}: is no directory; restore it, or see 'stripewise store fsck'")
         self.state: dict[str, Any] = {"version": VERSION, "pid": os.getpid(), **head}
         self._written = 0.0
-        (self.run / COMMAND).unlink(missing_ok=True)
+        # Another user's stays, and is not heard.
+        with contextlib.suppress(OSError):
+            (self.run / COMMAND).unlink(missing_ok=True)
 
     def tell(self, force: bool = False, **state: Any) -> None:
         """Takes in what changed, and writes the status when it is time or when `force` says so."""
@@ -72,8 +61,10 @@ class Board:
         """What somebody wants, once. Only the mover's own user and root are heard."""
         path = self.run / COMMAND
         try:
-            with path.open(encoding="utf-8") as file:
-                owner, text = os.fstat(file.fileno()).st_uid, file.read(64).strip()
+            owner = path.lstat().st_uid
+            text = read_part(self.run, COMMAND, COMMAND_BYTES_MAX, ANYBODY).decode().strip()
+            # The name may have been given to another's file in between.
+            owner = owner if owner == path.lstat().st_uid else -1
         except (OSError, ValueError):
             return None
         with contextlib.suppress(OSError):
@@ -86,9 +77,9 @@ def status(root: Path) -> dict[str, Any]:
 
     Raises StoreError when none has worked on the store since the machine started.
     """
-    path = run_directory(root) / STATUS
+    path = root / RUN / STATUS
     try:
-        said = dict(json.loads(path.read_text(encoding="utf-8")))
+        said = dict(json.loads(read_part(root / RUN, STATUS, owners=ANYBODY)))
     except FileNotFoundError:
         raise StoreError(f"{root}: no mover has worked on this store since the machine started") from None
     except (OSError, ValueError) as error:
@@ -106,7 +97,7 @@ def is_alive(root: Path, pid: int) -> bool:
     if not Path(f"/proc/{pid}").exists():
         return False
     try:
-        with (root / "run" / "mover.lock").open("rb") as file:
+        with open(os.open(root / RUN / "mover.lock", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -123,7 +114,7 @@ def send(root: Path, command: str) -> dict[str, Any]:
     said = status(root)
     if not said["alive"]:
         raise StoreError(f"{root}: no mover is at work; see 'stripewise migrate --status {root}'")
-    path = run_directory(root) / COMMAND
+    path = root / RUN / COMMAND
     try:
         _replace(path, command + "\n")
     except OSError as error:

@@ -13,6 +13,7 @@ from ..cluster import Target
 from ..durable import write_durably
 from ..errors import LayoutError, StoreError
 from ..layout import Layout, Region, target_bytes
+from ..parts import read_part
 from ..passage import collect
 from ..store import Store, StoredFile
 from ..store_toml import StoreConfig
@@ -51,7 +52,7 @@ def target_named(store: Store, name: str) -> Target:
 
 def write_config(store: Store, config: StoreConfig) -> Store:
     """Makes `config` the store's; the old one stays when it does not do."""
-    before = store.config.path.read_text(encoding="utf-8")
+    before = read_part(store.root, store.config.path.name).decode("utf-8")
     try:
         write_durably(config.path, config.text())
         return Store(store.root)

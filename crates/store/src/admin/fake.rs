@@ -476,7 +476,7 @@ impl Medium for FakeDisk {
         Ok(())
     }
 
-    fn own_dir_like(&self, _like: &Path, _dir: &Path) -> io::Result<()> {
+    fn own_dir_like_head(&self, _dir: &Path) -> io::Result<()> {
         Ok(())
     }
 

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 
 use super::capacity::used_bytes;
+use super::disk::Refused;
 use super::error::{Context, Result, StoreError};
 use super::findings::{Finding, Options, Report, Severity};
 use super::fsck_file::{check_file, remove_file};
+use super::fsck_owners::{check_common, check_leftovers};
 use super::identity;
 use super::journal::{self, Found, Way};
 use super::store::{Store, id_text};
@@ -19,6 +21,7 @@ use crate::names::{object_stem, parse_id};
 /// `InUse` when it is to be repaired while programs use it, and what keeps the store from being opened at all.
 pub fn fsck(store: &Store<'_>, options: Options) -> Result<Report> {
     let mut report = Report::default();
+    check_common(store, options.repair)?.into_iter().for_each(|finding| report.add(finding));
     let lock = match store.lock_exclusive() {
         Ok(lock) => Some(lock),
         Err(e @ StoreError::InUse(_)) if !options.repair => {
@@ -26,6 +29,8 @@ pub fn fsck(store: &Store<'_>, options: Options) -> Result<Report> {
             report.add(Finding::new(Severity::Info, "in-use", e.to_string(), cure));
             None
         }
+        // The check above has named it.
+        Err(StoreError::Io { source, .. }) if Refused::of(&source).is_some() => None,
         Err(e) => return Err(e),
     };
     let sound = check_targets(store, &mut report);
@@ -53,6 +58,8 @@ pub fn fsck(store: &Store<'_>, options: Options) -> Result<Report> {
     let known: BTreeSet<u64> = ids.into_iter().chain(trash).collect();
     check_orphans(&mut check, &known, options.purge)?;
     check_capacities(&mut check)?;
+    let dirs: Vec<_> = [store.root.clone(), store.run_dir()].into_iter().chain(store.targets.iter().map(|t| t.path.clone())).collect();
+    check_leftovers(&mut check, &dirs)?;
     let mut report = check.report;
     report.sum_up();
     Ok(report)
@@ -84,6 +91,7 @@ fn code_of(e: &StoreError) -> &'static str {
         StoreError::Damaged(_) => "layout-damaged",
         StoreError::Newer(_) => "layout-newer",
         StoreError::NotFound(_) => "part-missing",
+        StoreError::Io { source, .. } if Refused::of(source).is_some() => "part-refused",
         _ => "unreadable",
     }
 }

@@ -10,6 +10,7 @@ use stripewise_layout::{Layout, MovePhase, View};
 use super::error::{Context, Result, StoreError};
 use super::findings::Severity;
 use super::fsck::Check;
+use super::fsck_owners::check_parts;
 use super::journal::{self, Found};
 use super::medium::{FsyncPoint, Handle, Kind, Open, read_small};
 use super::newfile::parse_link_record;
@@ -33,7 +34,7 @@ const LOOK_BYTES: u64 = 1 << 20;
 /// What keeps it from being checked further; the caller reports it.
 pub fn check_file(check: &mut Check<'_>, id: u64) -> Result<()> {
     let store = check.store;
-    if !settled(check, id)? || never_finished(check, id)? {
+    if !check_parts(check, id)? || !settled(check, id)? || never_finished(check, id)? {
         return Ok(());
     }
     let mut layout = store.layout(id)?;

@@ -259,8 +259,8 @@ pub trait Medium: Send + Sync {
     /// Gives a part of a file what head lets it have. An error when it belongs to somebody else than head's owner, but for one of our own that holds
     /// nothing yet.
     fn follow_head(&self, head: &Path, to: &Path, part: Part) -> io::Result<()>;
-    /// Gives a directory the owner and group of a file.
-    fn own_dir_like(&self, like: &Path, dir: &Path) -> io::Result<()>;
+    /// Gives the directory of a managed file the owner and group of the head in it.
+    fn own_dir_like_head(&self, dir: &Path) -> io::Result<()>;
     /// Gives a symbolic link with this text, which we have just made, an owner and group.
     fn own_link(&self, link: &Path, text: &Path, uid: u32, gid: u32) -> io::Result<()>;
     /// The ACL of a file, empty when it has none beyond its mode.

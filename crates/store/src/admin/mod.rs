@@ -19,6 +19,7 @@ pub mod findings;
 pub mod foreground;
 pub mod fsck;
 pub mod fsck_file;
+pub mod fsck_owners;
 pub mod gc;
 pub mod guide;
 pub mod identity;
@@ -42,6 +43,7 @@ pub mod store;
 pub mod sums;
 pub mod temporary;
 pub mod throttle;
+pub mod trusting;
 pub mod unlinked;
 pub mod upgrade;
 

@@ -11,7 +11,7 @@ use super::attributes;
 use crate::admin::medium::{Attributes, FsyncPoint, Handle, Kind, Stat};
 use crate::rights::Part;
 
-pub(super) struct RealFile(pub File);
+pub struct RealFile(pub File);
 
 impl RealFile {
     pub fn new(fd: OwnedFd) -> Self {

@@ -18,10 +18,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
-use self::file::{RealFile, stat_of, sync_range};
+pub(super) use self::file::RealFile;
+use self::file::{stat_of, sync_range};
 use self::maps::{EXCLUSIVE_BYTE, HeldLock, PIN_BYTE, RealCtl, RealDevices, ctl_lock};
 pub use self::refused::Refused;
-use self::refused::refused;
+pub(super) use self::refused::refused;
 use self::roots::{Roots, Spot};
 use super::medium::{Attributes, CtlMap, DevicesMap, FsyncPoint, Handle, Leased, Lock, Medium, Open, Root, Stat};
 use super::size::boot_words;
@@ -82,6 +83,12 @@ fn common_mode(run: &rustix::fs::Stat) -> u32 {
     0o600 | class(0o020, 0o060) | class(0o002, 0o006)
 }
 
+/// What root makes in `run/` is to be of use to the store's owner.
+fn give_to_owner_of(run: &rustix::fs::Stat, file: &OwnedFd) -> io::Result<()> {
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root { attributes::give_owner(file.as_fd(), &fstat(file)?, run.st_uid, run.st_gid) } else { Ok(()) }
+}
+
 fn is_link(stat: &rustix::fs::Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Symlink
 }
@@ -123,9 +130,10 @@ impl Medium for RealDisk {
 
     fn make_common(&self, path: &Path) -> io::Result<()> {
         let spot = self.roots.spot(path)?;
-        let mode = common_mode(&fstat(spot.dir())?);
-        match create_file(spot.dir(), &spot.name, OFlags::RDWR, mode) {
-            Ok(_) | Err(Errno::EXIST) => Ok(()),
+        let run = fstat(spot.dir())?;
+        match create_file(spot.dir(), &spot.name, OFlags::RDWR, common_mode(&run)) {
+            Ok(made) => give_to_owner_of(&run, &made),
+            Err(Errno::EXIST) => Ok(()),
             Err(e) => Err(e.into()),
         }
     }
@@ -262,11 +270,17 @@ impl Medium for RealDisk {
         }
         // Made by the store's owner and root only: others would own what everybody uses.
         let may_make = create && spot.owners.contains(&rustix::process::geteuid().as_raw());
-        let mode = if may_make { Some(common_mode(&fstat(spot.dir())?)) } else { None };
-        match open_devices(spot.dir(), targets, boot, &spot.owners, mode) {
-            Err(Refusal::Os(Errno::NOENT)) if !may_make => Ok(None),
-            file => Ok(Some(Box::new(RealDevices::new(&file.map_err(refused)?, targets)?))),
+        let run = fstat(spot.dir())?;
+        let is_missing = statat(spot.dir(), &spot.name, AtFlags::SYMLINK_NOFOLLOW) == Err(Errno::NOENT);
+        let mode = may_make.then(|| common_mode(&run));
+        let file = match open_devices(spot.dir(), targets, boot, &spot.owners, mode) {
+            Err(Refusal::Os(Errno::NOENT)) if !may_make => return Ok(None),
+            file => file.map_err(refused)?,
+        };
+        if is_missing {
+            give_to_owner_of(&run, &file)?;
         }
+        Ok(Some(Box::new(RealDevices::new(&file, targets)?)))
     }
 
     fn attributes(&self, path: &Path) -> io::Result<Attributes> {
@@ -285,13 +299,14 @@ impl Medium for RealDisk {
         attributes::give_rights(fd.as_fd(), &like, Some(part))
     }
 
-    fn own_dir_like(&self, like: &Path, dir: &Path) -> io::Result<()> {
-        let like = self.attributes(like)?;
+    fn own_dir_like_head(&self, dir: &Path) -> io::Result<()> {
         let (fd, stat, _) = self.looked_at(dir)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
             return Err(refused(dir, Refusal::Kind));
         }
-        attributes::give_owner(fd.as_fd(), &stat, like.uid, like.gid)
+        let head = statat(&fd, c"head", AtFlags::SYMLINK_NOFOLLOW)?;
+        Expected::of(&[]).check(&head).map_err(|why| refused(dir, why))?;
+        attributes::give_owner(fd.as_fd(), &stat, head.st_uid, head.st_gid)
     }
 
     fn own_link(&self, link: &Path, text: &Path, uid: u32, gid: u32) -> io::Result<()> {

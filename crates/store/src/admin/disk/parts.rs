@@ -49,9 +49,11 @@ pub(super) fn of_file(dir: BorrowedFd<'_>, dir_owner: u32, name: &OsStr, owner: 
         // Whoever it belongs to, the file belongs to.
         return Allowed::of(&[]);
     }
-    let owners = [head_owner(dir).unwrap_or(dir_owner), owner, 0];
-    let allowed = Allowed::of(&owners);
+    let file_owner = head_owner(dir).unwrap_or(dir_owner);
+    let allowed = Allowed::of(&[file_owner, owner, 0]);
     match bytes {
+        // Written in place, so a file of somebody else's must not stand there.
+        b"ctl" => Allowed::of(&[file_owner]),
         b"layout" => allowed.at_most(LAYOUT_BYTES_MAX),
         b"link" | b"adopting" | b"exporting" => allowed.at_most(TEXT_BYTES_MAX),
         _ if bytes.starts_with(crate::names::NEXT_LAYOUT_PREFIX) => allowed.at_most(LAYOUT_BYTES_MAX),

@@ -43,7 +43,7 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 /// The error of the system that a refusal is.
-pub(super) fn refused(at: &Path, why: Refusal) -> io::Error {
+pub fn refused(at: &Path, why: Refusal) -> io::Error {
     match why {
         Refusal::Os(errno) => errno.into(),
         why => io::Error::other(Refused { at: at.to_path_buf(), why }),

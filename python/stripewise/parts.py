@@ -1,0 +1,124 @@
+"""Files in a store, read and replaced so that nobody who may make names there leads us elsewhere or keeps us waiting.
+
+The native module does the same for everything else (docs/security.md, "How a store is opened").
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Set
+from pathlib import Path, PurePosixPath
+
+#: Longest store.toml, or layout that one names.
+PART_BYTES_MAX = 64 << 20
+#: As `owners`: whoever it belongs to.
+ANYBODY: Set[int] = frozenset()
+_LOOK = os.O_NOFOLLOW | os.O_CLOEXEC
+_PLACE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+@contextlib.contextmanager
+def held_place(root: Path, name: str, make: bool = False) -> Iterator[tuple[int, str, int]]:
+    """The directory of `<root>/<name>` held open, the last component, and the owner of `root`; no link below `root` is
+    followed. With `make`, directories on the way are made where they are missing.
+
+    Raises OSError that says what is wrong and names the file.
+    """
+    path = root / name
+    *way, last = PurePosixPath(name).parts
+    if last == ".." or ".." in way or PurePosixPath(name).is_absolute():
+        raise OSError(errno.EINVAL, "it does not lie in the store", str(path))
+    try:
+        with contextlib.ExitStack() as held:
+            at = os.open(root, _PLACE)
+            held.callback(os.close, at)
+            owner = os.fstat(at).st_uid
+            for part in way:
+                if make:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(part, 0o755, dir_fd=at)
+                at = os.open(part, _PLACE | os.O_NOFOLLOW, dir_fd=at)
+                held.callback(os.close, at)
+            yield at, last, owner
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a symbolic link, which no part of a store is", str(path)) from None
+        error.filename = str(path)
+        raise
+
+
+def read_part(root: Path, name: str, limit: int = PART_BYTES_MAX, owners: Set[int] | None = None) -> bytes:
+    """The bytes of `<root>/<name>`: a regular file of the directory's owner or root's (or one of `owners`), no longer
+    than `limit`, not behind a symbolic link. Raises OSError as above.
+    """
+    with held_place(root, name) as (at, last, owner):
+        handle = os.open(last, os.O_RDONLY | os.O_NONBLOCK | _LOOK, dir_fd=at)
+        try:
+            return _content(handle, limit, {0, owner} if owners is None else owners)
+        finally:
+            os.close(handle)
+
+
+def _content(handle: int, limit: int, owners: Set[int]) -> bytes:
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file")
+    if owners and found.st_uid not in owners:
+        raise OSError(errno.EPERM, "it belongs to a user who has no business there")
+    if found.st_size > limit:
+        raise OSError(errno.EFBIG, f"it is longer than {limit:,} bytes")
+    with open(handle, "rb", closefd=False) as file:
+        return file.read(limit + 1)[:limit]
+
+
+def remove_part(root: Path, name: str) -> None:
+    """Removes the file `<root>/<name>` if it is there. Raises OSError as above."""
+    with held_place(root, name) as (at, last, _), contextlib.suppress(FileNotFoundError):
+        os.unlink(last, dir_fd=at)
+
+
+def replace_part(root: Path, name: str, text: str, durably: bool = True, make: bool = False) -> None:
+    """Writes `text` beside `<root>/<name>` under a name that nobody guesses, and renames it there; with `durably` a
+    power cut leaves the old file or the new one. What ends it early leaves nothing. Owner and mode stay.
+
+    Raises OSError as above.
+    """
+    with held_place(root, name, make) as (at, last, owner):
+        temporary = f".{last}.{secrets.token_hex(8)}.tmp"
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _LOOK, 0o666, dir_fd=at)
+        try:
+            with open(handle, "w", encoding="utf-8", closefd=False) as file:
+                file.write(text)
+            _keep_owner(handle, at, last, owner)
+            if durably:
+                os.fsync(handle)
+            os.rename(temporary, last, src_dir_fd=at, dst_dir_fd=at)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=at)
+            raise
+        finally:
+            os.close(handle)
+        if durably:
+            directory = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=at)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+
+
+def _keep_owner(handle: int, at: int, last: str, owner: int) -> None:
+    """Gives a new file what the one that it replaces has; nothing is written by everybody whatever the umask."""
+    made = os.fstat(handle)
+    wanted = (owner, made.st_gid, stat.S_IMODE(made.st_mode) & 0o775)
+    with contextlib.suppress(FileNotFoundError):
+        old = os.stat(last, dir_fd=at, follow_symlinks=False)
+        if stat.S_ISREG(old.st_mode):
+            wanted = (old.st_uid, old.st_gid, stat.S_IMODE(old.st_mode) & 0o775)
+    if os.geteuid() == 0 and (made.st_uid, made.st_gid) != wanted[:2]:
+        os.fchown(handle, *wanted[:2])
+    os.fchmod(handle, wanted[2])
