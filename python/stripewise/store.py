@@ -203,10 +203,10 @@ def create_store(
     config = StoreConfig(root, cluster, new_uuid(), region_bytes, "def", ()).with_rules(rules)
     made = not root.exists()
     try:
-        if made:
-            root.mkdir(parents=True)
-            # Nothing of a store may be written by everybody, whatever the umask.
-            root.chmod(root.stat().st_mode & 0o7775)
+        root.mkdir(parents=True, exist_ok=True)
+        # Whatever the umask: nobody else enters a store that is one user's, or he could hold its locks; and nobody
+        # makes entries in the directory of a shared one.
+        root.chmod(root.stat().st_mode & (0o7775 if shared else 0o7700))
         config = _with_default(config, layout)
         write_durably(config.path, config.text())
     except OSError as error:
