@@ -246,7 +246,7 @@ fn wait_for_slot(file: &OwnedFd, until_ns: u64) -> Result<(), Errno> {
         let got = pread(file, &mut lines[..], (SLOT_HEADER_BYTES + first * 64) as u64)?;
         let words = lines.chunks(64).take(got / 64).map(|line| line.first_chunk().copied().map_or(0, u64::from_le_bytes));
         for (line, word) in (first..SLOT_LINES).zip(words).filter(|(_, word)| *word != 0) {
-            wait_for_line(line, word, || read_line(file, line), &go_on, || is_held(file))?;
+            wait_for_line(line, word, || read_line(file, line), go_on, || is_held(file))?;
         }
     }
     Ok(())

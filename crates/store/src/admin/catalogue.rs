@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::error::{Result, StoreError};
 use super::info::store_files;
+use super::owner_rights::Owner;
 use super::store::Store;
 
 /// Tables that hold JSON payloads.
@@ -19,6 +20,7 @@ const SCHEMA: i64 = 1;
 pub struct Catalogue {
     db: Connection,
     path: PathBuf,
+    owner: Owner,
 }
 
 fn failed(path: &std::path::Path, e: &rusqlite::Error) -> StoreError {
@@ -31,6 +33,8 @@ impl Catalogue {
     /// # Errors
     /// `Damaged`, `Newer`.
     pub fn open(store: &Store<'_>) -> Result<Self> {
+        let owner = Owner::of(store)?;
+        let _rights = owner.rights();
         let path = store.root.join("catalogue.db");
         let open = || -> rusqlite::Result<(Connection, i64)> {
             let db = Connection::open(&path)?;
@@ -56,7 +60,7 @@ impl Catalogue {
         }
         sql.push_str(&format!("PRAGMA user_version = {SCHEMA}; COMMIT;"));
         db.execute_batch(&sql).map_err(|e| failed(&path, &e))?;
-        Ok(Self { db, path })
+        Ok(Self { db, path, owner })
     }
 
     fn table(&self, table: &str) -> Result<&'static str> {
@@ -77,6 +81,7 @@ impl Catalogue {
             return Err(StoreError::Invalid(format!("catalogue {table}: the payload is no JSON object; give one")));
         }
         let file = value.get("file").and_then(Value::as_str);
+        let _rights = self.owner.rights();
         let sql = format!("INSERT INTO {table} (created, file, payload) VALUES (?1, ?2, ?3)");
         self.db.execute(&sql, params![now_s, file, payload]).map_err(|e| failed(&self.path, &e))?;
         Ok(self.db.last_insert_rowid())
@@ -87,6 +92,7 @@ impl Catalogue {
     /// # Errors
     /// `Invalid` for an unknown table, `Damaged`.
     pub fn list(&self, table: &str) -> Result<Vec<Value>> {
+        let _rights = self.owner.rights();
         let rows = |sql: &str, read: fn(&rusqlite::Row<'_>) -> rusqlite::Result<Value>| -> rusqlite::Result<Vec<Value>> {
             self.db.prepare(sql)?.query_map([], read)?.collect()
         };
@@ -112,6 +118,7 @@ impl Catalogue {
     /// `Io`, `Damaged`.
     pub fn rebuild(&mut self, store: &Store<'_>) -> Result<usize> {
         let files = store_files(store)?;
+        let _rights = self.owner.rights();
         let fill = |db: &mut Connection| -> rusqlite::Result<()> {
             let all = db.transaction()?;
             all.execute("DELETE FROM files", [])?;

@@ -29,6 +29,7 @@ pub mod leftovers;
 pub mod medium;
 pub mod mover;
 pub mod newfile;
+mod owner_rights;
 pub mod probe;
 pub mod protocol;
 pub mod publish;

@@ -118,7 +118,7 @@ pub(super) fn stat_of(st: &rustix::fs::Stat) -> Stat {
         mtime_s: st.st_mtime,
         mtime_ns: ns(st.st_mtime, st.st_mtime_nsec as i64),
         ctime_ns: ns(st.st_ctime, st.st_ctime_nsec as i64),
-        links: st.st_nlink as u64,
+        links: st.st_nlink,
         mode: st.st_mode & 0o7777,
         uid: st.st_uid,
         gid: st.st_gid,

@@ -271,7 +271,7 @@ impl Medium for RealDisk {
         // Made by the store's owner and root only: others would own what everybody uses.
         let may_make = create && spot.owners.contains(&rustix::process::geteuid().as_raw());
         let run = fstat(spot.dir())?;
-        let is_missing = statat(spot.dir(), &spot.name, AtFlags::SYMLINK_NOFOLLOW).is_err_and(|errno| errno == Errno::NOENT);
+        let is_missing = matches!(statat(spot.dir(), &spot.name, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT));
         let mode = may_make.then(|| common_mode(&run));
         let file = match open_devices(spot.dir(), targets, boot, &spot.owners, mode) {
             Err(Refusal::Os(Errno::NOENT)) if !may_make => return Ok(None),
