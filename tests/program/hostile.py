@@ -1,5 +1,5 @@
-"""What the tests of docs/security.md share: users, a treasure that nobody but its owner may touch, stores of root and of an attacker, and programs that
-touch a name in every way that there is.
+"""What the tests of docs/security.md share: users, a treasure that nobody but its owner may touch, stores of root and
+of an attacker, and programs that touch a name in every way that there is.
 
 The tests are root and make their users; an attacker's steps are taken with his rights (`acting_as`).
 """
@@ -207,7 +207,7 @@ class Realm:
         return link
 
     def copied(self, file: Managed) -> Managed:
-        """A store of the attacker's with parts, configuration and targets of `mallorys`, but in a directory of its own, and a link to its file."""
+        """A store of the attacker's that shares configuration and targets with the file's, and a link to its copy."""
         made = self.base / "nursery" / self.fresh("store").name
         made.mkdir()
         for name in ("store.bin", "store.toml"):
@@ -292,7 +292,7 @@ THROUGH = [
 ]
 OF_THE_NAME = ["lstat", "readlink", "rename", "unlink"]
 
-#: Touches a name in every way and says how each came out: `done`, the name of an error, or `treasure` where that was read.
+#: Touches a name in every way and says how each came out: `done`, the name of an error, or `treasure` if that was read.
 TOUCH = """
 import errno, json, stat
 link, said = sys.argv[1], {}

@@ -1,5 +1,5 @@
-"""Whose stores a process uses (docs/security.md): his own, root's, the one that he was started with, those that are listed; asked again when he
-changes. What is refused is EACCES through the link; what acts on the link itself sees a link.
+"""Whose stores a process uses (docs/security.md): his own, root's, the one that he was started with, those that are
+listed; asked again when he changes. What is refused is EACCES through the link; what acts on the link sees a link.
 """
 
 from __future__ import annotations
@@ -133,8 +133,10 @@ def test_a_tree_with_refused_links_is_listed_archived_copied_moved_and_removed(r
     for _ in range(3):
         realm.link_to(place, realm.mallorys.root, realm.file(realm.mallorys).id, owner=user)
     script = (
-        'set -e; cd "$1"; ls -l . >list; grep -c -- "-> /stripewise:" list; tar -cf a.tar link*; rm link2; tar -xf a.tar; test -h link2\n'
-        'cp -a link0 copy; test -h copy; mv copy moved; test -h moved; ln -s other new; mv new moved; test "$(readlink moved)" = other\n'
+        'set -e; cd "$1"; ls -l . >list; grep -c -- "-> /stripewise:" list; tar -cf a.tar link*; rm link2; '
+        "tar -xf a.tar; test -h link2\n"
+        "cp -a link0 copy; test -h copy; mv copy moved; test -h moved; ln -s other new; mv new moved; "
+        'test "$(readlink moved)" = other\n'
         "chmod -R go+r . ; find . -type l | wc -l; rm -r link0 link1 link2; ls\n"
     )
     out = realm.run(user, "sh", "-c", script, "sh", place).out
@@ -193,7 +195,8 @@ def come(out):
         assert said == out, (how, flags, said)
 
 become = {
-    "seteuid": lambda: os.seteuid(user), "setreuid": lambda: os.setreuid(0, user), "setresuid": lambda: os.setresuid(0, user, 0),
+    "seteuid": lambda: os.seteuid(user), "setreuid": lambda: os.setreuid(0, user),
+    "setresuid": lambda: os.setresuid(0, user, 0),
     "setuid": lambda: os.setuid(user), "system call": lambda: libc.syscall(117, 0, user, 0),
 }
 mine = os.open(own, os.O_RDWR)
@@ -205,7 +208,8 @@ assert os.pread(mine, 8, 0) == b"attacker" and os.pread(his, 8, 0) == b"attacker
 if how != "setuid":
     os.seteuid(0)
     come("EACCES")
-    assert os.pread(his, 300000, 0)[:8] == b"attacker" and os.pwrite(his, b"attacker", 0) == 8 and os.fstat(his).st_size == 320000
+    assert os.pread(his, 300000, 0)[:8] == b"attacker" and os.pwrite(his, b"attacker", 0) == 8
+    assert os.fstat(his).st_size == 320000
     os.fsync(his)
     assert os.pread(mine, 300000, 0)[:8] == b"attacker"
     if os.fork() == 0:

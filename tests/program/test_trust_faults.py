@@ -1,5 +1,5 @@
-"""What another user may cut while a program uses it: ctl of a file that he may write, `devices` of a shared store. The program lives; its file fails
-or goes on; and a handler of the program's for SIGBUS gets the faults that are its own.
+"""What another user may cut while a program uses it: ctl of a file that he may write, `devices` of a shared store. The
+program lives; its file fails or goes on; and a handler of the program's for SIGBUS gets the faults that are its own.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hostile import (
@@ -71,9 +71,11 @@ sys.stdin.readline()
 said = set()
 for _ in range(3):
     for step in (
-        lambda: os.pread(fd, 300000, 0), lambda: os.pwrite(fd, b"attacker" * 1000, 0), lambda: os.fstat(fd), lambda: os.lseek(fd, 0, 2),
+        lambda: os.pread(fd, 300000, 0), lambda: os.pwrite(fd, b"attacker" * 1000, 0), lambda: os.fstat(fd),
+        lambda: os.lseek(fd, 0, 2),
         lambda: os.fsync(fd), lambda: os.ftruncate(fd, 200000), lambda: os.ftruncate(fd, 320000), lambda: os.stat(link),
-        lambda: os.close(os.open(link, os.O_RDWR)), lambda: os.posix_fallocate(fd, 0, 400000), lambda: mmap.mmap(fd, 4096).close(),
+        lambda: os.close(os.open(link, os.O_RDWR)), lambda: os.posix_fallocate(fd, 0, 400000),
+        lambda: mmap.mmap(fd, 4096).close(),
     ):
         try: step(); said.add(0)
         except OSError as error: said.add(error.errno)
@@ -93,6 +95,11 @@ def test_a_program_lives_when_another_user_cuts_what_it_maps(
     realm: Realm, devices_kept: None, user: int, what: str, length: int
 ) -> None:
     file = realm.files(realm.roots, user, 1)[0]
+    lives(realm, user, file, lambda: CUTS[what](realm, file, length))
+
+
+def lives(realm: Realm, user: int, file: Managed, cut: Callable[[], None]) -> None:
+    """A program uses a file, somebody cuts what it maps, and it goes on using it."""
     child = subprocess.Popen(
         as_user(user, [PYTHON, "-S", "-c", f"import os, sys\n{USE}", file.link]),
         env=realm.environment(),
@@ -103,7 +110,7 @@ def test_a_program_lives_when_another_user_cuts_what_it_maps(
     try:
         assert child.stdin is not None and child.stdout is not None
         assert child.stdout.readline() == b"ready\n", child.communicate()
-        CUTS[what](realm, file, length)
+        cut()
         out, err = child.communicate(b"\n", timeout=LIMIT_S)
     finally:
         child.kill()
@@ -114,6 +121,15 @@ def test_a_program_lives_when_another_user_cuts_what_it_maps(
     assert errors <= {0, 5, 22, 13}, errors
 
 
+@pytest.mark.parametrize("length", [0, 4096])
+def test_a_program_lives_when_a_file_of_its_private_store_that_others_may_write_is_cut(
+    realm: Realm, length: int
+) -> None:
+    store = create_for(realm.fresh("private"), ALICE, shared=False)
+    file = realm.files(store, ALICE, 1, 0o666)[0]
+    lives(realm, ALICE, file, lambda: cut_ctl(realm, file, length))
+
+
 def test_a_ctl_or_devices_file_that_is_cut_before_the_open_is_an_error_or_made_anew(
     realm: Realm, devices_kept: None
 ) -> None:
@@ -122,7 +138,8 @@ def test_a_ctl_or_devices_file_that_is_cut_before_the_open_is_an_error_or_made_a
         cut(realm, file, 100)
         said = realm.python(
             ALICE,
-            "try:\n    fd = os.open(sys.argv[1], os.O_RDWR); os.pread(fd, 100, 0); os.pwrite(fd, b'x', 0); print('used')\n"
+            "try:\n    fd = os.open(sys.argv[1], os.O_RDWR); os.pread(fd, 100, 0); os.pwrite(fd, b'x', 0); "
+            "print('used')\n"
             "except OSError as error: print(error.errno)\n",
             file.link,
         )

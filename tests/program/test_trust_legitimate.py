@@ -1,5 +1,5 @@
-"""What must go on working while nobody is trusted without a reason: colleagues in a project's folder, root's backup, rootless containers, stores behind
-symbolic links and mounts, users who change, files that are given away.
+"""What must go on working while nobody is trusted without a reason: colleagues in a project's folder, root's backup,
+rootless containers, stores behind symbolic links and mounts, users who change, files that are given away.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def test_colleagues_share_files_in_a_project_s_folder(realm: Realm) -> None:
     settings: dict[str, str | Path] = {"STRIPEWISE_STORE": realm.roots.root, "groups": str(GROUP)}
     realm.run(ALICE, "sh", "-c", f"umask 007; cd {folder}; seq 1 1000 | dd of=a; echo mine > b", **settings)
     work = (
-        "set -e; umask 007; cd $1; seq 1 1000 | cmp - a; echo more >> a; truncate -s 100 a; dd if=/dev/zero of=a bs=1 count=5 conv=notrunc\n"
+        "set -e; umask 007; cd $1; seq 1 1000 | cmp - a; echo more >> a; truncate -s 100 a; "
+        "dd if=/dev/zero of=a bs=1 count=5 conv=notrunc\n"
         "test $(stat -c %s a) = 100; mv b c; echo yours >> c; cp a e; rm a; stat -c '%u %g %a' c e\n"
     )
     out = realm.run(MALLORY, "sh", "-c", work, "sh", folder, **settings).out
@@ -94,7 +95,8 @@ def test_a_rootless_container_uses_its_user_s_own_store(realm: Realm) -> None:
             pytest.skip("not run: no user namespace can be made here")
     store = create_for(realm.fresh("container"), ALICE, shared=False)
     script = (
-        f'set -e; cd {store.data}; seq 1 50000 > a; seq 1 50000 | cmp - a; cp a b; truncate -s 10 b; chmod 600 b; stat -c "%u %s %a" a b; mv b c; rm c\n'
+        f"set -e; cd {store.data}; seq 1 50000 > a; seq 1 50000 | cmp - a; cp a b; truncate -s 10 b; "
+        f'chmod 600 b; stat -c "%u %s %a" a b; mv b c; rm c\n'
         f"mkdir d; mount -t tmpfs tmpfs d; cp a d/x; cmp a d/x; tar -cf d/t a; tar -tvf d/t | cut -c1; ls\n"
     )
     said = realm.run(ALICE, "unshare", "-U", "-r", "-m", "sh", "-c", script, STRIPEWISE_STORE=store.root)
@@ -156,7 +158,10 @@ def test_a_target_may_be_a_link_to_a_directory_on_another_mount(realm: Realm) ->
 def test_a_private_store_works_with_any_umask_and_is_open_to_nobody_else(realm: Realm, mask: str) -> None:
     store = create_for(realm.fresh("umask"), ALICE, shared=False)
     name = store.data / "f"
-    script = f"umask {mask}; cd {store.data}; seq 1 9999 > f; echo x >> f; truncate -s 48000 f; cp f g; rm g; wc -c < f; stat -c %a f"
+    script = (
+        f"umask {mask}; cd {store.data}; seq 1 9999 > f; echo x >> f; truncate -s 48000 f; cp f g; rm g; "
+        f"wc -c < f; stat -c %a f"
+    )
     out = realm.run(ALICE, "sh", "-c", script, STRIPEWISE_STORE=store.root).out.split()
     assert out == ["48000", f"{0o666 & ~int(mask, 8):o}"]
     file = Managed(name, store.root, target_paths(store))
@@ -212,7 +217,10 @@ def test_a_daemon_that_gives_up_root_goes_on_with_its_files_and_opens_its_user_s
 
 def test_a_descriptor_of_a_trusted_store_survives_exec_and_a_change_of_user(realm: Realm) -> None:
     file = realm.files(realm.roots, 0, 1, 0o666)[0]
-    shell = f"setpriv --reuid={ALICE} --regid={ALICE} --clear-groups sh -c 'head -c 8; echo more >&3' < {file.link} 3>> {file.link}"
+    shell = (
+        f"setpriv --reuid={ALICE} --regid={ALICE} --clear-groups sh -c 'head -c 8; "
+        f"echo more >&3' < {file.link} 3>> {file.link}"
+    )
     assert realm.run(0, "sh", "-c", shell).out == "attacker"
     assert realm.run(0, "sh", "-c", f"tail -c 5 {file.link}").out == "more\n"
 
@@ -260,7 +268,8 @@ def test_a_chroot_without_proc_reads_and_writes_its_own_store(realm: Realm) -> N
     program = (
         "os.stat(sys.argv[2]); os.chroot(sys.argv[1]); os.chdir('/')\n"
         "fd = os.open(sys.argv[2], os.O_RDWR); assert os.pread(fd, 400000, 0) == b'attacker' * 40000\n"
-        "os.pwrite(fd, b'x' * 100000, 0); os.ftruncate(fd, 200000); os.fsync(fd); assert os.fstat(fd).st_size == 200000; os.close(fd)\n"
+        "os.pwrite(fd, b'x' * 100000, 0); os.ftruncate(fd, 200000); os.fsync(fd); "
+        "assert os.fstat(fd).st_size == 200000; os.close(fd)\n"
         "assert os.stat(sys.argv[2]).st_size == 200000\n"
     )
     realm.python(0, program, jail, file.link)

@@ -1,4 +1,4 @@
-"""Links and names that lead a victim to an attacker's store, or nowhere: whatever their text says, they are refused or an error, at once."""
+"""Links that lead a victim to an attacker's store, or nowhere: whatever they say, they are refused or an error."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ TOOLS = {
     "chmod": "chmod -R 777 tree; chmod 777 tree/*",
     "chown": "chown -R 1002:1002 tree; chown 1002 tree/*; chgrp -R 1002 tree",
     "touch": "touch tree/*; touch -d 2001-01-01 tree/*",
-    "truncate": "truncate -s 5 tree/*; dd if=/dev/zero of=tree/link0 bs=4096 count=3 conv=notrunc; echo x >> tree/link0",
+    "truncate": "truncate -s 5 tree/*; dd if=/dev/zero of=tree/link0 bs=4096 count=3 conv=notrunc; "
+    "echo x >> tree/link0",
     "mv": "echo new > new; mv new tree/link0; ls tree",
     "find": "find tree -type f -size +1k -exec head -c 100 {} +; find -L tree -type f -delete",
     "rm": "rm -f tree/*; rm -rf tree",
@@ -201,8 +202,10 @@ said = {}
 for name, link in json.loads(sys.argv[1]).items():
     said[name] = []
     for step in (
-        lambda: os.stat(link), lambda: os.close(os.open(link, os.O_RDONLY)), lambda: os.close(os.open(link, os.O_RDWR | os.O_CREAT)),
-        lambda: os.chmod(link, 0o600), lambda: os.truncate(link, 0), lambda: os.listdir(link), lambda: os.stat(link + "/x"),
+        lambda: os.stat(link), lambda: os.close(os.open(link, os.O_RDONLY)),
+        lambda: os.close(os.open(link, os.O_RDWR | os.O_CREAT)),
+        lambda: os.chmod(link, 0o600), lambda: os.truncate(link, 0), lambda: os.listdir(link),
+        lambda: os.stat(link + "/x"),
     ):
         try: step(); said[name].append("done")
         except OSError as error: said[name].append(errno.errorcode[error.errno])
@@ -240,6 +243,16 @@ def test_whatever_a_link_s_text_says_it_is_refused_or_no_name_and_can_be_removed
     assert things.object.read_bytes()[:8] == b"attacker"
 
 
+FOLLOW = """
+import errno, json
+said = {}
+for name, link in json.loads(sys.argv[1]).items():
+    try: os.stat(link); os.close(os.open(link, os.O_RDWR)); said[name] = "done"
+    except OSError as error: said[name] = errno.errorcode[error.errno]
+print(json.dumps(said))
+"""
+
+
 def test_chains_of_links_end_where_the_kernel_s_do(realm: Realm) -> None:
     file = realm.copied(realm.file(realm.mallorys))
     good = realm.file(realm.roots, 0)
@@ -251,16 +264,9 @@ def test_chains_of_links_end_where_the_kernel_s_do(realm: Realm) -> None:
             link.symlink_to(before)
             before = link
         links = {str(length): str(place / f"c{length - 1}") for length in (1, 20, 38, 45, 60)}
-        program = (
-            LOOK[: LOOK.index("lambda: os.close(os.open(link, os.O_RDWR")]
-            + ")"
-            + LOOK[LOOK.index(":\n        try") : LOOK.index("    os.lstat")]
-        )
-        said = json.loads(realm.python(0, program + "print(json.dumps(said))\n", json.dumps(links)).out)
-        for length in ("1", "20", "38"):
-            assert set(said[length]) == {fine}, said
-        for length in ("45", "60"):
-            assert set(said[length]) <= {"ELOOP", fine if fine != "done" else "ELOOP", "EACCES"}, said
+        said = json.loads(realm.python(0, FOLLOW, json.dumps(links)).out)
+        assert {said[length] for length in ("1", "20", "38")} == {fine}, said
+        assert {said[length] for length in ("45", "60")} <= {"ELOOP", "EACCES"}, said
 
 
 def test_a_link_is_judged_the_same_by_every_way_to_name_it(realm: Realm) -> None:
@@ -275,8 +281,10 @@ def test_a_link_is_judged_the_same_by_every_way_to_name_it(realm: Realm) -> None
         "os.chdir(sys.argv[1])\n"
         "at = os.open('.', os.O_RDONLY)\n"
         "it = os.open(sys.argv[2], os.O_PATH | os.O_NOFOLLOW)\n"
-        "for name in sys.argv[2], './' + sys.argv[2], 'to', 'self', 'dir/' + sys.argv[2], f'/proc/self/fd/{at}/{sys.argv[2]}', "
-        "f'/proc/self/cwd/{sys.argv[2]}', f'/proc/self/root{sys.argv[1]}/{sys.argv[2]}', f'/dev/fd/{at}/{sys.argv[2]}', "
+        "for name in sys.argv[2], './' + sys.argv[2], 'to', 'self', 'dir/' + sys.argv[2], "
+        "f'/proc/self/fd/{at}/{sys.argv[2]}', "
+        "f'/proc/self/cwd/{sys.argv[2]}', f'/proc/self/root{sys.argv[1]}/{sys.argv[2]}', "
+        "f'/dev/fd/{at}/{sys.argv[2]}', "
         "f'/proc/{os.getpid()}/fd/{at}/to':\n"
         "    for flags in os.O_RDONLY, os.O_RDWR, os.O_WRONLY | os.O_CREAT:\n"
         "        try: os.open(name, flags)\n"
@@ -299,8 +307,10 @@ def test_an_inherited_descriptor_leads_into_no_store_that_is_not_trusted(realm: 
     fd = os.open(file.dir / "head", mode)
     try:
         program = (
-            "for step in (lambda: os.fstat(0), lambda: os.pread(0, 100000, 0), lambda: os.pwrite(0, b'x' * 70000, 0), lambda: os.ftruncate(0, 5),\n"
-            "             lambda: os.fchmod(0, 0o777), lambda: os.stat('/dev/stdin'), lambda: os.open('/proc/self/fd/0', os.O_RDWR)):\n"
+            "for step in (lambda: os.fstat(0), lambda: os.pread(0, 100000, 0), lambda: os.pwrite(0, "
+            "b'x' * 70000, 0), lambda: os.ftruncate(0, 5),\n"
+            "             lambda: os.fchmod(0, 0o777), lambda: os.stat('/dev/stdin'), "
+            "lambda: os.open('/proc/self/fd/0', os.O_RDWR)):\n"
             "    try: assert 'TREASURE' not in str(step())\n"
             "    except OSError: pass\n"
         )
@@ -350,7 +360,8 @@ def test_root_in_an_attacker_s_chroot_follows_none_of_his_links_or_lists(realm: 
     program = (
         "import errno\n"
         "os.chroot(sys.argv[1]); os.chdir('/')\n"
-        "for step in (lambda: os.stat(sys.argv[2]), lambda: os.open(sys.argv[2], os.O_RDWR), lambda: os.chmod(sys.argv[2], 0o777)):\n"
+        "for step in (lambda: os.stat(sys.argv[2]), lambda: os.open(sys.argv[2], os.O_RDWR), "
+        "lambda: os.chmod(sys.argv[2], 0o777)):\n"
         "    try: step()\n"
         "    except OSError as error: assert error.errno == errno.EACCES, error\n"
         "    else: raise SystemExit('followed')\n"
@@ -358,6 +369,33 @@ def test_root_in_an_attacker_s_chroot_follows_none_of_his_links_or_lists(realm: 
     )
     realm.python(0, program, jail, f"/{link.name}")
     assert treasure.path.stat().st_mode == before and treasure.path.read_bytes() == TREASURE
+
+
+@pytest.mark.parametrize("way", ["STRIPEWISE_STORE", "STRIPEWISE_TRUST"])
+def test_what_root_was_started_with_does_not_vouch_for_the_same_path_in_an_attacker_s_chroot(
+    realm: Realm, way: str
+) -> None:
+    file = realm.copied(realm.file(realm.mallorys))
+    jail = realm.place(MALLORY, "jail")
+    link = realm.link_to(jail, realm.roots.root, file.id)
+    inside = jail / str(realm.roots.root).lstrip("/")
+    with acting_as(MALLORY):
+        inside.parent.mkdir(parents=True)
+    file.store.rename(inside)
+    program = (
+        "import errno\n"
+        "if sys.argv[3] != 'none': os.stat(sys.argv[3])\n"
+        "os.chroot(sys.argv[1]); os.chdir('/')\n"
+        "try: os.stat(sys.argv[2])\n"
+        "except OSError as error: assert error.errno in (errno.EACCES, errno.ENOENT), error\n"
+        "else: raise SystemExit('followed')\n"
+        "try: os.close(os.open(sys.argv[2], os.O_RDONLY))\n"
+        "except OSError as error: assert error.errno in (errno.EACCES, errno.ENOENT), error\n"
+        "else: raise SystemExit('followed')\n"
+    )
+    # Whether the real one was attached before or not.
+    for before in ("none", realm.file(realm.roots, 0).link):
+        realm.python(0, program, jail, f"/{link.name}", before, **{way: realm.roots.root})
 
 
 @pytest.mark.parametrize("map_root", [False, True])

@@ -1,5 +1,5 @@
-"""Members of a shared store: each has his own files and nothing else, whatever he writes into their control words and whatever names he takes first.
-He may hold others up for a while, never for ever.
+"""Members of a shared store: each has his own files and nothing else, whatever he writes into their control words and
+whatever names he takes first. He may hold others up for a while, never for ever.
 """
 
 from __future__ import annotations
@@ -186,8 +186,10 @@ def test_control_words_of_any_content_harm_nobody(realm: Realm) -> None:
         "    pid = os.fork()\n"
         "    if pid == 0:\n"
         "        signal.alarm(8)\n"
-        "        for step in (lambda: os.stat(link), lambda: open(link, 'rb').read(1 << 16), lambda: open(link, 'r+b').write(b'x' * 5000),\n"
-        "                     lambda: os.posix_fallocate(os.open(link, os.O_RDWR), 0, 8192), lambda: os.lseek(os.open(link, os.O_RDWR), 5, 2)):\n"
+        "        for step in (lambda: os.stat(link), lambda: open(link, 'rb').read(1 << 16), lambda: open(link, "
+        "'r+b').write(b'x' * 5000),\n"
+        "                     lambda: os.posix_fallocate(os.open(link, os.O_RDWR), 0, 8192), "
+        "lambda: os.lseek(os.open(link, os.O_RDWR), 5, 2)):\n"
         "            try: step()\n"
         "            except (OSError, OverflowError, MemoryError): pass\n"
         "        os._exit(0)\n"
@@ -222,9 +224,19 @@ def test_a_layout_that_waits_to_be_published_is_looked_at_like_any_part(realm: R
     else:
         path.symlink_to(treasure.path)
     write_words(file.dir / "ctl", ctl_words(move=3, start=0, len=NEVER, deadline=1, next=5))
+    before = treasure.path.stat()
+    program = (
+        "for flags in (os.O_RDWR, os.O_RDONLY):\n"
+        "    try:\n"
+        "        fd = os.open(sys.argv[1], flags)\n"
+        "        assert b'TREASURE' not in os.pread(fd, 100000, 0)\n"
+        "        os.pwrite(fd, b'x' * 100000, 0)\n"
+        "    except OSError: pass\n"
+    )
     for user in (ALICE, 0):
-        realm.python(user, USE, file.link, "writes")
-    treasure.check()
+        realm.python(user, program, file.link)
+    after = treasure.path.stat()
+    assert (before.st_mode, before.st_uid, before.st_mtime_ns) == (after.st_mode, after.st_uid, after.st_mtime_ns)
 
 
 @pytest.mark.parametrize("part", ["ctl", "layout", "head", "link", "object", "session.lock", "devices", "mover.lock"])
@@ -240,7 +252,34 @@ def test_a_lock_that_a_stranger_takes_keeps_nobody_from_a_private_file(realm: Re
             return
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
-        program = "fd = os.open(sys.argv[1], os.O_RDWR); os.pread(fd, 8, 0); os.pwrite(fd, b'x', 0); os.ftruncate(fd, 100); os.unlink(sys.argv[1])"
+        program = (
+            "fd = os.open(sys.argv[1], os.O_RDWR); os.pread(fd, 8, 0); os.pwrite(fd, b'x', 0); "
+            "os.ftruncate(fd, 100); os.unlink(sys.argv[1])"
+        )
+        realm.python(ALICE, program, file.link)
+    finally:
+        os.close(fd)
+
+
+@pytest.mark.parametrize("part", ["ctl", "layout", "session.lock", "mover.lock", "slot"])
+def test_a_lock_that_a_member_holds_delays_and_does_not_stop(realm: Realm, part: str) -> None:
+    """What he may delay is moves, truncates and appends: so opens, reads and writes go on."""
+    file = take(realm)
+    if part == "slot":
+        path = (
+            run_dir(realm.roots.root) / f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()}.1-{1:016x}.slot"
+        )
+        with acting_as(MALLORY):
+            path.write_bytes(b"SWSLOT01" + bytes(65528))
+    else:
+        path = run_dir(realm.roots.root) / part if part.endswith(".lock") else file.part(part)
+    with acting_as(MALLORY):
+        fd = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        program = (
+            "fd = os.open(sys.argv[1], os.O_RDWR); os.pread(fd, 8, 0); os.pwrite(fd, b'x', 0); os.stat(sys.argv[1])"
+        )
         realm.python(ALICE, program, file.link)
     finally:
         os.close(fd)
@@ -281,7 +320,8 @@ def test_objects_that_the_attacker_makes_first_get_no_bytes(realm: Realm, ending
         squatted.append(path)
     program = (
         "with open(sys.argv[1], 'r+b') as file:\n"
-        "    file.write(b'TREASURE' * 60000); file.flush(); os.ftruncate(file.fileno(), 100000); os.posix_fallocate(file.fileno(), 0, 900000)\n"
+        "    file.write(b'TREASURE' * 60000); file.flush(); os.ftruncate(file.fileno(), 100000); "
+        "os.posix_fallocate(file.fileno(), 0, 900000)\n"
         "    os.fsync(file.fileno())\n"
         "os.truncate(sys.argv[1], 10); os.chmod(sys.argv[1], 0o604); os.unlink(sys.argv[1])\n"
     )
@@ -382,7 +422,8 @@ def test_a_store_s_owner_gains_no_right_to_a_member_s_bytes_by_his_directories(
     for mode in (0o600, 0o640, 0o660):
         program = (
             "os.umask(0)\n"
-            "fd = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR, int(sys.argv[2])); os.write(fd, b'TREASURE' * 40000); os.fsync(fd)\n"
+            "fd = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR, int(sys.argv[2])); os.write(fd, "
+            "b'TREASURE' * 40000); os.fsync(fd)\n"
         )
         settings = {"STRIPEWISE_STORE": store.root}
         link = store.data / f"f{mode:o}"
@@ -411,8 +452,8 @@ COPIES = {
 
 @pytest.mark.parametrize("how", COPIES)
 def test_a_copy_of_a_link_gives_no_hold_on_the_file(realm: Realm, how: str) -> None:
-    """The attacker makes a link with the text of Alice's in a directory of his own, and root works on that directory, as on one with a plain symbolic
-    link in it that leads to her file."""
+    """The attacker makes a link with the text of Alice's in a directory of his own, and root works on that directory,
+    as on one with a plain symbolic link in it that leads to her file."""
     file = take(realm)
     before, st = content(file), (file.dir / "head").lstat()
     place = realm.place(MALLORY)

@@ -1,5 +1,6 @@
-"""Parts of a store that are not what they should be: links, FIFOs, hard links, devices and files without end in the place of each, laid by an attacker
-in his own store, in one that the victim has listed, and in his own files of a shared store. Nobody's bytes are read or changed by it, and nothing hangs.
+"""Parts of a store that are not what they should be: links, FIFOs, hard links, devices and files without end in the
+place of each, laid by an attacker in his own store, in one that the victim has listed, and in his own files of a shared
+store. Nobody's bytes are read or changed by it, and nothing hangs.
 """
 
 from __future__ import annotations
@@ -201,6 +202,13 @@ def test_a_layout_that_its_owner_cuts_kills_nobody_who_has_the_file_open(realm: 
             "print('alive')\n"
         )
         assert realm.python(0, program, file.link, file.dir / "layout", str(cut)).out == "alive\n"
+
+
+def test_a_layout_as_long_as_the_format_allows_holds_nobody_up(realm: Realm) -> None:
+    file = realm.file(realm.roots)
+    os.truncate(file.dir / "layout", 256 << 20)
+    said = realm.touch(ALICE, file.link)
+    assert said["open"] == "EIO", said
 
 
 def test_a_head_with_set_user_id_bits_gives_them_to_no_object(realm: Realm) -> None:

@@ -1,4 +1,7 @@
-"""Names that an attacker exchanges while a victim goes through them: run directories, parts, targets, whole stores. 200 rounds each, 10,000 in `make soak`."""
+"""Names that an attacker exchanges while a victim goes through them: run directories, parts, targets, whole stores.
+
+200 rounds each, 10,000 in `make soak`.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,8 @@ for i in range(rounds):
     pid = os.fork()
     if pid == 0:
         for step in (
-            lambda: os.stat(link), lambda: os.chmod(link, 0o646), lambda: os.chown(link, 1002, 1002) if os.geteuid() == 0 else None,
+            lambda: os.stat(link), lambda: os.chmod(link, 0o646),
+            lambda: os.chown(link, 1002, 1002) if os.geteuid() == 0 else None,
             lambda: os.truncate(link, 5000), lambda: os.utime(link, (1, 1)),
         )[i % 5:i % 5 + 1]:
             try: step()
