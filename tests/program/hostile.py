@@ -288,7 +288,7 @@ def only(said: Mapping[str, object], outcome: object, steps: Iterator[str] | lis
 #: Steps of `TOUCH` that act on the file behind the name, and those that act on the name.
 THROUGH = [
     *("stat", "access", "open", "open for writing", "append", "open as a place", "read attributes", "statvfs"),
-    *("chmod", "chown", "utime", "set attribute", "truncate", "open and truncate", "create", "execute"),
+    *("chmod", "chown", "utime", "set attribute", "truncate", "open and truncate", "create"),
 ]
 OF_THE_NAME = ["lstat", "readlink", "rename", "unlink"]
 
@@ -311,14 +311,6 @@ def write(flags):
     try: os.write(fd, b"x" * 100000); os.fsync(fd)
     finally: os.close(fd)
 
-def execute():
-    pid = os.fork()
-    if pid == 0:
-        try: os.execv(link, [link])
-        except OSError as error: os._exit(error.errno)
-    code = os.waitstatus_to_exitcode(os.wait()[1])
-    if code: raise OSError(code, "")
-
 attempt("lstat", lambda: "link" if stat.S_ISLNK(os.lstat(link).st_mode) else "file")
 attempt("readlink", lambda: os.readlink(link) and None)
 attempt("stat", lambda: os.stat(link) and None)
@@ -327,7 +319,6 @@ attempt("open", read)
 attempt("read attributes", lambda: os.listxattr(link) and None)
 attempt("statvfs", lambda: os.statvfs(link) and None)
 attempt("open as a place", lambda: os.close(os.open(link, os.O_PATH)))
-attempt("execute", execute)
 attempt("chmod", lambda: os.chmod(link, 0o646))
 attempt("chown", lambda: os.chown(link, os.geteuid(), 12345 if os.geteuid() == 0 else os.getegid()))
 attempt("utime", lambda: os.utime(link, (1, 1)))

@@ -27,6 +27,7 @@ from hostile import (
     namespaces,
     needs_root,
     only,
+    record_link,
 )
 from rig import Result, execute, stripewise
 
@@ -125,6 +126,17 @@ def test_what_goes_through_the_link_is_refused_and_what_acts_on_it_is_not(realm:
     assert said["exclusive create"] == "EEXIST", said
     only(said, "done", OF_THE_NAME[1:])
     assert file.object.read_bytes()[:8] == b"attacker"
+
+
+def test_a_refused_file_is_not_executed_for_want_of_a_right_and_not_of_the_file(realm: Realm) -> None:
+    file = realm.file(realm.mallorys)
+    for said in (
+        realm.python(
+            ALICE, "try: os.execv(sys.argv[1], ['x'])\nexcept OSError as error: print(error.errno)", file.link
+        ),
+        realm.run(ALICE, "sh", "-c", f"{file.link}; echo $?", code=None),
+    ):
+        assert said.out in ("13\n", "126\n"), said.report
 
 
 @pytest.mark.parametrize("user", [0, ALICE])
@@ -289,6 +301,7 @@ def test_a_store_that_others_may_replace_is_refused_even_to_its_owner(
     above = realm.place(0, "above")
     file.store.rename(above / "store")
     link = realm.link_to(realm.place(MALLORY), above / "store", file.id)
+    record_link(link, above / "store" / "files" / file.id)
     above.chmod(mode)
     assert json.loads(realm.python(MALLORY, USE, link).out) == ["used" if used else "EACCES"]
 

@@ -485,6 +485,7 @@ def test_a_copy_of_a_link_with_the_recorded_inode_number_gives_no_hold_on_the_fi
         os.chown(name, ALICE, ALICE, follow_symlinks=False)
         record_link(name, file.dir)
         file.link.unlink()
+        file = Managed(name, file.store, file.targets)
         before = content(file)
         with acting_as(MALLORY):
             for number in range(1000):
