@@ -209,7 +209,8 @@ for name, link in json.loads(sys.argv[1]).items():
         except OSError as error: said[name].append(errno.errorcode[error.errno])
     said[name + ", the name"] = []
     for step in (
-        lambda: os.lstat(link), lambda: os.readlink(link), lambda: os.rename(link, link + ".1"), lambda: os.unlink(link + ".1"),
+        lambda: os.lstat(link), lambda: os.readlink(link),
+        lambda: os.rename(link, link + ".1"), lambda: os.unlink(link + ".1"),
     ):
         try: step()
         except OSError as error: said[name + ", the name"].append(errno.errorcode[error.errno])
