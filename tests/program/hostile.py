@@ -350,3 +350,30 @@ def write_words(path: Path, words: Mapping[int, bytes]) -> None:
     for at, word in words.items():
         os.pwrite(fd, word, at)
     os.close(fd)
+
+
+NEVER = (1 << 64) - 1
+#: What a member may write into the control words of his file.
+LIES: dict[str, dict[str, int]] = {
+    "size 2^63": {"size": 1 << 63},
+    "size 2^64-1": {"size": NEVER},
+    "size 2^62": {"size": 1 << 62},
+    "size -1 page": {"size": -4096},
+    "generation 2^64-1": {"generation": NEVER},
+    "generation 0": {"generation": 0},
+    "truncating for ever": {"flags": 2},
+    "unlinked": {"flags": 1},
+    "every flag": {"flags": NEVER},
+    "names": {"names": NEVER},
+    "copying": {"move": 1, "start": 0, "len": NEVER},
+    "copying nothing": {"move": 1, "start": NEVER, "len": NEVER},
+    "frozen for ever": {"move": 2, "start": 0, "len": NEVER, "deadline": NEVER},
+    "frozen till 1970": {"move": 2, "start": 0, "len": NEVER, "deadline": 1},
+    "publishing for ever": {"move": 3, "start": 0, "len": NEVER, "deadline": NEVER, "next": 5},
+    "publishing what is not there": {"move": 3, "start": 0, "len": NEVER, "deadline": 1, "next": 5},
+    "publishing 2^64-1": {"move": 3, "start": 0, "len": NEVER, "deadline": 1, "next": NEVER},
+    "aborted": {"move": 4, "start": 0, "len": NEVER},
+    "a state of no name": {"move": 7, "start": 0, "len": NEVER},
+}
+#: Of these, those that keep writers waiting, which the owner of a file may do for a while.
+HOLDING = ["truncating for ever", "every flag", "frozen for ever", "publishing for ever", "a state of no name"]

@@ -4,7 +4,6 @@ whatever names he takes first. He may hold others up for a while, never for ever
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import random
@@ -18,7 +17,10 @@ import pytest
 from hostile import (
     ALICE,
     GROUP,
+    HOLDING,
+    LIES,
     MALLORY,
+    NEVER,
     PYTHON,
     TREASURE,
     Managed,
@@ -36,8 +38,6 @@ from hostile import (
 from rig import SOAK, execute
 
 pytestmark = needs_root
-
-NEVER = (1 << 64) - 1
 
 
 @pytest.fixture(scope="module")
@@ -102,31 +102,6 @@ if writes:
 print(json.dumps(said))
 """
 
-LIES: dict[str, dict[str, int]] = {
-    "size 2^63": {"size": 1 << 63},
-    "size 2^64-1": {"size": NEVER},
-    "size 2^62": {"size": 1 << 62},
-    "size -1 page": {"size": -4096},
-    "generation 2^64-1": {"generation": NEVER},
-    "generation 0": {"generation": 0},
-    "truncating for ever": {"flags": 2},
-    "unlinked": {"flags": 1},
-    "every flag": {"flags": NEVER},
-    "names": {"names": NEVER},
-    "copying": {"move": 1, "start": 0, "len": NEVER},
-    "copying nothing": {"move": 1, "start": NEVER, "len": NEVER},
-    "frozen for ever": {"move": 2, "start": 0, "len": NEVER, "deadline": NEVER},
-    "frozen till 1970": {"move": 2, "start": 0, "len": NEVER, "deadline": 1},
-    "publishing for ever": {"move": 3, "start": 0, "len": NEVER, "deadline": NEVER, "next": 5},
-    "publishing what is not there": {"move": 3, "start": 0, "len": NEVER, "deadline": 1, "next": 5},
-    "publishing 2^64-1": {"move": 3, "start": 0, "len": NEVER, "deadline": 1, "next": NEVER},
-    "aborted": {"move": 4, "start": 0, "len": NEVER},
-    "a state of no name": {"move": 7, "start": 0, "len": NEVER},
-}
-#: Kinds of service that a member may keep others from for as long as docs/security.md says, and so not for ever.
-HOLDS_UP_S = 45.0
-HOLDING = ["truncating for ever", "every flag", "frozen for ever", "publishing for ever", "a state of no name"]
-
 
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize("user", [0, ALICE])
@@ -144,34 +119,6 @@ def test_writers_of_a_file_whose_control_words_are_lies_go_on_or_get_an_error(re
     file = realm.file(realm.roots)
     write_words(file.dir / "ctl", ctl_words(**LIES[lie]))
     realm.python(ALICE, USE, file.link, "writes")
-
-
-def test_writers_of_a_file_that_its_owner_holds_up_get_an_error_in_the_end(realm: Realm) -> None:
-    """All at once, since they wait."""
-    files = {}
-    for lie in HOLDING:
-        files[lie] = realm.file(realm.roots)
-        write_words(files[lie].dir / "ctl", ctl_words(**LIES[lie]))
-    program = (
-        "import signal, time\n"
-        "children = {}\n"
-        "for link in sys.argv[1:]:\n"
-        "    pid = os.fork()\n"
-        "    if pid == 0:\n"
-        "        try: fd = os.open(link, os.O_RDWR); os.pwrite(fd, b'x', 0)\n"
-        "        except OSError: pass\n"
-        "        os._exit(0)\n"
-        "    children[pid] = link\n"
-        f"end = time.monotonic() + {HOLDS_UP_S}\n"
-        "while children and time.monotonic() < end:\n"
-        "    pid, status = os.waitpid(-1, os.WNOHANG)\n"
-        "    if pid: assert children.pop(pid) and status == 0\n"
-        "    else: time.sleep(0.05)\n"
-        "for pid in children: os.kill(pid, signal.SIGKILL)\n"
-        "print(*children.values())\n"
-    )
-    hung = realm.python(ALICE, program, *(file.link for file in files.values()), timeout_s=HOLDS_UP_S + 10).out.split()
-    assert not hung, f"writers hang for ever: {[lie for lie, file in files.items() if str(file.link) in hung]}"
 
 
 def test_control_words_of_any_content_harm_nobody(realm: Realm) -> None:
@@ -237,52 +184,6 @@ def test_a_layout_that_waits_to_be_published_is_looked_at_like_any_part(realm: R
         realm.python(user, program, file.link)
     after = treasure.path.stat()
     assert (before.st_mode, before.st_uid, before.st_mtime_ns) == (after.st_mode, after.st_uid, after.st_mtime_ns)
-
-
-@pytest.mark.parametrize("part", ["ctl", "layout", "head", "link", "object", "session.lock", "devices", "mover.lock"])
-def test_a_lock_that_a_stranger_takes_keeps_nobody_from_a_private_file(realm: Realm, part: str) -> None:
-    """A lock on a plain file keeps nobody from reading or writing it."""
-    store = create_for(realm.fresh("locked"), ALICE, shared=False)
-    file = realm.files(store, ALICE, 1, 0o600)[0]
-    path = run_dir(store.root) / part if part in ("session.lock", "devices", "mover.lock") else file.part(part)
-    with acting_as(MALLORY):
-        try:
-            fd = os.open(path, os.O_RDONLY)
-        except (PermissionError, FileNotFoundError):
-            return
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        program = (
-            "fd = os.open(sys.argv[1], os.O_RDWR); os.pread(fd, 8, 0); os.pwrite(fd, b'x', 0); "
-            "os.ftruncate(fd, 100); os.unlink(sys.argv[1])"
-        )
-        realm.python(ALICE, program, file.link)
-    finally:
-        os.close(fd)
-
-
-@pytest.mark.parametrize("part", ["ctl", "layout", "session.lock", "mover.lock", "slot"])
-def test_a_lock_that_a_member_holds_delays_and_does_not_stop(realm: Realm, part: str) -> None:
-    """What he may delay is moves, truncates and appends: so opens, reads and writes go on."""
-    file = take(realm)
-    if part == "slot":
-        path = (
-            run_dir(realm.roots.root) / f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()}.1-{1:016x}.slot"
-        )
-        with acting_as(MALLORY):
-            path.write_bytes(b"SWSLOT01" + bytes(65528))
-    else:
-        path = run_dir(realm.roots.root) / part if part.endswith(".lock") else file.part(part)
-    with acting_as(MALLORY):
-        fd = os.open(path, os.O_RDONLY)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        program = (
-            "fd = os.open(sys.argv[1], os.O_RDWR); os.pread(fd, 8, 0); os.pwrite(fd, b'x', 0); os.stat(sys.argv[1])"
-        )
-        realm.python(ALICE, program, file.link)
-    finally:
-        os.close(fd)
 
 
 def test_a_trash_directory_of_the_victim_s_id_keeps_her_from_nothing(realm: Realm) -> None:
