@@ -190,6 +190,25 @@ def test_a_program_without_a_handler_ends_by_its_own_fault_as_it_does_without_th
     assert said.code == -signal.SIGBUS, said.report
 
 
+@pytest.mark.parametrize("how", ["exec", "spawn", "system", "fork and exec"])
+def test_a_signal_that_a_program_ignores_stays_ignored_in_those_that_it_starts(realm: Realm, how: str) -> None:
+    file = realm.file(realm.roots)
+    show = "grep SigIgn /proc/self/status"
+    start = {
+        "exec": f"os.execvp('sh', ['sh', '-c', '{show}'])",
+        "spawn": f"os.waitpid(os.posix_spawnp('sh', ['sh', '-c', '{show}'], os.environ), 0)",
+        "system": f"os.system('{show}')",
+        "fork and exec": f"import subprocess; subprocess.run(['sh', '-c', '{show}'], restore_signals=False)",
+    }
+    program = (
+        "import signal\nsignal.signal(signal.SIGBUS, {})\n"
+        "fd = os.open(sys.argv[1], os.O_RDWR); os.pread(fd, 8, 0)\n{}\n"
+    )
+    for action, ignored in (("signal.SIG_IGN", 1), ("signal.SIG_DFL", 0), ("lambda *_: None", 0)):
+        said = realm.python(ALICE, program.format(action, start[how]), file.link).out
+        assert int(said.split()[1], 16) >> 6 & 1 == ignored, f"{action}: {said}"
+
+
 def test_a_store_of_one_user_installs_no_handler(realm: Realm) -> None:
     """As the kernel tells: bit 7 of the caught signals is SIGBUS."""
     store = create_for(realm.fresh("single"), ALICE, shared=False)

@@ -349,11 +349,21 @@ def test_an_inherited_plain_descriptor_whose_path_looks_like_a_head_stays_open(r
     assert child.stdout == "b'plain' 5\n", child.stderr
 
 
+def forge_proc(jail: Path) -> None:
+    """What a program that finds itself in a chroot asks /proc for, as the attacker wants it to be."""
+    boot = jail / "proc" / "sys" / "kernel" / "random" / "boot_id"
+    with acting_as(MALLORY):
+        boot.parent.mkdir(parents=True)
+        boot.write_text(Path("/proc/sys/kernel/random/boot_id").read_text())
+        (jail / "proc" / "sys" / "kernel" / "overflowuid").write_text("4\n")
+
+
 def test_root_in_an_attacker_s_chroot_follows_none_of_his_links_or_lists(realm: Realm) -> None:
     file = realm.copied(realm.file(realm.mallorys))
     treasure = realm.treasure()
     traps(realm, file, treasure.path)
     jail = realm.place(MALLORY, "jail")
+    forge_proc(jail)
     with acting_as(MALLORY):
         (jail / "etc" / "stripewise").mkdir(parents=True)
         (jail / "etc" / "stripewise" / "trust").write_text("/store\n/*\n")
@@ -383,6 +393,7 @@ def test_what_root_was_started_with_does_not_vouch_for_the_same_path_in_an_attac
 ) -> None:
     file = realm.copied(realm.file(realm.mallorys))
     jail = realm.place(MALLORY, "jail")
+    forge_proc(jail)
     link = realm.link_to(jail, realm.roots.root, file.id)
     inside = jail / str(realm.roots.root).lstrip("/")
     with acting_as(MALLORY):
