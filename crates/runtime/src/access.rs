@@ -186,6 +186,14 @@ pub fn set_acl(managed: &Managed, on_head: impl FnOnce() -> Sys<i64>) -> Sys<i64
     })
 }
 
+/// Takes from a new head what the directories of the store have passed on to it.
+pub fn forget_inherited(head: &Pinned, mode: u32) -> Sys<()> {
+    Acl::put(None, head.path())?;
+    let (_, group) = sys::effective_ids();
+    sys::chownat(head.fd(), c"", u32::MAX, group, libc::AT_EMPTY_PATH)?;
+    sys::chmod(head.path(), mode & !sys::umask()).map(|_| ())
+}
+
 /// A new file's rights, given by the directory of its name as a plain file's are: the group of a set-group-id directory, and a default ACL
 /// in place of the umask. A file made there without a name shows them. Says whether there was any such thing.
 #[inline(never)] // Its buffers would lie on the stack below what is done after it.

@@ -111,7 +111,12 @@ fn fill(place: &Place, at: &At, mode: u32) -> Sys<Created> {
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     sys::close(sys::openat(at.dir, c"head", flags, mode & 0o7777)?);
     let head = at.pin_head()?;
-    let inherited = access::inherit(&place.path, mode & 0o7777, &head)?;
+    // What a store's owner has his directories pass on (a default ACL, a group) is none of the file's rights.
+    let is_others = store.owner() != 0 && store.owner() != sys::geteuid();
+    if is_others {
+        access::forget_inherited(&head, mode & 0o7777)?;
+    }
+    let inherited = access::inherit(&place.path, mode & 0o7777, &head)? || is_others;
     let wanted = sys::fstat(head.fd())?.st_mode & 0o7777;
     let rights = Part::Object.mode(wanted);
     let late_mode = (wanted & 0o600 != 0o600).then_some(wanted);

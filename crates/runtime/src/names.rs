@@ -72,10 +72,13 @@ fn follow_links(dirfd: i32, path: &CStr, text: &mut [u8; PATH_MAX], mut len: usi
         if let Some((store, id)) = names::parse_link(target) {
             let link = name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG)).and_then(|name| sys::lstat_at(dirfd, name));
             let store = match store::attach(store) {
-                // What acts on the link itself takes it for what it is: a link, to nothing that this process would use.
-                Err(Errno(libc::EACCES)) if !follow => return Ok(None),
+                // What acts on the link itself takes it for what it is: a link, to nothing that there is or that this process would use.
+                Err(errno) if !follow && store::is_no_store(errno) => return Ok(None),
                 attached => attached?,
             };
+            if !follow && link.as_ref().is_ok_and(|st| !shows_file(store, id, st.st_uid)) {
+                return Ok(None);
+            }
             let found = match link {
                 Ok(st) => Managed { store, id, link: st.st_ino, device: st.st_dev, owner: st.st_uid, names: st.st_nlink },
                 // It has just gone: a name, but nothing that could be changed through it.
@@ -98,6 +101,15 @@ fn follow_links(dirfd: i32, path: &CStr, text: &mut [u8; PATH_MAX], mut len: usi
         }
     }
     Ok(None)
+}
+
+/// Whether what acts on a link itself (lstat, readdir, an archiver) sees the file: not where somebody else has made the link, for a plain symbolic link
+/// of his would not hand the file's bytes over either.
+pub fn shows_file(store: &'static Store, id: u64, owner: u32) -> bool {
+    owner == 0
+        || owner == store.owner()
+        || owner == sys::geteuid()
+        || Transient::open(store, id).and_then(|at| at.head_stat()).is_ok_and(|head| head.st_uid == owner)
 }
 
 /// Whether a name may lead to an open descriptor: /dev/stdin, /dev/fd/N, /proc/self/fd/N.
@@ -347,9 +359,15 @@ pub fn remove_if_last(file: &'static File) {
     // From here on a kill leaves an entry in the trash, which gc finishes. It is this directory, and no other that somebody has put in its place.
     let is_same =
         sys::lstat_at(files, name).is_ok_and(|named| sys::fstat(dir).is_ok_and(|own| (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino)));
-    if !is_same || sys::renameat(files, name, trash.fd(), name).is_err() {
+    if !is_same {
         return;
     }
+    let parent = match sys::renameat(files, name, trash.fd(), name) {
+        Ok(_) => trash.fd(),
+        // Somebody has taken its name in the trash: it goes from where it is.
+        Err(Errno(libc::EEXIST | libc::ENOTEMPTY | libc::EPERM | libc::EACCES | libc::ENOTDIR)) => files,
+        Err(_) => return,
+    };
     for target in (0..loaded.view.target_count()).filter(|t| loaded.view.uses_target(*t)) {
         for plane in [0, 1] {
             let _ = part::remove_object(store, id, (target, plane), owner);
@@ -361,7 +379,7 @@ pub fn remove_if_last(file: &'static File) {
     for part in [c"link", c"sums", c"layout", c"ctl", c"head"] {
         let _ = sys::unlinkat(dir, part, 0);
     }
-    let _ = sys::unlinkat(trash.fd(), name, libc::AT_REMOVEDIR);
+    let _ = sys::unlinkat(parent, name, libc::AT_REMOVEDIR);
 }
 
 /// The last close of a writable open file: head shows size and times as they are now.

@@ -45,6 +45,8 @@ pub unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -
     // SAFETY: the caller's promise.
     match unsafe { names::find(dirfd, path, flags & libc::O_NOFOLLOW == 0) } {
         Ok(None) => (result, false),
+        // A name that is there is there, whoever's the store behind it is.
+        Err(Errno(libc::EACCES)) if result == Err(Errno(libc::EEXIST)) => (result, false),
         Err(errno) => (Err(errno), true),
         Ok(Some(found)) => {
             if let Ok(fd) = result {

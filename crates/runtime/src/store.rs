@@ -194,6 +194,11 @@ pub fn attach(path: &[u8]) -> Sys<&'static Store> {
     Ok(store)
 }
 
+/// Whether an attach failed because there is no store, or none that this process uses.
+pub fn is_no_store(errno: Errno) -> bool {
+    matches!(errno, Errno(libc::EACCES | libc::ENOENT | libc::ENOTDIR | libc::ELOOP | libc::ENAMETOOLONG))
+}
+
 /// Whether a store is the one that the process was started with, by whatever name.
 fn is_started_with(path: &[u8], identity: (u64, u64)) -> bool {
     let Some(told) = env::store_path() else { return false };

@@ -272,6 +272,14 @@ pub fn has_proc() -> bool {
     is_proc
 }
 
+/// The process's umask, as /proc tells it: asking the kernel would change it.
+pub fn umask() -> u32 {
+    let mut text = [0u8; 256];
+    let text = read_file(c"/proc/self/status", &mut text).unwrap_or(&[]);
+    let line = text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Umask:"));
+    line.and_then(|octal| u32::from_str_radix(core::str::from_utf8(octal.trim_ascii()).ok()?, 8).ok()).unwrap_or(0o077)
+}
+
 /// Effective user id.
 pub fn geteuid() -> u32 {
     call(Sysno::geteuid, [0; 6]).unwrap_or(0) as u32

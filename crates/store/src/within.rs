@@ -73,8 +73,13 @@ impl fmt::Display for Refusal {
 
 impl From<Errno> for Refusal {
     fn from(errno: Errno) -> Self {
-        // What O_NOFOLLOW answers for a link in the last place.
-        if errno == Errno::LOOP { Self::Link } else { Self::Os(errno) }
+        match errno {
+            // What O_NOFOLLOW answers for a link in the last place.
+            Errno::LOOP => Self::Link,
+            // A directory where a file is due, or the reverse; what a socket or a device without a driver answers.
+            Errno::ISDIR | Errno::NOTDIR | Errno::NXIO | Errno::NODEV => Self::Kind,
+            errno => Self::Os(errno),
+        }
     }
 }
 
@@ -246,7 +251,7 @@ mod tests {
         std::fs::write(at("file"), b"").unwrap();
         assert!(open_dir(fd.as_fd(), c"real", &[me()]).is_ok());
         assert_eq!(open_dir(fd.as_fd(), c"link", &[]).unwrap_err(), Refusal::Link);
-        assert_eq!(open_dir(fd.as_fd(), c"file", &[]).unwrap_err(), Refusal::Os(Errno::NOTDIR));
+        assert_eq!(open_dir(fd.as_fd(), c"file", &[]).unwrap_err(), Refusal::Kind);
         assert_eq!(open_dir(fd.as_fd(), c"real", &[me() + 1]).unwrap_err(), Refusal::Owner);
         std::fs::set_permissions(at("real"), std::fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(open_dir(fd.as_fd(), c"real", &[]).unwrap_err(), Refusal::WorldWritable);

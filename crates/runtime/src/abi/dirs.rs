@@ -16,8 +16,11 @@ fn inode_of(dirfd: i32, name: &CStr) -> u64 {
     let mut text = [0u8; PATH_MAX];
     let Ok(target) = sys::readlinkat(dirfd, name, &mut text) else { return 0 };
     let Some((store, id)) = store_names::parse_link(target) else { return 0 };
-    let at = store::attach(store).and_then(|store| Transient::open(store, id));
-    at.and_then(|at| at.head_stat()).map_or(0, |st| st.st_ino)
+    let Ok(store) = store::attach(store) else { return 0 };
+    if !sys::lstat_at(dirfd, name).is_ok_and(|link| names::shows_file(store, id, link.st_uid)) {
+        return 0;
+    }
+    Transient::open(store, id).and_then(|at| at.head_stat()).map_or(0, |st| st.st_ino)
 }
 
 fn has_store() -> bool {
@@ -80,9 +83,13 @@ fn known_name(head: &[u8]) -> Option<FixedPath> {
     }
 }
 
-/// Whether a link is a managed file's of a store that this process uses; one of another's store is a link like any.
-fn is_used(target: &[u8]) -> bool {
-    store_names::parse_link(target).is_some_and(|(store, _)| !matches!(store::attach(store), Err(Errno(libc::EACCES))))
+/// Whether a link is a managed file's of a store that this process uses; one of another's store, or that another has made, is a link like any.
+fn is_used(target: &[u8], dirfd: i32, path: &CStr) -> bool {
+    let Some((store, id)) = store_names::parse_link(target) else { return false };
+    match store::attach(store) {
+        Ok(store) => sys::lstat_at(dirfd, path).is_ok_and(|link| names::shows_file(store, id, link.st_uid)),
+        Err(errno) => !store::is_no_store(errno),
+    }
 }
 
 /// readlink: a managed file is no link; a managed descriptor's link in /proc gives the name that the program knows.
@@ -103,7 +110,7 @@ pub unsafe extern "C" fn sw_readlinkat(dirfd: i32, path: *const c_char, into: *m
     // SAFETY: the kernel has just read it.
     let path = unsafe { CStr::from_ptr(path) };
     match target {
-        Ok(target) if is_used(target) => -i64::from(libc::EINVAL),
+        Ok(target) if is_used(target, dirfd, path) => -i64::from(libc::EINVAL),
         Ok(target) => {
             let known = if path.to_bytes().is_empty() { None } else { known_name(target) };
             let shown = known.as_ref().map_or(target, |name| name.as_bytes());

@@ -92,6 +92,7 @@ pub extern "C" fn sw_exec_failed() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_spawn_begin(name: *const c_char, search: i32, rewired: i32) {
     lend::begin_spawn(rewired != 0);
+    crate::guard::before_exec();
     // SAFETY: the caller's promise.
     unsafe { shed::hint(name, search != 0) };
 }
@@ -100,6 +101,7 @@ pub unsafe extern "C" fn sw_spawn_begin(name: *const c_char, search: i32, rewire
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_spawn_end(rewired: i32) {
     lend::end_spawn(rewired != 0);
+    crate::guard::exec_failed();
 }
 
 /// exit and _exit.

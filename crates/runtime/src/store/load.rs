@@ -38,11 +38,19 @@ impl Root {
             return Err(Errno(libc::ENAMETOOLONG));
         }
         let name = StorePath::from_bytes(path);
-        let (fd, stat) = within::open_root(name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, &[]).map_err(|r| refused(path, [b""; 3], r))?;
-        if stat.st_mode & 0o002 != 0 {
-            return Err(refused(path, [b""; 3], Refusal::WorldWritable));
+        let (fd, stat) =
+            within::open_root(name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, &[]).map_err(|refusal| match refused(path, [b""; 3], refusal) {
+                Errno(libc::EIO) => Errno(libc::EACCES),
+                errno => errno,
+            })?;
+        let fd = Held::new(fd);
+        // Who may rename it, or what lies beside it, puts another in its place.
+        let parent = sys::lstat_at(fd.fd(), c"..").map_or(0, |parent| parent.st_mode);
+        if stat.st_mode & 0o002 != 0 || parent & 0o1002 == 0o002 {
+            refused(path, [b""; 3], Refusal::WorldWritable);
+            return Err(Errno(libc::EACCES));
         }
-        Ok(Self { fd: Held::new(fd), stat })
+        Ok(Self { fd, stat })
     }
 }
 

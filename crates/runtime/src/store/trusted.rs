@@ -9,7 +9,9 @@ use stripewise_store::trust::{LIST_BYTES_MAX, OVERFLOW_UID, SITE_LIST, is_listed
 
 /// Whether the process uses a store of this owner that lies at `path`; `is_own`: it is the one that it was started with.
 pub fn judge(path: &[u8], owner: u32, euid: u32, is_own: bool) -> Sys<()> {
-    if is_own || owner_is_trusted(owner, euid, overflow_uid()) || is_listed(env::trusted(), b':', path) || is_listed_by_site(path) {
+    // Lists name paths, which mean something else once the process has another root directory.
+    let is_named = || super::root_moves_seen() == 0 && (is_listed(env::trusted(), b':', path) || is_listed_by_site(path));
+    if is_own || owner_is_trusted(owner, euid, overflow_uid()) || is_named() {
         return Ok(());
     }
     refuse(path, owner);
