@@ -6,7 +6,6 @@ use crate::file::File;
 use crate::gate::{self, Passed};
 use crate::sys::{self, Errno, Sys};
 use crate::tls;
-use core::sync::atomic::Ordering;
 use stripewise_layout::MAX_LOGICAL;
 use stripewise_store::ctl::Ctl;
 use stripewise_store::sizing::{self, Cutter, Sizes};
@@ -30,7 +29,7 @@ impl Cutting {
             return Err(Errno(libc::EACCES));
         }
         // A signal handler in the middle of a cut: the one below it would go on with what has changed.
-        if file.lines.draining.load(Ordering::Relaxed) {
+        if file.lines.is_draining_below() {
             return Err(Errno(libc::EDEADLK));
         }
         Ok(Self { file, ctl: file.ctl().ok_or(Errno(libc::EIO))?, at, passed: None, has_cut: false })
@@ -44,10 +43,9 @@ impl Cutting {
     }
 
     fn run(&mut self) -> Sys<()> {
-        let draining = &self.file.lines.draining;
-        draining.store(true, Ordering::Relaxed);
+        self.file.lines.set_draining(true);
         let result = sizing::cut(self, self.at);
-        draining.store(false, Ordering::Relaxed);
+        self.file.lines.set_draining(false);
         result
     }
 }

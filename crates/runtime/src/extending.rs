@@ -7,7 +7,8 @@ use crate::cutting;
 use crate::file::File;
 use crate::gate::{self, Passed};
 use crate::sys::{self, Errno, Sys};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::tls;
+use core::sync::atomic::{AtomicU64, Ordering};
 use stripewise_store::ctl::{Ctl, LINE_LOCKS_AT};
 use stripewise_store::devices::sleep_until;
 use stripewise_store::sizing::{self, ABANDONED, Extension, LINES, Note, Sizes, Written};
@@ -22,20 +23,92 @@ pub struct Lines {
     owned: [AtomicU64; WORDS],
     /// Lines that a thread is using.
     busy: [AtomicU64; WORDS],
-    /// Whoever has the exclusive lock is in the middle of a cut.
-    pub draining: AtomicBool,
+    /// Which thread, and where on its stack, for each line.
+    users: [User; LINES],
+    /// Who has the exclusive lock and is in the middle of a cut.
+    draining: User,
+}
+
+/// A frame that uses something, until it gives it back or is left by siglongjmp.
+struct User {
+    thread: AtomicU64,
+    stack: AtomicU64,
+}
+
+impl User {
+    const fn none() -> Self {
+        Self { thread: AtomicU64::new(0), stack: AtomicU64::new(0) }
+    }
+
+    fn set(&self) {
+        self.stack.store(tls::stack_here(), Ordering::Relaxed);
+        self.thread.store(tls::thread() as u64, Ordering::Relaxed);
+    }
+
+    fn is_this_thread(&self) -> bool {
+        self.thread.load(Ordering::Relaxed) == tls::thread() as u64
+    }
+
+    /// The frame is one of this thread's, and is gone.
+    fn is_left_behind(&self) -> bool {
+        self.is_this_thread() && tls::is_left_behind(self.stack.load(Ordering::Relaxed))
+    }
 }
 
 impl Lines {
     /// None of them.
     pub const fn new() -> Self {
-        Self { owned: [const { AtomicU64::new(0) }; WORDS], busy: [const { AtomicU64::new(0) }; WORDS], draining: AtomicBool::new(false) }
+        Self {
+            owned: [const { AtomicU64::new(0) }; WORDS],
+            busy: [const { AtomicU64::new(0) }; WORDS],
+            users: [const { User::none() }; LINES],
+            draining: User::none(),
+        }
     }
 
     /// The locks are gone, with the descriptor or because this is a child.
     pub fn reset(&self) {
         self.owned.iter().chain(&self.busy).for_each(|word| word.store(0, Ordering::Relaxed));
-        self.draining.store(false, Ordering::Relaxed);
+        self.draining.thread.store(0, Ordering::Relaxed);
+    }
+
+    /// Whoever has the exclusive lock begins or ends a cut.
+    pub fn set_draining(&self, draining: bool) {
+        if draining { self.draining.set() } else { self.draining.thread.store(0, Ordering::Relaxed) }
+    }
+
+    /// Whether a frame below this one, which a signal handler has interrupted, is in the middle of a cut. One of another thread is over: the lock is ours.
+    pub fn is_draining_below(&self) -> bool {
+        self.draining.is_this_thread() && !self.draining.is_left_behind()
+    }
+
+    /// Lines that frames of this thread were using when they were left by siglongjmp are free again. What they were writing nobody goes on with: their
+    /// notes count as dead ones'.
+    #[cold]
+    fn take_from_left_behind(&self, ctl: &Ctl) {
+        for line in (0..LINES).filter(|line| Self::has(&self.busy, *line)) {
+            if self.users.get(line).is_some_and(User::is_left_behind) {
+                let note = ctl.note(line);
+                if note.end != 0 {
+                    ctl.set_note(line, Note { end: note.end | ABANDONED, ..note });
+                }
+                self.free(line);
+            }
+        }
+    }
+
+    /// Nobody uses a line any more. First nobody's, then free: a signal handler in between must not take it for one that was left behind.
+    fn free(&self, line: usize) {
+        if let Some(user) = self.users.get(line) {
+            user.thread.store(0, Ordering::Relaxed);
+        }
+        Self::clear(&self.busy, line);
+    }
+
+    fn note_user(&self, line: usize) {
+        if let Some(user) = self.users.get(line) {
+            user.set();
+        }
     }
 
     fn has(words: &[AtomicU64; WORDS], line: usize) -> bool {
@@ -54,15 +127,21 @@ impl Lines {
 
     /// A line of this process's that no thread is using, and in which nothing stands.
     fn take(&self, ctl: &Ctl) -> Option<usize> {
+        if self.busy.iter().any(|word| word.load(Ordering::Relaxed) != 0) {
+            self.take_from_left_behind(ctl);
+        }
         for (number, (owned, busy)) in self.owned.iter().zip(&self.busy).enumerate() {
             let mut free = owned.load(Ordering::Relaxed) & !busy.load(Ordering::Relaxed);
             while free != 0 {
                 let line = number * 64 + free.trailing_zeros() as usize;
                 if Self::set(&self.busy, line) {
-                    if ctl.note(line).end == 0 {
+                    self.note_user(line);
+                    // What an abandoned one tells of may be the file's by now.
+                    if ctl.note(line).end == 0 || sizing::is_claimable(ctl, line) {
+                        ctl.set_note(line, Note::default());
                         return Some(line);
                     }
-                    Self::clear(&self.busy, line);
+                    self.free(line);
                 }
                 free &= free - 1;
             }
@@ -172,7 +251,7 @@ fn attempt(file: &'static File, what: Change, has_lock: bool, work: &mut impl Fn
         };
         let Some(written) = sizing::extend(&ctl, &extension, |line| is_alive(file, line), write) else {
             drop(passed);
-            Lines::clear(&file.lines.busy, line);
+            file.lines.free(line);
             cutting::settle(file, shows)?;
             continue;
         };
@@ -181,7 +260,7 @@ fn attempt(file: &'static File, what: Change, has_lock: bool, work: &mut impl Fn
         if written.leaves_bytes {
             take_back(file, &ctl, line);
         }
-        Lines::clear(&file.lines.busy, line);
+        file.lines.free(line);
         return Ok(Some(size_before));
     }
 }
@@ -201,6 +280,7 @@ fn take_locked(file: &File, ctl: &Ctl) -> Option<usize> {
     if ctl.note(LOCKED_LINE).end != 0 || !Lines::set(&file.lines.busy, LOCKED_LINE) {
         return None;
     }
+    file.lines.note_user(LOCKED_LINE);
     ctl.header().lines_used.fetch_max(1, Ordering::SeqCst);
     Some(LOCKED_LINE)
 }

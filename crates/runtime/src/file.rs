@@ -466,7 +466,7 @@ impl File {
             }
         }
         // One that left a cut by siglongjmp has lost the lock as well.
-        self.lines.draining.store(false, Ordering::Relaxed);
+        self.lines.set_draining(false);
         let result = work();
         range.l_type = libc::F_UNLCK as i16;
         let _ = sys::fcntl(fd, libc::F_OFD_SETLK, &raw const range as usize);

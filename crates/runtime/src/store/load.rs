@@ -208,7 +208,7 @@ impl Store {
             refusal => refused(path, [b""; 3], refusal),
         })?;
         let dir = Held::new(fd);
-        if !is_target(&dir, &owners, view.uuid(), target as usize) {
+        if !is_target(&dir, &owners, view.uuid(), target as usize)? {
             log::say(
                 b"this directory does not say that it is this store's target: is its file system mounted? it is not used; run stripewise store fsck",
                 path,
@@ -229,15 +229,19 @@ impl Store {
 
 /// Whether a directory's identity file names the store and the number.
 #[inline(never)] // As above.
-fn is_target(dir: &Held, owners: &[u32], uuid: [u8; 16], index: usize) -> bool {
+fn is_target(dir: &Held, owners: &[u32], uuid: [u8; 16], index: usize) -> Sys<bool> {
     let name = stripewise_store::names::PartName::from_bytes(IDENTITY_FILE.as_bytes());
-    let Some(name) = name.as_c_str() else { return false };
+    let name = name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
     let expected = Expected::of(owners).at_most(TEXT_BYTES_MAX);
-    let Ok((fd, _)) = within::open_file(borrow(dir.fd()), name, OpenFlags::RDONLY, expected) else { return false };
-    let fd = Held::new(fd);
+    let fd = match within::open_file(borrow(dir.fd()), name, OpenFlags::RDONLY, expected) {
+        Ok((fd, _)) => Held::new(fd),
+        // What this process lacks says nothing about the target.
+        Err(Refusal::Os(errno @ (within::Os::MFILE | within::Os::NFILE | within::Os::NOMEM))) => return Err(Errno(errno.raw_os_error())),
+        Err(_) => return Ok(false),
+    };
     let mut text = [0u8; 2048];
     let len = sys::read(fd.fd(), &mut text).unwrap_or(0);
-    text.get(..len).and_then(Identity::parse).is_some_and(|identity| identity.uuid == uuid && identity.index == index)
+    Ok(text.get(..len).and_then(Identity::parse).is_some_and(|identity| identity.uuid == uuid && identity.index == index))
 }
 
 /// Takes a file that is only ever replaced, never changed in place: mapped where nobody but this user and root could cut it, else copied.

@@ -108,7 +108,11 @@ impl Medium for RealDisk {
             Open::Write => self.opened(path, OFlags::RDWR)?,
             Open::CreateNew => {
                 let spot = self.roots.spot(path)?;
-                create_file(spot.dir(), &spot.name, OFlags::RDWR, 0o600)?
+                match create_file(spot.dir(), &spot.name, OFlags::RDWR, 0o600) {
+                    // A program that has just opened the file was quicker.
+                    Err(Errno::EXIST) => self.opened(path, OFlags::RDWR)?,
+                    made => made?,
+                }
             }
         };
         Ok(Box::new(RealFile::new(fd)))
@@ -236,7 +240,11 @@ impl Medium for RealDisk {
         let file = match self.opened(path, OFlags::RDWR) {
             Err(e) if create && e.kind() == io::ErrorKind::NotFound => {
                 let spot = self.roots.spot(path)?;
-                create_file(spot.dir(), &spot.name, OFlags::RDWR, 0o600)?
+                match create_file(spot.dir(), &spot.name, OFlags::RDWR, 0o600) {
+                    // A program that has just opened the file was quicker.
+                    Err(Errno::EXIST) => self.opened(path, OFlags::RDWR)?,
+                    made => made?,
+                }
             }
             file => file?,
         };
