@@ -35,6 +35,8 @@ pub enum Refusal {
     Size,
     /// A directory in which everybody may replace everybody's files.
     WorldWritable,
+    /// It lies in a directory that does not say that it is this store's target.
+    Foreign,
 }
 
 impl Refusal {
@@ -58,6 +60,7 @@ impl Refusal {
             Self::HardLink => "has a second name (a hard link), which no part of a store has",
             Self::Size => "is longer than the format allows",
             Self::WorldWritable => "is a directory in which everybody may replace everybody's files",
+            Self::Foreign => "lies in a directory that does not say that it is this store's target",
         }
     }
 }

@@ -292,6 +292,8 @@ impl Medium for FakeDisk {
         Ok(())
     }
 
+    fn close_target(&self, _dir: &Path) {}
+
     fn set_dir_mode(&self, _path: &Path, _mode: u32) -> io::Result<()> {
         Ok(())
     }

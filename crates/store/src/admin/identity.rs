@@ -29,7 +29,12 @@ pub fn mismatch(medium: &dyn Medium, dir: &Path, uuid: &[u8; 16], index: usize) 
         Ok(Some(s)) if s.kind == Kind::Dir => {}
         Ok(None) => return Some(format!("the directory {} is missing; mount or restore it", dir.display())),
         Ok(Some(_)) => return Some(format!("{} is no directory; mount or restore it", dir.display())),
-        Err(e) => return Some(format!("{} cannot be looked at: {e}", dir.display())),
+        Err(e) => {
+            return Some(match Refused::of(&e) {
+                Some(refused) => format!("{refused}; {}", refused.cure()),
+                None => format!("{} cannot be looked at: {e}", dir.display()),
+            });
+        }
     }
     let path = dir.join(IDENTITY_FILE);
     let read = read_small(medium, &path, TEXT_BYTES_MAX);

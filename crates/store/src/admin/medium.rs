@@ -211,6 +211,8 @@ pub trait Medium: Send + Sync {
     /// Opens a directory and holds it: what is named below it from now on lies in this very directory. Where it cannot be opened, neither can what
     /// is below.
     fn hold(&self, dir: &Path, root: Root<'_>) -> io::Result<()>;
+    /// From now on nothing but its identity file is touched in a target's directory: it is not this store's.
+    fn close_target(&self, dir: &Path);
     /// Opens a file.
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>>;
     /// Makes a directory that not everybody may write; an error when the name is taken.

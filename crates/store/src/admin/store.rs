@@ -155,9 +155,12 @@ impl<'m> Store<'m> {
                 model: t.model,
             })
             .collect();
-        for target in &targets {
-            // One that is away is an error of what is done there, and the check says why.
-            let _ = medium.hold(&target.path, Root::Target { store: root });
+        for (index, target) in targets.iter().enumerate() {
+            // One that is away, or another's, is an error of what is done there, and the check says why.
+            let held = medium.hold(&target.path, Root::Target { store: root });
+            if held.is_ok() && super::identity::mismatch(medium, &target.path, &view.uuid(), index).is_some() {
+                medium.close_target(&target.path);
+            }
         }
         let rules = (0..view.rule_count())
             .filter_map(|i| view.rule(i))

@@ -102,6 +102,10 @@ impl Medium for RealDisk {
         self.roots.hold(dir, root)
     }
 
+    fn close_target(&self, dir: &Path) {
+        self.roots.close(dir);
+    }
+
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
         let fd = match how {
             Open::Read => self.opened(path, OFlags::RDONLY)?,
@@ -192,7 +196,9 @@ impl Medium for RealDisk {
     }
 
     fn stat(&self, path: &Path) -> io::Result<Option<Stat>> {
-        let absent = |e: &io::Error| matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        // What lies in another's target is nothing of this store's.
+        let is_foreign = |e: &io::Error| Refused::of(e).is_some_and(|refused| refused.why == Refusal::Foreign);
+        let absent = |e: &io::Error| matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || is_foreign(e);
         let spot = match self.roots.spot(path) {
             Err(e) if absent(&e) => return Ok(None),
             spot => spot?,

@@ -27,6 +27,7 @@ impl Refused {
     pub fn cure(&self) -> &'static str {
         match self.why {
             Refusal::Owner => "give it back to its owner if it is yours, else find out who put it there and remove it",
+            Refusal::Foreign => "mount or restore the right one; `stripewise store fsck` says what is wrong with it",
             Refusal::Size => "restore it from a copy, or remove the file that it belongs to",
             Refusal::WorldWritable => "take the right to write from others (chmod o-w), or set the sticky bit (chmod +t) if the store is shared",
             _ => "find out who put it there and remove it",

@@ -6,6 +6,7 @@ use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 use super::parts::{Allowed, may_own_file_dir, of_file, of_store, of_target};
 use super::refused::refused;
 use crate::admin::medium::Root;
+use crate::identity::IDENTITY_FILE;
 use crate::names::parse_id;
 use crate::within::{Refusal, open_dir, open_root};
 
@@ -29,8 +31,8 @@ struct Held {
 #[derive(Debug)]
 enum HeldKind {
     Store,
-    /// With its store, whose files the objects belong to.
-    Target(Arc<Held>),
+    /// With its store, whose files the objects belong to, and whether it is another's: then nothing in it but its identity is touched.
+    Target(Arc<Held>, AtomicBool),
     Place,
 }
 
@@ -92,7 +94,7 @@ impl Roots {
             Root::Store => HeldKind::Store,
             Root::Target { store } => {
                 let store = all.iter().find(|held| held.path == store && matches!(held.kind, HeldKind::Store));
-                HeldKind::Target(Arc::clone(store.ok_or(io::ErrorKind::NotFound)?))
+                HeldKind::Target(Arc::clone(store.ok_or(io::ErrorKind::NotFound)?), AtomicBool::new(false))
             }
             // The store's own rules are the stricter ones.
             Root::Place if all.iter().any(|held| !matches!(held.kind, HeldKind::Place) && path.starts_with(&held.path)) => return Ok(()),
@@ -111,13 +113,22 @@ impl Roots {
         result
     }
 
+    /// Closes a target that turned out to be another's.
+    pub fn close(&self, path: &Path) {
+        for held in self.all().iter().filter(|held| held.path == path) {
+            if let HeldKind::Target(_, is_foreign) = &held.kind {
+                is_foreign.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Lets go of all that is held.
     pub fn clear(&self) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn above<'p>(&self, path: &'p Path) -> Option<(Arc<Held>, &'p Path)> {
-        let all = self.all();
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let held = all.iter().filter(|held| path.starts_with(&held.path)).max_by_key(|held| held.path.as_os_str().len())?;
         Some((Arc::clone(held), path.strip_prefix(&held.path).ok()?))
     }
@@ -146,7 +157,10 @@ impl Roots {
                 [place, id] if is_file_dir(place, id) => (of_file(fd, dir_owner, name, owner), vec![owner, 0]),
                 _ => (of_store(&parts, owner), vec![owner, 0]),
             },
-            HeldKind::Target(store) => {
+            HeldKind::Target(_, is_foreign) if is_foreign.load(Ordering::Relaxed) && *name != IDENTITY_FILE => {
+                return Err(refused(path, Refusal::Foreign));
+            }
+            HeldKind::Target(store, _) => {
                 let (store, owner) = store.dir()?;
                 (of_target(store, name, owner), vec![owner, 0])
             }
