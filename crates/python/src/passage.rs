@@ -8,21 +8,13 @@ use pyo3::prelude::*;
 use serde_json::json;
 use stripewise_store::admin::info::current_size;
 use stripewise_store::admin::medium::Open;
+use stripewise_store::admin::places::{place, resolved};
 use stripewise_store::admin::reader::{Objects, layout_bytes, view};
 use stripewise_store::admin::spec::LayoutJson;
 use stripewise_store::admin::store::id_from;
 use stripewise_store::admin::{Result, Store, StoreError, adopt, export, gc, relink, scrub, upgrade};
 
 use crate::store::{as_json, text, with_store};
-
-/// A path in full: its directory resolved, its last part as it is.
-fn place(path: &Path) -> Result<PathBuf> {
-    let full = std::path::absolute(path).map_err(|e| StoreError::io("find", path, e))?;
-    match (full.parent(), full.file_name()) {
-        (Some(parent), Some(name)) => Ok(std::fs::canonicalize(parent).map_err(|e| StoreError::io("find", parent, e))?.join(name)),
-        _ => Ok(full),
-    }
-}
 
 /// Makes a plain file a managed one; without `layout_json` it gets the store's default layout. Returns {"id", "size", "data_bytes"}.
 #[pyfunction]
@@ -86,7 +78,7 @@ fn store_relink(py: Python<'_>, store: PathBuf, path: PathBuf, force: bool) -> P
 #[pyfunction]
 fn store_relink_moved(py: Python<'_>, store: PathBuf, dirs: Vec<PathBuf>) -> PyResult<String> {
     with_store(py, &store, |s| {
-        let dirs = dirs.iter().map(|d| std::fs::canonicalize(d).map_err(|e| StoreError::io("find", d, e))).collect::<Result<Vec<_>>>()?;
+        let dirs = dirs.iter().map(|d| resolved(d)).collect::<Result<Vec<_>>>()?;
         Ok(text(&as_json(&relink::relink_moved(s, &dirs)?)?))
     })
 }

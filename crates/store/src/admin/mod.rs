@@ -30,6 +30,7 @@ pub mod medium;
 pub mod mover;
 pub mod newfile;
 mod owner_rights;
+pub mod places;
 pub mod probe;
 pub mod protocol;
 pub mod publish;
