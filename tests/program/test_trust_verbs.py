@@ -442,6 +442,7 @@ def test_adopting_in_a_stranger_s_directory_changes_nothing_elsewhere(trap: Trap
     if parent == "swapped":
         one, other = place, trap.store.base / "swap"
         other.symlink_to(trap.decoys)
+        os.lchown(other, MALLORY, MALLORY)
     else:
         one, other = place / "a", place / "trick"
     program = (
