@@ -127,7 +127,7 @@ pub fn spread(file: &'static File) -> Sys<()> {
 
 /// Runs a change of rights with the file open, and with all that this process may still need of it opened before.
 fn changing(managed: &Managed, work: impl FnOnce(&'static File, &Pinned) -> Sys<()>) -> Sys<i64> {
-    if managed.is_copy() {
+    if managed.is_copy()? {
         return Err(Errno(libc::EROFS));
     }
     managed.with(|file| {
@@ -158,7 +158,7 @@ pub fn set_mode(managed: &Managed, mode: u32) -> Sys<i64> {
 /// chown; all that belongs to the file goes along, its name included (who owns the name decides in sticky directories).
 pub fn set_owner(managed: &Managed, uid: u32, gid: u32) -> Sys<i64> {
     // Neither asked for: anybody may, who sees the name, and what the kernel does then (ctime, set-user-id bits) it does to head, which alone has it.
-    if (uid, gid) == (u32::MAX, u32::MAX) && !managed.is_copy() {
+    if (uid, gid) == (u32::MAX, u32::MAX) && !managed.is_copy()? {
         return sys::chownat(managed.pin_head()?.fd(), c"", uid, gid, libc::AT_EMPTY_PATH);
     }
     changing(managed, |file, head| {

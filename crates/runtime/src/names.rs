@@ -207,27 +207,35 @@ impl Managed {
     /// Whether the link is a copy (made by `cp -a`, `tar`, `rsync` without the library, or by somebody who wishes the file to go): a name, but not the file.
     /// The file's own link belongs to its owner, and has the inode that was recorded for it; device numbers change from boot to boot, so where that
     /// differs the link that lies at the recorded name, if one does, is the file's.
-    #[inline(never)] // Its buffer would lie on the stack below what is done with the file.
-    pub fn is_copy(&self) -> bool {
+    pub fn is_copy(&self) -> Sys<bool> {
         if self.link == 0 {
-            return false;
+            return Ok(false);
         }
-        let Ok(at) = self.at() else { return true };
-        if !at.head_stat().is_ok_and(|head| [head.st_uid, 0, self.store.owner()].contains(&self.owner)) {
-            return true;
+        match self.is_own_link() {
+            // What this process lacks says nothing about the link.
+            Err(errno @ Errno(libc::EMFILE | libc::ENFILE | libc::ENOMEM)) => Err(errno),
+            own => Ok(own != Ok(true)),
+        }
+    }
+
+    #[inline(never)] // Its buffer would lie on the stack below what is done with the file.
+    fn is_own_link(&self) -> Sys<bool> {
+        let at = self.at()?;
+        if ![at.head_stat()?.st_uid, 0, self.store.owner()].contains(&self.owner) {
+            return Ok(false);
         }
         let mut text = [0u8; PATH_MAX + 64];
         let text = match self.read_record(&mut text) {
-            Ok(text) => text,
             // A file that is just being made: its name is there before the record of it.
-            Err(errno) => return errno != Errno(libc::ENOENT),
+            Err(Errno(libc::ENOENT)) => return Ok(true),
+            text => text?,
         };
         let mut numbers = text.split(|c| *c == b' ').map(|word| core::str::from_utf8(word).ok().and_then(|word| word.parse::<u64>().ok()));
         let (device, inode) = (numbers.next().flatten(), numbers.next().flatten());
         if inode != Some(self.link) {
-            return true;
+            return Ok(false);
         }
-        device != Some(self.device) && self.recorded_link().is_some_and(|(_, there)| there != (self.device, self.link))
+        Ok(device == Some(self.device) || self.recorded_link().is_none_or(|(_, there)| there == (self.device, self.link)))
     }
 
     /// The name that the link is recorded under, where a link of the file lies, and that link's device and inode.
@@ -406,7 +414,7 @@ impl Leaving {
     pub unsafe fn hold(dirfd: i32, path: *const libc::c_char) -> Option<Self> {
         // SAFETY: the caller's promise.
         let managed = unsafe { find(dirfd, path, false) }.ok()??;
-        if managed.is_copy() {
+        if managed.is_copy() != Ok(false) {
             return None;
         }
         // SAFETY: found, so not null.

@@ -102,7 +102,7 @@ fn open_found(found: &names::Managed, flags: i32) -> Sys<i64> {
     if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 {
         return Err(Errno(libc::EEXIST));
     }
-    if flags & libc::O_PATH == 0 && flags & (libc::O_ACCMODE | libc::O_TRUNC) != libc::O_RDONLY && found.is_copy() {
+    if flags & libc::O_PATH == 0 && flags & (libc::O_ACCMODE | libc::O_TRUNC) != libc::O_RDONLY && found.is_copy()? {
         crate::log::say(b"this link is a copy of a managed file's name and opens read-only", found.head().as_bytes());
         return Err(Errno(libc::EROFS));
     }

@@ -89,7 +89,7 @@ pub extern "C" fn sw_fchown(fd: i32, uid: u32, gid: u32) -> i64 {
 
 /// Sets times after all that this process has done has reached head, and so that what it does next shows again.
 fn set_times(found: &Managed, set: impl FnOnce() -> Sys<i64>) -> Sys<i64> {
-    if found.is_copy() {
+    if found.is_copy()? {
         return Err(Errno(libc::EROFS));
     }
     let _ = found.with(|file| {
@@ -131,7 +131,7 @@ fn is_acl(name: *const c_char) -> bool {
 
 /// Does a call on extended attributes on the file whose path (or descriptor, for the calls that take one) is given.
 fn change_attribute(found: &Managed, number: Sysno, file: usize, args: [usize; 4]) -> Sys<i64> {
-    if found.is_copy() {
+    if found.is_copy()? {
         return Err(Errno(libc::EROFS));
     }
     // SAFETY: as the program gave them; the kernel checks.

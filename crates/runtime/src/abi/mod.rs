@@ -208,8 +208,10 @@ pub unsafe extern "C" fn sw_truncate(path: *const c_char, len: off_t) -> i64 {
     match unsafe { find(libc::AT_FDCWD, path, true) } {
         Ok(None) => PASS,
         Err(errno) => to_c(Err(errno)),
-        Ok(Some(found)) if found.is_copy() => to_c(Err(Errno(libc::EROFS))),
         Ok(Some(found)) => to_c((|| {
+            if found.is_copy()? {
+                return Err(Errno(libc::EROFS));
+            }
             let head = found.pin_head()?;
             // SAFETY: a valid C string.
             unsafe { sys::faccessat_raw(libc::AT_FDCWD, head.path().as_ptr(), libc::W_OK, libc::AT_EACCESS)? };

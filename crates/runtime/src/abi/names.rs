@@ -214,7 +214,7 @@ pub unsafe extern "C" fn sw_renameat2(from_dir: i32, from: *const c_char, to_dir
                 let _ = names::record_link(found.store, found.id, &name);
             }
         };
-        if let Some(moved) = moved.filter(|m| !m.is_copy()) {
+        if let Some(moved) = moved.filter(|m| m.is_copy() == Ok(false)) {
             record(moved, to_dir, to);
             moved.status_changed();
         }
