@@ -133,8 +133,10 @@ def busy(info: dict[str, list[dict[str, float]]]) -> list[float]:
     return [t["busy_read_ns"] / 1e9 for t in info["devices"]]
 
 
-def cargo_bench(package: str, bench: str) -> list[dict[str, object]]:
-    text = run("cargo", "bench", "--quiet", "--locked", "-p", f"stripewise-{package}", "--bench", bench)
+def cargo_bench(package: str, bench: str, effort: Effort) -> list[dict[str, object]]:
+    # In short, what the Rust tests have built already will do.
+    profile = ["--profile", "dev"] if effort is QUICK else []
+    text = run("cargo", "bench", "--quiet", "--locked", *profile, "-p", f"stripewise-{package}", "--bench", bench)
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
 
@@ -152,7 +154,7 @@ def measured(scratch: Path, effort: Effort, other: Path | None) -> list[dict[str
         at_scale(effort),
     ]
     for package, bench in effort.crates:
-        results += cargo_bench(package, bench)
+        results += cargo_bench(package, bench, effort)
     return results
 
 

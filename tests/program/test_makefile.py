@@ -47,7 +47,7 @@ def calls() -> None:
 def bench(scratch: Path, *options: str | Path) -> dict[str, dict[str, object]]:
     """The entries that a run writes, by name."""
     tool = [sys.executable, ROOT / "tools" / "bench.py", "--quick", "--json", scratch / "bench.json", *options]
-    said = execute(tool, ENVIRONMENT, 0)
+    said = execute(tool, ENVIRONMENT, 0, timeout_s=550)
     entries = json.loads((scratch / "bench.json").read_text())
     assert len(said.out.splitlines()) == len(entries)
     assert all(entry.keys() >= KEYS and entry["ratio"] >= 0 for entry in entries)
