@@ -165,11 +165,12 @@ pub fn set_owner(managed: &Managed, uid: u32, gid: u32) -> Sys<i64> {
         let before = sys::fstat(head.fd())?.st_uid;
         for_each_object(file, [before; 2], |_| Ok(()))?;
         sys::chownat(head.fd(), c"", uid, gid, libc::AT_EMPTY_PATH)?;
-        spread_from(file, head, before)?;
         let (at, after) = (file.at()?, sys::fstat(head.fd())?.st_uid);
+        // The layout first: it says which objects follow.
         for part in [c"layout", c"link"] {
             sys::chownat(at.pin(part, [before, after])?.fd(), c"", uid, gid, libc::AT_EMPTY_PATH)?;
         }
+        spread_from(file, head, before)?;
         sys::chownat(at.dir, c"", uid, gid, libc::AT_EMPTY_PATH)?;
         managed.give_link(uid, gid);
         Ok(())

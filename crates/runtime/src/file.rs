@@ -344,12 +344,10 @@ impl File {
     #[inline(never)] // Threads may have small stacks: one path less below what follows.
     fn map_layout(&self) -> Sys<&'static [u8]> {
         let at = self.at()?;
-        let open = |owner| at.open_part(c"layout", libc::O_RDONLY, owner, LAYOUT_BYTES_MAX);
-        let (fd, stat) = match open(self.owner.load(Ordering::Relaxed)) {
-            // Somebody may have given the file away since.
-            Err(Errno(libc::EIO)) => open(at.head_stat()?.st_uid)?,
-            opened => opened?,
-        };
+        // While the file is being opened head has just been looked at; later somebody may have given it away.
+        let is_opening = self.refs.load(Ordering::Acquire) == 0;
+        let owner = if is_opening { self.owner.load(Ordering::Relaxed) } else { at.head_stat()?.st_uid };
+        let (fd, stat) = at.open_part(c"layout", libc::O_RDONLY, owner, LAYOUT_BYTES_MAX)?;
         store::take_file(&Held::from_raw(fd), &stat)
     }
 
