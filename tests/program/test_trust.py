@@ -128,6 +128,7 @@ def test_what_goes_through_the_link_is_refused_and_what_acts_on_it_is_not(realm:
     assert file.object.read_bytes()[:8] == b"attacker"
 
 
+@pytest.mark.xfail(strict=True, reason="the kernel itself opens what is executed: docs/compatibility.md, ENOENT")
 def test_a_refused_file_is_not_executed_for_want_of_a_right_and_not_of_the_file(realm: Realm) -> None:
     file = realm.file(realm.mallorys)
     for said in (

@@ -184,7 +184,8 @@ fn managed_fcntl(open: &'static OpenFile, fd: i32, op: i32, arg: usize) -> Sys<i
         libc::F_GETFD => sys::fcntl(fd, op, arg),
         libc::F_GETFL => {
             // The companion's flags are the program's, but for what concerns only the name, or is ignored.
-            sys::fcntl(companion, op, 0).map(|flags| flags | i64::from(open.flags() & KEPT_FLAGS))
+            // We open everything with O_NOFOLLOW.
+            sys::fcntl(companion, op, 0).map(|flags| flags & !i64::from(libc::O_NOFOLLOW) | i64::from(open.flags() & KEPT_FLAGS))
         }
         libc::F_SETFL => {
             let arg = arg & !(libc::O_ASYNC as usize);
@@ -195,7 +196,7 @@ fn managed_fcntl(open: &'static OpenFile, fd: i32, op: i32, arg: usize) -> Sys<i
             }?;
             // The program's own descriptor shows them, too, should the companion get lost.
             let _ = sys::fcntl(fd, op, arg & (libc::O_APPEND | libc::O_NONBLOCK) as usize);
-            let now = sys::fcntl(companion, libc::F_GETFL, 0)? as i32;
+            let now = sys::fcntl(companion, libc::F_GETFL, 0)? as i32 & !libc::O_NOFOLLOW;
             open.set_flags(now | open.flags() & (libc::O_CLOEXEC | libc::O_NOFOLLOW) | arg as i32 & libc::O_DIRECT);
             Ok(result)
         }

@@ -334,7 +334,7 @@ impl OpenFile {
     /// Takes over the companion of an inherited descriptor, or makes one by what the descriptor itself tells; returns the flags of the open file.
     fn take_companion(&'static self, fd: i32, raw: i32, companion: Option<i32>) -> Sys<i32> {
         if let Some(companion) = companion {
-            let flags = sys::fcntl(companion, libc::F_GETFL, 0)? as i32;
+            let flags = sys::fcntl(companion, libc::F_GETFL, 0)? as i32 & !libc::O_NOFOLLOW;
             fds::adopt_internal(companion, &self.companion)?;
             return Ok(flags);
         }
