@@ -102,7 +102,9 @@ class Paper(types.ModuleType):
         return json.dumps({"targets": [{"name": n, "busy_read_ns": b, "busy_write_ns": 0} for n, b in busy.items()]})
 
     def store_fsck(self, store, options):
-        return json.dumps({"problems": ["an object is orphaned"], "repaired": json.loads(options)["repair"]})
+        repaired = json.loads(options)["repair"]
+        finding = {"severity": "error", "code": "orphan", "message": "an object is orphaned", "cure": "look at it"}
+        return json.dumps({"findings": [{**finding, "repaired": repaired}], "errors": 0 if repaired else 1})
 
     def trace_collect(self, raw, out, lenient):
         Path(out).mkdir(exist_ok=True)
