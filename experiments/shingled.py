@@ -1,7 +1,7 @@
 """What the experiments with shingled disks share: the drives, the requests, the runs over seeds on all cores, the rows.
 
 Drives and real traces lie beside the checkout, in ../shared/data, and are never copied. Everything is simulated;
-look-alikes are made from the statistics that the thesis (seed 002) prints of traces that could not be had.
+look-alikes are made from the statistics that the thesis prints of traces that could not be had.
 """
 
 from __future__ import annotations

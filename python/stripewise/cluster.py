@@ -37,7 +37,7 @@ class Target:
     """One storage server or device.
 
     `startup_*_s` are seconds per access, `per_byte_*_s` seconds per byte; `capacity_bytes` 0 means what the file system
-    has. `startup_*_spread_s` is T_max - T_min of seed 001: the startup is uniform on its mean less and
+    has. `startup_*_spread_s` is T_max - T_min of SLAL: the startup is uniform on its mean less and
     plus half of it. Targets of class ssd are the papers' SServers, all others their HServers.
     """
 

@@ -52,7 +52,7 @@ class Measured:
 
     @property
     def imbalance(self) -> float | None:
-        """max busy / mean busy - 1 (sigma of seed 001)."""
+        """max busy / mean busy - 1 (sigma of SLAL)."""
         mean = sum(self.busy_s.values()) / len(self.busy_s) if self.busy_s else 0.0
         return max(self.busy_s.values()) / mean - 1 if mean > 0 else None
 

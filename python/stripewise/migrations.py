@@ -1,4 +1,4 @@
-"""What a plan moves between its windows, and where every region then lies (seed 000, Algorithm 2).
+"""What a plan moves between its windows, and where every region then lies (H2DP, Algorithm 2).
 
 A migration belongs to a later window and is carried out when that window begins, move by move in the order given. A
 move gives one region of a file's grid new stripes. The schema is drawn in docs/formats.md.

@@ -1,4 +1,4 @@
-"""RMT, the region mapping table: where a region lies in every time window (seed 000, sections 3.6, 3.7 and 4.2).
+"""RMT, the region mapping table: where a region lies in every time window (H2DP, sections 3.6, 3.7 and 4.2).
 
 The key is (application, processes, file, region number, window), the value the region's stripes, as in the paper. A
 region has an entry in window 0 and one in every window in which it moves; in between the entry before it holds.

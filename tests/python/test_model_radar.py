@@ -1,4 +1,4 @@
-"""RADAR's coarse and fine models (seed 004): the figures of its Table II, and the fine one against a slow walk."""
+"""RADAR's coarse and fine models: the figures of its Table II, and the fine one against a slow walk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The segment-level model (seed 001): its branches, its stripes, and loads against a walk from stripe to stripe."""
+"""The segment-level model: its branches, its stripes, and loads against a walk from stripe to stripe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shingled disks in closed form: the numbers that seed 002 states in chapters 4 and 5."""
+"""Shingled disks in closed form: the numbers that the thesis states in chapters 4 and 5."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SLAL against seed 001: the paper's stripes, its balance, its first figure, and what the five steps promise."""
+"""SLAL against its paper: the stripes there, its balance, its first figure, and what the five steps promise."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ use crate::{BlockRequest, Source};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Beyond {
-    /// First blocks are taken modulo the space (seed 002, chapters 4.6.3 and 5.3.3). A request that would cross the end is moved back so far that it
+    /// First blocks are taken modulo the space (thesis, chapters 4.6.3 and 5.3.3). A request that would cross the end is moved back so far that it
     /// ends there: it stays one request of its size.
     #[default]
     Fold,

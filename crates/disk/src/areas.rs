@@ -1,4 +1,4 @@
-//! How a disk is divided, as in chapter 5.3.1 of seed 002: from the outermost track on the random access zone, the E-region, and all the rest.
+//! How a disk is divided, as in chapter 5.3.1 of the thesis: from the outermost track on the random access zone, the E-region, and all the rest.
 
 use stripewise_swd::{Geometry, Zone};
 

@@ -31,7 +31,7 @@ pub struct Report {
     pub write_response_s: Option<Latency>,
     /// Where the time of all reads together went.
     pub read_time: TimeSplit,
-    /// Where the time of all writes together went: the gross write time of seed 002, chapter 5.3.4.
+    /// Where the time of all writes together went: the gross write time of the thesis, chapter 5.3.4.
     pub write_time: TimeSplit,
     /// Write amplification ratio: requests that writing took, over those that the user's writes are.
     pub amplification: f64,

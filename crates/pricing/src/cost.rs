@@ -1,4 +1,4 @@
-//! Seconds of one request on a cycle: seed 000, Table 2, with the bytes and servers that the request really has (cost-models section 1).
+//! Seconds of one request on a cycle: H2DP, Table 2, with the bytes and servers that the request really has (cost-models section 1).
 
 use crate::cycle::Cycle;
 use crate::share::{Ends, Place};

@@ -1,4 +1,4 @@
-//! The cheapest stripe pair of every region: what Algorithm 1 of seed 000 asks for, over all pairs of a grid at once.
+//! The cheapest stripe pair of every region: what Algorithm 1 of H2DP asks for, over all pairs of a grid at once.
 //!
 //! Keys that occur in many regions are priced once per pair, eight pairs beside each other, and a region's total is the sum over its rows; regions
 //! with the same keys and counts share one search. Where nearly every key is the only one of its kind, rows are priced where they stand.

@@ -6,7 +6,7 @@ use crate::order::{Order, StaticMap};
 use crate::scheme::check_range;
 use crate::span::{chain, fill};
 
-/// Capacity over that of tracks as wide as the head: `W N / (N + W - 1)` (seed 002, equation 4.1). 0 for bands of no tracks.
+/// Capacity over that of tracks as wide as the head: `W N / (N + W - 1)` (thesis, equation 4.1). 0 for bands of no tracks.
 #[must_use]
 pub fn space_gain(band_tracks: u32, head_tracks: u32) -> f64 {
     if band_tracks == 0 {
@@ -16,14 +16,14 @@ pub fn space_gain(band_tracks: u32, head_tracks: u32) -> f64 {
     w * n / (n + w - 1.0)
 }
 
-/// Requests per update, uniform over the tracks of a full band: the mean of `1 + 2i` for i from 0 to N-1, which is N (seed 002, equation 4.2).
+/// Requests per update, uniform over the tracks of a full band: the mean of `1 + 2i` for i from 0 to N-1, which is N (thesis, equation 4.2).
 #[must_use]
 pub fn full_band_amplification(band_tracks: u32) -> f64 {
     let requests: u64 = (0..u64::from(band_tracks)).map(|i| 1 + 2 * i).sum();
     requests as f64 / f64::from(band_tracks.max(1))
 }
 
-/// Requests per update of one sector, uniform over the first `filled_sectors`, all live (seed 002, chapter 4.5.5 and figure 4.2). 1 for an empty disk.
+/// Requests per update of one sector, uniform over the first `filled_sectors`, all live (thesis, chapter 4.5.5 and figure 4.2). 1 for an empty disk.
 ///
 /// # Errors
 /// As [`crate::InPlace::new`].

@@ -96,7 +96,7 @@ def calibrated(target: Target, measured: Measured) -> Target:
 
 
 def _spread_s(fit: Fit) -> float:
-    """T_max - T_min of seed 001; a uniform startup cannot be spread wider than twice its mean."""
+    """T_max - T_min of SLAL; a uniform startup cannot be spread wider than twice its mean."""
     return min(fit.startup_max_s - fit.startup_min_s, 2 * fit.startup_s)
 
 

@@ -13,7 +13,7 @@ from .record import Fit
 
 #: Up to so many pairs are all taken, of more so many at chance: the median of so many slopes is good for a thousandth.
 PAIRS_MAX = 500_000
-#: Percentiles of the startup that stand for the T_min and T_max of seed 001: robust against a few outliers.
+#: Percentiles of the startup that stand for the T_min and T_max of SLAL: robust against a few outliers.
 SPREAD_PERCENTILES = (5.0, 95.0)
 _SEED = 20_000
 #: Below what any clock tells: keeps a share of nothing finite.

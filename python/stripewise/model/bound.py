@@ -1,6 +1,6 @@
 """The bound that no schedule beats: the work of the busiest server, or all requests over the concurrency.
 
-L_i = K_i*a_i + S_i*b_i is the service demand of server i (its load in the sense of seed 001, eq. 5); with T_j the time
+L_i = K_i*a_i + S_i*b_i is the service demand of server i (its load in the sense of SLAL, eq. 5); with T_j the time
 of request j alone, makespan >= max(max_i L_i, sum_j T_j / p): operational analysis' bottleneck and concurrency bounds
 (cost-models section 7). With a network, its links are servers too: bytes and connections of every server, and those of
 the client nodes, which at best share them evenly.

@@ -14,7 +14,7 @@ from ..cluster import Cluster, Target
 
 @dataclass(frozen=True)
 class OpFigures:
-    """Startup (seconds per access) and transfer (seconds per byte) of one operation: alpha and beta of seed 000."""
+    """Startup (seconds per access) and transfer (seconds per byte) of one operation: alpha and beta of H2DP."""
 
     startup_s: float
     per_byte_s: float

@@ -1,7 +1,7 @@
 """The general case: any request on any cycle, priced by what it really does.
 
 A request is mapped through the candidate's cycle; h_eff and s_eff are the most bytes that one HServer or SServer
-serves, k_h and k_s the servers touched, and these stand in the paper's formulas (seed 000, Table 2) in place of h, s, M
+serves, k_h and k_s the servers touched, and these stand in the paper's formulas (H2DP, Table 2) in place of h, s, M
 and N. Everything is elementwise over the requests and depends only on offset modulo the cycle: pricing distinct keys is
 exact. Several candidates with the same servers but other widths are priced in one pass by giving widths a leading axis.
 """

@@ -1,4 +1,4 @@
-"""n equal servers and three layouts, and PDLA's pair on two classes (seed 003, Tables 2, 4, 5; cost-models section 2).
+"""n equal servers and three layouts, and PDLA's pair on two classes (PDLA, Tables 2, 4, 5; cost-models section 2).
 
 1-DV keeps a process's data on one server, 1-DH spreads it over all, 2-D over one of g groups. All processes issue one
 request of r bytes each at once. p, r and g may be arrays. PDLA on hybrid servers is 1-DH with stripes h < s, found by
@@ -18,7 +18,7 @@ from .terms import Terms
 
 @dataclass(frozen=True)
 class ClassParameters:
-    """p processes, c on a node, e and t of the network, n servers of one class with `storage` figures (seed 003)."""
+    """p processes, c on a node, e and t of the network, n servers of one class with `storage` figures (PDLA)."""
 
     p: int
     c: int

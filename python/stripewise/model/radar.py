@@ -1,4 +1,4 @@
-"""RADAR's two models of a set of access patterns (seed 004, section II.A.2): a quick one to choose, a fine one to rank.
+"""RADAR's two models of a set of access patterns (RADAR, section II.A.2): a quick one to choose, a fine one to rank.
 
 The coarse model is constant time and makes Song's three layouts one formula in n_p, the servers that a client contacts.
 The fine one goes over the graph of client nodes and servers and sees what the coarse one averages: blocks, read-ahead,

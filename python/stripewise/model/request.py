@@ -1,6 +1,6 @@
 """The paper's two tables, to the letter: an aligned request over all servers, or over all HServers.
 
-Source: seed 000 (H2DP), Tables 2 and 3. They hold for a request of r bytes with M*h + N*s = r and h > 0; the general
+Source: H2DP, Tables 2 and 3. They hold for a request of r bytes with M*h + N*s = r and h > 0; the general
 case, which planners use, is `general.py`. These stay as its yardstick.
 """
 

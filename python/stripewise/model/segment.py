@@ -1,4 +1,4 @@
-"""The segment-level model (seed 001): what one stripe size costs on n equal servers, and how evenly it loads them.
+"""The segment-level model: what one stripe size costs on n equal servers, and how evenly it loads them.
 
 Startup is uniform on [T_min, T_max] and a request waits for the slowest of its k servers, so a narrow stripe buys
 shorter transfers with a later slowest server. Eqs. 1-4 give the stripe of a segment, eqs. 5-6 the load of every server
@@ -21,12 +21,12 @@ FLAT_STRIPE_BYTES = 16 * KIB
 
 
 def mean_startup(t_min_s: float, t_max_s: float) -> float:
-    """The expected startup of one access: alpha = (T_min + T_max) / 2 (seed 001, section IV)."""
+    """The expected startup of one access: alpha = (T_min + T_max) / 2 (SLAL, section IV)."""
     return (t_min_s + t_max_s) / 2
 
 
 def startup(k: ArrayLike, t_min_s: float, t_max_s: float) -> Float:
-    """Seconds until the slowest of k servers has started, elementwise (seed 001, eq. 2)."""
+    """Seconds until the slowest of k servers has started, elementwise (SLAL, eq. 2)."""
     k = np.asarray(k, dtype=np.float64)
     return np.asarray(t_min_s + k / (k + 1) * (t_max_s - t_min_s), dtype=np.float64)
 
@@ -34,7 +34,7 @@ def startup(k: ArrayLike, t_min_s: float, t_max_s: float) -> Float:
 def segment_cost(
     request_bytes: ArrayLike, stripe_bytes: ArrayLike, n: int, t_min_s: float, t_max_s: float, per_byte_s: float
 ) -> Float:
-    """Seconds of one request of r bytes on n servers with stripe s, elementwise (seed 001, eq. 3).
+    """Seconds of one request of r bytes on n servers with stripe s, elementwise (SLAL, eq. 3).
 
     Three branches: s > r (one server), r/n <= s <= r (ceil(r/s) servers), s < r/n (all n). They meet at s = r and at
     s = r/n without a step; between them the ceiling makes steps.
@@ -47,7 +47,7 @@ def segment_cost(
 
 
 def stationary_stripe(request_bytes: float, t_min_s: float, t_max_s: float, per_byte_s: float) -> float:
-    """s* = sqrt(r*(T_max - T_min)/b) - r, where the middle branch without its ceiling is least (seed 001, eq. 4).
+    """s* = sqrt(r*(T_max - T_min)/b) - r, where the middle branch without its ceiling is least (SLAL, eq. 4).
 
     Bytes, in [-r, infinity]; it counts only in [r/n, r].
     """
@@ -151,12 +151,12 @@ def _arcs(first: Int, length: Int, count: Int, n: int) -> Int:
 def server_loads(
     offset: Int, size: Int, count: Int, stripe_bytes: int, n: int, startup_s: float, per_byte_s: float
 ) -> Float:
-    """L_i = K_i*a + S_i*b in seconds per server, shape (n,) (seed 001, eq. 5); offsets from its start."""
+    """L_i = K_i*a + S_i*b in seconds per server, shape (n,) (SLAL, eq. 5); offsets from its start."""
     accesses, served_bytes = server_demand(offset, size, count, stripe_bytes, n)
     return np.asarray(accesses * startup_s + served_bytes * per_byte_s, dtype=np.float64)
 
 
 def imbalance(loads: Float) -> float:
-    """sigma = L_max / L_avg - 1 (seed 001, eq. 6); 0 where there is no load."""
+    """sigma = L_max / L_avg - 1 (SLAL, eq. 6); 0 where there is no load."""
     mean = float(np.mean(loads)) if len(loads) else 0.0
     return float(np.max(loads)) / mean - 1.0 if mean > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Shingled disks in closed form: what bands gain in space and cost in updates (seed 002, chapters 4 and 5).
+"""Shingled disks in closed form: what bands gain in space and cost in updates (thesis, chapters 4 and 5).
 
 Tracks overlap like roof tiles: a write head W tracks wide forces a gap of W - 1 tracks after every band, and updating a
 track means rewriting those written after it. N, W, F and E are numbers of tracks and of free space elements.
@@ -24,7 +24,7 @@ def space_gain(N: int, W: int) -> float:
 def update_operations(N: int) -> Int:
     """Operations to update each track of a full band of N, the last written first: 1 + 2i for i tracks after it.
 
-    Those i tracks are read before and written again behind it (seed 002, section 4.4.1, order 1234).
+    Those i tracks are read before and written again behind it (thesis, section 4.4.1, order 1234).
     """
     if N < 1:
         raise ValueError(f"bands of {N} tracks: must be at least 1")

@@ -1,6 +1,6 @@
 """A price in its parts: connections, network transfer, startup and storage transfer, kept apart.
 
-All models of this package price a request as T_E + T_X + T_S + T_RW (the names of seed 004, eqs. 1-4); the sum ranks
+All models of this package price a request as T_E + T_X + T_S + T_RW (the names of RADAR, eqs. 1-4); the sum ranks
 layouts, the parts say why. `request_terms` takes the general case of section 1 apart.
 """
 

@@ -1,4 +1,4 @@
-"""H2DP (seed 000): varied-size striping, selective placement, and dynamic migration from window to window.
+"""H2DP: varied-size striping, selective placement, and dynamic migration from window to window.
 
 VSS finds each region's stripe pair (h, s) on hybrid servers (Algorithm 1, in `vss.py`). SDP gives SServer space to
 the regions with the largest benefit B = T_HServers - T_hybrid that still fit (section 3.6, eq. 1); every other region
@@ -37,7 +37,7 @@ class H2dp(Policy):
     """VSS and SDP in every window, DDM between them."""
 
     name = "h2dp"
-    summary = "critical regions on hybrid servers with a stripe pair of their own, the rest on HServers (seed 000)"
+    summary = "critical regions on hybrid servers with a stripe pair of their own, the rest on HServers (H2DP)"
     windowed = True
     takes = frozenset({"window_ns", "min_gain"})
 

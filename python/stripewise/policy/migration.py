@@ -1,4 +1,4 @@
-"""DDM: which regions move between two windows (seed 000, section 3.7 and Algorithm 2; placement.md, DDM).
+"""DDM: which regions move between two windows (H2DP, section 3.7 and Algorithm 2; placement.md, DDM).
 
 VSS and SDP run on the window's requests. A region that is critical now and was not goes on the incoming list, one whose
 place it takes goes on the outgoing list; a region that was not touched keeps its place while no critical region needs

@@ -1,6 +1,6 @@
 """PADP, performance-aware: H2DP's stripe pairs, but the regions on hybrid servers are drawn (placement.md, PADP).
 
-A baseline of seed 000 (section 4): varied-size striping, with the regions on hybrid servers "randomly chosen". Every
+A baseline of H2DP (section 4): varied-size striping, with the regions on hybrid servers "randomly chosen". Every
 region has a pair from VSS; in a seeded random order they go on hybrid servers until SServer space is used up, the rest
 on HServers with stripe r/M. Static.
 
@@ -31,7 +31,7 @@ class Padp(Policy):
     """VSS without SDP."""
 
     name = "padp"
-    summary = "H2DP's stripe pairs on regions drawn at random, the rest on HServers (baseline of seed 000)"
+    summary = "H2DP's stripe pairs on regions drawn at random, the rest on HServers (baseline of H2DP)"
 
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
         table = build_regions(workload, options.region_bytes)

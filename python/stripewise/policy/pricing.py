@@ -1,4 +1,4 @@
-"""Prices of regions under placements: cost of a region = sum over its requests (seed 000, Algorithm 1, line 12)."""
+"""Prices of regions under placements: cost of a region = sum over its requests (H2DP, Algorithm 1, line 12)."""
 
 from __future__ import annotations
 

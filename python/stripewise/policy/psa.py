@@ -1,6 +1,6 @@
 """PSA, performance- and space-aware: narrow stripes on SServers, so that more regions fit there (placement.md, PSA).
 
-A baseline of seed 000 (section 4). One pair (h, s) with h >= s per file, the one that minimises
+A baseline of H2DP (section 4). One pair (h, s) with h >= s per file, the one that minimises
 
     f*T_hybrid(h, s) + (1 - f)*T_HServers,    f = min(1, free SServer bytes / (bytes * N*s/(M*h + N*s)))
 
@@ -71,7 +71,7 @@ class Psa(Policy):
     """One pair per file, its regions drawn."""
 
     name = "psa"
-    summary = "one pair per file with narrow stripes on SServers, on regions drawn at random (baseline of seed 000)"
+    summary = "one pair per file with narrow stripes on SServers, on regions drawn at random (baseline of H2DP)"
 
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
         table = build_regions(workload, options.region_bytes)

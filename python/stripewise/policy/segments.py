@@ -1,4 +1,4 @@
-"""Chunks of a file, what requests start in them, and segments of neighbouring chunks: the ground of SLAL (seed 001).
+"""Chunks of a file, what requests start in them, and segments of neighbouring chunks: the ground of SLAL.
 
 Chunks are the regions of a `RegionTable`. For accounting a request is cut at chunk borders, in a merged segment too;
 for the mean request size it belongs whole to the chunk where it starts (placement.md, Common steps).
@@ -76,7 +76,7 @@ def _mixed(read: list[float], write: list[float], write_share: float) -> float:
 
 
 def sigma_of(table: RegionTable, region: int, stripes: Stripes, startup_s: float, per_byte_s: float) -> float:
-    """The imbalance of the servers of `stripes` under the requests of a region or segment (seed 001, eqs. 5, 6)."""
+    """The imbalance of the servers of `stripes` under the requests of a region or segment (SLAL, eqs. 5, 6)."""
     rows = slice(int(table.first[region]), int(table.first[region + 1]))
     offset, size, count = table.offset[rows], table.size[rows], table.count[rows]
     widths = [width for _, width in stripes]

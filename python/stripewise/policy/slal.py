@@ -1,4 +1,4 @@
-"""SLAL, segment-level adaptive layout (seed 001, section III): a stripe per segment of a file, in five steps.
+"""SLAL, segment-level adaptive layout (its paper, section III): a stripe per segment of a file, in five steps.
 
 Chunk the file; take the mean request size of every chunk; from it the optimal stripe (section IV); where that loads the
 servers unevenly, another one near it (section V); merge neighbours with equal stripes. The n servers are of one class,
@@ -30,7 +30,7 @@ from .segments import ChunkMeans, Segment, Servers, chunk_means, merged_table, s
 from .space import Space
 from .static import whole_span
 
-#: Above this imbalance another stripe is tried (seed 001, section V.B).
+#: Above this imbalance another stripe is tried (SLAL, section V.B).
 SIGMA_DEFAULT = 0.20
 #: Iteration i tries s*f^i and s/f^i.
 ADJUSTMENT_FACTOR = 0.5
@@ -52,7 +52,7 @@ class Slal(Policy):
     """The five steps."""
 
     name = "slal"
-    summary = "a stripe size per segment from its mean request size, balanced over equal servers (seed 001)"
+    summary = "a stripe size per segment from its mean request size, balanced over equal servers (SLAL)"
     takes = frozenset({"sigma", "servers"})
     rotates = False
 

@@ -1,4 +1,4 @@
-"""Varied-size striping: the cheapest stripe pair (h, s) for every region (seed 000, Algorithm 1).
+"""Varied-size striping: the cheapest stripe pair (h, s) for every region (H2DP, Algorithm 1).
 
 The grid runs h from 0 in steps up to r/(M+N) and s from h + step up to r/N, r being the largest request of the region;
 where it is empty, the one candidate is (0, r/N rounded up to a step). Among equally cheap pairs the last, widest one

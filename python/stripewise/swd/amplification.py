@@ -1,4 +1,4 @@
-"""Space gain and write amplification of static mappings in closed form (seed 002, eqs. 4.1 and 4.2, figure 4.2)."""
+"""Space gain and write amplification of static mappings in closed form (thesis, eqs. 4.1 and 4.2, figure 4.2)."""
 
 from __future__ import annotations
 

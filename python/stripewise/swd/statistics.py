@@ -1,4 +1,4 @@
-"""Statistics of block requests (seed 002, tables 4.1 and 5.2, figures 5.6 and 5.8), and requests as trace files."""
+"""Statistics of block requests (thesis, tables 4.1 and 5.2, figures 5.6 and 5.8), and requests as trace files."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ..errors import StoreError, UsageError, WorkloadError
 from .words import Kind, arrivals, count, finite, flag, setting
 
 FORMATS = ("msr", "spc", "disksim", "blkparse", "dtrs")
-#: The traces whose statistics seed 002 prints (tables 4.1 and 5.2).
+#: The traces whose statistics the thesis prints (tables 4.1 and 5.2).
 LOOK_ALIKES = ("web_0", "hp_c2247", "Financial2", "mds_0", "usr_0", "stg_0", "web_1")
 BEYOND = ("fold", "clip")
 WORKLOAD_VERSION = 1

@@ -14,7 +14,7 @@ pub enum Arrivals {
         /// ms.
         mean_ms: f64,
     },
-    /// Normal; a gap below 0 counts as 0 (seed 002, chapters 4.6.2 and 5.3.3).
+    /// Normal; a gap below 0 counts as 0 (thesis, chapters 4.6.2 and 5.3.3).
     Normal {
         /// ms.
         mean_ms: f64,

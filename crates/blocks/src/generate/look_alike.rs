@@ -10,7 +10,7 @@ use stripewise_chance::{Shares, SplitMix64, shuffled};
 use super::{Place, Published, TRACK_BLOCKS};
 use crate::Error;
 
-/// "A distance of 10000 blocks is considered small enough" (seed 002, chapter 5.3.4).
+/// "A distance of 10000 blocks is considered small enough" (thesis, chapter 5.3.4).
 pub(crate) const NEAR_BLOCKS: u64 = 10_000;
 /// One request in so many has the largest size where the table prints it.
 const LARGEST_ONE_IN: f64 = 2000.0;

@@ -16,7 +16,7 @@ use stripewise_chance::SplitMix64;
 use crate::{BlockRequest, Error};
 use arrivals::Clock;
 
-/// Blocks that stand for a track where popularity is by track (seed 002, chapter 4.6.1).
+/// Blocks that stand for a track where popularity is by track (thesis, chapter 4.6.1).
 pub(crate) const TRACK_BLOCKS: u64 = 1000;
 
 /// Where requests go.

@@ -1,4 +1,4 @@
-//! What seed 002 prints about the traces it used (tables 4.1 and 5.2, figure 5.8), in blocks and ms, and what it does not print and is assumed here.
+//! What the thesis prints about the traces it used (tables 4.1 and 5.2, figure 5.8), in blocks and ms, and what it does not print and is assumed here.
 //!
 //! Units. Table 5.2 prints MAX LBA and block distance in bytes: 36,417,159,175 of mds_0 are the 34 GiB of that volume; they are divided by 512
 //! here. Its request sizes are blocks. Table 4.1 is all in blocks. Its inter-arrival time of Financial2 stands among ms and is taken for ms; SPC
@@ -9,7 +9,7 @@
 pub struct Published {
     /// As the seed calls it.
     pub name: &'static str,
-    /// Table of seed 002.
+    /// Table of the thesis.
     pub table: &'static str,
     /// Mean inter-arrival time, ms.
     pub interarrival_ms: f64,

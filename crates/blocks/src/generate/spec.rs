@@ -23,7 +23,7 @@ fn chunk() -> u64 {
     TRACK_BLOCKS
 }
 
-/// Of the uniform workload (seed 002, chapter 5.3.4).
+/// Of the uniform workload (thesis, chapter 5.3.4).
 fn brisk() -> Arrivals {
     Arrivals::Normal { mean_ms: 5.0, deviation_ms: 2.0 }
 }

@@ -1,4 +1,4 @@
-//! Statistics of requests as seed 002 prints them: the columns of tables 4.1 and 5.2, stack distances of track updates (figure 5.6) and distances
+//! Statistics of requests as the thesis prints them: the columns of tables 4.1 and 5.2, stack distances of track updates (figure 5.6) and distances
 //! of successive writes (figure 5.8). One pass; memory grows with the tracks that are updated, not with the requests.
 
 mod histogram;
@@ -21,7 +21,7 @@ pub struct Measure {
 }
 
 impl Default for Measure {
-    /// Tracks of 1,000 blocks (seed 002, chapter 4.6.1), near within 10,000 (chapter 5.3.4).
+    /// Tracks of 1,000 blocks (thesis, chapter 4.6.1), near within 10,000 (chapter 5.3.4).
     fn default() -> Self {
         Measure { track_blocks: crate::generate::TRACK_BLOCKS, near_blocks: 10_000 }
     }

@@ -46,7 +46,7 @@ pub enum Startup {
     /// Always `startup_s`.
     #[default]
     Fixed,
-    /// Uniform between `startup_s` and `startup_max_s`, independently of anything: T_min and T_max of seed 001.
+    /// Uniform between `startup_s` and `startup_max_s`, independently of anything: T_min and T_max of SLAL.
     Uniform,
     /// The whole service time is exponential with mean `startup_s + bytes * per_byte_s`: for comparison with queueing formulas.
     Exponential,

@@ -24,7 +24,7 @@ pub struct Move {
     pub to: usize,
 }
 
-/// The size, in tracks, below which a used element is a victim: `ceil(U / (1 - U))`, in whole tracks `ceil(used / free)` (seed 002, equation 5.2).
+/// The size, in tracks, below which a used element is a victim: `ceil(U / (1 - U))`, in whole tracks `ceil(used / free)` (thesis, equation 5.2).
 /// `None` without free tracks.
 #[must_use]
 pub fn victim_limit(used_tracks: u64, free_tracks: u64) -> Option<u64> {
@@ -81,7 +81,7 @@ impl Space {
         self.next_element(true, track).map_or(track, |rest| rest.end)
     }
 
-    /// The step of garbage collection from a head at track `head` (seed 002, chapter 5.2.4): the nearest used element smaller than `limit`, which is
+    /// The step of garbage collection from a head at track `head` (thesis, chapter 5.2.4): the nearest used element smaller than `limit`, which is
     /// doubled until one is found that has a place to go. `may_move` excludes elements. Steps that leave R as it was, or the band
     /// not steady, are not taken. [`Policy::Adaptive`] has rules of its own, here for tracks that are all alike.
     #[must_use]

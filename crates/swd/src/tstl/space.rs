@@ -129,7 +129,7 @@ impl Space {
         self.used.next(track, true)
     }
 
-    /// R: the share of the free tracks that can be written, `(F - E) / F` for W = 2 (seed 002, equation 5.1); 0 without free tracks.
+    /// R: the share of the free tracks that can be written, `(F - E) / F` for W = 2 (thesis, equation 5.1); 0 without free tracks.
     #[must_use]
     pub fn fragmentation(&self) -> f64 {
         let free = self.tracks() - self.used_tracks();

@@ -58,7 +58,7 @@ impl PlainSpace {
         })
     }
 
-    /// R: the share of the free tracks that can be written, `(F - E) / F` for W = 2 (seed 002, equation 5.1); 0 without free tracks.
+    /// R: the share of the free tracks that can be written, `(F - E) / F` for W = 2 (thesis, equation 5.1); 0 without free tracks.
     pub fn fragmentation(&self) -> f64 {
         let (mut free, mut usable) = (0, 0);
         for element in self.elements(false) {
@@ -114,7 +114,7 @@ fn gap(a: &Range<usize>, b: &Range<usize>) -> usize {
 }
 
 impl PlainSpace {
-    /// The step of garbage collection from a head at track `head` (seed 002, chapter 5.2.4): the nearest used element smaller than `limit`, which is
+    /// The step of garbage collection from a head at track `head` (thesis, chapter 5.2.4): the nearest used element smaller than `limit`, which is
     /// doubled until one is found that has a place to go. `may_move` excludes tracks. Steps that leave R as it was, or the band
     /// not steady, are not taken.
     pub fn collection_step(&self, policy: Policy, head: usize, limit: u64, may_move: impl Fn(usize) -> bool) -> Option<Move> {
