@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
+import json
 import os
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +26,7 @@ from hostile import (
     run_dir,
     write_words,
 )
+from rig import Store
 
 pytestmark = needs_root
 
@@ -85,38 +90,156 @@ def test_a_lock_that_a_stranger_takes_keeps_nobody_from_a_private_file(realm: Re
         os.close(fd)
 
 
-#: Programs wait for these two without a limit: docs/security.md, "What is left".
-WITHOUT_LIMIT = pytest.mark.xfail(strict=True, reason="a member's exclusive lock stops opens: see docs/security.md")
+F_OFD_SETLK = 37
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        pytest.param("ctl", marks=WITHOUT_LIMIT),
-        "layout",
-        pytest.param("session.lock", marks=WITHOUT_LIMIT),
-        "mover.lock",
-        "slot",
-    ],
-)
-def test_a_lock_that_a_member_holds_delays_and_does_not_stop(realm: Realm, part: str) -> None:
-    """What he may delay is moves, truncates and appends: so opens, reads and writes go on."""
-    file = realm.files(realm.roots, ALICE, 1, 0o600)[0]
-    if part == "slot":
-        path = (
-            run_dir(realm.roots.root) / f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()}.1-{1:016x}.slot"
-        )
-        with acting_as(MALLORY):
-            path.write_bytes(b"SWSLOT01" + bytes(65528))
-    else:
-        path = run_dir(realm.roots.root) / part if part.endswith(".lock") else file.part(part)
-    with acting_as(MALLORY):
-        fd = os.open(path, os.O_RDONLY)
+def byte_lock(fd: int, kind: int, start: int = 0, length: int = 0) -> None:
+    """A lock of the open file description, by default on all bytes that there can be; BlockingIOError when refused."""
+    fcntl.fcntl(fd, F_OFD_SETLK, struct.pack("hhqqi4x", kind, os.SEEK_SET, start, length, 0))
+
+
+@contextlib.contextmanager
+def holding(user: int, paths: Iterable[Path], groups: tuple[int, ...] = ()) -> Iterator[list[str]]:
+    """Every lock that a user can take on these; says which he got."""
+    held, got = [], []
+    with acting_as(user, groups):
+        for path in paths:
+            for how in (os.O_RDWR, os.O_RDONLY):
+                with contextlib.suppress(OSError):
+                    fd = os.open(path, how)
+                    held.append(fd)
+                    for name, take in {
+                        "flock": lambda fd: fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB),
+                        "shared bytes": lambda fd: byte_lock(fd, fcntl.F_RDLCK),
+                        "exclusive bytes": lambda fd: byte_lock(fd, fcntl.F_WRLCK),
+                    }.items():
+                        with contextlib.suppress(OSError):
+                            take(fd)
+                            got.append(f"{path.name} {name}")
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        program = (
-            "fd = os.open(sys.argv[1], os.O_RDWR); os.pread(fd, 8, 0); os.pwrite(fd, b'x', 0); os.stat(sys.argv[1])"
-        )
-        realm.python(ALICE, program, file.link)
+        yield got
     finally:
-        os.close(fd)
+        for fd in held:
+            os.close(fd)
+
+
+#: A reader who has nothing to do with anybody.
+BOB = 1004
+#: All that a program does with a file of its user's; the last line of the file's first life is its end.
+LIFE = """
+import fcntl, mmap
+link = sys.argv[1]
+fd = os.open(link, os.O_RDWR)
+os.pread(fd, 8, 0); os.pwrite(fd, b'x', 0); os.stat(link)
+end = os.fstat(fd).st_size
+for i in range(50): os.pwrite(fd, b'grown', end + 4096 * i)
+more = os.open(link, os.O_WRONLY | os.O_APPEND)
+for i in range(50): os.write(more, b'appended')
+os.ftruncate(fd, 100_000); os.ftruncate(fd, 300_000)
+assert os.pread(fd, 200_000, 100_000) == bytes(200_000)
+os.fsync(fd); os.chmod(link, 0o640); os.chmod(link, 0o644)
+with mmap.mmap(fd, 300_000) as m: m[299_999] = 7
+if os.fork() == 0:
+    os.lseek(fd, 0, 0); os.read(fd, 10); os.write(fd, b'child'); os._exit(0)
+assert os.wait()[1] == 0
+again = os.open(link, os.O_RDONLY); os.close(again); os.close(fd); os.close(more)
+os.rename(link, link + '.new'); os.unlink(link + '.new')
+new = os.open(link + '.second', os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644); os.write(new, b'new'); os.close(new)
+os.unlink(link + '.second')
+"""
+
+
+@pytest.mark.parametrize("user", [ALICE, 0], ids=["the owner", "root"])
+def test_no_lock_of_one_who_may_only_read_stops_the_owner_or_root(realm: Realm, user: int) -> None:
+    """He may have the file open, and so keep it from moving; nothing waits for him."""
+    file = realm.files(realm.roots, ALICE, 1, 0o644)[0]
+    run = run_dir(realm.roots.root)
+    parts = [file.dir, *file.dir.iterdir(), *file.objects, run, *run.iterdir(), realm.roots.root, file.dir.parent]
+    with holding(MALLORY, parts) as got:
+        expected = {
+            "ctl flock",
+            "ctl shared bytes",
+            "layout flock",
+            "head flock",
+            "session.lock flock",
+            "session.lock shared bytes",
+        }
+        assert expected <= set(got), got
+        assert not {f"{file.dir.name} flock", "ctl exclusive bytes", "session.lock exclusive bytes"} & set(got), got
+        realm.python(user, LIFE, file.link, STRIPEWISE_STORE=realm.roots.root)
+
+
+def test_readers_that_share_an_offset_read_each_byte_once_whoever_holds_the_lock_of_their_turns(realm: Realm) -> None:
+    """A reader's only lock is one that every reader can take."""
+    file = realm.files(realm.roots, ALICE, 1, 0o644)[0]
+    program = """
+import struct
+with open(sys.argv[1] + '.numbers', 'wb') as out: out.write(b''.join(struct.pack('<I', i) for i in range(40_000)))
+"""
+    realm.python(ALICE, program, file.link, STRIPEWISE_STORE=realm.roots.root)
+    numbers = Path(f"{file.link}.numbers")
+    layout = realm.roots.root / "files" / os.readlink(numbers).rsplit("/", 1)[1] / "layout"
+    program = """
+import struct
+fd = os.open(sys.argv[1], os.O_RDONLY)
+ends = []
+for child in range(4):
+    come, go = os.pipe(); ends.append(come)
+    if os.fork() == 0:
+        got = b''
+        while part := os.read(fd, 4000): got += part
+        with os.fdopen(go, 'wb') as out: out.write(got)
+        os._exit(0)
+    os.close(go)
+got = b''.join(os.fdopen(end, 'rb').read() for end in ends)
+numbers = sorted(n for n, in struct.iter_unpack('<I', got))
+assert numbers == list(range(40_000)), len(numbers)
+"""
+    with holding(MALLORY, [layout]) as got:
+        assert "layout flock" in got
+        realm.python(BOB, program, numbers, timeout_s=60)
+
+
+def test_one_who_may_write_a_file_holds_root_up_for_a_while_and_not_for_ever(realm: Realm) -> None:
+    """He could lock it for himself; what waits for that is one file's open, and it gets an error."""
+    files = realm.files(realm.roots, MALLORY, 3, 0o644)
+    with holding(MALLORY, [files[0].part("ctl"), files[1].dir]) as got:
+        assert {"ctl exclusive bytes", f"{files[1].dir.name} flock"} <= set(got)
+        program = """
+import threading, time
+outcomes = [None, None]
+def attempt(i, call):
+    try: call()
+    except OSError as e: outcomes[i] = e.errno
+held = [threading.Thread(target=attempt, args=(i, call)) for i, call in enumerate((
+    lambda: os.close(os.open(sys.argv[1], os.O_RDONLY)), lambda: os.truncate(sys.argv[2], 0)))]
+for thread in held: thread.start()
+time.sleep(0.2); begun = time.monotonic()
+os.truncate(sys.argv[3], 0)
+assert time.monotonic() - begun < 5, 'the other file waits, too'
+for thread in held: thread.join()
+print(*outcomes)
+"""
+        said = realm.python(0, program, *(file.link for file in files), timeout_s=HOLDS_UP_S + 10).out
+        assert said.split() == [str(errno.EAGAIN)] * 2
+    assert realm.log_lines("30 s")
+
+
+def codes(store: Store) -> set[str]:
+    """What fsck has to say, by its codes."""
+    return {finding["code"] for finding in json.loads(store.fsck("--json", code=None).out)["findings"]}
+
+
+def test_an_older_store_s_locks_are_found_and_mended(realm: Realm) -> None:
+    """A session lock that everybody may write, a file's directory that everybody may read."""
+    store = create_for(realm.fresh("older"), 0)
+    file = realm.files(store, ALICE, 1, 0o664)[0]
+    assert file.dir.stat().st_mode & 0o777 == 0o751, "who may write it may lock it"
+    session = run_dir(store.root) / "session.lock"
+    assert session.stat().st_mode & 0o777 == 0o644
+    session.chmod(0o666)
+    file.dir.chmod(0o755)
+    assert {"lock-writable", "attributes"} <= codes(store)
+    store.fsck("--repair", code=None)
+    assert (session.stat().st_mode & 0o777, file.dir.stat().st_mode & 0o777) == (0o644, 0o751)
+    assert not {"lock-writable", "attributes"} & codes(store)

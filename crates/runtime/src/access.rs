@@ -1,4 +1,4 @@
-//! Owner, mode and ACL of a managed file: head has them, objects and ctl carry them. In the course of a change no part ever allows more than
+//! Owner, mode and ACL of a managed file: head has them, objects, directory and ctl carry them. In the course of a change no part ever allows more than
 //! the file does before or after it: a mode narrows the objects first and widens them last. What a kill leaves half done `fsck` finds.
 
 use crate::file::File;
@@ -66,7 +66,7 @@ impl Acl {
     }
 }
 
-/// Gives a part of the store the rights of head, as an object or as ctl.
+/// Gives a part of the store the rights that follow from head's.
 fn follow(pinned: &Pinned, head: &libc::stat, acl: Option<Acl>, part: Part) -> Sys<()> {
     let now = sys::fstat(pinned.fd())?;
     if (now.st_uid, now.st_gid) != (head.st_uid, head.st_gid) {
@@ -110,17 +110,22 @@ fn for_each_object(file: &'static File, owners: [u32; 2], mut each: impl FnMut(&
     })
 }
 
-/// Gives objects and ctl the rights that head has now; they are its owner's, or still those of `before`.
+/// Gives objects, directory and ctl the rights that head has now; they are its owner's, or still those of `before`.
 #[inline(never)] // Its buffers would lie on the stack below what is done after it.
 fn spread_from(file: &'static File, head: &Pinned, before: u32) -> Sys<()> {
     let at = file.at()?;
     let st = sys::fstat(head.fd())?;
     let owners = [before, st.st_uid];
     for_each_object(file, owners, |object| follow(object, &st, Acl::of(head.path())?, Part::Object))?;
+    // Before ctl: who may write that finds a directory that he may lock. One that root or the store's owner has made is theirs to change.
+    let dir = at.pin_dir()?;
+    if owners.contains(&dir.owner()) || sys::geteuid() == 0 {
+        follow(&dir, &st, Acl::of(head.path())?, Part::Dir)?;
+    }
     follow(&at.pin(c"ctl", owners)?, &st, Acl::of(head.path())?, Part::Ctl)
 }
 
-/// Gives objects and ctl of a file that has just been made the rights that head has.
+/// Gives the parts of a file that has just been made the rights that follow from head's.
 pub fn spread(file: &'static File) -> Sys<()> {
     spread_from(file, &file.at()?.pin_head()?, sys::geteuid())
 }
@@ -137,7 +142,8 @@ fn changing(managed: &Managed, work: impl FnOnce(&'static File, &Pinned) -> Sys<
         let head = file.at()?.pin_head()?;
         // What is written next may take set-user-id bits away.
         file.touched.store(0, Ordering::Relaxed);
-        file.exclusively(|| work(file, &head))
+        // One who may not write it is refused by the kernel, or has a right to ask for no lock.
+        if file.may_write() { file.exclusively(|| work(file, &head)) } else { work(file, &head) }
     })?;
     Ok(0)
 }
@@ -171,7 +177,6 @@ pub fn set_owner(managed: &Managed, uid: u32, gid: u32) -> Sys<i64> {
             sys::chownat(at.pin(part, [before, after])?.fd(), c"", uid, gid, libc::AT_EMPTY_PATH)?;
         }
         spread_from(file, head, before)?;
-        sys::chownat(at.dir, c"", uid, gid, libc::AT_EMPTY_PATH)?;
         managed.give_link(uid, gid);
         Ok(())
     })

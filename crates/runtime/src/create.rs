@@ -77,7 +77,7 @@ pub fn create(place: &Place, mode: u32) -> Sys<Created> {
     let id = loop {
         let id = sys::random_u64();
         let name = names::id_name(id);
-        match sys::mkdirat(files, part::c(&name)?, 0o755) {
+        match sys::mkdirat(files, part::c(&name)?, Part::Dir.mode(0)) {
             Ok(_) => break id,
             Err(Errno(libc::EEXIST)) => {}
             Err(errno) => return Err(errno),
@@ -85,9 +85,9 @@ pub fn create(place: &Place, mode: u32) -> Sys<Created> {
     };
     let at = Transient::open(place.store, id)?;
     // Others reach the file through this directory, whatever the umask; what they may do there is head's to say.
-    let opened = sys::openat(at.dir, c".", libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, 0).map(Held::from_raw);
-    opened.or_else(|_| open_own(&at)).and_then(|dir| sys::fchmod(dir.fd(), 0o755))?;
-    let result = fill(place, &at, mode);
+    let dir = part::readable_dir(at.dir).or_else(|_| open_own(&at))?;
+    sys::fchmod(dir.fd(), Part::Dir.mode(0))?;
+    let result = fill(place, &at, &dir, mode);
     if result.is_err() {
         undo(&at);
     }
@@ -98,12 +98,12 @@ pub fn create(place: &Place, mode: u32) -> Sys<Created> {
 fn open_own(at: &At) -> Sys<Held> {
     let mut path = ProcPath::from_bytes(b"/proc/self/fd/");
     path.push_decimal(at.dir as u64);
-    sys::chmod(c(&path)?, 0o755)?;
-    sys::openat(at.dir, c".", libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, 0).map(Held::from_raw)
+    sys::chmod(c(&path)?, Part::Dir.mode(0))?;
+    part::readable_dir(at.dir)
 }
 
 #[inline(never)] // As above.
-fn fill(place: &Place, at: &At, mode: u32) -> Sys<Created> {
+fn fill(place: &Place, at: &At, dir: &Held, mode: u32) -> Sys<Created> {
     let (store, id) = (at.store, at.id);
     write_layout(at, place.layout)?;
     let Ok(template) = View::parse(place.layout) else { return Err(Errno(libc::EIO)) };
@@ -119,6 +119,9 @@ fn fill(place: &Place, at: &At, mode: u32) -> Sys<Created> {
     let inherited = access::inherit(&place.path, mode & 0o7777, &head)? || is_others;
     let wanted = sys::fstat(head.fd())?.st_mode & 0o7777;
     let rights = Part::Object.mode(wanted);
+    if Part::Dir.mode(wanted) != Part::Dir.mode(0) {
+        sys::fchmod(dir.fd(), Part::Dir.mode(wanted))?;
+    }
     let late_mode = (wanted & 0o600 != 0o600).then_some(wanted);
     if late_mode.is_some() {
         sys::chmod(head.path(), wanted | 0o600)?;

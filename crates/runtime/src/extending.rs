@@ -6,11 +6,13 @@
 use crate::cutting;
 use crate::file::File;
 use crate::gate::{self, Passed};
-use crate::sys::{self, Errno, Sys};
+use crate::locks;
+use crate::sys::{Errno, Sys};
 use crate::tls;
 use core::sync::atomic::{AtomicU64, Ordering};
-use stripewise_store::ctl::{Ctl, LINE_LOCKS_AT};
+use stripewise_store::ctl::Ctl;
 use stripewise_store::devices::sleep_until;
+use stripewise_store::locks::{How, LINES_AT};
 use stripewise_store::sizing::{self, ABANDONED, Extension, LINES, Note, Sizes, Written};
 
 /// The line of whoever has the file's exclusive lock: for those who find no other free.
@@ -150,21 +152,22 @@ impl Lines {
     }
 }
 
-/// Asks for the lock of a line's byte, or after it.
-fn lock(file: &File, line: usize, how: i32) -> Sys<libc::flock> {
-    let at = (LINE_LOCKS_AT + line as u64) as i64;
-    let mut range = libc::flock { l_type: libc::F_WRLCK as i16, l_whence: 0, l_start: at, l_len: 1, l_pid: 0 };
-    sys::fcntl(file.lock_fd()?, how, &raw mut range as usize).map(|_| range)
+fn byte_of(line: usize) -> i64 {
+    LINES_AT + line as i64
 }
 
+/// Whether a process that may write the file has a line: readers can lock its byte, too, but not so.
 fn is_locked(file: &File, line: usize) -> bool {
-    lock(file, line, libc::F_OFD_GETLK).is_ok_and(|range| i32::from(range.l_type) != libc::F_UNLCK)
+    file.ctl_fd().is_ok_and(|fd| locks::is_in_the_way(fd, How::Shared, byte_of(line)))
 }
 
 /// Whether the writer of a line's note lives. Of the one who wrote with the exclusive lock only its next holder can tell: he finds that it was not him.
 pub fn is_alive(file: &File, line: usize) -> bool {
     if line == LOCKED_LINE || Lines::has(&file.lines.owned, line) { Lines::has(&file.lines.busy, line) } else { is_locked(file, line) }
 }
+
+/// Lines that a reader keeps locked before no more are tried.
+const REFUSALS: u32 = 4;
 
 /// Takes a line for this process, to keep until it closes the file; false when all are taken. Under the exclusive lock, or two would ask for one.
 #[cold]
@@ -173,6 +176,7 @@ fn claim(file: &'static File) -> Sys<bool> {
     if !file.may_write() {
         return Err(Errno(libc::EACCES));
     }
+    let mut refused = 0;
     file.exclusively(|| {
         for line in (1..LINES).filter(|line| !Lines::has(&file.lines.owned, *line)) {
             if is_locked(file, line) {
@@ -183,10 +187,15 @@ fn claim(file: &'static File) -> Sys<bool> {
             }
             // What it tells of is the file's by now.
             ctl.set_note(line, Note::default());
-            if lock(file, line, libc::F_OFD_SETLK).is_ok() {
+            if locks::take(file.ctl_fd()?, How::Exclusive, byte_of(line))? {
                 ctl.header().lines_used.fetch_max(line as u64 + 1, Ordering::SeqCst);
                 Lines::set(&file.lines.owned, line);
                 return Ok(true);
+            }
+            // A reader keeps it from everybody, and probably all others as well: line 0 will do.
+            refused += 1;
+            if refused == REFUSALS {
+                break;
             }
         }
         Ok(false)

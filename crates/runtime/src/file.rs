@@ -8,6 +8,7 @@ use crate::extending::Lines;
 use crate::fds::{self, held};
 use crate::guard;
 use crate::lock::Lock;
+use crate::locks;
 use crate::log;
 use crate::part::{self, At, Held};
 use crate::store::{self, Store};
@@ -17,6 +18,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64,
 use stripewise_layout::View;
 use stripewise_store::bin::MAX_TARGETS;
 use stripewise_store::ctl::{CTL_BYTES, CTL_RESERVED_BYTES, Ctl, FLAG_UNLINKED};
+use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::names::{self, StorePath};
 use stripewise_store::within::LAYOUT_BYTES_MAX;
 
@@ -145,6 +147,11 @@ fn used() -> impl Iterator<Item = (u32, &'static File)> {
 
 /// The file `id` of `store`, opened in this process if it was not; the caller gives it back with [`release`].
 pub fn acquire(store: &'static Store, id: u64) -> Sys<u32> {
+    // Waited for outside of TABLE, or one file that a verb has for itself would stop all others.
+    locks::patiently(names::id_name(id).as_bytes(), || acquire_now(store, id))
+}
+
+fn acquire_now(store: &'static Store, id: u64) -> Sys<u32> {
     let Some(_held) = TABLE.lock() else { return Err(Errno(libc::EDEADLK)) };
     for (index, file) in used() {
         if file.refs.load(Ordering::Acquire) > 0
@@ -345,8 +352,7 @@ impl File {
     fn map_layout(&self) -> Sys<&'static [u8]> {
         let at = self.at()?;
         // While the file is being opened head has just been looked at; later somebody may have given it away.
-        let is_opening = self.refs.load(Ordering::Acquire) == 0;
-        let owner = if is_opening { self.owner.load(Ordering::Relaxed) } else { at.head_stat()?.st_uid };
+        let owner = if self.is_opening() { self.owner.load(Ordering::Relaxed) } else { at.head_stat()?.st_uid };
         let (fd, stat) = at.open_part(c"layout", libc::O_RDONLY, owner, LAYOUT_BYTES_MAX)?;
         store::take_file(&Held::from_raw(fd), &stat)
     }
@@ -361,7 +367,7 @@ impl File {
     }
 
     fn open(&'static self) -> Sys<()> {
-        let (dir, stat) = part::open_dir(self.store()?, self.id())?;
+        let (dir, stat) = part::open_dir_to_lock(self.store()?, self.id())?;
         fds::make_internal(std::os::fd::IntoRawFd::into_raw_fd(dir), &self.dir_fd, true)?;
         for word in &self.head {
             word.store(0, Ordering::Relaxed);
@@ -372,7 +378,7 @@ impl File {
         }
         let at = self.at()?;
         self.note_owner(head.st_uid);
-        let (fd, writable) = rights::open_ctl(&at, &head)?;
+        let (fd, writable) = self.open_ctl(&at, &head)?;
         self.ctl_writable.store(writable, Ordering::Relaxed);
         let fd = fds::make_internal(fd, &self.ctl_fd, true)?;
         if writable && sys::fstat(fd)?.st_size < CTL_BYTES as i64 {
@@ -382,8 +388,10 @@ impl File {
                 _ => sys::ftruncate(fd, CTL_BYTES as u64)?,
             };
         }
-        // Whoever unlinks asks by an exclusive flock whether anybody has the file open.
-        sys::flock(fd, libc::LOCK_SH)?;
+        // Whoever unlinks asks for the exclusive one, and so whether anybody has the file open.
+        if !locks::take(fd, How::Shared, PRESENCE_BYTE)? {
+            return Err(self.in_use());
+        }
         let prot = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
         let base = sys::mmap(fd, CTL_BYTES, prot, libc::MAP_SHARED)?;
         if self.store()?.is_common() {
@@ -454,43 +462,48 @@ impl File {
             return work();
         }
         if !self.may_write() {
-            return self.exclusively_as_reader(work);
+            return Err(Errno(libc::EACCES));
         }
-        let fd = self.lock_fd()?;
-        let mut range = libc::flock { l_type: libc::F_WRLCK as i16, l_whence: 0, l_start: 0, l_len: 1, l_pid: 0 };
-        while let Err(errno) = sys::fcntl(fd, libc::F_OFD_SETLKW, &raw const range as usize) {
-            if errno != Errno(libc::EINTR) {
-                return Err(errno);
-            }
+        let dir = self.at()?.dir;
+        match sys::flock(dir, libc::LOCK_EX | libc::LOCK_NB) {
+            // While the file is being opened, TABLE is held.
+            Err(Errno(libc::EWOULDBLOCK)) if self.is_opening() => return Err(self.in_use()),
+            Err(Errno(libc::EWOULDBLOCK)) => locks::wait_for_flock(dir, self.in_use(), names::id_name(self.id()).as_bytes())?,
+            locked => locked.map(|_| ())?,
         }
         // One that left a cut by siglongjmp has lost the lock as well.
         self.lines.set_draining(false);
         let result = work();
-        range.l_type = libc::F_UNLCK as i16;
-        let _ = sys::fcntl(fd, libc::F_OFD_SETLK, &raw const range as usize);
+        let _ = sys::flock(dir, libc::LOCK_UN);
         result
     }
 
-    /// The ctl descriptor for locks, this process's own.
-    pub fn lock_fd(&self) -> Sys<i32> {
+    /// The ctl descriptor, which bears this process's presence and lines.
+    pub fn ctl_fd(&self) -> Sys<i32> {
         held(&self.ctl_fd).ok_or(Errno(libc::EIO))
     }
 
-    /// In a forked child: descriptor and mapping of ctl are replaced by ones of its own, or its locks would be its parent's.
-    fn own_ctl(&'static self) -> Sys<()> {
+    /// In a forked child: descriptor and mapping of ctl, and the directory, are replaced by ones of its own, or its locks would be its parent's.
+    fn own_locks(&'static self) -> Sys<()> {
         let Some(ctl) = self.ctl() else { return Ok(()) };
         let (flags, prot) = if self.may_write() { (libc::O_RDWR, libc::PROT_READ | libc::PROT_WRITE) } else { (libc::O_RDONLY, libc::PROT_READ) };
         let at = self.at()?;
         let fd = at.open_ctl(flags, at.head_stat()?.st_uid)?;
-        sys::flock(fd, libc::LOCK_SH | libc::LOCK_NB).inspect_err(|_| sys::close(fd))?;
-        sys::remap(ctl.base(), fd, CTL_BYTES, prot).inspect_err(|_| sys::close(fd))?;
+        let is_present = locks::take(fd, How::Shared, PRESENCE_BYTE).and_then(|taken| if taken { Ok(()) } else { Err(Errno(libc::EAGAIN)) });
+        is_present.and_then(|()| sys::remap(ctl.base(), fd, CTL_BYTES, prot)).inspect_err(|_| sys::close(fd))?;
         fds::close_internal(&self.ctl_fd);
-        fds::make_internal(fd, &self.ctl_fd, true).map(|_| ())
+        fds::make_internal(fd, &self.ctl_fd, true)?;
+        if self.may_write() { self.read_dir_again() } else { Ok(()) }
     }
 
-    /// Whether no other process has the file open (asks for the exclusive flock on ctl, and keeps it).
+    /// Whether no other process has the file open (asks to have it alone, and keeps it so). One who may not write the file could not remove it either.
     pub fn is_last(&'static self) -> bool {
-        self.lock_fd().is_ok_and(|fd| sys::flock(fd, libc::LOCK_EX | libc::LOCK_NB).is_ok())
+        self.may_write() && self.ctl_fd().and_then(|fd| locks::take(fd, How::Exclusive, PRESENCE_BYTE)).unwrap_or(false)
+    }
+
+    /// The file is being opened, and nothing else is done with it yet.
+    fn is_opening(&self) -> bool {
+        self.refs.load(Ordering::Acquire) == 0
     }
 
     fn drop_all(&'static self) {
@@ -544,7 +557,7 @@ pub fn after_fork() {
         file.lines.reset();
         if file.refs.load(Ordering::Acquire) > 0 {
             // A file unlinked meanwhile has no path any more: the parent's descriptor goes on serving.
-            let _ = file.own_ctl();
+            let _ = file.own_locks();
         } else if held(&file.ctl_fd).is_some() || !file.loaded.load(Ordering::Acquire).is_null() {
             // A thread that is gone was opening or closing it: the next file at this place must not get its objects.
             file.drop_parts(true);

@@ -22,6 +22,8 @@ const LOOK_NS: u64 = 50_000;
 const DEADLINE_NS_MAX: u64 = 600_000_000_000;
 /// How late a mover may be with its last steps before one who maps the file and cannot help gives up.
 const LATE_NS: u64 = 2_000_000_000;
+/// How late he may be though somebody has the mover's lock, which everybody may take.
+const LATE_NS_MAX: u64 = 60_000_000_000;
 
 /// Inside an I/O with the layout in force.
 pub struct Passed {
@@ -97,11 +99,12 @@ fn wait(file: &'static File, ctl: &Ctl, turn: Turn) -> Sys<()> {
         log::say(b"its words tell of a move that no mover makes; run stripewise store fsck", file.part(b"ctl")?.as_bytes());
         return Err(Errno(libc::EIO));
     }
+    let is_late = |by_ns| now_ns() > ctl.deadline_ns().saturating_add(by_ns);
     if let Turn::Publish(publication) = turn {
         match moving::publish(ctl, publication, |_| put_in_place(file, publication)) {
             Ok(()) => return Ok(()),
             // One who may not rename in the store waits for another who may. With the mover dead there may be none.
-            Err(_) if now_ns() > ctl.deadline_ns().saturating_add(LATE_NS) && !mover_lives(file)? => {
+            Err(_) if is_late(LATE_NS) && (is_late(LATE_NS_MAX) || !mover_lives(file)?) => {
                 log::say(b"a mover died in its last step; run stripewise store fsck --repair as the owner of", file.part(b"layout")?.as_bytes());
                 return Err(Errno(libc::EIO));
             }

@@ -24,6 +24,7 @@ mod ioctl;
 mod lend;
 mod limit;
 mod lock;
+mod locks;
 mod log;
 mod map;
 mod memory;

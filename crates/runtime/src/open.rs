@@ -9,6 +9,7 @@ use crate::lock::Lock;
 use crate::names;
 use crate::store::Store;
 use crate::sys::{self, Errno, Sys};
+use crate::vector::REQUEST_MAX;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use stripewise_store::devices::now_ns;
 
@@ -427,6 +428,27 @@ impl OpenFile {
         // A signal handler inside the call that it interrupts would move the same bytes: the offset has not moved on yet.
         let Some(_held) = self.offset_lock.lock() else { return Err(Errno(libc::EDEADLK)) };
         if self.shared.load(Ordering::Relaxed) && !self.is_append() { self.file()?.exclusively(step) } else { step() }
+    }
+
+    /// Reads up to `len` bytes at the current offset and moves it on by what `work` has read. Processes that share the offset take their parts of the file one
+    /// after another.
+    pub fn read_at_offset(&'static self, fd: i32, len: u64, work: impl FnOnce(u64) -> Sys<u64>) -> Sys<u64> {
+        if !self.shared.load(Ordering::Relaxed) {
+            return self.at_offset(fd, |at| work(at).map(|n| (n, at + n)));
+        }
+        let fd = self.offset_fd(fd);
+        let Some(_held) = self.offset_lock.lock() else { return Err(Errno(libc::EDEADLK)) };
+        self.file()?.one_after_another(|| {
+            // Taken first, and what was not there given back: so that also those who could not wait for their turn read no byte twice.
+            let len = len.min(REQUEST_MAX) as i64;
+            let end = sys::lseek(fd, len, libc::SEEK_CUR)?;
+            let result = work(end - len as u64);
+            let unread = len - result.unwrap_or(0) as i64;
+            if unread != 0 {
+                sys::lseek(fd, -unread, libc::SEEK_CUR)?;
+            }
+            result
+        })
     }
 
     /// Data moved: head's times follow, at most once per 4 ms.

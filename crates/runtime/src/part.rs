@@ -111,6 +111,11 @@ impl Pinned {
         self.fd.fd()
     }
 
+    /// Its owner then.
+    pub fn owner(&self) -> u32 {
+        self.stat.st_uid
+    }
+
     /// Its mode then.
     pub fn mode(&self) -> u32 {
         self.stat.st_mode
@@ -156,6 +161,22 @@ pub fn open_dir(store: &'static Store, id: u64) -> Sys<(OwnedFd, Stat)> {
     let name = names::id_name(id);
     let opened = within::open_dir(borrow(store.files_dir()?), c(&name)?, &[]);
     opened.map_err(|refusal| refused(store.path(), [b"files", name.as_bytes(), b""], refusal))
+}
+
+/// The same, for reading where this user may, so that it can be locked.
+pub fn open_dir_to_lock(store: &'static Store, id: u64) -> Sys<(OwnedFd, Stat)> {
+    let name = names::id_name(id);
+    let files = borrow(store.files_dir()?);
+    let opened = match within::open_dir_as(files, c(&name)?, OpenFlags::RDONLY, &[]) {
+        Err(Refusal::Os(within::Os::ACCESS)) => within::open_dir(files, c(&name)?, &[]),
+        opened => opened,
+    };
+    opened.map_err(|refusal| refused(store.path(), [b"files", name.as_bytes(), b""], refusal))
+}
+
+/// A directory that is held, opened for reading.
+pub fn readable_dir(dir: i32) -> Sys<Held> {
+    sys::openat(dir, c".", libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, 0).map(Held)
 }
 
 impl At {
@@ -229,6 +250,11 @@ impl At {
         Ok(head)
     }
 
+    /// Pins the directory itself.
+    pub fn pin_dir(&self) -> Sys<Pinned> {
+        within::open_dir(borrow(self.dir), c".", &[]).map(Pinned::new).map_err(|refusal| self.refused(c"", refusal))
+    }
+
     /// Pins another part, which belongs to one of `owners` besides root and the store's owner.
     pub fn pin(&self, part: &CStr, owners: [u32; 2]) -> Sys<Pinned> {
         let [one, other] = owners;
@@ -267,14 +293,17 @@ impl At {
 
     /// Makes the directory's entries durable.
     pub fn sync(&self) -> Sys<()> {
-        sync_dir(self.dir)
+        match sync_dir(self.dir) {
+            // One who may not write the file may not read the directory: the whole file system then.
+            Err(Errno(libc::EACCES)) => sys::syncfs(Held(self.open_ctl(libc::O_RDONLY, self.head_stat()?.st_uid)?).fd()),
+            synced => synced,
+        }
     }
 }
 
 /// Makes the entries of a directory durable.
 pub fn sync_dir(dir: i32) -> Sys<()> {
-    let fd = Held(sys::openat(dir, c".", libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, 0)?);
-    sys::fsync(fd.fd(), false).map(|_| ())
+    sys::fsync(readable_dir(dir)?.fd(), false).map(|_| ())
 }
 
 /// Opens an object of `owner`'s file on a target of the store.

@@ -9,6 +9,7 @@ pub use load::take_file;
 use crate::env;
 use crate::fds::{self, held};
 use crate::lock::Lock;
+use crate::locks;
 use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
@@ -169,6 +170,11 @@ pub fn root_moves_seen() -> u32 {
 /// # Errors
 /// `EACCES` for one that this process, with the rights that it has now, does not trust.
 pub fn attach(path: &[u8]) -> Sys<&'static Store> {
+    // Waited for outside of ATTACH: other stores are none of that.
+    locks::patiently(path, || attach_now(path))
+}
+
+fn attach_now(path: &[u8]) -> Sys<&'static Store> {
     if let Some(store) = all().find(|s| s.path() == path) {
         return store.admit(path);
     }

@@ -305,6 +305,11 @@ pub fn fsync(fd: i32, data_only: bool) -> Sys<i64> {
     call(if data_only { Sysno::fdatasync } else { Sysno::fsync }, [fd_arg(fd), 0, 0, 0, 0, 0])
 }
 
+/// syncfs(2).
+pub fn syncfs(fd: i32) -> Sys<()> {
+    call(Sysno::syncfs, [fd_arg(fd), 0, 0, 0, 0, 0]).map(|_| ())
+}
+
 /// fcntl(2).
 pub fn fcntl(fd: i32, op: i32, arg: usize) -> Sys<i64> {
     call(Sysno::fcntl, [fd_arg(fd), op as usize, arg, 0, 0, 0])
@@ -313,6 +318,12 @@ pub fn fcntl(fd: i32, op: i32, arg: usize) -> Sys<i64> {
 /// flock(2).
 pub fn flock(fd: i32, op: i32) -> Sys<i64> {
     call(Sysno::flock, [fd_arg(fd), op as usize, 0, 0, 0, 0])
+}
+
+/// Sleeps, or until a signal comes.
+pub fn pause(ns: u64) -> Sys<i64> {
+    let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ };
+    call(Sysno::nanosleep, [&raw const time as usize, 0, 0, 0, 0, 0])
 }
 
 /// dup3(2).

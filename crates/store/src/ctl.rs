@@ -24,8 +24,6 @@ pub const FLAG_TRUNCATING: u64 = 2;
 /// Where the lines for notes of extending writers begin, and their length.
 const LINES_AT: usize = 256;
 const LINE_BYTES: usize = 32;
-/// Byte of ctl whose lock (of an open file description) says that the owner of line 0 lives; that of line `n` is `n` further on.
-pub const LINE_LOCKS_AT: u64 = 64;
 
 /// State of a move as writers see it (low three bits of the move word).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ pub mod bin;
 pub mod ctl;
 pub mod devices;
 pub mod identity;
+pub mod locks;
 pub mod moving;
 pub mod names;
 pub mod rights;

@@ -1,4 +1,4 @@
-//! Rights on the parts of a file. Head has the file's owner, group, mode and ACL; what objects and ctl have follows from them, and is the same
+//! Rights on the parts of a file. Head has the file's owner, group, mode and ACL; what objects, ctl and directory have follows from them, and is the same
 //! whoever made the part: a program, the mover, or a repair.
 
 /// A part that follows head.
@@ -8,6 +8,8 @@ pub enum Part {
     Object,
     /// The control words.
     Ctl,
+    /// The directory `files/<id>`.
+    Dir,
 }
 
 /// Tags of an ACL's entries: the owner, the mask of all but owner and others, and the others. They mirror the mode.
@@ -25,13 +27,15 @@ impl Part {
             Self::Object => head & 0o777 | 0o600,
             // Who may write the file may change its size; the size is no secret, stat shows it to everybody.
             Self::Ctl => head & 0o022 | 0o644,
+            // Everybody goes through it; who may write the file may read it, and so take its lock.
+            Self::Dir => (head & 0o022) << 1 | 0o711,
         }
     }
 
     /// Turns head's ACL, as the kernel passes it (a version, then entries of tag u16, permissions u16, id u32), into its own; false: it has none.
     pub fn adapt_acl(self, head: u32, acl: &mut [u8]) -> bool {
-        // The kernel asks no ACL whose mask is empty; with the bit that everybody has on ctl, it would.
-        if acl.len() <= 4 || (self == Self::Ctl && head & 0o070 == 0) {
+        // The kernel asks no ACL whose mask is empty; with the bit that everybody has on ctl and directory, it would.
+        if acl.len() <= 4 || (self != Self::Object && head & 0o070 == 0) {
             return false;
         }
         let mode = self.mode(head);
@@ -43,6 +47,7 @@ impl Part {
                     (OTHERS, _) => (mode & 7) as u8,
                     (_, Self::Object) => *permissions,
                     (_, Self::Ctl) => *permissions & 2 | 4,
+                    (_, Self::Dir) => (*permissions & 2) << 1 | 1,
                 };
             }
         }
@@ -65,6 +70,11 @@ mod tests {
     }
 
     #[test]
+    fn who_may_write_the_file_and_nobody_else_may_read_its_directory() {
+        assert_eq!([0o600, 0o755, 0o664, 0o620, 0o666, 0o4702].map(|head| Part::Dir.mode(head)), [0o711, 0o711, 0o751, 0o751, 0o755, 0o715]);
+    }
+
+    #[test]
     fn an_acl_agrees_with_the_mode_of_the_part() {
         let parts = [entry(1, 4), entry(2, 6), entry(4, 0), entry(16, 6), entry(32, 0)];
         let mut acl = vec![2, 0, 0, 0];
@@ -75,6 +85,7 @@ mod tests {
         };
         assert_eq!(of(Part::Object, 0o460), Some(Some(vec![6, 6, 0, 6, 0])));
         assert_eq!(of(Part::Ctl, 0o460), Some(Some(vec![6, 6, 4, 6, 4])));
+        assert_eq!(of(Part::Dir, 0o460), Some(Some(vec![7, 5, 1, 5, 1])));
         assert_eq!(of(Part::Ctl, 0o400), None);
     }
 }

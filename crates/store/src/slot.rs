@@ -166,12 +166,14 @@ impl Slot {
 /// # Errors
 /// `AGAIN` as described, and those of making and locking a file.
 pub fn claim(run: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    // Whoever waits for running I/O looks at everybody's slot.
-    let file = create_file(run, name, OFlags::RDWR, 0o644)?;
-    match fs::flock(&file, FlockOperation::LockExclusive) {
-        Err(Errno::INTR) => Err(Errno::AGAIN),
+    // While others may not open it, none of them has its lock.
+    let file = create_file(run, name, OFlags::RDWR, 0o600)?;
+    match fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::INTR | Errno::WOULDBLOCK) => Err(Errno::AGAIN),
         locked => {
             locked?;
+            // Whoever waits for running I/O looks at everybody's slot.
+            fs::fchmod(&file, fs::Mode::from_raw_mode(0o644))?;
             if fs::fstat(&file)?.st_nlink > 0 { Ok(file) } else { Err(Errno::AGAIN) }
         }
     }

@@ -168,8 +168,16 @@ pub fn create_file(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags, mode: u32) -
 /// # Errors
 /// The kernel's, or what does not fit.
 pub fn open_dir(dir: BorrowedFd<'_>, name: &CStr, owners: &[u32]) -> Result<(OwnedFd, Stat), Refusal> {
-    let fd = fs::openat(dir, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| {
-        // With O_PATH the kernel opens the link itself, and then finds that it is no directory.
+    open_dir_as(dir, name, OFlags::PATH, owners)
+}
+
+/// The same, opened for more than that.
+///
+/// # Errors
+/// As [`open_dir`].
+pub fn open_dir_as(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags, owners: &[u32]) -> Result<(OwnedFd, Stat), Refusal> {
+    let fd = fs::openat(dir, name, flags | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| {
+        // The kernel finds that the link itself is no directory.
         let is_link = errno == Errno::NOTDIR
             && fs::statat(dir, name, fs::AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|st| FileType::from_raw_mode(st.st_mode) == FileType::Symlink);
         if is_link { Refusal::Link } else { Refusal::from(errno) }

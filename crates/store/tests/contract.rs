@@ -10,6 +10,7 @@ use stripewise_store::admin::fsck::fsck;
 use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::medium::Medium;
 use stripewise_store::admin::{Store, StoreError, apply, capacity, catalogue, create, data, info};
+use stripewise_store::locks::How;
 
 struct Rig {
     base: tempfile::TempDir,
@@ -120,7 +121,7 @@ fn a_mover_shares_the_store_with_programs_but_not_with_another_mover(kind: &str)
     let rig = Rig::new(kind, 0);
     rig.fill(100_000);
     let session = rig.root.join("run/session.lock");
-    let held = DISK.try_lock(&session, false).unwrap().unwrap();
+    let held = DISK.try_presence(&session, How::Shared).unwrap().unwrap();
     let name = format!("{}.7-{:016x}.slot", DISK.boot_id().unwrap(), 1);
     std::fs::write(rig.store().run_dir().join(&name), b"").unwrap();
     let slot = DISK.try_lock(&rig.store().run_dir().join(&name), true).unwrap().unwrap();

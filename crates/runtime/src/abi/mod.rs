@@ -74,7 +74,7 @@ fn traced(fd: i32, op: Op, at: u64, asked: u64, work: impl FnOnce() -> Sys<u64>)
 fn read_here(fd: i32, buffers: &Buffers<'_>) -> Sys<u64> {
     let open = of_fd(fd)?;
     open.readable()?;
-    open.at_offset(fd, |at| io::read_at(open, buffers, at, 0).map(|n| (n, at + n)))
+    open.read_at_offset(fd, buffers.len(), |at| io::read_at(open, buffers, at, 0))
 }
 
 fn write_here(fd: i32, buffers: &Buffers<'_>) -> Sys<u64> {

@@ -38,7 +38,7 @@ fn read(open: &'static OpenFile, fd: i32, buffers: &Buffers<'_>, at: Option<u64>
     let flags = flags & libc::RWF_NOWAIT;
     match at {
         Some(at) => io::read_at(open, buffers, at, flags),
-        None => open.at_offset(fd, |at| io::read_at(open, buffers, at, flags).map(|n| (n, at + n))),
+        None => open.read_at_offset(fd, buffers.len(), |at| io::read_at(open, buffers, at, flags)),
     }
 }
 

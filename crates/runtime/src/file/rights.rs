@@ -4,6 +4,7 @@
 
 use super::{File, held, object_place};
 use crate::fds;
+use crate::locks;
 use crate::log;
 use crate::part::{self, At};
 use crate::store::{self, Store};
@@ -11,6 +12,7 @@ use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicI32, Ordering};
 use stripewise_store::ctl::{CTL_BYTES, Ctl, MoveState};
 use stripewise_store::devices::{now_ns, sleep_until};
+use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::moving::Words;
 use stripewise_store::names::{self, StorePath};
 use stripewise_store::rights::Part;
@@ -19,6 +21,8 @@ use stripewise_store::within::{Os, Refusal};
 /// How often, and how long after one another, an object is looked at again whose owner is not head's: somebody may just be changing both.
 const LOOKS: u32 = 50;
 const LOOK_NS: u64 = 1_000_000;
+/// How long one who may not write a file waits until it is his turn to read at a shared offset.
+const READERS_NS: u64 = 200_000_000;
 
 /// Opens something both ways, or as far as the user's rights go; says whether both ways.
 fn open_widest(open: impl Fn(i32) -> Result<i32, Refusal>) -> Result<(i32, bool), Refusal> {
@@ -39,7 +43,7 @@ fn open_widest(open: impl Fn(i32) -> Result<i32, Refusal>) -> Result<(i32, bool)
 }
 
 /// Opens ctl, made when it is missing; says whether for writing.
-pub fn open_ctl(at: &At, head: &libc::stat) -> Sys<(i32, bool)> {
+fn open_ctl(at: &At, head: &libc::stat) -> Sys<(i32, bool)> {
     let open = |flags| at.open_ctl(flags, head.st_uid);
     let made = match open(libc::O_RDWR) {
         Err(Errno(libc::ENOENT)) => match at.create_part(c"ctl", libc::O_RDWR, Part::Ctl.mode(head.st_mode)) {
@@ -69,6 +73,41 @@ fn replace(holder: &AtomicI32, wider: i32) {
 }
 
 impl File {
+    /// Opens ctl; where that is for writing, the directory is open for reading, to be locked.
+    pub(super) fn open_ctl(&'static self, at: &At, head: &libc::stat) -> Sys<(i32, bool)> {
+        let mut looks = LOOKS;
+        loop {
+            let (fd, writable) = open_ctl(at, head)?;
+            if !writable || self.is_dir_readable() || self.read_dir_again().is_ok() {
+                return Ok((fd, writable));
+            }
+            sys::close(fd);
+            if looks == 0 {
+                log::say(b"who may write this file may not read its directory; run stripewise store fsck --repair", self.part(b"")?.as_bytes());
+                return Err(Errno(libc::EACCES));
+            }
+            // The rights of both may just be changing.
+            looks -= 1;
+            sleep_until(now_ns() + LOOK_NS);
+        }
+    }
+
+    fn is_dir_readable(&self) -> bool {
+        held(&self.dir_fd).is_some_and(|dir| sys::fcntl(dir, libc::F_GETFL, 0).is_ok_and(|flags| flags as i32 & libc::O_PATH == 0))
+    }
+
+    /// Opens the directory once more, to be locked by this process alone.
+    pub(super) fn read_dir_again(&self) -> Sys<()> {
+        replace(&self.dir_fd, part::readable_dir(self.at()?.dir)?.keep());
+        Ok(())
+    }
+
+    /// What to say where another process has the file for itself.
+    #[cold]
+    pub(super) fn in_use(&self) -> Errno {
+        self.ctl_fd().and_then(sys::fstat).map_or_else(|errno| errno, |ctl| locks::in_use(ctl.st_uid, ctl.st_mode, 0))
+    }
+
     /// Opens an object, which belongs to head's owner.
     fn widest_object(&self, target: u32, plane: u32) -> Result<(i32, bool), Refusal> {
         let os = |Errno(number): Errno| Refusal::Os(Os::from_raw_os_error(number));
@@ -182,7 +221,9 @@ impl File {
         let ctl = self.ctl().ok_or(Errno(libc::EIO))?;
         let at = self.at()?;
         let fd = at.open_ctl(libc::O_RDWR, at.head_stat()?.st_uid)?;
-        let mapped = sys::flock(fd, libc::LOCK_SH).and_then(|_| sys::remap(ctl.base(), fd, CTL_BYTES, libc::PROT_READ | libc::PROT_WRITE));
+        // Not refused: the narrow descriptor has the same lock.
+        let present = locks::take(fd, How::Shared, PRESENCE_BYTE).and_then(|_| if self.is_dir_readable() { Ok(()) } else { self.read_dir_again() });
+        let mapped = present.and_then(|()| sys::remap(ctl.base(), fd, CTL_BYTES, libc::PROT_READ | libc::PROT_WRITE));
         if let Err(errno) = mapped {
             sys::close(fd);
             return Err(errno);
@@ -206,20 +247,24 @@ impl File {
         Err(Errno(libc::EACCES))
     }
 
-    /// The lock of [`File::exclusively`] for one who may not write ctl: a byte-range lock needs that, a flock of the layout does not.
+    /// Runs `work` while no other process does anything exclusive on this file that shares an offset of it with this one. One who may not write the file
+    /// has only a lock that every reader can take, and so waits for it no longer than [`READERS_NS`].
+    pub fn one_after_another<T>(&'static self, work: impl FnOnce() -> Sys<T>) -> Sys<T> {
+        if self.may_write() {
+            return self.exclusively(work);
+        }
+        let layout = self.layout_to_lock()?;
+        let until_ns = now_ns() + READERS_NS;
+        while sys::flock(layout.fd(), libc::LOCK_EX | libc::LOCK_NB).is_err() && now_ns() < until_ns {
+            sleep_until(now_ns() + LOOK_NS / 20);
+        }
+        work()
+    }
+
     #[inline(never)] // As above.
-    pub(super) fn exclusively_as_reader<T>(&'static self, work: impl FnOnce() -> Sys<T>) -> Sys<T> {
+    fn layout_to_lock(&self) -> Sys<part::Held> {
         let at = self.at()?;
-        let (fd, _) = at.open_part(c"layout", libc::O_RDONLY, at.head_stat()?.st_uid, u64::MAX)?;
-        let result = loop {
-            match sys::flock(fd, libc::LOCK_EX) {
-                Err(Errno(libc::EINTR)) => {}
-                Err(errno) => break Err(errno),
-                Ok(_) => break work(),
-            }
-        };
-        sys::close(fd);
-        result
+        Ok(part::Held::from_raw(at.open_part(c"layout", libc::O_RDONLY, at.head_stat()?.st_uid, u64::MAX)?.0))
     }
 }
 

@@ -4,11 +4,13 @@
 use crate::fds;
 use crate::file::{self, File};
 use crate::lock::Lock;
+use crate::locks;
 use crate::map::reopen;
 use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use stripewise_layout::Logical;
+use stripewise_store::locks::{How, PIN_BYTE};
 
 /// Most maps of one process.
 const MOST: usize = 16_384;
@@ -122,15 +124,15 @@ fn pin_locked(file: &'static File) -> Sys<u32> {
 }
 
 fn lock_pin(file: &'static File) -> Sys<()> {
-    let fd = reopen(file.lock_fd()?, libc::O_RDONLY)?;
-    let range = libc::flock { l_type: libc::F_RDLCK as i16, l_whence: 0, l_start: 1, l_len: 1, l_pid: 0 };
-    while let Err(errno) = sys::fcntl(fd, libc::F_OFD_SETLKW, &raw const range as usize) {
-        if errno != Errno(libc::EINTR) {
+    let fd = reopen(file.ctl_fd()?, libc::O_RDONLY)?;
+    match locks::take(fd, How::Shared, PIN_BYTE) {
+        Ok(true) => fds::make_internal(fd, &file.pin, true).map(|_| ()),
+        // Nobody has a use for the exclusive lock of this byte.
+        taken => {
             sys::close(fd);
-            return Err(errno);
+            Err(taken.err().unwrap_or(Errno(libc::EAGAIN)))
         }
     }
-    fds::make_internal(fd, &file.pin, true).map(|_| ())
 }
 
 fn unpin(index: u32) {
@@ -144,9 +146,7 @@ fn unpin(index: u32) {
 
 /// Whether any process has a map of the file.
 pub fn is_pinned(file: &'static File) -> bool {
-    let mut range = libc::flock { l_type: libc::F_WRLCK as i16, l_whence: 0, l_start: 1, l_len: 1, l_pid: 0 };
-    let asked = file.lock_fd().and_then(|fd| sys::fcntl(fd, libc::F_OFD_GETLK, &raw mut range as usize));
-    asked.is_err() || i32::from(range.l_type) != libc::F_UNLCK
+    file.ctl_fd().map_or(true, |fd| locks::is_in_the_way(fd, How::Exclusive, PIN_BYTE))
 }
 
 impl Map {

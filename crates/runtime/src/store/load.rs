@@ -2,6 +2,7 @@
 
 use super::{Boot, Store};
 use crate::fds::{self, held};
+use crate::locks;
 use crate::log;
 use crate::part::{self, Held, borrow, refused};
 use crate::sys::{self, Errno, Sys};
@@ -9,6 +10,7 @@ use std::os::fd::{IntoRawFd, OwnedFd};
 use stripewise_store::bin::{Kind, StoreView};
 use stripewise_store::devices::{Devices, devices_bytes, open_devices};
 use stripewise_store::identity::{IDENTITY_FILE, Identity};
+use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::names::{STORE_PATH_BYTES_MAX, StorePath};
 use stripewise_store::run;
 use stripewise_store::within::{self, Expected, OpenFlags, Refusal, STORE_BIN_BYTES_MAX, TEXT_BYTES_MAX};
@@ -82,9 +84,12 @@ impl Store {
         inner.boot = Boot::now()?;
         self.refuse_other_machine()?;
         // Shared as long as this process lives; an offline move holds it exclusively, and we wait for it.
-        let fd = self.open_session_lock()?;
-        sys::flock(fd, libc::LOCK_SH).inspect_err(|_| sys::close(fd))?;
-        fds::make_internal(fd, &self.session_fd, true)?;
+        let lock = self.open_session_lock()?;
+        if !locks::take(lock.fd(), How::Shared, PRESENCE_BYTE)? {
+            let stat = sys::fstat(lock.fd())?;
+            return Err(locks::in_use(stat.st_uid, stat.st_mode, self.owner()));
+        }
+        fds::make_internal(lock.keep(), &self.session_fd, true)?;
         if let Some(view) = &inner.view {
             inner.devices = self.map_devices(view.target_count());
             for (i, model) in inner.models.iter_mut().enumerate() {
@@ -117,23 +122,22 @@ impl Store {
     }
 
     /// The lock that programs share; the store's owner or root has made it, or it would be somebody's who may take it away.
-    fn open_session_lock(&self) -> Sys<i32> {
+    fn open_session_lock(&self) -> Sys<Held> {
         let run = self.run_dir()?;
         let owners = self.owners();
-        let open = |flags| within::open_file(borrow(run), run::SESSION_LOCK, flags, Expected::of(&owners));
-        let opened = match open(OpenFlags::RDWR) {
+        // Programs lock it shared, for which reading is enough.
+        let open = || within::open_file(borrow(run), run::SESSION_LOCK, OpenFlags::RDONLY, Expected::of(&owners)).map(|(fd, _)| fd);
+        let opened = match open() {
             Err(Refusal::Os(within::Os::NOENT)) if owners.contains(&sys::geteuid()) => {
-                let mode = if self.is_shared()? { 0o666 } else { 0o600 };
+                let mode = if self.is_shared()? { 0o644 } else { 0o600 };
                 match within::create_file(borrow(run), run::SESSION_LOCK, OpenFlags::RDWR, mode) {
-                    Err(within::Os::EXIST) => open(OpenFlags::RDWR).map(|(fd, _)| fd),
+                    Err(within::Os::EXIST) => open(),
                     made => made.map_err(Refusal::Os),
                 }
             }
-            // For the flock alone reading is enough.
-            Err(Refusal::Os(within::Os::ACCESS | within::Os::ROFS)) => open(OpenFlags::RDONLY).map(|(fd, _)| fd),
-            opened => opened.map(|(fd, _)| fd),
+            opened => opened,
         };
-        opened.map(IntoRawFd::into_raw_fd).map_err(|refusal| {
+        opened.map(Held::new).map_err(|refusal| {
             log::say(b"run/session.lock is missing or not the store owner's: let the owner run stripewise store fsck --repair", self.path());
             match refused(self.path(), [b"run", run::SESSION_LOCK.to_bytes(), b""], refusal) {
                 // Programs make a file anew that is not there.

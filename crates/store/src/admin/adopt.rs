@@ -123,6 +123,8 @@ impl Adoption<'_> {
         let ctl = store.part(id, "ctl");
         store.medium.ctl(&ctl, true).doing("make", &ctl)?.ctl().initialise(boot_words(&store.boot_id()?), before.size, layout.generation);
         store.medium.follow_head(&head, &ctl, Part::Ctl).doing("give the owner of head to", &ctl)?;
+        let dir = store.file_dir(id);
+        store.medium.dir_follows_head(&dir).doing("give the owner of head to", &dir)?;
         super::scrub::sum_new_file(store, id, &objects_of(layout))?;
         publish_layout(store, id, layout)?;
         // Once more: writing set its times.

@@ -19,6 +19,7 @@ use super::store::{Store, id_text, layout_error};
 use super::unlinked::remove_if_last;
 use crate::bin::Kind;
 use crate::ctl::{Ctl, MoveState};
+use crate::locks::How;
 use crate::moving::Words;
 
 /// What an apply did.
@@ -106,7 +107,7 @@ fn hold_file(store: &Store<'_>, id: u64) -> Result<Box<dyn Lock>> {
     let ctl = store.part(id, "ctl");
     store
         .medium
-        .try_lock(&ctl, false)
+        .try_presence(&ctl, How::Shared)
         .doing("lock", &ctl)?
         .ok_or_else(|| StoreError::InUse(format!("file {}: another stripewise command has it for itself; wait until it is done", id_text(id))))
 }

@@ -76,7 +76,7 @@ pub fn create_for(medium: &dyn Medium, root: &Path, spec: &SpecJson, users: User
     replace_file(medium, &bin, &bytes, FsyncPoint::StoreTmp, FsyncPoint::StoreDir).doing("write", &bin)?;
     match users {
         Users::Owner => Ok(()),
-        Users::All => medium.let_all_read(&bin).doing("let everybody read", &bin),
+        Users::All => medium.change_mode(&bin, 0, 0o444).doing("let everybody read", &bin),
     }
 }
 
@@ -99,7 +99,7 @@ fn share_identity(medium: &dyn Medium, target: &Path, users: Users) -> Result<()
     let path = target.join(IDENTITY_FILE);
     match users {
         Users::Owner => Ok(()),
-        Users::All => medium.let_all_read(&path).doing("let everybody read", &path),
+        Users::All => medium.change_mode(&path, 0, 0o444).doing("let everybody read", &path),
     }
 }
 

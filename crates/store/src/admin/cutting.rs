@@ -85,8 +85,7 @@ pub fn trim(store: &Store<'_>, id: u64, layout: &Layout, ctl: Ctl) -> Result<boo
     if is_sound(&cutting)? {
         return Ok(true);
     }
-    let path = store.part(id, "ctl");
-    let _alone = store.medium.lock_ctl(&path).doing("lock", &path)?;
+    let _alone = store.lock_dir(id)?;
     // Whoever had the lock may have been at it.
     if is_sound(&cutting)? {
         return Ok(true);

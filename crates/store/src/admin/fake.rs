@@ -13,6 +13,7 @@ use super::fake_content::{Content, DataOp, Dice, PAGE, survive};
 use super::fake_file::{CtlMemory, FakeCtl, FakeFile, FakeLock, Unlocked};
 use super::medium::{Attributes, CtlMap, DevicesMap, FsyncPoint, Handle, Kind, Leased, Lock, Medium, Open, Root, Stat};
 use crate::ctl::CTL_BYTES;
+use crate::locks::How;
 use crate::rights::Part;
 
 /// One change of a directory: names and what they lead to from then on. A rename is one op, in one or two directories.
@@ -298,7 +299,7 @@ impl Medium for FakeDisk {
         Ok(())
     }
 
-    fn let_all_read(&self, _path: &Path) -> io::Result<()> {
+    fn change_mode(&self, _path: &Path, _take: u32, _give: u32) -> io::Result<()> {
         Ok(())
     }
 
@@ -409,7 +410,8 @@ impl Medium for FakeDisk {
             None => return Ok(None),
         };
         let links = inner.names_of(ino);
-        Ok(Some(Stat { kind, size, allocated_bytes, dev: 1, ino, mtime_s: 0, mtime_ns: 0, ctime_ns: 0, links, mode: MODE, uid: 0, gid: 0 }))
+        let mode = if kind == Kind::Dir { Part::Dir.mode(MODE) } else { MODE };
+        Ok(Some(Stat { kind, size, allocated_bytes, dev: 1, ino, mtime_s: 0, mtime_ns: 0, ctime_ns: 0, links, mode, uid: 0, gid: 0 }))
     }
 
     fn sync_dir(&self, dir: &Path, point: FsyncPoint) -> io::Result<()> {
@@ -436,6 +438,10 @@ impl Medium for FakeDisk {
             }
         }
         Ok(())
+    }
+
+    fn try_presence(&self, path: &Path, how: How) -> io::Result<Option<Box<dyn Lock>>> {
+        self.try_lock(path, how == How::Exclusive)
     }
 
     fn try_lock(&self, path: &Path, exclusive: bool) -> io::Result<Option<Box<dyn Lock>>> {
@@ -478,7 +484,7 @@ impl Medium for FakeDisk {
         Ok(())
     }
 
-    fn own_dir_like_head(&self, _dir: &Path) -> io::Result<()> {
+    fn dir_follows_head(&self, _dir: &Path) -> io::Result<()> {
         Ok(())
     }
 
@@ -504,7 +510,7 @@ impl Medium for FakeDisk {
         Ok(None)
     }
 
-    fn lock_ctl(&self, _ctl: &Path) -> io::Result<Box<dyn Lock>> {
+    fn lock_dir(&self, _dir: &Path) -> io::Result<Box<dyn Lock>> {
         Ok(Box::new(Unlocked))
     }
 

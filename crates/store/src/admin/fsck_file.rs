@@ -307,7 +307,12 @@ fn check_attributes(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<(
         Ok(Some((stat.mode & 0o777, stat.uid, stat.gid, store.medium.acl(path).doing("look at", path)?)))
     };
     let Some(head_has) = of(&head)? else { return Ok(()) };
+    let dir = store.file_dir(id);
     let mut parts = vec![(Part::Ctl, store.part(id, "ctl"))];
+    // One that root or the store's owner has made is theirs.
+    if of(&dir)?.is_some_and(|found| found.1 == head_has.1) {
+        parts.push((Part::Dir, dir.clone()));
+    }
     for (target, plane) in objects_in(&layout.regions) {
         if check.sound.get(target as usize).copied().unwrap_or(false) {
             parts.push((Part::Object, store.object(target, id, plane)?));
@@ -322,7 +327,8 @@ fn check_attributes(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<(
             continue;
         }
         if check.repair {
-            store.medium.follow_head(&head, &path, part).doing("give the owner of head to", &path)?;
+            let follow = if part == Part::Dir { store.medium.dir_follows_head(&dir) } else { store.medium.follow_head(&head, &path, part) };
+            follow.doing("give the owner of head to", &path)?;
         }
         let text = format!("{} has another owner, mode or ACL than file {}", path.display(), id_text(id));
         check.found(Severity::Warning, "attributes", id, text, "`stripewise store fsck --repair` takes them from head", check.repair);

@@ -41,6 +41,14 @@ pub fn check_common(store: &Store<'_>, repair: bool) -> Result<Vec<Finding>> {
         let cure = "`stripewise store fsck --repair` by the store's owner or root makes it anew";
         found.push(Finding::new(Severity::Warning, REFUSED, format!("{} {why}", path.display()), cure).at(&path).mended(mended));
     }
+    let session = store.run_dir().join(path_of(SESSION_LOCK.to_bytes()));
+    if look(store, &session)?.is_some_and(|s| s.kind == Kind::File && owners.contains(&s.uid) && s.mode & 0o022 != 0) {
+        let mended = repair && store.medium.change_mode(&session, 0o022, 0).is_ok();
+        let text = format!("{} may be written by others than its owner: they can keep everybody from the store", session.display());
+        found.push(
+            Finding::new(Severity::Warning, "lock-writable", text, "`stripewise store fsck --repair`, or chmod go-w").at(&session).mended(mended),
+        );
+    }
     let is_private = look(store, &store.run_dir())?.is_some_and(|s| s.mode & 0o002 == 0);
     let dirs = ["files", "trash"].map(|name| store.root.join(name));
     for path in dirs.iter().chain(store.targets.iter().map(|t| &t.path)).filter(|_| is_private) {
@@ -94,7 +102,7 @@ fn check_dir(check: &mut Check<'_>, id: u64, dir: &Path) -> Result<bool> {
     let store = check.store;
     let Err(e) = store.medium.stat(&dir.join("head")) else { return Ok(true) };
     let Some(refused) = Refused::of(&e) else { return Err(StoreError::io("look at", dir, e)) };
-    let mended = check.repair && store.medium.own_dir_like_head(dir).is_ok();
+    let mended = check.repair && store.medium.dir_follows_head(dir).is_ok();
     check.found(Severity::Error, REFUSED, id, refused.to_string(), refused.cure(), mended);
     Ok(mended)
 }

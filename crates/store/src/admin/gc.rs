@@ -16,6 +16,7 @@ use super::medium::{Kind, Lock};
 use super::relink::{recorded, walk};
 use super::store::{Store, id_text};
 use super::unlinked::{alone, has_name, to_trash, was_unlinked};
+use crate::locks::How;
 use crate::slot::SLOT_BYTES;
 
 /// Age from which on a creation that holds nothing is taken for dead whatever else runs.
@@ -154,7 +155,7 @@ impl Gc<'_> {
         // Whoever is removing it right now, or has it open still, holds this.
         let _alone = match store.medium.stat(&ctl).doing("look at", &ctl)? {
             None => None,
-            Some(_) => match store.medium.try_lock(&ctl, true) {
+            Some(_) => match store.medium.try_presence(&ctl, How::Exclusive) {
                 Ok(Some(lock)) => Some(lock),
                 Ok(None) => return Ok(()),
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),

@@ -74,7 +74,7 @@ pub fn renew(store: &Store<'_>) {
     for target in store.targets.iter().filter(|_| is_shared) {
         let path = target.path.join(crate::identity::IDENTITY_FILE);
         if matches!(medium.stat(&path), Ok(Some(s)) if s.mode & 0o004 == 0) {
-            let _ = medium.let_all_read(&path);
+            let _ = medium.change_mode(&path, 0, 0o444);
         }
     }
 }

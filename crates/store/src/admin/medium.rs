@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::temporary;
 use crate::ctl::Ctl;
 use crate::devices::Devices;
+use crate::locks::How;
 use crate::rights::Part;
 
 /// Why an fsync is done: each has a name, so that a test can leave one out and show what then breaks.
@@ -219,8 +220,8 @@ pub trait Medium: Send + Sync {
     fn mkdir(&self, path: &Path) -> io::Result<()>;
     /// Sets a directory's mode, whatever the umask.
     fn set_dir_mode(&self, path: &Path, mode: u32) -> io::Result<()>;
-    /// Lets everybody read a file.
-    fn let_all_read(&self, path: &Path) -> io::Result<()>;
+    /// Takes bits from the mode of a file, and gives it others.
+    fn change_mode(&self, path: &Path, take: u32, give: u32) -> io::Result<()>;
     /// Makes an empty file that all may use who may use the directory, if it is missing.
     fn make_common(&self, path: &Path) -> io::Result<()>;
     /// Renames within one file system, replacing.
@@ -250,7 +251,9 @@ pub trait Medium: Send + Sync {
     }
     /// Makes a directory's entries durable.
     fn sync_dir(&self, dir: &Path, point: FsyncPoint) -> io::Result<()>;
-    /// Takes an advisory lock on a file without waiting; `None` when somebody else has it.
+    /// Takes the presence lock of ctl or of the session ([`crate::locks`]) without waiting; `None` when somebody else has it.
+    fn try_presence(&self, path: &Path, how: How) -> io::Result<Option<Box<dyn Lock>>>;
+    /// Takes `flock` of a file of our own kind (a slot, the mover's lock, a journal) without waiting; `None` when somebody else has it.
     fn try_lock(&self, path: &Path, exclusive: bool) -> io::Result<Option<Box<dyn Lock>>>;
     /// Maps a ctl file; made (zeroes) when missing and `create`. An error of kind InvalidData when it is too short.
     fn ctl(&self, path: &Path, create: bool) -> io::Result<Box<dyn CtlMap>>;
@@ -261,8 +264,8 @@ pub trait Medium: Send + Sync {
     /// Gives a part of a file what head lets it have. An error when it belongs to somebody else than head's owner, but for one of our own that holds
     /// nothing yet.
     fn follow_head(&self, head: &Path, to: &Path, part: Part) -> io::Result<()>;
-    /// Gives the directory of a managed file the owner and group of the head in it.
-    fn own_dir_like_head(&self, dir: &Path) -> io::Result<()>;
+    /// Gives the directory of a managed file the owner and the rights that follow from those of the head in it.
+    fn dir_follows_head(&self, dir: &Path) -> io::Result<()>;
     /// Gives a symbolic link with this text, which we have just made, an owner and group.
     fn own_link(&self, link: &Path, text: &Path, uid: u32, gid: u32) -> io::Result<()>;
     /// The ACL of a file, empty when it has none beyond its mode.
@@ -275,8 +278,8 @@ pub trait Medium: Send + Sync {
     fn grace(&self, run_dir: &Path, patience_ns: u64) -> io::Result<bool>;
     /// The run directory, to read slots in; `None` on a medium that has none.
     fn run_fd(&self, run_dir: &Path) -> io::Result<Option<OwnedFd>>;
-    /// Waits for the exclusive lock on one byte of ctl that appends and truncates take.
-    fn lock_ctl(&self, ctl: &Path) -> io::Result<Box<dyn Lock>>;
+    /// Waits for the lock of a file's directory that appends and truncates take. An error of kind TimedOut when somebody else keeps it.
+    fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>>;
     /// Whether some process has a map of the file, by the lock that it holds on ctl.
     fn is_pinned(&self, ctl: &Path) -> io::Result<bool>;
     /// This boot's id, as the kernel spells it.

@@ -101,8 +101,7 @@ impl<'a> Mover<'a> {
         self.ctl.reserve().doing("allocate the bitmap of", &self.store.part(self.id, "ctl"))?;
         {
             // Whoever changes the file's rights changes those of the objects that the layout names: of none of these, or of all.
-            let ctl = self.store.part(self.id, "ctl");
-            let _alone = self.store.medium.lock_ctl(&ctl).doing("lock", &ctl)?;
+            let _alone = self.store.lock_dir(self.id)?;
             make_objects(self.store, self.id, &objects_in(&copying.pending), &objects_of(&self.layout))?;
             self.publish(&copying)?;
         }

@@ -57,6 +57,7 @@ pub fn create_file(store: &Store<'_>, id: u64, path: &Path, regions: Option<Vec<
         let ctl = dir.join("ctl");
         let map = medium.ctl(&ctl, true).doing("make", &ctl)?;
         medium.follow_head(&head, &ctl, Part::Ctl).doing("give the owner of head to", &ctl)?;
+        medium.dir_follows_head(&dir).doing("give the owner of head to", &dir)?;
         map.ctl().initialise(boot_words(&store.boot_id()?), 0, layout.generation);
     }
     publish_layout(store, id, &layout)?;

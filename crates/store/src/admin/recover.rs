@@ -3,6 +3,7 @@
 use super::error::{Context, Result};
 use super::journal::{self, Found, Way};
 use super::store::{Store, id_text};
+use crate::locks::How;
 
 /// Finishes or undoes what the journal of file `id` says; false when there is none or its maker lives.
 ///
@@ -21,7 +22,7 @@ pub fn recover(store: &Store<'_>, id: u64) -> Result<bool> {
     // An export replaces its journal, and with it the lock, but has the file to itself.
     let ctl = store.part(id, "ctl");
     let _alone = if way == Way::Out && store.medium.stat(&ctl).doing("look at", &ctl)?.is_some() {
-        let Some(lock) = store.medium.try_lock(&ctl, true).doing("lock", &ctl)? else { return Ok(false) };
+        let Some(lock) = store.medium.try_presence(&ctl, How::Exclusive).doing("lock", &ctl)? else { return Ok(false) };
         Some(lock)
     } else {
         None

@@ -67,7 +67,7 @@ pub fn open_ctl(store: &Store<'_>, id: u64, layout: &Layout) -> Result<Box<dyn C
         return Ok(map);
     }
     // A program that opens the file at the same time does the same, under the same lock: a size taken before its writes would cut them off.
-    let _alone = store.medium.lock_ctl(&path).doing("lock", &path)?;
+    let _alone = store.lock_dir(id)?;
     if !ctl.is_valid() || !ctl.boot_is(boot) {
         let size = recovered_size(store, id, layout)?;
         ctl.reset_move();

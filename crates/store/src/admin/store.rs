@@ -11,6 +11,7 @@ use super::foreground::RunDir;
 use super::medium::{Lock, Medium, Root, read_small};
 use crate::bin::{BinError, Class, Kind as TargetKind, StoreView};
 use crate::devices::DeviceModel;
+use crate::locks::How;
 use crate::names::{self, parse_id};
 use crate::run::{MOVER_LOCK, SESSION_LOCK, boot_of_slot};
 use crate::slot::{MachineId, SLOT_HEADER_USED_BYTES, SlotHeader, machine_id};
@@ -284,7 +285,13 @@ impl<'m> Store<'m> {
     /// `InUse` when programs, or another machine, are using the store.
     pub fn lock_exclusive(&self) -> Result<Box<dyn Lock>> {
         let path = self.common(SESSION_LOCK);
-        let Some(lock) = self.common_lock(SESSION_LOCK, true).doing("lock", &path)? else {
+        let locked = match self.common_lock(SESSION_LOCK, |path| self.medium.try_presence(path, How::Exclusive)) {
+            Err(e) if matches!(e.kind(), std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem) => {
+                return Err(StoreError::InUse(format!("only its owner and root may have the store {} for themselves: {e}", self.root.display())));
+            }
+            locked => locked.doing("lock", &path)?,
+        };
+        let Some(lock) = locked else {
             let users = self.live_processes()?;
             let who = match users {
                 0 => "another stripewise command is changing".to_string(),
@@ -305,7 +312,7 @@ impl<'m> Store<'m> {
     /// `InUse` when an offline change is under way.
     pub fn lock_shared(&self) -> Result<Option<Box<dyn Lock>>> {
         let path = self.common(SESSION_LOCK);
-        match self.common_lock(SESSION_LOCK, false) {
+        match self.common_lock(SESSION_LOCK, |path| self.medium.try_presence(path, How::Shared)) {
             Ok(Some(lock)) => Ok(Some(lock)),
             Ok(None) => {
                 Err(StoreError::InUse(format!("another stripewise command is changing the store {}; wait until it is done", self.root.display())))
@@ -321,7 +328,7 @@ impl<'m> Store<'m> {
     /// `InUse` with the other mover's process, or when an offline change is under way.
     pub fn lock_mover(&self) -> Result<MoverLock> {
         let path = self.common(MOVER_LOCK);
-        let Some(lock) = self.common_lock(MOVER_LOCK, true).doing("lock", &path)? else {
+        let Some(lock) = self.common_lock(MOVER_LOCK, |path| self.medium.try_lock(path, true)).doing("lock", &path)? else {
             let pids = self.medium.lock_holders(&path).unwrap_or_default();
             let who = pids.first().map_or_else(|| "another process".to_string(), |pid| format!("process {pid}"));
             return Err(StoreError::InUse(format!("{who} is moving files of the store {}; wait until it is done, or stop it", self.root.display())));
@@ -332,13 +339,22 @@ impl<'m> Store<'m> {
         Ok(MoverLock { _mover: lock, _session: session })
     }
 
+    /// Waits for the lock of a file that appends, cuts and changes of rights take.
+    ///
+    /// # Errors
+    /// `Io`, of kind `TimedOut` when somebody else keeps it.
+    pub fn lock_dir(&self, id: u64) -> Result<Box<dyn Lock>> {
+        let dir = self.file_dir(id);
+        self.medium.lock_dir(&dir).doing("lock", &dir)
+    }
+
     /// Takes a file for itself: no program has it open, and those that open it meanwhile wait.
     ///
     /// # Errors
     /// `InUse` with the processes that have it open.
     pub fn lock_file(&self, id: u64, name: &Path) -> Result<Box<dyn Lock>> {
         let ctl = self.part(id, "ctl");
-        match self.medium.try_lock(&ctl, true).doing("lock", &ctl)? {
+        match self.medium.try_presence(&ctl, How::Exclusive).doing("lock", &ctl)? {
             Some(lock) => Ok(lock),
             None => {
                 let pids = self.medium.lock_holders(&ctl).unwrap_or_default();
@@ -452,14 +468,14 @@ impl<'m> Store<'m> {
     }
 
     /// A lock that is made with the store; an older store gets it now.
-    fn common_lock(&self, name: &CStr, exclusive: bool) -> std::io::Result<Option<Box<dyn Lock>>> {
+    fn common_lock<T>(&self, name: &CStr, lock: impl Fn(&Path) -> std::io::Result<T>) -> std::io::Result<T> {
         let path = self.common(name);
-        match self.medium.try_lock(&path, exclusive) {
+        match lock(&path) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 self.medium.make_common(&path)?;
-                self.medium.try_lock(&path, exclusive)
+                lock(&path)
             }
-            lock => lock,
+            locked => locked,
         }
     }
 

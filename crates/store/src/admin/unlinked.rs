@@ -11,6 +11,7 @@ use super::publish::sync_dir;
 use super::relink::recorded;
 use super::store::{Store, id_text};
 use crate::ctl::FLAG_UNLINKED;
+use crate::locks::How;
 
 /// For one who has just closed file `id`: removes it if it has no name and nobody has it open any more.
 ///
@@ -61,7 +62,7 @@ pub fn alone(store: &Store<'_>, id: u64) -> Result<Option<Option<Box<dyn Lock>>>
     if store.medium.stat(&ctl).doing("look at", &ctl)?.is_none() {
         return Ok(Some(None));
     }
-    Ok(store.medium.try_lock(&ctl, true).doing("lock", &ctl)?.map(Some))
+    Ok(store.medium.try_presence(&ctl, How::Exclusive).doing("lock", &ctl)?.map(Some))
 }
 
 /// Moves a file to the trash, durably.

@@ -104,18 +104,20 @@ pub(super) fn give_all(fd: BorrowedFd<'_>, like: &Attributes) -> io::Result<()> 
     Ok(utimensat(CWD, &*name, &times, AtFlags::empty())?)
 }
 
-/// As [`crate::admin::medium::Medium::lock_holders`]: from /proc/locks.
+/// As [`crate::admin::medium::Medium::lock_holders`]: from what the system tells of each process's descriptors, for /proc/locks names no process for a lock of
+/// an open file description.
 pub(super) fn lock_holders(file: impl AsFd) -> io::Result<Vec<u32>> {
     let stat = fstat(file)?;
-    let device = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
-    let place = format!("{:02x}:{:02x}:{}", device.0, device.1, stat.st_ino);
-    let locks = String::from_utf8_lossy(&std::fs::read("/proc/locks")?).into_owned();
-    let mut pids: Vec<u32> = locks
-        .lines()
-        .filter(|line| line.split_whitespace().any(|word| word == place) && !line.contains("->"))
-        .filter_map(|line| line.split_whitespace().find_map(|word| word.parse().ok()))
+    let place = format!(" {:02x}:{:02x}:{} ", rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev), stat.st_ino);
+    let has_lock = |fds: std::fs::ReadDir| {
+        let told = fds.flatten().filter_map(|fd| std::fs::read_to_string(fd.path()).ok());
+        told.into_iter().any(|text| text.lines().any(|line| line.starts_with("lock:") && line.contains(&place)))
+    };
+    let mut pids: Vec<u32> = std::fs::read_dir("/proc")?
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| std::fs::read_dir(format!("/proc/{pid}/fdinfo")).is_ok_and(has_lock))
         .collect();
     pids.sort_unstable();
-    pids.dedup();
     Ok(pids)
 }

@@ -7,30 +7,29 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use crate::admin::medium::{CtlMap, DevicesMap, Lock};
 use crate::ctl::{CTL_BYTES, Ctl};
 use crate::devices::{Devices, devices_bytes};
+use crate::locks::{How, is_taken, range};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 pub(super) struct HeldLock(#[allow(dead_code, reason = "closing the descriptor gives the lock back")] pub File);
 impl Lock for HeldLock {}
 
-/// Byte of ctl that appends and truncates lock.
-pub(super) const EXCLUSIVE_BYTE: i64 = 0;
-/// Byte of ctl that maps of the file keep locked.
-pub(super) const PIN_BYTE: i64 = 1;
+fn ask(file: &OwnedFd, op: libc::c_int, how: How, byte: i64) -> io::Result<libc::flock> {
+    let mut lock = range(how, byte);
+    // SAFETY: a valid descriptor and a struct of the call's own type.
+    if unsafe { libc::fcntl(file.as_raw_fd(), op, &raw mut lock) } == 0 { Ok(lock) } else { Err(io::Error::last_os_error()) }
+}
 
-/// Asks for an exclusive open-file-description lock on one byte; returns what the kernel left in `l_type`.
-pub(super) fn ctl_lock(file: &File, how: libc::c_int, byte: i64) -> io::Result<libc::c_short> {
-    let mut range =
-        libc::flock { l_type: libc::F_WRLCK as libc::c_short, l_whence: libc::SEEK_SET as libc::c_short, l_start: byte, l_len: 1, l_pid: 0 };
-    loop {
-        // SAFETY: a valid descriptor and a struct of the call's own type.
-        if unsafe { libc::fcntl(file.as_raw_fd(), how, &raw mut range) } == 0 {
-            return Ok(range.l_type);
-        }
-        let e = io::Error::last_os_error();
-        if e.kind() != io::ErrorKind::Interrupted {
-            return Err(e);
-        }
+/// Locks a byte; false when another has it.
+pub(super) fn take(file: &OwnedFd, how: How, byte: i64) -> io::Result<bool> {
+    match ask(file, libc::F_OFD_SETLK, how, byte) {
+        Err(e) if matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        taken => taken.map(|_| true),
     }
+}
+
+/// Whether another has a lock on a byte that is in the way of one like this.
+pub(super) fn is_in_the_way(file: &OwnedFd, how: How, byte: i64) -> io::Result<bool> {
+    ask(file, libc::F_OFD_GETLK, how, byte).map(|found| is_taken(&found))
 }
 
 fn map(file: &OwnedFd, bytes: usize) -> io::Result<*mut u8> {

@@ -14,13 +14,14 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
 pub(super) use self::file::RealFile;
 use self::file::{stat_of, sync_range};
-use self::maps::{EXCLUSIVE_BYTE, HeldLock, PIN_BYTE, RealCtl, RealDevices, ctl_lock};
+use self::maps::{HeldLock, RealCtl, RealDevices, is_in_the_way, take};
 pub use self::refused::Refused;
 pub(super) use self::refused::refused;
 use self::roots::{Roots, Spot};
@@ -28,7 +29,9 @@ use super::medium::{Attributes, CtlMap, DevicesMap, FsyncPoint, Handle, Leased, 
 use super::size::boot_words;
 use crate::ctl::{CTL_BYTES, CTL_MAGIC};
 use crate::devices::{boot_of_devices, open_devices};
+use crate::locks::{How, PIN_BYTE, PRESENCE_BYTE};
 use crate::rights::Part;
+use crate::run::SESSION_LOCK;
 use crate::within::{Expected, Refusal, create_file, open_file};
 
 /// The file system of this machine, and the directories of it that are held open.
@@ -39,6 +42,9 @@ pub struct RealDisk {
 
 /// What a directory's mode may be at most where it is not said: nothing of a store is writable by everybody unless the store is made so.
 const DIR_MODE: u32 = 0o775;
+/// How often, and how long after one another, the lock of a file's directory is asked for: 30 s in all.
+const LOCK_LOOKS: u32 = 6000;
+const LOCK_LOOK: Duration = Duration::from_millis(5);
 
 impl RealDisk {
     /// Nothing held yet.
@@ -81,6 +87,11 @@ impl RealDisk {
 fn common_mode(run: &rustix::fs::Stat) -> u32 {
     let class = |bit: u32, mode: u32| if run.st_mode & bit == 0 { 0 } else { mode };
     0o600 | class(0o020, 0o060) | class(0o002, 0o006)
+}
+
+/// The same of what is locked exclusively by the store's owner and root alone.
+fn session_mode(run: &rustix::fs::Stat) -> u32 {
+    common_mode(run) & !0o022
 }
 
 /// What root makes in `run/` is to be of use to the store's owner.
@@ -131,15 +142,16 @@ impl Medium for RealDisk {
         attributes::give_mode(self.roots.dir(path)?.as_fd(), mode)
     }
 
-    fn let_all_read(&self, path: &Path) -> io::Result<()> {
+    fn change_mode(&self, path: &Path, take: u32, give: u32) -> io::Result<()> {
         let (fd, stat) = self.part(path)?;
-        attributes::give_mode(fd.as_fd(), stat.st_mode & 0o7777 | 0o444)
+        attributes::give_mode(fd.as_fd(), stat.st_mode & 0o7777 & !take | give)
     }
 
     fn make_common(&self, path: &Path) -> io::Result<()> {
         let spot = self.roots.spot(path)?;
         let run = fstat(spot.dir())?;
-        match create_file(spot.dir(), &spot.name, OFlags::RDWR, common_mode(&run)) {
+        let mode = if *spot.name == *SESSION_LOCK { session_mode(&run) } else { common_mode(&run) };
+        match create_file(spot.dir(), &spot.name, OFlags::RDWR, mode) {
             Ok(made) => give_to_owner_of(&run, &made),
             Err(Errno::EXIST) => Ok(()),
             Err(e) => Err(e.into()),
@@ -228,6 +240,12 @@ impl Medium for RealDisk {
         Ok(rustix::fs::fsync(self.readable_dir(dir)?)?)
     }
 
+    fn try_presence(&self, path: &Path, how: How) -> io::Result<Option<Box<dyn Lock>>> {
+        let flags = if how == How::Exclusive { OFlags::RDWR } else { OFlags::RDONLY };
+        let file = self.opened(path, flags)?;
+        Ok(if take(&file, how, PRESENCE_BYTE)? { Some(Box::new(HeldLock(file.into()))) } else { None })
+    }
+
     fn try_lock(&self, path: &Path, exclusive: bool) -> io::Result<Option<Box<dyn Lock>>> {
         let file = match self.opened(path, OFlags::RDWR) {
             // A lock on a whole file needs no right to write it.
@@ -313,14 +331,14 @@ impl Medium for RealDisk {
         attributes::give_rights(fd.as_fd(), &like, Some(part))
     }
 
-    fn own_dir_like_head(&self, dir: &Path) -> io::Result<()> {
+    fn dir_follows_head(&self, dir: &Path) -> io::Result<()> {
         let (fd, stat, _) = self.looked_at(dir)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
             return Err(refused(dir, Refusal::Kind));
         }
-        let head = statat(&fd, c"head", AtFlags::SYMLINK_NOFOLLOW)?;
-        Expected::of(&[]).check(&head).map_err(|why| refused(dir, why))?;
-        attributes::give_owner(fd.as_fd(), &stat, head.st_uid, head.st_gid)
+        let (head, _) = open_file(fd.as_fd(), c"head", OFlags::PATH, Expected::of(&[])).map_err(|why| refused(dir, why))?;
+        let like = attributes::of(head.as_fd())?;
+        attributes::give_rights(fd.as_fd(), &like, Some(Part::Dir))
     }
 
     fn own_link(&self, link: &Path, text: &Path, uid: u32, gid: u32) -> io::Result<()> {
@@ -356,15 +374,20 @@ impl Medium for RealDisk {
         self.roots.dir(run_dir).map(Some)
     }
 
-    fn lock_ctl(&self, ctl: &Path) -> io::Result<Box<dyn Lock>> {
-        let file = self.opened(ctl, OFlags::RDWR)?.into();
-        ctl_lock(&file, libc::F_OFD_SETLKW, EXCLUSIVE_BYTE)?;
-        Ok(Box::new(HeldLock(file)))
+    fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>> {
+        let file = self.readable_dir(dir)?;
+        for _ in 0..LOCK_LOOKS {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Box::new(HeldLock(file.into()))),
+                Err(Errno::WOULDBLOCK) => std::thread::sleep(LOCK_LOOK),
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::TimedOut, "another process that may write the file keeps it locked"))
     }
 
     fn is_pinned(&self, ctl: &Path) -> io::Result<bool> {
-        let file = self.opened(ctl, OFlags::RDWR)?.into();
-        Ok(ctl_lock(&file, libc::F_OFD_GETLK, PIN_BYTE)? != libc::F_UNLCK as libc::c_short)
+        is_in_the_way(&self.opened(ctl, OFlags::RDONLY)?, How::Exclusive, PIN_BYTE)
     }
 
     fn boot_id(&self) -> io::Result<String> {
@@ -392,6 +415,7 @@ impl Medium for RealDisk {
 fn holds_nothing(fd: &OwnedFd, stat: &rustix::fs::Stat, part: Part) -> io::Result<bool> {
     match part {
         Part::Object => Ok(stat.st_blocks == 0),
+        Part::Dir => Ok(false),
         Part::Ctl if stat.st_size > CTL_BYTES as i64 => Ok(false),
         Part::Ctl => {
             use std::os::fd::AsRawFd;
