@@ -13,7 +13,7 @@ import shutil
 import struct
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -248,9 +248,13 @@ def chown_all(path: Path, owner: int) -> None:
             os.chown(os.path.join(directory, name), owner, owner, follow_symlinks=False)
 
 
-def create_for(base: Path, owner: int, shared: bool = True, targets: int = 2) -> Store:
+def create_for(base: Path, owner: int, shared: bool = True, targets: int = 2, kind: str = "dir") -> Store:
     """A store of a user's, as he would make it himself."""
-    store = create_store(base, dirs(targets), shared=shared)
+    made = [
+        replace(target, kind=kind, per_byte_s=2e-7 if kind == "emulated" else target.per_byte_s)
+        for target in dirs(targets)
+    ]
+    store = create_store(base, made, shared=shared)
     chown_all(store.root, owner)
     for place in (store.data, store.plain, *target_paths(store)):
         chown_all(place, owner)

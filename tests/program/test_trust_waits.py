@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import struct
+import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from hostile import (
     HOLDING,
     LIES,
     MALLORY,
+    PYTHON,
     Realm,
     acting_as,
+    as_user,
     create_for,
     ctl_words,
     make_realm,
@@ -26,7 +29,7 @@ from hostile import (
     run_dir,
     write_words,
 )
-from rig import Store
+from rig import Store, stripewise
 
 pytestmark = needs_root
 
@@ -174,6 +177,7 @@ def test_readers_that_share_an_offset_read_each_byte_once_whoever_holds_the_lock
     file = realm.files(realm.roots, ALICE, 1, 0o644)[0]
     program = """
 import struct
+import subprocess
 with open(sys.argv[1] + '.numbers', 'wb') as out: out.write(b''.join(struct.pack('<I', i) for i in range(40_000)))
 """
     realm.python(ALICE, program, file.link, STRIPEWISE_STORE=realm.roots.root)
@@ -181,6 +185,7 @@ with open(sys.argv[1] + '.numbers', 'wb') as out: out.write(b''.join(struct.pack
     layout = realm.roots.root / "files" / os.readlink(numbers).rsplit("/", 1)[1] / "layout"
     program = """
 import struct
+import subprocess
 fd = os.open(sys.argv[1], os.O_RDONLY)
 ends = []
 for child in range(4):
@@ -243,3 +248,36 @@ def test_an_older_store_s_locks_are_found_and_mended(realm: Realm) -> None:
     store.fsck("--repair", code=None)
     assert (session.stat().st_mode & 0o777, file.dir.stat().st_mode & 0o777) == (0o644, 0o751)
     assert not {"lock-writable", "attributes"} & codes(store)
+
+
+@contextlib.contextmanager
+def cutting(path: Path, user: int) -> Iterator[None]:
+    """A user's process that cuts a file of his again and again."""
+    words = "while True:\n for size in 0, 65536: os.truncate(sys.argv[1], size)\n time.sleep(0.003)"
+    with subprocess.Popen(as_user(user, [PYTHON, "-S", "-c", f"import os, sys, time\n{words}", path])) as child:
+        try:
+            yield
+        finally:
+            child.kill()
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [("drain", "t0"), ("rebalance",), ("fsck", "--repair"), ("scrub",), ("ls",), ("gc",)],
+    ids=lambda verb: verb[0],
+)
+def test_a_member_who_cuts_his_control_words_ends_no_verb_of_root_s(realm: Realm, verb: tuple[str, ...]) -> None:
+    """Nor does it keep others' files from being moved."""
+    store = create_for(realm.fresh("cut"), 0, kind="emulated")
+    good = [realm.files(store, ALICE, 1, 0o644)[0] for _ in range(3)]
+    bad = realm.files(store, MALLORY, 1, 0o666)[0]
+    with cutting(bad.part("ctl"), MALLORY):
+        for _ in range(3):
+            said = stripewise("store", verb[0], store.root, *verb[1:], code=None)
+            assert said.code in (0, 1), said.report
+            assert "Traceback" not in said.err
+    program = "assert open(sys.argv[1], 'rb').read() == b'attacker' * 40000"
+    for file in good:
+        realm.python(ALICE, program, file.link)
+    if verb[0] == "drain":
+        assert not [path for file in good for path in file.objects if path.parent.name == "t0"]

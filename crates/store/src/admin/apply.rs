@@ -13,7 +13,7 @@ use super::guide::{Guide, Unguided};
 use super::identity;
 use super::medium::{DevicesMap, Lock};
 use super::mover::Mover;
-use super::size::{head_size, mirror_size, open_ctl};
+use super::size::{head_size, mirror_size, open_ctl, sane_size};
 use super::spec::{LayoutJson, plain_layout, stripes_of};
 use super::store::{Store, id_text, layout_error};
 use super::unlinked::remove_if_last;
@@ -80,6 +80,7 @@ fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide
     forget_usage(store, devices.as_deref());
     let mut applied = result?;
     closed?;
+    sane_size(store, id, map.ctl())?;
     applied.generation = mover.layout().generation;
     (applied.freezes_ns, applied.aborted_freezes) = mover.freezes();
     applied.copy_service_ns = mover.service_ns().clone();

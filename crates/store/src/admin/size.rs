@@ -80,11 +80,19 @@ pub fn open_ctl(store: &Store<'_>, id: u64, layout: &Layout) -> Result<Box<dyn C
 /// The size by the control words, which come from whoever may write the file.
 ///
 /// # Errors
-/// `Damaged` when no file can have it.
+/// `Damaged` when no file can have it, or when they have been cut since they were mapped.
 pub fn sane_size(store: &Store<'_>, id: u64, ctl: Ctl) -> Result<u64> {
-    ctl.sane_size().ok_or_else(|| {
-        let path = store.part(id, "ctl");
-        StoreError::Damaged(format!("{}: the size {} is past every layout; run `stripewise store fsck --repair`", path.display(), ctl.size()))
+    let size = ctl.sane_size();
+    let path = || store.part(id, "ctl");
+    // After the size: words that are there still were there when it was read.
+    if !ctl.is_valid() {
+        return Err(StoreError::Damaged(format!(
+            "{} was cut by somebody who may write the file; run `stripewise store fsck --repair`",
+            path().display()
+        )));
+    }
+    size.ok_or_else(|| {
+        StoreError::Damaged(format!("{}: the size {} is past every layout; run `stripewise store fsck --repair`", path().display(), ctl.size()))
     })
 }
 

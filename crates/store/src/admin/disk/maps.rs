@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
+use super::guard::Watch;
 use crate::admin::medium::{CtlMap, DevicesMap, Lock};
 use crate::ctl::{CTL_BYTES, Ctl};
 use crate::devices::{Devices, devices_bytes};
@@ -38,7 +39,7 @@ fn map(file: &OwnedFd, bytes: usize) -> io::Result<*mut u8> {
     Ok(base.cast())
 }
 
-pub(super) struct RealDevices(*mut u8, usize);
+pub(super) struct RealDevices(*mut u8, usize, Watch);
 
 // SAFETY: a shared mapping reached through atomics only.
 unsafe impl Send for RealDevices {}
@@ -46,7 +47,8 @@ unsafe impl Send for RealDevices {}
 impl RealDevices {
     /// Maps a file that [`crate::devices::open_devices`] has opened for that many targets.
     pub fn new(file: &OwnedFd, targets: usize) -> io::Result<Self> {
-        Ok(Self(map(file, devices_bytes(targets))?, targets))
+        let base = map(file, devices_bytes(targets))?;
+        Ok(Self(base, targets, Watch::new(base, devices_bytes(targets))))
     }
 }
 
@@ -59,13 +61,14 @@ impl DevicesMap for RealDevices {
 
 impl Drop for RealDevices {
     fn drop(&mut self) {
+        self.2.forget();
         // SAFETY: mapped with this length.
         let _ = unsafe { munmap(self.0.cast(), devices_bytes(self.1)) };
     }
 }
 
 /// With the file that it maps.
-pub(super) struct RealCtl(Ctl, OwnedFd);
+pub(super) struct RealCtl(Ctl, OwnedFd, Watch);
 
 // SAFETY: a shared mapping reached through atomics only.
 unsafe impl Send for RealCtl {}
@@ -75,7 +78,7 @@ impl RealCtl {
     pub fn new(file: OwnedFd) -> io::Result<Self> {
         let base = map(&file, CTL_BYTES)?;
         // SAFETY: just mapped with this length.
-        Ok(Self(unsafe { Ctl::from_mapping(base) }, file))
+        Ok(Self(unsafe { Ctl::from_mapping(base) }, file, Watch::new(base, CTL_BYTES)))
     }
 }
 
@@ -95,6 +98,7 @@ impl CtlMap for RealCtl {
 
 impl Drop for RealCtl {
     fn drop(&mut self) {
+        self.2.forget();
         // SAFETY: mapped with this length; the trait's users keep no Ctl beyond the map.
         let _ = unsafe { munmap(self.0.base().cast(), CTL_BYTES) };
     }

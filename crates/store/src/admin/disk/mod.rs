@@ -3,6 +3,7 @@
 
 mod attributes;
 mod file;
+mod guard;
 mod leased;
 mod maps;
 mod parts;
