@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -172,3 +173,38 @@ def test_gc_leaves_everything_when_a_target_is_away(make_store: Maker) -> None:
         assert "t1" in stripewise("store", "info", store.root).out
     finally:
         (store.base / "away").rename(target)
+
+
+CLOSERS = """
+import os, sys
+data = sys.argv[1]
+for turn in range(int(sys.argv[2])):
+    path = f"{data}/u{turn}"
+    fd = os.open(path, os.O_CREAT | os.O_RDWR)
+    (ready, say), (wait, go) = os.pipe(), os.pipe()
+    children = []
+    for child in range(6):
+        pid = os.fork()
+        if pid == 0:
+            os.close(go)
+            own = os.open(path, os.O_RDWR)
+            os.close(fd)
+            os.write(say, b"x")
+            os.read(wait, 1)
+            os.close(own)
+            os._exit(0)
+        children.append(pid)
+    for _ in children: os.read(ready, 1)
+    os.unlink(path)
+    os.close(go)
+    os.close(fd)
+    for pid in children: assert os.waitpid(pid, 0)[1] == 0
+    for end in ready, say, wait: os.close(end)
+"""
+
+
+def test_of_several_who_close_an_unlinked_file_at_once_one_removes_it(make_store: Maker) -> None:
+    store = make_store(layout="striped")
+    store.program(sys.executable, "-S", "-c", CLOSERS, store.data, str(ROUNDS))
+    left = [path for name in ("files", "trash") for path in (store.root / name).iterdir()]
+    assert not left, f"{len(left)} of {ROUNDS} are left"

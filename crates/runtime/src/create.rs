@@ -117,9 +117,14 @@ fn fill(place: &Place, at: &At, dir: &Held, mode: u32) -> Sys<Created> {
         access::forget_inherited(&head, mode & 0o7777)?;
     }
     let inherited = access::inherit(&place.path, mode & 0o7777, &head)? || is_others;
-    let wanted = sys::fstat(head.fd())?.st_mode & 0o7777;
+    let made = sys::fstat(head.fd())?;
+    let wanted = made.st_mode & 0o7777;
     let rights = Part::Object.mode(wanted);
     if Part::Dir.mode(wanted) != Part::Dir.mode(0) {
+        // Of the group that may write the file.
+        if sys::fstat(dir.fd())?.st_gid != made.st_gid {
+            sys::chownat(dir.fd(), c"", u32::MAX, made.st_gid, libc::AT_EMPTY_PATH)?;
+        }
         sys::fchmod(dir.fd(), Part::Dir.mode(wanted))?;
     }
     let late_mode = (wanted & 0o600 != 0o600).then_some(wanted);

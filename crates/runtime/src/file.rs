@@ -496,9 +496,17 @@ impl File {
         if self.may_write() { self.read_dir_again() } else { Ok(()) }
     }
 
-    /// Whether no other process has the file open (asks to have it alone, and keeps it so). One who may not write the file could not remove it either.
+    /// Whether no other process has the file open (asks to have it alone, and keeps it so), for one who is about to close it. Who may not write the file
+    /// could not remove it either.
     pub fn is_last(&'static self) -> bool {
-        self.may_write() && self.ctl_fd().and_then(|fd| locks::take(fd, How::Exclusive, PRESENCE_BYTE)).unwrap_or(false)
+        let alone = |fd| {
+            Ok(locks::take(fd, How::Exclusive, PRESENCE_BYTE)? || {
+                // Of several who close it at the same moment each keeps the others from it, until they let go of what they share.
+                locks::give_back(fd, PRESENCE_BYTE)?;
+                locks::take(fd, How::Exclusive, PRESENCE_BYTE)?
+            })
+        };
+        self.may_write() && self.ctl_fd().and_then(alone).unwrap_or(false)
     }
 
     /// The file is being opened, and nothing else is done with it yet.

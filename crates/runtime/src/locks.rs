@@ -28,6 +28,12 @@ pub fn take(fd: i32, how: How, byte: i64) -> Sys<bool> {
     }
 }
 
+/// Unlocks a byte.
+pub fn give_back(fd: i32, byte: i64) -> Sys<()> {
+    let lock = libc::flock { l_type: libc::F_UNLCK as i16, ..range(How::Shared, byte) };
+    sys::fcntl(fd, libc::F_OFD_SETLK, &raw const lock as usize).map(|_| ())
+}
+
 /// Whether another has a lock on a byte that is in the way of one like this; where that cannot be asked, he has.
 pub fn is_in_the_way(fd: i32, how: How, byte: i64) -> bool {
     ask(fd, libc::F_OFD_GETLK, how, byte).map_or(true, |found| is_taken(&found))

@@ -323,7 +323,9 @@ fn check_attributes(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<(
         if !part.adapt_acl(mode, &mut acl) {
             acl.clear();
         }
-        if of(&path)?.is_none_or(|found| found == (part.mode(mode), uid, gid, acl)) {
+        // The directory's group matters where it may do something there.
+        let is_any_group = part == Part::Dir && part.mode(mode) & 0o040 == 0;
+        if of(&path)?.is_none_or(|found| found == (part.mode(mode), uid, if is_any_group { found.2 } else { gid }, acl)) {
             continue;
         }
         if check.repair {
