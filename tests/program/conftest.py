@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hostile import Realm, make_realm
 from rig import (
     LAYOUTS,
     LIBRARY,
@@ -80,3 +81,10 @@ def store(make_store: Maker) -> Store:
     (made.base / "source").write_bytes(os.urandom(SOURCE_BYTES))
     made.program("dd", f"if={made.base / 'source'}", f"of={made.data / 'f'}", "bs=1M")
     return made
+
+
+@pytest.fixture(scope="module")
+def realm() -> Iterator[Realm]:
+    """Stores of root's and of an attacker's, for all tests of a file; see docs/security.md."""
+    with make_realm() as made:
+        yield made

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,6 @@ from hostile import (
     Realm,
     as_user,
     create_for,
-    make_realm,
     namespaces,
     needs_root,
     only,
@@ -49,12 +47,6 @@ for name in sys.argv[1:]:
     except OSError as error: said.append(errno.errorcode[error.errno])
 print(json.dumps(said))
 """
-
-
-@pytest.fixture(scope="module")
-def realm() -> Iterator[Realm]:
-    with make_realm() as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

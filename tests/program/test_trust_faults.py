@@ -21,7 +21,6 @@ from hostile import (
     acting_as,
     as_user,
     create_for,
-    make_realm,
     needs_root,
     run_dir,
 )
@@ -31,12 +30,6 @@ pytestmark = needs_root
 
 HANDLERS = ["sigaction", "siginfo", "signal", "reset", "stack", "later", "fork", "thread", "exec", "mapped", "told"]
 NO_HANDLERS = ["none", "default", "ignored"]
-
-
-@pytest.fixture(scope="module")
-def realm() -> Iterator[Realm]:
-    with make_realm() as made:
-        yield made
 
 
 def cut_devices(realm: Realm, file: Managed, length: int) -> None:

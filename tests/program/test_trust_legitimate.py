@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,6 @@ from hostile import (
     acting_as,
     chown_all,
     create_for,
-    make_realm,
     namespaces,
     needs_root,
     target_paths,
@@ -32,12 +30,6 @@ pytestmark = needs_root
 
 CONTENT = b"attacker" * 40_000
 READ = "sys.stdout.write(str(open(sys.argv[1], 'rb').read() == b'attacker' * 40000))"
-
-
-@pytest.fixture(scope="module")
-def realm() -> Iterator[Realm]:
-    with make_realm() as made:
-        yield made
 
 
 def reads(realm: Realm, user: int, link: Path, **settings: str | Path) -> bool:

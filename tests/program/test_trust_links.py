@@ -7,7 +7,6 @@ import os
 import socket
 import stat
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,6 @@ from hostile import (
     acting_as,
     as_user,
     create_for,
-    make_realm,
     namespaces,
     needs_root,
     record_link,
@@ -31,12 +29,6 @@ from hostile import (
 from rig import execute
 
 pytestmark = needs_root
-
-
-@pytest.fixture(scope="module")
-def realm() -> Iterator[Realm]:
-    with make_realm() as made:
-        yield made
 
 
 def traps(realm: Realm, file: Managed, treasure: Path) -> None:

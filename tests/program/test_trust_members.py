@@ -10,7 +10,6 @@ import random
 import stat
 import struct
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,6 @@ from hostile import (
     as_user,
     create_for,
     ctl_words,
-    make_realm,
     needs_root,
     record_link,
     run_dir,
@@ -38,12 +36,6 @@ from hostile import (
 from rig import SOAK, execute
 
 pytestmark = needs_root
-
-
-@pytest.fixture(scope="module")
-def realm() -> Iterator[Realm]:
-    with make_realm() as made:
-        yield made
 
 
 def take(realm: Realm, user: int = ALICE, mode: int = 0o600) -> Managed:

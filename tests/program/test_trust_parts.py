@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,6 @@ from hostile import (
     acting_as,
     chown_all,
     create_for,
-    make_realm,
     needs_root,
     only,
     record_link,
@@ -94,12 +93,6 @@ CASES = [
     for setting, user in SETTINGS
     if SOAK or (setting, user) in SETTINGS[1::2] or kind in WORST
 ]
-
-
-@pytest.fixture(scope="module")
-def realm() -> Iterator[Realm]:
-    with make_realm() as made:
-        yield made
 
 
 def file_in(realm: Realm, setting: str) -> tuple[Managed, dict[str, str]]:

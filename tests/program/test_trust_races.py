@@ -13,19 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hostile import ALICE, MALLORY, Realm, acting_as, as_user, create_for, make_realm, needs_root, run_dir
+from hostile import ALICE, MALLORY, Realm, acting_as, as_user, create_for, needs_root, run_dir
 from rig import NATIVE, SOAK
 
 pytestmark = needs_root
 
 ROUNDS = 10_000 if SOAK else 200
 TIME_S = 600.0 if SOAK else 20.0
-
-
-@pytest.fixture(scope="module")
-def realm() -> Iterator[Realm]:
-    with make_realm() as made:
-        yield made
 
 
 @contextlib.contextmanager
