@@ -24,6 +24,7 @@ from rig import (
     Target,
     create_store,
 )
+from trap import Ground, Trap, make_ground
 
 # A shell's background ignores SIGINT, and so would every program that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -88,3 +89,15 @@ def realm() -> Iterator[Realm]:
     """Stores of root's and of an attacker's, for all tests of a file; see docs/security.md."""
     with make_realm() as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def ground() -> Iterator[Ground]:
+    with make_ground() as made:
+        yield made
+
+
+@pytest.fixture
+def trap(ground: Ground) -> Trap:
+    """A store that any test may spoil."""
+    return Trap(ground.fresh())
