@@ -1,15 +1,20 @@
 //! Managed files by name: recognising their symbolic links, and stat, access, unlink, rename on them.
 
+mod leaving;
+mod record;
+
+pub use leaving::{Leaving, remove_if_last};
+pub use record::record_link;
+
 use crate::file::{self, File};
-use crate::part::{self, At, Pinned, Transient};
+use crate::part::{Pinned, Transient};
 use crate::size;
 use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use stripewise_store::ctl::FLAG_UNLINKED;
-use stripewise_store::names::{self, FixedPath, FixedText, PATH_MAX, PartName, ProcPath, StorePath};
-use stripewise_store::within;
+use stripewise_store::names::{self, FixedPath, PATH_MAX, ProcPath, StorePath};
 
 /// Links that may be followed before a managed one is reached, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -204,79 +209,9 @@ impl Managed {
         result
     }
 
-    /// Whether the link is a copy (made by `cp -a`, `tar`, `rsync` without the library, or by somebody who wishes the file to go): a name, but not the file.
-    /// The file's own link belongs to its owner, and has the inode that was recorded for it; device numbers change from boot to boot, so where that
-    /// differs the link that lies at the recorded name, if one does, is the file's.
-    pub fn is_copy(&self) -> Sys<bool> {
-        if self.link == 0 {
-            return Ok(false);
-        }
-        match self.is_own_link() {
-            // What this process lacks says nothing about the link.
-            Err(errno @ Errno(libc::EMFILE | libc::ENFILE | libc::ENOMEM)) => Err(errno),
-            own => Ok(own != Ok(true)),
-        }
-    }
-
-    #[inline(never)] // Its buffer would lie on the stack below what is done with the file.
-    fn is_own_link(&self) -> Sys<bool> {
-        let at = self.at()?;
-        if ![at.head_stat()?.st_uid, 0, self.store.owner()].contains(&self.owner) {
-            return Ok(false);
-        }
-        let mut text = [0u8; PATH_MAX + 64];
-        let text = match self.read_record(&mut text) {
-            // A file that is just being made: its name is there before the record of it.
-            Err(Errno(libc::ENOENT)) => return Ok(true),
-            text => text?,
-        };
-        let mut numbers = text.split(|c| *c == b' ').map(|word| core::str::from_utf8(word).ok().and_then(|word| word.parse::<u64>().ok()));
-        let (device, inode) = (numbers.next().flatten(), numbers.next().flatten());
-        if inode != Some(self.link) {
-            return Ok(false);
-        }
-        Ok(device == Some(self.device) || self.recorded_link().is_none_or(|(_, there)| there == (self.device, self.link)))
-    }
-
-    /// The name that the link is recorded under, where a link of the file lies, and that link's device and inode.
-    fn recorded_link(&self) -> Option<(FixedPath, (u64, u64))> {
-        let name = self.recorded_name()?;
-        let st = sys::lstat_at(libc::AT_FDCWD, name.as_c_str()?).ok()?;
-        Some((name, (st.st_dev, st.st_ino)))
-    }
-
-    fn read_record<'a>(&self, text: &'a mut [u8; PATH_MAX + 64]) -> Sys<&'a [u8]> {
-        self.at()?.read_part(c"link", text)
-    }
-
     /// Its directory, for the length of a call.
     pub fn at(&self) -> Sys<Transient> {
         Transient::open(self.store, self.id)
-    }
-
-    /// Gives its link, where it still is where it was recorded, to a user.
-    #[inline(never)] // Its buffers would lie on the stack below what is done after it.
-    pub fn give_link(&self, uid: u32, gid: u32) {
-        let Some(name) = self.recorded_name() else { return };
-        let Some(path) = name.as_c_str() else { return };
-        let Ok(fd) = sys::openat(libc::AT_FDCWD, path, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0) else { return };
-        let mut text = [0u8; PATH_MAX];
-        // The name may lead elsewhere by now: what is held is looked at, and nothing else is given away.
-        if sys::readlinkat(fd, c"", &mut text).is_ok_and(|target| target == names::link_text(self.store.path(), self.id).as_bytes()) {
-            let _ = sys::chownat(fd, c"", uid, gid, libc::AT_EMPTY_PATH);
-        }
-        sys::close(fd);
-    }
-
-    /// The name that its link is recorded under, if the link still is there.
-    pub fn recorded_name(&self) -> Option<FixedPath> {
-        let mut text = [0u8; PATH_MAX + 64];
-        let text = self.read_record(&mut text).ok()?;
-        let name = text.strip_suffix(b"\n").unwrap_or(text).splitn(3, |c| *c == b' ').nth(2)?;
-        let name = FixedPath::from_bytes(name);
-        let mut target = [0u8; PATH_MAX];
-        let target = sys::readlinkat(libc::AT_FDCWD, name.as_c_str()?, &mut target).ok()?;
-        (target == names::link_text(self.store.path(), self.id).as_bytes()).then_some(name)
     }
 
     /// Path of its head, for messages and for those who ask for a name.
@@ -352,44 +287,6 @@ impl Managed {
     }
 }
 
-/// The last close in this process of an unlinked file: when no other process has it open, it goes for good.
-#[inline(never)] // Threads may have small stacks: what one step needs must not lie below the next.
-pub fn remove_if_last(file: &'static File) {
-    if !file.is_last() {
-        return;
-    }
-    let (Ok(at), Ok(loaded)) = (file.at(), file.current()) else { return };
-    let (At { dir, store, id, .. }, name) = (at, names::id_name(file.id()));
-    let Ok(owner) = at.head_stat().map(|head| head.st_uid) else { return };
-    let (Ok(name), Ok(files), Ok(root)) = (part::c(&name), store.files_dir(), store.root_dir()) else { return };
-    let Ok((trash, _)) = within::open_dir(part::borrow(root), c"trash", &[]) else { return };
-    let trash = part::Held::new(trash);
-    // From here on a kill leaves an entry in the trash, which gc finishes. It is this directory, and no other that somebody has put in its place.
-    let is_same =
-        sys::lstat_at(files, name).is_ok_and(|named| sys::fstat(dir).is_ok_and(|own| (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino)));
-    if !is_same {
-        return;
-    }
-    let parent = match sys::renameat(files, name, trash.fd(), name) {
-        Ok(_) => trash.fd(),
-        // Somebody has taken its name in the trash: it goes from where it is.
-        Err(Errno(libc::EEXIST | libc::ENOTEMPTY | libc::EPERM | libc::EACCES | libc::ENOTDIR)) => files,
-        Err(_) => return,
-    };
-    for target in (0..loaded.view.target_count()).filter(|t| loaded.view.uses_target(*t)) {
-        for plane in [0, 1] {
-            let _ = part::remove_object(store, id, (target, plane), owner);
-        }
-        if let Some(line) = store.devices().and_then(|d| d.line(target)) {
-            line.used_bytes.store(u64::MAX, Ordering::Relaxed);
-        }
-    }
-    for part in [c"link", c"sums", c"layout", c"ctl", c"head"] {
-        let _ = sys::unlinkat(dir, part, 0);
-    }
-    let _ = sys::unlinkat(parent, name, libc::AT_REMOVEDIR);
-}
-
 /// The last close of a writable open file: head shows size and times as they are now.
 pub fn at_close(file: &'static File) {
     if file.may_write() {
@@ -397,76 +294,6 @@ pub fn at_close(file: &'static File) {
         let _ = crate::cutting::settle_all(file);
         let _ = size::mirror_size_quietly(file);
     }
-}
-
-/// A name that is about to go (unlinked, or replaced by a rename): its link is held open, so that afterwards the kernel says whether it
-/// was the last one.
-pub struct Leaving {
-    managed: Managed,
-    link: i32,
-}
-
-impl Leaving {
-    /// Holds the link of a name, if it is a managed file's and no copy.
-    ///
-    /// # Safety
-    /// `path` is a C string or null.
-    pub unsafe fn hold(dirfd: i32, path: *const libc::c_char) -> Option<Self> {
-        // SAFETY: the caller's promise.
-        let managed = unsafe { find(dirfd, path, false) }.ok()??;
-        if managed.is_copy() != Ok(false) {
-            return None;
-        }
-        // SAFETY: found, so not null.
-        let link = sys::openat(dirfd, unsafe { CStr::from_ptr(path) }, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0).ok()?;
-        if sys::fstat(link).is_ok_and(|st| st.st_ino == managed.link) {
-            return Some(Self { managed, link });
-        }
-        sys::close(link);
-        None
-    }
-
-    /// The file.
-    pub fn managed(&self) -> Managed {
-        self.managed
-    }
-
-    /// After the call: with the last name the file goes, else one name less is shown.
-    pub fn settle(&self) {
-        self.managed.status_changed();
-        match sys::fstat(self.link).map(|st| st.st_nlink) {
-            // Not while a link of it lies where its own was recorded: then this one was none.
-            Ok(0) if self.managed.recorded_link().is_none() => self.managed.discard(),
-            Ok(0) => {}
-            Ok(left) => self.managed.show_names(left),
-            Err(_) => {}
-        }
-    }
-}
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        sys::close(self.link);
-    }
-}
-
-/// Records where the name of a file lies: "dev ino path", path absolute.
-#[inline(never)] // As in `remove_if_last`.
-pub fn record_link(store: &'static Store, id: u64, path: &FixedPath) -> Sys<()> {
-    let st = sys::stat(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::AT_SYMLINK_NOFOLLOW)?;
-    let mut text = FixedText::<{ PATH_MAX + 64 }>::new();
-    text.push_decimal(st.st_dev).push(b" ").push_decimal(st.st_ino).push(b" ").push(path.as_bytes()).push(b"\n");
-    let at = Transient::open(store, id)?;
-    let mut temporary = PartName::from_bytes(b"link.");
-    temporary.push_id(sys::random_u64());
-    let temporary = part::c(&temporary)?;
-    // Whoever may reach the file must be able to tell its link from a copy, whatever the creator's umask.
-    let fd = at.create_part(temporary, libc::O_WRONLY, 0o644)?;
-    let wrote = sys::write(fd, text.as_bytes());
-    sys::close(fd);
-    wrote.and_then(|_| sys::renameat(at.dir, temporary, at.dir, c"link").map(|_| ())).inspect_err(|_| {
-        let _ = sys::unlinkat(at.dir, temporary, 0);
-    })
 }
 
 /// The absolute path of a name: its directory resolved by the kernel, its last part as it is.

@@ -1,0 +1,99 @@
+//! Names that go, and files whose last name has gone: freed by the last close.
+
+use super::{Managed, find};
+use crate::file::File;
+use crate::part::{self, At};
+use crate::sys::{self, Errno};
+use core::ffi::CStr;
+use core::sync::atomic::Ordering;
+use stripewise_store::names;
+use stripewise_store::within;
+
+/// A name that is about to go (unlinked, or replaced by a rename): its link is held open, so that afterwards the kernel says whether it
+/// was the last one.
+pub struct Leaving {
+    managed: Managed,
+    link: i32,
+}
+
+impl Leaving {
+    /// Holds the link of a name, if it is a managed file's and no copy.
+    ///
+    /// # Safety
+    /// `path` is a C string or null.
+    pub unsafe fn hold(dirfd: i32, path: *const libc::c_char) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        let managed = unsafe { find(dirfd, path, false) }.ok()??;
+        if managed.is_copy() != Ok(false) {
+            return None;
+        }
+        // SAFETY: found, so not null.
+        let link = sys::openat(dirfd, unsafe { CStr::from_ptr(path) }, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0).ok()?;
+        if sys::fstat(link).is_ok_and(|st| st.st_ino == managed.link) {
+            return Some(Self { managed, link });
+        }
+        sys::close(link);
+        None
+    }
+
+    /// The file.
+    pub fn managed(&self) -> Managed {
+        self.managed
+    }
+
+    /// After the call: with the last name the file goes, else one name less is shown.
+    pub fn settle(&self) {
+        self.managed.status_changed();
+        match sys::fstat(self.link).map(|st| st.st_nlink) {
+            // Not while a link of it lies where its own was recorded: then this one was none.
+            Ok(0) if self.managed.recorded_link().is_none() => self.managed.discard(),
+            Ok(0) => {}
+            Ok(left) => self.managed.show_names(left),
+            Err(_) => {}
+        }
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        sys::close(self.link);
+    }
+}
+
+/// The last close in this process of an unlinked file: when no other process has it open, it goes for good.
+#[inline(never)] // Threads may have small stacks: what one step needs must not lie below the next.
+pub fn remove_if_last(file: &'static File) {
+    if !file.is_last() {
+        return;
+    }
+    let (Ok(at), Ok(loaded)) = (file.at(), file.current()) else { return };
+    let (At { dir, store, id, .. }, name) = (at, names::id_name(file.id()));
+    let Ok(owner) = at.head_stat().map(|head| head.st_uid) else { return };
+    let (Ok(name), Ok(files), Ok(root)) = (part::c(&name), store.files_dir(), store.root_dir()) else { return };
+    let Ok((trash, _)) = within::open_dir(part::borrow(root), c"trash", &[]) else { return };
+    let trash = part::Held::new(trash);
+    // From here on a kill leaves an entry in the trash, which gc finishes. It is this directory, and no other that somebody has put in its place.
+    let is_same =
+        sys::lstat_at(files, name).is_ok_and(|named| sys::fstat(dir).is_ok_and(|own| (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino)));
+    if !is_same {
+        return;
+    }
+    let parent = match sys::renameat(files, name, trash.fd(), name) {
+        Ok(_) => trash.fd(),
+        // Somebody has taken its name in the trash: it goes from where it is.
+        Err(Errno(libc::EEXIST | libc::ENOTEMPTY | libc::EPERM | libc::EACCES | libc::ENOTDIR)) => files,
+        Err(_) => return,
+    };
+    for target in (0..loaded.view.target_count()).filter(|t| loaded.view.uses_target(*t)) {
+        for plane in [0, 1] {
+            let _ = part::remove_object(store, id, (target, plane), owner);
+        }
+        if let Some(line) = store.devices().and_then(|d| d.line(target)) {
+            line.used_bytes.store(u64::MAX, Ordering::Relaxed);
+        }
+    }
+    for part in [c"link", c"sums", c"layout", c"ctl", c"head"] {
+        let _ = sys::unlinkat(dir, part, 0);
+    }
+    let _ = sys::unlinkat(parent, name, libc::AT_REMOVEDIR);
+}

@@ -1,0 +1,98 @@
+//! The record of where the link lies that is a file's name: made with the file and with every rename, and what tells the file's own link from a copy.
+
+use super::Managed;
+use crate::part::{self, Transient};
+use crate::store::Store;
+use crate::sys::{self, Errno, Sys};
+use stripewise_store::names::{self, FixedPath, FixedText, PATH_MAX, PartName};
+
+/// Records where the name of a file lies: "dev ino path", path absolute.
+#[inline(never)] // Threads may have small stacks: what one step needs must not lie below the next.
+pub fn record_link(store: &'static Store, id: u64, path: &FixedPath) -> Sys<()> {
+    let st = sys::stat(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::AT_SYMLINK_NOFOLLOW)?;
+    let mut text = FixedText::<{ PATH_MAX + 64 }>::new();
+    text.push_decimal(st.st_dev).push(b" ").push_decimal(st.st_ino).push(b" ").push(path.as_bytes()).push(b"\n");
+    let at = Transient::open(store, id)?;
+    let mut temporary = PartName::from_bytes(b"link.");
+    temporary.push_id(sys::random_u64());
+    let temporary = part::c(&temporary)?;
+    // Whoever may reach the file must be able to tell its link from a copy, whatever the creator's umask.
+    let fd = at.create_part(temporary, libc::O_WRONLY, 0o644)?;
+    let wrote = sys::write(fd, text.as_bytes());
+    sys::close(fd);
+    wrote.and_then(|_| sys::renameat(at.dir, temporary, at.dir, c"link").map(|_| ())).inspect_err(|_| {
+        let _ = sys::unlinkat(at.dir, temporary, 0);
+    })
+}
+
+impl Managed {
+    /// Whether the link is a copy (made by `cp -a`, `tar`, `rsync` without the library, or by somebody who wishes the file to go): a name, but not the file.
+    /// The file's own link belongs to its owner, and has the inode that was recorded for it; device numbers change from boot to boot, so where that
+    /// differs the link that lies at the recorded name, if one does, is the file's.
+    pub fn is_copy(&self) -> Sys<bool> {
+        if self.link == 0 {
+            return Ok(false);
+        }
+        match self.is_own_link() {
+            // What this process lacks says nothing about the link.
+            Err(errno @ Errno(libc::EMFILE | libc::ENFILE | libc::ENOMEM)) => Err(errno),
+            own => Ok(own != Ok(true)),
+        }
+    }
+
+    #[inline(never)] // Its buffer would lie on the stack below what is done with the file.
+    fn is_own_link(&self) -> Sys<bool> {
+        let at = self.at()?;
+        if ![at.head_stat()?.st_uid, 0, self.store.owner()].contains(&self.owner) {
+            return Ok(false);
+        }
+        let mut text = [0u8; PATH_MAX + 64];
+        let text = match self.read_record(&mut text) {
+            // A file that is just being made: its name is there before the record of it.
+            Err(Errno(libc::ENOENT)) => return Ok(true),
+            text => text?,
+        };
+        let mut numbers = text.split(|c| *c == b' ').map(|word| core::str::from_utf8(word).ok().and_then(|word| word.parse::<u64>().ok()));
+        let (device, inode) = (numbers.next().flatten(), numbers.next().flatten());
+        if inode != Some(self.link) {
+            return Ok(false);
+        }
+        Ok(device == Some(self.device) || self.recorded_link().is_none_or(|(_, there)| there == (self.device, self.link)))
+    }
+
+    /// The name that the link is recorded under, where a link of the file lies, and that link's device and inode.
+    pub(super) fn recorded_link(&self) -> Option<(FixedPath, (u64, u64))> {
+        let name = self.recorded_name()?;
+        let st = sys::lstat_at(libc::AT_FDCWD, name.as_c_str()?).ok()?;
+        Some((name, (st.st_dev, st.st_ino)))
+    }
+
+    fn read_record<'a>(&self, text: &'a mut [u8; PATH_MAX + 64]) -> Sys<&'a [u8]> {
+        self.at()?.read_part(c"link", text)
+    }
+
+    /// Gives its link, where it still is where it was recorded, to a user.
+    #[inline(never)] // Its buffers would lie on the stack below what is done after it.
+    pub fn give_link(&self, uid: u32, gid: u32) {
+        let Some(name) = self.recorded_name() else { return };
+        let Some(path) = name.as_c_str() else { return };
+        let Ok(fd) = sys::openat(libc::AT_FDCWD, path, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0) else { return };
+        let mut text = [0u8; PATH_MAX];
+        // The name may lead elsewhere by now: what is held is looked at, and nothing else is given away.
+        if sys::readlinkat(fd, c"", &mut text).is_ok_and(|target| target == names::link_text(self.store.path(), self.id).as_bytes()) {
+            let _ = sys::chownat(fd, c"", uid, gid, libc::AT_EMPTY_PATH);
+        }
+        sys::close(fd);
+    }
+
+    /// The name that its link is recorded under, if the link still is there.
+    pub fn recorded_name(&self) -> Option<FixedPath> {
+        let mut text = [0u8; PATH_MAX + 64];
+        let text = self.read_record(&mut text).ok()?;
+        let name = text.strip_suffix(b"\n").unwrap_or(text).splitn(3, |c| *c == b' ').nth(2)?;
+        let name = FixedPath::from_bytes(name);
+        let mut target = [0u8; PATH_MAX];
+        let target = sys::readlinkat(libc::AT_FDCWD, name.as_c_str()?, &mut target).ok()?;
+        (target == names::link_text(self.store.path(), self.id).as_bytes()).then_some(name)
+    }
+}
