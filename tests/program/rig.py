@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -272,6 +272,53 @@ def launch(store: Store, command: Command, out: Path | int = subprocess.DEVNULL)
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+
+
+class Talk:
+    """A program that is spoken with line by line."""
+
+    def __init__(self, command: Command, env: Mapping[str, str]) -> None:
+        self._child = subprocess.Popen(
+            [os.fspath(word) for word in command],
+            env=dict(env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def line(self) -> str:
+        """The next one that it prints, empty at the end."""
+        assert self._child.stdout is not None
+        return self._child.stdout.readline()
+
+    def say(self, line: str = "") -> None:
+        assert self._child.stdin is not None
+        self._child.stdin.write(f"{line}\n")
+        self._child.stdin.flush()
+
+    def is_there(self) -> bool:
+        return self._child.poll() is None
+
+    def end(self, timeout_s: float = 60.0) -> Result:
+        """Tells it a last line and waits for its end; what it printed since the last line that was read."""
+        out, err = self._child.communicate("\n", timeout=timeout_s)
+        return Result(self._child.returncode, out, err)
+
+    def kill(self) -> None:
+        self._child.kill()
+        with self._child:  # Closes its pipes, which children of its may still hold, and waits.
+            pass
+
+
+@contextlib.contextmanager
+def talking(command: Command, env: Mapping[str, str]) -> Iterator[Talk]:
+    """A program that is spoken with, killed at the end where it is still there."""
+    talk = Talk(command, env)
+    try:
+        yield talk
+    finally:
+        talk.kill()
 
 
 def hit(pids: list[int], number: int) -> None:

@@ -14,7 +14,20 @@ import time
 from pathlib import Path
 
 import pytest
-from rig import BIN, SOAK, STRIPEWISE, Maker, Store, create_store, dirs, execute, is_managed, stripewise, wait_until
+from rig import (
+    BIN,
+    SOAK,
+    STRIPEWISE,
+    Maker,
+    Store,
+    create_store,
+    dirs,
+    execute,
+    is_managed,
+    stripewise,
+    talking,
+    wait_until,
+)
 
 KILLS = {"adopt": 60, "export": 40} if SOAK else {"adopt": 8, "export": 5}
 
@@ -205,26 +218,16 @@ def test_a_program_that_opens_the_file_again_and_again_sees_the_same_bytes_throu
     file = store.plain / "f"
     content = plain(file, 300_000)
     wanted = hashlib.sha256(content).hexdigest()
-    job = subprocess.Popen(
-        [BIN / "python", "-c", OPENER, file, wanted],
-        env=store.environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
     changes = 0
     end = time.monotonic() + 120
-    try:
-        assert job.stdout is not None and job.stdout.readline() == b"begun\n"
+    with talking([BIN / "python", "-c", OPENER, file, wanted], store.environment()) as job:
+        assert job.line() == "begun\n"
         # Whoever has the file open makes adopt and export give way: some tries are needed.
-        while changes < 4 and job.poll() is None and time.monotonic() < end:
+        while changes < 4 and job.is_there() and time.monotonic() < end:
             words = ["export", file] if is_managed(file) else ["adopt", "--store", store.root, file]
             changes += stripewise("store", *words, code=None).code == 0
-        _, said = job.communicate(b"end", timeout=60)
-    finally:
-        job.kill()
-        job.wait()
-    assert job.returncode == 0, said
+        said = job.end()
+    assert said.code == 0, said.report
     assert changes == 4, f"the file changed its kind {changes} times"
 
 

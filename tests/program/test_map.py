@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from rig import LAYOUTS, NATIVE, Maker, Result, Store, Target, execute, region, stripes, stripewise
+from rig import LAYOUTS, NATIVE, Maker, Result, Store, Target, execute, region, stripes, stripewise, talking
 
 MAPS = NATIVE / "maps"
 #: Each page an area of its own: 140 MiB of it are more than a process's maps may take.
@@ -177,25 +176,13 @@ def test_a_mapped_file_is_pinned_until_its_last_map_is_gone(make_store: Maker) -
         "ask = struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, 1, 1, 0)\n"
         "print(struct.unpack('hhqqi4x', fcntl.fcntl(file, 36, ask))[0] == fcntl.F_UNLCK)\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, store.data / "f"],
-        env=store.environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdin is not None and process.stdout is not None
-        assert process.stdout.readline().split() == ["parent"]
+    with talking([sys.executable, "-c", script, store.data / "f"], store.environment()) as process:
+        assert process.line() == "parent\n"
         ctl = next(store.root.glob("files/*/ctl"))
         assert execute([sys.executable, "-c", probe, ctl]).out.split() == ["False"], "the child's map pins nothing"
-        process.stdin.write("\n")
-        process.stdin.flush()
-        assert process.stdout.readline().split() == ["child"]
+        process.say()
+        assert process.line() == "child\n"
         assert execute([sys.executable, "-c", probe, ctl]).out.split() == ["True"], "nobody has a map any more"
-    finally:
-        process.kill()
-        process.wait()
 
 
 def test_what_was_written_through_a_map_survives_moving_the_file(make_store: Maker, tmp_path: Path) -> None:

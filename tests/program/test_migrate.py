@@ -12,7 +12,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rig import NATIVE, STRIPEWISE, Maker, Result, Store, Target, execute, region, stripes, stripewise, wait_until
+from rig import (
+    NATIVE,
+    STRIPEWISE,
+    Maker,
+    Result,
+    Store,
+    Target,
+    execute,
+    region,
+    stripes,
+    stripewise,
+    talking,
+    wait_until,
+)
 
 from stripewise.store import Store as Opened
 
@@ -291,14 +304,8 @@ def test_what_cannot_be_moved_is_tried_again_and_listed(make_store: Maker) -> No
         "import mmap, sys; f = open(sys.argv[1], 'r+b'); m = mmap.mmap(f.fileno(), 0)\n"
         "print('up', flush=True); sys.stdin.read()"
     )
-    holder = subprocess.Popen(
-        ["/usr/bin/python3", "-c", script, mapped],
-        env=store.environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        assert holder.stdout is not None and holder.stdout.readline() == b"up\n"
+    with talking(["/usr/bin/python3", "-c", script, mapped], store.environment()) as holder:
+        assert holder.line() == "up\n"
         ended = stripewise("migrate", plan, "--store", store.root, "--now", "--patience", "1s", "--json", code=1)
         left = {Path(entry["file"]).name: entry["why"] for entry in json.loads(ended.out)["left"]}
         assert set(left) == {"mapped", "gone"} and "mapped" in left["mapped"] and "no file" in left["gone"]
@@ -306,9 +313,6 @@ def test_what_cannot_be_moved_is_tried_again_and_listed(make_store: Maker) -> No
         mover = Mover(store, plan, "--now", "--patience", "20s")
         assert mover.begun()
         time.sleep(0.3)
-    finally:
-        holder.kill()
-        holder.communicate()
     assert wait_until(lambda: placement(store, mapped) == "sh")
     mover.end(signal.SIGTERM)
     assert read(store, mapped) == content

@@ -7,8 +7,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from hostile import (
@@ -24,7 +24,7 @@ from hostile import (
     needs_root,
     run_dir,
 )
-from rig import NATIVE, execute, holds
+from rig import NATIVE, execute, holds, talking
 
 pytestmark = needs_root
 
@@ -94,23 +94,13 @@ def test_a_program_lives_when_another_user_cuts_what_it_maps(
 
 def lives(realm: Realm, user: int, file: Managed, cut: Callable[[], None]) -> None:
     """A program uses a file, somebody cuts what it maps, and it goes on using it."""
-    child = subprocess.Popen(
-        as_user(user, [PYTHON, "-S", "-c", f"import os, sys\n{USE}", file.link]),
-        env=realm.environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    try:
-        assert child.stdin is not None and child.stdout is not None
-        assert child.stdout.readline() == b"ready\n", child.communicate()
+    command = as_user(user, [PYTHON, "-S", "-c", f"import os, sys\n{USE}", file.link])
+    with talking(command, realm.environment()) as child:
+        assert child.line() == "ready\n", child.end().report
         cut()
-        out, err = child.communicate(b"\n", timeout=LIMIT_S)
-    finally:
-        child.kill()
-        child.wait()
-    assert child.returncode == 0, f"ended by {-child.returncode}: {err.decode()}"
-    errors = {int(word) for word in out.split()[1:]}
+        said = child.end(LIMIT_S)
+    assert said.code == 0, said.report
+    errors = {int(word) for word in said.out.split()[1:]}
     # EIO, what a size of nothing gives, or no error: never another.
     assert errors <= {0, 5, 22, 13}, errors
 
@@ -157,25 +147,14 @@ def test_a_handler_of_the_program_s_gets_its_own_faults_and_no_others(
     realm: Realm, devices_kept: None, what: str, how: str
 ) -> None:
     file = realm.file(realm.roots)
-    child = subprocess.Popen(
-        [NATIVE / "faulty", how, realm.place(0) / "own", file.link, "cut"],
-        env=realm.environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert child.stdin is not None and child.stdout is not None
+    command = [NATIVE / "faulty", how, realm.place(0) / "own", file.link, "cut"]
+    with talking(command, realm.environment()) as child:
         lines: list[str] = []
         while not lines or lines[-1] not in ("ready\n", ""):
-            lines.append(child.stdout.readline())
+            lines.append(child.line())
         CUTS[what](realm, file, 0)
-        out, _ = child.communicate("\n", timeout=LIMIT_S)
-    finally:
-        child.kill()
-        child.wait()
-    wrong = [line for line in [*lines, *out.splitlines()] if line.startswith("not ok")]
-    assert child.returncode == 0 and not wrong, f"ended with {child.returncode}: {wrong}"
+        said = child.end(LIMIT_S)
+    holds(replace(said, out="".join(lines) + said.out))
 
 
 @pytest.mark.parametrize("how", NO_HANDLERS)

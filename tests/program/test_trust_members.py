@@ -9,7 +9,6 @@ import os
 import random
 import stat
 import struct
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -33,7 +32,7 @@ from hostile import (
     run_dir,
     write_words,
 )
-from rig import SOAK, execute
+from rig import SOAK, execute, talking
 
 pytestmark = needs_root
 
@@ -261,16 +260,9 @@ def test_a_slot_s_second_name_does_not_make_a_living_process_a_dead_one(realm: R
         "fd = os.open(sys.argv[1], os.O_RDWR); os.pread(fd, 8, 0); print(os.getpid(), flush=True)\n"
         "sys.stdin.readline(); os.pwrite(fd, b'x', 0); os.fsync(fd); os.ftruncate(fd, 100); print('went on')\n"
     )
-    child = subprocess.Popen(
-        as_user(ALICE, [PYTHON, "-S", "-c", f"import os, sys\n{program}", file.link]),
-        env=realm.environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert child.stdout is not None
-        pid = child.stdout.readline().strip()
+    command = as_user(ALICE, [PYTHON, "-S", "-c", f"import os, sys\n{program}", file.link])
+    with talking(command, realm.environment()) as child:
+        pid = child.line().strip()
         slots = [
             path for path in run_dir(realm.roots.root).iterdir() if pid in path.name and path.name.endswith(".slot")
         ]
@@ -282,12 +274,8 @@ def test_a_slot_s_second_name_does_not_make_a_living_process_a_dead_one(realm: R
             slots[0].unlink()
         with acting_as(MALLORY), pytest.raises(PermissionError):
             os.rename(slots[0], slots[0].with_name("third"))
-        out, _ = child.communicate("\n", timeout=10)
-        assert out == "went on\n"
-    finally:
-        child.kill()
-        child.wait()
-        (run_dir(realm.roots.root) / "second").unlink(missing_ok=True)
+        assert child.end(10).out == "went on\n"
+    (run_dir(realm.roots.root) / "second").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("where", ["targets", "files"])
