@@ -249,11 +249,5 @@ EXPORT int __vdprintf_chk(int fd, int level, const char *format, va_list values)
     int n = REAL(__vasprintf_chk)(&text, level, format, values);
     return write_text(fd, text, n);
 }
-#define PRINT(call)           \
-    va_list values;           \
-    va_start(values, format); \
-    int n = call;             \
-    va_end(values);           \
-    return n;
-EXPORT int dprintf(int fd, const char *format, ...) { PRINT(vdprintf(fd, format, values)) }
-EXPORT int __dprintf_chk(int fd, int level, const char *format, ...) { PRINT(__vdprintf_chk(fd, level, format, values)) }
+EXPORT int dprintf(int fd, const char *format, ...) { WITH_VALUES(vdprintf(fd, format, values)) }
+EXPORT int __dprintf_chk(int fd, int level, const char *format, ...) { WITH_VALUES(__vdprintf_chk(fd, level, format, values)) }

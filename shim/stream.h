@@ -14,6 +14,14 @@ struct sw_mode {
 };
 int sw_mode_of(const char *text, struct sw_mode *mode); /* 0: not a mode */
 
+/* The body of a function of a format and values, by the one that takes them as a va_list. */
+#define WITH_VALUES(call)     \
+    va_list values;           \
+    va_start(values, format); \
+    int n = call;             \
+    va_end(values);           \
+    return n;
+
 static inline int is_managed(int fd)
 {
     uint32_t e = entry(fd);

@@ -86,11 +86,7 @@ EXPORT wchar_t *fgetws(wchar_t *to, int room, FILE *fp)
 }
 static void check(int room, size_t has)
 {
-    if (room > 0 && (size_t)room > has) {
-        static void (*fail)(void);
-        if (!fail) fail = (void (*)(void))dlsym(RTLD_NEXT, "__chk_fail");
-        fail();
-    }
+    if (room > 0) must_fit((size_t)room, has);
 }
 EXPORT wchar_t *__fgetws_chk(wchar_t *to, size_t has, int room, FILE *fp) { check(room, has); return fgetws(to, room, fp); }
 EXPORT wchar_t *__fgetws_unlocked_chk(wchar_t *to, size_t has, int room, FILE *fp) { check(room, has); return fgetws_unlocked(to, room, fp); }
@@ -186,12 +182,6 @@ EXPORT int __isoc99_vfwscanf(FILE *fp, const wchar_t *format, va_list values)
     return LIKELY(!sw_is_stream(fp)) ? REAL(__isoc99_vfwscanf)(fp, format, values) : scan(fp, format, values);
 }
 
-#define WITH_VALUES(call)     \
-    va_list values;           \
-    va_start(values, format); \
-    int n = call;             \
-    va_end(values);           \
-    return n;
 EXPORT int fwprintf(FILE *fp, const wchar_t *format, ...) { WITH_VALUES(vfwprintf(fp, format, values)) }
 EXPORT int wprintf(const wchar_t *format, ...) { WITH_VALUES(vfwprintf(stdout, format, values)) }
 EXPORT int vwprintf(const wchar_t *format, va_list values) { return vfwprintf(stdout, format, values); }

@@ -3,18 +3,11 @@
 
 mod common;
 
-use common::{SECTOR_BYTES, medium, medium_with, sector};
+use common::{Operation, SECTOR_BYTES, follows_the_oracle, medium, medium_with, read_all, sector};
 use proptest::prelude::*;
 use stripewise_swd::{
     CheckingMedium, Geometry, InPlace, Order, Scheme, SwdError, Zone, full_band_amplification, space_gain, uniform_update_amplification,
 };
-
-fn read_all<S: Scheme>(scheme: &mut S) -> Vec<u8> {
-    let sectors = scheme.capacity_sectors();
-    let mut bytes = vec![0xff; sectors as usize * SECTOR_BYTES];
-    scheme.read(0, sectors, &mut bytes).unwrap();
-    bytes
-}
 
 /// The table of the seed's figure 4.2 (read as 4 for every full disk, 5/3 where one of three live tracks has one live successor).
 const GOLDEN: [(Order, [f64; 4]); 4] = [
@@ -90,7 +83,7 @@ fn wrong_parameters_and_requests_are_refused_by_name() {
     assert!(matches!(scheme.write(0, 1, &[0; 15]), Err(SwdError::Buffer { bytes: 15, expected: 64 })));
 }
 
-fn operations() -> impl Strategy<Value = Vec<(u8, f64, u64)>> {
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
     prop::collection::vec((0u8..4, 0.0..1.0f64, 1u64..20), 1..40)
 }
 
@@ -109,23 +102,8 @@ proptest! {
         let tracks = (band_tracks + head_tracks - 1) * 2 + 1;
         let zones: Vec<Zone> = sectors.iter().map(|&sectors| Zone { tracks, sectors }).collect();
         let mut scheme = InPlace::new(medium(&zones, head_tracks), order, band_tracks, 0).unwrap();
-        let capacity = scheme.capacity_sectors();
-        let mut oracle = vec![0u8; capacity as usize * SECTOR_BYTES];
-        for (version, (what, at, length)) in operations.into_iter().enumerate() {
-            let lba = (at * capacity as f64) as u64;
-            let length = length.min(capacity - lba);
-            let expected = &mut oracle[lba as usize * SECTOR_BYTES..(lba + length) as usize * SECTOR_BYTES];
-            if what == 0 {
-                expected.fill(0);
-                scheme.trim(lba, length).unwrap();
-            } else {
-                for (index, sector) in expected.chunks_mut(SECTOR_BYTES).enumerate() {
-                    sector.copy_from_slice(&self::sector(version as u64 + 1, lba + index as u64));
-                }
-                scheme.write(lba, length, expected).unwrap();
-            }
-            prop_assert_eq!(read_all(&mut scheme), &oracle[..]);
-        }
+        let mut oracle = vec![0u8; scheme.capacity_sectors() as usize * SECTOR_BYTES];
+        follows_the_oracle(&mut scheme, &mut oracle, operations)?;
     }
 }
 

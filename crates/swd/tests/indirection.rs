@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{SECTOR_BYTES, medium, sector, version_of};
+use common::{SECTOR_BYTES, follows_the_oracle, medium, sector, version_of};
 use proptest::prelude::*;
 use stripewise_swd::{Indirection, IndirectionParameters, Scheme, SwdError, Zone};
 
@@ -30,23 +30,7 @@ proptest! {
             }
             scheme.write(0, capacity, &oracle).unwrap();
         }
-        for (version, (what, at, length)) in operations.into_iter().enumerate() {
-            let lba = (at * capacity as f64) as u64;
-            let length = length.min(capacity - lba);
-            let expected = &mut oracle[lba as usize * SECTOR_BYTES..(lba + length) as usize * SECTOR_BYTES];
-            if what == 0 {
-                expected.fill(0);
-                scheme.trim(lba, length).unwrap();
-            } else {
-                for (index, sector) in expected.chunks_mut(SECTOR_BYTES).enumerate() {
-                    sector.copy_from_slice(&self::sector(version as u64 + 1, lba + index as u64));
-                }
-                scheme.write(lba, length, expected).unwrap();
-            }
-            let mut bytes = vec![0xff; oracle.len()];
-            scheme.read(0, capacity, &mut bytes).unwrap();
-            prop_assert_eq!(&bytes, &oracle);
-        }
+        follows_the_oracle(&mut scheme, &mut oracle, operations)?;
     }
 }
 

@@ -83,10 +83,16 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
+    /// A directory of a test's own, and its path without links.
+    fn base() -> (tempfile::TempDir, PathBuf) {
+        let kept = tempfile::tempdir().unwrap();
+        let path = std::fs::canonicalize(kept.path()).unwrap();
+        (kept, path)
+    }
+
     #[test]
     fn a_directory_is_resolved_as_the_kernel_does_and_a_loop_is_an_error() {
-        let base = tempfile::tempdir().unwrap();
-        let base = std::fs::canonicalize(base.path()).unwrap();
+        let (_kept, base) = base();
         std::fs::create_dir_all(base.join("a/b")).unwrap();
         symlink("a", base.join("one")).unwrap();
         symlink(base.join("one/b/.."), base.join("two")).unwrap();
@@ -100,8 +106,7 @@ mod tests {
 
     #[test]
     fn root_follows_no_link_of_another_user() {
-        let base = tempfile::tempdir().unwrap();
-        let base = std::fs::canonicalize(base.path()).unwrap();
+        let (_kept, base) = base();
         std::fs::create_dir(base.join("a")).unwrap();
         symlink("a", base.join("theirs")).unwrap();
         if std::os::unix::fs::lchown(base.join("theirs"), Some(1003), None).is_ok() {

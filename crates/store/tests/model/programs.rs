@@ -18,6 +18,29 @@ struct Process<'a> {
 }
 
 impl Process<'_> {
+    /// No move begins or goes on while somebody has the file mapped.
+    fn pin(&self) {
+        self.handle.step("pins", |world| {
+            world.memory.pins += 1;
+            0
+        });
+    }
+
+    fn unpin(&self) {
+        self.handle.step("unpins", |world| {
+            world.memory.pins -= 1;
+            0
+        });
+    }
+
+    /// The home that a map is of.
+    fn mapped(&mut self) -> usize {
+        self.handle.enter(|_| ());
+        let home = self.layout();
+        self.handle.leave(|_| ());
+        home
+    }
+
     fn layout(&mut self) -> usize {
         let handle = self.handle;
         if handle.step("generation", |world| world.memory.generation) != self.loaded {
@@ -183,10 +206,7 @@ pub fn cutter() -> Actor {
 pub fn mapper(value: u64) -> Actor {
     program(move |handle| {
         let mut process = Process { handle, fault: Fault::None, loaded: 1 };
-        handle.step("pins", |world| {
-            world.memory.pins += 1;
-            0
-        });
+        process.pin();
         loop {
             handle.forget(8000, 0);
             match handle.forgetting(|| call_off(handle, handle.time()), |turn| tell(*turn)) {
@@ -197,9 +217,7 @@ pub fn mapper(value: u64) -> Actor {
                 return;
             }
         }
-        handle.enter(|_| ());
-        let home = process.layout();
-        handle.leave(|_| ());
+        let home = process.mapped();
         handle.forget(8001, home as u64);
         handle.step("writes through the map", |world| {
             let op = Handle::invoke(world, 0, true, value);
@@ -212,10 +230,7 @@ pub fn mapper(value: u64) -> Actor {
             world.ops[op].returned = world.event();
             0
         });
-        handle.step("unpins", |world| {
-            world.memory.pins -= 1;
-            0
-        });
+        process.unpin();
     })
 }
 
@@ -223,17 +238,12 @@ pub fn mapper(value: u64) -> Actor {
 pub fn looker() -> Actor {
     program(move |handle| {
         let mut process = Process { handle, fault: Fault::None, loaded: 1 };
-        handle.step("pins", |world| {
-            world.memory.pins += 1;
-            0
-        });
+        process.pin();
         while look_on(handle) != Turn::Go && !handle.is_over() {
             handle.forget(8100, 0);
             handle.wait();
         }
-        handle.enter(|_| ());
-        let home = process.layout();
-        handle.leave(|_| ());
+        let home = process.mapped();
         for time in 0..2 {
             handle.forget(8101 + time, home as u64);
             handle.step("reads through the map", |world| {
@@ -242,10 +252,7 @@ pub fn looker() -> Actor {
                 0
             });
         }
-        handle.step("unpins", |world| {
-            world.memory.pins -= 1;
-            0
-        });
+        process.unpin();
     })
 }
 

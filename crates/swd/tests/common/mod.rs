@@ -3,6 +3,7 @@
 
 use core::fmt::Debug;
 
+use proptest::prelude::*;
 use stripewise_swd::{CheckingMedium, Geometry, InPlace, Order, Scan, Scheme, SwdError, TrackLayer, TrackParameters, Zone};
 
 pub const SECTOR_BYTES: usize = 64;
@@ -35,6 +36,37 @@ pub fn version_of(sector: &[u8], lba: u64) -> Option<u64> {
     let version = u64::from_le_bytes(sector[..8].try_into().unwrap());
     let holds_lba = sector[8..16] == (if version == 0 { 0 } else { lba }).to_le_bytes();
     (holds_lba && sector[16..].iter().all(|&byte| byte == 0)).then_some(version)
+}
+
+pub fn read_all<S: Scheme>(scheme: &mut S) -> Vec<u8> {
+    let sectors = scheme.capacity_sectors();
+    let mut bytes = vec![0xff; sectors as usize * SECTOR_BYTES];
+    scheme.read(0, sectors, &mut bytes).unwrap();
+    bytes
+}
+
+/// A trim (0) or a write, where it begins as a share of the capacity, and its sectors.
+pub type Operation = (u8, f64, u64);
+
+/// After each operation the scheme holds what the oracle's bytes do.
+pub fn follows_the_oracle<S: Scheme>(scheme: &mut S, oracle: &mut [u8], operations: Vec<Operation>) -> Result<(), TestCaseError> {
+    let capacity = scheme.capacity_sectors();
+    for (version, (what, at, length)) in operations.into_iter().enumerate() {
+        let lba = (at * capacity as f64) as u64;
+        let length = length.min(capacity - lba);
+        let expected = &mut oracle[lba as usize * SECTOR_BYTES..(lba + length) as usize * SECTOR_BYTES];
+        if what == 0 {
+            expected.fill(0);
+            scheme.trim(lba, length).unwrap();
+        } else {
+            for (lba, sector) in (lba..).zip(expected.chunks_mut(SECTOR_BYTES)) {
+                stamp(sector, version as u64 + 1, lba);
+            }
+            scheme.write(lba, length, expected).unwrap();
+        }
+        prop_assert_eq!(&read_all(scheme)[..], &oracle[..]);
+    }
+    Ok(())
 }
 
 /// A scheme that loses nothing flushed to a power cut.
