@@ -1,11 +1,14 @@
 #!/bin/sh
 # Install the small programs of the tests (most are the matrix's, tests/program/matrix) that this machine lacks, where apt and root allow it; never fails.
-# Large ones (Java, Go, PostgreSQL, parallel HDF5 and netCDF) are used when they are there.
+# Large ones (Java, Go, PostgreSQL, parallel HDF5 and netCDF, valgrind) are used when they are there.
 set -u
 
 missing=
 need() { # program, Debian package
     command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
+}
+need_header() { # header, Debian package
+    printf '#include <%s>\n' "$1" | cc -E - >/dev/null 2>&1 || missing="$missing $2"
 }
 need rsync rsync
 need sqlite3 sqlite3
@@ -22,9 +25,16 @@ need unzip unzip
 need cpio cpio
 need busybox busybox-static
 need git git
+need strace strace
+need gdb gdb
+need setfattr attr
+need column bsdextrautils
 # File systems that tests make and cut the power of.
 need mkfs.xfs xfsprogs
 need mkfs.ext4 e2fsprogs
+# Libraries that a test links a program with.
+need_header liburing.h liburing-dev
+need_header libaio.h libaio-dev
 
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then

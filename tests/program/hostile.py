@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from rig import LIBRARY, Command, Result, Store, create_store, dirs, execute
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="not run: making users needs root; make soak runs it")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="not run: making users needs root")
 
 #: The attacker, and somebody who uses the machine as he does. Neither has a name or owns anything.
 MALLORY, ALICE = 1002, 1003

@@ -60,7 +60,7 @@ def test_programs_without_the_library_find_no_file(store: Store) -> None:
 
 def test_a_setuid_program_finds_no_file(store: Store) -> None:
     if os.geteuid() != 0:
-        pytest.skip("not run: making a setuid program needs root; make soak as root runs it")
+        pytest.skip("not run: making a setuid program needs root")
     program = store.base / "cat"
     shutil.copy("/bin/cat", program)
     os.chown(program, 0, 0)

@@ -250,7 +250,7 @@ def test_a_go_program_is_named_by_its_note_when_the_run_ends(store: Store) -> No
 
 def test_a_setuid_child_is_named(store: Store) -> None:
     if os.geteuid() != 0:
-        pytest.skip("not run: making a setuid program needs root; make soak as root runs it")
+        pytest.skip("not run: making a setuid program needs root")
     program = store.base / "dd"
     shutil.copy(shutil.which("dd") or "dd", program)
     os.chown(program, 65534, 65534)

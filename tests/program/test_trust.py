@@ -224,8 +224,12 @@ os.close(his)
 """
 
 
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="not run: the system call's number is of x86-64")
-@pytest.mark.parametrize("how", ["seteuid", "setreuid", "setresuid", "setuid", "system call"])
+NUMBERED = pytest.mark.skipif(os.uname().machine != "x86_64", reason="not run: the system call's number is of x86-64")
+
+
+@pytest.mark.parametrize(
+    "how", ["seteuid", "setreuid", "setresuid", "setuid", pytest.param("system call", marks=NUMBERED)]
+)
 def test_trust_is_judged_again_after_the_user_changes_and_what_is_open_stays_usable(realm: Realm, how: str) -> None:
     his, own = realm.file(realm.mallorys), realm.file(realm.roots, 0)
     realm.python(0, SWITCH, his.link, own.link, how, str(MALLORY))

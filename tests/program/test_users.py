@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hostile import needs_root
 from rig import Maker, Result, Store, execute, is_managed
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0, reason="not run: becoming another user needs root; make soak runs it"
-)
+pytestmark = needs_root
 
 #: Users without a name, who own nothing; 3000 is a group.
 ALICE, BOB, GROUP = 65534, 1002, 3000
