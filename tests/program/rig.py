@@ -218,7 +218,7 @@ def create_store(
     """Make directories, cluster.toml and the store."""
     store = Store(base, targets)
     for directory in (store.data, store.plain, *(base / "targets" / target.name for target in targets)):
-        directory.mkdir(parents=True)
+        directory.mkdir(parents=True, exist_ok=True)
     store.cluster.write_text("".join(target.toml(base / "targets") for target in targets))
     options: list[str | Path] = ["--manage", store.data, "--region-size", region_size]
     options += ["--shared"] if shared else []

@@ -11,17 +11,18 @@ from disks import ext4, mount, needs_loop_devices
 from rig import Maker, Store, create_store, dirs, execute, stripewise
 
 
-def plain(path: Path, size: int) -> bytes:
-    content = random.Random(3).randbytes(size)
-    path.write_bytes(content)
-    return content
+def adopted(store: Store, size: int, mode: int = 0o644) -> tuple[Path, bytes]:
+    """A managed file and what is in it."""
+    file, content = store.plain / "f", random.Random(3).randbytes(size)
+    file.write_bytes(content)
+    file.chmod(mode)
+    stripewise("store", "adopt", "--store", store.root, file)
+    return file, content
 
 
 def test_what_is_written_is_summed_anew_and_is_no_rot(make_store: Maker) -> None:
     store = make_store(layout="uneven")
-    file = store.plain / "f"
-    plain(file, 3_000_000)
-    stripewise("store", "adopt", "--store", store.root, file)
+    file, _ = adopted(store, 3_000_000)
     said = json.loads(stripewise("store", "scrub", store.root, "--json").out)
     assert (said["files"], said["verified"], said["summed"], said["rot"]) == (1, 3, 0, []), "sums are kept from adopt"
     store.program("dd", "if=/dev/urandom", f"of={file}", "bs=1K", "count=1", "seek=30", "conv=notrunc")
@@ -38,14 +39,11 @@ def test_what_is_written_is_summed_anew_and_is_no_rot(make_store: Maker) -> None
 def test_a_bit_that_flips_on_the_disk_is_reported_with_the_bytes_it_is_in(scratch: Path) -> None:
     needs_loop_devices("flipping a bit below the file system", "mkfs.ext4")
     image, disk = scratch / "disk.img", scratch / "s" / "targets"
-    store = Store(scratch / "s", dirs(2))
     with ext4(image, 64 << 20, disk):
-        made = create_store_on(store)
-        file = made.plain / "f"
-        content = plain(file, 2_000_000)
-        # A stretch that is nowhere else on the disk once the plain file is gone: the plain file lies elsewhere.
+        made = create_store(scratch / "s", dirs(2))
+        # A stretch that is nowhere else on the disk: the plain file lay elsewhere.
+        file, content = adopted(made, 2_000_000)
         mark = 131_072
-        stripewise("store", "adopt", "--store", made.root, file)
         execute(["umount", disk])
         raw = bytearray(image.read_bytes())
         at = raw.find(content[mark : mark + 512])
@@ -60,22 +58,9 @@ def test_a_bit_that_flips_on_the_disk_is_reported_with_the_bytes_it_is_in(scratc
         assert "restore" in result.err
 
 
-def create_store_on(store: Store) -> Store:
-    """A store whose targets lie in a directory that is there already."""
-    for directory in (store.data, store.plain):
-        directory.mkdir(parents=True)
-    for target in store.targets:
-        (store.base / "targets" / target.name).mkdir()
-    store.cluster.write_text("".join(target.toml(store.base / "targets") for target in store.targets))
-    stripewise("store", "create", store.root, "--cluster", store.cluster, "--manage", store.data)
-    return store
-
-
 def test_an_object_that_cannot_be_read_names_its_target(make_store: Maker) -> None:
     store = make_store(layout="striped")
-    file = store.plain / "f"
-    plain(file, 1_000_000)
-    stripewise("store", "adopt", "--store", store.root, file)
+    file, _ = adopted(store, 1_000_000)
     victim = next((store.base / "targets" / "t2").glob("*.data"))
     victim.rename(store.base / "kept")
     result = stripewise("store", "scrub", file, code=1)
@@ -85,10 +70,7 @@ def test_an_object_that_cannot_be_read_names_its_target(make_store: Maker) -> No
 
 def test_fsck_tells_and_mends_a_part_with_another_mode(make_store: Maker) -> None:
     store = create_store(make_store(layout="one").base / "more", dirs(2))
-    file = store.plain / "f"
-    plain(file, 200_000)
-    file.chmod(0o640)
-    stripewise("store", "adopt", "--store", store.root, file)
+    adopted(store, 200_000, 0o640)
     victim = next((store.base / "targets" / "t1").glob("*.data"))
     victim.chmod(0o666)
     assert "another owner, mode or ACL" in store.fsck().out
@@ -98,9 +80,7 @@ def test_fsck_tells_and_mends_a_part_with_another_mode(make_store: Maker) -> Non
 
 def test_sums_of_a_newer_version_are_refused(make_store: Maker) -> None:
     store = make_store(layout="striped")
-    file = store.plain / "f"
-    plain(file, 100_000)
-    stripewise("store", "adopt", "--store", store.root, file)
+    file, _ = adopted(store, 100_000)
     sums = next((store.root / "files").glob("*/sums"))
     body = bytearray(sums.read_bytes())
     body[8] = 9
@@ -113,17 +93,10 @@ def test_sums_of_a_newer_version_are_refused(make_store: Maker) -> None:
 def test_a_target_that_fails_is_named_by_info_and_in_the_log(scratch: Path) -> None:
     needs_loop_devices("a disk that fails", "mkfs.ext4")
     image = scratch / "disk.img"
-    store = Store(scratch / "s", dirs(2))
-    disk = store.base / "targets" / "t1"
-    (store.base / "targets" / "t0").mkdir(parents=True)
+    disk = scratch / "s" / "targets" / "t1"
     with ext4(image, 64 << 20, disk):
-        for directory in (store.data, store.plain):
-            directory.mkdir()
-        store.cluster.write_text("".join(target.toml(store.base / "targets") for target in store.targets))
-        stripewise("store", "create", store.root, "--cluster", store.cluster, "--manage", store.data)
-        file = store.plain / "f"
-        plain(file, 60_000_000)
-        stripewise("store", "adopt", "--store", store.root, file)
+        store = create_store(scratch / "s", dirs(2))
+        file, _ = adopted(store, 60_000_000)
         # The end of the disk goes while it is mounted, and with it blocks of the object that nobody has in memory.
         held = os.open(next(disk.glob("*.data")), os.O_RDONLY)
         os.posix_fadvise(held, 0, 0, os.POSIX_FADV_DONTNEED)

@@ -3,12 +3,6 @@
 #include "posix.h"
 #include <sys/resource.h>
 
-static int ten(int flags)
-{
-    make_file("f", "0123456789");
-    return open_file("f", flags);
-}
-
 CASE(open_takes_the_lowest_number)
 {
     make_file("f", "x");

@@ -10,12 +10,6 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 
-static int ten(int flags)
-{
-    make_file("f", "0123456789");
-    return open_file("f", flags);
-}
-
 static void at_most(long size, int ignored)
 {
     struct rlimit limit = {(rlim_t)size, (rlim_t)size};

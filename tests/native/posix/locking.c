@@ -3,12 +3,6 @@
 #include "posix.h"
 #include <sys/file.h>
 
-static int ten(int flags)
-{
-    make_file("f", "0123456789");
-    return open_file("f", flags);
-}
-
 static int lock(int fd, int command, int type, int whence, long start, long length)
 {
     struct flock range = {.l_type = (short)type, .l_whence = (short)whence, .l_start = start, .l_len = length};

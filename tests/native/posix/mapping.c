@@ -12,12 +12,6 @@ static char *mapped(int fd, size_t length, int protection, int flags, off_t at)
     return map;
 }
 
-static int ten(int flags)
-{
-    make_file("f", "0123456789");
-    return open_file("f", flags);
-}
-
 CASE(private_bytes_are_read)
 {
     char *map = mapped(ten(O_RDONLY), 10, PROT_READ, MAP_PRIVATE, 0);

@@ -56,6 +56,7 @@ void make_file(const char *name, const char *content); /* mode 0644 */
 void make_large(const char *name, long length);        /* byte i is (i / 7 + i) % 251 */
 void make_dir(const char *name);
 int open_file(const char *name, int flags); /* opens what exists */
+int ten(int flags);                         /* a new file "f" of the digits, open */
 int new_file(const char *name, int flags, const char *content); /* creates, writes the content, offset at its end */
 void stat_file(const char *name, struct stat *st);
 void stat_fd(int fd, struct stat *st);

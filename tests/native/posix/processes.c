@@ -8,10 +8,9 @@ extern char **environ;
 static int fd;
 static char number[16];
 
-static int ten(int flags)
+static int numbered(int flags)
 {
-    make_file("f", "0123456789");
-    fd = open_file("f", flags);
+    fd = ten(flags);
     snprintf(number, sizeof number, "%d", fd);
     return fd;
 }
@@ -24,7 +23,7 @@ static void read_three(void *unused)
 }
 CASE(an_offset_is_shared_with_a_child)
 {
-    ten(O_RDONLY);
+    numbered(O_RDONLY);
     in_child(read_three, NULL);
     say_offset(fd);
     read_three(NULL);
@@ -32,7 +31,7 @@ CASE(an_offset_is_shared_with_a_child)
 static void seek_seven(void *unused) { (void)unused, ret(lseek(fd, 7, SEEK_SET)); }
 CASE(a_child_moves_the_offset_of_its_parent)
 {
-    ten(O_RDONLY);
+    numbered(O_RDONLY);
     in_child(seek_seven, NULL);
     say_offset(fd);
 }
@@ -45,21 +44,21 @@ static void open_own(void *unused)
 }
 CASE(a_file_opened_by_the_child_has_its_own_offset)
 {
-    ten(O_RDONLY);
+    numbered(O_RDONLY);
     in_child(open_own, NULL);
     say_offset(fd);
 }
 static void close_it(void *unused) { (void)unused, ret(close(fd)); }
 CASE(a_child_closes_only_its_own)
 {
-    ten(O_RDWR);
+    numbered(O_RDWR);
     in_child(close_it, NULL);
     ret(write(fd, "x", 1));
 }
 static void set_append(void *unused) { (void)unused, ret(fcntl(fd, F_SETFL, O_APPEND)); }
 CASE(flags_are_shared_with_a_child)
 {
-    ten(O_RDWR);
+    numbered(O_RDWR);
     in_child(set_append, NULL);
     say("%d", (fcntl(fd, F_GETFL) & O_APPEND) != 0);
     ret(write(fd, "end", 3));
@@ -68,7 +67,7 @@ CASE(flags_are_shared_with_a_child)
 static void cut_it(void *unused) { (void)unused, ret(ftruncate(fd, 4)); }
 CASE(a_child_cuts_the_file)
 {
-    ten(O_RDWR);
+    numbered(O_RDWR);
     in_child(cut_it, NULL);
     say_fd_size(fd);
     say_fd_content(fd);
@@ -138,14 +137,14 @@ CASE(two_threads_write_at_one_offset_without_loss)
 }
 CASE(a_descriptor_is_inherited_over_exec)
 {
-    ten(O_RDWR);
+    numbered(O_RDWR);
     need(lseek(fd, 4, SEEK_SET));
     in_new_image("read", number, NULL);
     say_offset(fd);
 }
 CASE(a_new_image_writes_at_the_inherited_offset)
 {
-    ten(O_RDWR);
+    numbered(O_RDWR);
     need(lseek(fd, 4, SEEK_SET));
     in_new_image("write", number, "exec", NULL);
     say_offset(fd);
@@ -153,13 +152,13 @@ CASE(a_new_image_writes_at_the_inherited_offset)
 }
 CASE(a_new_image_keeps_the_access_mode)
 {
-    ten(O_RDONLY);
+    numbered(O_RDONLY);
     in_new_image("flags", number, NULL);
     in_new_image("write", number, "x", NULL);
 }
 CASE(a_new_image_keeps_append)
 {
-    ten(O_WRONLY | O_APPEND);
+    numbered(O_WRONLY | O_APPEND);
     in_new_image("flags", number, NULL);
     in_new_image("write", number, "end", NULL);
     in_new_image("read", number, NULL);
@@ -167,21 +166,21 @@ CASE(a_new_image_keeps_append)
 }
 CASE(a_new_image_moves_the_offset)
 {
-    ten(O_RDWR);
+    numbered(O_RDWR);
     in_new_image("seek", number, "6", NULL);
     in_new_image("tell", number, NULL);
     say_offset(fd);
 }
 CASE(a_new_image_sees_size_and_truncates)
 {
-    ten(O_RDWR);
+    numbered(O_RDWR);
     in_new_image("size", number, NULL);
     in_new_image("truncate", number, "5", NULL);
     say_fd_content(fd);
 }
 CASE(close_on_exec_closes)
 {
-    ten(O_RDWR | O_CLOEXEC);
+    numbered(O_RDWR | O_CLOEXEC);
     in_new_image("read", number, NULL);
     need(fcntl(fd, F_SETFD, 0));
     in_new_image("read", number, NULL);
@@ -191,14 +190,14 @@ CASE(close_on_exec_closes)
 }
 CASE(a_duplicate_survives_exec_without_the_first)
 {
-    ten(O_RDWR | O_CLOEXEC);
+    numbered(O_RDWR | O_CLOEXEC);
     need(dup2(fd, 20));
     in_new_image("read", number, NULL);
     in_new_image("read", "20", NULL);
 }
 CASE(two_inherited_duplicates_share_the_offset)
 {
-    ten(O_RDWR);
+    numbered(O_RDWR);
     need(dup2(fd, 20));
     in_new_image("write", number, "abc", NULL);
     in_new_image("write", "20", "def", NULL);
@@ -206,7 +205,7 @@ CASE(two_inherited_duplicates_share_the_offset)
 }
 CASE(standard_input_from_a_file)
 {
-    ten(O_RDONLY);
+    numbered(O_RDONLY);
     need(dup2(fd, 0));
     in_new_image("read", "0", NULL);
 }
@@ -249,7 +248,7 @@ CASE(a_spawned_program_gets_a_duplicate)
 }
 CASE(a_killed_child_keeps_what_it_wrote)
 {
-    ten(O_RDWR);
+    numbered(O_RDWR);
     pid_t pid = need(fork());
     if (pid == 0) {
         need(pwrite(fd, "child", 5, 20));
@@ -260,7 +259,7 @@ CASE(a_killed_child_keeps_what_it_wrote)
 }
 CASE(a_child_of_vfork_leaves_the_parent_alone)
 {
-    ten(O_RDWR);
+    numbered(O_RDWR);
     pid_t pid = vfork();
     if (pid == 0) {
         close(fd);

@@ -7,12 +7,6 @@
 
 static char buf[1 << 20];
 
-static int ten(int flags)
-{
-    make_file("f", "0123456789");
-    return open_file("f", flags);
-}
-
 CASE(reads_follow_each_other)
 {
     int fd = ten(O_RDONLY);

@@ -3,12 +3,6 @@
 #include "posix.h"
 #include <limits.h>
 
-static int ten(int flags)
-{
-    make_file("f", "0123456789");
-    return open_file("f", flags);
-}
-
 CASE(from_the_start) { ret(lseek(ten(O_RDONLY), 7, SEEK_SET)); }
 CASE(from_here)
 {

@@ -2,12 +2,6 @@
 #define SUBJECT "sync"
 #include "posix.h"
 
-static int ten(int flags)
-{
-    make_file("f", "0123456789");
-    return open_file("f", flags);
-}
-
 CASE(a_written_file_syncs)
 {
     int fd = ten(O_RDWR);

@@ -4,12 +4,6 @@
 #include <limits.h>
 #include <linux/falloc.h>
 
-static int ten(int flags)
-{
-    make_file("f", "0123456789");
-    return open_file("f", flags);
-}
-
 CASE(cutting_keeps_the_start)
 {
     ten(O_RDWR);

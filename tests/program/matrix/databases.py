@@ -15,12 +15,14 @@ BEGIN; DELETE FROM t WHERE id % 5 = 0; COMMIT;
 ASK = "SELECT count(*), sum(id), round(sum(x), 3) FROM t; SELECT count(DISTINCT w) FROM t; PRAGMA integrity_check;"
 
 POSTGRES = """
+start() {{ postgres -D "$PWD/db" -k "$T/s" -c listen_addresses= > "$T/log" 2>&1 & server=$!; }}
+ready() {{ n=0; until pg_isready -q -h "$T/s" -U me; do n=$((n + 1)); test $n -lt 150 || {{ tail -5 "$T/log"; exit 1; }}
+sleep 0.2; done; }}
 initdb -D "$PWD/db" -U me -A trust --no-instructions {options} > "$T/initdb.log" 2>&1 ||
     {{ tail -5 "$T/initdb.log"; exit 1; }}
-mkdir -p "$T/s"; postgres -D "$PWD/db" -k "$T/s" -c listen_addresses= > "$T/log" 2>&1 & server=$!
+mkdir -p "$T/s"; start
 trap 'kill -INT $server 2>/dev/null; wait $server 2>/dev/null' EXIT
-n=0; until pg_isready -q -h "$T/s" -U me; do n=$((n + 1)); test $n -lt 150 || {{ tail -5 "$T/log"; exit 1; }}
-sleep 0.2; done
+ready
 ask() {{ psql -h "$T/s" -U me -d postgres -At -v ON_ERROR_STOP=1 "$@"; }}
 ask <<X
 CREATE TABLE t (id int PRIMARY KEY, w text);
@@ -33,9 +35,7 @@ COPY t TO '$PWD/t.copy';
 SELECT count(*), count(*) FILTER (WHERE w LIKE '%!') FROM t;
 X
 kill -INT $server; wait $server || :
-postgres -D "$PWD/db" -k "$T/s" -c listen_addresses= > "$T/log2" 2>&1 & server=$!
-n=0; until pg_isready -q -h "$T/s" -U me; do n=$((n + 1)); test $n -lt 150 || {{ tail -5 "$T/log2"; exit 1; }}
-sleep 0.2; done
+start; ready
 ask -c 'SELECT count(*), count(*) FILTER (WHERE w LIKE $$%!$$) FROM t' -c 'VACUUM FULL t' -c 'DROP TABLE t'
 kill -INT $server; wait $server || :; trap - EXIT
 wc -l t.copy; pg_checksums -c -D "$PWD/db" > /dev/null && echo sound; rm -rf db
