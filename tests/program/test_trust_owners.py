@@ -66,7 +66,7 @@ def test_a_lock_that_a_member_made_his_own_is_replaced_by_the_check(trap: Trap) 
     lock = trap.store.root / "run" / "session.lock"
     os.chown(lock, MALLORY, MALLORY)
     trap.store.fsck("--repair", code=None)
-    assert lock.stat().st_uid == 0 and stat.S_IMODE(lock.stat().st_mode) == 0o666
+    assert lock.stat().st_uid == 0 and stat.S_IMODE(lock.stat().st_mode) == 0o644
     trap.store.fsck()
 
 
@@ -183,7 +183,7 @@ def test_what_a_new_store_lets_others_do_depends_on_sharing_and_not_on_the_umask
     if not shared:
         assert not everybody
         return
-    common = {root / "run" / name for name in ("session.lock", "mover.lock", "devices")}
+    common = {root / "run" / name for name in ("mover.lock", "devices")}
     dirs = {root / name for name in ("files", "trash", "run")} | set(targets.glob("*"))
     assert everybody == common | dirs
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o1777 for path in dirs)
