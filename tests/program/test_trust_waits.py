@@ -24,7 +24,6 @@ from hostile import (
     as_user,
     create_for,
     ctl_words,
-    make_realm,
     needs_root,
     run_dir,
     write_words,
@@ -35,12 +34,6 @@ pytestmark = needs_root
 
 #: Kinds of service that a member may keep others from for as long as docs/security.md says, and so not for ever.
 HOLDS_UP_S = 45.0
-
-
-@pytest.fixture(scope="module")
-def realm() -> Iterator[Realm]:
-    with make_realm() as made:
-        yield made
 
 
 def test_writers_of_a_file_that_its_owner_holds_up_get_an_error_in_the_end(realm: Realm) -> None:
@@ -263,7 +256,7 @@ def cutting(path: Path, user: int) -> Iterator[None]:
 
 @pytest.mark.parametrize(
     "verb",
-    [("drain", "t0"), ("rebalance",), ("fsck", "--repair"), ("scrub",), ("ls",), ("gc",)],
+    [("drain", "t0", "--patience", "2s"), ("rebalance",), ("fsck", "--repair"), ("scrub",), ("ls",), ("gc",)],
     ids=lambda verb: verb[0],
 )
 def test_a_member_who_cuts_his_control_words_ends_no_verb_of_root_s(realm: Realm, verb: tuple[str, ...]) -> None:
