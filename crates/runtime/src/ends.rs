@@ -147,13 +147,13 @@ impl End {
             let args = [self.fd as usize, one.as_ptr() as usize, 1, NOWAIT_HERE, NOWAIT_HERE, libc::RWF_NOWAIT as usize];
             match call(Sysno::pwritev2, args) {
                 Err(Errno(libc::EAGAIN)) if !nonblocking => self.wait_for_room(-1)?,
-                Err(Errno(libc::EOPNOTSUPP)) => return self.feed_pages(from, nonblocking),
+                Err(Errno(libc::EOPNOTSUPP | libc::ENOSYS)) => return self.feed_pages(from, nonblocking),
                 result => return result.map(|n| n as usize),
             }
         }
     }
 
-    /// The same for a pipe that does not know the flag: one that was spliced before, or an older kernel's. What fits a page never waits when poll
+    /// The same where the flag is not known: a pipe that was spliced before, an older kernel, an emulator. What fits a page never waits when poll
     /// promises room.
     fn feed_pages(&self, from: &[u8], nonblocking: bool) -> Sys<usize> {
         let mut done = 0;

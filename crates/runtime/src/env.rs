@@ -26,6 +26,8 @@ struct Told {
     trust: TrustList,
     /// Device and inode of the store's directory at the start; zeros: it was not there.
     store_identity: (u64, u64),
+    /// See [`is_emulator`].
+    emulator: bool,
 }
 
 /// The user's list of stores (`STRIPEWISE_TRUST`); one that is longer counts as empty.
@@ -42,6 +44,7 @@ static TOLD: Cell = Cell(UnsafeCell::new(Told {
     log: FixedPath::new(),
     trust: TrustList::new(),
     store_identity: (0, 0),
+    emulator: false,
 }));
 static READY: AtomicBool = AtomicBool::new(false);
 
@@ -102,6 +105,11 @@ pub fn trusted() -> &'static [u8] {
     told().map_or(&[], |t| t.trust.as_bytes())
 }
 
+/// Whether this process is QEMU's user-mode emulator. The program that it runs loads the library itself, and would find its calls carried out twice.
+pub fn is_emulator() -> bool {
+    told().is_some_and(|t| t.emulator)
+}
+
 /// The file for our own messages.
 pub fn log_path() -> Option<&'static CStr> {
     told().filter(|t| !t.log.is_empty()).and_then(|t| t.log.as_c_str())
@@ -152,6 +160,13 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
     PAGE.pid.store(sys::getpid(), Ordering::Release);
     // SAFETY: only writer, before READY.
     let told = unsafe { &mut *TOLD.0.get() };
+    let mut text = [0u8; 4096];
+    // The emulator shows its program another name here: the program's.
+    if sys::readlinkat(libc::AT_FDCWD, c"/proc/self/exe", &mut text).is_ok_and(emulates_this_machine) {
+        told.emulator = true;
+        READY.store(true, Ordering::Release);
+        return;
+    }
     for (name, into) in [
         (&b"STRIPEWISE_STORE"[..], &mut told.store),
         (b"STRIPEWISE_MANAGE", &mut told.manage),
@@ -191,6 +206,13 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
         trace::start(dir, rank, world, command);
     }
     inherit();
+}
+
+/// Whether a program is QEMU's user-mode emulator of the architecture that the library is for (`qemu-x86_64`, `qemu-x86_64-static`).
+pub fn emulates_this_machine(program: &[u8]) -> bool {
+    let name = program.rsplit(|c| *c == b'/').next().unwrap_or(program);
+    let emulated = name.strip_prefix(b"qemu-").map(|rest| rest.strip_suffix(b"-static").unwrap_or(rest));
+    emulated == Some(std::env::consts::ARCH.as_bytes())
 }
 
 /// Finds managed descriptors that came across exec: by what the kernel knows of them, no table has to be handed on.

@@ -77,8 +77,9 @@ fn follow_links(dirfd: i32, path: &CStr, text: &mut [u8; PATH_MAX], mut len: usi
         if let Some((store, id)) = names::parse_link(target) {
             let link = name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG)).and_then(|name| sys::lstat_at(dirfd, name));
             let store = match store::attach(store) {
-                // What acts on the link itself takes it for what it is: a link, to nothing that there is or that this process would use.
-                Err(errno) if !follow && store::is_no_store(errno) => return Ok(None),
+                // What acts on the link itself takes it for what it is: a link, to nothing that there is or that this process would use. An emulator
+                // does no more with it: the program that it runs has the library, too.
+                Err(errno) if (!follow || crate::env::is_emulator()) && store::is_no_store(errno) => return Ok(None),
                 attached => attached?,
             };
             if !follow && link.as_ref().is_ok_and(|st| !shows_file(store, id, st.st_uid)) {

@@ -109,9 +109,11 @@ fn linkage(file: &CStr) -> Sys<Linkage> {
         let got = unsafe { sys::pread(fd, table.as_mut_ptr(), entries * ENTRY_BYTES, at)? };
         let table = table.get(..got).unwrap_or(&[]);
         let has = table.chunks_exact(ENTRY_BYTES).any(|entry| word(entry, 0).map(u32::from_le_bytes) == Ok(INTERPRETER));
-        // The loader itself, called as a program, has no interpreter and loads the library all the same; so do valgrind's tools for their guest.
+        // Some have no interpreter and load the library all the same: the loader itself, called as a program; valgrind's tools and QEMU for their guests.
         let mut parts = file.to_bytes().rsplit(|c| *c == b'/');
-        let loader = parts.next().is_some_and(|name| name.starts_with(b"ld-") || name.starts_with(b"ld.")) || parts.next() == Some(b"valgrind");
+        let name = parts.next().unwrap_or(b"");
+        let loader = name.starts_with(b"ld-") || name.starts_with(b"ld.") || parts.next() == Some(b"valgrind");
+        let loader = loader || crate::env::emulates_this_machine(name);
         let go = table.chunks_exact(ENTRY_BYTES).filter(|entry| word(entry, 0).map(u32::from_le_bytes) == Ok(NOTE)).any(|entry| is_go(fd, entry));
         Ok(match (has || loader, go) {
             (false, _) => Linkage::Static,

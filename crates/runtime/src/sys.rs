@@ -80,14 +80,16 @@ pub unsafe fn pwrite(fd: i32, from: *const u8, len: usize, at: u64) -> Sys<usize
     call(Sysno::pwrite64, [fd_arg(fd), from as usize, len, at as usize, 0, 0]).map(|n| n as usize)
 }
 
-/// preadv2(2).
+/// preadv2(2); without flags by way of preadv(2), which user-mode emulators know, too.
 pub fn preadv2(fd: i32, iov: &[libc::iovec], at: u64, flags: i32) -> Sys<usize> {
-    call(Sysno::preadv2, [fd_arg(fd), iov.as_ptr() as usize, iov.len(), at as usize, 0, flags as usize]).map(|n| n as usize)
+    let number = if flags == 0 { Sysno::preadv } else { Sysno::preadv2 };
+    call(number, [fd_arg(fd), iov.as_ptr() as usize, iov.len(), at as usize, 0, flags as usize]).map(|n| n as usize)
 }
 
-/// pwritev2(2).
+/// pwritev2(2); without flags by way of pwritev(2), which user-mode emulators know, too.
 pub fn pwritev2(fd: i32, iov: &[libc::iovec], at: u64, flags: i32) -> Sys<usize> {
-    call(Sysno::pwritev2, [fd_arg(fd), iov.as_ptr() as usize, iov.len(), at as usize, 0, flags as usize]).map(|n| n as usize)
+    let number = if flags == 0 { Sysno::pwritev } else { Sysno::pwritev2 };
+    call(number, [fd_arg(fd), iov.as_ptr() as usize, iov.len(), at as usize, 0, flags as usize]).map(|n| n as usize)
 }
 
 /// Reads from the current position.

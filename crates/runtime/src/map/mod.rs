@@ -99,6 +99,11 @@ fn reopen(fd: i32, flags: i32) -> Sys<i32> {
     sys::open(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, flags, 0)
 }
 
+fn is_same(one: i32, other: i32) -> bool {
+    let inode = |fd| sys::fstat(fd).map(|st| (st.st_dev, st.st_ino));
+    inode(one).is_ok() && inode(one) == inode(other)
+}
+
 /// A line in the log, once per process.
 fn say_once(said: &AtomicBool, what: &[u8], file: &File) {
     if !said.swap(true, Ordering::Relaxed)
@@ -118,11 +123,11 @@ fn is_shared(flags: i32) -> bool {
 /// mmap's own: with MAP_FIXED nothing that lives lies in the range.
 pub unsafe fn map(fd: i32, at: usize, len: usize, prot: i32, flags: i32, offset: i64) -> Sys<Option<usize>> {
     let open = of_fd(fd)?;
-    // One closed by a bare system call leaves its entry to a newer one of the same number.
-    if !env::is_programs(fd) {
+    let companion = open.companion().ok_or(Errno(libc::EBADF))?;
+    // One closed by a bare system call leaves its entry to a newer one of the same number. (Under an emulator all look like such a one.)
+    if !env::is_programs(fd) && !is_same(fd, companion) {
         return Ok(None);
     }
-    let companion = open.companion().ok_or(Errno(libc::EBADF))?;
     let file = open.file()?;
     // A child of vfork would leave its parent descriptors that only the child has.
     if sys::getpid() != env::pid() {
