@@ -27,8 +27,11 @@ enum { OP_READ = 3, OP_WRITE = 4, OP_SEEK = 5, OP_TRUNCATE = 6, OP_FALLOCATE = 7
     static type (*real_##name)(__VA_ARGS__);                                                            \
     static inline __typeof__(real_##name) next_##name(void)                                             \
     {                                                                                                   \
-        if (!LIKELY(real_##name)) real_##name = (__typeof__(real_##name))lookup;                        \
-        return real_##name;                                                                             \
+        __typeof__(real_##name) found = __atomic_load_n(&real_##name, __ATOMIC_RELAXED);                \
+        if (LIKELY(found)) return found;                                                                \
+        found = (__typeof__(real_##name))lookup;                                                        \
+        __atomic_store_n(&real_##name, found, __ATOMIC_RELAXED);                                        \
+        return found;                                                                                   \
     }
 #define DECLARE_REAL(type, name, ...) DECLARE_REAL_BY(dlsym(RTLD_NEXT, #name), type, name, __VA_ARGS__)
 /* Functions of several versions: before glibc 2.36 RTLD_NEXT finds the oldest one, not that which programs are linked with. Architectures that are

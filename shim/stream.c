@@ -15,15 +15,20 @@ struct cookie_part {
 static const void *our_methods;
 static const void *our_read;
 
-/* Past the sanitizers, which wrap what they are given. */
-DECLARE_REAL(FILE *, fopencookie, void *, const char *, cookie_io_functions_t);
+/* The C library's own, by the version that only it has: sanitizers wrap what they are given. */
+#ifdef __aarch64__
+#define FIRST_VERSION "GLIBC_2.17"
+#else
+#define FIRST_VERSION "GLIBC_2.2.5"
+#endif
+DECLARE_REAL_OF(FIRST_VERSION, FILE *, fopencookie, void *, const char *, cookie_io_functions_t);
 
 static struct cookie_part *part_of(FILE *fp) { return (struct cookie_part *)((char *)fp + sizeof *fp); }
 
 int sw_is_stream(FILE *fp)
 {
     const void *methods = __atomic_load_n(&our_methods, __ATOMIC_ACQUIRE);
-    return methods && part_of(fp)->methods == methods && part_of(fp)->functions[0] == our_read;
+    return methods && part_of(fp)->methods == methods && part_of(fp)->functions[0] == __atomic_load_n(&our_read, __ATOMIC_RELAXED);
 }
 
 /* The cookie is the stream itself: its descriptor may be another one after freopen. */
@@ -87,7 +92,7 @@ static FILE *make(int fd, const char *kind)
         return NULL;
     }
     part->cookie = fp;
-    our_read = part->functions[0];
+    __atomic_store_n(&our_read, part->functions[0], __ATOMIC_RELAXED);
     __atomic_store_n(&our_methods, part->methods, __ATOMIC_RELEASE);
     fp->_fileno = fd;
     return fp;

@@ -26,9 +26,12 @@ need cpio cpio
 need busybox busybox-static
 need git git
 need strace strace
-need gdb gdb
 need setfattr attr
 need column bsdextrautils
+# What programs are watched with, and emulated by.
+need valgrind valgrind
+need gdb gdb
+need "qemu-$(uname -m)" qemu-user
 # File systems that tests make and cut the power of.
 need mkfs.xfs xfsprogs
 need mkfs.ext4 e2fsprogs

@@ -29,6 +29,8 @@ LIBRARY = "libstripewise.so"
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 #: Of a program's output, so many of the last bytes of a line are kept to look for its result.
 LINE_BYTES_MAX = 1 << 20
+#: For the thread sanitizer, whose list of options is split at blanks and colons (`library_path` refuses them).
+THREAD_SUPPRESSIONS = Path(__file__).resolve().parent / "tsan.supp"
 OFF = "STRIPEWISE_OFF"
 LOG = "STRIPEWISE_LOG"
 #: A kernel filter against rings that a program sets up by itself. An outer run's stays: its filter does, too.
@@ -96,7 +98,8 @@ def environment(
     """The child's environment. What is not asked for is removed, so that an outer `run` does not leak in.
 
     A `command` that is linked with the address sanitizer gets that library first: it insists. What the command
-    starts in its turn (`mpiexec -n 4 ./instrumented`) is told not to insist.
+    starts in its turn (`mpiexec -n 4 ./instrumented`) is told not to insist. The thread sanitizer is told to believe
+    the library, whose atomics it does not see.
     """
     made = {key: value for key, value in base.items() if key not in OURS}
     others = without_library(base.get("LD_PRELOAD", "")).split(":")
@@ -105,6 +108,9 @@ def environment(
     options = base.get("ASAN_OPTIONS", "")
     if "verify_asan_link_order" not in options:
         made["ASAN_OPTIONS"] = ":".join(filter(None, [options, "verify_asan_link_order=0"]))
+    options = base.get("TSAN_OPTIONS", "")
+    if "suppressions" not in options:
+        made["TSAN_OPTIONS"] = ":".join(filter(None, [options, f'suppressions="{THREAD_SUPPRESSIONS}"']))
     # UCX patches mmap in memory, past any library; it needs that only for transports between machines.
     made.setdefault("UCX_MEM_MMAP_HOOK_MODE", "none")
     trusted = trust.environment_value(base)

@@ -55,6 +55,14 @@ def test_the_sanitizers_own_options_are_kept():
     assert runner.environment(strict, Path("/s"), None, [])["ASAN_OPTIONS"] == "verify_asan_link_order=1"
 
 
+def test_the_thread_sanitizer_is_told_to_believe_the_library_unless_the_user_says_otherwise():
+    made = runner.environment({"TSAN_OPTIONS": "halt_on_error=1"}, Path("/s"), None, [])
+    assert made["TSAN_OPTIONS"] == f'halt_on_error=1:suppressions="{runner.THREAD_SUPPRESSIONS}"'
+    assert runner.THREAD_SUPPRESSIONS.is_file()
+    own = {"TSAN_OPTIONS": "suppressions=/mine"}
+    assert runner.environment(own, Path("/s"), None, [])["TSAN_OPTIONS"] == "suppressions=/mine"
+
+
 def test_a_program_linked_with_the_sanitizer_gets_it_before_the_library(monkeypatch):
     monkeypatch.setattr(runner, "read_program", lambda _: Program(Kind.DYNAMIC, 62, ("libasan.so.8", "libc.so.6")))
     made = runner.environment({"LD_PRELOAD": "/b/libb.so"}, Path("/s"), None, [], [sys.executable])
