@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from .case import Case
 
+#: Of one that works through tens of MB in `make soak`: three places at once share the processors.
+COMPRESS_S = 240
+
 COMPRESS = """
 cp "$S/text" a; cp "$S/random" b
 {tool} -k a b; cp a{ending} c{ending}; {tool} -d -f c{ending}; cmp c a; {tool} -dc b{ending} | cmp - b
@@ -21,6 +24,7 @@ def compressor(tool: str, ending: str, remove: str = "") -> Case:
         needs=(tool,),
         script=COMPRESS.format(tool=f"{tool} -q", ending=ending, remove=remove),
         volatile=(f"*{ending}",),
+        timeout_s=COMPRESS_S,
     )
 
 
@@ -106,5 +110,6 @@ gzip -c "$S/text" > e.gz; zcat e.gz | md5sum; zgrep -c stripe e.gz; xz -T2 -c a 
 xz -l --robot f.xz | grep -c totals; xzcat f.xz | cmp - a
 """,
         volatile=("*.zst", "*.gz", "*.xz", "dict", "flat/*"),
+        timeout_s=COMPRESS_S,
     ),
 ]
