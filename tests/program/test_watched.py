@@ -79,12 +79,6 @@ def test_a_program_with_a_sanitizer_runs_without_a_report(store: Store, sanitize
     assert is_managed(store.data / "t")
 
 
-def test_the_thread_sanitizer_still_finds_the_program_s_own_races(store: Store) -> None:
-    program = compiled(store, "race", "thread")
-    said = store.run(program, store.data / "f", code=None)
-    assert said.code != 0 and "data race" in said.err, said.report
-
-
 READS_AND_WRITES_A_MAP = """
 import mmap, sys
 with open(sys.argv[1], "r+b") as file, mmap.mmap(file.fileno(), 0) as area:
