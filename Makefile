@@ -34,7 +34,7 @@ UNIT_TESTS := $(wildcard tests/python)
 WORKERS ?= $(shell expr $$(nproc) + 1)
 EXPERIMENTS := $(sort $(patsubst experiments/%/run.py,%,$(wildcard experiments/*/run.py)))
 
-.PHONY: help build demo test pytest check bench figures experiment experiments validate simgrid soak soak-moving clean
+.PHONY: help build demo test pytest lint check bench figures experiment experiments validate simgrid soak soak-moving clean
 .DELETE_ON_ERROR:
 
 help:
@@ -42,7 +42,8 @@ help:
 	@echo 'make demo    an unmodified MPI program gets faster because its data moved (two minutes)'
 	@echo 'make test    all tests'
 	@echo 'make pytest  of these, those in Python and of whole programs'
-	@echo 'make check   formatting, lint and types, then all tests'
+	@echo 'make lint    formatting, lint and types'
+	@echo 'make check   these, then all tests'
 	@echo 'make bench   costs per call and ratios to plain files, into target/bench.json'
 	@echo 'make figures the figures of docs/figure11.md, modelled and run on emulated devices (12 minutes)'
 	@echo 'make validate  simulated runs held against runs on emulated devices (nine minutes)'
@@ -118,18 +119,20 @@ test: build $(NATIVE)
 	@$(MAKE) --no-print-directory pytest
 
 # What is marked `alone` has the machine for itself, after all that has not; it runs also where one of the others failed.
-PYTEST := $(PY) -m pytest -rs --durations=15 --timeout=600 $(PROGRAM_TESTS) $(UNIT_TESTS)
+TIMEOUT_S := 600
+PYTEST = $(PY) -m pytest -rs --durations=15 --timeout=$(TIMEOUT_S) $(PROGRAM_TESTS) $(UNIT_TESTS)
 pytest: build $(NATIVE)
 	status=0; $(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not alone' || status=$$?; $(PYTEST) -m alone || status=$$?; exit $$status
 
-check: build $(NATIVE)
+lint: build
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	$(VENV)/bin/ruff check python tests tools experiments
 	$(VENV)/bin/ruff format --check python tests tools experiments
 	$(VENV)/bin/mypy
 	set -e; for script in experiments/*/run.py; do $(VENV)/bin/mypy --no-error-summary $$script; done
-	$(MAKE) test
+
+check: lint test
 
 bench: build $(TARGET)/native/calls
 	$(PY) tools/bench.py
@@ -169,7 +172,7 @@ soak: build $(NATIVE)
 	tools/programs.sh
 	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-store --test model --test history --test sizes -- --nocapture
 	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-swd --test history -- --nocapture
-	STRIPEWISE_SOAK=1 $(PY) -m pytest -rs $(PROGRAM_TESTS) --timeout=7200
+	STRIPEWISE_SOAK=1 $(MAKE) --no-print-directory pytest TIMEOUT_S=7200 UNIT_TESTS=
 
 # Of these, the ones in which regions move while programs run.
 soak-moving: build $(NATIVE)
