@@ -275,10 +275,9 @@ def test_whoever_makes_an_object_first_sees_nothing_of_what_is_written(trap: Tra
     try:
         assert racer.stdout is not None and racer.stdout.readline() == "ready\n"
         plan = trap.store.base / "plan.json"
-        moved = 0
         for turn in range(100 if SOAK else 4):
             trap.store.plan(plan, private, SKEWED if turn % 2 == 0 else EVEN, CONTENT_BYTES)
-            moved += stripewise("apply", plan, "--store", trap.store.root, code=None).code == 0
+            stripewise("apply", plan, "--store", trap.store.root, code=None)
     finally:
         racer.kill()
         seen = racer.stdout.read() if racer.stdout else ""

@@ -1,7 +1,9 @@
 //! Managed files that this process has open: layout, control words and object descriptors, shared by all descriptors of a file.
 
+mod layouts;
 mod rights;
 
+pub use layouts::Loaded;
 pub use rights::prime_all;
 
 use crate::extending::Lines;
@@ -9,8 +11,7 @@ use crate::fds::{self, held};
 use crate::guard;
 use crate::lock::Lock;
 use crate::locks;
-use crate::log;
-use crate::part::{self, At, Held};
+use crate::part::{self, At};
 use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
@@ -20,7 +21,6 @@ use stripewise_store::bin::MAX_TARGETS;
 use stripewise_store::ctl::{CTL_BYTES, CTL_RESERVED_BYTES, Ctl, FLAG_UNLINKED};
 use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::names::{self, StorePath};
-use stripewise_store::within::LAYOUT_BYTES_MAX;
 
 /// Most managed files that one process has open at a time.
 pub const MAX_FILES: usize = 8192;
@@ -37,24 +37,6 @@ pub const fn object_place(target: u32, plane: u32) -> usize {
 /// The objects, as (target, plane), that hold bytes of a layout's home. Linear in the number of regions: [`Loaded::objects`] remembers them.
 pub fn objects<'a>(view: &'a View<'_>) -> impl Iterator<Item = (u32, u32)> + use<'a> {
     (0..view.target_count()).flat_map(|t| [(t, 0), (t, 1)]).filter(|(t, p)| view.uses_object(*t, *p))
-}
-
-/// A layout in force, in anonymous memory of its own so that readers hold a plain pointer.
-pub struct Loaded {
-    /// The mapped layout.
-    pub view: View<'static>,
-    bytes: &'static [u8],
-    older: *mut Loaded,
-    /// One bit per place of an object: the home uses it.
-    used: [u64; MAX_OBJECTS / 64],
-}
-
-impl Loaded {
-    /// The objects, as (target, plane), that hold bytes of the file.
-    pub fn objects(&self) -> impl Iterator<Item = (u32, u32)> + use<'_> {
-        let is_used = |place: usize| self.used.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1);
-        (0..self.view.target_count()).flat_map(|t| [(t, 0), (t, 1)]).filter(move |(t, p)| is_used(object_place(*t, *p)))
-    }
 }
 
 /// How long the last close of a file waits for threads that still are inside an I/O.
@@ -259,113 +241,6 @@ impl File {
         Ok(names::file_part(self.store()?.path(), self.id(), part))
     }
 
-    /// The layout in force; loads the new one when a move has published it.
-    #[inline]
-    pub fn current(&'static self) -> Sys<&'static Loaded> {
-        let loaded = self.loaded.load(Ordering::Acquire);
-        let ctl = self.ctl().ok_or(Errno(libc::EIO))?;
-        // SAFETY: a published layout stays mapped until the file is closed.
-        match unsafe { loaded.as_ref() } {
-            Some(l) if l.view.generation() == ctl.header().generation.load(Ordering::SeqCst) => Ok(l),
-            _ => self.renew(),
-        }
-    }
-
-    #[cold]
-    fn renew(&'static self) -> Sys<&'static Loaded> {
-        let loaded = self.reload()?;
-        // A move has made objects: they are opened as those before them were, before somebody changes our rights to them.
-        if self.is_foreign() && !crate::env::in_vfork_child() {
-            for (target, plane) in loaded.objects() {
-                let _ = self.object(target, plane);
-            }
-        }
-        Ok(loaded)
-    }
-
-    #[cold]
-    fn reload(&'static self) -> Sys<&'static Loaded> {
-        let held = self.lock.lock();
-        let ctl = self.ctl().ok_or(Errno(libc::EIO))?;
-        let before = self.loaded.load(Ordering::Acquire);
-        // SAFETY: as in `current`.
-        if let Some(l) = unsafe { before.as_ref() }
-            && (l.view.generation() >= ctl.header().generation.load(Ordering::SeqCst) || held.is_none())
-        {
-            return Ok(l);
-        }
-        let bytes = self.map_layout()?;
-        let Ok(view) = View::parse(bytes) else {
-            log::say(
-                b"the layout is damaged or newer than this library; data are never guessed: run stripewise store fsck",
-                self.part(b"layout")?.as_bytes(),
-            );
-            return Err(Errno(libc::EIO));
-        };
-        if view.file_id()[0] != self.id() || view.target_count() as usize > self.store()?.view()?.target_count() {
-            log::say(b"the layout belongs to another file or store; run stripewise store fsck", self.part(b"layout")?.as_bytes());
-            return Err(Errno(libc::EIO));
-        }
-        // SAFETY: as in `current`.
-        if let Some(l) = unsafe { before.as_ref() }
-            && l.view.generation() >= view.generation()
-        {
-            // A mover that failed has raised the generation for nothing. One more copy of the layout at each I/O until the next move would be too much.
-            // SAFETY: mapped above, and nothing refers to it.
-            unsafe { sys::munmap(bytes.as_ptr().cast_mut(), bytes.len()) };
-            return Ok(l);
-        }
-        let memory = sys::mmap(-1, core::mem::size_of::<Loaded>(), libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?
-            .cast::<Loaded>();
-        let mut used = [0u64; MAX_OBJECTS / 64];
-        for place in objects(&view).map(|(t, p)| object_place(t, p)) {
-            if let Some(word) = used.get_mut(place / 64) {
-                *word |= 1 << (place % 64);
-            }
-        }
-        if !before.is_null() {
-            self.drop_removed();
-        }
-        // SAFETY: fresh page-aligned memory of that size.
-        let loaded = unsafe {
-            memory.write(Loaded { view, bytes, older: before, used });
-            &*memory
-        };
-        if self.may_write() {
-            ctl.header().generation.fetch_max(view.generation(), Ordering::SeqCst);
-        }
-        self.loaded.store(memory, Ordering::Release);
-        Ok(loaded)
-    }
-
-    /// Closes objects that a mover has removed: a later move may have made new ones of the same names. Nobody is inside an I/O on them,
-    /// because the mover waited for that before it removed them.
-    fn drop_removed(&'static self) {
-        for holder in &self.objects {
-            if held(holder).is_some_and(|fd| sys::fstat(fd).is_ok_and(|st| st.st_nlink == 0)) {
-                fds::close_internal(holder);
-            }
-        }
-    }
-
-    #[inline(never)] // Threads may have small stacks: one path less below what follows.
-    fn map_layout(&self) -> Sys<&'static [u8]> {
-        let at = self.at()?;
-        // While the file is being opened head has just been looked at; later somebody may have given it away.
-        let owner = if self.is_opening() { self.owner.load(Ordering::Relaxed) } else { at.head_stat()?.st_uid };
-        let (fd, stat) = at.open_part(c"layout", libc::O_RDONLY, owner, LAYOUT_BYTES_MAX)?;
-        store::take_file(&Held::from_raw(fd), &stat)
-    }
-
-    /// Does `work` with the layout as it is on disk now: whoever has the exclusive lock sees all of a move there, or nothing.
-    pub fn with_layout_on_disk<T>(&self, work: impl FnOnce(&View<'_>) -> Sys<T>) -> Sys<T> {
-        let bytes = self.map_layout()?;
-        let result = View::parse(bytes).map_err(|_| Errno(libc::EIO)).and_then(|view| work(&view));
-        // SAFETY: mapped above, and the view is gone.
-        unsafe { sys::munmap(bytes.as_ptr().cast_mut(), bytes.len()) };
-        result
-    }
-
     fn open(&'static self) -> Sys<()> {
         let (dir, stat) = part::open_dir_to_lock(self.store()?, self.id())?;
         fds::make_internal(std::os::fd::IntoRawFd::into_raw_fd(dir), &self.dir_fd, true)?;
@@ -526,7 +401,7 @@ impl File {
         fds::close_internal(&self.ctl_fd);
         fds::close_internal(&self.dir_fd);
         self.lines.reset();
-        let mut loaded = self.loaded.swap(core::ptr::null_mut(), Ordering::AcqRel);
+        let loaded = self.loaded.swap(core::ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: refs is 0 and nobody is inside (or the mappings are leaked).
         let ctl = unsafe { (*self.ctl.get()).take() };
         if !quiet {
@@ -537,15 +412,8 @@ impl File {
             // SAFETY: as above.
             unsafe { sys::munmap(ctl.base(), CTL_BYTES) };
         }
-        // SAFETY: as above; each was made by reload.
-        unsafe {
-            while let Some(l) = loaded.as_ref() {
-                let older = l.older;
-                sys::munmap(l.bytes.as_ptr().cast_mut(), l.bytes.len());
-                sys::munmap(loaded.cast(), core::mem::size_of::<Loaded>());
-                loaded = older;
-            }
-        }
+        // SAFETY: as above; it was made by reload.
+        unsafe { Loaded::unmap_all(loaded) };
     }
 }
 
