@@ -438,14 +438,23 @@ impl OpenFile {
         }
         let fd = self.offset_fd(fd);
         let Some(_held) = self.offset_lock.lock() else { return Err(Errno(libc::EDEADLK)) };
-        self.file()?.one_after_another(|| {
+        self.file()?.one_after_another(|is_alone| {
+            if is_alone {
+                let at = sys::lseek(fd, 0, libc::SEEK_CUR)?;
+                let n = work(at)?;
+                if n != 0 {
+                    sys::lseek(fd, (at + n) as i64, libc::SEEK_SET)?;
+                }
+                return Ok(n);
+            }
             // Taken first, and what was not there given back: so that also those who could not wait for their turn read no byte twice.
             let len = len.min(REQUEST_MAX) as i64;
             let end = sys::lseek(fd, len, libc::SEEK_CUR)?;
             let result = work(end - len as u64);
             let unread = len - result.unwrap_or(0) as i64;
             if unread != 0 {
-                sys::lseek(fd, -unread, libc::SEEK_CUR)?;
+                // Refused where another has moved the offset meanwhile: then it is as he wants it.
+                let _ = sys::lseek(fd, -unread, libc::SEEK_CUR);
             }
             result
         })

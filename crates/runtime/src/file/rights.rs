@@ -248,17 +248,20 @@ impl File {
     }
 
     /// Runs `work` while no other process does anything exclusive on this file that shares an offset of it with this one. One who may not write the file
-    /// has only a lock that every reader can take, and so waits for it no longer than [`READERS_NS`].
-    pub fn one_after_another<T>(&'static self, work: impl FnOnce() -> Sys<T>) -> Sys<T> {
+    /// has only a lock that every reader can take, and so waits for it no longer than [`READERS_NS`]; `work` is told whether it is alone.
+    pub fn one_after_another<T>(&'static self, work: impl FnOnce(bool) -> Sys<T>) -> Sys<T> {
         if self.may_write() {
-            return self.exclusively(work);
+            return self.exclusively(|| work(true));
         }
-        let layout = self.layout_to_lock()?;
+        // Without a descriptor to spare there is no lock, and all the same something to read.
+        let Ok(layout) = self.layout_to_lock() else { return work(false) };
         let until_ns = now_ns() + READERS_NS;
-        while sys::flock(layout.fd(), libc::LOCK_EX | libc::LOCK_NB).is_err() && now_ns() < until_ns {
+        let mut is_alone = sys::flock(layout.fd(), libc::LOCK_EX | libc::LOCK_NB).is_ok();
+        while !is_alone && now_ns() < until_ns {
             sleep_until(now_ns() + LOOK_NS / 20);
+            is_alone = sys::flock(layout.fd(), libc::LOCK_EX | libc::LOCK_NB).is_ok();
         }
-        work()
+        work(is_alone)
     }
 
     #[inline(never)] // As above.
