@@ -105,7 +105,9 @@ impl File {
     /// What to say where another process has the file for itself.
     #[cold]
     pub(super) fn in_use(&self) -> Errno {
-        self.ctl_fd().and_then(sys::fstat).map_or_else(|errno| errno, |ctl| locks::in_use(ctl.st_uid, ctl.st_mode, 0))
+        let is_common = self.store().map_or(true, Store::is_common);
+        // Who might write it once, or owned it, may still have what he opened then.
+        if is_common { locks::IN_USE_BY_OTHERS } else { locks::IN_USE }
     }
 
     /// Opens an object, which belongs to head's owner.
