@@ -160,9 +160,13 @@ fn fill(place: &Place, at: &At, dir: &Held, mode: u32) -> Sys<Created> {
             let _ = file.give_object(place, *fd);
         }
     }
-    let named = complete
-        .and_then(|()| sys::symlinkat(c(&link_text(store.path(), id))?, libc::AT_FDCWD, c(&place.path)?))
-        .and_then(|_| managed::record_link(store, id, &place.path));
+    let named = complete.and_then(|()| sys::symlinkat(c(&link_text(store.path(), id))?, libc::AT_FDCWD, c(&place.path)?)).and_then(|_| {
+        match managed::record_link(store, id, &place.path) {
+            // Another process has renamed or removed it already: from the moment of the link on the file is everybody's.
+            Err(Errno(libc::ENOENT)) => Ok(()),
+            recorded => recorded,
+        }
+    });
     if let Err(errno) = named {
         file::release(index);
         return Err(errno);
