@@ -166,3 +166,30 @@ def test_an_open_file_gets_a_name_of_its_own_and_never_heads(store: Store) -> No
     store.program(sys.executable, "-c", code, store.data / "f", store.plain / "name")
     assert is_managed(store.plain / "name")
     assert (store.plain / "name").lstat().st_ino == (store.data / "f").lstat().st_ino
+
+
+SPOOLED = """
+import os, sys, time
+come, go = sys.argv[1:]
+end = time.monotonic() + 2
+if os.fork() == 0:
+    number = 0
+    while time.monotonic() < end:
+        number += 1
+        fd = os.open(f"{come}/{number}", os.O_CREAT | os.O_EXCL | os.O_RDWR)
+        os.write(fd, b"spooled"); os.close(fd)
+    os._exit(0)
+while time.monotonic() < end:
+    for name in os.listdir(come): os.rename(f"{come}/{name}", f"{go}/{name}")
+assert os.wait()[1] == 0
+for place in sys.argv[1:]:
+    for name in os.listdir(place): assert open(f"{place}/{name}", "rb").read() == b"spooled"
+"""
+
+
+def test_a_new_file_that_another_process_renames_at_once_is_kept(make_store: Maker) -> None:
+    store = make_store(layout="striped")
+    places = [store.data / name for name in ("come", "go")]
+    for place in places:
+        place.mkdir()
+    store.program(sys.executable, "-S", "-c", SPOOLED, *places)

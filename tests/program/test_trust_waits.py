@@ -9,7 +9,9 @@ import json
 import os
 import struct
 import subprocess
+import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from hostile import (
     LIES,
     MALLORY,
     PYTHON,
+    Managed,
     Realm,
     acting_as,
     as_user,
@@ -28,7 +31,7 @@ from hostile import (
     run_dir,
     write_words,
 )
-from rig import Store, stripewise
+from rig import LIBRARY, Store, execute, stripewise
 
 pytestmark = needs_root
 
@@ -171,6 +174,7 @@ def test_readers_that_share_an_offset_read_each_byte_once_whoever_holds_the_lock
     program = """
 import struct
 import subprocess
+import time
 with open(sys.argv[1] + '.numbers', 'wb') as out: out.write(b''.join(struct.pack('<I', i) for i in range(40_000)))
 """
     realm.python(ALICE, program, file.link, STRIPEWISE_STORE=realm.roots.root)
@@ -179,6 +183,7 @@ with open(sys.argv[1] + '.numbers', 'wb') as out: out.write(b''.join(struct.pack
     program = """
 import struct
 import subprocess
+import time
 fd = os.open(sys.argv[1], os.O_RDONLY)
 ends = []
 for child in range(4):
@@ -198,19 +203,14 @@ assert numbers == list(range(40_000)), len(numbers)
         realm.python(BOB, program, numbers, timeout_s=60)
 
 
-def test_one_who_may_write_a_file_holds_root_up_for_a_while_and_not_for_ever(realm: Realm) -> None:
-    """He could lock it for himself; what waits for that is one file's open, and it gets an error."""
-    files = realm.files(realm.roots, MALLORY, 3, 0o644)
-    with holding(MALLORY, [files[0].part("ctl"), files[1].dir]) as got:
-        assert {"ctl exclusive bytes", f"{files[1].dir.name} flock"} <= set(got)
-        program = """
+HELD_UP = """
 import threading, time
-outcomes = [None, None]
-def attempt(i, call):
-    try: call()
+calls = [lambda: os.close(os.open(sys.argv[1], os.O_RDONLY)), lambda: os.truncate(sys.argv[2], 0)]
+outcomes = [None] * len(calls)
+def attempt(i):
+    try: calls[i]()
     except OSError as e: outcomes[i] = e.errno
-held = [threading.Thread(target=attempt, args=(i, call)) for i, call in enumerate((
-    lambda: os.close(os.open(sys.argv[1], os.O_RDONLY)), lambda: os.truncate(sys.argv[2], 0)))]
+held = [threading.Thread(target=attempt, args=(i,)) for i in range(len(calls))]
 for thread in held: thread.start()
 time.sleep(0.2); begun = time.monotonic()
 os.truncate(sys.argv[3], 0)
@@ -218,9 +218,79 @@ assert time.monotonic() - begun < 5, 'the other file waits, too'
 for thread in held: thread.join()
 print(*outcomes)
 """
-        said = realm.python(0, program, *(file.link for file in files), timeout_s=HOLDS_UP_S + 10).out
-        assert said.split() == [str(errno.EAGAIN)] * 2
+
+
+def test_who_may_write_a_file_or_once_might_holds_others_up_for_a_while_and_not_for_ever(realm: Realm) -> None:
+    """He can lock it; what waits for that is one file's use, and it gets an error. All at once, since they wait."""
+    bad = realm.files(realm.roots, MALLORY, 3, 0o644)
+    once = realm.files(realm.roots, ALICE, 3, 0o666)
+    damaged = create_for(realm.fresh("damaged"), 0)
+    words = realm.files(damaged, MALLORY, 3, 0o644)
+    for file in words:
+        write_words(file.part("ctl"), {0: b"x" * 8})
+    parts = [bad[0].part("ctl"), bad[1].dir, once[0].part("ctl"), once[1].dir, *(file.dir for file in words)]
+    with holding(MALLORY, parts) as got, ThreadPoolExecutor() as pool:
+        assert got.count("ctl exclusive bytes") == 2
+        assert {f"{path.name} flock" for path in parts if path.name != "ctl"} <= set(got)
+        for file in once:
+            for path in file.dir, *file.dir.iterdir(), *file.objects:
+                path.chmod(path.stat().st_mode & 0o755)
+        limit = HOLDS_UP_S + 10
+        held = [
+            pool.submit(realm.python, user, HELD_UP, *(file.link for file in files), timeout_s=limit)
+            for user, files in ((0, bad), (ALICE, once))
+        ]
+        repaired = pool.submit(stripewise, "store", "fsck", damaged.root, "--repair", code=None, timeout_s=limit)
+        for said in held:
+            assert said.result().out.split() == [str(errno.EAGAIN)] * 2
+        assert "keeps it locked" in repaired.result().out
     assert realm.log_lines("30 s")
+
+
+FAMILY = """
+import time
+fd = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
+if sys.argv[2] != str(os.geteuid()): os.setgid(int(sys.argv[2])); os.setuid(int(sys.argv[2]))
+if sys.argv[3]:
+    os.mkdir(sys.argv[3])
+    while os.path.exists(sys.argv[3]): time.sleep(0.01)
+children = []
+for child in range(4):
+    pid = os.fork()
+    if pid == 0:
+        for i in range(1000): assert os.write(fd, b'%d %08d|' % (child, i)) == 11
+        os._exit(0)
+    children.append(pid)
+for i in range(1000): os.write(fd, b'%d %08d|' % (4, i))
+for pid in children: assert os.waitpid(pid, 0)[1] == 0
+"""
+
+
+def appended(file: Managed) -> None:
+    """Every record that the five have written is there, once."""
+    data = execute(["cat", file.link], {"LD_PRELOAD": str(LIBRARY)}).out[320_000:]
+    assert sorted(data.split("|")[:-1]) == [f"{child} {i:08}" for child in range(5) for i in range(1000)]
+
+
+@pytest.mark.parametrize("owner", [0, ALICE, MALLORY], ids=["root's", "his own", "another's"])
+def test_children_of_one_who_has_given_up_his_rights_lose_no_append(realm: Realm, owner: int) -> None:
+    """A daemon opens its log as root, becomes another user, and forks."""
+    file = realm.files(realm.roots, owner, 1, 0o644)[0]
+    realm.python(0, FAMILY, file.link, str(ALICE), "", timeout_s=60)
+    appended(file)
+
+
+def test_children_of_one_whose_rights_were_taken_lose_no_append(realm: Realm) -> None:
+    file = realm.files(realm.roots, MALLORY, 1, 0o666)[0]
+    flag = realm.place(ALICE) / "narrowed"
+    with ThreadPoolExecutor() as pool:
+        done = pool.submit(realm.python, ALICE, FAMILY, file.link, str(ALICE), flag, timeout_s=60)
+        while not flag.exists() and not done.done():
+            time.sleep(0.01)
+        realm.python(MALLORY, "os.chmod(sys.argv[1], 0o644)", file.link)
+        flag.rmdir()
+        done.result()
+    appended(file)
 
 
 def codes(store: Store) -> set[str]:

@@ -321,12 +321,14 @@ fn held_by_forks() -> [&'static Lock; 2] {
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_fork_bare() {
     open::share_all();
+    file::before_fork();
 }
 
 /// Before fork, in the parent: no other thread is in the middle of changing a table that the child gets.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_fork_prepare() {
     open::share_all();
+    file::before_fork();
     let held = held_by_forks().iter().enumerate().fold(0, |held, (bit, lock)| held | u64::from(lock.hold()) << bit);
     // SAFETY: only this thread touches its block.
     unsafe { (*tls::thread()).held = held };

@@ -23,6 +23,8 @@ const WORDS: usize = LINES.div_ceil(64);
 pub struct Lines {
     /// Lines whose lock it has, one bit each.
     owned: [AtomicU64; WORDS],
+    /// Lines whose lock a parent has by a description that it shares with this process, to which they look free.
+    relatives: [AtomicU64; WORDS],
     /// Lines that a thread is using.
     busy: [AtomicU64; WORDS],
     /// Which thread, and where on its stack, for each line.
@@ -62,6 +64,7 @@ impl Lines {
     pub const fn new() -> Self {
         Self {
             owned: [const { AtomicU64::new(0) }; WORDS],
+            relatives: [const { AtomicU64::new(0) }; WORDS],
             busy: [const { AtomicU64::new(0) }; WORDS],
             users: [const { User::none() }; LINES],
             draining: User::none(),
@@ -70,7 +73,16 @@ impl Lines {
 
     /// The locks are gone, with the descriptor or because this is a child.
     pub fn reset(&self) {
-        self.owned.iter().chain(&self.busy).for_each(|word| word.store(0, Ordering::Relaxed));
+        self.owned.iter().chain(&self.busy).chain(&self.relatives).for_each(|word| word.store(0, Ordering::Relaxed));
+        self.draining.thread.store(0, Ordering::Relaxed);
+    }
+
+    /// This is a child whose locks are its parent's: the parent's lines are its relatives', and it has none.
+    pub fn inherit(&self) {
+        for (relatives, owned) in self.relatives.iter().zip(&self.owned) {
+            relatives.fetch_or(owned.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+        }
+        self.busy.iter().for_each(|word| word.store(0, Ordering::Relaxed));
         self.draining.thread.store(0, Ordering::Relaxed);
     }
 
@@ -163,7 +175,10 @@ fn is_locked(file: &File, line: usize) -> bool {
 
 /// Whether the writer of a line's note lives. Of the one who wrote with the exclusive lock only its next holder can tell: he finds that it was not him.
 pub fn is_alive(file: &File, line: usize) -> bool {
-    if line == LOCKED_LINE || Lines::has(&file.lines.owned, line) { Lines::has(&file.lines.busy, line) } else { is_locked(file, line) }
+    if line == LOCKED_LINE || Lines::has(&file.lines.owned, line) {
+        return Lines::has(&file.lines.busy, line);
+    }
+    Lines::has(&file.lines.relatives, line) || is_locked(file, line)
 }
 
 /// Lines that a reader keeps locked before no more are tried.
@@ -175,6 +190,9 @@ fn claim(file: &'static File) -> Sys<bool> {
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
     if !file.may_write() {
         return Err(Errno(libc::EACCES));
+    }
+    if !file.may_own_lines() {
+        return Ok(false);
     }
     let mut refused = 0;
     file.exclusively(|| {

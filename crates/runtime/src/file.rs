@@ -1,8 +1,10 @@
 //! Managed files that this process has open: layout, control words and object descriptors, shared by all descriptors of a file.
 
+mod family;
 mod layouts;
 mod rights;
 
+pub use family::before_fork;
 pub use layouts::Loaded;
 pub use rights::prime_all;
 
@@ -80,6 +82,12 @@ pub struct File {
     pub pin: AtomicI32,
     /// This process may hold POSIX locks on head: closing any descriptor of it would drop them.
     pub locked: AtomicBool,
+    /// Descriptor of the file in memory that this process and its relatives lock, where they cannot lock the file each for itself (`file::family`).
+    family: AtomicI32,
+    /// The descriptions of ctl and directory are the parent's, and so are their locks.
+    has_parents_locks: AtomicBool,
+    /// It is being opened, under TABLE.
+    opening: AtomicBool,
     /// Its lines in ctl for writes that extend the file.
     pub lines: Lines,
 }
@@ -111,6 +119,9 @@ static FILES: [File; MAX_FILES] = [const {
         maps: AtomicU32::new(0),
         pin: AtomicI32::new(0),
         locked: AtomicBool::new(false),
+        family: AtomicI32::new(0),
+        has_parents_locks: AtomicBool::new(false),
+        opening: AtomicBool::new(false),
         lines: Lines::new(),
     }
 }; MAX_FILES];
@@ -152,7 +163,10 @@ fn acquire_now(store: &'static Store, id: u64) -> Sys<u32> {
     file.mirrored.store(0, Ordering::Relaxed);
     file.locked.store(false, Ordering::Relaxed);
     file.ctl_cut.store(false, Ordering::Relaxed);
-    if let Err(errno) = file.open() {
+    file.opening.store(true, Ordering::Release);
+    let opened = file.open();
+    file.opening.store(false, Ordering::Release);
+    if let Err(errno) = opened {
         file.drop_all();
         return Err(errno);
     }
@@ -339,18 +353,32 @@ impl File {
         if !self.may_write() {
             return Err(Errno(libc::EACCES));
         }
-        let dir = self.at()?.dir;
-        match sys::flock(dir, libc::LOCK_EX | libc::LOCK_NB) {
-            // While the file is being opened, TABLE is held.
-            Err(Errno(libc::EWOULDBLOCK)) if self.is_opening() => return Err(self.in_use()),
-            Err(Errno(libc::EWOULDBLOCK)) => locks::wait_for_flock(dir, self.in_use(), names::id_name(self.id()).as_bytes())?,
-            locked => locked.map(|_| ())?,
+        let family = self.family_lock()?;
+        if let Some(family) = family {
+            self.lock(family)?;
         }
-        // One that left a cut by siglongjmp has lost the lock as well.
-        self.lines.set_draining(false);
-        let result = work();
-        let _ = sys::flock(dir, libc::LOCK_UN);
+        let dir = self.at()?.dir;
+        let locked = self.lock(dir);
+        let result = locked.and_then(|()| {
+            // One that left a cut by siglongjmp has lost the lock as well.
+            self.lines.set_draining(false);
+            let result = work();
+            let _ = sys::flock(dir, libc::LOCK_UN);
+            result
+        });
+        if let Some(family) = family {
+            let _ = sys::flock(family, libc::LOCK_UN);
+        }
         result
+    }
+
+    fn lock(&self, fd: i32) -> Sys<()> {
+        match sys::flock(fd, libc::LOCK_EX | libc::LOCK_NB) {
+            // While the file is being opened, TABLE is held.
+            Err(Errno(libc::EWOULDBLOCK)) if self.is_opening() => Err(self.in_use()),
+            Err(Errno(libc::EWOULDBLOCK)) => locks::wait_for_flock(fd, self.in_use(), names::id_name(self.id()).as_bytes()),
+            locked => locked.map(|_| ()),
+        }
     }
 
     /// The ctl descriptor, which bears this process's presence and lines.
@@ -381,12 +409,12 @@ impl File {
                 locks::take(fd, How::Exclusive, PRESENCE_BYTE)?
             })
         };
-        self.may_write() && self.ctl_fd().and_then(alone).unwrap_or(false)
+        self.may_write() && !self.shares_locks() && self.ctl_fd().and_then(alone).unwrap_or(false)
     }
 
     /// The file is being opened, and nothing else is done with it yet.
     fn is_opening(&self) -> bool {
-        self.refs.load(Ordering::Acquire) == 0
+        self.opening.load(Ordering::Acquire)
     }
 
     fn drop_all(&'static self) {
@@ -400,6 +428,8 @@ impl File {
         }
         fds::close_internal(&self.ctl_fd);
         fds::close_internal(&self.dir_fd);
+        fds::close_internal(&self.family);
+        self.has_parents_locks.store(false, Ordering::Release);
         self.lines.reset();
         let loaded = self.loaded.swap(core::ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: refs is 0 and nobody is inside (or the mappings are leaked).
@@ -430,10 +460,8 @@ pub fn after_fork() {
     for file in FILES.iter().take(high) {
         file.lock.reset();
         file.exclusive.reset();
-        file.lines.reset();
         if file.refs.load(Ordering::Acquire) > 0 {
-            // A file unlinked meanwhile has no path any more: the parent's descriptor goes on serving.
-            let _ = file.own_locks();
+            file.join_or_leave_family();
         } else if held(&file.ctl_fd).is_some() || !file.loaded.load(Ordering::Acquire).is_null() {
             // A thread that is gone was opening or closing it: the next file at this place must not get its objects.
             file.drop_parts(true);

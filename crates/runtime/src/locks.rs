@@ -72,7 +72,7 @@ fn too_long(name: &[u8]) -> Errno {
 /// Does `attempt` again until nobody else has what it needs.
 ///
 /// # Errors
-/// `EAGAIN` for what others have had for too long, `EINTR` when a signal came meanwhile.
+/// `EAGAIN` for what others have had for too long.
 pub fn patiently<T>(name: &[u8], mut attempt: impl FnMut() -> Sys<T>) -> Sys<T> {
     let [mut pause_ns, longest_ns] = PAUSE_NS;
     let mut begun_ns = 0;
@@ -85,7 +85,8 @@ pub fn patiently<T>(name: &[u8], mut attempt: impl FnMut() -> Sys<T>) -> Sys<T> 
         if errno == IN_USE_BY_OTHERS && now_ns() > begun_ns + OTHERS_NS {
             return Err(too_long(name));
         }
-        sys::pause(pause_ns)?;
+        // Not ended by a signal: of the calls that come here most know no EINTR.
+        sleep_until(now_ns() + pause_ns);
         pause_ns = (pause_ns * 2).min(longest_ns);
     }
 }

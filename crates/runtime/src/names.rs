@@ -237,9 +237,9 @@ impl Managed {
             patch_stat(file, unsafe { &mut *st })
         });
         match patched {
-            // Not to be opened by this user before its owner has (a power cut came in between): head has the size of the last close.
+            // Not to be opened by this user before its owner has (a power cut came in between), or kept locked by another: head has the size of the last close.
             // SAFETY: as above.
-            Err(Errno(libc::EACCES)) => unsafe { self.at()?.head_stat_into(st)? },
+            Err(Errno(libc::EACCES | libc::EAGAIN)) => unsafe { self.at()?.head_stat_into(st)? },
             result => result?,
         }
         if self.names > 0 {

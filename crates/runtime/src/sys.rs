@@ -322,12 +322,6 @@ pub fn flock(fd: i32, op: i32) -> Sys<i64> {
     call(Sysno::flock, [fd_arg(fd), op as usize, 0, 0, 0, 0])
 }
 
-/// Sleeps, or until a signal comes.
-pub fn pause(ns: u64) -> Sys<i64> {
-    let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ };
-    call(Sysno::nanosleep, [&raw const time as usize, 0, 0, 0, 0, 0])
-}
-
 /// dup3(2).
 pub fn dup3(fd: i32, to: i32, flags: i32) -> Sys<i64> {
     call(Sysno::dup3, [fd_arg(fd), fd_arg(to), flags as usize, 0, 0, 0])

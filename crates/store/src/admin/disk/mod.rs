@@ -15,6 +15,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, fstat, openat, statat};
@@ -39,11 +40,14 @@ use crate::within::{Expected, Refusal, create_file, open_file};
 #[derive(Debug, Default)]
 pub struct RealDisk {
     roots: Roots,
+    /// Looks at locks of directories that were in vain.
+    in_vain: AtomicU32,
 }
 
 /// What a directory's mode may be at most where it is not said: nothing of a store is writable by everybody unless the store is made so.
 const DIR_MODE: u32 = 0o775;
-/// How often, and how long after one another, the lock of a file's directory is asked for: 30 s in all.
+/// How often, and how long after one another, the locks of files' directories are asked for in vain: 30 s in all, for a verb may keep everybody from the store
+/// meanwhile.
 const LOCK_LOOKS: u32 = 6000;
 const LOCK_LOOK: Duration = Duration::from_millis(5);
 
@@ -51,7 +55,7 @@ impl RealDisk {
     /// Nothing held yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self { roots: Roots::new() }
+        Self { roots: Roots::new(), in_vain: AtomicU32::new(0) }
     }
 
     /// Lets go of all directories.
@@ -377,13 +381,16 @@ impl Medium for RealDisk {
 
     fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>> {
         let file = self.readable_dir(dir)?;
-        for _ in 0..LOCK_LOOKS {
+        let left = LOCK_LOOKS.saturating_sub(self.in_vain.load(Ordering::Relaxed));
+        for look in 0..=left {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Box::new(HeldLock(file.into()))),
-                Err(Errno::WOULDBLOCK) => std::thread::sleep(LOCK_LOOK),
+                Err(Errno::WOULDBLOCK) if look < left => std::thread::sleep(LOCK_LOOK),
+                Err(Errno::WOULDBLOCK) => {}
                 Err(e) => return Err(e.into()),
             }
         }
+        self.in_vain.fetch_add(left, Ordering::Relaxed);
         Err(io::Error::new(io::ErrorKind::TimedOut, "another process that may write the file keeps it locked"))
     }
 
