@@ -179,7 +179,7 @@ with open(sys.argv[1] + '.numbers', 'wb') as out: out.write(b''.join(struct.pack
 """
     realm.python(ALICE, program, file.link, STRIPEWISE_STORE=realm.roots.root)
     numbers = Path(f"{file.link}.numbers")
-    layout = realm.roots.root / "files" / os.readlink(numbers).rsplit("/", 1)[1] / "layout"
+    parts = realm.roots.root / "files" / os.readlink(numbers).rsplit("/", 1)[1]
     program = """
 import struct
 import subprocess
@@ -198,8 +198,8 @@ got = b''.join(os.fdopen(end, 'rb').read() for end in ends)
 numbers = sorted(n for n, in struct.iter_unpack('<I', got))
 assert numbers == list(range(40_000)), len(numbers)
 """
-    with holding(MALLORY, [layout]) as got:
-        assert "layout flock" in got
+    with holding(MALLORY, list(parts.iterdir())) as got:
+        assert "ctl flock" in got
         realm.python(BOB, program, numbers, timeout_s=60)
 
 
@@ -301,7 +301,8 @@ def codes(store: Store) -> set[str]:
 def test_an_older_store_s_locks_are_found_and_mended(realm: Realm) -> None:
     """A session lock that everybody may write, a file's directory that everybody may read."""
     store = create_for(realm.fresh("older"), 0)
-    file = realm.files(store, ALICE, 1, 0o664)[0]
+    file, rooted = realm.files(store, ALICE, 2, 0o664)
+    os.chown(rooted.dir, 0, 0)
     assert file.dir.stat().st_mode & 0o777 == 0o751, "who may write it may lock it"
     session = run_dir(store.root) / "session.lock"
     assert session.stat().st_mode & 0o777 == 0o644
@@ -310,6 +311,7 @@ def test_an_older_store_s_locks_are_found_and_mended(realm: Realm) -> None:
     assert {"lock-writable", "attributes"} <= codes(store)
     store.fsck("--repair", code=None)
     assert (session.stat().st_mode & 0o777, file.dir.stat().st_mode & 0o777) == (0o644, 0o751)
+    assert rooted.dir.stat().st_uid == ALICE, "it is she who locks it"
     assert not {"lock-writable", "attributes"} & codes(store)
 
 

@@ -255,21 +255,21 @@ impl File {
         if self.may_write() {
             return self.exclusively(|| work(true));
         }
-        // Without a descriptor to spare there is no lock, and all the same something to read.
-        let Ok(layout) = self.layout_to_lock() else { return work(false) };
+        // Its threads have one descriptor of ctl.
+        let held = self.exclusive.lock();
+        let Some(ctl) = self.ctl_fd().ok().filter(|_| held.is_some()) else { return work(false) };
         let until_ns = now_ns() + READERS_NS;
-        let mut is_alone = sys::flock(layout.fd(), libc::LOCK_EX | libc::LOCK_NB).is_ok();
+        let take = || sys::flock(ctl, libc::LOCK_EX | libc::LOCK_NB).is_ok();
+        let mut is_alone = take();
         while !is_alone && now_ns() < until_ns {
             sleep_until(now_ns() + LOOK_NS / 20);
-            is_alone = sys::flock(layout.fd(), libc::LOCK_EX | libc::LOCK_NB).is_ok();
+            is_alone = take();
         }
-        work(is_alone)
-    }
-
-    #[inline(never)] // As above.
-    fn layout_to_lock(&self) -> Sys<part::Held> {
-        let at = self.at()?;
-        Ok(part::Held::from_raw(at.open_part(c"layout", libc::O_RDONLY, at.head_stat()?.st_uid, u64::MAX)?.0))
+        let result = work(is_alone);
+        if is_alone {
+            let _ = sys::flock(ctl, libc::LOCK_UN);
+        }
+        result
     }
 }
 

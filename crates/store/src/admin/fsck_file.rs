@@ -308,11 +308,7 @@ fn check_attributes(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<(
     };
     let Some(head_has) = of(&head)? else { return Ok(()) };
     let dir = store.file_dir(id);
-    let mut parts = vec![(Part::Ctl, store.part(id, "ctl"))];
-    // One that root or the store's owner has made is theirs.
-    if of(&dir)?.is_some_and(|found| found.1 == head_has.1) {
-        parts.push((Part::Dir, dir.clone()));
-    }
+    let mut parts = vec![(Part::Ctl, store.part(id, "ctl")), (Part::Dir, dir.clone())];
     for (target, plane) in objects_in(&layout.regions) {
         if check.sound.get(target as usize).copied().unwrap_or(false) {
             parts.push((Part::Object, store.object(target, id, plane)?));
