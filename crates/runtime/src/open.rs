@@ -2,6 +2,8 @@
 //! one of `head` in access mode 3: the kernel lets fstat, dup, fsync, lseek and close through and refuses everything that would move bytes.
 //! A private companion, opened as the program asked, carries locks and status flags, and is inherited like the program's.
 
+mod offset;
+
 use crate::env;
 use crate::fds::{self, TRACED, held};
 use crate::file::{self, File};
@@ -9,7 +11,6 @@ use crate::lock::Lock;
 use crate::names;
 use crate::store::Store;
 use crate::sys::{self, Errno, Sys};
-use crate::vector::REQUEST_MAX;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use stripewise_store::devices::now_ns;
 
@@ -407,57 +408,6 @@ impl OpenFile {
     /// The companion descriptor.
     pub fn companion(&self) -> Option<i32> {
         held(&self.companion)
-    }
-
-    /// The descriptor that holds the offset.
-    pub fn offset_fd(&self, fd: i32) -> i32 {
-        if self.path_only.load(Ordering::Relaxed) { self.companion().unwrap_or(fd) } else { fd }
-    }
-
-    /// Runs `work` at the current offset and moves it on by what `work` says; excludes other users of the offset.
-    pub fn at_offset(&'static self, fd: i32, work: impl FnOnce(u64) -> Sys<(u64, u64)>) -> Sys<u64> {
-        let fd = self.offset_fd(fd);
-        let step = || {
-            let at = sys::lseek(fd, 0, libc::SEEK_CUR)?;
-            let (n, to) = work(at)?;
-            if to != at {
-                sys::lseek(fd, to as i64, libc::SEEK_SET)?;
-            }
-            Ok(n)
-        };
-        // A signal handler inside the call that it interrupts would move the same bytes: the offset has not moved on yet.
-        let Some(_held) = self.offset_lock.lock() else { return Err(Errno(libc::EDEADLK)) };
-        if self.shared.load(Ordering::Relaxed) && !self.is_append() { self.file()?.exclusively(step) } else { step() }
-    }
-
-    /// Reads up to `len` bytes at the current offset and moves it on by what `work` has read. Processes that share the offset take their parts of the file one
-    /// after another.
-    pub fn read_at_offset(&'static self, fd: i32, len: u64, work: impl FnOnce(u64) -> Sys<u64>) -> Sys<u64> {
-        if !self.shared.load(Ordering::Relaxed) {
-            return self.at_offset(fd, |at| work(at).map(|n| (n, at + n)));
-        }
-        let fd = self.offset_fd(fd);
-        let Some(_held) = self.offset_lock.lock() else { return Err(Errno(libc::EDEADLK)) };
-        self.file()?.one_after_another(|is_alone| {
-            if is_alone {
-                let at = sys::lseek(fd, 0, libc::SEEK_CUR)?;
-                let n = work(at)?;
-                if n != 0 {
-                    sys::lseek(fd, (at + n) as i64, libc::SEEK_SET)?;
-                }
-                return Ok(n);
-            }
-            // Taken first, and what was not there given back: so that also those who could not wait for their turn read no byte twice.
-            let len = len.min(REQUEST_MAX) as i64;
-            let end = sys::lseek(fd, len, libc::SEEK_CUR)?;
-            let result = work(end - len as u64);
-            let unread = len - result.unwrap_or(0) as i64;
-            if unread != 0 {
-                // Refused where another has moved the offset meanwhile: then it is as he wants it.
-                let _ = sys::lseek(fd, -unread, libc::SEEK_CUR);
-            }
-            result
-        })
     }
 
     /// Data moved: head's times follow, at most once per 4 ms.

@@ -27,9 +27,7 @@ impl Loaded {
         let is_used = |place: usize| self.used.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1);
         (0..self.view.target_count()).flat_map(|t| [(t, 0), (t, 1)]).filter(move |(t, p)| is_used(object_place(*t, *p)))
     }
-}
 
-impl Loaded {
     /// Unmaps a layout and those before it.
     ///
     /// # Safety

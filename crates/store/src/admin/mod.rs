@@ -13,8 +13,6 @@ pub mod disk;
 pub mod error;
 pub mod export;
 pub mod fake;
-mod fake_content;
-mod fake_file;
 pub mod findings;
 pub mod foreground;
 pub mod fsck;

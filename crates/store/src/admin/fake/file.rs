@@ -4,9 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::fake::{FakeDisk, Node};
-use super::fake_content::{Content, DataOp, PAGE, apply_content};
-use super::medium::{Attributes, CtlMap, FsyncPoint, Handle, Kind, Leased, Lock, Stat};
+use super::content::{Content, DataOp, PAGE, apply_content};
+use super::{FakeDisk, Node};
+use crate::admin::medium::{Attributes, CtlMap, FsyncPoint, Handle, Kind, Leased, Lock, Stat};
 use crate::ctl::{CTL_BYTES, Ctl};
 use crate::rights::Part;
 
@@ -156,7 +156,7 @@ impl Leased for FakeFile {
             mtime_ns: 0,
             ctime_ns: 0,
             links,
-            mode: super::fake::MODE,
+            mode: super::MODE,
             uid: 0,
             gid: 0,
         })
