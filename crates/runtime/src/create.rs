@@ -85,9 +85,10 @@ pub fn create(place: &Place, mode: u32) -> Sys<Created> {
     };
     let at = Transient::open(place.store, id)?;
     // Others reach the file through this directory, whatever the umask; what they may do there is head's to say.
-    let dir = part::readable_dir(at.dir).or_else(|_| open_own(&at))?;
-    sys::fchmod(dir.fd(), Part::Dir.mode(0))?;
-    let result = fill(place, &at, &dir, mode);
+    let result = part::readable_dir(at.dir).or_else(|_| open_own(&at)).and_then(|dir| {
+        sys::fchmod(dir.fd(), Part::Dir.mode(0))?;
+        fill(place, &at, &dir, mode)
+    });
     if result.is_err() {
         undo(&at);
     }

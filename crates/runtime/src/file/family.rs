@@ -5,18 +5,25 @@
 
 use super::{FILES, File, HIGH_WATER, held};
 use crate::fds;
+use crate::part::{self, At, Held};
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::Ordering;
 use stripewise_store::names::ProcPath;
 
 impl File {
-    /// In the parent: its child may not open the file once more.
+    /// In the parent, whose child will try to open the file once more: makes what it needs where it may not.
     fn make_family(&'static self) {
-        let user = sys::geteuid();
-        let is_needed = self.may_write() && user != 0 && held(&self.family).is_none();
-        if is_needed && self.ctl_fd().and_then(sys::fstat).is_ok_and(|ctl| ctl.st_uid != user) {
+        if self.may_write() && held(&self.family).is_none() && !self.may_open_again() {
             let _ = sys::memfd(c"stripewise-family").and_then(|fd| fds::make_internal(fd, &self.family, true));
         }
+    }
+
+    /// Asked only of another user's file: one's own can be opened, whatever its mode.
+    fn may_open_again(&self) -> bool {
+        let user = sys::geteuid();
+        let Ok(ctl) = self.ctl_fd().and_then(sys::fstat) else { return false };
+        let opens = |at: &At| part::readable_dir(at.dir).is_ok() && at.open_ctl(libc::O_RDWR, ctl.st_uid).map(Held::from_raw).is_ok();
+        user == 0 || user == ctl.st_uid || self.at().is_ok_and(|at| opens(&at))
     }
 
     /// In the child: its locks are its own, or those of a family.
