@@ -9,6 +9,8 @@ from rig import LAYOUTS, Maker, Store, dirs, region, stripes, stripewise
 KIB = 1024
 #: Blocks of the directory, layout, link, ctl's header and the object that has the bytes; head has none.
 SMALL_BYTES_MAX = 24 * KIB
+#: These, head, and the link.
+SMALL_INODES_MAX = 7
 
 
 def parts(store: Store) -> list[Path]:
@@ -17,11 +19,14 @@ def parts(store: Store) -> list[Path]:
     return [*store.root.glob("files/*"), *store.root.glob("files/*/*"), *objects]
 
 
-def test_a_file_of_a_few_bytes_takes_at_most_24_kib(make_store: Maker) -> None:
+def test_a_file_of_a_few_bytes_takes_at_most_24_kib_and_seven_inodes(make_store: Maker) -> None:
     store = make_store(dirs(4))
     store.program("sh", "-c", f"printf 'twenty bytes of text' > {store.data}/f")
-    taken = sum(path.lstat().st_blocks * 512 for path in parts(store))
-    assert taken <= SMALL_BYTES_MAX, {str(path): path.lstat().st_blocks * 512 for path in parts(store)}
+    found = [*parts(store), store.data / "f"]
+    assert sum(path.lstat().st_blocks * 512 for path in found) <= SMALL_BYTES_MAX, {
+        str(p): p.lstat().st_blocks * 512 for p in found
+    }
+    assert len(found) <= SMALL_INODES_MAX, found
 
 
 def test_the_bitmap_has_its_blocks_after_a_file_s_first_move(make_store: Maker) -> None:

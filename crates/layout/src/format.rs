@@ -4,7 +4,10 @@
 //! other wrong value.
 
 pub(crate) const MAGIC: &[u8; 8] = b"SWLAYOUT";
-pub(crate) const VERSION: u32 = 1;
+/// The version that is written. In version 1 every object that a home region names was there from the start; since then one may lack whose first byte
+/// ([`crate::View::first_bytes`]) the file does not reach.
+pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION_AT: usize = 8;
 pub(crate) const HEADER: usize = 128;
 pub(crate) const REGION: usize = 32;
 pub(crate) const PLACEMENT: usize = 24;

@@ -1,7 +1,7 @@
 //! Turning a template into a file's layout in place: the preloaded library does this at every create, without an allocator.
 
 use crate::LayoutError;
-use crate::format::{CRC_AT, HEADER, ID_AT, MAGIC, VERSION, u32_at, u64_at};
+use crate::format::{CRC_AT, HEADER, ID_AT, MAGIC, VERSION, VERSION_AT, u32_at, u64_at};
 
 /// CRC-32C of a layout file: its own field counts as zero.
 pub(crate) fn checksum(bytes: &[u8]) -> u32 {
@@ -16,12 +16,12 @@ pub(crate) fn check_envelope(bytes: &[u8]) -> Result<(), LayoutError> {
     if !bytes.starts_with(MAGIC) {
         return Err(LayoutError::Magic);
     }
-    let version = u32_at(bytes, 8);
+    let version = u32_at(bytes, VERSION_AT);
     if version > VERSION {
         return Err(LayoutError::Newer { version });
     }
-    if version != VERSION {
-        return Err(LayoutError::Header { reason: "version must be 1; the file is damaged, run `stripewise store fsck`" });
+    if version == 0 {
+        return Err(LayoutError::Header { reason: "version must be 1 or 2; the file is damaged, run `stripewise store fsck`" });
     }
     let (stated, actual) = (u64_at(bytes, 16), bytes.len() as u64);
     if stated != actual {
@@ -34,13 +34,14 @@ pub(crate) fn check_envelope(bytes: &[u8]) -> Result<(), LayoutError> {
     Ok(())
 }
 
-/// Writes `file_id` into an encoded layout and renews its checksum. Nothing else changes, nothing is allocated.
+/// Writes `file_id` and the present version into an encoded layout and renews its checksum. Nothing else changes, nothing is allocated.
 ///
 /// # Errors
 /// When `bytes` are no intact layout file: a damaged template must not get a good checksum. The bytes are then unchanged.
 pub fn stamp(bytes: &mut [u8], file_id: [u64; 2]) -> Result<(), LayoutError> {
     check_envelope(bytes)?;
     let [low, high] = file_id;
+    put(bytes, VERSION_AT, &VERSION.to_le_bytes());
     put(bytes, ID_AT, &low.to_le_bytes());
     put(bytes, ID_AT + 8, &high.to_le_bytes());
     let crc = checksum(bytes);

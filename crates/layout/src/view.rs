@@ -250,7 +250,30 @@ impl<'a> View<'a> {
         (0..count).any(|i| u32_at(record::<STRIPE>(self.places.stripes, i), 16) == target)
     }
 
-    /// Whether a home region of `plane` names `target`: whether that object must exist. Linear in the number of regions.
+    /// Calls `each` with target, plane and first byte of every stripe of a home region: an object's first byte is the smallest of those that name it, and
+    /// the object must exist once the file reaches further; [`crate::MAX_LOGICAL`] is one that no file reaches. Linear in the number of stripes.
+    pub fn first_bytes(&self, mut each: impl FnMut(u32, u32, u64)) {
+        for region in (0..self.home.len()).filter_map(|i| self.home.region(i)).filter(|r| !r.is_original()) {
+            for stripe in (0..region.cycle.count).map(|i| region.cycle.stripe(i)) {
+                let first = if stripe.start < region.len { region.start + stripe.start } else { crate::MAX_LOGICAL };
+                each(stripe.target, region.plane(), first);
+            }
+        }
+    }
+
+    /// First byte of the file in one object, as [`View::first_bytes`] has it; `None` where no home region names it.
+    #[must_use]
+    pub fn first_byte(&self, target: u32, plane: u32) -> Option<u64> {
+        let mut least = None;
+        self.first_bytes(|t, p, first| {
+            if (t, p) == (target, plane) {
+                least = Some(least.map_or(first, |least: u64| least.min(first)));
+            }
+        });
+        least
+    }
+
+    /// Whether a home region of `plane` names `target`. Linear in the number of regions.
     #[must_use]
     pub fn uses_object(&self, target: u32, plane: u32) -> bool {
         names_object(self.home, target, plane)

@@ -171,11 +171,24 @@ fn stripes(list: &[(u32, u64)]) -> Placement {
 #[test]
 fn a_newer_version_is_refused_before_anything_else_of_it_is_read() {
     let mut bytes = one(stripes(&[(0, 4096)])).encode().unwrap();
-    bytes[8] = 2;
-    assert_eq!(View::parse(&bytes).unwrap_err(), LayoutError::Newer { version: 2 });
+    bytes[8] = 3;
+    assert_eq!(View::parse(&bytes).unwrap_err(), LayoutError::Newer { version: 3 });
     bytes[0] = b'X';
     assert_eq!(View::parse(&bytes).unwrap_err(), LayoutError::Magic);
     assert_eq!(View::parse(&bytes[..100]).unwrap_err(), LayoutError::TooShort { bytes: 100 });
+}
+
+#[test]
+fn version_one_opens_and_is_the_present_one_once_it_is_stamped() {
+    let present = one(stripes(&[(0, 4096), (1, 8192)])).encode().unwrap();
+    let mut bytes = present.clone();
+    bytes[8] = 1;
+    reseal(&mut bytes);
+    assert_eq!(Layout::decode(&bytes).unwrap(), Layout::decode(&present).unwrap());
+    stamp(&mut bytes, [0, 0]).unwrap();
+    assert_eq!(bytes, present);
+    bytes[8] = 0;
+    assert!(matches!(View::parse(&bytes).unwrap_err(), LayoutError::Header { .. }));
 }
 
 #[test]
@@ -230,7 +243,7 @@ fn the_header_is_the_one_drawn_in_the_formats_document() {
     let bytes = layout.encode().unwrap();
     let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     assert_eq!(&bytes[..8], b"SWLAYOUT");
-    assert_eq!([8, 16, 24, 32, 44, 48, 64, 72, 76, 96, 104].map(u32_at), [1, 236, 5, 1, 1, 2, 1, 0, 4, 6, 7]);
+    assert_eq!([8, 16, 24, 32, 44, 48, 64, 72, 76, 96, 104].map(u32_at), [2, 236, 5, 1, 1, 2, 1, 0, 4, 6, 7]);
     // Region, placement (cycle of 2^17; flags: equal, width 2^16, cycle 2^17), stripes, one index entry.
     assert_eq!(bytes.len(), 128 + 32 + 24 + 48 + 4);
     assert_eq!(u32_at(128 + 24), 1);

@@ -24,6 +24,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
+    fn an_object_holds_a_byte_of_the_file_once_it_reaches_past_its_first(layout in layout(), size in 0..REACH) {
+        let bytes = layout.encode().unwrap();
+        let view = View::parse(&bytes).unwrap();
+        for (target, plane) in objects().filter(|o| o.0 != ORIGINAL) {
+            let first = view.first_byte(target, plane);
+            prop_assert_eq!(first.is_some(), view.uses_object(target, plane));
+            let first = first.unwrap_or(MAX_LOGICAL);
+            let has_bytes = view.pieces(Logical(0), size).any(|p| (p.target, p.plane) == (target, plane));
+            prop_assert_eq!(has_bytes, first < size, "target {} plane {} first {}", target, plane, first);
+        }
+    }
+
+    #[test]
     fn pieces_tile_the_request_and_lie_where_the_formula_says(layout in layout(), at in 0..REACH, len in 1..REACH) {
         let bytes = layout.encode().unwrap();
         let view = View::parse(&bytes).unwrap();

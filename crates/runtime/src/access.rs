@@ -3,7 +3,7 @@
 
 use crate::file::File;
 use crate::names::Managed;
-use crate::part::{self, Pinned};
+use crate::part::{self, At, Pinned};
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
@@ -22,6 +22,9 @@ pub const ACL_BYTES_MAX: usize = 4 + 8 * 1000;
 fn c<const N: usize>(path: &FixedText<N>) -> Sys<&CStr> {
     path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))
 }
+
+/// How often head's rights are looked at again that may just be changing.
+const LOOKS: u32 = 50;
 
 /// An ACL as the kernel passes it: a version, then entries of tag u16, permissions u16, id u32.
 struct Acl {
@@ -81,12 +84,13 @@ fn follow(pinned: &Pinned, head: &libc::stat, acl: Option<Acl>, part: Part) -> S
     Ok(())
 }
 
-/// Calls `each` with every object that the file has by its layout, those of a move included, and with nothing else that has such a name; each must be
-/// there, and belong to one of `owners`.
+/// Calls `each` with every object that the file has by its layout, those of a move included, and with nothing else that has such a name; each that the file
+/// reaches must be there, and belong to one of `owners`.
 fn for_each_object(file: &'static File, owners: [u32; 2], mut each: impl FnMut(&Pinned) -> Sys<()>) -> Sys<()> {
     let at = file.at()?;
     // Objects are not removed under us by a move.
     let _inside = crate::gate::for_read(file)?;
+    let size = file.size()?;
     file.with_layout_on_disk(|view| {
         for target in 0..at.store.view()?.target_count() as u32 {
             for plane in [0, 1] {
@@ -97,7 +101,7 @@ fn for_each_object(file: &'static File, owners: [u32; 2], mut each: impl FnMut(&
                 match part::pin_object(at.store, at.id, (target, plane), &owners) {
                     Ok(pinned) => each(&pinned)?,
                     // A move may not have made it yet, or have removed it already.
-                    Err(Refusal::Os(Os::NOENT)) if !needed => {}
+                    Err(Refusal::Os(Os::NOENT)) if !needed || view.first_byte(target, plane).is_some_and(|first| first >= size) => {}
                     Err(Refusal::Os(Os::NOENT)) => return Err(Errno(libc::EIO)),
                     Err(refusal) => {
                         let path = at.store.view()?.target(target as usize).map_or(&b""[..], |target| target.path);
@@ -123,6 +127,30 @@ fn spread_from(file: &'static File, head: &Pinned, before: u32) -> Sys<()> {
         follow(&dir, &st, Acl::of(head.path())?, Part::Dir)?;
     }
     follow(&at.pin(c"ctl", owners)?, &st, Acl::of(head.path())?, Part::Ctl)
+}
+
+/// Gives an object that has just been made the rights that follow from head's. Whoever changes those goes over the objects that are there: this one may have
+/// been missed.
+#[inline(never)] // As above.
+pub fn give_heads(at: &At, (target, plane): (u32, u32)) -> Sys<()> {
+    let object = part::pin_object(at.store, at.id, (target, plane), &[]).map_err(|refusal| Errno(refusal.errno().raw_os_error()))?;
+    let head = at.pin_head()?;
+    let mut before = sys::fstat(head.fd())?;
+    // Its ctime also moves with the file's data, but not each time.
+    for _ in 0..LOOKS {
+        follow(&object, &before, Acl::of(head.path())?, Part::Object)?;
+        let after = sys::fstat(head.fd())?;
+        if (before.st_ctime, before.st_ctime_nsec) == (after.st_ctime, after.st_ctime_nsec) {
+            break;
+        }
+        before = after;
+    }
+    Ok(())
+}
+
+/// Before rights change so that others may write the file who could not make its objects: all are made. `owner` and `mode` are those that head will have.
+pub fn make_before(file: &'static File, owner: u32, mode: u32) -> Sys<()> {
+    if file.may_lack_objects(owner, mode)? { Ok(()) } else { file.make_all_objects() }
 }
 
 /// Gives the parts of a file that has just been made the rights that follow from head's.
@@ -154,6 +182,9 @@ pub fn set_mode(managed: &Managed, mode: u32) -> Sys<i64> {
         let before = sys::fstat(head.fd())?;
         // Asked of head first, so that who may not do it changes nothing.
         sys::chmod(head.path(), before.st_mode & mode & 0o7777)?;
+        make_before(file, before.st_uid, mode).inspect_err(|_| {
+            let _ = sys::chmod(head.path(), before.st_mode & 0o7777);
+        })?;
         let owners = [before.st_uid; 2];
         for_each_object(file, owners, |object| sys::chmod(object.path(), Part::Object.mode(before.st_mode & mode)).map(|_| ()))?;
         sys::chmod(head.path(), mode)?;
@@ -168,8 +199,13 @@ pub fn set_owner(managed: &Managed, uid: u32, gid: u32) -> Sys<i64> {
         return sys::chownat(managed.pin_head()?.fd(), c"", uid, gid, libc::AT_EMPTY_PATH);
     }
     changing(managed, |file, head| {
-        let before = sys::fstat(head.fd())?.st_uid;
+        let st = sys::fstat(head.fd())?;
+        let before = st.st_uid;
         for_each_object(file, [before; 2], |_| Ok(()))?;
+        // Of all others the kernel takes no other owner.
+        if uid != u32::MAX && sys::geteuid() == 0 {
+            make_before(file, uid, st.st_mode)?;
+        }
         sys::chownat(head.fd(), c"", uid, gid, libc::AT_EMPTY_PATH)?;
         let (at, after) = (file.at()?, sys::fstat(head.fd())?.st_uid);
         // The layout first: it says which objects follow.
@@ -188,6 +224,8 @@ pub fn set_acl(managed: &Managed, on_head: impl FnOnce() -> Sys<i64>) -> Sys<i64
         let before = sys::fstat(head.fd())?.st_uid;
         for_each_object(file, [before; 2], |_| Ok(()))?;
         on_head()?;
+        // Only now it is known whom it lets in.
+        make_before(file, before, sys::fstat(head.fd())?.st_mode)?;
         spread_from(file, head, before)
     })
 }

@@ -69,7 +69,9 @@ pub fn syncfs(open: &OpenFile) -> Sys<()> {
     crate::size::sync(file, open, false)?;
     let passed = crate::gate::for_read(file)?;
     for (target, plane) in passed.loaded.objects() {
-        call(Sysno::syncfs, [file.object(target, plane)? as usize, 0, 0, 0, 0, 0])?;
+        if let Some(fd) = file.object_if_made(passed.loaded, target, plane)? {
+            call(Sysno::syncfs, [fd as usize, 0, 0, 0, 0, 0])?;
+        }
     }
     match open.companion() {
         Some(fd) => call(Sysno::syncfs, [fd as usize, 0, 0, 0, 0, 0]).map(|_| ()),

@@ -9,8 +9,9 @@ use crate::part::{self, At, Held, Transient};
 use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
-use stripewise_layout::View;
+use core::sync::atomic::Ordering;
 use stripewise_store::bin::Action;
+use stripewise_store::ctl::FLAG_UNLINKED;
 use stripewise_store::names::{self, FixedPath, FixedText, ProcPath, glob_matches, link_text};
 use stripewise_store::rights::Part;
 
@@ -85,14 +86,21 @@ pub fn create(place: &Place, mode: u32) -> Sys<Created> {
     };
     let at = Transient::open(place.store, id)?;
     // Others reach the file through this directory, whatever the umask; what they may do there is head's to say.
-    let result = part::readable_dir(at.dir).or_else(|_| open_own(&at)).and_then(|dir| {
+    let begun = part::readable_dir(at.dir).or_else(|_| open_own(&at)).and_then(|dir| {
         sys::fchmod(dir.fd(), Part::Dir.mode(0))?;
-        fill(place, &at, &dir, mode)
+        begin(place, &at, &dir, mode)
     });
-    if result.is_err() {
-        undo(&at);
+    let created = begun.inspect_err(|_| undo(&at))?;
+    name(place, &at).inspect_err(|_| abandon(created.index))?;
+    Ok(created)
+}
+
+/// A mover may have found it by now: it goes as a file that is unlinked does, with its last user.
+fn abandon(index: u32) {
+    if let Some(ctl) = file::get(index).and_then(file::File::ctl) {
+        ctl.header().flags.fetch_or(FLAG_UNLINKED, Ordering::SeqCst);
     }
-    result
+    file::release(index);
 }
 
 /// The directory of a new file whose umask left its own maker no right to read it.
@@ -103,11 +111,11 @@ fn open_own(at: &At) -> Sys<Held> {
     part::readable_dir(at.dir)
 }
 
+/// All parts of it but its name.
 #[inline(never)] // As above.
-fn fill(place: &Place, at: &At, dir: &Held, mode: u32) -> Sys<Created> {
-    let (store, id) = (at.store, at.id);
+fn begin(place: &Place, at: &At, dir: &Held, mode: u32) -> Sys<Created> {
+    let store = at.store;
     write_layout(at, place.layout)?;
-    let Ok(template) = View::parse(place.layout) else { return Err(Errno(libc::EIO)) };
     // The umask counts for head, as for any file that the program makes.
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     sys::close(sys::openat(at.dir, c"head", flags, mode & 0o7777)?);
@@ -120,7 +128,6 @@ fn fill(place: &Place, at: &At, dir: &Held, mode: u32) -> Sys<Created> {
     let inherited = access::inherit(&place.path, mode & 0o7777, &head)? || is_others;
     let made = sys::fstat(head.fd())?;
     let wanted = made.st_mode & 0o7777;
-    let rights = Part::Object.mode(wanted);
     if Part::Dir.mode(wanted) != Part::Dir.mode(0) {
         // Of the group that may write the file.
         if sys::fstat(dir.fd())?.st_gid != made.st_gid {
@@ -133,51 +140,30 @@ fn fill(place: &Place, at: &At, dir: &Held, mode: u32) -> Sys<Created> {
         sys::chmod(head.path(), wanted | 0o600)?;
     }
     drop(head);
-    let mut made: [i32; file::MAX_OBJECTS] = [-1; file::MAX_OBJECTS];
-    let result = (|| {
-        for (target, plane) in file::objects(&template) {
-            let dir = store.target_dir(target)?;
-            let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_NOATIME | libc::O_CLOEXEC;
-            let fd = sys::openat(dir.fd(), part::c(&names::object_name(id, plane))?, flags, rights).inspect_err(|_| say_uncreated(store, target))?;
-            if let Some(slot) = made.get_mut(file::object_place(target, plane)) {
-                *slot = fd;
-            }
-        }
-        file::acquire(store, id)
-    })();
-    let index = match result {
-        Ok(index) => index,
-        Err(errno) => {
-            made.iter().filter(|fd| **fd >= 0).for_each(|fd| sys::close(*fd));
-            return Err(errno);
-        }
-    };
-    // The creator may write through them whatever the mode says.
-    let mut complete = Err(Errno(libc::EIO));
-    if let Some(file) = file::get(index) {
-        // The umask may take from an object even what its owner must have.
-        complete = if inherited || late_mode.is_some() { access::spread(file) } else { Ok(()) };
-        for (place, fd) in made.iter().enumerate().filter(|(_, fd)| **fd >= 0) {
-            let _ = file.give_object(place, *fd);
-        }
-    }
-    let named = complete.and_then(|()| sys::symlinkat(c(&link_text(store.path(), id))?, libc::AT_FDCWD, c(&place.path)?)).and_then(|_| {
-        match managed::record_link(store, id, &place.path) {
-            // Another process has renamed or removed it already: from the moment of the link on the file is everybody's.
-            Err(Errno(libc::ENOENT)) => Ok(()),
-            recorded => recorded,
-        }
+    let index = file::acquire(store, at.id)?;
+    let complete = file::get(index).ok_or(Errno(libc::EIO)).and_then(|file| {
+        hold_targets(file)?;
+        access::make_before(file, made.st_uid, wanted)?;
+        // The umask may take from a part even what its owner must have.
+        if inherited || late_mode.is_some() { access::spread(file) } else { Ok(()) }
     });
-    if let Err(errno) = named {
-        file::release(index);
-        return Err(errno);
-    }
-    Ok(Created { index, late_mode })
+    complete.map(|()| Created { index, late_mode }).inspect_err(|_| abandon(index))
 }
 
-fn say_uncreated(store: &Store, target: u32) {
-    let path = store.view().ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
-    crate::log::say(b"an object could not be created on this target", path);
+#[inline(never)] // As above.
+fn name(place: &Place, at: &At) -> Sys<()> {
+    sys::symlinkat(c(&link_text(at.store.path(), at.id))?, libc::AT_FDCWD, c(&place.path)?)?;
+    match managed::record_link(at.store, at.id, &place.path) {
+        // Another process has renamed or removed it already: from the moment of the link on the file is everybody's.
+        Err(Errno(libc::ENOENT)) => Ok(()),
+        recorded => recorded,
+    }
+}
+
+/// A target that is not there, or not the store's, is told of now and not when the file has grown to it.
+fn hold_targets(file: &'static file::File) -> Sys<()> {
+    let passed = crate::gate::for_read(file)?;
+    passed.loaded.objects().try_for_each(|(target, _)| file.store()?.target_dir(target).map(|_| ()))
 }
 
 #[inline(never)] // Its buffers would lie on the stack below what is done after it.

@@ -70,7 +70,7 @@ impl Cutter for Cutting {
     fn trim(&mut self, size: u64) -> Sys<()> {
         let loaded = self.passed.as_ref().ok_or(Errno(libc::EIO))?.loaded;
         for (target, plane) in loaded.objects() {
-            let fd = self.file.object(target, plane)?;
+            let Some(fd) = self.file.object_if_made(loaded, target, plane)? else { continue };
             // What a move has copied into the same object stays: it may lie further out there than the home's last byte, and is not copied again.
             let end = loaded.view.end_with_copies(target, plane, size);
             if sys::fstat(fd)?.st_size as u64 > end {

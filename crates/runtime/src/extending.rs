@@ -258,6 +258,7 @@ fn attempt(file: &'static File, what: Change, has_lock: bool, work: &mut impl Fn
             sleep_until(until_ns);
             return Ok(Some(size_before));
         }
+        file.make_objects(passed.loaded, what.reach)?;
         let Some(line) = file.lines.take(&ctl).or_else(|| if has_lock { take_locked(file, &ctl) } else { None }) else {
             drop(passed);
             if !has_lock && !claim(file)? {

@@ -2,6 +2,7 @@
 
 mod family;
 mod layouts;
+mod objects;
 mod rights;
 
 pub use family::before_fork;
@@ -18,11 +19,11 @@ use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use stripewise_layout::View;
 use stripewise_store::bin::MAX_TARGETS;
 use stripewise_store::ctl::{CTL_BYTES, CTL_RESERVED_BYTES, Ctl, FLAG_UNLINKED};
 use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::names::{self, StorePath};
+use stripewise_store::times;
 
 /// Most managed files that one process has open at a time.
 pub const MAX_FILES: usize = 8192;
@@ -34,11 +35,6 @@ pub const MAX_OBJECTS: usize = 2 * MAX_TARGETS;
 #[inline]
 pub const fn object_place(target: u32, plane: u32) -> usize {
     target as usize * 2 + (plane & 1) as usize
-}
-
-/// The objects, as (target, plane), that hold bytes of a layout's home. Linear in the number of regions: [`Loaded::objects`] remembers them.
-pub fn objects<'a>(view: &'a View<'_>) -> impl Iterator<Item = (u32, u32)> + use<'a> {
-    (0..view.target_count()).flat_map(|t| [(t, 0), (t, 1)]).filter(|(t, p)| view.uses_object(*t, *p))
 }
 
 /// How long the last close of a file waits for threads that still are inside an I/O.
@@ -61,6 +57,8 @@ pub struct File {
     ctl_writable: AtomicBool,
     /// Some object is open for reading only or writing only: as far as this process's rights went then.
     narrow: AtomicBool,
+    /// It was empty when it was opened.
+    is_new: AtomicBool,
     /// It belonged to another user when it was opened.
     foreign: AtomicBool,
     /// Its owner then.
@@ -108,6 +106,7 @@ static FILES: [File; MAX_FILES] = [const {
         ctl_cut: AtomicBool::new(false),
         ctl_writable: AtomicBool::new(false),
         narrow: AtomicBool::new(false),
+        is_new: AtomicBool::new(false),
         foreign: AtomicBool::new(false),
         owner: AtomicU32::new(0),
         head: [const { AtomicU64::new(0) }; 2],
@@ -228,6 +227,14 @@ impl File {
         self.ctl().and_then(|ctl| ctl.sane_size()).ok_or(Errno(libc::EIO))
     }
 
+    /// Sets head's times, again where a process that mirrors the size has put older ones back.
+    pub fn setting_times<T>(&self, mut set: impl FnMut() -> Sys<T>) -> Sys<T> {
+        if !self.may_write() {
+            return set();
+        }
+        times::set(&self.ctl().ok_or(Errno(libc::EIO))?.header().times, set)
+    }
+
     /// Whether its last name is gone.
     pub fn is_unlinked(&self) -> bool {
         self.ctl().is_some_and(|ctl| ctl.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0)
@@ -294,6 +301,7 @@ impl File {
         if !ctl.is_valid() || !ctl.boot_is(self.store()?.boot_id()) {
             self.recover_ctl(&ctl)?;
         }
+        self.is_new.store(ctl.size() == 0, Ordering::Relaxed);
         Ok(())
     }
 
@@ -319,28 +327,22 @@ impl File {
     fn size_on_disk(&'static self) -> Sys<u64> {
         let mut size = self.at()?.head_stat()?.st_size as u64;
         let loaded = self.current()?;
+        let mut lacks_some = false;
         // What a move has put beside the home lies no further out than in the file, and so does not disturb.
         for (target, plane) in loaded.objects() {
-            let len = self.object_stat(target, plane)?.st_size as u64;
-            size = size.max(loaded.view.logical_end(target, plane, len));
+            match self.object_stat(target, plane)? {
+                Some(stat) => size = size.max(loaded.view.logical_end(target, plane, stat.st_size as u64)),
+                None => lacks_some = true,
+            }
+        }
+        if lacks_some {
+            for (target, plane) in loaded.objects().filter(|(target, plane)| loaded.first_byte(*target, *plane) < size) {
+                if self.object_stat(target, plane)?.is_none() {
+                    self.check_reached(loaded, (target, plane), size)?;
+                }
+            }
         }
         Ok(size)
-    }
-
-    /// The descriptor of its object of a plane on a target, opened at first use. A missing object is an error, never a hole.
-    #[inline]
-    pub fn object(&'static self, target: u32, plane: u32) -> Sys<i32> {
-        match self.objects.get(object_place(target, plane)).and_then(held) {
-            Some(fd) => Ok(fd),
-            None => self.open_object(target, plane),
-        }
-    }
-
-    /// Takes over a descriptor of the object of a place that was just created (a read-only file may be written through it).
-    pub fn give_object(&'static self, place: usize, fd: i32) -> Sys<()> {
-        let holder = self.objects.get(place).ok_or(Errno(libc::EIO))?;
-        fds::close_internal(holder);
-        fds::make_internal(fd, holder, true).map(|_| ())
     }
 
     /// Runs `work` while no other thread or process does anything exclusive on this file (append, truncate, recovery).

@@ -432,7 +432,7 @@ impl OpenFile {
             done
         };
         // SAFETY: no path, the descriptor itself; no times means now.
-        let touch = || unsafe { sys::utimensat_raw(companion, core::ptr::null(), core::ptr::null(), 0) };
+        let touch = || file.setting_times(|| unsafe { sys::utimensat_raw(companion, core::ptr::null(), core::ptr::null(), 0) });
         if !(has_set_id && cut()) && matches!(touch(), Err(Errno(libc::EACCES | libc::EPERM))) {
             cut();
         }
@@ -452,7 +452,7 @@ impl OpenFile {
 pub fn touch_head(file: &'static File) -> Sys<i64> {
     let head = file.at()?.pin_head()?;
     // SAFETY: a valid C string; no times means now.
-    unsafe { sys::utimensat_raw(libc::AT_FDCWD, head.path().as_ptr(), core::ptr::null(), 0) }
+    file.setting_times(|| unsafe { sys::utimensat_raw(libc::AT_FDCWD, head.path().as_ptr(), core::ptr::null(), 0) })
 }
 
 /// Whether any managed file is open.

@@ -313,6 +313,13 @@ pub fn open_object(store: &'static Store, id: u64, (target, plane): (u32, u32), 
     })
 }
 
+/// Makes an object of a file that is not there yet.
+pub fn create_object(store: &'static Store, id: u64, (target, plane): (u32, u32), mode: u32) -> Sys<i32> {
+    let dir = store.target_dir(target)?;
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_NOATIME | libc::O_CLOEXEC;
+    sys::openat(dir.fd(), c(&names::object_name(id, plane))?, flags, mode)
+}
+
 /// Pins an object of a file of one of `owners` (none named: whosever).
 pub fn pin_object(store: &'static Store, id: u64, (target, plane): (u32, u32), owners: &[u32]) -> Result<Pinned, Refusal> {
     with_object(store, id, (target, plane), |dir, name| Pinned::open(dir, name, Expected::of(owners)))

@@ -12,6 +12,7 @@ use core::sync::atomic::Ordering;
 use stripewise_layout::{Logical, MAX_LOGICAL};
 use stripewise_store::names::{self, FixedPath, FixedText};
 use stripewise_store::sizing::Written;
+use stripewise_store::times;
 
 /// Flag in ctl: everything that makes the file reachable (layout, directory entries) has been made durable.
 pub const FLAG_DURABLE: u64 = 4;
@@ -98,9 +99,12 @@ pub fn truncate(file: &'static File, len: i64) -> Sys<()> {
         }
         cutting::settle(file, len)?;
         limit::grow(file.size()?, len)?;
+        let passed = gate::for_read(file)?;
+        file.make_objects(passed.loaded, len)?;
         // Head's file system may hold no file so long: it is asked before anybody sees the size.
         mirror(file, len)?;
         ctl.raise_size(len);
+        drop(passed);
         // Meanwhile another process may have given head back what was the size.
         file.mirrored.store(0, Ordering::Release);
         Ok(true)
@@ -155,15 +159,19 @@ fn mirror(file: &'static File, size: u64) -> Sys<()> {
 fn mirror_quietly(file: &'static File, size: u64) -> Sys<()> {
     if file.mirrored.load(Ordering::Acquire) != size + 1 {
         let at = file.at()?;
-        let before = at.head_stat()?;
-        if (before.st_size as u64) < size && limit::exceeds(size) {
+        let before = at.head_stat()?.st_size as u64;
+        if before < size && limit::exceeds(size) {
             // As above.
             return Ok(());
         }
-        if before.st_size as u64 != size {
-            let head = at.pin_head()?;
-            sys::truncate(head.path(), size)?;
-            sys::set_times(head.path(), &before);
+        if before != size {
+            let (head, ctl) = (at.pin_head()?, file.ctl().ok_or(Errno(libc::EIO))?);
+            times::kept(&ctl.header().times, || {
+                let before = sys::fstat(head.fd())?;
+                sys::truncate(head.path(), size)?;
+                sys::set_times(head.path(), &before);
+                Ok(())
+            })?;
         }
         file.mirrored.store(size + 1, Ordering::Release);
     }
@@ -224,7 +232,9 @@ pub fn sync(file: &'static File, open: &OpenFile, data_only: bool) -> Sys<()> {
     cutting::settle_all(file)?;
     let passed = gate::for_read(file)?;
     for (target, plane) in passed.loaded.objects() {
-        sys::fsync(file.object(target, plane)?, data_only).inspect_err(|errno| crate::faults::note(file, target, *errno))?;
+        if let Some(fd) = file.object_if_made(passed.loaded, target, plane)? {
+            sys::fsync(fd, data_only).inspect_err(|errno| crate::faults::note(file, target, *errno))?;
+        }
     }
     drop(passed);
     sync_names(file, open.companion())
@@ -236,16 +246,17 @@ pub fn sync_names(file: &'static File, head_fd: Option<i32>) -> Sys<()> {
     if !file.may_write() {
         return Ok(());
     }
-    mirror_size_quietly(file)?;
-    if let Some(fd) = head_fd {
-        sys::fsync(fd, false)?;
-    }
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-    if ctl.header().flags.load(Ordering::Acquire) & FLAG_DURABLE == 0 {
+    let header = ctl.header();
+    // Objects first, then the size that says that they are there.
+    let made = header.objects_made.load(Ordering::SeqCst);
+    if header.flags.load(Ordering::SeqCst) & FLAG_DURABLE == 0 || header.objects_durable.load(Ordering::SeqCst) < made {
         make_reachable(file)?;
-        ctl.header().flags.fetch_or(FLAG_DURABLE, Ordering::AcqRel);
+        header.objects_durable.fetch_max(made, Ordering::SeqCst);
+        header.flags.fetch_or(FLAG_DURABLE, Ordering::SeqCst);
     }
-    Ok(())
+    mirror_size_quietly(file)?;
+    head_fd.map_or(Ok(()), |fd| sys::fsync(fd, false).map(|_| ()))
 }
 
 fn fsync_path<const N: usize>(path: &FixedText<N>, flags: i32) -> Sys<()> {

@@ -86,6 +86,12 @@ pub struct CtlHeader {
     pub next_generation: AtomicU64,
     /// Lines for notes that have ever been used.
     pub lines_used: AtomicU64,
+    /// Objects made in this boot besides those of a creation, an adoption or a move.
+    pub objects_made: AtomicU64,
+    /// Of these, so many have durable names.
+    pub objects_durable: AtomicU64,
+    /// Odd while somebody moves head's times to put them back ([`crate::times`]).
+    pub times: AtomicU64,
 }
 
 /// A mapped ctl file.
@@ -122,6 +128,8 @@ impl Ctl {
         let h = self.header();
         h.size.store(size, Ordering::Relaxed);
         h.generation.store(generation, Ordering::Relaxed);
+        h.objects_made.store(0, Ordering::Relaxed);
+        h.objects_durable.store(0, Ordering::Relaxed);
         // Of another boot: what they tell of is the file's by now.
         (0..LINES).for_each(|line| self.set_note(line, Note::default()));
         self.set_boot(boot_id);

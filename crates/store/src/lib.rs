@@ -12,6 +12,7 @@ pub mod rights;
 pub mod run;
 pub mod sizing;
 pub mod slot;
+pub mod times;
 pub mod trust;
 pub mod within;
 

@@ -12,6 +12,13 @@ pub enum Part {
     Dir,
 }
 
+/// Whether objects may be missing that a file does not reach yet: where everybody who may write the file, its owner, can make them as they have to be, and
+/// nobody else can put something in their place. `files` is the mode of the store's directory of that name.
+#[must_use]
+pub const fn may_lack_objects(files: u32, store_owner: u32, head_owner: u32, head: u32) -> bool {
+    files & 0o022 == 0 && head & 0o022 == 0 && (head_owner == store_owner || head_owner == 0)
+}
+
 /// Tags of an ACL's entries: the owner, the mask of all but owner and others, and the others. They mirror the mode.
 const OWNER: u16 = 0x01;
 const MASK: u16 = 0x10;

@@ -275,7 +275,7 @@ fn each_fsync_of_creating_a_file_is_needed_and_all_together_suffice() {
         assert_eq!(crashes(None, cut, &disk_with_store, &work, &file_is_whole), None);
     }
     use FsyncPoint::*;
-    for point in [NewFileParts, FilesDir, LinkDir, NewFileDir, LayoutTmp, SliceDir] {
+    for point in [NewFileParts, FilesDir, LinkDir, NewFileDir, LayoutTmp] {
         assert!(crashes(Some(point), true, &disk_with_store, &work, &file_is_whole).is_some(), "leaving out {point:?} was not noticed");
     }
 }

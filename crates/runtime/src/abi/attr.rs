@@ -88,15 +88,19 @@ pub extern "C" fn sw_fchown(fd: i32, uid: u32, gid: u32) -> i64 {
 }
 
 /// Sets times after all that this process has done has reached head, and so that what it does next shows again.
-fn set_times(found: &Managed, set: impl FnOnce() -> Sys<i64>) -> Sys<i64> {
+fn set_times(found: &Managed, set: impl Fn() -> Sys<i64>) -> Sys<i64> {
     if found.is_copy()? {
         return Err(Errno(libc::EROFS));
     }
+    let mut done = None;
     let _ = found.with(|file| {
         file.touched.store(0, Ordering::Relaxed);
-        if file.may_write() { size::mirror_size_quietly(file) } else { Ok(()) }
+        let _ = if file.may_write() { size::mirror_size_quietly(file) } else { Ok(()) };
+        done = Some(file.setting_times(&set));
+        Ok(())
     });
-    set()
+    // Whoever sees the file may have a right to its times.
+    done.unwrap_or_else(set)
 }
 
 /// utimensat by name, and all older spellings.

@@ -1,13 +1,13 @@
 //! The layout of an open file: mapped when it is opened, and again when a move has published another. The ones before it stay until the file is closed, since a
 //! thread may be inside an I/O by one of them.
 
-use super::{File, MAX_OBJECTS, object_place, objects};
+use super::{File, MAX_OBJECTS, object_place};
 use crate::fds::{self, held};
 use crate::log;
 use crate::part::Held;
 use crate::store;
 use crate::sys::{self, Errno, Sys};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 use stripewise_layout::View;
 use stripewise_store::within::LAYOUT_BYTES_MAX;
 
@@ -17,15 +17,30 @@ pub struct Loaded {
     pub view: View<'static>,
     bytes: &'static [u8],
     older: *mut Loaded,
-    /// One bit per place of an object: the home uses it.
-    used: [u64; MAX_OBJECTS / 64],
+    /// First byte of the file in each object, plus one, by its place ([`object_place`]); 0 where the home uses none.
+    first: [u64; MAX_OBJECTS],
+    /// All objects whose first byte lies below are there.
+    pub made_to: AtomicU64,
 }
 
+/// First byte of an object that is none of the home's.
+const UNUSED: u64 = u64::MAX;
+
 impl Loaded {
-    /// The objects, as (target, plane), that hold bytes of the file.
+    /// The objects, as (target, plane), that hold bytes of the file once it reaches them.
     pub fn objects(&self) -> impl Iterator<Item = (u32, u32)> + use<'_> {
-        let is_used = |place: usize| self.used.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1);
-        (0..self.view.target_count()).flat_map(|t| [(t, 0), (t, 1)]).filter(move |(t, p)| is_used(object_place(*t, *p)))
+        self.firsts().map(|(target, plane, _)| (target, plane))
+    }
+
+    /// The same, each with its first byte.
+    pub fn firsts(&self) -> impl Iterator<Item = (u32, u32, u64)> + use<'_> {
+        let all = (0..self.view.target_count()).flat_map(|t| [(t, 0), (t, 1)]);
+        all.map(|(target, plane)| (target, plane, self.first_byte(target, plane))).filter(|(_, _, first)| *first != UNUSED)
+    }
+
+    /// First byte of the file in an object: it must be there once the file reaches further.
+    pub fn first_byte(&self, target: u32, plane: u32) -> u64 {
+        self.first.get(object_place(target, plane)).copied().unwrap_or(0).wrapping_sub(1)
     }
 
     /// Unmaps a layout and those before it.
@@ -65,7 +80,7 @@ impl File {
         // A move has made objects: they are opened as those before them were, before somebody changes our rights to them.
         if self.is_foreign() && !crate::env::in_vfork_child() {
             for (target, plane) in loaded.objects() {
-                let _ = self.object(target, plane);
+                let _ = self.object_if_made(loaded, target, plane);
             }
         }
         Ok(loaded)
@@ -105,18 +120,20 @@ impl File {
         }
         let memory = sys::mmap(-1, core::mem::size_of::<Loaded>(), libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?
             .cast::<Loaded>();
-        let mut used = [0u64; MAX_OBJECTS / 64];
-        for place in objects(&view).map(|(t, p)| object_place(t, p)) {
-            if let Some(word) = used.get_mut(place / 64) {
-                *word |= 1 << (place % 64);
-            }
-        }
         if !before.is_null() {
             self.drop_removed();
         }
-        // SAFETY: fresh page-aligned memory of that size.
+        // SAFETY: fresh page-aligned memory of that size, of zeros, which all other fields may be.
         let loaded = unsafe {
-            memory.write(Loaded { view, bytes, older: before, used });
+            (&raw mut (*memory).view).write(view);
+            (&raw mut (*memory).bytes).write(bytes);
+            (&raw mut (*memory).older).write(before);
+            let loaded = &mut *memory;
+            view.first_bytes(|target, plane, first| {
+                if let Some(least) = loaded.first.get_mut(object_place(target, plane)) {
+                    *least = if *least == 0 { first + 1 } else { (first + 1).min(*least) };
+                }
+            });
             &*memory
         };
         if self.may_write() {

@@ -2,8 +2,7 @@
 //! nobody reaches bytes past the library who may not reach them through it. A file that is open stays usable when rights change, as a plain
 //! one does: its objects are opened before ([`File::prime`]), and opened wider when a later open is allowed more ([`File::widen`]).
 
-use super::{File, held, object_place};
-use crate::fds;
+use super::{File, held};
 use crate::locks;
 use crate::log;
 use crate::part::{self, At};
@@ -14,33 +13,13 @@ use stripewise_store::ctl::{CTL_BYTES, Ctl, MoveState};
 use stripewise_store::devices::{now_ns, sleep_until};
 use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::moving::Words;
-use stripewise_store::names::{self, StorePath};
 use stripewise_store::rights::Part;
-use stripewise_store::within::{Os, Refusal};
 
 /// How often, and how long after one another, an object is looked at again whose owner is not head's: somebody may just be changing both.
-const LOOKS: u32 = 50;
-const LOOK_NS: u64 = 1_000_000;
+pub(super) const LOOKS: u32 = 50;
+pub(super) const LOOK_NS: u64 = 1_000_000;
 /// How long one who may not write a file waits until it is his turn to read at a shared offset.
 const READERS_NS: u64 = 200_000_000;
-
-/// Opens something both ways, or as far as the user's rights go; says whether both ways.
-fn open_widest(open: impl Fn(i32) -> Result<i32, Refusal>) -> Result<(i32, bool), Refusal> {
-    // Nobody reads an object's access time, so reads need not keep it; only the owner may ask for that.
-    let both = match open(libc::O_RDWR | libc::O_NOATIME) {
-        Err(Refusal::Os(Os::PERM)) => open(libc::O_RDWR),
-        result => result,
-    };
-    match both {
-        Ok(fd) => Ok((fd, true)),
-        Err(Refusal::Os(Os::ACCESS | Os::ROFS)) => match open(libc::O_RDONLY) {
-            Err(Refusal::Os(Os::ACCESS)) => open(libc::O_WRONLY),
-            result => result,
-        }
-        .map(|fd| (fd, false)),
-        Err(refusal) => Err(refusal),
-    }
-}
 
 /// Opens ctl, made when it is missing; says whether for writing.
 fn open_ctl(at: &At, head: &libc::stat) -> Sys<(i32, bool)> {
@@ -65,7 +44,7 @@ fn open_ctl(at: &At, head: &libc::stat) -> Sys<(i32, bool)> {
 }
 
 /// Puts a wider descriptor in the place of one that is in use: same number, so that running I/O goes on.
-fn replace(holder: &AtomicI32, wider: i32) {
+pub(super) fn replace(holder: &AtomicI32, wider: i32) {
     if let Some(fd) = held(holder) {
         let _ = sys::dup3(wider, fd, libc::O_CLOEXEC);
     }
@@ -110,72 +89,11 @@ impl File {
         if is_common { locks::IN_USE_BY_OTHERS } else { locks::IN_USE }
     }
 
-    /// Opens an object, which belongs to head's owner.
-    fn widest_object(&self, target: u32, plane: u32) -> Result<(i32, bool), Refusal> {
-        let os = |Errno(number): Errno| Refusal::Os(Os::from_raw_os_error(number));
-        let (at, mut looks) = (self.at().map_err(os)?, LOOKS);
-        loop {
-            let owner = at.head_stat().map_err(os)?.st_uid;
-            match open_widest(|flags| part::open_object(at.store, at.id, (target, plane), flags, owner)) {
-                // A change of the owner, of head first and then of the objects, may be under way.
-                Err(Refusal::Owner) if looks > 0 => {
-                    looks -= 1;
-                    sleep_until(now_ns() + LOOK_NS);
-                }
-                opened => return opened,
-            }
-        }
-    }
-
-    #[cold]
-    pub(super) fn open_object(&'static self, target: u32, plane: u32) -> Sys<i32> {
-        let holder = self.objects.get(object_place(target, plane)).ok_or(Errno(libc::EIO))?;
-        let _held = self.lock.lock();
-        if let Some(fd) = held(holder) {
-            return Ok(fd);
-        }
-        let (fd, both) = self.widest_object(target, plane).map_err(|refusal| self.missing(refusal, target, plane))?;
-        if !both {
-            self.narrow.store(true, Ordering::Release);
-        }
-        if crate::env::in_vfork_child() {
-            // Its parent must not take this number for its own: the descriptor serves once, and ends with the child's exec.
-            return Ok(fd);
-        }
-        fds::make_internal(fd, holder, true)
-    }
-
-    /// stat of an object, which needs no right to its bytes.
-    #[inline(never)] // As `trust_ctl`.
-    pub fn object_stat(&'static self, target: u32, plane: u32) -> Sys<libc::stat> {
-        if let Some(fd) = self.objects.get(object_place(target, plane)).and_then(held) {
-            return sys::fstat(fd);
-        }
-        let at = self.at()?;
-        // Whose it is matters to those who open it.
-        let pinned = part::pin_object(at.store, at.id, (target, plane), &[]).map_err(|refusal| self.missing(refusal, target, plane))?;
-        sys::fstat(pinned.fd())
-    }
-
-    #[cold]
-    #[inline(never)] // As above.
-    fn missing(&self, refusal: Refusal, target: u32, plane: u32) -> Errno {
-        let path = self.store().and_then(Store::view).ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
-        match refusal {
-            Refusal::Os(Os::NOENT | Os::NOTDIR) => {
-                let path: StorePath = names::object(path, self.id(), plane);
-                log::say(b"an object is missing; is its target mounted? run stripewise store fsck", path.as_bytes());
-                Errno(libc::EIO)
-            }
-            refusal => part::refused(path, [names::object_name(self.id(), plane).as_bytes(), b"", b""], refusal),
-        }
-    }
-
     /// Opens every object that holds bytes of the file, as far as rights go: from here on they may change.
     pub fn prime(&'static self) {
         let Ok(passed) = crate::gate::for_read(self) else { return };
         for (target, plane) in passed.loaded.objects() {
-            let _ = self.object(target, plane);
+            let _ = self.object_if_made(passed.loaded, target, plane);
         }
     }
 
@@ -202,18 +120,8 @@ impl File {
             return;
         }
         let Some(_held) = self.lock.lock() else { return };
-        let mut narrow = false;
-        for (place, holder) in self.objects.iter().enumerate().filter(|(_, holder)| held(holder).is_some()) {
-            match self.widest_object((place / 2) as u32, (place % 2) as u32) {
-                Ok((fd, true)) => replace(holder, fd),
-                Ok((fd, false)) => {
-                    narrow = true;
-                    sys::close(fd);
-                }
-                Err(_) => narrow = true,
-            }
-        }
-        self.narrow.store(narrow, Ordering::Release);
+        let is_wide = self.widen_objects();
+        self.narrow.store(!is_wide, Ordering::Release);
         if !self.may_write() {
             let _ = self.widen_ctl();
         }
@@ -278,6 +186,10 @@ pub fn prime_all() {
     for store in store::all() {
         for (_, file) in super::used().filter(|(_, file)| file.refs.load(Ordering::Acquire) > 0) {
             if file.store.load(Ordering::Relaxed) as usize == store.index {
+                // What it may not make later.
+                if crate::open::writing_companion(file).is_some() {
+                    let _ = file.make_all_objects();
+                }
                 file.prime();
             }
         }

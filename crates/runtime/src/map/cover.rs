@@ -53,7 +53,7 @@ fn each_short(file: &'static File, mut each: impl FnMut(i32, u64) -> Sys<()>) ->
     let size = file.size()?;
     let loaded = file.current()?;
     for (target, plane) in loaded.objects() {
-        let fd = file.object(target, plane)?;
+        let Some(fd) = file.object_if_made(loaded, target, plane)? else { continue };
         let end = loaded.view.end_of(target, plane, size);
         if (sys::fstat(fd)?.st_size as u64) < end {
             each(fd, end)?;

@@ -155,6 +155,11 @@ fn fill(open: &'static OpenFile, file: &'static File, range: Range, prot: i32, f
     let read_only = is_shared(flags) && open.flags() & libc::O_ACCMODE == libc::O_RDONLY;
     let pin = records::pin(file)?;
     let result = (|| {
+        // Programs map more than there is, and look there once the file has grown.
+        if file.may_write() {
+            let passed = crate::gate::for_read(file)?;
+            let _ = file.make_objects(passed.loaded, range.offset + range.bytes);
+        }
         let is_covered = cover::cover(file)?;
         let size = file.size()?;
         if is_writing {

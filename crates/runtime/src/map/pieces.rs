@@ -18,13 +18,20 @@ pub fn place(file: &'static File, range: Range, prot: i32, flags: i32, read_only
     let loaded = file.current()?;
     let kind = Kind { prot, flags: flags | libc::MAP_FIXED, short };
     if !read_only {
-        return all(loaded, range).try_for_each(|piece| area(file.object(piece.target, piece.plane)?, &piece, range, &kind));
+        return all(loaded, range).try_for_each(|piece| match file.object_if_made(loaded, piece.target, piece.plane)? {
+            Some(fd) => area(fd, &piece, range, &kind),
+            None => behind(&piece, range, &kind),
+        });
     }
     // The kernel lets a shared map become writable if its descriptor was: here none may be.
     for (target, plane) in loaded.objects() {
         let mut own = all(loaded, range).filter(|p| (p.target, p.plane) == (target, plane)).peekable();
         if own.peek().is_some() {
-            let fd = reopen(file.object(target, plane)?, libc::O_RDONLY)?;
+            let Some(fd) = file.object_if_made(loaded, target, plane)? else {
+                own.try_for_each(|piece| behind(&piece, range, &kind))?;
+                continue;
+            };
+            let fd = reopen(fd, libc::O_RDONLY)?;
             let result = own.try_for_each(|piece| area(fd, &piece, range, &kind));
             sys::close(fd);
             result?;
@@ -35,6 +42,14 @@ pub fn place(file: &'static File, range: Range, prot: i32, flags: i32, read_only
 
 fn all(loaded: &'static Loaded, range: Range) -> impl Iterator<Item = Piece> {
     loaded.view.pieces(Logical(range.offset), range.bytes)
+}
+
+/// Pages behind the end, of an object that only another may make: no memory, as behind the end of any file.
+fn behind(piece: &Piece, range: Range, kind: &Kind) -> Sys<()> {
+    let empty = sys::memfd(c"stripewise-behind")?;
+    let result = area(empty, piece, range, &Kind { short: None, ..*kind });
+    sys::close(empty);
+    result
 }
 
 fn area(fd: i32, piece: &Piece, range: Range, kind: &Kind) -> Sys<()> {

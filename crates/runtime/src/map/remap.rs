@@ -59,8 +59,10 @@ fn note_writes(map: &Map) {
 
 fn follow_times(file: &'static File) -> Sys<()> {
     let head = file.at()?.head_stat()?;
-    for (target, plane) in file.current()?.objects() {
-        let object = sys::fstat(file.object(target, plane)?)?;
+    let loaded = file.current()?;
+    for (target, plane) in loaded.objects() {
+        let Some(fd) = file.object_if_made(loaded, target, plane)? else { continue };
+        let object = sys::fstat(fd)?;
         let lead_ns = (object.st_mtime - head.st_mtime).saturating_mul(1_000_000_000).saturating_add(object.st_mtime_nsec - head.st_mtime_nsec);
         if lead_ns > LEAD_NS {
             let _ = open::touch_head(file);

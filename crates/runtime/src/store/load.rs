@@ -147,9 +147,14 @@ impl Store {
         })
     }
 
+    /// Mode of the directory of its files: whoever may make files has his directories there.
+    pub fn mode_of_files(&self) -> Sys<u32> {
+        Ok(sys::fstat(held(&self.files_fd).ok_or(Errno(libc::EIO))?)?.st_mode)
+    }
+
     /// Whether everybody may make files in it.
     fn is_shared(&self) -> Sys<bool> {
-        Ok(sys::fstat(held(&self.files_fd).ok_or(Errno(libc::EIO))?)?.st_mode & 0o002 != 0)
+        Ok(self.mode_of_files()? & 0o002 != 0)
     }
 
     /// The mode with which this process makes a devices file that is missing; only the store's owner and root do.

@@ -13,7 +13,7 @@ use super::fsck_file::remove_file;
 use super::journal::{self, Found, Journal, Way, names_file};
 use super::medium::{FsyncPoint, Kind, Leased, Lock, Medium, Open, Root};
 use super::newfile::link_record;
-use super::publish::{make_objects, objects_of, publish_layout, sync_dir, sync_slices};
+use super::publish::{make_objects, objects_at_first, publish_layout, sync_dir, sync_slices};
 use super::reader::{CHUNK_BYTES, Objects};
 use super::size::boot_words;
 use super::spec::plain_layout;
@@ -117,15 +117,16 @@ impl Adoption<'_> {
         new.set_len(before.size).doing("set the length of", &head)?;
         let like = self.source.attributes().doing("look at", &self.journal.path)?;
         new.give_all(&like).doing("give the attributes of the file to", &head)?;
-        make_objects(store, id, &objects_of(layout), &BTreeSet::new())?;
+        let objects = objects_at_first(store, id, layout, before.size)?;
+        make_objects(store, id, &objects, &BTreeSet::new())?;
         self.copy(view, data)?;
-        sync_slices(store, id, &objects_of(layout), Span::to_end(0), FsyncPoint::SliceData)?;
+        sync_slices(store, id, &objects, Span::to_end(0), FsyncPoint::SliceData)?;
         let ctl = store.part(id, "ctl");
         store.medium.ctl(&ctl, true).doing("make", &ctl)?.ctl().initialise(boot_words(&store.boot_id()?), before.size, layout.generation);
         store.medium.follow_head(&head, &ctl, Part::Ctl).doing("give the owner of head to", &ctl)?;
         let dir = store.file_dir(id);
         store.medium.dir_follows_head(&dir).doing("give the owner of head to", &dir)?;
-        super::scrub::sum_new_file(store, id, &objects_of(layout))?;
+        super::scrub::sum_new_file(store, id, &objects)?;
         publish_layout(store, id, layout)?;
         // Once more: writing set its times.
         let like = self.source.attributes().doing("look at", &self.journal.path)?;

@@ -4,6 +4,7 @@ use stripewise_layout::View;
 
 use super::error::{Context, Result, StoreError};
 use super::medium::Open;
+use super::publish::{make_objects, objects_reached};
 use super::size::open_ctl;
 use super::store::{Store, layout_error};
 
@@ -31,8 +32,12 @@ pub fn read_file(store: &Store<'_>, id: u64, offset: u64, buf: &mut [u8]) -> Res
 pub fn write_file(store: &Store<'_>, id: u64, offset: u64, buf: &[u8]) -> Result<()> {
     let layout = store.layout(id)?;
     let map = open_ctl(store, id, &layout)?;
+    let (size, end) = (super::size::sane_size(store, id, map.ctl())?, offset + buf.len() as u64);
+    let (there, reached) = (objects_reached(store, id, &layout, size)?, objects_reached(store, id, &layout, end)?);
+    let new = reached.difference(&there).copied().collect();
+    make_objects(store, id, &new, &new)?;
     each_piece(store, id, offset, buf.len() as u64, |object, at, part| object.write_at(buf.get(part).unwrap_or(&[]), at))?;
-    map.ctl().raise_size(offset + buf.len() as u64);
+    map.ctl().raise_size(end);
     Ok(())
 }
 

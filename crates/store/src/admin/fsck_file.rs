@@ -11,10 +11,11 @@ use super::error::{Context, Result, StoreError};
 use super::findings::Severity;
 use super::fsck::Check;
 use super::fsck_owners::check_parts;
+use super::info::current_size;
 use super::journal::{self, Found};
 use super::medium::{FsyncPoint, Handle, Kind, Open, read_small};
 use super::newfile::parse_link_record;
-use super::publish::{ObjectId, objects_in, objects_of, remove_objects, targets_of};
+use super::publish::{ObjectId, make_objects, may_lack, objects_in, objects_of, objects_reached, remove_objects, targets_of};
 use super::ranges::stretches;
 use super::size::{boot_words, head_size, open_ctl, recovered_size};
 use super::store::{Store, id_text, layout_error};
@@ -165,19 +166,36 @@ fn data_bytes(check: &Check<'_>, id: u64) -> Result<u64> {
     Ok(sum)
 }
 
-/// Objects are made with the file or with the move that brings a target or plane in: one that a layout names and is not there is a loss,
-/// except an empty new home whose move did not begin.
+/// Objects are made when the file first reaches them, or with the move that brings a target or plane in: one that a file reaches and is not there is a loss.
+/// Where others may write the file, who could not make them, all are to be there.
 fn missing_objects(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<bool> {
-    let mut missing = false;
+    let store = check.store;
+    let mut missing = BTreeSet::new();
     for (target, plane) in objects_in(&layout.regions) {
-        let path = check.store.object(target, id, plane)?;
-        if check.sound.get(target as usize).copied().unwrap_or(false) && check.store.medium.stat(&path).doing("look at", &path)?.is_none() {
-            missing = true;
-            let cure = "restore it, or the file, from a copy; its bytes are not guessed";
-            check.found(Severity::Error, "object-missing", id, format!("{} is missing", path.display()), cure, false);
+        let path = store.object(target, id, plane)?;
+        if check.sound.get(target as usize).copied().unwrap_or(false) && store.medium.stat(&path).doing("look at", &path)?.is_none() {
+            missing.insert((target, plane));
         }
     }
-    Ok(missing)
+    if missing.is_empty() {
+        return Ok(false);
+    }
+    let reached = objects_reached(store, id, layout, current_size(store, id, layout)?)?;
+    let lost: Vec<ObjectId> = missing.intersection(&reached).copied().collect();
+    for (target, plane) in &lost {
+        let cure = "restore it, or the file, from a copy; its bytes are not guessed";
+        let text = format!("{} is missing", store.object(*target, id, *plane)?.display());
+        check.found(Severity::Error, "object-missing", id, text, cure, false);
+    }
+    if lost.is_empty() && !may_lack(store, id)? {
+        if check.repair {
+            make_objects(store, id, &missing, &missing)?;
+        }
+        let text = format!("file {}: objects are missing that who may write it cannot make", id_text(id));
+        let cure = "`stripewise store fsck --repair`, as the owner of the store, makes them";
+        check.found(Severity::Warning, "object-unmade", id, text, cure, check.repair);
+    }
+    Ok(!lost.is_empty())
 }
 
 /// Checks the control words and returns the size.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::error::{Context, Result, StoreError};
 use super::medium::{FsyncPoint, Open};
-use super::publish::{make_objects, objects_of, publish_layout, sync_dir};
+use super::publish::{make_objects, objects_at_first, publish_layout, sync_dir};
 use super::size::boot_words;
 use super::spec::plain_layout;
 use super::store::{Store, path_of};
@@ -52,7 +52,7 @@ pub fn create_file(store: &Store<'_>, id: u64, path: &Path, regions: Option<Vec<
     medium.mkdir(&dir).map_err(|e| if e.kind() == std::io::ErrorKind::AlreadyExists { taken(&dir) } else { StoreError::io("make", &dir, e) })?;
     let head = dir.join("head");
     medium.open(&head, Open::CreateNew).doing("make", &head)?.sync(FsyncPoint::NewFileParts).doing("flush", &head)?;
-    make_objects(store, id, &objects_of(&layout), &std::collections::BTreeSet::new())?;
+    make_objects(store, id, &objects_at_first(store, id, &layout, 0)?, &std::collections::BTreeSet::new())?;
     {
         let ctl = dir.join("ctl");
         let map = medium.ctl(&ctl, true).doing("make", &ctl)?;

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use stripewise_layout::{Layout, Region, Span};
+use stripewise_layout::{Layout, Region, Span, View};
 
 use super::error::{Context, Result, StoreError};
 use super::medium::{FsyncPoint, Open, replace_file};
 use super::spec::stripes_of;
-use super::store::{Store, path_of};
+use super::store::{Store, layout_error, path_of};
 use crate::names;
-use crate::rights::Part;
+use crate::rights::{Part, may_lack_objects};
 
 /// An object of a file: target and plane.
 pub type ObjectId = (u32, u32);
@@ -25,6 +25,41 @@ pub fn objects_in<'a>(regions: impl IntoIterator<Item = &'a Region>) -> BTreeSet
 /// Objects that a layout names anywhere: home, pending or retired.
 pub fn objects_of(layout: &Layout) -> BTreeSet<ObjectId> {
     objects_in(layout.regions.iter().chain(&layout.pending).chain(&layout.retired))
+}
+
+/// The objects of a layout's home that a file of `size` bytes reaches: these must be there.
+///
+/// # Errors
+/// `Invalid` when the format refuses the layout.
+pub fn objects_reached(store: &Store<'_>, id: u64, layout: &Layout, size: u64) -> Result<BTreeSet<ObjectId>> {
+    let path = store.part(id, "layout");
+    let bytes = layout.encode().map_err(|e| layout_error(&path, e))?;
+    let mut reached = BTreeSet::new();
+    View::parse(&bytes).map_err(|e| layout_error(&path, e))?.first_bytes(|target, plane, first| {
+        if first < size {
+            reached.insert((target, plane));
+        }
+    });
+    Ok(reached)
+}
+
+/// Whether objects may be missing that the file does not reach ([`may_lack_objects`]).
+///
+/// # Errors
+/// `Io`.
+pub fn may_lack(store: &Store<'_>, id: u64) -> Result<bool> {
+    let (files, head) = (store.files_dir(), store.part(id, "head"));
+    let of = |path: &Path| store.medium.stat(path).doing("look at", path);
+    let (Some(root), Some(files), Some(head)) = (of(&store.root)?, of(&files)?, of(&head)?) else { return Ok(false) };
+    Ok(may_lack_objects(files.mode, root.uid, head.uid, head.mode))
+}
+
+/// The objects with which a file of `size` bytes begins.
+///
+/// # Errors
+/// As [`objects_reached`], `Io`.
+pub fn objects_at_first(store: &Store<'_>, id: u64, layout: &Layout, size: u64) -> Result<BTreeSet<ObjectId>> {
+    if may_lack(store, id)? { objects_reached(store, id, layout, size) } else { Ok(objects_of(layout)) }
 }
 
 /// Targets that a layout names anywhere: home, pending or retired.
@@ -112,7 +147,11 @@ pub fn make_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>, kn
         if is_there {
             store.medium.unlink(&path).doing("remove", &path)?;
         }
-        let object = store.medium.open(&path, Open::CreateNew).doing("make the object", &path)?;
+        let object = match store.medium.open(&path, Open::CreateNew) {
+            // A program has grown the file, and made it.
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && known.contains(&(target, plane)) => continue,
+            made => made.doing("make the object", &path)?,
+        };
         let head = store.part(id, "head");
         loop {
             let before = store.medium.attributes(&head).doing("look at", &head)?;

@@ -11,7 +11,7 @@ use super::copy::joined;
 use super::error::{Context, Result};
 use super::info::{current_size, link_path};
 use super::medium::{Handle, Open};
-use super::publish::{ObjectId, objects_of};
+use super::publish::{ObjectId, objects_of, objects_reached};
 use super::reader::{layout_bytes, view};
 use super::store::{Store, id_text};
 use super::sums::{BLOCK_BYTES, ObjectSums, Stamp, load, save, zero_block};
@@ -87,11 +87,14 @@ pub fn scrub_file(store: &Store<'_>, id: u64, pace: &Pace, done: &mut Scrubbed) 
     let size = current_size(store, id, &layout)?;
     let before = load(store, id)?;
     let mut after = before.clone();
-    let objects = objects_of(&layout);
+    let (objects, reached) = (objects_of(&layout), objects_reached(store, id, &layout, size)?);
     after.retain(|object, _| objects.contains(object));
     done.files += 1;
     for object in objects {
         let path = store.object(object.0, id, object.1)?;
+        if !reached.contains(&object) && store.medium.stat(&path).doing("look at", &path)?.is_none() {
+            continue;
+        }
         let target = store.target(object.0)?.name.clone();
         let mut report = |ranges: Vec<(u64, u64)>, what: String| {
             let name = link_path(store, id).map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();

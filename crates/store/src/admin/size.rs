@@ -11,6 +11,7 @@ use super::medium::{CtlMap, FsyncPoint, Open};
 use super::store::Store;
 use crate::ctl::Ctl;
 use crate::rights::Part;
+use crate::times;
 
 /// A boot id as ctl holds it: its 32 hexadecimal digits as two words, the first digits highest.
 pub fn boot_words(text: &str) -> [u64; 2] {
@@ -106,7 +107,7 @@ pub fn mirror_size(store: &Store<'_>, id: u64, ctl: Ctl) -> Result<()> {
     loop {
         let size = sane_size(store, id, ctl)?;
         if head.len().doing("look at", &path)? != size {
-            head.set_len_quietly(size).doing("set the length of", &path)?;
+            times::kept(&ctl.header().times, || head.set_len_quietly(size)).doing("set the length of", &path)?;
         }
         // A program that has set another size since may have written it to head before this one was.
         if ctl.size() == size {

@@ -1,0 +1,238 @@
+//! The objects of an open file. They are opened at first use, as widely as the user's rights go. An object is made when the file first reaches its first byte,
+//! before the size says so: from then on one that is missing is lost, and an error, never a hole. Where others than the store's owner may write the file, who
+//! could not make it, or could put something in its place, all are made with the file, or with the change of rights that lets them
+//! (`stripewise_store::rights::may_lack_objects`).
+
+use super::rights::{LOOK_NS, LOOKS, replace};
+use super::{File, Loaded, held, object_place};
+use crate::access;
+use crate::fds;
+use crate::gate;
+use crate::log;
+use crate::part;
+use crate::size::FLAG_DURABLE;
+use crate::store::Store;
+use crate::sys::{self, Errno, Sys};
+use core::sync::atomic::Ordering;
+use stripewise_layout::MAX_LOGICAL;
+use stripewise_store::devices::{now_ns, sleep_until};
+use stripewise_store::names::{self, StorePath};
+use stripewise_store::rights::{Part, may_lack_objects};
+use stripewise_store::within::{Os, Refusal};
+
+/// Opens something both ways, or as far as the user's rights go; says whether both ways.
+fn open_widest(open: impl Fn(i32) -> Result<i32, Refusal>) -> Result<(i32, bool), Refusal> {
+    // Nobody reads an object's access time, so reads need not keep it; only the owner may ask for that.
+    let both = match open(libc::O_RDWR | libc::O_NOATIME) {
+        Err(Refusal::Os(Os::PERM)) => open(libc::O_RDWR),
+        result => result,
+    };
+    match both {
+        Ok(fd) => Ok((fd, true)),
+        Err(Refusal::Os(Os::ACCESS | Os::ROFS)) => match open(libc::O_RDONLY) {
+            Err(Refusal::Os(Os::ACCESS)) => open(libc::O_WRONLY),
+            result => result,
+        }
+        .map(|fd| (fd, false)),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+fn os(Errno(number): Errno) -> Refusal {
+    Refusal::Os(Os::from_raw_os_error(number))
+}
+
+impl File {
+    /// The descriptor of its object of a plane on a target, opened at first use. A missing object is an error, never a hole.
+    #[inline]
+    pub fn object(&'static self, target: u32, plane: u32) -> Sys<i32> {
+        match self.objects.get(object_place(target, plane)).and_then(held) {
+            Some(fd) => Ok(fd),
+            None => self.open_object(target, plane).map_err(|refusal| self.missing(refusal, target, plane)),
+        }
+    }
+
+    /// The same for those that go over all objects of a layout: `None` where there is none because the file has never reached it.
+    pub fn object_if_made(&'static self, loaded: &Loaded, target: u32, plane: u32) -> Sys<Option<i32>> {
+        if let Some(fd) = self.objects.get(object_place(target, plane)).and_then(held) {
+            return Ok(Some(fd));
+        }
+        // Before the look: the file may be growing.
+        let is_reached = loaded.first_byte(target, plane) < self.size()?;
+        match self.open_object(target, plane) {
+            Err(Refusal::Os(Os::NOENT)) if !is_reached => Ok(None),
+            opened => opened.map(Some).map_err(|refusal| self.missing(refusal, target, plane)),
+        }
+    }
+
+    /// Opens an object, which belongs to head's owner.
+    fn widest_object(&self, target: u32, plane: u32) -> Result<(i32, bool), Refusal> {
+        let (at, mut looks) = (self.at().map_err(os)?, LOOKS);
+        loop {
+            let owner = at.head_stat().map_err(os)?.st_uid;
+            match open_widest(|flags| part::open_object(at.store, at.id, (target, plane), flags, owner)) {
+                // A change of the owner, of head first and then of the objects, may be under way.
+                Err(Refusal::Owner) if looks > 0 => {
+                    looks -= 1;
+                    sleep_until(now_ns() + LOOK_NS);
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    #[cold]
+    fn open_object(&'static self, target: u32, plane: u32) -> Result<i32, Refusal> {
+        let _held = self.lock.lock();
+        if let Some(fd) = self.objects.get(object_place(target, plane)).and_then(held) {
+            return Ok(fd);
+        }
+        let (fd, both) = self.widest_object(target, plane)?;
+        self.keep_object(target, plane, fd, both).map_err(os)
+    }
+
+    /// Keeps a descriptor of an object, under the file's lock.
+    fn keep_object(&'static self, target: u32, plane: u32, fd: i32, both: bool) -> Sys<i32> {
+        let holder = self.objects.get(object_place(target, plane)).ok_or(Errno(libc::EIO))?;
+        if !both {
+            self.narrow.store(true, Ordering::Release);
+        }
+        if crate::env::in_vfork_child() {
+            // Its parent must not take this number for its own: the descriptor serves once, and ends with the child's exec.
+            return Ok(fd);
+        }
+        fds::make_internal(fd, holder, true)
+    }
+
+    /// Replaces descriptors that do not go as far as this process's rights by now; true where all do.
+    pub(super) fn widen_objects(&'static self) -> bool {
+        let mut is_wide = true;
+        for (place, holder) in self.objects.iter().enumerate().filter(|(_, holder)| held(holder).is_some()) {
+            match self.widest_object((place / 2) as u32, (place % 2) as u32) {
+                Ok((fd, true)) => replace(holder, fd),
+                Ok((fd, false)) => {
+                    is_wide = false;
+                    sys::close(fd);
+                }
+                Err(_) => is_wide = false,
+            }
+        }
+        is_wide
+    }
+
+    /// stat of an object, which needs no right to its bytes; `None` where there is none.
+    #[inline(never)] // Its buffers would lie on the stack below the recovery of a file.
+    pub fn object_stat(&'static self, target: u32, plane: u32) -> Sys<Option<libc::stat>> {
+        if let Some(fd) = self.objects.get(object_place(target, plane)).and_then(held) {
+            return sys::fstat(fd).map(Some);
+        }
+        let at = self.at()?;
+        // Whose it is matters to those who open it.
+        match part::pin_object(at.store, at.id, (target, plane), &[]) {
+            Ok(pinned) => sys::fstat(pinned.fd()).map(Some),
+            Err(Refusal::Os(Os::NOENT)) => Ok(None),
+            Err(refusal) => Err(self.missing(refusal, target, plane)),
+        }
+    }
+
+    /// An error where an object is missing that a file of `size` bytes has.
+    pub fn check_reached(&self, loaded: &Loaded, (target, plane): (u32, u32), size: u64) -> Sys<()> {
+        if loaded.first_byte(target, plane) < size { Err(self.missing(Refusal::Os(Os::NOENT), target, plane)) } else { Ok(()) }
+    }
+
+    #[cold]
+    #[inline(never)] // As above.
+    fn missing(&self, refusal: Refusal, target: u32, plane: u32) -> Errno {
+        let path = self.store().and_then(Store::view).ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
+        match refusal {
+            Refusal::Os(Os::NOENT | Os::NOTDIR) => {
+                let path: StorePath = names::object(path, self.id(), plane);
+                log::say(b"an object is missing; is its target mounted? run stripewise store fsck", path.as_bytes());
+                Errno(libc::EIO)
+            }
+            refusal => part::refused(path, [names::object_name(self.id(), plane).as_bytes(), b"", b""], refusal),
+        }
+    }
+
+    /// Whether objects may be missing that the file does not reach, with these rights of head.
+    pub fn may_lack_objects(&self, owner: u32, mode: u32) -> Sys<bool> {
+        let store = self.store()?;
+        Ok(may_lack_objects(store.mode_of_files()?, store.owner(), owner, mode))
+    }
+
+    /// Before the file grows to `to` bytes, inside the epoch: makes the objects that it is going to reach.
+    #[inline]
+    pub fn make_objects(&'static self, loaded: &'static Loaded, to: u64) -> Sys<()> {
+        if to <= loaded.made_to.load(Ordering::Acquire) { Ok(()) } else { self.make_reached(loaded, to) }
+    }
+
+    #[cold]
+    #[inline(never)] // Its buffers would lie on the stack below the I/O that follows.
+    fn make_reached(&'static self, loaded: &'static Loaded, to: u64) -> Sys<()> {
+        let (size, mut next) = (self.size()?, MAX_LOGICAL);
+        for (target, plane, first) in loaded.firsts() {
+            if first >= to {
+                next = next.min(first);
+            } else if first >= size {
+                self.made_object(target, plane)?;
+            }
+        }
+        loaded.made_to.fetch_max(next, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Makes all objects that the file is to have, reached or not.
+    pub fn make_all_objects(&'static self) -> Sys<()> {
+        let passed = gate::for_read(self)?;
+        self.make_objects(passed.loaded, MAX_LOGICAL)
+    }
+
+    /// Opens an object that the file has not reached, or makes it.
+    fn made_object(&'static self, target: u32, plane: u32) -> Sys<()> {
+        let _held = self.lock.lock();
+        if self.objects.get(object_place(target, plane)).and_then(held).is_some() {
+            return Ok(());
+        }
+        let ctl = self.ctl().ok_or(Errno(libc::EIO))?;
+        let mut looks = LOOKS;
+        let (fd, both) = loop {
+            match self.widest_object(target, plane) {
+                Err(Refusal::Os(Os::NOENT)) => match self.new_object(target, plane) {
+                    Err(Errno(libc::EEXIST)) => {}
+                    made => break (made?, true),
+                },
+                // Another process has just made it, and gives it its owner and mode.
+                Err(Refusal::Owner | Refusal::Os(Os::ACCESS)) if looks > 0 => {
+                    looks -= 1;
+                    sleep_until(now_ns() + LOOK_NS);
+                }
+                opened => break opened.map_err(|refusal| self.missing(refusal, target, plane))?,
+            }
+        };
+        self.keep_object(target, plane, fd, both)?;
+        // Also where another has made it: he may have died before he said so. Whoever makes the file durable asks for it.
+        let header = ctl.header();
+        header.objects_made.fetch_add(1, Ordering::SeqCst);
+        // What an older file has must not depend on whether a power cut leaves it this object.
+        if !self.is_new.load(Ordering::Relaxed) || header.flags.load(Ordering::SeqCst) & FLAG_DURABLE != 0 {
+            part::sync_dir(self.store()?.target_dir(target)?.fd())?;
+        }
+        Ok(())
+    }
+
+    fn new_object(&'static self, target: u32, plane: u32) -> Sys<i32> {
+        let at = self.at()?;
+        let head = at.head_stat()?;
+        let fd = part::create_object(at.store, at.id, (target, plane), Part::Object.mode(head.st_mode)).inspect_err(|errno| {
+            if *errno != Errno(libc::EEXIST) {
+                let path = at.store.view().ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
+                log::say(b"an object could not be created on this target", path);
+            }
+        })?;
+        // One who may not give it to the file's owner must not leave it to be found.
+        access::give_heads(&at, (target, plane)).map(|()| fd).inspect_err(|_| {
+            sys::close(fd);
+            let _ = part::remove_object(at.store, at.id, (target, plane), sys::geteuid());
+        })
+    }
+}
