@@ -143,7 +143,10 @@ fn begin(place: &Place, at: &At, dir: &Held, mode: u32) -> Sys<Created> {
     let index = file::acquire(store, at.id)?;
     let complete = file::get(index).ok_or(Errno(libc::EIO)).and_then(|file| {
         hold_targets(file)?;
-        access::make_before(file, made.st_uid, wanted)?;
+        file.is_being_made.store(true, Ordering::Relaxed);
+        let made = access::make_before(file, made.st_uid, wanted);
+        file.is_being_made.store(false, Ordering::Relaxed);
+        made?;
         // The umask may take from a part even what its owner must have.
         if inherited || late_mode.is_some() { access::spread(file) } else { Ok(()) }
     });

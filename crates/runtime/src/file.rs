@@ -59,6 +59,8 @@ pub struct File {
     narrow: AtomicBool,
     /// It was empty when it was opened.
     is_new: AtomicBool,
+    /// Its creation is not done.
+    pub is_being_made: AtomicBool,
     /// It belonged to another user when it was opened.
     foreign: AtomicBool,
     /// Its owner then.
@@ -107,6 +109,7 @@ static FILES: [File; MAX_FILES] = [const {
         ctl_writable: AtomicBool::new(false),
         narrow: AtomicBool::new(false),
         is_new: AtomicBool::new(false),
+        is_being_made: AtomicBool::new(false),
         foreign: AtomicBool::new(false),
         owner: AtomicU32::new(0),
         head: [const { AtomicU64::new(0) }; 2],

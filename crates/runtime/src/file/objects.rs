@@ -174,7 +174,7 @@ impl File {
             if first >= to {
                 next = next.min(first);
             } else if first >= size {
-                self.made_object(target, plane)?;
+                self.make_object(target, plane)?;
             }
         }
         loaded.made_to.fetch_max(next, Ordering::AcqRel);
@@ -187,8 +187,8 @@ impl File {
         self.make_objects(passed.loaded, MAX_LOGICAL)
     }
 
-    /// Opens an object that the file has not reached, or makes it.
-    fn made_object(&'static self, target: u32, plane: u32) -> Sys<()> {
+    /// Makes an object that the file has not reached, or opens it if another has made it.
+    fn make_object(&'static self, target: u32, plane: u32) -> Sys<()> {
         let _held = self.lock.lock();
         if self.objects.get(object_place(target, plane)).and_then(held).is_some() {
             return Ok(());
@@ -196,13 +196,13 @@ impl File {
         let ctl = self.ctl().ok_or(Errno(libc::EIO))?;
         let mut looks = LOOKS;
         let (fd, both) = loop {
+            match self.new_object(target, plane) {
+                Err(Errno(libc::EEXIST)) => {}
+                made => break (made?, true),
+            }
             match self.widest_object(target, plane) {
-                Err(Refusal::Os(Os::NOENT)) => match self.new_object(target, plane) {
-                    Err(Errno(libc::EEXIST)) => {}
-                    made => break (made?, true),
-                },
-                // Another process has just made it, and gives it its owner and mode.
-                Err(Refusal::Owner | Refusal::Os(Os::ACCESS)) if looks > 0 => {
+                // Another process has just made it, and gives it its owner and mode; or has failed to.
+                Err(Refusal::Owner | Refusal::Os(Os::ACCESS | Os::NOENT)) if looks > 0 => {
                     looks -= 1;
                     sleep_until(now_ns() + LOOK_NS);
                 }
@@ -229,6 +229,10 @@ impl File {
                 log::say(b"an object could not be created on this target", path);
             }
         })?;
+        // Nobody knows of the file, and what its mode does not say of its rights its creation gives to all parts.
+        if self.is_being_made.load(Ordering::Relaxed) {
+            return Ok(fd);
+        }
         // One who may not give it to the file's owner must not leave it to be found.
         access::give_heads(&at, (target, plane)).map(|()| fd).inspect_err(|_| {
             sys::close(fd);
