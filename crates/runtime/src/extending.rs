@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use stripewise_store::ctl::Ctl;
 use stripewise_store::devices::sleep_until;
 use stripewise_store::locks::{How, LINES_AT};
-use stripewise_store::sizing::{self, ABANDONED, Extension, LINES, Note, Sizes, Written};
+use stripewise_store::sizing::{self, ABANDONED, Extender, Extension, LINES, Note, Sizes, Written};
 
 /// The line of whoever has the file's exclusive lock: for those who find no other free.
 const LOCKED_LINE: usize = 0;
@@ -233,6 +233,33 @@ pub struct Change {
     pub writes_all: bool,
 }
 
+struct Extending<'a, W> {
+    file: &'static File,
+    passed: &'a Passed,
+    work: &'a mut W,
+    busy_until_ns: u64,
+}
+
+impl<W: FnMut(&Passed) -> (Written, u64)> Extender for Extending<'_, W> {
+    type Error = Errno;
+
+    #[inline]
+    fn make(&mut self, size: u64) -> Sys<()> {
+        self.file.make_objects(self.passed.loaded, size)
+    }
+
+    fn is_alive(&mut self, line: usize) -> bool {
+        is_alive(self.file, line)
+    }
+
+    #[inline]
+    fn write(&mut self) -> Written {
+        let (written, until_ns) = (self.work)(self.passed);
+        self.busy_until_ns = until_ns;
+        written
+    }
+}
+
 /// Makes a change inside the epoch with the layout in force: `work` says what it has written, and until when devices are busy with it. Returns the size
 /// before.
 ///
@@ -258,7 +285,6 @@ fn attempt(file: &'static File, what: Change, has_lock: bool, work: &mut impl Fn
             sleep_until(until_ns);
             return Ok(Some(size_before));
         }
-        file.make_objects(passed.loaded, what.reach)?;
         let Some(line) = file.lines.take(&ctl).or_else(|| if has_lock { take_locked(file, &ctl) } else { None }) else {
             drop(passed);
             if !has_lock && !claim(file)? {
@@ -271,19 +297,15 @@ fn attempt(file: &'static File, what: Change, has_lock: bool, work: &mut impl Fn
         };
         let shows = if what.writes_all { what.at } else { what.reach };
         let extension = Extension { line, note: Note { start: what.at, end: what.reach }, shows };
-        let mut busy_until_ns = 0;
-        let write = || {
-            let (written, until_ns) = work(&passed);
-            busy_until_ns = until_ns;
-            written
-        };
-        let Some(written) = sizing::extend(&ctl, &extension, |line| is_alive(file, line), write) else {
+        let mut extending = Extending { file, passed: &passed, work: &mut *work, busy_until_ns: 0 };
+        let extended = sizing::extend(&ctl, &extension, &mut extending).inspect_err(|_| file.lines.free(line))?;
+        let Some(written) = extended else {
             drop(passed);
             file.lines.free(line);
             cutting::settle(file, shows)?;
             continue;
         };
-        sleep_until(busy_until_ns);
+        sleep_until(extending.busy_until_ns);
         drop(passed);
         if written.leaves_bytes {
             take_back(file, &ctl, line);

@@ -168,6 +168,8 @@ pub fn settle<C: Cutter>(cutter: &mut C, is_alive: impl FnMut(usize) -> bool) ->
 /// The steps of a write or an allocation that extends the file, inside the epoch and with a line of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExtendStep {
+    /// The objects that the file is going to reach are there before its size says so.
+    Make,
     /// Does growing show what a dead writer left? Then that goes first.
     Look,
     /// From here on a kill leaves word of what may lie behind the size.
@@ -181,7 +183,7 @@ pub enum ExtendStep {
 }
 
 /// All of them, in their order.
-pub const EXTEND: [ExtendStep; 5] = [ExtendStep::Look, ExtendStep::Note, ExtendStep::Write, ExtendStep::Raise, ExtendStep::Forget];
+pub const EXTEND: [ExtendStep; 6] = [ExtendStep::Make, ExtendStep::Look, ExtendStep::Note, ExtendStep::Write, ExtendStep::Raise, ExtendStep::Forget];
 
 /// What an extension touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -203,41 +205,53 @@ pub struct Written {
     pub leaves_bytes: bool,
 }
 
+/// What an extension needs from whoever makes it.
+pub trait Extender {
+    /// Why objects could not be made.
+    type Error;
+    /// Makes the objects that a file of `size` bytes reaches, where they are not there yet.
+    fn make(&mut self, size: u64) -> Result<(), Self::Error>;
+    /// Whether the owner of a line lives.
+    fn is_alive(&mut self, line: usize) -> bool;
+    /// Writes.
+    fn write(&mut self) -> Written;
+}
+
 /// Takes one step of an extension. Breaks off where the file must be settled first, outside of the epoch.
-pub fn take_extend(
+///
+/// # Errors
+/// Those of the extender; nothing is noted then, and nothing written.
+pub fn take_extend<E: Extender>(
     step: ExtendStep,
     words: &impl Sizes,
     extension: &Extension,
     written: &mut Written,
-    is_alive: impl FnMut(usize) -> bool,
-    write: impl FnOnce() -> Written,
-) -> ControlFlow<()> {
+    extender: &mut E,
+) -> Result<ControlFlow<()>, E::Error> {
     match step {
-        ExtendStep::Look if exposes(words, words.size(), extension.shows, is_alive) => return ControlFlow::Break(()),
+        ExtendStep::Make => extender.make(extension.note.end)?,
+        ExtendStep::Look if exposes(words, words.size(), extension.shows, |line| extender.is_alive(line)) => return Ok(ControlFlow::Break(())),
         ExtendStep::Look => {}
         ExtendStep::Note => words.set_note(extension.line, extension.note),
-        ExtendStep::Write => *written = write(),
+        ExtendStep::Write => *written = extender.write(),
         ExtendStep::Raise => words.raise_size(written.reached),
         // Whoever leaves bytes trims the file; until then the note stands.
         ExtendStep::Forget if written.leaves_bytes => {}
         ExtendStep::Forget => words.set_note(extension.line, Note::default()),
     }
-    ControlFlow::Continue(())
+    Ok(ControlFlow::Continue(()))
 }
 
-/// Extends the file by what `write` writes; `None` when it must be settled first.
-pub fn extend(
-    words: &impl Sizes,
-    extension: &Extension,
-    mut is_alive: impl FnMut(usize) -> bool,
-    write: impl FnOnce() -> Written,
-) -> Option<Written> {
-    let (mut written, mut write) = (Written::default(), Some(write));
+/// Extends the file by what the extender writes; `None` when it must be settled first.
+///
+/// # Errors
+/// Those of the extender.
+pub fn extend<E: Extender>(words: &impl Sizes, extension: &Extension, extender: &mut E) -> Result<Option<Written>, E::Error> {
+    let mut written = Written::default();
     for step in EXTEND {
-        let work = || write.take().map_or(Written::default(), |write| write());
-        if take_extend(step, words, extension, &mut written, &mut is_alive, work).is_break() {
-            return None;
+        if take_extend(step, words, extension, &mut written, extender)?.is_break() {
+            return Ok(None);
         }
     }
-    Some(written)
+    Ok(Some(written))
 }

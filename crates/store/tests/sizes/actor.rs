@@ -4,7 +4,7 @@
 use crate::world::{BLOCKS, LINES, OBJECTS, Words, World};
 use std::ops::ControlFlow;
 use stripewise_store::sizing::{
-    CUT, CutStep, Cutter, EXTEND, ExtendStep, Extension, Note, Sizes, Written, is_claimable, is_unsettled, take_cut, take_extend,
+    CUT, CutStep, Cutter, EXTEND, ExtendStep, Extender, Extension, Note, Sizes, Written, is_claimable, is_unsettled, take_cut, take_extend,
 };
 
 /// Times that one may begin anew before he counts as waiting for ever.
@@ -26,7 +26,9 @@ pub enum Fault {
     SizeBeforeDrain,
     /// A growth looks neither for an intent nor for notes.
     GrowsUnsettled,
-    /// So does a flush.
+    /// A truncate upward makes no objects.
+    GrowsUnmade,
+    /// A flush does not look either.
     FlushesUnsettled,
     /// A dead one's line is taken with the note in it.
     ClaimsAnyLine,
@@ -133,6 +135,25 @@ impl Cutter for Noting {
     }
     fn has_cut(&self) -> bool {
         false
+    }
+}
+
+/// An extension's making and writing are [`Actor`]'s, too.
+struct Doing<A> {
+    is_alive: A,
+    done: Written,
+}
+
+impl<A: Fn(usize) -> bool> Extender for Doing<A> {
+    type Error = ();
+    fn make(&mut self, _size: u64) -> Result<(), ()> {
+        Ok(())
+    }
+    fn is_alive(&mut self, line: usize) -> bool {
+        (self.is_alive)(line)
+    }
+    fn write(&mut self) -> Written {
+        self.done
     }
 }
 
@@ -289,7 +310,13 @@ impl Actor {
         }
         let (size, done) = (world.words.size(), self.written);
         let mut written = self.written;
-        match take_extend(now, &world.words, &extension, &mut written, |line| self.is_alive(world, line), || done) {
+        if now == ExtendStep::Make {
+            world.make(extension.note.end);
+            return Stage::Extend(step + 1);
+        }
+        let mut doing = Doing { is_alive: |line| self.is_alive(world, line), done };
+        let taken = take_extend(now, &world.words, &extension, &mut written, &mut doing);
+        match taken.unwrap_or(ControlFlow::Continue(())) {
             ControlFlow::Break(()) => {
                 (self.is_inside, self.extension) = (false, None);
                 Stage::Lock(Then::Settle(extension.shows))
@@ -357,6 +384,9 @@ impl Actor {
                 }
                 if fault != Fault::GrowsUnsettled && self.is_unsettled(world, to as u64) {
                     return cut(self, None);
+                }
+                if fault != Fault::GrowsUnmade {
+                    world.make(to as u64);
                 }
                 let size = world.words.size();
                 world.words.raise_size(to as u64);

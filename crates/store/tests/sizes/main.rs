@@ -186,6 +186,7 @@ fn each_step_that_is_left_out_is_found() {
         Fault::ClearsIntent,
         Fault::SizeBeforeDrain,
         Fault::GrowsUnsettled,
+        Fault::GrowsUnmade,
         Fault::FlushesUnsettled,
         Fault::ClaimsAnyLine,
         Fault::KeepsFailed,

@@ -73,6 +73,8 @@ impl Sizes for Words {
 pub struct World {
     pub words: Words,
     pub blocks: [u64; BLOCKS],
+    /// Which objects are there.
+    pub is_made: [bool; OBJECTS],
     /// Who has the exclusive lock.
     pub lock: Option<usize>,
     /// Whose a line is.
@@ -93,7 +95,8 @@ impl Clone for World {
 
 impl Hash for World {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.words.size(), self.words.is_cut_intended(), self.blocks, self.lock, self.owners, &self.banned, self.acknowledged).hash(state);
+        (self.words.size(), self.words.is_cut_intended(), self.blocks, self.is_made, self.lock, self.owners, &self.banned, self.acknowledged)
+            .hash(state);
         (0..LINES).for_each(|line| self.words.note(line).hash(state));
     }
 }
@@ -104,7 +107,8 @@ impl World {
         words.set_size(size);
         let blocks = std::array::from_fn(|block| if (block as u64) < size { 1 + block as u64 } else { HOLE });
         let acknowledged = std::array::from_fn(|block| (blocks[block] != HOLE).then_some(blocks[block]));
-        Self { words, blocks, lock: None, owners: [None; LINES], banned: BTreeMap::new(), acknowledged, events: 1, violation: None }
+        let is_made = std::array::from_fn(|object| (object as u64) < size);
+        Self { words, blocks, is_made, lock: None, owners: [None; LINES], banned: BTreeMap::new(), acknowledged, events: 1, violation: None }
     }
 
     pub fn event(&mut self) -> u64 {
@@ -118,6 +122,9 @@ impl World {
 
     /// A block of a write arrives.
     pub fn store(&mut self, block: usize, value: u64) {
+        if !self.is_made[block % OBJECTS] {
+            self.fail(format!("block {block} goes into an object that is not there"));
+        }
         (self.blocks[block], self.acknowledged[block]) = (value, None);
     }
 
@@ -151,6 +158,11 @@ impl World {
         }
     }
 
+    /// The objects of a file of so many blocks are there.
+    pub fn make(&mut self, size: u64) {
+        self.is_made.iter_mut().take(size as usize).for_each(|is_made| *is_made = true);
+    }
+
     /// An object ends where the size says.
     pub fn trim(&mut self, object: usize, size: u64) {
         for block in (size as usize..BLOCKS).filter(|block| block % OBJECTS == object) {
@@ -161,6 +173,9 @@ impl World {
     /// What must hold at every moment.
     pub fn check(&mut self) {
         let size = self.words.size() as usize;
+        if let Some(object) = (0..OBJECTS.min(size)).find(|object| !self.is_made[*object]) {
+            self.fail(format!("the size {size} says that object {object} is there"));
+        }
         for block in 0..BLOCKS {
             let value = self.blocks[block];
             if block < size && self.banned.contains_key(&(block, value)) {
