@@ -117,7 +117,7 @@ base64 numbers > made
 base64 -d < made > made2
 cmp made2 numbers && echo same
 # gzip
-gzip -c < numbers > made
+gzip -nc < numbers > made
 gunzip < made > made2
 cmp made2 numbers && echo same
 # rev and column
