@@ -44,13 +44,19 @@ def calls() -> None:
     assert made.returncode == 0 and (NATIVE / "calls").exists(), made.stderr
 
 
+#: Figures of the benchmark that are differences.
+DIFFERENCES = {"runtime.pread_4k_managed_added_ns", "runtime.pread_4k_unmanaged_added_ns", "runtime.startup_ms"}
+
+
 def bench(scratch: Path, *options: str | Path) -> dict[str, dict[str, object]]:
     """The entries that a run writes, by name."""
     tool = [sys.executable, ROOT / "tools" / "bench.py", "--quick", "--json", scratch / "bench.json", *options]
     said = execute(tool, ENVIRONMENT, 0, timeout_s=550)
     entries = json.loads((scratch / "bench.json").read_text())
     assert len(said.out.splitlines()) == len(entries)
-    assert all(entry.keys() >= KEYS and entry["ratio"] >= 0 for entry in entries)
+    assert all(entry.keys() >= KEYS for entry in entries)
+    # The difference of two times may come out on the other side of nothing.
+    assert all(entry["ratio"] >= 0 for entry in entries if entry["name"] not in DIFFERENCES)
     return {entry["name"]: entry for entry in entries}
 
 

@@ -190,7 +190,8 @@ pub fn patch_stat(file: &'static File, st: &mut libc::stat) -> Sys<()> {
 fn blocks(file: &'static File) -> Sys<i64> {
     let passed = crate::gate::for_read(file)?;
     let (size, mut sum) = (file.size()?, 0);
-    for (target, plane) in passed.loaded.objects() {
+    // In one that the file does not reach lies nothing.
+    for (target, plane, _) in passed.loaded.firsts().filter(|(_, _, first)| *first < size) {
         match file.object_stat(target, plane)? {
             Some(stat) => sum += stat.st_blocks,
             None => file.check_reached(passed.loaded, (target, plane), size)?,
