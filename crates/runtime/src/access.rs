@@ -26,6 +26,15 @@ fn c<const N: usize>(path: &FixedText<N>) -> Sys<&CStr> {
 /// How often head's rights are looked at again that may just be changing.
 const LOOKS: u32 = 50;
 
+/// Whether head has an ACL.
+pub fn has_acl(at: &At) -> bool {
+    let mut path = ProcPath::from_bytes(b"/proc/self/fd/");
+    path.push_decimal(at.dir as u64).push(b"/head");
+    let args = [ACL.as_ptr() as usize, 0, 0, 0];
+    // SAFETY: valid C strings; a length of 0 asks for the length.
+    path.as_c_str().is_some_and(|path| unsafe { sys::xattr_raw(Sysno::lgetxattr, path.as_ptr() as usize, args) }.is_ok_and(|len| len > 0))
+}
+
 /// An ACL as the kernel passes it: a version, then entries of tag u16, permissions u16, id u32.
 struct Acl {
     bytes: [u8; ACL_BYTES_MAX],

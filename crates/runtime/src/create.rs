@@ -84,7 +84,9 @@ pub fn create(place: &Place, mode: u32) -> Sys<Created> {
             Err(errno) => return Err(errno),
         }
     };
-    let at = Transient::open(place.store, id)?;
+    let at = Transient::open(place.store, id).inspect_err(|_| {
+        let _ = part::c(&names::id_name(id)).and_then(|name| sys::unlinkat(files, name, libc::AT_REMOVEDIR));
+    })?;
     // Others reach the file through this directory, whatever the umask; what they may do there is head's to say.
     let begun = part::readable_dir(at.dir).or_else(|_| open_own(&at)).and_then(|dir| {
         sys::fchmod(dir.fd(), Part::Dir.mode(0))?;

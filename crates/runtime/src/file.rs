@@ -21,6 +21,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use stripewise_store::bin::MAX_TARGETS;
 use stripewise_store::ctl::{CTL_BYTES, CTL_RESERVED_BYTES, Ctl, FLAG_UNLINKED};
+use stripewise_store::devices::now_ns;
 use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::names::{self, StorePath};
 use stripewise_store::times;
@@ -36,6 +37,9 @@ pub const MAX_OBJECTS: usize = 2 * MAX_TARGETS;
 pub const fn object_place(target: u32, plane: u32) -> usize {
     target as usize * 2 + (plane & 1) as usize
 }
+
+/// How long a file that was empty counts as new: a file system makes names durable by itself in about that time.
+const NEW_NS: u64 = 5_000_000_000;
 
 /// How long the last close of a file waits for threads that still are inside an I/O.
 const CLOSE_PATIENCE_NS: u64 = 100_000_000;
@@ -57,8 +61,8 @@ pub struct File {
     ctl_writable: AtomicBool,
     /// Some object is open for reading only or writing only: as far as this process's rights went then.
     narrow: AtomicBool,
-    /// It was empty when it was opened.
-    is_new: AtomicBool,
+    /// It was empty when it was opened, and counts as new until then.
+    new_until_ns: AtomicU64,
     /// Its creation is not done.
     pub is_being_made: AtomicBool,
     /// It belonged to another user when it was opened.
@@ -108,7 +112,7 @@ static FILES: [File; MAX_FILES] = [const {
         ctl_cut: AtomicBool::new(false),
         ctl_writable: AtomicBool::new(false),
         narrow: AtomicBool::new(false),
-        is_new: AtomicBool::new(false),
+        new_until_ns: AtomicU64::new(0),
         is_being_made: AtomicBool::new(false),
         foreign: AtomicBool::new(false),
         owner: AtomicU32::new(0),
@@ -304,7 +308,7 @@ impl File {
         if !ctl.is_valid() || !ctl.boot_is(self.store()?.boot_id()) {
             self.recover_ctl(&ctl)?;
         }
-        self.is_new.store(ctl.size() == 0, Ordering::Relaxed);
+        self.new_until_ns.store(if ctl.size() == 0 { now_ns() + NEW_NS } else { 0 }, Ordering::Relaxed);
         Ok(())
     }
 

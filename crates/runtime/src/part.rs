@@ -320,6 +320,41 @@ pub fn create_object(store: &'static Store, id: u64, (target, plane): (u32, u32)
     sys::openat(dir.fd(), c(&names::object_name(id, plane))?, flags, mode)
 }
 
+/// The same for a file that others know: with this owner, group and mode before it has its name.
+pub fn create_ready_object(store: &'static Store, id: u64, (target, plane): (u32, u32), (uid, gid, mode): (u32, u32, u32)) -> Sys<i32> {
+    let dir = store.target_dir(target)?;
+    let (unready, name) = (names::unready_object_name(id, plane, sys::random_u64()), names::object_name(id, plane));
+    let (unready, name) = (c(&unready)?, c(&name)?);
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_NOATIME | libc::O_CLOEXEC;
+    let fd = sys::openat(dir.fd(), unready, flags, 0o600)?;
+    let named = (|| {
+        let made = sys::fstat(fd)?;
+        if (made.st_uid, made.st_gid) != (uid, gid) {
+            sys::chownat(fd, c"", uid, gid, libc::AT_EMPTY_PATH)?;
+        }
+        // What the target's directory has passed on to it.
+        // SAFETY: a valid C string.
+        let _ = unsafe { sys::xattr_raw(syscalls::Sysno::fremovexattr, fd as usize, [crate::access::ACL.as_ptr() as usize, 0, 0, 0]) };
+        sys::fchmod(fd, mode)?;
+        // SAFETY: valid C strings.
+        match unsafe { sys::renameat2_raw(dir.fd(), unready.as_ptr(), dir.fd(), name.as_ptr(), libc::RENAME_NOREPLACE) } {
+            // A file system without it.
+            Err(Errno(libc::EINVAL | libc::ENOSYS)) => {
+                // SAFETY: as above.
+                unsafe { sys::linkat_raw(dir.fd(), unready.as_ptr(), dir.fd(), name.as_ptr(), 0)? };
+                sys::unlinkat(dir.fd(), unready, 0)
+            }
+            renamed => renamed,
+        }
+    })();
+    if let Err(errno) = named {
+        sys::close(fd);
+        let _ = sys::unlinkat(dir.fd(), unready, 0);
+        return Err(errno);
+    }
+    Ok(fd)
+}
+
 /// Pins an object of a file of one of `owners` (none named: whosever).
 pub fn pin_object(store: &'static Store, id: u64, (target, plane): (u32, u32), owners: &[u32]) -> Result<Pinned, Refusal> {
     with_object(store, id, (target, plane), |dir, name| Pinned::open(dir, name, Expected::of(owners)))

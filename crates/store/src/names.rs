@@ -215,6 +215,13 @@ pub fn object_name(id: u64, plane: u32) -> PartName {
     name
 }
 
+/// `.<id>.data.<16 hexadecimal digits>.tmp`: an object that is not ready for others yet; `number` is chance.
+pub fn unready_object_name(id: u64, plane: u32, number: u64) -> PartName {
+    let mut name = PartName::from_bytes(b".");
+    name.push(object_name(id, plane).as_bytes()).push(b".").push_id(number).push(b".tmp");
+    name
+}
+
 /// `layout.<generation>`: see [`next_layout`].
 pub fn next_layout_name(generation: u64) -> PartName {
     let mut name = PartName::from_bytes(NEXT_LAYOUT_PREFIX);

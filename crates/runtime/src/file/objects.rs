@@ -94,6 +94,11 @@ impl File {
     /// Keeps a descriptor of an object, under the file's lock.
     fn keep_object(&'static self, target: u32, plane: u32, fd: i32, both: bool) -> Sys<i32> {
         let holder = self.objects.get(object_place(target, plane)).ok_or(Errno(libc::EIO))?;
+        // A signal handler below which it was being opened has done so.
+        if let Some(there) = held(holder) {
+            sys::close(fd);
+            return Ok(there);
+        }
         if !both {
             self.narrow.store(true, Ordering::Release);
         }
@@ -154,10 +159,10 @@ impl File {
         }
     }
 
-    /// Whether objects may be missing that the file does not reach, with these rights of head.
+    /// Whether objects may be missing that the file does not reach, with these rights of head and the ACL that it has now.
     pub fn may_lack_objects(&self, owner: u32, mode: u32) -> Sys<bool> {
         let store = self.store()?;
-        Ok(may_lack_objects(store.mode_of_files()?, store.owner(), owner, mode))
+        Ok(may_lack_objects(store.mode_of_files()?, store.owner(), owner, mode) && !access::has_acl(&self.at()?))
     }
 
     /// Before the file grows to `to` bytes, inside the epoch: makes the objects that it is going to reach.
@@ -189,54 +194,62 @@ impl File {
 
     /// Makes an object that the file has not reached, or opens it if another has made it.
     fn make_object(&'static self, target: u32, plane: u32) -> Sys<()> {
+        let ctl = self.ctl().filter(|_| self.may_write()).ok_or(Errno(libc::EACCES))?;
         let _held = self.lock.lock();
-        if self.objects.get(object_place(target, plane)).and_then(held).is_some() {
-            return Ok(());
+        let place = self.objects.get(object_place(target, plane)).ok_or(Errno(libc::EIO))?;
+        if held(place).is_none() {
+            let (fd, both) = self.new_or_made_object(target, plane)?;
+            self.keep_object(target, plane, fd, both)?;
         }
-        let ctl = self.ctl().ok_or(Errno(libc::EIO))?;
-        let mut looks = LOOKS;
-        let (fd, both) = loop {
-            match self.new_object(target, plane) {
-                Err(Errno(libc::EEXIST)) => {}
-                made => break (made?, true),
-            }
-            match self.widest_object(target, plane) {
-                // Another process has just made it, and gives it its owner and mode; or has failed to.
-                Err(Refusal::Owner | Refusal::Os(Os::ACCESS | Os::NOENT)) if looks > 0 => {
-                    looks -= 1;
-                    sleep_until(now_ns() + LOOK_NS);
-                }
-                opened => break opened.map_err(|refusal| self.missing(refusal, target, plane))?,
-            }
-        };
-        self.keep_object(target, plane, fd, both)?;
         // Also where another has made it: he may have died before he said so. Whoever makes the file durable asks for it.
-        let header = ctl.header();
-        header.objects_made.fetch_add(1, Ordering::SeqCst);
+        ctl.header().objects_made.fetch_add(1, Ordering::SeqCst);
         // What an older file has must not depend on whether a power cut leaves it this object.
-        if !self.is_new.load(Ordering::Relaxed) || header.flags.load(Ordering::SeqCst) & FLAG_DURABLE != 0 {
+        if now_ns() > self.new_until_ns.load(Ordering::Relaxed) || ctl.header().flags.load(Ordering::SeqCst) & FLAG_DURABLE != 0 {
             part::sync_dir(self.store()?.target_dir(target)?.fd())?;
         }
         Ok(())
     }
 
+    fn new_or_made_object(&'static self, target: u32, plane: u32) -> Sys<(i32, bool)> {
+        for _ in 0..LOOKS {
+            match self.new_object(target, plane) {
+                Err(Errno(libc::EEXIST)) => {}
+                made => return Ok((made?, true)),
+            }
+            match self.widest_object(target, plane) {
+                // It has just gone again.
+                Err(Refusal::Os(Os::NOENT)) => {}
+                opened => return opened.map_err(|refusal| self.missing(refusal, target, plane)),
+            }
+        }
+        Err(Errno(libc::EIO))
+    }
+
+    /// Makes an object; it gets its name once it is as it has to be, for whoever finds it uses it, and nothing takes it away again.
     fn new_object(&'static self, target: u32, plane: u32) -> Sys<i32> {
         let at = self.at()?;
         let head = at.head_stat()?;
-        let fd = part::create_object(at.store, at.id, (target, plane), Part::Object.mode(head.st_mode)).inspect_err(|errno| {
-            if *errno != Errno(libc::EEXIST) {
-                let path = at.store.view().ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
-                log::say(b"an object could not be created on this target", path);
-            }
-        })?;
-        // Nobody knows of the file, and what its mode does not say of its rights its creation gives to all parts.
-        if self.is_being_made.load(Ordering::Relaxed) {
-            return Ok(fd);
+        let mode = Part::Object.mode(head.st_mode);
+        // Nobody knows of the file yet, and what its mode does not say of its rights its creation gives to all parts.
+        let is_first = self.is_being_made.load(Ordering::Relaxed);
+        let made = if is_first {
+            part::create_object(at.store, at.id, (target, plane), mode)
+        } else {
+            part::create_ready_object(at.store, at.id, (target, plane), (head.st_uid, head.st_gid, mode))
+        };
+        if made.is_err_and(|errno| errno != Errno(libc::EEXIST)) {
+            let path = at.store.view().ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
+            log::say(b"an object could not be created on this target", path);
         }
-        // One who may not give it to the file's owner must not leave it to be found.
-        access::give_heads(&at, (target, plane)).map(|()| fd).inspect_err(|_| {
-            sys::close(fd);
-            let _ = part::remove_object(at.store, at.id, (target, plane), sys::geteuid());
-        })
+        let fd = made?;
+        if !is_first {
+            let after = at.head_stat()?;
+            let is_same = (after.st_mode, after.st_uid, after.st_gid) == (head.st_mode, head.st_uid, head.st_gid);
+            // Whoever changes head's rights goes over the objects that are there: this one may have been missed.
+            if !is_same || access::has_acl(&at) {
+                let _ = access::give_heads(&at, (target, plane));
+            }
+        }
+        Ok(fd)
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use stripewise_layout::{Layout, MovePhase, View};
+use stripewise_layout::{Layout, MAX_LOGICAL, MovePhase, View};
 
 use super::error::{Context, Result, StoreError};
 use super::findings::Severity;
@@ -181,13 +181,16 @@ fn missing_objects(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<bo
         return Ok(false);
     }
     let reached = objects_reached(store, id, layout, current_size(store, id, layout)?)?;
+    let reachable = objects_reached(store, id, layout, MAX_LOGICAL)?;
     let lost: Vec<ObjectId> = missing.intersection(&reached).copied().collect();
     for (target, plane) in &lost {
         let cure = "restore it, or the file, from a copy; its bytes are not guessed";
         let text = format!("{} is missing", store.object(*target, id, *plane)?.display());
         check.found(Severity::Error, "object-missing", id, text, cure, false);
     }
-    if lost.is_empty() && !may_lack(store, id)? {
+    // Not those in which no size has a byte.
+    missing.retain(|object| reachable.contains(object));
+    if lost.is_empty() && !missing.is_empty() && !may_lack(store, id)? {
         if check.repair {
             make_objects(store, id, &missing, &missing)?;
         }

@@ -226,6 +226,8 @@ pub trait Medium: Send + Sync {
     fn make_common(&self, path: &Path) -> io::Result<()>;
     /// Renames within one file system, replacing.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// The same; an error of kind AlreadyExists where the new name is taken.
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file or link.
     fn unlink(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty directory.

@@ -17,7 +17,8 @@ use super::guide::{Guide, Unguided};
 use super::medium::{CtlMap, DevicesMap, FsyncPoint, Open};
 use super::protocol::{self, Limits, Work};
 use super::publish::{
-    ObjectId, drop_prepared, make_objects, objects_in, objects_of, prepare_layout, publish_layout, put_in_place, remove_objects, sync_slices,
+    ObjectId, drop_prepared, make_objects, objects_in, objects_of, prepare_layout, publish_layout, put_in_place, remove_objects, sync_dir,
+    sync_slices,
 };
 use super::ranges::punch_slices;
 use super::size::{mirror_size, sane_size};
@@ -103,6 +104,13 @@ impl<'a> Mover<'a> {
             // Whoever changes the file's rights changes those of the objects that the layout names: of none of these, or of all.
             let _alone = self.store.lock_dir(self.id)?;
             make_objects(self.store, self.id, &objects_in(&copying.pending), &objects_of(&self.layout))?;
+            // Some that are the home's, too, a program may have made, who has not made their names durable yet.
+            let header = self.ctl();
+            if header.header().objects_made.load(Ordering::SeqCst) != header.header().objects_durable.load(Ordering::SeqCst) {
+                for target in objects_in(&copying.pending).into_iter().map(|(target, _)| target).collect::<BTreeSet<_>>() {
+                    sync_dir(self.store, &self.store.target(target)?.path, FsyncPoint::SliceDir)?;
+                }
+            }
             self.publish(&copying)?;
         }
         let published = Layout { generation: copying.generation + 1, regions, pending: vec![], retired, phase: MovePhase::Punching, span, ..copying };

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use stripewise_layout::{Layout, Region, Span, View};
 
 use super::error::{Context, Result, StoreError};
-use super::medium::{FsyncPoint, Open, replace_file};
+use super::medium::{FsyncPoint, Handle, Open, replace_file};
 use super::spec::stripes_of;
 use super::store::{Store, layout_error, path_of};
+use super::temporary;
 use crate::names;
 use crate::rights::{Part, may_lack_objects};
 
@@ -50,8 +51,9 @@ pub fn objects_reached(store: &Store<'_>, id: u64, layout: &Layout, size: u64) -
 pub fn may_lack(store: &Store<'_>, id: u64) -> Result<bool> {
     let (files, head) = (store.files_dir(), store.part(id, "head"));
     let of = |path: &Path| store.medium.stat(path).doing("look at", path);
-    let (Some(root), Some(files), Some(head)) = (of(&store.root)?, of(&files)?, of(&head)?) else { return Ok(false) };
-    Ok(may_lack_objects(files.mode, root.uid, head.uid, head.mode))
+    let (Some(root), Some(files), Some(stat)) = (of(&store.root)?, of(&files)?, of(&head)?) else { return Ok(false) };
+    let has_acl = !store.medium.acl(&head).doing("look at", &head)?.is_empty();
+    Ok(!has_acl && may_lack_objects(files.mode, root.uid, stat.uid, stat.mode))
 }
 
 /// The objects with which a file of `size` bytes begins.
@@ -147,24 +149,33 @@ pub fn make_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>, kn
         if is_there {
             store.medium.unlink(&path).doing("remove", &path)?;
         }
-        let object = match store.medium.open(&path, Open::CreateNew) {
-            // A program has grown the file, and made it.
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && known.contains(&(target, plane)) => continue,
-            made => made.doing("make the object", &path)?,
-        };
-        let head = store.part(id, "head");
-        loop {
-            let before = store.medium.attributes(&head).doing("look at", &head)?;
-            object.give_rights(&before, Some(Part::Object)).doing("give the owner of head to", &path)?;
-            // Whoever changes head's rights goes over the objects that are there: this one may have been missed.
-            let after = store.medium.attributes(&head).doing("look at", &head)?;
-            if (before.mode, before.uid, before.gid, &before.acl) == (after.mode, after.uid, after.gid, &after.acl) {
-                break;
-            }
+        // Programs make objects of the home, too: what they find must be ready for them.
+        let is_home = known.contains(&(target, plane));
+        let at = if is_home { temporary::name_for(&path).unwrap_or_else(|| path.clone()) } else { path.clone() };
+        let object = store.medium.open(&at, Open::CreateNew).doing("make the object", &at)?;
+        give_rights(store, id, object.as_ref(), &at)?;
+        match if is_home { store.medium.rename_new(&at, &path) } else { Ok(()) } {
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => store.medium.unlink(&at).doing("remove", &at)?,
+            renamed => renamed.doing("make the object", &path)?,
         }
+        // Whoever changes head's rights goes over the objects that are there: this one may have been missed until now.
+        give_rights(store, id, object.as_ref(), &path)?;
         sync_dir(store, dir, FsyncPoint::SliceDir)?;
     }
     Ok(())
+}
+
+fn give_rights(store: &Store<'_>, id: u64, object: &dyn Handle, path: &Path) -> Result<()> {
+    let head = store.part(id, "head");
+    let mut before = store.medium.attributes(&head).doing("look at", &head)?;
+    loop {
+        object.give_rights(&before, Some(Part::Object)).doing("give the owner of head to", path)?;
+        let after = store.medium.attributes(&head).doing("look at", &head)?;
+        if (before.mode, before.uid, before.gid, &before.acl) == (after.mode, after.uid, after.gid, &after.acl) {
+            return Ok(());
+        }
+        before = after;
+    }
 }
 
 /// Removes objects of a file that no region names, and makes that durable; what is not there is passed over.

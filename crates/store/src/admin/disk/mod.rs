@@ -168,6 +168,18 @@ impl Medium for RealDisk {
         Ok(rustix::fs::renameat(from.dir(), &from.name, to.dir(), &to.name)?)
     }
 
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (old, new) = (self.roots.spot(from)?, self.roots.spot(to)?);
+        match rustix::fs::renameat_with(old.dir(), &old.name, new.dir(), &new.name, RenameFlags::NOREPLACE) {
+            // A file system without it.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                rustix::fs::linkat(old.dir(), &old.name, new.dir(), &new.name, AtFlags::empty())?;
+                Ok(rustix::fs::unlinkat(old.dir(), &old.name, AtFlags::empty())?)
+            }
+            renamed => Ok(renamed?),
+        }
+    }
+
     fn unlink(&self, path: &Path) -> io::Result<()> {
         let spot = self.roots.spot(path)?;
         Ok(rustix::fs::unlinkat(spot.dir(), &spot.name, AtFlags::empty())?)

@@ -65,6 +65,13 @@ impl Medium for FakeDisk {
         inner.change_dir(new_dir, number, vec![(new_name, Some(node))])
     }
 
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        if self.lock().find(to).is_some() {
+            return Err(io::Error::from(io::ErrorKind::AlreadyExists));
+        }
+        self.rename(from, to)
+    }
+
     fn unlink(&self, path: &Path) -> io::Result<()> {
         let mut inner = self.lock();
         inner.find(path).ok_or_else(|| missing(path))?;
