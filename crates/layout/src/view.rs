@@ -212,16 +212,18 @@ impl<'a> View<'a> {
         self.home.end_of(target, plane, size)
     }
 
-    /// As [`View::end_of`], and past what a move has copied into the object for offsets below `size`.
+    /// As [`View::end_of`], and past what a move has copied into the object, or has left there, for offsets below `size`: who is still reading by the
+    /// layout before must not find it cut.
     ///
-    /// Only the plane of the pending regions holds copies. In the other, the place where a pending region begins may lie inside or behind
+    /// Only the plane of the pending (retired) regions holds copies. In the other, the place where such a region begins may lie inside or behind
     /// what the home keeps there of offsets at or above `size`.
     #[must_use]
     pub fn end_with_copies(&self, target: u32, plane: u32, size: u64) -> u64 {
-        let mut pending = (0..self.pending.len()).filter_map(|i| self.pending.region(i));
-        let copies = pending.any(|r| !r.is_original() && r.plane() == plane);
-        let copied = if copies { self.pending.end_of(target, plane, size) } else { 0 };
-        self.end_of(target, plane, size).max(copied)
+        let end_in = |table: Table<'_>| {
+            let holds_some = (0..table.len()).filter_map(|i| table.region(i)).any(|r| !r.is_original() && r.plane() == plane);
+            if holds_some { table.end_of(target, plane, size) } else { 0 }
+        };
+        self.end_of(target, plane, size).max(end_in(self.pending)).max(end_in(self.retired))
     }
 
     /// 1 + the largest logical offset whose home byte lies below `object_len` in `target`'s object of `plane`; 0 if there is none.

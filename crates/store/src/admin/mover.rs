@@ -307,18 +307,25 @@ impl Filling<'_, '_> {
         sane_size(self.store, self.id, self.ctl)
     }
 
-    /// Cuts new objects that reach further than the file, because it was truncated while it was copied. Only while the span is frozen, and only
-    /// objects in which nobody writes behind it: then no program has to be kept out once the objects are the file's home.
+    /// Cuts new objects that reach further than the file, because it was truncated while it was copied, or because a dead writer has left bytes behind its
+    /// end: whoever lets the file grow finds zeros in its new home. Only while the span is frozen, when nobody writes in it. Objects in which programs may
+    /// write behind the span keep their length.
     fn cut_new(&self) -> Result<()> {
         let behind = objects_in(self.published.regions.iter().filter(|r| r.start >= self.span.end()));
         let size = self.size()?;
-        for &(target, plane) in self.pending.difference(&behind) {
+        for object @ &(target, plane) in &self.pending {
             let path = self.store.object(target, self.id, plane)?;
             let len = self.store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.size);
             // What the object holds of regions before the span lies before it in the object, too.
             let end = self.copier.view().pending().end_of(target, plane, size).max(self.span.start);
-            if len > end {
-                self.store.medium.open(&path, Open::Write).doing("open", &path)?.set_len(end).doing("cut", &path)?;
+            if len <= end {
+                continue;
+            }
+            let handle = self.store.medium.open(&path, Open::Write).doing("open", &path)?;
+            if !behind.contains(object) {
+                handle.set_len(end).doing("cut", &path)?;
+            } else if end < self.span.end() {
+                handle.punch(end, len.min(self.span.end()) - end).doing("cut", &path)?;
             }
         }
         Ok(())
