@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
 from pathlib import Path
 from textwrap import dedent
 
@@ -205,6 +206,33 @@ def test_processes_that_reach_an_object_together_make_it_once(make_store: Maker)
                 assert data[i * 16384 : i * 16384 + 4096] == bytes([65 + i % 4]) * 4096, (turn, i)
     """
     on(store, store.data / "f", body)
+
+
+def test_a_maker_who_fails_takes_nothing_from_one_who_does_not(make_store: Maker) -> None:
+    store = make_store(dirs(TARGETS))
+    no_descriptors = """
+        import resource, time
+        taken = [os.open('/dev/null', os.O_RDONLY) for _ in range(40)]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]),) * 2)
+        end = time.monotonic() + 0.2
+        while time.monotonic() < end:
+            try:
+                os.pwrite(fd, b'A', 3 * 65536)
+            except OSError as e:
+                assert e.errno == 24
+    """
+    for turn, limit in enumerate((57, 58, 59, 60, 61)):
+        file = store.data / f"f{turn}"
+        on(store, file, "os.write(fd, b'x')")
+        failing = subprocess.Popen(
+            [PYTHON, "-c", OPEN + dedent(no_descriptors), file, str(limit)],
+            env=store.environment(),
+            stderr=subprocess.DEVNULL,
+        )
+        while failing.poll() is None:
+            on(store, file, "os.pwrite(fd, b'IMPORTANT', 3 * 65536)\nos.fsync(fd)")
+        failing.wait()
+        assert "b'MPORTANT'" in on(store, file, "print(os.pread(fd, 8, 3 * 65536 + 1))")
 
 
 def crc32c(data: bytes) -> int:

@@ -118,6 +118,16 @@ proptest! {
             let (target, plane, object) = oracle(&new, p);
             prop_assert!(p >= size || object < view.end_with_copies(target, plane, size), "copy of {} on {} in {}", p, target, plane);
         }
+        // Once it is published the home is the new one, and who reads by the layout before still finds the old one.
+        let published = Layout { regions: new.clone(), pending: vec![], retired: old.clone(), phase: MovePhase::Punching, ..copying };
+        let bytes = published.encode().unwrap();
+        let view = View::parse(&bytes).unwrap();
+        for p in probes(0, REACH).chain([size.saturating_sub(1), size]) {
+            let (target, plane, object) = oracle(&new, p);
+            prop_assert_eq!(object < view.end_with_copies(target, plane, size), p < size, "new home of {} on {} in {}", p, target, plane);
+            let (target, plane, object) = oracle(&old, p);
+            prop_assert!(p >= size || object < view.end_with_copies(target, plane, size), "old home of {} on {} in {}", p, target, plane);
+        }
     }
 
     #[test]

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use stripewise_store::admin::fake::FakeDisk;
 use stripewise_store::admin::findings::Options;
 use stripewise_store::admin::fsck::fsck;
+use stripewise_store::admin::guide::Guide;
 use stripewise_store::admin::medium::{Medium, Open};
 use stripewise_store::admin::size::open_ctl;
-use stripewise_store::admin::{Store, StoreError, data};
+use stripewise_store::admin::{Store, StoreError, apply, data};
 use stripewise_store::sizing::{Note, Sizes};
 
 const SIZE: usize = 75_001;
@@ -114,6 +115,50 @@ fn a_move_ends_a_cut_whose_maker_died() {
     let map = open_ctl(&store, ID, &store.layout(ID).unwrap()).unwrap();
     assert!(!map.ctl().is_cut_intended());
     assert_eq!(grown(&store), expected(10));
+}
+
+/// A program that dies in a cut to `CUT` while its file is copied; looks at the new home at the moment when it is published.
+struct DiesWhileItMoves<'a> {
+    disk: &'a FakeDisk,
+    root: &'a Path,
+    has_cut: bool,
+    seen: Vec<u8>,
+}
+
+const CUT: u64 = 40_000;
+
+impl Guide for DiesWhileItMoves<'_> {
+    fn pace(&mut self, _bytes: u64) -> bool {
+        if !std::mem::replace(&mut self.has_cut, true) {
+            killed_in_a_cut(&Store::open(self.disk, self.root).unwrap(), CUT);
+        }
+        true
+    }
+
+    fn was_frozen(&mut self, _ns: u64, published: bool) {
+        assert!(published);
+        let store = Store::open(self.disk, self.root).unwrap();
+        let object = self.disk.open(&store.object(2, ID, 1).unwrap(), Open::Read).unwrap();
+        self.seen.resize(SIZE, 0xee);
+        let got = object.read_at(&mut self.seen, 0).unwrap();
+        self.seen[got..].fill(0);
+    }
+}
+
+#[test]
+fn a_new_home_holds_nothing_behind_the_end_where_the_object_goes_on() {
+    let (disk, root) = disk();
+    let store = Store::open(&disk, &root).unwrap();
+    // The rest of the file stays in plane 1 of t2, where the span comes to last.
+    let layout = |first: &[(u32, u64)]| uneven(128 * K, &[first, &[(2, 4 * K)]]);
+    for first in [&[(0, 4 * K), (1, 4 * K)], &[(1, 4 * K), (0, 8 * K)]] {
+        apply_all(&store, &layout(first)).unwrap();
+    }
+    let mut dies = DiesWhileItMoves { disk: &disk, root: &root, has_cut: false, seen: vec![] };
+    apply::apply(&store, ID, &layout(&[(2, 4 * K)]), &mut dies).unwrap();
+    assert!(dies.has_cut && store.layout(ID).unwrap().regions.iter().all(|region| region.generation % 2 == 1));
+    assert_eq!(dies.seen[..CUT as usize], pattern(3, 0, CUT as usize));
+    assert!(dies.seen[CUT as usize..].iter().all(|byte| *byte == 0));
 }
 
 #[test]
