@@ -212,14 +212,14 @@ impl File {
 
     fn new_or_made_object(&'static self, target: u32, plane: u32) -> Sys<(i32, bool)> {
         for _ in 0..LOOKS {
+            // One that is there is opened by who could not make it, too.
+            match self.widest_object(target, plane) {
+                Err(Refusal::Os(Os::NOENT)) => {}
+                opened => return opened.map_err(|refusal| self.missing(refusal, target, plane)),
+            }
             match self.new_object(target, plane) {
                 Err(Errno(libc::EEXIST)) => {}
                 made => return Ok((made?, true)),
-            }
-            match self.widest_object(target, plane) {
-                // It has just gone again.
-                Err(Refusal::Os(Os::NOENT)) => {}
-                opened => return opened.map_err(|refusal| self.missing(refusal, target, plane)),
             }
         }
         Err(Errno(libc::EIO))

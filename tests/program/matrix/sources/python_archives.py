@@ -26,7 +26,7 @@ with tarfile.open("a.tar.gz", "w:gz") as t:
     t.add(S + "/tree", "tree")
 with tarfile.open("a.tar.gz") as t:
     print(len(t.getnames()))
-    t.extractall("x", filter="data")
+    t.extractall("x", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
 for module, name in ((gzip, "g"), (bz2, "b"), (lzma, "l")):
     with module.open(name, "wb") as f:
         f.write(open(S + "/text", "rb").read())
