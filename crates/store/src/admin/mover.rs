@@ -316,8 +316,9 @@ impl Filling<'_, '_> {
         for object @ &(target, plane) in &self.pending {
             let path = self.store.object(target, self.id, plane)?;
             let len = self.store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.size);
-            // What the object holds of regions before the span lies before it in the object, too.
-            let end = self.copier.view().pending().end_of(target, plane, size).max(self.span.start);
+            // What the object holds of regions before the span lies before it in the object, too. Of the span it may hold some of the present home as well:
+            // other regions of it come into that plane.
+            let end = self.copier.view().end_with_copies(target, plane, size).max(self.span.start);
             if len <= end {
                 continue;
             }
