@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -337,3 +339,31 @@ def test_tune_says_when_the_program_touches_no_file_of_the_store(store, paper):
 def test_tune_stops_when_the_program_fails(store):
     said = stripewise("tune", "--store", store, "--", sys.executable, "-c", "raise SystemExit(9)", code=None)
     assert said.exit_code == 1 and "ended with status 9" in said.stderr
+
+
+def test_an_interrupt_that_a_library_swallows_while_it_is_loaded_still_ends_the_verb():
+    program = """
+import importlib, os, signal
+from stripewise.cli import main
+
+real = importlib.import_module
+
+def load(name, package=None):
+    if name != ".plan":
+        return real(name, package)
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        pass
+    raise SystemExit(0)
+
+importlib.import_module = load
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main.main()
+"""
+    assert subprocess.run([sys.executable, "-c", program, "plan"], timeout=60).returncode == -signal.SIGINT
+
+
+def test_nothing_that_swallows_an_interrupt_is_loaded_during_a_measurement():
+    program = "import sys, stripewise.calibration.measure; raise SystemExit('numpy.random' not in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

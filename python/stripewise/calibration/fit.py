@@ -7,6 +7,7 @@ without the transfer. Up to 29 % of the samples may be anything.
 from __future__ import annotations
 
 import numpy as np
+from numpy.random import default_rng
 from numpy.typing import ArrayLike, NDArray
 
 from .record import Fit
@@ -44,7 +45,7 @@ def _pairs(count: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     if count * (count - 1) // 2 <= PAIRS_MAX:
         first, second = np.triu_indices(count, 1)
         return first, second
-    chance = np.random.default_rng(seed)
+    chance = default_rng(seed)
     first = chance.integers(0, count, PAIRS_MAX)
     second = (first + chance.integers(1, count, PAIRS_MAX)) % count
     return first, second

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.random import default_rng
 
 from .. import native
 from ..errors import StoreError
@@ -134,7 +135,7 @@ class Measurement:
         self.seconds = seconds
         self.step = step
         self.begin = time.monotonic()
-        self.chance = np.random.default_rng(seed)
+        self.chance = default_rng(seed)
         self.method = ""
         self.bytes = 0
         self.in_flight_max = 0

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+from numpy.random import default_rng
 
 from ..cluster import Target
 from ..report.figure import new_figure, save_figure
@@ -35,7 +36,7 @@ def draw(target: Target, measured: Measured, directory: Path) -> Path:
     figure = new_figure(4.2 * ((len(kinds) + 1) // 2), 7.0)
     axes = figure.subplots(2, (len(kinds) + 1) // 2, squeeze=False, sharex=True, sharey=True)
     assert target.calibration is not None
-    chance = np.random.default_rng(1)
+    chance = default_rng(1)
     rows = []
     for number, kind in enumerate(kinds):
         panel = axes[number % 2][number // 2]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import signal
 import sys
+import threading
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -25,6 +29,20 @@ HEAVY: dict[str, dict[str, Any]] = {
 }
 
 
+@contextlib.contextmanager
+def _ended_by_interrupt() -> Iterator[None]:
+    """SIGINT ends the process at once: modules that load others may lose a KeyboardInterrupt (numpy.random does)."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class Verbs(OneLineErrors):
     """The verbs, light ones at once and heavy ones on demand."""
 
@@ -35,7 +53,8 @@ class Verbs(OneLineErrors):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A verb, loaded if it was not; None for an unknown one."""
         if cmd_name in HEAVY and cmd_name not in self.commands:
-            module = importlib.import_module(f".{cmd_name}", __package__)
+            with _ended_by_interrupt():
+                module = importlib.import_module(f".{cmd_name}", __package__)
             alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
             alone.command(cmd_name, context_settings=HEAVY[cmd_name])(getattr(module, cmd_name))
             self.add_command(typer.main.get_command(alone), cmd_name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.random import default_rng
 
 from ...calibration.record import FIGURE_KINDS
 from ...cluster import Cluster, Target
@@ -35,7 +36,7 @@ def gain_interval(
 ) -> tuple[float, float]:
     """How many times shorter than DEF's the bound is, with nine chances in ten; one bound per window and layout."""
     names = [target.name for target in cluster.targets]
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     drawn = rng.standard_normal((DRAWS, len(names))) * [unsure_share(target) for target in cluster.targets]
     factors = np.clip(1 + drawn, 0.1, None)
     mine, theirs = (_makespans(bounds, names, factors, processes) for bounds in (plan, default))
