@@ -34,6 +34,23 @@ impl Table<'_> {
         }
     }
 
+    /// Length of `target`'s object of `plane` that its bytes of offsets below `size` ask for, at least `known`: exact where [`Table::end_of`] gives the
+    /// start of a window. Steps back over windows without such a byte, as far as they end behind `known`: linear in the regions at worst.
+    pub(crate) fn reach_of(&self, target: u32, plane: u32, size: u64, known: u64) -> u64 {
+        let last = size.min(self.end()).checked_sub(1);
+        let mut next = last.and_then(|last| self.region_at(last));
+        while let Some(window) = next.filter(|w| w.slice.saturating_add(w.len) > known) {
+            let stripe = window.cycle.find(target).filter(|_| slice_in(&window, target, plane).is_some());
+            let below = stripe.map_or(0, |s| Cycle::below(s, window.cycle.split(size.min(window.end()) - window.start)));
+            if below > 0 {
+                return known.max(window.slice + below);
+            }
+            let from = if stripe.is_some() { window.start } else { self.record(window.index).start };
+            next = from.checked_sub(1).and_then(|at| self.region_at(at));
+        }
+        known
+    }
+
     /// See [`crate::View::logical_end`]. Steps back over windows without a byte of this object: linear in the regions at worst.
     #[must_use]
     pub fn logical_end(&self, target: u32, plane: u32, object_len: u64) -> u64 {

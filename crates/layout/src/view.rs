@@ -212,18 +212,18 @@ impl<'a> View<'a> {
         self.home.end_of(target, plane, size)
     }
 
-    /// As [`View::end_of`], and past what a move has copied into the object, or has left there, for offsets below `size`: who is still reading by the
-    /// layout before must not find it cut.
+    /// As [`View::end_of`], while a move has copies: a length that holds all bytes of offsets below `size`, of the home, of the new one and of the old one, and none
+    /// at or above it. Who is still reading by the layout before must not find its home cut, and a copy that goes on behind the size would show once it is
+    /// the home and the file grows.
     ///
-    /// Only the plane of the pending (retired) regions holds copies. In the other, the place where such a region begins may lie inside or behind
-    /// what the home keeps there of offsets at or above `size`.
+    /// Such a length exists because regions of one plane, of whichever list, never share an offset of the file, and stand in the object in its order. Where
+    /// a move has regions in both planes, the start of a window, at which `end_of` is content, may lie far behind it.
     #[must_use]
     pub fn end_with_copies(&self, target: u32, plane: u32, size: u64) -> u64 {
-        let end_in = |table: Table<'_>| {
-            let holds_some = (0..table.len()).filter_map(|i| table.region(i)).any(|r| !r.is_original() && r.plane() == plane);
-            if holds_some { table.end_of(target, plane, size) } else { 0 }
-        };
-        self.end_of(target, plane, size).max(end_in(self.pending)).max(end_in(self.retired))
+        if target == ORIGINAL || (self.pending.is_empty() && self.retired.is_empty()) {
+            return self.end_of(target, plane, size);
+        }
+        [self.home, self.pending, self.retired].iter().fold(0, |known, table| table.reach_of(target, plane, size, known))
     }
 
     /// 1 + the largest logical offset whose home byte lies below `object_len` in `target`'s object of `plane`; 0 if there is none.

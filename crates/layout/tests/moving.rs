@@ -43,6 +43,34 @@ fn random_span(list: &[Region], a: usize, b: usize, to_end: bool) -> Span {
     if to_end || x == y { Span::to_end(start) } else { Span { start, len: x.max(y) - start } }
 }
 
+fn borders_end(list: &[Region]) -> u64 {
+    list.last().map_or(0, |r| r.start + r.len)
+}
+
+/// A file on the `home` regions, of which those of the span move to `copy`: while they are copied, and when that is published.
+fn cuts_at(home: &[Region], copy: &[Region], span: Span, size: u64) -> Result<(), TestCaseError> {
+    let copying = Layout { regions: home.to_vec(), pending: copy.to_vec(), phase: MovePhase::Copying, span, ..Layout::default() };
+    // Regions that never come into step, which a move refuses.
+    prop_assume!(copying.validate().is_ok());
+    let (regions, retired) = (splice(home, copy, span).unwrap(), within(home, span).unwrap());
+    let published = Layout { regions, pending: vec![], retired, phase: MovePhase::Punching, ..copying.clone() };
+    for layout in [copying, published] {
+        let bytes = layout.encode().unwrap();
+        let view = View::parse(&bytes).unwrap();
+        for p in probes(0, REACH).chain([size.saturating_sub(1), size]) {
+            let lists = [("home", home), ("copy", copy)];
+            for (name, list) in lists.into_iter().filter(|(name, _)| *name == "home" || span.contains(p)) {
+                let (target, plane, object) = oracle(list, p);
+                // A copy in a plain file would be the plain file.
+                if target != ORIGINAL || name == "home" {
+                    prop_assert_eq!(object < view.end_with_copies(target, plane, size), p < size, "{} of {} on {} in {}", name, p, target, plane);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
@@ -98,36 +126,41 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_during_a_move_drops_the_home_above_the_size_and_keeps_the_copies_below(
+    fn a_cut_during_a_move_drops_all_above_the_size_and_keeps_all_below(
         mut old in regions(), mut new in regions(), parity in 0..2u32, size in 0..REACH,
     ) {
         for r in &mut old {
             r.generation = r.generation / 2 * 2 + parity;
         }
-        let span = Span::to_end(0);
-        let generation = plane_for(&old, span).unwrap();
+        let generation = plane_for(&old, Span::to_end(0)).unwrap();
         new.iter_mut().for_each(|r| r.generation = generation);
-        let copying = Layout { regions: old.clone(), pending: new.clone(), phase: MovePhase::Copying, span, ..Layout::default() };
-        // Regions that never come into step, which a move refuses.
-        prop_assume!(copying.validate().is_ok());
-        let bytes = copying.encode().unwrap();
-        let view = View::parse(&bytes).unwrap();
-        for p in probes(0, REACH).chain([size.saturating_sub(1), size]) {
-            let (target, plane, object) = oracle(&old, p);
-            prop_assert_eq!(object < view.end_with_copies(target, plane, size), p < size, "home of {} on {} in {}", p, target, plane);
-            let (target, plane, object) = oracle(&new, p);
-            prop_assert!(p >= size || object < view.end_with_copies(target, plane, size), "copy of {} on {} in {}", p, target, plane);
+        cuts_at(&old, &new, Span::to_end(0), size)?;
+    }
+
+    /// As a mover has them that moves several spans at once, each into the plane that its home leaves free.
+    #[test]
+    fn a_cut_does_so_where_neighbouring_spans_change_planes_each_for_itself(
+        steps in prop::collection::vec((0..2u32, regions(), regions()), 1..6), before in striped(), behind in prop::option::of(striped()), size in 0..REACH,
+    ) {
+        let mut start = 8 * GRANULE;
+        let (mut old, mut new) = (vec![], vec![]);
+        for (parity, home, copy) in steps {
+            let end = start + borders_end(&home).max(borders_end(&copy));
+            for (list, rows, plane) in [(&mut old, home, parity), (&mut new, copy, 1 - parity)] {
+                let mut at = start;
+                let count = rows.len();
+                for (i, row) in rows.into_iter().enumerate() {
+                    let len = if i + 1 == count { end - at } else { row.len };
+                    list.push(Region { start: at, len, generation: row.generation / 2 * 2 + plane, ..row });
+                    at += len;
+                }
+            }
+            start = end;
         }
-        // Once it is published the home is the new one, and who reads by the layout before still finds the old one.
-        let published = Layout { regions: new.clone(), pending: vec![], retired: old.clone(), phase: MovePhase::Punching, ..copying };
-        let bytes = published.encode().unwrap();
-        let view = View::parse(&bytes).unwrap();
-        for p in probes(0, REACH).chain([size.saturating_sub(1), size]) {
-            let (target, plane, object) = oracle(&new, p);
-            prop_assert_eq!(object < view.end_with_copies(target, plane, size), p < size, "new home of {} on {} in {}", p, target, plane);
-            let (target, plane, object) = oracle(&old, p);
-            prop_assert!(p >= size || object < view.end_with_copies(target, plane, size), "old home of {} on {} in {}", p, target, plane);
-        }
+        let span = if behind.is_some() { Span { start: 8 * GRANULE, len: start - 8 * GRANULE } } else { Span::to_end(8 * GRANULE) };
+        old.insert(0, region(0, 8 * GRANULE, 0, before));
+        old.extend(behind.map(|placement| region(start, 8 * GRANULE, 0, placement)));
+        cuts_at(&old, &new, span, size)?;
     }
 
     #[test]

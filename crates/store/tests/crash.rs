@@ -161,6 +161,23 @@ fn a_kill_after_any_step_of_an_apply_leaves_a_whole_file() {
     }
 }
 
+/// Also without anybody who recovers: programs read on by the layout that is in force.
+#[test]
+fn a_kill_after_any_step_of_a_move_from_each_plane_into_the_other_leaves_a_whole_file() {
+    for step in 0.. {
+        let (disk, root) = disk_with_content();
+        let wanted = in_two_planes(&Store::open(&disk, &root).unwrap());
+        disk.stop_after(step);
+        let finished = apply_all(&Store::open(&disk, &root).unwrap(), &wanted).is_ok_and(|applied| applied.groups == 1);
+        disk.restart();
+        assert_eq!(read_all(&Store::open(&disk, &root).unwrap(), SIZE + 10), content(), "step {step}");
+        assert_eq!(violation(&disk, &root, finished), None, "step {step}");
+        if finished {
+            return;
+        }
+    }
+}
+
 #[test]
 fn an_apply_after_a_kill_needs_no_fsck_in_between() {
     for step in 0.. {

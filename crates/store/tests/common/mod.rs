@@ -71,3 +71,19 @@ pub fn read_all(store: &Store<'_>, len: usize) -> Vec<u8> {
 pub fn apply_all(store: &Store<'_>, layout: &LayoutJson) -> Result<apply::Applied> {
     apply::apply(store, ID, layout, &mut Unguided)
 }
+
+/// Brings the file to regions in both planes, and returns a layout that it moves to in one step, from each plane into the other. Objects of both planes then
+/// hold some of its present home and some of its new one, and the present one's windows are short.
+pub fn in_two_planes(store: &Store<'_>) -> LayoutJson {
+    let first = |stripes: &[(u32, u64)]| RegionJson { start: 0, len: 16 * K, stripes: stripes.to_vec() };
+    let pages = (4..32).map(|page| RegionJson { start: page * 4 * K, len: 4 * K, stripes: vec![(1, 4 * K)] });
+    let tail = RegionJson { start: 128 * K, len: 128 * K, stripes: vec![(0, 4 * K)] };
+    for stripes in [&[(2, 4 * K)], &[(0, 4 * K)]] {
+        let regions = [first(stripes)].into_iter().chain(pages.clone()).chain([tail.clone()]);
+        apply_all(store, &LayoutJson { regions: regions.collect() }).unwrap();
+    }
+    let planes: Vec<_> = store.layout(ID).unwrap().regions.iter().map(|region| region.generation & 1).collect();
+    assert!(planes[0] == 0 && planes[1..].iter().all(|plane| *plane == 1), "{planes:?}");
+    let rest = RegionJson { start: 16 * K, len: 112 * K, stripes: vec![(2, 4 * K), (0, 4 * K), (1, 8 * K)] };
+    LayoutJson { regions: vec![first(&[(1, 4 * K)]), rest, tail] }
+}
