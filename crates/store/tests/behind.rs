@@ -4,6 +4,8 @@
 
 mod common;
 use common::*;
+use proptest::prelude::*;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use stripewise_store::admin::fake::FakeDisk;
 use stripewise_store::admin::findings::Options;
@@ -11,7 +13,7 @@ use stripewise_store::admin::fsck::fsck;
 use stripewise_store::admin::guide::Guide;
 use stripewise_store::admin::medium::{Medium, Open};
 use stripewise_store::admin::size::open_ctl;
-use stripewise_store::admin::spec::LayoutJson;
+use stripewise_store::admin::spec::{LayoutJson, RegionJson};
 use stripewise_store::admin::{Store, StoreError, apply, data};
 use stripewise_store::sizing::{Note, Sizes};
 
@@ -175,6 +177,106 @@ fn a_new_home_holds_nothing_behind_the_end_where_it_stands_in_both_planes() {
     let layout = in_two_planes(&store);
     nothing_shows_when_it_has_moved_to(&store, &disk, &root, &layout);
     assert_eq!(planes(&store), [1, 0, 1]);
+}
+
+/// Cuts the file to `CUT`, and dies in it, before chunk `at` is copied; where the move is published before that, then.
+struct DiesSometime<'a> {
+    disk: &'a FakeDisk,
+    root: &'a Path,
+    at: usize,
+    has_cut: bool,
+    /// Each new home that was published, and what the file would hold if it grew just then.
+    seen: Vec<(Range<usize>, Vec<u8>)>,
+}
+
+impl DiesSometime<'_> {
+    fn cut(&mut self) {
+        if !std::mem::replace(&mut self.has_cut, true) {
+            killed_in_a_cut(&Store::open(self.disk, self.root).unwrap(), CUT);
+        }
+    }
+}
+
+impl Guide for DiesSometime<'_> {
+    fn pace(&mut self, _bytes: u64) -> bool {
+        self.at = self.at.saturating_sub(1);
+        if self.at == 0 {
+            self.cut();
+        }
+        true
+    }
+
+    fn chunk_bytes(&self) -> u64 {
+        16 * K
+    }
+
+    fn was_frozen(&mut self, _ns: u64, published: bool) {
+        assert!(published);
+        if self.has_cut {
+            let store = Store::open(self.disk, self.root).unwrap();
+            let span = store.layout(ID).unwrap().span;
+            let bytes = grown(&store);
+            self.seen.push((span.start.min(bytes.len() as u64) as usize..span.end().min(bytes.len() as u64) as usize, bytes));
+            open_ctl(&store, ID, &store.layout(ID).unwrap()).unwrap().ctl().set_size(CUT);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// Regions change one by one first, so that they stand in both planes.
+    #[test]
+    fn what_a_dead_program_cut_off_does_not_show_again_however_the_file_moves_and_the_mover_dies(
+        first in bounds(), changes in proptest::collection::vec((0..8usize, stripes()), 0..6), last in proptest::option::of(bounds()),
+        all in proptest::collection::vec(stripes(), 8), at in 1..12usize, steps in proptest::option::of(0..150u64),
+    ) {
+        let (disk, root) = disk();
+        let store = Store::open(&disk, &root).unwrap();
+        let mut layout = first;
+        apply_all(&store, &layout).unwrap();
+        for (region, stripes) in changes {
+            let count = layout.regions.len();
+            layout.regions[region % count].stripes = stripes;
+            apply_all(&store, &layout).unwrap();
+        }
+        let mut wanted = last.unwrap_or(layout);
+        wanted.regions.iter_mut().zip(all).for_each(|(region, stripes)| region.stripes = stripes);
+        let mut dies = DiesSometime { disk: &disk, root: &root, at, has_cut: false, seen: vec![] };
+        steps.into_iter().for_each(|steps| disk.stop_after(steps));
+        let result = apply::apply(&store, ID, &wanted, &mut dies);
+        prop_assert!(result.is_ok() || steps.is_some());
+        disk.restart();
+        let size = if dies.has_cut { CUT as usize } else { SIZE };
+        for (span, bytes) in &dies.seen {
+            prop_assert_eq!(&bytes[span.clone()], &expected(size)[span.clone()]);
+        }
+        prop_assert_eq!(read_all(&store, size), pattern(3, 0, size));
+        if result.is_err() {
+            codes(&disk, &root, true);
+        }
+        prop_assert_eq!(codes(&disk, &root, false), Vec::<&str>::new());
+        prop_assert_eq!(grown(&store), expected(size));
+    }
+}
+
+/// Regions of different lengths on random targets.
+fn bounds() -> impl Strategy<Value = LayoutJson> {
+    proptest::collection::vec((stripes(), 1u64..8), 1..8).prop_map(|all| {
+        let mut start = 0;
+        let regions = all.into_iter().map(|(stripes, pages)| {
+            let region = RegionJson { start, len: pages * 4 * K, stripes };
+            start += pages * 4 * K;
+            region
+        });
+        LayoutJson { regions: regions.collect() }
+    })
+}
+
+/// One to three targets, in any order, with a width each.
+fn stripes() -> impl Strategy<Value = Vec<(u32, u64)>> {
+    (Just(vec![0u32, 1, 2]).prop_shuffle(), proptest::collection::vec(1..5u64, 1..4))
+        .prop_map(|(targets, widths)| targets.into_iter().zip(widths).map(|(target, pages)| (target, pages * 4 * K)).collect())
 }
 
 #[test]
