@@ -228,11 +228,22 @@ impl<'a> View<'a> {
 
     /// 1 + the largest logical offset whose home byte lies below `object_len` in `target`'s object of `plane`; 0 if there is none.
     ///
-    /// Never more than the file's size, also when the object still holds an unfinished move's bytes: those lie at or below their
-    /// logical offsets, and so behind no home byte past the size.
+    /// Never more than the file's size where the object also holds copies below it: they lie at or below their logical offsets, and so behind no home
+    /// byte past the size. What a dead mover copied of bytes that were being cut off may lie there ([`View::holds_copies`]).
     #[must_use]
     pub fn logical_end(&self, target: u32, plane: u32, object_len: u64) -> u64 {
         self.home.logical_end(target, plane, object_len)
+    }
+
+    /// Whether `target`'s object of `plane` holds, or may hold, what a move copies or has left: its length then says nothing of the file's size, because a
+    /// chunk may have been on its way when the file was cut. Linear in the stripes of the move.
+    #[must_use]
+    pub fn holds_copies(&self, target: u32, plane: u32) -> bool {
+        let names = |table: Table<'_>| {
+            let regions = (0..table.len()).filter_map(|i| table.region(i)).filter(|r| !r.is_original() && r.plane() == plane);
+            regions.into_iter().any(|r| r.stripes().any(|(t, _)| t == target))
+        };
+        names(self.pending) || names(self.retired)
     }
 
     /// Bytes of `[0, size)` whose home is `target`. Linear in the number of regions.

@@ -63,7 +63,7 @@ impl Cutter for Cutting {
     fn drain(&mut self) -> Sys<()> {
         self.drain_all()?;
         let at = self.at.map_or_else(|| self.file.size(), Ok)?;
-        self.passed = Some(gate::for_cut(self.file, at, MAX_LOGICAL - at)?);
+        self.passed = Some(gate::for_resize(self.file, at, MAX_LOGICAL - at)?);
         Ok(())
     }
 

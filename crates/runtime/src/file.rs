@@ -19,8 +19,9 @@ use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use stripewise_layout::MovePhase;
 use stripewise_store::bin::MAX_TARGETS;
-use stripewise_store::ctl::{CTL_BYTES, CTL_RESERVED_BYTES, Ctl, FLAG_UNLINKED};
+use stripewise_store::ctl::{CTL_BYTES, CTL_RESERVED_BYTES, Ctl, FLAG_TRUNCATING, FLAG_UNLINKED};
 use stripewise_store::devices::now_ns;
 use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::names::{self, StorePath};
@@ -324,8 +325,10 @@ impl File {
             }
             let size = self.size_on_disk()?;
             ctl.reset_move();
-            ctl.header().flags.store(0, Ordering::Release);
-            ctl.initialise(boot, size, self.current()?.view.generation());
+            let view = self.current()?.view;
+            // What a move was copying may lie behind the size.
+            ctl.header().flags.store(if view.phase() == MovePhase::None { 0 } else { FLAG_TRUNCATING }, Ordering::Release);
+            ctl.initialise(boot, size, view.generation());
             Ok(())
         })
     }
@@ -335,9 +338,10 @@ impl File {
         let mut size = self.at()?.head_stat()?.st_size as u64;
         let loaded = self.current()?;
         let mut lacks_some = false;
-        // What a move has put beside the home lies no further out than in the file, and so does not disturb.
         for (target, plane) in loaded.objects() {
             match self.object_stat(target, plane)? {
+                // What a move copies may have been cut off just then.
+                Some(_) if loaded.view.holds_copies(target, plane) => {}
                 Some(stat) => size = size.max(loaded.view.logical_end(target, plane, stat.st_size as u64)),
                 None => lacks_some = true,
             }

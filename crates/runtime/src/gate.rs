@@ -64,8 +64,8 @@ pub fn for_write(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
     }
 }
 
-/// Enters for a cut of `[at, at + len)` by one who keeps everybody else out by [`FLAG_TRUNCATING`].
-pub fn for_cut(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
+/// Enters for a change of the size that takes or shows `[at, at + len)`, under the exclusive lock: a cut keeps all others out by [`FLAG_TRUNCATING`].
+pub fn for_resize(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
     loop {
         let inside = tls::enter(file.store()?)?;
         let ctl = file.ctl().ok_or(Errno(libc::EIO))?;

@@ -99,7 +99,8 @@ pub fn truncate(file: &'static File, len: i64) -> Sys<()> {
         }
         cutting::settle(file, len)?;
         limit::grow(file.size()?, len)?;
-        let passed = gate::for_read(file)?;
+        let size = file.size()?;
+        let passed = gate::for_resize(file, size, len.saturating_sub(size))?;
         file.make_objects(passed.loaded, len)?;
         // Head's file system may hold no file so long: it is asked before anybody sees the size.
         mirror(file, len)?;

@@ -85,6 +85,11 @@ impl<'a> Copier<'a> {
         self.size = self.size.max(size);
     }
 
+    /// How far into the file copies may reach.
+    pub fn reach(&self) -> u64 {
+        self.size
+    }
+
     /// Waits until the devices have done all that was copied.
     pub fn settle(&mut self) {
         sleep_until(self.paid_until_ns);

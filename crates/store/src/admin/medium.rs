@@ -247,7 +247,8 @@ pub trait Medium: Send + Sync {
     fn list(&self, dir: &Path) -> io::Result<Vec<OsString>>;
     /// What a name leads to; `None` when it does not exist.
     fn stat(&self, path: &Path) -> io::Result<Option<Stat>>;
-    /// Makes `[from, to)` of several files durable, with what is needed to find it again. What others write elsewhere in them need not be.
+    /// Makes `[from, to)` of several files durable, with what is needed to find it again, and the length of one that ends before. What others write elsewhere in
+    /// them need not be.
     fn sync_ranges(&self, paths: &[PathBuf], (_from, _to): (u64, u64), point: FsyncPoint) -> io::Result<()> {
         paths.iter().try_for_each(|path| self.open(path, Open::Write)?.sync(point))
     }

@@ -312,6 +312,7 @@ impl Filling<'_, '_> {
     /// write behind the span keep their length.
     fn cut_new(&self) -> Result<()> {
         let behind = objects_in(self.published.regions.iter().filter(|r| r.start >= self.span.end()));
+        let present = objects_in(&self.published.retired);
         let size = self.size()?;
         for object @ &(target, plane) in &self.pending {
             let path = self.store.object(target, self.id, plane)?;
@@ -323,7 +324,14 @@ impl Filling<'_, '_> {
                 continue;
             }
             let handle = self.store.medium.open(&path, Open::Write).doing("open", &path)?;
-            if !behind.contains(object) {
+            if present.contains(object) {
+                // A waiter may have called the freeze off by now, and writers go on in the present home of the span: of it nothing is touched.
+                let from = size.clamp(self.span.start, self.span.end());
+                let to = self.copier.reach().clamp(from, self.span.end());
+                for extent in self.copier.view().pending().extents(from, to - from).filter(|e| (e.target, e.plane) == *object) {
+                    handle.punch(extent.object_offset, extent.len).doing("cut", &path)?;
+                }
+            } else if !behind.contains(object) {
                 handle.set_len(end).doing("cut", &path)?;
             } else if end < self.span.end() {
                 handle.punch(end, len.min(self.span.end()) - end).doing("cut", &path)?;

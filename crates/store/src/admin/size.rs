@@ -1,15 +1,15 @@
 //! The size of a file, and how it is found again after a power cut.
 //!
 //! While a boot lasts, the u64 in ctl is the size. After a power cut it is the larger of head's length (written at fsync and close)
-//! and the logical ends of the objects. An unfinished move's bytes in an object do not disturb: no byte lies further out in its object than in
-//! the file, so they are never long enough to reach a home byte past the size.
+//! and the logical ends of the objects, but for those that an unfinished move copies into or has left: a chunk of what was being cut off may have got there.
+//! What they hold behind the size is then cut off before the file changes.
 
-use stripewise_layout::{Layout, View};
+use stripewise_layout::{Layout, MovePhase, View};
 
 use super::error::{Context, Result, StoreError};
 use super::medium::{CtlMap, FsyncPoint, Open};
 use super::store::Store;
-use crate::ctl::Ctl;
+use crate::ctl::{Ctl, FLAG_TRUNCATING};
 use crate::rights::Part;
 use crate::times;
 
@@ -43,7 +43,7 @@ pub fn recovered_size(store: &Store<'_>, id: u64, layout: &Layout) -> Result<u64
     let bytes = layout.encode().map_err(|e| super::store::layout_error(&path, e))?;
     let view = View::parse(&bytes).map_err(|e| super::store::layout_error(&path, e))?;
     let mut size = head_size(store, id)?;
-    for (target, plane) in super::publish::objects_in(&layout.regions) {
+    for (target, plane) in super::publish::objects_in(&layout.regions).into_iter().filter(|&(target, plane)| !view.holds_copies(target, plane)) {
         let path = store.object(target, id, plane)?;
         let stat = store.medium.stat(&path).doing("look at", &path)?;
         size = size.max(view.logical_end(target, plane, stat.map_or(0, |s| s.size)));
@@ -72,7 +72,8 @@ pub fn open_ctl(store: &Store<'_>, id: u64, layout: &Layout) -> Result<Box<dyn C
     if !ctl.is_valid() || !ctl.boot_is(boot) {
         let size = recovered_size(store, id, layout)?;
         ctl.reset_move();
-        ctl.header().flags.store(0, std::sync::atomic::Ordering::Release);
+        let flags = if layout.phase == MovePhase::None { 0 } else { FLAG_TRUNCATING };
+        ctl.header().flags.store(flags, std::sync::atomic::Ordering::Release);
         ctl.initialise(boot, size, layout.generation);
     }
     Ok(map)

@@ -89,7 +89,8 @@ impl Handle for RealFile {
 pub(super) fn sync_range(file: &File, (from, to): (u64, u64)) -> io::Result<()> {
     use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
     let to = to.min(file.metadata()?.len());
-    let Some(len) = to.checked_sub(from).and_then(|len| usize::try_from(len).ok()).filter(|len| *len > 0) else { return Ok(()) };
+    // One that ends before the range may have been cut there just now: that must last, too.
+    let Some(len) = to.checked_sub(from).and_then(|len| usize::try_from(len).ok()).filter(|len| *len > 0) else { return file.sync_data() };
     // SAFETY: a fresh mapping of a range that begins on a page (regions do), which nobody touches, unmapped below.
     let mapped = unsafe { mmap(core::ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file.as_fd(), from) };
     let Ok(base) = mapped else { return file.sync_all() };
