@@ -277,9 +277,8 @@ pub fn change(file: &'static File, what: Change, mut work: impl FnMut(&Passed) -
 #[inline]
 fn attempt(file: &'static File, what: Change, has_lock: bool, work: &mut impl FnMut(&Passed) -> (Written, u64)) -> Sys<Option<u64>> {
     loop {
-        // A gap shows what others left in it, and died: a move that has copied to the end looks there again.
-        let from = if what.reach == 0 { what.at } else { what.at.min(file.size()?) };
-        let passed = gate::for_write(file, from, what.at + what.len - from)?;
+        let (from, len) = sizing::touched(file.size()?, what.at, what.len, what.reach);
+        let passed = gate::for_write(file, from, len)?;
         let ctl = passed.ctl;
         let size_before = file.size()?;
         if what.reach <= size_before {

@@ -185,6 +185,14 @@ pub enum ExtendStep {
 /// All of them, in their order.
 pub const EXTEND: [ExtendStep; 6] = [ExtendStep::Make, ExtendStep::Look, ExtendStep::Note, ExtendStep::Write, ExtendStep::Raise, ExtendStep::Forget];
 
+/// First byte and length of what a change is to tell a move of before it looks what is there: its own bytes and, where the file grows behind a gap, the gap, in
+/// which it shows what others have left who die meanwhile. A move that has copied to the end looks there again. `reach` is 0 where the file is not to grow.
+#[must_use]
+pub fn touched(size: u64, at: u64, len: u64, reach: u64) -> (u64, u64) {
+    let from = if reach == 0 { at } else { at.min(size) };
+    (from, at - from + len)
+}
+
 /// What an extension touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extension {
