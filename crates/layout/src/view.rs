@@ -216,8 +216,8 @@ impl<'a> View<'a> {
     /// at or above it. Who is still reading by the layout before must not find its home cut, and a copy that goes on behind the size would show once it is
     /// the home and the file grows.
     ///
-    /// Such a length exists because regions of one plane, of whichever list, never share an offset of the file, and stand in the object in its order. Where
-    /// a move has regions in both planes, the start of a window, at which `end_of` is content, may lie far behind it.
+    /// Such a length exists where no byte's old and new home share a plane, as movers have it: the windows of one plane, of whichever list, then stand in the
+    /// object in the order of the file. Where a move has regions in both planes, the start of a window, with which `end_of` is content, may lie far behind it.
     #[must_use]
     pub fn end_with_copies(&self, target: u32, plane: u32, size: u64) -> u64 {
         if target == ORIGINAL || (self.pending.is_empty() && self.retired.is_empty()) {
