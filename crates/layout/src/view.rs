@@ -235,15 +235,18 @@ impl<'a> View<'a> {
         self.home.logical_end(target, plane, object_len)
     }
 
-    /// Whether `target`'s object of `plane` holds, or may hold, what a move copies or has left: its length then says nothing of the file's size, because a
-    /// chunk may have been on its way when the file was cut. Linear in the stripes of the move.
+    /// Whether a move copies into `target`'s object of `plane`, has just copied into it, or has left it: its length then says nothing of the file's size,
+    /// because a chunk may have been on its way when the file was cut, and because an object that goes on behind the span keeps its length while it is
+    /// published. Linear in the number of stripes.
     #[must_use]
     pub fn holds_copies(&self, target: u32, plane: u32) -> bool {
+        let span = self.span();
         let names = |table: Table<'_>| {
-            let regions = (0..table.len()).filter_map(|i| table.region(i)).filter(|r| !r.is_original() && r.plane() == plane);
-            regions.into_iter().any(|r| r.stripes().any(|(t, _)| t == target))
+            let mut regions =
+                (0..table.len()).filter_map(|i| table.region(i)).filter(|r| r.start < span.end() && (r.repeats || r.end() > span.start));
+            regions.any(|r| !r.is_original() && r.plane() == plane && r.stripes().any(|(t, _)| t == target))
         };
-        names(self.pending) || names(self.retired)
+        names(self.pending) || names(self.retired) || (self.phase() == MovePhase::Punching && names(self.home))
     }
 
     /// Bytes of `[0, size)` whose home is `target`. Linear in the number of regions.

@@ -12,6 +12,12 @@ pub enum Part {
     Dir,
 }
 
+/// How often, and how long after one another, a part is looked at again whose owner is not head's: a change of the owner, of head first and then of the
+/// others, may be under way.
+pub const OWNER_LOOKS: u32 = 50;
+/// See [`OWNER_LOOKS`].
+pub const OWNER_LOOK_NS: u64 = 1_000_000;
+
 /// Whether objects may be missing that a file does not reach yet: where everybody who may write the file, its owner, can make them as they have to be, and
 /// nobody else can put something in their place. `files` is the mode of the store's directory of that name.
 #[must_use]

@@ -3,7 +3,7 @@
 //! could not make it, or could put something in its place, all are made with the file, or with the change of rights that lets them
 //! (`stripewise_store::rights::may_lack_objects`).
 
-use super::rights::{LOOK_NS, LOOKS, replace};
+use super::rights::replace;
 use super::{File, Loaded, held, object_place};
 use crate::access;
 use crate::fds;
@@ -17,7 +17,7 @@ use core::sync::atomic::Ordering;
 use stripewise_layout::MAX_LOGICAL;
 use stripewise_store::devices::{now_ns, sleep_until};
 use stripewise_store::names::{self, StorePath};
-use stripewise_store::rights::{Part, may_lack_objects};
+use stripewise_store::rights::{OWNER_LOOK_NS, OWNER_LOOKS, Part, may_lack_objects};
 use stripewise_store::within::{Os, Refusal};
 
 /// Opens something both ways, or as far as the user's rights go; says whether both ways.
@@ -67,14 +67,14 @@ impl File {
 
     /// Opens an object, which belongs to head's owner.
     fn widest_object(&self, target: u32, plane: u32) -> Result<(i32, bool), Refusal> {
-        let (at, mut looks) = (self.at().map_err(os)?, LOOKS);
+        let (at, mut looks) = (self.at().map_err(os)?, OWNER_LOOKS);
         loop {
             let owner = at.head_stat().map_err(os)?.st_uid;
             match open_widest(|flags| part::open_object(at.store, at.id, (target, plane), flags, owner)) {
                 // A change of the owner, of head first and then of the objects, may be under way.
                 Err(Refusal::Owner) if looks > 0 => {
                     looks -= 1;
-                    sleep_until(now_ns() + LOOK_NS);
+                    sleep_until(now_ns() + OWNER_LOOK_NS);
                 }
                 opened => return opened,
             }
@@ -211,7 +211,7 @@ impl File {
     }
 
     fn new_or_made_object(&'static self, target: u32, plane: u32) -> Sys<(i32, bool)> {
-        for _ in 0..LOOKS {
+        for _ in 0..OWNER_LOOKS {
             // One that is there is opened by who could not make it, too.
             match self.widest_object(target, plane) {
                 Err(Refusal::Os(Os::NOENT)) => {}

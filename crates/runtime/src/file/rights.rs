@@ -13,11 +13,8 @@ use stripewise_store::ctl::{CTL_BYTES, Ctl, MoveState};
 use stripewise_store::devices::{now_ns, sleep_until};
 use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::moving::Words;
-use stripewise_store::rights::Part;
+use stripewise_store::rights::{OWNER_LOOK_NS, OWNER_LOOKS, Part};
 
-/// How often, and how long after one another, an object is looked at again whose owner is not head's: somebody may just be changing both.
-pub(super) const LOOKS: u32 = 50;
-pub(super) const LOOK_NS: u64 = 1_000_000;
 /// How long one who may not write a file waits until it is his turn to read at a shared offset.
 const READERS_NS: u64 = 200_000_000;
 
@@ -54,7 +51,7 @@ pub(super) fn replace(holder: &AtomicI32, wider: i32) {
 impl File {
     /// Opens ctl; where that is for writing, the directory is open for reading, to be locked.
     pub(super) fn open_ctl(&'static self, at: &At, head: &libc::stat) -> Sys<(i32, bool)> {
-        let mut looks = LOOKS;
+        let mut looks = OWNER_LOOKS;
         loop {
             let (fd, writable) = open_ctl(at, head)?;
             if !writable || self.is_dir_readable() || self.read_dir_again().is_ok() {
@@ -67,7 +64,7 @@ impl File {
             }
             // The rights of both may just be changing.
             looks -= 1;
-            sleep_until(now_ns() + LOOK_NS);
+            sleep_until(now_ns() + OWNER_LOOK_NS);
         }
     }
 
@@ -170,7 +167,7 @@ impl File {
         let take = || sys::flock(ctl, libc::LOCK_EX | libc::LOCK_NB).is_ok();
         let mut is_alone = take();
         while !is_alone && now_ns() < until_ns {
-            sleep_until(now_ns() + LOOK_NS / 20);
+            sleep_until(now_ns() + OWNER_LOOK_NS / 20);
             is_alone = take();
         }
         let result = work(is_alone);

@@ -219,3 +219,42 @@ fn what_a_power_cut_left_behind_the_size_does_not_show_when_the_file_grows() {
         assert!(p.read()[SIZE..].iter().all(|byte| *byte == 0), "seed {seed}");
     }
 }
+
+/// The file is cut while a chunk is on its way. The new home's object goes on behind the span, and so keeps its length in the freeze; the mover is killed when
+/// it has published.
+#[test]
+fn an_object_that_goes_on_behind_the_span_does_not_tell_the_size_of_a_file_that_was_cut() {
+    for seed in 0..8 {
+        let (disk, root) = fresh();
+        let layout = |first: &[(u32, u64)]| uneven(128 * K, &[first, &[(0, 4 * K)]]);
+        for first in [1, 2] {
+            apply_all(&Store::open(&disk, &root).unwrap(), &layout(&[(first, 4 * K)])).unwrap();
+        }
+        disk.settle();
+        let p = Arc::new(Mutex::new(Program::new(&disk, &root)));
+        let (q, mut is_cut) = (p.clone(), false);
+        let hook: Hook = Box::new(move |what, locked| {
+            if !is_cut && what.starts_with("write t0/") {
+                is_cut = true;
+                let mut p = q.lock().unwrap();
+                p.locked = locked;
+                let disk = p.disk.clone();
+                let store = Store::open(&disk, &p.root).unwrap();
+                let map = disk.ctl(&store.part(ID, "ctl"), false).unwrap();
+                assert!(p.truncate(&store, map.ctl(), 2_000, None));
+            }
+            !(is_cut && what.starts_with("unlink"))
+        });
+        assert!(!hooked_apply(&disk, &root, &layout(&[(0, 8 * K), (1, 8 * K)]), hook));
+        disk.restart();
+        {
+            let mut p = p.lock().unwrap();
+            p.locked = false;
+            let store = Store::open(&disk, &root).unwrap();
+            let map = disk.ctl(&store.part(ID, "ctl"), false).unwrap();
+            assert!(p.fsync(&store, map.ctl()));
+        }
+        disk.cut_power(seed);
+        assert_eq!(read_all(&Store::open(&disk, &root).unwrap(), 200_000), pattern(3, 0, 2_000), "seed {seed}");
+    }
+}

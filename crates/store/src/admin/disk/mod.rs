@@ -30,9 +30,9 @@ use self::roots::{Roots, Spot};
 use super::medium::{Attributes, CtlMap, DevicesMap, FsyncPoint, Handle, Leased, Lock, Medium, Open, Root, Stat};
 use super::size::boot_words;
 use crate::ctl::{CTL_BYTES, CTL_MAGIC};
-use crate::devices::{boot_of_devices, open_devices};
+use crate::devices::{boot_of_devices, now_ns, open_devices, sleep_until};
 use crate::locks::{How, PIN_BYTE, PRESENCE_BYTE};
-use crate::rights::Part;
+use crate::rights::{OWNER_LOOK_NS, OWNER_LOOKS, Part};
 use crate::run::SESSION_LOCK;
 use crate::within::{Expected, Refusal, create_file, open_file};
 
@@ -64,8 +64,17 @@ impl RealDisk {
     }
 
     fn opened(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-        let spot = self.roots.spot(path)?;
-        Ok(open_file(spot.dir(), &spot.name, flags, spot.allowed.expected()).map_err(|why| refused(path, why))?.0)
+        let mut looks = OWNER_LOOKS;
+        loop {
+            let spot = self.roots.spot(path)?;
+            match open_file(spot.dir(), &spot.name, flags, spot.allowed.expected()) {
+                Err(Refusal::Owner) if looks > 0 => {
+                    looks -= 1;
+                    sleep_until(now_ns() + OWNER_LOOK_NS);
+                }
+                opened => return Ok(opened.map_err(|why| refused(path, why))?.0),
+            }
+        }
     }
 
     /// Names the inode that a path leads to, whatever it is and whoever may read it.
