@@ -178,6 +178,25 @@ impl FileMap {
         (home, self.moved.get(next).map_or(end, |m| end.min(m.from)))
     }
 
+    /// Whether `[from, to)` has at most `most` pieces. The price is a comparison for what has no more bytes than that, else a visit per window,
+    /// and never more than `most` of them.
+    #[inline]
+    pub(crate) fn has_at_most(&self, cycles: &[Cycle], from: u64, to: u64, most: u64) -> bool {
+        to.saturating_sub(from) <= most || self.counted(cycles, from, to, most) <= most
+    }
+
+    /// How many pieces `[from, to)` has, or some number above `most`.
+    fn counted(&self, cycles: &[Cycle], mut from: u64, to: u64, most: u64) -> u64 {
+        let mut count = 0u64;
+        while from < to && count <= most {
+            let (home, end) = self.window(from);
+            let until = end.min(to);
+            home.pieces(cycles, from, until, |_| count += 1);
+            from = until;
+        }
+        count
+    }
+
     /// The pieces of `[from, to)`, window by window.
     #[inline]
     pub(crate) fn pieces(&self, cycles: &[Cycle], mut from: u64, to: u64, mut each: impl FnMut(Piece)) {

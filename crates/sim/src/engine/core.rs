@@ -31,6 +31,9 @@ pub(crate) struct Core {
 /// Calls and accesses between two looks at whether to go on: some ms.
 const WORK_BETWEEN: u64 = 1 << 17;
 
+/// Accesses that are issued at once and so in memory at once: far more than a request has servers and windows, unless its regions are minute.
+const MAX_PIECES: u64 = 1 << 20;
+
 impl Core {
     pub(crate) fn new<S: Source>(scenario: &Scenario, plugged: Vec<Plugged>, source: &mut S, agenda: &mut impl Agenda) -> Result<Self, Error> {
         let server = |(i, spec): (usize, &crate::ServerSpec)| match &spec.disk {
@@ -91,6 +94,18 @@ impl Core {
             return Err(Error::Invalid(format!("workload: a request is for {bytes} bytes at {offset}; give 1 byte to 1 TiB, ending below 2^62")));
         }
         Ok(())
+    }
+
+    /// Refuses what would be cut into more pieces than [`MAX_PIECES`]: a request, a fetch ahead, a copied chunk.
+    #[inline]
+    pub(crate) fn check_pieces(&self, file: u32, from: u64, to: u64) -> Result<(), Error> {
+        if self.maps.get(file as usize).is_none_or(|map| map.has_at_most(&self.cycles, from, to, MAX_PIECES)) {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!(
+            "scenario: files[{file}] would have the {} bytes at {from} in more than {MAX_PIECES} pieces; give it longer regions, or make requests, read_ahead_bytes and copy.chunk_bytes smaller",
+            to - from
+        )))
     }
 
     /// What a read comes to where there is read-ahead.

@@ -55,7 +55,7 @@ pub(super) fn run<S: Source>(
                 core.clients.done(actor, end_ns, &mut heap);
             }
         } else {
-            copy(&mut core, actor, now_ns, &mut heap);
+            copy(&mut core, actor, now_ns, &mut heap)?;
         }
         core.go_on(progress)?;
     }
@@ -63,11 +63,13 @@ pub(super) fn run<S: Source>(
 }
 
 #[inline]
-fn range(core: &mut Core, file: u32, from: u64, to: u64, issued: &mut Issued) {
+fn range(core: &mut Core, file: u32, from: u64, to: u64, issued: &mut Issued) -> Result<(), Error> {
+    core.check_pieces(file, from, to)?;
     let servers = &mut core.servers;
     if let Some(map) = core.maps.get(file as usize) {
         map.pieces(&core.cycles, from, to, |piece| issued.access(servers, &piece));
     }
+    Ok(())
 }
 
 #[inline]
@@ -75,23 +77,23 @@ fn request_end(core: &mut Core, id: u32, request: &Request, now_ns: u64) -> Resu
     core.check(request)?;
     let mut issued = Issued::new(now_ns, request.write);
     if core.ahead.is_some() && !request.write {
-        read_ahead(core, id, request, &mut issued);
+        read_ahead(core, id, request, &mut issued)?;
     } else {
-        range(core, request.file, request.offset, request.offset + request.bytes, &mut issued);
+        range(core, request.file, request.offset, request.offset + request.bytes, &mut issued)?;
     }
     core.tally.sub_requests += issued.count;
     core.tally.done(request, now_ns, issued.end_ns, issued.alone_ns);
     Ok(issued.end_ns)
 }
 
-fn read_ahead(core: &mut Core, id: u32, request: &Request, issued: &mut Issued) {
+fn read_ahead(core: &mut Core, id: u32, request: &Request, issued: &mut Issued) -> Result<(), Error> {
     let plan = core.plan(id, request);
-    range(core, request.file, plan.now_from, request.offset + request.bytes, issued);
+    range(core, request.file, plan.now_from, request.offset + request.bytes, issued)?;
     issued.end_ns = issued.end_ns.max(plan.ready_ns);
     let (from, to) = plan.fetch;
     if from < to {
         let mut fetch = Issued::new(issued.now_ns, false);
-        range(core, request.file, from, to, &mut fetch);
+        range(core, request.file, from, to, &mut fetch)?;
         core.tally.sub_requests += fetch.count;
         core.tally.bytes_ahead = core.tally.bytes_ahead.saturating_add(to - from);
         core.tally.fetched_ns = core.tally.fetched_ns.max(fetch.end_ns);
@@ -99,14 +101,15 @@ fn read_ahead(core: &mut Core, id: u32, request: &Request, issued: &mut Issued) 
             ahead.fetched(id, request.file, u32::MAX, fetch.end_ns);
         }
     }
+    Ok(())
 }
 
-fn copy(core: &mut Core, actor: u32, now_ns: u64, heap: &mut Heap) {
+fn copy(core: &mut Core, actor: u32, now_ns: u64, heap: &mut Heap) -> Result<(), Error> {
     match core.mover.call(actor, now_ns, &mut core.maps, heap) {
         Order::Nothing => {}
         Order::Read(chunk) => {
             let mut issued = Issued::new(now_ns, false);
-            range(core, chunk.file, chunk.from, chunk.to, &mut issued);
+            range(core, chunk.file, chunk.from, chunk.to, &mut issued)?;
             heap.wake(issued.end_ns, actor);
         }
         Order::Write(chunk, home) => {
@@ -117,4 +120,5 @@ fn copy(core: &mut Core, actor: u32, now_ns: u64, heap: &mut Heap) {
             heap.wake(issued.end_ns, actor);
         }
     }
+    Ok(())
 }

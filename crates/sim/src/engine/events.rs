@@ -151,7 +151,7 @@ pub(super) fn run<S: Source>(
                     engine.request(actor, request, now_ns)?;
                 }
             }
-            What::Call => engine.copy(actor, now_ns),
+            What::Call => engine.copy(actor, now_ns)?,
             What::ServerIn(access) => engine.server_in(access, now_ns),
             What::Device(access) => engine.device(access, now_ns),
             What::ServerOut(access) => engine.server_out(access, now_ns),
@@ -170,12 +170,12 @@ impl Engine {
         let to = request.offset + request.bytes;
         let kind = Kind::Request(request);
         if self.core.ahead.is_none() || request.write {
-            self.core.tally.sub_requests += self.cut(request.file, request.offset, to);
+            self.core.tally.sub_requests += self.cut(request.file, request.offset, to)?;
             self.issue(id, kind, request.write, now_ns);
             return Ok(());
         }
         let plan = self.core.plan(id, &request);
-        self.core.tally.sub_requests += self.cut(request.file, plan.now_from, to);
+        self.core.tally.sub_requests += self.cut(request.file, plan.now_from, to)?;
         let task = self.issue(id, kind, false, now_ns);
         for fetch in plan.pending.into_iter().flatten() {
             if let Some(fetch) = self.tasks.get(fetch) {
@@ -190,7 +190,7 @@ impl Engine {
         }
         let (from, to) = plan.fetch;
         if from < to {
-            self.core.tally.sub_requests += self.cut(request.file, from, to);
+            self.core.tally.sub_requests += self.cut(request.file, from, to)?;
             self.core.tally.bytes_ahead = self.core.tally.bytes_ahead.saturating_add(to - from);
             let fetch = self.issue(id, Kind::Fetch { file: request.file }, false, now_ns);
             if let Some(ahead) = &mut self.core.ahead {
@@ -201,13 +201,14 @@ impl Engine {
     }
 
     /// Cuts a range; returns how many pieces it has.
-    fn cut(&mut self, file: u32, from: u64, to: u64) -> u64 {
+    fn cut(&mut self, file: u32, from: u64, to: u64) -> Result<u64, Error> {
+        self.core.check_pieces(file, from, to)?;
         let pieces = &mut self.pieces;
         pieces.clear();
         if let Some(map) = self.core.maps.get(file as usize) {
             map.pieces(&self.core.cycles, from, to, |piece| pieces.push(piece));
         }
-        pieces.len() as u64
+        Ok(pieces.len() as u64)
     }
 
     /// Sends the pieces of the range that was cut last on their way, as one task.
@@ -313,11 +314,11 @@ impl Engine {
         }
     }
 
-    fn copy(&mut self, actor: u32, now_ns: u64) {
+    fn copy(&mut self, actor: u32, now_ns: u64) -> Result<(), Error> {
         match self.core.mover.call(actor, now_ns, &mut self.core.maps, &mut self.calendar) {
             Order::Nothing => {}
             Order::Read(chunk) => {
-                self.cut(chunk.file, chunk.from, chunk.to);
+                self.cut(chunk.file, chunk.from, chunk.to)?;
                 self.issue(actor, Kind::Copy { written: 0 }, false, now_ns);
             }
             Order::Write(chunk, home) => {
@@ -327,5 +328,6 @@ impl Engine {
                 self.issue(actor, Kind::Copy { written: chunk.to - chunk.from }, true, now_ns);
             }
         }
+        Ok(())
     }
 }

@@ -54,6 +54,39 @@ fn requests_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn what_would_fall_into_too_many_pieces_is_refused_by_either_engine() {
+    // The last region is one byte long and repeats: a mebibyte of them is the most that is served at once.
+    let text = |from: &str, to: &str| {
+        let minute = valid().replace("[40000,20000,1,0]", "[40000,1,1,0]").replace(r#""size_bytes":100000"#, r#""size_bytes":4611686018427387903"#);
+        assert!(minute.contains(from), "{from}");
+        minute.replace(from, to)
+    };
+    let (linked, unlinked) = (r#""establish_s":1e-6,"per_byte_s":1e-9"#, r#""establish_s":0,"per_byte_s":0"#);
+    for (from, to, requests, refused) in [
+        ("40000", "40000", vec![read(40_000, 1 << 20)], None),
+        ("40000", "40000", vec![read(40_000, (1 << 20) + 1)], Some("1048577 bytes at 40000")),
+        (r#""read_ahead_bytes":4096"#, r#""read_ahead_bytes":4611686018427387903"#, vec![read(40_000, 1), read(40_001, 1)], Some("bytes at 40002")),
+        (
+            r#""len":40000,"cycle":1,"first":0}],"copy":{"chunk_bytes":8192"#,
+            r#""len":4000000,"cycle":1,"first":0}],"copy":{"chunk_bytes":4000000"#,
+            vec![],
+            Some("4000000 bytes at 0"),
+        ),
+    ] {
+        for text in [text(from, to), text(from, to).replace(linked, unlinked)] {
+            let got = simulate(&Scenario::from_json(&text).unwrap(), &mut Lists::new(vec![requests.clone()]), &mut |_| true);
+            match refused {
+                None => assert!(got.is_ok()),
+                Some(part) => {
+                    let error = got.unwrap_err().to_string();
+                    assert!(error.contains(part) && error.contains("files[0]") && error.contains("; give it longer regions"), "{error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn whoever_watches_may_stop_it() {
     let scenario = scenario(1, &device(0.001, 0.0), 4096, "");
     let result = simulate(&scenario, &mut Lists::new(vec![vec![read(0, 1); 200_000]]), &mut |done| done < 100_000);
