@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from rig import Maker, Store
+from rig import Maker, Store, Target
 
 OPENED = "import os, sys; fd = os.open('a', os.O_RDWR | os.O_CREAT); os.write(fd, b'x' * 300000); os.unlink('a')"
 
@@ -57,6 +57,26 @@ with open('seen', 'w') as seen:
         store.program("sh", "-c", f"while [ ! -s {store.data}/seen ]; do :; done; cat {store.data}/seen").out
         == "300000"
     )
+
+
+def test_a_file_goes_though_it_was_once_closed_beside_a_slow_request(make_store: Maker) -> None:
+    slow = Target("t0", "hdd", "emulated", 0, startup_s=1.0)
+    store = make_store(targets=[slow])
+    text = """
+import threading, time
+slow = os.open('slow', os.O_RDWR | os.O_CREAT)
+writer = threading.Thread(target=os.pwrite, args=(slow, b'x', 0))
+writer.start()
+time.sleep(0.3)
+os.close(os.open('a', os.O_RDWR | os.O_CREAT))
+print(writer.is_alive())
+writer.join()
+fd = os.open('a', os.O_RDWR)
+os.unlink('a')
+os.close(fd)
+print(len(os.listdir(FILES)))
+"""
+    assert python(store, text.replace("FILES", repr(str(store.root / "files")))) == "True\n1\n"
 
 
 @pytest.mark.parametrize("mode", [0o400, 0o444, 0o600, 0o640, 0o666, 0o700, 0o755, 0o1644])

@@ -439,6 +439,9 @@ impl File {
         for holder in &self.objects {
             fds::close_internal(holder);
         }
+        if !quiet && !self.shares_locks() {
+            let _ = self.ctl_fd().and_then(locks::give_all_back);
+        }
         fds::close_internal(&self.ctl_fd);
         fds::close_internal(&self.dir_fd);
         fds::close_internal(&self.family);
