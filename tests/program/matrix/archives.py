@@ -106,7 +106,7 @@ cat "$S/random" "$S/text" "$S/random" > a; zstd -q --long=27 -T2 a -o b.zst; zst
 cmp a c; mkdir flat; zstd -q -r "$S/tree" --output-dir-flat flat; ls flat | wc -l
 zstd -q --train-fastcover=k=50,d=8 --maxdict=2KB -B1K "$S/text" -o dict; zstd -q -D dict "$S/text" -o d.zst
 zstd -q -dc -D dict d.zst | cmp - "$S/text"
-gzip -c "$S/text" > e.gz; zcat e.gz | md5sum; zgrep -c stripe e.gz; xz -T2 -c a > f.xz
+gzip -c "$S/text" > e.gz; zcat e.gz | md5sum; zgrep -c stripe e.gz; xz -0 -T2 -c a > f.xz
 xz -l --robot f.xz | grep -c totals; xzcat f.xz | cmp - a
 """,
         volatile=("*.zst", "*.gz", "*.xz", "dict", "flat/*"),
