@@ -13,7 +13,7 @@ use stripewise_store::admin::fsck::fsck;
 use stripewise_store::admin::guide::Guide;
 use stripewise_store::admin::medium::{Medium, Open};
 use stripewise_store::admin::size::open_ctl;
-use stripewise_store::admin::spec::{LayoutJson, RegionJson};
+use stripewise_store::admin::spec::LayoutJson;
 use stripewise_store::admin::{Store, StoreError, apply, data};
 use stripewise_store::sizing::{Note, Sizes};
 
@@ -262,15 +262,7 @@ proptest! {
 
 /// Regions of different lengths on random targets.
 fn bounds() -> impl Strategy<Value = LayoutJson> {
-    proptest::collection::vec((stripes(), 1u64..8), 1..8).prop_map(|all| {
-        let mut start = 0;
-        let regions = all.into_iter().map(|(stripes, pages)| {
-            let region = RegionJson { start, len: pages * 4 * K, stripes };
-            start += pages * 4 * K;
-            region
-        });
-        LayoutJson { regions: regions.collect() }
-    })
+    proptest::collection::vec((1..8u64, stripes()), 1..8).prop_map(|all| in_a_row(all.into_iter().map(|(pages, stripes)| (pages * 4 * K, stripes))))
 }
 
 /// One to three targets, in any order, with a width each.

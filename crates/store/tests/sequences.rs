@@ -12,7 +12,7 @@ use stripewise_store::admin::findings::Options;
 use stripewise_store::admin::fsck::fsck;
 use stripewise_store::admin::medium::Medium;
 use stripewise_store::admin::publish::objects_of;
-use stripewise_store::admin::spec::{LayoutJson, RegionJson};
+use stripewise_store::admin::spec::LayoutJson;
 use stripewise_store::admin::{Store, data};
 
 const TARGETS: u32 = 4;
@@ -28,22 +28,12 @@ fn stripes() -> impl Strategy<Value = Vec<(u32, u64)>> {
 }
 
 fn layout() -> impl Strategy<Value = LayoutJson> {
-    proptest::collection::vec(stripes(), 1..8).prop_map(|all| LayoutJson {
-        regions: all.into_iter().enumerate().map(|(i, stripes)| RegionJson { start: i as u64 * REGION, len: REGION, stripes }).collect(),
-    })
+    proptest::collection::vec(stripes(), 1..8).prop_map(|all| in_a_row(all.into_iter().map(|stripes| (REGION, stripes))))
 }
 
 /// Like `layout`, with lengths that differ from region to region.
 fn uneven_layout() -> impl Strategy<Value = LayoutJson> {
-    proptest::collection::vec((stripes(), 1u64..20), 1..6).prop_map(|all| {
-        let mut start = 0;
-        let regions = all.into_iter().map(|(stripes, pages)| {
-            let region = RegionJson { start, len: pages * 4 * K, stripes };
-            start += pages * 4 * K;
-            region
-        });
-        LayoutJson { regions: regions.collect() }
-    })
+    proptest::collection::vec((1..20u64, stripes()), 1..6).prop_map(|all| in_a_row(all.into_iter().map(|(pages, stripes)| (pages * 4 * K, stripes))))
 }
 
 fn clean(store: &Store<'_>) {

@@ -32,7 +32,16 @@ pub fn even(targets: u32, region_bytes: u64, width: u64) -> LayoutJson {
 
 /// Regions of one length, each with its own stripes; the last repeats.
 pub fn uneven(region_bytes: u64, stripes: &[&[(u32, u64)]]) -> LayoutJson {
-    let regions = stripes.iter().enumerate().map(|(i, s)| RegionJson { start: i as u64 * region_bytes, len: region_bytes, stripes: s.to_vec() });
+    in_a_row(stripes.iter().map(|stripes| (region_bytes, stripes.to_vec())))
+}
+
+/// Regions one after the other, each of so many bytes on its own stripes; the last repeats.
+pub fn in_a_row(regions: impl IntoIterator<Item = (u64, Vec<(u32, u64)>)>) -> LayoutJson {
+    let mut end = 0;
+    let regions = regions.into_iter().map(|(len, stripes)| {
+        end += len;
+        RegionJson { start: end - len, len, stripes }
+    });
     LayoutJson { regions: regions.collect() }
 }
 

@@ -21,7 +21,7 @@ use stripewise_store::admin::findings::Options;
 use stripewise_store::admin::fsck::fsck;
 use stripewise_store::admin::guide::Guide;
 use stripewise_store::admin::medium::Medium;
-use stripewise_store::admin::spec::{LayoutJson, RegionJson};
+use stripewise_store::admin::spec::LayoutJson;
 use stripewise_store::admin::{Store, apply, data};
 
 use common::*;
@@ -61,15 +61,8 @@ fn stripes(chance: &mut Chance) -> Vec<(u32, u64)> {
 }
 
 fn bounds(chance: &mut Chance) -> LayoutJson {
-    let mut start = 0;
     let count = 1 + chance.below(8);
-    let regions = (0..count).map(|_| {
-        let len = (1 + chance.below(7)) * 4 * K;
-        let region = RegionJson { start, len, stripes: stripes(chance) };
-        start += len;
-        region
-    });
-    LayoutJson { regions: regions.collect() }
+    in_a_row((0..count).map(|_| ((1 + chance.below(7)) * 4 * K, stripes(chance))))
 }
 
 /// A file of `SIZE` bytes on two of three targets.
