@@ -82,8 +82,8 @@ def run(*command: object, environment: Mapping[str, str] | None = None) -> str:
     return done.stdout
 
 
-def make_store(base: Path, targets: list[Figures]) -> tuple[Path, Path]:
-    """A store of its own below `base`, and the directory that it manages."""
+def make_store(base: Path, targets: list[Figures], stripewise: Path = STRIPEWISE) -> tuple[Path, Path]:
+    """A store of its own below `base`, made by a `stripewise` command, and the directory that it manages."""
     data = base / "data"
     data.mkdir(parents=True)
     blocks = []
@@ -95,5 +95,5 @@ def make_store(base: Path, targets: list[Figures]) -> tuple[Path, Path]:
             f"per_byte_read_s = {per_byte_s}\nper_byte_write_s = {per_byte_s}\n"
         )
     (base / "cluster.toml").write_text("\n".join(blocks))
-    run(STRIPEWISE, "store", "create", base / "store", "--cluster", base / "cluster.toml", "--manage", data)
+    run(stripewise, "store", "create", base / "store", "--cluster", base / "cluster.toml", "--manage", data)
     return base / "store", data

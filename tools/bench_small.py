@@ -1,7 +1,8 @@
 """What programs pay for a small managed file: open + close, stat and a 4 KiB read, beside plain files of the same
 directory's disk; with another library beside ours, both in one run by turns. Part of `make bench`.
 
-Each library has a store of its own, so that neither meets what the other keeps at run time.
+Each library has a store of its own, so that neither meets what the other keeps at run time. One that lies in a checkout
+with a command of its own has it made by that one: an older library does not read a newer store.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import statistics
 from pathlib import Path
 
-from bench_common import LIBRARY, ROOT, Effort, make_store, run
+from bench_common import LIBRARY, ROOT, STRIPEWISE, Effort, make_store, run
 
 CALLS = ROOT / "target/native/calls"
 KINDS = {"open_close": "open + close", "stat": "stat", "pread_4k": "4 KiB pread"}
@@ -22,9 +23,8 @@ class Side:
     """One library on a store of its own."""
 
     def __init__(self, scratch: Path, name: str, library: Path) -> None:
-        self.store, self.data = make_store(
-            scratch / f"small-{name}", [(f"t{n}", "hdd", "dir", 0.0, 0.0, 0.0) for n in range(4)]
-        )
+        targets = [(f"t{n}", "hdd", "dir", 0.0, 0.0, 0.0) for n in range(4)]
+        self.store, self.data = make_store(scratch / f"small-{name}", targets, command_beside(library))
         self.plain = scratch / f"small-{name}" / "plain"
         self.plain.mkdir()
         self.environment = {
@@ -37,6 +37,14 @@ class Side:
         text = run(CALLS, "small", self.plain, self.data, batches, environment=self.environment)
         found: Costs = json.loads(text.splitlines()[-1])
         return found
+
+
+def command_beside(library: Path) -> Path:
+    """The `stripewise` command of the checkout that a library lies in, else ours."""
+    # In a checkout it is python/stripewise/lib/libstripewise.so.
+    above = library.parents
+    own = above[3] / STRIPEWISE.relative_to(ROOT) if len(above) > 3 else STRIPEWISE
+    return own if own.is_file() else STRIPEWISE
 
 
 def ratio_of(first: Costs, second: Costs, kind: str) -> float:
