@@ -439,8 +439,9 @@ impl File {
         for holder in &self.objects {
             fds::close_internal(holder);
         }
+        // The kernel keeps a descriptor's locks as long as a mapping by it stands. Those of lines stay: a write that is still under way has one.
         if !quiet && !self.shares_locks() {
-            let _ = self.ctl_fd().and_then(locks::give_all_back);
+            let _ = self.ctl_fd().and_then(|fd| locks::give_back(fd, PRESENCE_BYTE));
         }
         fds::close_internal(&self.ctl_fd);
         fds::close_internal(&self.dir_fd);
