@@ -75,7 +75,7 @@ class Churner:
 
 def sound(store: Store) -> None:
     """fsck mends what kills left, then finds nothing: no half a move, no byte or object that is nobody's."""
-    store.fsck("--repair", code=None)
+    store.repair()
     # A file whose name went while it moved may be in the trash when its mover is killed.
     stripewise("store", "gc", store.root)
     found = json.loads(store.fsck("--json").out)

@@ -193,6 +193,17 @@ class Store:
         """`stripewise store fsck`."""
         return stripewise("store", "fsck", self.root, *options, code=code)
 
+    def repair(self) -> None:
+        """`stripewise store fsck --repair`, once nobody uses the store: whoever was killed may still be ending."""
+        said = ""
+
+        def was_let() -> bool:
+            nonlocal said
+            said = self.fsck("--repair", code=None).err
+            return "using the store" not in said
+
+        assert wait_until(was_let), said
+
     def files(self) -> list[dict[str, object]]:
         """`stripewise store ls`."""
         return list(json.loads(stripewise("store", "ls", self.root, "--json").out))
@@ -259,6 +270,14 @@ def children(pid: int) -> list[int]:
             child = int(stat.parent.name)
             found += [child, *children(child)]
     return found
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is such a process that may still have files open."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except (OSError, IndexError):
+        return False
 
 
 def launch(store: Store, command: Command, out: Path | int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
@@ -329,9 +348,12 @@ def hit(pids: list[int], number: int) -> None:
 
 
 def kill_job(job: subprocess.Popen[bytes]) -> None:
-    """Kill a whole job, whatever session mpiexec put its ranks in, and wait."""
-    hit([*children(job.pid), job.pid], signal.SIGKILL)
+    """Kill a whole job, whatever session mpiexec put its ranks in, and wait until the last rank is gone."""
+    ranks = children(job.pid)
+    hit([*ranks, job.pid], signal.SIGKILL)
     job.communicate()
+    # They are not ours to wait for, and one that is killed inside a system call ends when the call does.
+    assert wait_until(lambda: not any(is_running(pid) for pid in ranks)), f"killed, and still there: {ranks}"
 
 
 def ranks_of(job: subprocess.Popen[bytes]) -> list[int]:

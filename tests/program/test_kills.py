@@ -45,7 +45,7 @@ OTHER = [region(0, 64, stripes(("t2", 16))), region(64, 4096, stripes(("t0", 128
 
 def sound(store: Store) -> None:
     """fsck mends what a kill may leave (half a move, a half-made file) and then has nothing to say."""
-    store.fsck("--repair", code=None)
+    store.repair()
     store.fsck()
 
 
