@@ -6,18 +6,16 @@
 
 use std::time::Instant;
 
+use stripewise_chance::SplitMix64;
+
 use stripewise_assign::{FEATURES, Limits, List, Problem, Tables, solve};
 
-/// SplitMix64, as a number in [0, 1).
-struct Dice(u64);
+struct Dice(SplitMix64);
 
 impl Dice {
+    /// A number in [0, 1).
     fn roll(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ mixed >> 31) as f64 / 2f64.powi(64)
+        self.0.bits() as f64 / 2f64.powi(64)
     }
 
     fn between(&mut self, low: f64, high: f64) -> f64 {
@@ -29,7 +27,7 @@ impl Dice {
 /// 64 KiB to 1 MiB. Each server has a resource of its own, and one network is shared by all.
 /// Beside single servers there are teams of 4, 16 and 64 of a class, over which whole requests go round.
 fn made(windows: usize, regions: usize, hdds: usize, ssds: usize) -> Tables {
-    let mut dice = Dice(7);
+    let mut dice = Dice(SplitMix64::at(7));
     let servers = hdds + ssds;
     let valid_bytes: Vec<f64> = (0..regions).map(|_| dice.between(32e6, 128e6)).collect();
     let total: f64 = valid_bytes.iter().sum();

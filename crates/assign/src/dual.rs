@@ -9,11 +9,11 @@ use std::ops::Range;
 use std::time::Instant;
 
 use crate::coarse::Coarse;
+use crate::parts;
 use crate::path::{Space, cheapest, least, price};
 use crate::prices::{Duals, Prices};
 use crate::problem::{FEATURES, Problem, dot};
 use crate::soft::{Flow, Loads, Weights, spread};
-use crate::threads;
 
 /// Temperatures in parts of a region's own cost: the first, the last, and from step to step.
 const WARM: f64 = 0.2;
@@ -133,7 +133,7 @@ fn look(problem: &Problem, duals: &Duals, temperature: f64) -> Look {
     let prices = Prices::new(problem, duals);
     let work = problem.windows * problem.regions * problem.choices;
     let space = || (Space::new(problem.windows, problem.choices), Weights::new(problem));
-    let parts = threads::parts(problem.regions, work, space, |space, regions| wide(problem, &prices, temperature, space, regions));
+    let parts = parts::parts(problem.regions, work, space, |space, regions| wide(problem, &prices, temperature, space, regions));
     let (mut cost, mut flow) = (0.0, Flow::new(problem));
     for (part, part_flow) in parts {
         cost += part;

@@ -14,6 +14,7 @@ mod descent;
 mod dual;
 mod exact;
 mod fit;
+mod parts;
 mod path;
 mod power;
 mod prices;
@@ -25,7 +26,6 @@ mod solve;
 mod start;
 mod state;
 mod swap;
-mod threads;
 
 pub use problem::{FEATURES, List, Problem, Tables};
 pub use solve::{Limits, Solution, solve};

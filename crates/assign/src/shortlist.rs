@@ -1,11 +1,11 @@
 //! For every region the choices worth trying: those that are cheapest under the dual prices, all windows together or in one of them. At the best prices
 //! a region is nearly indifferent between them, and everything else is dearer by its reduced cost.
 
+use crate::parts;
 use crate::path::{Space, price};
 use crate::prices::Prices;
 use crate::problem::{Problem, dot};
 use crate::random::Random;
-use crate::threads;
 
 /// Choices per region for all windows together, and more for each window.
 const TOGETHER: usize = 20;
@@ -24,7 +24,7 @@ pub(crate) struct Shortlist {
 impl Shortlist {
     pub(crate) fn new(problem: &Problem, prices: &Prices, level: &[f64]) -> Shortlist {
         let work = problem.windows * problem.regions * problem.choices;
-        let lists = threads::parts(
+        let lists = parts::parts(
             problem.regions,
             work,
             || Space::new(problem.windows, problem.choices),

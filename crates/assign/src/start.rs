@@ -2,12 +2,12 @@
 //! room, then the densest. Resources that reach the level that the bound foresees get dearer, servers without room are left out, and a region stays with
 //! its server as long as it stays with its kind.
 
+use crate::parts;
 use crate::path::{Space, cheapest, price};
 use crate::power::{Listed, Measure, congest, slopes_of_sum};
 use crate::prices::{Moves, Prices};
 use crate::problem::{FEATURES, Problem, Run, dot};
 use crate::state::{NOWHERE, State};
-use crate::threads;
 
 /// Loads to the 64th: a resource 10 % below its level costs as much again as its price where there are a thousand.
 const SQUARINGS: u32 = 6;
@@ -102,7 +102,7 @@ fn regrets(problem: &Problem, prices: &Prices) -> Vec<f64> {
     };
     let work = problem.windows * problem.regions * problem.choices;
     let space = || Space::new(problem.windows, problem.choices);
-    let parts = threads::parts(problem.regions, work, space, |space, regions| regions.map(|region| regret(space, region)).collect::<Vec<_>>());
+    let parts = parts::parts(problem.regions, work, space, |space, regions| regions.map(|region| regret(space, region)).collect::<Vec<_>>());
     parts.into_iter().flatten().collect()
 }
 

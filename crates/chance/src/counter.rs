@@ -1,12 +1,11 @@
 //! Draws by number instead of by turn: the n-th draw is a function of n, so nothing is remembered from one to the next.
 
+use crate::splitmix::{GOLDEN, mixed};
+
 /// SplitMix64's output function.
 #[must_use]
 pub fn mix(number: u64) -> u64 {
-    let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    mixed(number.wrapping_add(GOLDEN))
 }
 
 /// Uniform in 0..bound-1; the bias of the product method is below 2^-32 for any bound that a file has.

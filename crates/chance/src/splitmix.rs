@@ -7,10 +7,10 @@ pub struct SplitMix64 {
     state: u64,
 }
 
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The finaliser: a bijection whose every output bit depends on every input bit.
-const fn mixed(mut z: u64) -> u64 {
+pub(crate) const fn mixed(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -21,6 +21,12 @@ impl SplitMix64 {
     #[must_use]
     pub const fn new(seed: u64, key: u64) -> Self {
         SplitMix64 { state: mixed(seed.wrapping_add(GOLDEN)) ^ mixed(key.wrapping_mul(GOLDEN).wrapping_add(1)) }
+    }
+
+    /// The one stream of the reference implementation that begins with `state`.
+    #[must_use]
+    pub const fn at(state: u64) -> Self {
+        SplitMix64 { state }
     }
 
     /// 64 random bits.
@@ -62,7 +68,7 @@ mod tests {
     #[test]
     fn the_generator_is_splitmix64() {
         // First outputs of the reference implementation for state 0.
-        let mut random = SplitMix64 { state: 0 };
+        let mut random = SplitMix64::at(0);
         assert_eq!([random.bits(), random.bits()], [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4]);
     }
 

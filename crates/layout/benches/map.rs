@@ -6,6 +6,7 @@
 
 use std::hint::black_box;
 use std::time::Instant;
+use stripewise_chance::SplitMix64;
 
 use stripewise_layout::{Layout, Logical, Placement, Region, Stripe, View};
 
@@ -14,15 +15,6 @@ const REGIONS: u64 = 10_000;
 /// Some 0.2 ms per batch: short against a scheduler's time slice, so that the median is of batches that were not interrupted.
 const REQUESTS: usize = 1 << 12;
 const BATCHES: usize = 1001;
-
-/// splitmix64: offsets that no prefetcher and no branch predictor can know.
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 fn layout(widths: impl Fn(u64, u32) -> u64, len: impl Fn(u64) -> u64) -> Layout {
     let mut regions = Vec::new();
@@ -47,10 +39,10 @@ fn measure(layout: &Layout) -> f64 {
     let view = View::parse(&bytes).expect("a sound layout");
     let last = layout.regions.last().expect("regions");
     let size = last.start + last.len;
-    let mut seed = 1;
+    let mut random = SplitMix64::at(1);
     let mut batch_ns = Vec::new();
     for _ in 0..BATCHES {
-        let at: Vec<u64> = (0..REQUESTS).map(|_| random(&mut seed) % (size - 4096)).collect();
+        let at: Vec<u64> = (0..REQUESTS).map(|_| random.bits() % (size - 4096)).collect();
         let start = Instant::now();
         for at in &at {
             black_box(black_box(&view).pieces(Logical(black_box(*at)), 4096).next());

@@ -12,7 +12,6 @@
 extern crate alloc;
 
 mod check;
-mod crc;
 mod cycle;
 #[cfg(feature = "alloc")]
 mod edit;
@@ -33,7 +32,6 @@ mod stamp;
 mod table;
 mod view;
 
-pub use crc::{crc32c, crc32c_without};
 #[cfg(feature = "alloc")]
 pub use edit::{MixedPlanes, plane_for, rotated, spans, splice, unrolled, within};
 pub use error::LayoutError;

@@ -5,7 +5,7 @@ use crate::format::{CRC_AT, HEADER, ID_AT, MAGIC, VERSION, VERSION_AT, u32_at, u
 
 /// CRC-32C of a layout file: its own field counts as zero.
 pub(crate) fn checksum(bytes: &[u8]) -> u32 {
-    crate::crc::crc32c_without(bytes, CRC_AT)
+    stripewise_checksum::crc32c_without(bytes, CRC_AT)
 }
 
 /// Checks what tells a layout file from anything else: length, magic, version, checksum.

@@ -7,13 +7,13 @@ use common::{layout, regions};
 use proptest::prelude::*;
 use stripewise_layout::{
     Dim, GRANULE, Layout, LayoutError, Logical, MAX_LOGICAL, MAX_TARGETS, MovePhase, ORIGINAL, ObjectOffset, Placement, Region, Replica,
-    ReplicaOffset, Span, Stripe, View, crc32c, stamp,
+    ReplicaOffset, Span, Stripe, View, stamp,
 };
 
 fn reseal(bytes: &mut [u8]) {
     if bytes.len() >= 16 {
         bytes[12..16].fill(0);
-        let crc = crc32c(bytes);
+        let crc = stripewise_checksum::crc32c(bytes);
         bytes[12..16].copy_from_slice(&crc.to_le_bytes());
     }
 }

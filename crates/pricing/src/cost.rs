@@ -2,7 +2,7 @@
 
 use crate::cycle::Cycle;
 use crate::share::{Ends, Place};
-use crate::{Key, Keys, threads};
+use crate::{Key, Keys, map};
 
 /// Startup (seconds per access) and transfer (seconds per byte) of reads and of writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,7 +96,7 @@ pub fn cycle_costs(params: &Params, cycle: &Cycle<bool>, keys: Keys<'_>, first: 
         return None;
     }
     let ranges: Vec<(i64, i64)> = first.iter().copied().zip(first.iter().copied().skip(1)).collect();
-    Some(threads::map(&ranges, keys.len(), |(low, high)| {
+    Some(map(&ranges, keys.len(), |(low, high)| {
         keys.rows(*low, *high).map(|(key, count)| Priced::new(params, key).cost(params, cycle) * count).sum()
     }))
 }

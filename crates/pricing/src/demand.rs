@@ -7,7 +7,7 @@
 use crate::cost::Figures;
 use crate::cycle::{Cycle, Run};
 use crate::share::{Ends, Place};
-use crate::{Keys, threads};
+use crate::{Keys, map};
 
 /// What a piece pays on its way besides being served; nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -166,7 +166,7 @@ pub fn demand(cycle: &Cycle<Figures>, keys: Keys<'_>, network: Network) -> Optio
     }
     let fresh = || -> Vec<[Steps; 2]> { cycle.runs.iter().map(|run| [Steps::new(run.count), Steps::new(run.count)]).collect() };
     let parts: Vec<(i64, i64)> = (0..rows).step_by(PART).map(|low| (low, (low + PART as i64).min(rows))).collect();
-    let done = threads::map(&parts, keys.len(), |(low, high)| {
+    let done = map(&parts, keys.len(), |(low, high)| {
         let mut steps = fresh();
         let mut alone_s = 0.0;
         for (key, count) in keys.rows(*low, *high) {

@@ -1,6 +1,6 @@
 //! Requests cut at region borders, equal pieces counted.
 
-use crate::threads;
+use crate::map;
 
 /// More regions than any plan has.
 const REGIONS_MAX: u64 = 1 << 24;
@@ -85,7 +85,7 @@ pub fn group(offset: &[i64], size: &[i64], write: &[u8], region_bytes: u64) -> O
         .filter(|(_, low, high)| low < high)
         .collect();
     let mut pieces = Pieces::default();
-    for part in threads::map(&ranges, total as usize, |(region, low, high)| counted(*region, sorted.get(*low..*high).unwrap_or_default())) {
+    for part in map(&ranges, total as usize, |(region, low, high)| counted(*region, sorted.get(*low..*high).unwrap_or_default())) {
         pieces.append(part);
     }
     Some(pieces)

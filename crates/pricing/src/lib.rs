@@ -14,13 +14,15 @@ mod divisor;
 mod group;
 mod search;
 mod share;
-mod threads;
 
 pub use cost::{Figures, Params, cycle_costs};
 pub use cycle::{Cycle, Server};
 pub use demand::{Demand, Load, Network, demand};
 pub use group::{Pieces, group};
 pub use search::{Choice, Objective, search};
+
+/// Below so many keys one thread is faster.
+const WORTH_THREADS: usize = 1 << 15;
 
 /// Request keys in columns of equal length: offset in the region, bytes, write or read, how many such requests.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +43,11 @@ pub(crate) struct Key {
     pub offset: u64,
     pub size: u64,
     pub write: bool,
+}
+
+/// `f` of every item, in order, on as many threads as `work` (keys, roughly) deserves.
+pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: usize, f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    stripewise_threads::map(items, stripewise_threads::wanted(work, WORTH_THREADS), f)
 }
 
 impl<'a> Keys<'a> {

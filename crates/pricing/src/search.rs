@@ -8,7 +8,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use crate::cost::{Params, Priced};
 use crate::cycle::Cycle;
-use crate::{Key, Keys, threads};
+use crate::{Key, Keys, map};
 
 /// Pairs priced beside each other: a cache line of prices.
 const LANES: usize = 8;
@@ -175,12 +175,10 @@ fn block_totals(params: &Params, cycles: &[Cycle<bool>], keys: Keys<'_>, shared:
         prices
     };
     let Some(numbered) = numbered else {
-        return threads::map(shared, keys.len() * LANES, |region| {
-            weighted(keys.rows(region.low, region.high).map(|(key, count)| (lane(key), count)))
-        });
+        return map(shared, keys.len() * LANES, |region| weighted(keys.rows(region.low, region.high).map(|(key, count)| (lane(key), count))));
     };
-    let prices = threads::map(&numbered.keys, numbered.keys.len() * LANES, |key| lane(*key));
-    threads::map(shared, keys.len(), |region| {
+    let prices = map(&numbered.keys, numbered.keys.len() * LANES, |key| lane(*key));
+    map(shared, keys.len(), |region| {
         let numbers = numbered.number.get(region.low.max(0) as usize..region.high.max(0) as usize).unwrap_or_default();
         let price = |number: &u32| prices.get(*number as usize).copied().unwrap_or_default();
         weighted(keys.rows(region.low, region.high).zip(numbers).map(|((_, count), number)| (price(number), count)))

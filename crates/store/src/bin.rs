@@ -136,7 +136,7 @@ fn slice_at(bytes: &[u8], at: usize) -> Option<&[u8]> {
 }
 
 fn checksum(bytes: &[u8]) -> u32 {
-    stripewise_layout::crc32c_without(bytes, 12)
+    stripewise_checksum::crc32c_without(bytes, 12)
 }
 
 impl<'a> StoreView<'a> {

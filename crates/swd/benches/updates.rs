@@ -4,6 +4,7 @@
 //! Prints one JSON line, of Smart's slowest; details go to stderr. Arguments: updates to measure for each row, and as many percents as wanted.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+use stripewise_chance::SplitMix64;
 use stripewise_swd::{
     BlankMedium, Geometry, InPlace, Indirection, IndirectionParameters, Medium, Order, Policy, Scheme, TrackLayer, TrackParameters, Zone,
 };
@@ -24,22 +25,9 @@ fn core_seconds() -> f64 {
     text.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e9
 }
 
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(mixed ^ mixed >> 31) * u128::from(end)) >> 64) as u64
-    }
-}
-
 /// Addresses drawn beforehand: uniform, or by Zipf's law of exponent 1 over extents of 1,024 sectors that are scattered over the disk.
 fn addresses(is_zipf: bool, end: u64, count: usize) -> Vec<u64> {
-    let mut random = Random(7);
+    let mut random = SplitMix64::at(7);
     let last = end - UPDATE_SECTORS + 1;
     let extents = (last / 1024).max(1);
     let mut draw = || {

@@ -2,11 +2,11 @@
 //! be cut after any write; then every unflushed sector is kept or lost by the seed, in any order.
 
 use core::ops::Range;
+use stripewise_chance::SplitMix64;
 
 use crate::error::MediumError;
 use crate::geometry::Geometry;
 use crate::medium::{Extent, Medium, Spare};
-use crate::random::draw;
 
 /// What the medium holds: the sectors of all tracks in a row, so that a copy is a few blocks of memory.
 #[derive(Clone, Debug)]
@@ -84,17 +84,17 @@ impl CheckingMedium {
 
     /// Power comes back: of what was not flushed, each sector is there or not by the seed, as if it had been written in another order.
     pub fn crash(&mut self, seed: u64) {
-        let mut state = seed;
+        let mut random = SplitMix64::at(seed);
         let mut unflushed = core::mem::take(&mut self.unflushed);
         for last in (1..unflushed.len()).rev() {
-            unflushed.swap(last, (draw(&mut state) % (last as u64 + 1)) as usize);
+            unflushed.swap(last, (random.bits() % (last as u64 + 1)) as usize);
         }
         for write in &unflushed {
             // A third of the writes is lost, a third is whole, a third is torn between sectors.
-            match draw(&mut state) % 3 {
+            match random.bits() % 3 {
                 0 => {}
                 1 => self.durable.apply(write, &self.geometry, &self.starts, |_| true),
-                _ => self.durable.apply(write, &self.geometry, &self.starts, |_| draw(&mut state) & 1 == 0),
+                _ => self.durable.apply(write, &self.geometry, &self.starts, |_| random.bits() & 1 == 0),
             }
         }
         self.now.copy_from(&self.durable);

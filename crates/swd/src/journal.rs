@@ -5,10 +5,11 @@
 //! timestamp of the log's newest entry: a new one ends them all. A record begins at a sector: words magic, disk, number of extents, 0, then epoch and
 //! number of the record of 8 bytes; 12 bytes per extent (track, sector, sectors); a CRC-32C of all that and the data; from the next sector on the data.
 
-use crate::crc::{crc, long, word};
 use crate::error::SwdError;
 use crate::log::{Log, record_sectors};
 use crate::medium::{Extent, Medium, Purpose};
+use crate::words::{long, word};
+use stripewise_checksum::crc32c;
 
 const MAGIC: u32 = 0x4a44_5753;
 const HEADER_BYTES: usize = 32;
@@ -73,7 +74,7 @@ impl Journal {
         bytes.extend(extents.iter().flat_map(|extent| [extent.track, extent.sector, extent.sectors]).flat_map(u32::to_le_bytes));
         let body = bytes.len();
         bytes.extend_from_slice(data);
-        let sum = crc(&bytes);
+        let sum = crc32c(&bytes);
         bytes.truncate(body);
         bytes.extend(sum.to_le_bytes());
         let header = header_sectors(medium, extents.len());
@@ -136,7 +137,7 @@ impl Journal {
         let start = header as usize * size;
         let Some(data) = bytes.get(start..start.saturating_add(medium.geometry().bytes(sectors) as usize)) else { return Ok(false) };
         let summed: Vec<u8> = bytes.get(..body).unwrap_or_default().iter().chain(data).copied().collect();
-        if crc(&summed) != word(&bytes, body) {
+        if crc32c(&summed) != word(&bytes, body) {
             return Ok(false);
         }
         let mut rest = data;

@@ -9,7 +9,6 @@
 mod amplification;
 mod blank;
 mod checking;
-mod crc;
 mod error;
 mod geometry;
 mod in_place;
@@ -18,10 +17,10 @@ mod journal;
 mod log;
 mod medium;
 mod order;
-mod random;
 mod scheme;
 mod span;
 mod tstl;
+mod words;
 
 pub use amplification::{full_band_amplification, space_gain, uniform_update_amplification};
 pub use blank::BlankMedium;

@@ -6,9 +6,10 @@
 //! CRC-32C; little endian. Records of a half have consecutive sequence numbers; the half whose first record has the higher one is the newest. A disk's
 //! first sequence number follows from what lay where its log begins, so that no record of an earlier disk there continues the new one's.
 
-use crate::crc::{crc, long, word};
 use crate::error::SwdError;
 use crate::medium::{Medium, Purpose};
+use crate::words::{long, word};
+use stripewise_checksum::crc32c;
 
 const MAGIC: u32 = 0x4c54_5354;
 const HEADER_BYTES: usize = 32;
@@ -127,7 +128,7 @@ impl Log {
         bytes.extend(self.sequence.to_le_bytes());
         bytes.extend(timestamp.to_le_bytes());
         bytes.extend(entries.iter().flat_map(|(a, b)| a.to_le_bytes().into_iter().chain(b.to_le_bytes())));
-        bytes.extend(crc(&bytes).to_le_bytes());
+        bytes.extend(crc32c(&bytes).to_le_bytes());
         bytes.resize(length, 0);
         bytes
     }
@@ -153,7 +154,7 @@ impl Log {
             let end = HEADER_BYTES.saturating_add(count.saturating_mul(8));
             let Some(body) = record.get(..end).filter(|_| record.len() >= end.saturating_add(4)) else { break };
             let (sequence, timestamp) = (long(record, 16), long(record, 24));
-            let is_ours = word(record, 0) == MAGIC && word(record, 4) == disk && crc(body) == word(record, end);
+            let is_ours = word(record, 0) == MAGIC && word(record, 4) == disk && crc32c(body) == word(record, end);
             let continues = if found.is_none() { kind == WHOLE } else { kind != WHOLE && sequence == log.sequence };
             if !is_ours || !continues {
                 break;

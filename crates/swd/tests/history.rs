@@ -8,18 +8,14 @@
 mod common;
 
 use common::{Checked, Safe, medium_with};
+use stripewise_chance::SplitMix64;
 use stripewise_swd::{CheckingMedium, InPlace, MediumError, Order, Policy, Scan, SwdError, TrackLayer, TrackParameters, Zone};
 
-/// SplitMix64.
-struct Random(u64);
+struct Random(SplitMix64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+        self.0.bits()
     }
 
     fn below(&mut self, end: u64) -> u64 {
@@ -177,7 +173,7 @@ fn no_history_loses_flushed_data() {
     println!("{histories} histories from STRIPEWISE_SEED={first} on");
     let mut cuts = 0;
     for seed in first..first + histories {
-        let (mut random, mut trace) = (Random(seed), Trace { seed, lines: Vec::new() });
+        let (mut random, mut trace) = (Random(SplitMix64::at(seed)), Trace { seed, lines: Vec::new() });
         cuts += if random.below(3) == 0 { in_place(&mut random, &mut trace) } else { layer(&mut random, &mut trace) };
     }
     println!("the power went {cuts} times");

@@ -5,7 +5,6 @@
 //! reader half (feature `reader`) is ordinary Rust that turns the logs of a run into one table. Formats: docs/formats.md.
 
 pub mod clock;
-mod crc;
 pub mod format;
 pub mod log;
 mod names;

@@ -4,13 +4,13 @@
 //! or crowded where a name hashes to, that name gets a new number at every open: a few bytes of log, never an error. Names are
 //! told apart by a 64-bit hash of (device, inode, path); two of 65,536 agree with a chance of 1e-10.
 
-use crate::crc::crc32c;
 use crate::format::{Identity, NAMES_ENTRY_BYTES, NAMES_HEADER_BYTES, NAMES_MAGIC, NAMES_VERSION};
 use crate::process::Process;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use stripewise_checksum::{crc32c, crc32c_of};
 
 const ENTRIES: usize = 65_536;
 const PROBES: usize = 64;
@@ -167,7 +167,7 @@ fn fill_header(header: &mut [u8; NAMES_HEADER_BYTES], identity: &Identity) {
     put(header, 32, &identity.pid.to_le_bytes());
     put(header, 36, &identity.parent_pid.to_le_bytes());
     put(header, 40, &identity.first_file_id.to_le_bytes());
-    let crc = crc32c(&[header]);
+    let crc = crc32c(header);
     put(header, 12, &crc.to_le_bytes());
 }
 
@@ -176,7 +176,7 @@ fn fill_entry(entry: &mut [u8; NAMES_ENTRY_BYTES], id: u32, path: &[u8], device:
     put(entry, 8, &id.to_le_bytes());
     put(entry, 16, &device.to_le_bytes());
     put(entry, 24, &inode.to_le_bytes());
-    let crc = crc32c(&[entry, path]);
+    let crc = crc32c_of(&[entry, path]);
     put(entry, 4, &crc.to_le_bytes());
 }
 

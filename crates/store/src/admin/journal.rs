@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use stripewise_layout::crc32c;
+use stripewise_checksum::crc32c;
 
 use super::error::{Context, Result, StoreError};
 use super::medium::{FsyncPoint, Lock, Open, Root, Stat, read_small, replace_file};

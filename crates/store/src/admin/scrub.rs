@@ -5,7 +5,8 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::Serialize;
-use stripewise_layout::{GRANULE, Table, crc32c};
+use stripewise_checksum::crc32c;
+use stripewise_layout::{GRANULE, Table};
 
 use super::copy::joined;
 use super::error::{Context, Result};

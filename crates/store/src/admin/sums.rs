@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use stripewise_layout::{crc32c, crc32c_without};
+use stripewise_checksum::{crc32c, crc32c_without};
 
 use super::error::{Context, Result, StoreError};
 use super::medium::{FsyncPoint, Stat, read_small, replace_file};

@@ -1,13 +1,16 @@
-//! The one source of chance of a history: splitmix64 (Steele, Lea, Flood 2014), so that a seed tells all.
+//! The one source of chance of a history: SplitMix64, so that a seed tells all.
 
-pub struct Random(pub u64);
+use stripewise_chance::SplitMix64;
+
+pub struct Random(SplitMix64);
 
 impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(SplitMix64::at(seed))
+    }
+
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+        self.0.bits()
     }
 
     /// A number below `bound`.

@@ -75,7 +75,7 @@ pub struct Sim {
 
 impl Sim {
     pub fn new(seed: u64, fault: Fault, with_trace: bool) -> Self {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let steps = 100 + random.below(900) as u64;
         let mut sim = Self {
             counts: [0; COUNTS],

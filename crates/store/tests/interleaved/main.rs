@@ -139,7 +139,7 @@ fn acts(program: &Arc<Mutex<Program>>, mut chance: Chance, is_slow: bool) -> Hoo
 }
 
 fn history(seed: u64, trial: Trial) {
-    let mut chance = Chance(random::Random(seed));
+    let mut chance = Chance(random::Random::new(seed));
     let (disk, root) = fresh();
     let wanted = moved(&disk, &root, &mut chance);
     let is_slow = chance.coin();
@@ -151,7 +151,7 @@ fn history(seed: u64, trial: Trial) {
     {
         let hooked = Hooked { disk: disk.clone(), st: shared.clone() };
         let store = Store::open(&hooked, &root).unwrap();
-        *shared.hook.lock().unwrap() = Some(acts(&program, Chance(random::Random(!seed)), is_slow));
+        *shared.hook.lock().unwrap() = Some(acts(&program, Chance(random::Random::new(!seed)), is_slow));
         let done = apply::apply(&store, ID, &wanted, &mut Chunks);
         *shared.hook.lock().unwrap() = None;
         let mut p = program.lock().unwrap();

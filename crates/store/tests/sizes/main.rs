@@ -82,7 +82,7 @@ fn task(random: &mut Random) -> Task {
 
 /// The history of a seed; what is wrong with it.
 fn history(seed: u64, fault: Fault, kills: &mut u64) -> Option<String> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut machine = Machine::new(random.below(BLOCKS), 1 + random.below(ACTORS), fault);
     for _ in 0..60 + random.below(200) {
         let who = random.below(machine.actors.len());

@@ -6,9 +6,9 @@ use super::bands::Piece;
 use super::layer::TrackLayer;
 use super::plan::{Move, Policy, victim_limit};
 use super::spare::BackPointer;
-use crate::crc::crc;
 use crate::error::SwdError;
 use crate::medium::{Extent, Medium, Purpose, SPARE_BYTES};
+use stripewise_checksum::crc32c;
 
 impl<M: Medium> TrackLayer<M> {
     /// Writes sectors of a logical track, the first of `wanted` tracks in a row.
@@ -192,7 +192,7 @@ impl<M: Medium> TrackLayer<M> {
         self.declare(band, to..to + 1)?;
         self.clock += 1;
         let has_data = self.medium.geometry().sector_bytes() > 0;
-        let pointer = BackPointer { logical_track, disk: self.parameters.disk_id, timestamp: self.clock, checksum: crc(bytes) };
+        let pointer = BackPointer { logical_track, disk: self.parameters.disk_id, timestamp: self.clock, checksum: crc32c(bytes) };
         let (track, sectors) = (self.bands.first_track(band) + to as u32, self.bands.track_sectors(band));
         self.medium.purpose(purpose);
         self.medium.write(Extent { track, sector: 0, sectors }, bytes, Some(&if has_data { pointer.encode() } else { [0; SPARE_BYTES] }))?;

@@ -3,10 +3,10 @@
 use super::bands::Bands;
 use super::spare::BackPointer;
 use super::table::NONE;
-use crate::crc::crc;
 use crate::error::{MediumError, SwdError};
 use crate::log::{Log, half_of};
 use crate::medium::{Extent, Medium};
+use stripewise_checksum::crc32c;
 
 /// Which tracks recovery looks at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +59,7 @@ fn is_whole<M: Medium>(medium: &mut M, bands: &Bands, pointer: &BackPointer, tra
     let sectors = bands.track_sectors(bands.band_of(pointer.logical_track));
     let mut bytes = vec![0; medium.geometry().bytes(u64::from(sectors)) as usize];
     match medium.read(Extent { track, sector: 0, sectors }, &mut bytes) {
-        Ok(()) => Ok(crc(&bytes) == pointer.checksum),
+        Ok(()) => Ok(crc32c(&bytes) == pointer.checksum),
         Err(MediumError::Destroyed { .. }) => Ok(false),
         Err(error) => Err(error.into()),
     }

@@ -1,8 +1,9 @@
 //! The back pointer that every track carries in its spare area (chapter 5.2.6): whose data it holds, since when, and the checksum that tells a whole
 //! write from a torn one.
 
-use crate::crc::{crc, long, word};
 use crate::medium::{SPARE_BYTES, Spare};
+use crate::words::{long, word};
+use stripewise_checksum::crc32c;
 
 /// A track's back pointer. Bytes 0-3 logical track, 4-7 disk, 8-15 timestamp, 16-19 CRC-32C of the track's bytes, 28-31 CRC-32C of bytes 0-27; little
 /// endian, the rest zeros.
@@ -21,13 +22,13 @@ impl BackPointer {
         let bytes = words.chain(self.timestamp.to_le_bytes()).chain(self.checksum.to_le_bytes());
         spare.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
         let (body, sum) = spare.split_at_mut(SPARE_BYTES - 4);
-        sum.copy_from_slice(&crc(body).to_le_bytes());
+        sum.copy_from_slice(&crc32c(body).to_le_bytes());
         spare
     }
 
     pub(crate) fn decode(spare: &Spare) -> Option<Self> {
         let (body, _) = spare.split_at(SPARE_BYTES - 4);
-        (crc(body) == word(spare, SPARE_BYTES - 4)).then(|| Self {
+        (crc32c(body) == word(spare, SPARE_BYTES - 4)).then(|| Self {
             logical_track: word(spare, 0),
             disk: word(spare, 4),
             timestamp: long(spare, 8),

@@ -5,7 +5,6 @@
 
 use super::{ALIVE, CHUNK_BYTES, FIRST_BYTES, FRONT_BYTES, MAPPED_BYTES, ThreadLog, WINDOW_BYTES, fork_word};
 use crate::clock;
-use crate::crc::crc32c;
 use crate::format::{FIRST_SLOT, Header, Identity, LOG_MAGIC, LOG_VERSION, PAIRS};
 use crate::names::FileName;
 use crate::process::Process;
@@ -16,6 +15,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
+use stripewise_checksum::crc32c;
 
 /// Logs of one thread id in one process: more than this and records are dropped.
 const SUFFIX_MAX: u32 = 9_999;
@@ -42,7 +42,7 @@ pub(super) fn begin(log: &ThreadLog, process: &Process) -> Result<*mut u8, Errno
                 let header = window.sub(FRONT_BYTES).cast::<Header>();
                 core::ptr::addr_of_mut!((*header).fixed).write(fixed);
                 (*header).version.store(LOG_VERSION, Relaxed);
-                (*header).crc.store(crc32c(&[(*header).fixed.as_bytes()]), Relaxed);
+                (*header).crc.store(crc32c((*header).fixed.as_bytes()), Relaxed);
                 calibrate(&*header, process);
                 (*header).dropped.store(process.unlogged_drops.swap(0, Relaxed), Relaxed);
                 (*header).magic.store(u64::from_le_bytes(LOG_MAGIC), Release);

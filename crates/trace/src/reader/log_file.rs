@@ -3,7 +3,6 @@
 //! The file is opened anew for each piece of 64 KiB, so a run of thousands of threads can be merged under any descriptor limit.
 
 use super::{Error, u32_at, u64_at};
-use crate::crc::crc32c;
 use crate::format::{COMMAND_BYTES, FIRST_SLOT, Fixed, HEADER_BYTES, Header, Identity, LOG_MAGIC, LOG_VERSION, PAIRS};
 use crate::record::{RECORD_BYTES, Record};
 use std::fs::File;
@@ -11,6 +10,7 @@ use std::io::Read;
 use std::mem::offset_of;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use stripewise_checksum::crc32c;
 
 /// The header of a log, see docs/formats.md.
 #[derive(Clone, Debug, Default)]
@@ -89,7 +89,7 @@ impl LogFile {
         }
         let at = offset_of!(Header, fixed);
         let fixed = bytes.get(at..at + size_of::<Fixed>()).unwrap_or(&[]);
-        if u32_at(&bytes, offset_of!(Header, crc)) != crc32c(&[fixed]) || version == 0 {
+        if u32_at(&bytes, offset_of!(Header, crc)) != crc32c(fixed) || version == 0 {
             return Err(Error::damaged(path, 12, "the header's checksum does not fit"));
         }
         let sizes = (u32_at(fixed, offset_of!(Fixed, header_bytes)), u32_at(fixed, offset_of!(Fixed, record_bytes)));

@@ -1,10 +1,10 @@
 //! The names of a process: file id -> path, device, inode.
 
 use super::{Error, u32_at, u64_at};
-use crate::crc::crc32c;
 use crate::format::{Identity, NAMES_ENTRY_BYTES, NAMES_HEADER_BYTES, NAMES_MAGIC, NAMES_VERSION};
 use std::collections::HashMap;
 use std::path::Path;
+use stripewise_checksum::crc32c_of;
 
 /// What an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,5 +95,5 @@ impl NamesFile {
 /// Does the checksum at `at`, computed with itself as zero, fit?
 fn fits(fixed: &[u8], at: usize, more: &[u8]) -> bool {
     let (before, after) = (fixed.get(..at).unwrap_or(&[]), fixed.get(at + 4..).unwrap_or(&[]));
-    crc32c(&[before, &[0; 4], after, more]) == u32_at(fixed, at)
+    crc32c_of(&[before, &[0; 4], after, more]) == u32_at(fixed, at)
 }

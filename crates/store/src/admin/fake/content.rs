@@ -2,6 +2,7 @@
 //! cut leaves.
 
 use std::collections::BTreeMap;
+use stripewise_chance::SplitMix64;
 
 /// Granularity at which content reaches the disk and at which holes are seen.
 pub(super) const PAGE: u64 = 4096;
@@ -131,16 +132,16 @@ pub(super) fn apply_content(content: &mut Content, op: &DataOp) {
     }
 }
 
-/// SplitMix64: small, seeded, good enough to choose what a power cut leaves.
-pub(super) struct Dice(pub(super) u64);
+/// Chooses what a power cut leaves.
+pub(super) struct Dice(SplitMix64);
 
 impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(SplitMix64::at(seed))
+    }
+
     pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     pub(super) fn one_in(&mut self, n: u64) -> bool {

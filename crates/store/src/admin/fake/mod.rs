@@ -140,7 +140,7 @@ impl FakeDisk {
     /// Cuts the power and boots again: of what was not flushed, a random part (chosen by `seed`) is on the disk.
     pub fn cut_power(&self, seed: u64) {
         let mut inner = self.lock();
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         // A rename is atomic: both of its directories have it or neither.
         let mut kept: HashMap<u64, bool> = HashMap::new();
         let mut numbers: Vec<u64> = inner.nodes.keys().copied().collect();
