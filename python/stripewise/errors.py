@@ -6,6 +6,9 @@ also derives from the standard exception that a caller would expect.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class StripewiseError(Exception):
     """The base of all errors that this package raises on purpose.
@@ -33,12 +36,58 @@ class WorkloadError(StripewiseError, ValueError):
     """A trace is missing, unreadable, or holds nothing to plan with."""
 
 
+@contextmanager
+def naming(source: str, *others: str) -> Iterator[None]:
+    """What goes wrong with requests in the body says whose they are: `source` leads the sentence of a WorkloadError.
+
+    A sentence that begins with it, or with one of `others`, stays.
+    """
+    try:
+        yield
+    except WorkloadError as error:
+        if str(error).startswith(tuple(f"{name}:" for name in (source, *others))):
+            raise
+        raise WorkloadError(f"{source}: {error}") from error
+
+
 class StoreError(StripewiseError, RuntimeError):
     """A store refused an operation, or the native module that does it is missing."""
 
 
-class InUseError(StoreError):
+class NotFoundError(StoreError, FileNotFoundError):
+    """There is no such store, file or part of one."""
+
+
+class InvalidError(StoreError, ValueError):
+    """What was asked of a store cannot be: a layout that breaks a rule, a name that is none."""
+
+
+class DamagedError(StoreError):
+    """A part of a store is not what was written."""
+
+
+class NewerVersionError(StoreError):
+    """A part of a store has the form of a newer version."""
+
+
+class InUseError(StoreError, BlockingIOError):
     """Somebody else has what is needed open: it may do later."""
+
+
+class NoSpaceError(StoreError, OSError):
+    """A target is full, or would be."""
+
+
+class ExistsError(StoreError, FileExistsError):
+    """What was to be made is there already."""
+
+
+class StoppedError(StoreError):
+    """The work was ended by whoever watches it."""
+
+
+class InputOutputError(StoreError, OSError):
+    """The system refused a part of a store, or a device failed."""
 
 
 class UsageError(StripewiseError, ValueError):

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from .errors import InUseError, StoreError, StripewiseError
+from .errors import InvalidError, StoreError, StripewiseError
 
 Progress = Callable[[int, int], None]
 
@@ -32,23 +32,26 @@ def _named(name: str) -> Any:
 def call(name: str, *arguments: Any) -> Any:
     """Calls the binding's function `name` and parses the JSON that it returns; columns come as they are.
 
-    Raises StoreError with the binding's sentence.
+    Raises what `parsed` does.
     """
     return parsed(_named(name), *arguments)
 
 
 def make(name: str, *arguments: Any) -> Any:
-    """An object of the binding's class `name`; StoreError with the binding's sentence."""
+    """An object of the binding's class `name`; raises what `parsed` does."""
     return parsed(_named(name), *arguments)
 
 
 def parsed(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls a function or method of the binding, and parses text as JSON; StoreError with the binding's sentence."""
+    """Calls a function or method of the binding, and parses text as JSON.
+
+    Raises the classes of `errors` as the binding chose them: of stores StoreError and those derived from it, of
+    requests and computations WorkloadError; InvalidError for an argument that no engine takes (beyond 64 bits).
+    """
     try:
         text = function(*arguments)
     except StripewiseError:
         raise
-    except Exception as error:
-        kind = InUseError if isinstance(error, BlockingIOError) else StoreError
-        raise kind(" ".join(str(error).split()) or type(error).__name__) from error
+    except (ValueError, OverflowError, BufferError) as error:
+        raise InvalidError(" ".join(str(error).split()) or type(error).__name__) from error
     return json.loads(text) if isinstance(text, str) else text

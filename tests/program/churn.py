@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from stripewise import _stripewise as native
+from stripewise.errors import StripewiseError
 
 GRANULE = 4096
 REGIONS_MAX = 6
@@ -75,7 +76,7 @@ class Churn:
 
     def files(self) -> Iterator[dict[str, Any]]:
         """Those there are now, in any order."""
-        with contextlib.suppress(native.StripewiseError):
+        with contextlib.suppress(StripewiseError):
             found = [
                 file
                 for file in json.loads(native.store_files(str(self.store)))["files"]
@@ -90,7 +91,7 @@ class Churn:
         for file in self.files():
             try:
                 home = json.loads(native.store_layout(str(self.store), file["id"]))["regions"]
-            except native.StripewiseError as error:
+            except StripewiseError as error:
                 self.refuse(file["id"], error)
                 continue
             keys = ("start", "len", "stripes")
@@ -109,7 +110,7 @@ class Churn:
         """One move of a file; false when it was refused."""
         try:
             done = json.loads(native.store_apply(str(self.store), identity, json.dumps(layout)))
-        except native.StripewiseError as error:
+        except StripewiseError as error:
             self.refuse(identity, error)
             return False
         self.applied += 1
@@ -132,7 +133,7 @@ class Churn:
         """Whether a file of which a part was missing is whole before long."""
         end = time.monotonic() + MAKING_S
         while time.monotonic() < end and (self.store / "files" / identity).exists():
-            with contextlib.suppress(native.StripewiseError):
+            with contextlib.suppress(StripewiseError):
                 native.store_layout(str(self.store), identity)
                 if (self.store / "files" / identity / "head").exists():
                     return True
@@ -152,7 +153,7 @@ def main() -> None:
     try:
         while not churn.stopping:
             churn.round()
-    except native.StripewiseError as raised:
+    except StripewiseError as raised:
         error = raised
     said = {"applied": churn.applied, "spans": churn.spans, "moved_bytes": churn.moved_bytes}
     print(json.dumps(said | {"refused": churn.refused, "error": error and str(error)}), flush=True)

@@ -9,18 +9,10 @@ use stripewise_blocks::statistics::{Measure, gather};
 use stripewise_blocks::trace::{Export, Format, export};
 use stripewise_blocks::{BlockWorkload, Error, Source};
 
-use crate::errors::raise;
+use crate::errors::of_workload;
 
 /// Requests between two looks at progress and signals.
 const TOLD_EVERY: u64 = 1 << 16;
-
-fn raised(error: &Error) -> PyErr {
-    let kind = match error {
-        Error::Invalid(_) => "invalid",
-        Error::Trace(_) => "damaged",
-    };
-    raise(kind, error.to_string())
-}
 
 /// What becomes of a workload's requests when `work` gets them; `progress` hears of them now and then, and what it or a signal handler raises ends it.
 fn watched<T: Send>(
@@ -53,14 +45,14 @@ fn watched<T: Send>(
     });
     match told.next() {
         Some(error) => Err(error),
-        None => outcome.map_err(|error| raised(&error)),
+        None => outcome.map_err(of_workload),
     }
 }
 
 /// The statistics of a workload's requests as JSON: {"format" (of a trace, else null), and the summary of docs/formats.md, Block statistics}.
 /// `space_blocks` None leaves traces and look-alikes in their own space.
 ///
-/// Raises Invalid for a description that cannot be, Damaged for a trace that cannot be read.
+/// Raises WorkloadError for a description that cannot be, or a trace that cannot be read.
 #[pyfunction]
 #[pyo3(signature = (workload_json, space_blocks, track_blocks, near_blocks, progress))]
 pub fn block_statistics(
@@ -93,7 +85,7 @@ pub fn block_export(
     let format = match format {
         "msr" => Export::Msr,
         "disksim" => Export::DiskSim,
-        _ => return Err(raise("invalid", format!("export format \"{format}\" is not known; give msr or disksim"))),
+        _ => return Err(of_workload(format!("export format \"{format}\" is not known; give msr or disksim"))),
     };
     watched(py, workload_json, space_blocks, progress, |_, source| {
         let file = File::create(path).map_err(|error| Error::Trace(format!("{path}: cannot be made ({error}); check the path")))?;

@@ -16,7 +16,6 @@ mod trace;
 
 #[pymodule]
 fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    errors::register(module)?;
     store::register(module)?;
     mover::register(module)?;
     passage::register(module)?;

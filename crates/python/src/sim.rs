@@ -7,23 +7,14 @@ use serde_json::json;
 use stripewise_sim::source::{Description, Generator, Listed, Workload, request_rows};
 use stripewise_sim::{Error, Report, Scenario, Source as _};
 
-use crate::errors::raise;
-
-fn raised(error: &Error) -> PyErr {
-    let kind = match error {
-        Error::Invalid(_) => "invalid",
-        Error::Trace(_) => "damaged",
-        Error::Interrupted => "stopped",
-    };
-    raise(kind, error.to_string())
-}
+use crate::errors::of_workload;
 
 /// What a workload makes: {"processes", "requests", "requests_per_process" (null for a trace), "pieces"}; a trace is read once for it.
 ///
-/// Raises Invalid for a description that cannot be, Damaged for a trace that cannot be read.
+/// Raises WorkloadError for a description that cannot be, or a trace that cannot be read.
 #[pyfunction]
 pub fn workload_info(py: Python<'_>, workload_json: &str) -> PyResult<String> {
-    let workload = py.detach(|| Workload::from_json(workload_json)).map_err(|error| raised(&error))?;
+    let workload = py.detach(|| Workload::from_json(workload_json)).map_err(of_workload)?;
     let (per_process, pieces) = match &workload {
         Workload::Generated(generator) => (Some(generator.requests_per_process()), generator.pieces()),
         Workload::Traced(_) => (None, 1),
@@ -35,7 +26,7 @@ pub fn workload_info(py: Python<'_>, workload_json: &str) -> PyResult<String> {
 /// Simulates a workload in a scenario and returns the report, both JSON (docs/formats.md). `progress` is called now and then with the requests that
 /// were issued and their number in all; what it raises, or a signal handler does, ends the simulation.
 ///
-/// Raises Invalid for a scenario or workload that cannot be, Damaged for a trace that cannot be read.
+/// Raises WorkloadError for a scenario or workload that cannot be, or a trace that cannot be read.
 #[pyfunction]
 pub fn simulate(py: Python<'_>, scenario_json: &str, workload_json: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
     let mut raised_there = None;
@@ -58,19 +49,19 @@ pub fn simulate(py: Python<'_>, scenario_json: &str, workload_json: &str, progre
     });
     match (raised_there, outcome) {
         (Some(error), _) => Err(error),
-        (None, Err(error)) => Err(raised(&error)),
+        (None, Err(error)) => Err(of_workload(error)),
         (None, Ok(report)) => as_json(&report),
     }
 }
 
 fn as_json(report: &Report) -> PyResult<String> {
-    serde_json::to_string(report).map_err(|error| raise("io", format!("the report cannot be written as JSON: {error}")))
+    serde_json::to_string(report).map_err(|error| of_workload(format!("the report cannot be written as JSON: {error}")))
 }
 
 /// Simulates requests that are at hand in a scenario, as a closed loop, and returns the report: `tables` are those of file 0, 1 and so on as bytes of
 /// rows of `stripewise.workload.REQUEST_DTYPE`; of every rank the first `most` are run.
 ///
-/// Raises Invalid for a scenario or requests that cannot be.
+/// Raises WorkloadError for a scenario or requests that cannot be.
 #[pyfunction]
 pub fn simulate_requests(py: Python<'_>, scenario_json: &str, tables: Vec<PyBuffer<u8>>, most: usize) -> PyResult<String> {
     let tables = tables.iter().map(|table| table.to_vec(py)).collect::<PyResult<Vec<Vec<u8>>>>()?;
@@ -79,18 +70,18 @@ pub fn simulate_requests(py: Python<'_>, scenario_json: &str, tables: Vec<PyBuff
         drop(tables);
         stripewise_sim::simulate(&Scenario::from_json(scenario_json)?, &mut listed, &mut |_| true)
     });
-    as_json(&outcome.map_err(|error| raised(&error))?)
+    as_json(&outcome.map_err(of_workload)?)
 }
 
 /// The requests of `processes` processes of a described workload from `first` on, as rows of `stripewise.workload.REQUEST_DTYPE`; with `per_process`
 /// below their number a sample, one from each of so many equal parts of a process's run.
 ///
-/// Raises Invalid for a description that cannot be.
+/// Raises WorkloadError for a description that cannot be.
 #[pyfunction]
 pub fn workload_requests<'py>(py: Python<'py>, workload_json: &str, first: u32, processes: u32, per_process: u64) -> PyResult<Bound<'py, PyBytes>> {
     let rows = py.detach(|| -> Result<Vec<u8>, Error> {
         let generator = Generator::new(Description::from_json(workload_json)?)?;
         Ok(request_rows(&generator, first, processes, per_process))
     });
-    Ok(PyBytes::new(py, &rows.map_err(|error| raised(&error))?))
+    Ok(PyBytes::new(py, &rows.map_err(of_workload)?))
 }

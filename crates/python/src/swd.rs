@@ -6,7 +6,7 @@ use stripewise_blocks::{BlockWorkload, Error as BlocksError, Source};
 use stripewise_disk::{Error, Settings, TimedScheme, run, track_map};
 use stripewise_swd::{Geometry, Order, SwdError, Zone, full_band_amplification, space_gain, uniform_update_amplification};
 
-use crate::errors::raise;
+use crate::errors::of_workload;
 
 /// Bands of the disk that averages are taken over: shares of a fill in percent are whole numbers of them.
 const BANDS: u32 = 1000;
@@ -16,16 +16,15 @@ const BAND_TRACKS_MAX: u32 = 1 << 12;
 /// Space gain and requests per update of the static mappings, as JSON: {"space_gain", "full_band", "orders": {name: [requests per update at each
 /// share]}} for bands of `band_tracks`, a head of `head_tracks` and a disk of which `shares` (0 to 1) are used.
 ///
-/// Raises Invalid for bands, heads and shares that cannot be.
+/// Raises WorkloadError for bands, heads and shares that cannot be.
 #[pyfunction]
 pub fn swd_amplification(py: Python<'_>, band_tracks: u32, head_tracks: u32, shares: Vec<f64>) -> PyResult<String> {
     if band_tracks > BAND_TRACKS_MAX || head_tracks > BAND_TRACKS_MAX {
-        return Err(raise("invalid", format!("bands and heads have at most {BAND_TRACKS_MAX} tracks; give fewer")));
+        return Err(of_workload(format!("bands and heads have at most {BAND_TRACKS_MAX} tracks; give fewer")));
     }
     if let Some(share) = shares.iter().find(|share| !(0.0..=1.0).contains(*share)) {
-        return Err(raise("invalid", format!("used = {share} is no share from 0 to 1; correct it")));
+        return Err(of_workload(format!("used = {share} is no share from 0 to 1; correct it")));
     }
-    let invalid = |error: SwdError| raise("invalid", error.to_string());
     py.detach(|| {
         let zone = Zone { tracks: BANDS * (band_tracks + head_tracks.max(1) - 1), sectors: 1 };
         let geometry = Geometry::new(&[zone], head_tracks, 0, 0)?;
@@ -35,19 +34,11 @@ pub fn swd_amplification(py: Python<'_>, band_tracks: u32, head_tracks: u32, sha
             let averages = shares.iter().map(|share| uniform_update_amplification(order, &geometry, band_tracks, (share * sectors).round() as u64));
             orders.insert(order.name().to_owned(), Value::from(averages.collect::<Result<Vec<f64>, _>>()?));
         }
-        Ok(json!({ "space_gain": space_gain(band_tracks, head_tracks), "full_band": full_band_amplification(band_tracks), "orders": orders })
-            .to_string())
+        let found =
+            json!({ "space_gain": space_gain(band_tracks, head_tracks), "full_band": full_band_amplification(band_tracks), "orders": orders });
+        Ok::<_, SwdError>(found.to_string())
     })
-    .map_err(invalid)
-}
-
-fn raised(error: &Error) -> PyErr {
-    let kind = match error {
-        Error::Invalid(_) => "invalid",
-        Error::Request(_) => "damaged",
-        Error::Interrupted => "stopped",
-    };
-    raise(kind, error.to_string())
+    .map_err(of_workload)
 }
 
 fn of_requests(error: BlocksError) -> Error {
@@ -91,14 +82,14 @@ fn watched<T: Send>(
     });
     match (raised_there, outcome) {
         (Some(error), _) => Err(error),
-        (None, outcome) => outcome.map_err(|error| raised(&error)),
+        (None, outcome) => outcome.map_err(of_workload),
     }
 }
 
 /// Simulates a block workload on a disk under a scheme and returns the report, all JSON (docs/formats.md, Shingled disk run). `used_share`, 0 to 1 of
 /// the scheme's space, goes before the settings' `used_blocks`, `filled_share` of what is used before `filled_blocks`.
 ///
-/// Raises Invalid for settings or a workload that cannot be, Damaged for requests that cannot be read or served.
+/// Raises WorkloadError for settings or a workload that cannot be, or requests that cannot be read or served.
 #[pyfunction]
 #[pyo3(signature = (settings_json, workload_json, used_share, filled_share, progress))]
 pub fn swd_simulate(
@@ -113,7 +104,7 @@ pub fn swd_simulate(
         let (settings, requests) = prepared(settings_json, workload, used_share, filled_share)?;
         run(&settings, requests, watch)
     })?;
-    serde_json::to_string(&report).map_err(|error| raise("io", format!("the report cannot be written as JSON: {error}")))
+    serde_json::to_string(&report).map_err(|error| of_workload(format!("the report cannot be written as JSON: {error}")))
 }
 
 /// The tracks of the disk after the writes of a workload, JSON (docs/formats.md, Track map); arguments and errors as of `swd_simulate`.
@@ -131,5 +122,5 @@ pub fn swd_map(
         let (settings, requests) = prepared(settings_json, workload, used_share, filled_share)?;
         track_map(&settings, requests, watch)
     })?;
-    serde_json::to_string(&map).map_err(|error| raise("io", format!("the map cannot be written as JSON: {error}")))
+    serde_json::to_string(&map).map_err(|error| of_workload(format!("the map cannot be written as JSON: {error}")))
 }

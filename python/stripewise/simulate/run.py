@@ -17,7 +17,7 @@ from typing import Any
 
 from .. import native
 from ..cluster import Cluster
-from ..errors import StoreError, WorkloadError
+from ..errors import WorkloadError, naming
 from ..plan import Plan
 from ..workload import Workload
 from ..workload.describe import Description
@@ -123,10 +123,6 @@ def simulate_plan(
     given = settings or Settings()
     paths = paths_of(load, plan, planned_here)
     described = scenario(plan, cluster, paths, given.seed, given.read_ahead_bytes, given.copy_bytes_per_s)
-    try:
+    with naming(load.source):
         report = native.call("simulate", json.dumps(described), load.engine_json(paths), progress)
-    except StoreError as error:
-        # What is wrong in the trace itself names it already.
-        named = str(error).startswith(f"{load.source}:")
-        raise WorkloadError(str(error) if named else f"{load.source}: {error}") from error
     return Outcome(name or plan.policy, plan, report)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import native
-from ..errors import StoreError, UsageError, WorkloadError
+from ..errors import UsageError, naming
 from .words import Kind, arrivals, count, finite, flag, setting
 
 FORMATS = ("msr", "spc", "disksim", "blkparse", "dtrs")
@@ -59,12 +59,9 @@ class BlockWorkload:
 
         Raises WorkloadError with file or name, key and cure.
         """
-        try:
+        # What is wrong in a look-alike names it already.
+        with naming(self.name, "look-alike"):
             return native.call(name, *before, self.as_json(), *arguments)
-        except StoreError as error:
-            # What is wrong in a trace or a look-alike names it already.
-            named = str(error).startswith((f"{self.name}:", "look-alike:"))
-            raise WorkloadError(str(error) if named else f"{self.name}: {error}") from error
 
 
 def trace_workload(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import native
-from ..errors import StoreError, WorkloadError
+from ..errors import WorkloadError, naming
 from .describe import Description
 from .requests import REQUEST_DTYPE, FileRequests, Requests, Workload
 
@@ -66,7 +66,5 @@ def generated_workload(description: Description, most: int = PLANNED_MAX) -> Wor
 
 
 def _asked(description: Description, name: str, *arguments: object) -> Any:
-    try:
+    with naming(description.source):
         return native.call(name, *arguments)
-    except StoreError as error:
-        raise WorkloadError(f"{description.source}: {error}") from error

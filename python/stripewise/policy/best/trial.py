@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import native
 from ...cluster import Cluster
-from ...errors import StoreError, WorkloadError
+from ...errors import naming
 from ...plan import Plan
 from ...simulate.scenario import scenario
 from ...workload.requests import Requests, Workload
@@ -42,10 +42,8 @@ def trial_s(plans: Sequence[Plan], bounds_s: Sequence[float], workload: Workload
         if number and bounds_s[number] * spared > HOPELESS * min(seconds):
             break
         described = scenario(plans[number], cluster, [file.path for file in files])
-        try:
+        with naming(workload.source):
             report = native.call("simulate_requests", json.dumps(described), tables, most)
-        except StoreError as error:
-            raise WorkloadError(f"{workload.source}: {error}") from error
         seconds[number] = float(report["seconds"])
         spared = min(spared, seconds[number] / max(bounds_s[number], 1e-300))
     return seconds

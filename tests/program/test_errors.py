@@ -1,0 +1,107 @@
+"""What goes wrong in a store has the class that fits, which is the standard exception that one expects, too."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rig import Maker, Store, Target, region, stripes, talking
+
+from stripewise import errors, native
+from stripewise.store import Store as OpenedStore
+
+WHOLE = {"start": 0, "len": 1 << 20, "stripes": [[1, 4096]]}
+
+
+def file_of(store: Store) -> tuple[str, Path]:
+    """The id of its one file, and its layout."""
+    identity = str(store.files()[0]["id"])
+    return identity, store.root / "files" / identity / "layout"
+
+
+def missing(store: Store) -> None:
+    native.call("store_layout", str(store.root), "0123456789abcdef")
+
+
+def no_id(store: Store) -> None:
+    native.call("store_layout", str(store.root), "none")
+
+
+def cut_short(store: Store) -> None:
+    identity, layout = file_of(store)
+    layout.write_bytes(layout.read_bytes()[:-1])
+    native.call("store_layout", str(store.root), identity)
+
+
+def from_the_future(store: Store) -> None:
+    identity, layout = file_of(store)
+    content = bytearray(layout.read_bytes())
+    content[8] = 99
+    layout.write_bytes(content)
+    native.call("store_layout", str(store.root), identity)
+
+
+def while_it_is_used(store: Store) -> None:
+    script = "import sys\nwith open(sys.argv[1]): print('open', flush=True); sys.stdin.readline()"
+    with talking([sys.executable, "-c", script, store.data / "f"], store.environment()) as user:
+        assert user.line() == "open\n"
+        native.call("store_fsck", str(store.root), json.dumps({"rebuild": False, "repair": True}))
+
+
+def onto_a_full_target(store: Store) -> None:
+    native.call("store_apply", str(store.root), file_of(store)[0], json.dumps({"regions": [WHOLE]}), None)
+
+
+def made_twice(store: Store) -> None:
+    config = OpenedStore(store.root).config
+    native.call("store_create", str(store.root), config.spec(config.digest()), False)
+
+
+def of_another_kind(store: Store) -> None:
+    identity, layout = file_of(store)
+    layout.rename(layout.with_name("aside"))
+    layout.mkdir()
+    native.call("store_layout", str(store.root), identity)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "ours", "standard"),
+    [
+        (missing, errors.NotFoundError, FileNotFoundError),
+        (no_id, errors.InvalidError, ValueError),
+        (cut_short, errors.DamagedError, RuntimeError),
+        (from_the_future, errors.NewerVersionError, RuntimeError),
+        (while_it_is_used, errors.InUseError, BlockingIOError),
+        (onto_a_full_target, errors.NoSpaceError, OSError),
+        (made_twice, errors.ExistsError, FileExistsError),
+        (of_another_kind, errors.InputOutputError, OSError),
+    ],
+)
+def test_an_error_of_a_store_has_the_class_that_fits(
+    make_store: Maker, attempt: Callable[[Store], None], ours: type[errors.StoreError], standard: type[Exception]
+) -> None:
+    store = make_store(
+        [Target("t0"), Target("t1", capacity_bytes=65536)], regions=[region(0, 4096, stripes(("t0", 64)))]
+    )
+    store.check_at_end = False
+    store.program("dd", "if=/dev/zero", f"of={store.data / 'f'}", "bs=64K", "count=16")
+    with pytest.raises(errors.StoreError) as raised:
+        attempt(store)
+    assert type(raised.value) is ours
+    assert isinstance(raised.value, standard)
+    assert str(raised.value) == " ".join(str(raised.value).split())
+
+
+def test_a_number_that_no_engine_takes_is_one_sentence() -> None:
+    with pytest.raises(errors.InvalidError, match=r"^[^\n]+$"):
+        native.call("workload_requests", "{}", 1 << 70, 1, 1)
+
+
+def test_what_is_wrong_in_a_workload_is_an_error_of_the_workload() -> None:
+    with pytest.raises(errors.WorkloadError):
+        native.call("workload_info", "{}")
+    with pytest.raises(errors.WorkloadError, match=r"^/none/at/all"):
+        native.call("trace_collect", "/none/at/all", "/none/at/all", False)
