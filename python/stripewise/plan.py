@@ -21,7 +21,6 @@ from .errors import PlanError
 from .fields import Fields
 from .layout import Region, Stripes, parse_regions, target_bytes
 from .migrations import SECONDS_MAX, Migration, Move, dump_migrations, moved_layout, parse_migrations
-from .plan_check import check_plan as check_plan
 from .units import OFFSET_BYTES_MAX
 
 VERSION = 1

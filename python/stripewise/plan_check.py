@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .cluster import Cluster
 from .errors import PlanError
 from .layout import Stripes
 from .migrations import replay
-
-if TYPE_CHECKING:
-    from .plan import Plan
+from .plan import Plan
 
 
 def check_plan(plan: Plan, cluster: Cluster, source: Path | str) -> list[str]:

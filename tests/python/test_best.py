@@ -18,7 +18,8 @@ from stripewise.errors import UsageError
 from stripewise.layout import share_bytes
 from stripewise.model import Cycle, service_bound
 from stripewise.model.figures import OpFigures
-from stripewise.plan import check_plan, dump_plan, plan_from_json
+from stripewise.plan import dump_plan, plan_from_json
+from stripewise.plan_check import check_plan
 from stripewise.policy import POLICIES, PlanOptions, policy_named
 from stripewise.policy.best.cuts import choose_cuts, cut_for_balance, cut_table, whole_regions
 from stripewise.policy.best.demand import BYTES, LARGEST, PIECES, REQUESTS, features

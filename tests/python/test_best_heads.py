@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stripewise.cluster import Network
 from stripewise.layout import Stripes, share_bytes
-from stripewise.plan import check_plan
+from stripewise.plan_check import check_plan
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.best.best import _Search
 from stripewise.policy.best.cuts import Cuts, whole_regions

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from stripewise.errors import PlanError, UsageError, WorkloadError
 from stripewise.model import parameters
-from stripewise.plan import check_plan, dump_plan
+from stripewise.plan import dump_plan
+from stripewise.plan_check import check_plan
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.copying import CopyPrices
 from stripewise.policy.pricing import region_costs

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stripewise.errors import PlanError
-from stripewise.plan import check_plan, dump_plan, plan_from_json, read_plan, write_plan
+from stripewise.plan import dump_plan, plan_from_json, read_plan, write_plan
+from stripewise.plan_check import check_plan
 from support import KIB, MIB, cluster
 from test_migration import GOLDEN, ON, planned, touching
 from test_plan_file import read_or_refused_when_mutated

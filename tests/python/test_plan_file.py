@@ -20,7 +20,8 @@ from stripewise.layout import (
     to_indexes,
     whole_file,
 )
-from stripewise.plan import check_plan, dump_plan, plan_from_json, read_plan, write_plan
+from stripewise.plan import dump_plan, plan_from_json, read_plan, write_plan
+from stripewise.plan_check import check_plan
 from stripewise.policy import PlanOptions, policy_named
 from support import MIB, cluster, walk, zipf_workload
 

@@ -17,7 +17,8 @@ from stripewise.cluster import Network
 from stripewise.errors import PlanError, UsageError, WorkloadError
 from stripewise.layout import STRIPES_MAX
 from stripewise.model import parameters
-from stripewise.plan import check_plan, dump_plan, plan_from_json
+from stripewise.plan import dump_plan, plan_from_json
+from stripewise.plan_check import check_plan
 from stripewise.policy import POLICIES, PlanOptions, Policy, policy_named
 from stripewise.policy.pricing import region_costs
 from stripewise.policy.psa import psa_grid

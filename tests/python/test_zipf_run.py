@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from stripewise.plan import check_plan, read_plan
+from stripewise.plan import read_plan
+from stripewise.plan_check import check_plan
 from stripewise.workload.zipf import READ, WRITE, ZipfRun
 from support import KIB, MIB, cluster
 

@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use crate::coarse::Coarse;
 use crate::parts;
-use crate::path::{Space, cheapest, least, price};
+use crate::path::{Space, cheapest, price};
+use crate::prices::least;
 use crate::prices::{Duals, Prices};
 use crate::problem::{FEATURES, Problem, dot};
 use crate::soft::{Flow, Loads, Weights, spread};

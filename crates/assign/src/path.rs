@@ -1,7 +1,7 @@
 //! A region's cheapest path through the windows: it stays where it is, or leaves for another choice. Because leaving and coming are priced apart, the
 //! cheapest place to come from is the same for all, and a window takes one pass over the choices instead of one over all pairs.
 
-use crate::prices::{Moves, Prices};
+use crate::prices::{Moves, Prices, least};
 use crate::problem::{FEATURES, Problem, Run};
 
 /// Working space: `[window][choice]` seconds in a window, and of the cheapest path up to it; `[choice]` seconds of staying there throughout.
@@ -74,19 +74,6 @@ fn weigh<const N: usize>(features: &[f64; FEATURES], used: &[usize; FEATURES], t
         }
         cost[at] += sums[0] + sums[1];
     }
-}
-
-/// The least of the numbers; infinite when there are none.
-#[inline(always)]
-pub(crate) fn least(numbers: &[f64]) -> f64 {
-    let (whole, rest) = numbers.as_chunks::<8>();
-    let mut lanes = [f64::INFINITY; 8];
-    for chunk in whole {
-        for (lane, number) in lanes.iter_mut().zip(chunk) {
-            *lane = if *number < *lane { *number } else { *lane };
-        }
-    }
-    lanes.iter().chain(rest).fold(f64::INFINITY, |a, b| if *b < a { *b } else { a })
 }
 
 fn first_at_most(numbers: &[f64], limit: f64) -> usize {

@@ -1,6 +1,5 @@
 //! Duals, and what choices cost under them: seconds per feature, per byte stored, and per byte that comes or goes, in every window.
 
-use crate::path::least;
 use crate::problem::{FEATURES, Problem};
 
 /// Multipliers: what a second on a resource is worth (sums to 1 in each window), and a byte of room.
@@ -27,6 +26,19 @@ pub(crate) struct Prices {
     /// Seconds per byte stored, `[window][choice]`.
     pub byte: Vec<f64>,
     pub moves: Moves,
+}
+
+/// The least of the numbers; infinite when there are none.
+#[inline(always)]
+pub(crate) fn least(numbers: &[f64]) -> f64 {
+    let (whole, rest) = numbers.as_chunks::<8>();
+    let mut lanes = [f64::INFINITY; 8];
+    for chunk in whole {
+        for (lane, number) in lanes.iter_mut().zip(chunk) {
+            *lane = if *number < *lane { *number } else { *lane };
+        }
+    }
+    lanes.iter().chain(rest).fold(f64::INFINITY, |a, b| if *b < a { *b } else { a })
 }
 
 fn worth(members: &[(u32, f64)], prices: &[f64]) -> f64 {

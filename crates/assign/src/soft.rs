@@ -1,8 +1,8 @@
 //! The loads of a region that spreads over its nearly cheapest paths: each path weighs exp(-(its seconds) / temperature). Unlike the cheapest path
 //! alone, which jumps from server to server as prices change, these loads follow the prices smoothly, so that prices can be set from them.
 
-use crate::path::{Cheapest, Space, least};
-use crate::prices::Moves;
+use crate::path::{Cheapest, Space};
+use crate::prices::{Moves, least};
 use crate::problem::{FEATURES, Problem, dot};
 
 /// Shares of a region smaller than this are not worth counting.

@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::idle::idle;
 use crate::medium::TimedMedium;
 use crate::report::CounterReport;
-use crate::scheme::{TimedScheme, each};
 use crate::settings::{Background, Settings};
+use crate::timed::{TimedScheme, each};
 
 /// A disk that serves one access at a time, in the order they come. Of the settings, the queue and arrivals are not used.
 #[derive(Clone, Debug)]

@@ -29,6 +29,7 @@ mod spec;
 mod stalls;
 mod tally;
 mod time;
+mod timed;
 
 pub use accounts::{Account, AccountReport, Accounts, AccountsReport, SeekRange};
 pub use areas::{Area, Areas};
@@ -42,7 +43,8 @@ pub use medium::{CacheUse, TimedMedium};
 pub use queue::QueueOrder;
 pub use report::{CounterReport, Report, TimeSplit};
 pub use run::run;
-pub use scheme::{SCHEMES, SchemeSpec, TimedScheme};
+pub use scheme::{SCHEMES, SchemeSpec};
 pub use settings::{Arrivals, Background, CacheSpec, QueueSpec, SETTINGS_VERSION, Settings, Writes};
 pub use spec::{CYLINDERS_MAX, DiskSpec, Overhead, Skew, TRACK_SECTORS_MAX, ZoneSpec};
 pub use stalls::StallReport;
+pub use timed::TimedScheme;

@@ -6,8 +6,8 @@ use stripewise_swd::{Geometry, Medium, Scheme, SwdError};
 
 use crate::error::Error;
 use crate::medium::TimedMedium;
-use crate::scheme::TimedScheme;
 use crate::settings::Settings;
+use crate::timed::TimedScheme;
 
 /// Logical sectors whose updates are counted together; also how finely a scheme that scatters sectors is looked at.
 const GRAIN_SECTORS: u64 = 64;

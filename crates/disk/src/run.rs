@@ -16,11 +16,11 @@ use crate::idle::idle;
 use crate::medium::TimedMedium;
 use crate::queue::{Pending, Queue};
 use crate::report::Report;
-use crate::scheme::TimedScheme;
 use crate::settings::{Arrivals, Settings};
 use crate::stalls::Stalls;
 use crate::tally::Tally;
 use crate::time::milliseconds;
+use crate::timed::TimedScheme;
 
 /// The latest arrival: clocks that go on from there for centuries still do not wrap.
 const ARRIVAL_MAX_NS: u64 = 1 << 62;

@@ -1,7 +1,8 @@
 //! Seconds of one request on a cycle: H2DP, Table 2, with the bytes and servers that the request really has (cost-models section 1).
 
 use crate::cycle::Cycle;
-use crate::share::{Ends, Place};
+use crate::place::Place;
+use crate::share::Ends;
 use crate::{Key, Keys, map};
 
 /// Startup (seconds per access) and transfer (seconds per byte) of reads and of writes.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::divisor::Divisor;
-use crate::share::Place;
+use crate::place::Place;
 
 /// One server of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,7 +6,8 @@
 
 use crate::cost::Figures;
 use crate::cycle::{Cycle, Run};
-use crate::share::{Ends, Place};
+use crate::place::Place;
+use crate::share::Ends;
 use crate::{Keys, map};
 
 /// What a piece pays on its way besides being served; nothing by default.

@@ -12,6 +12,7 @@ mod cycle;
 mod demand;
 mod divisor;
 mod group;
+mod place;
 mod search;
 mod share;
 

@@ -5,27 +5,7 @@
 //! right of it. So everything follows from the two stripes that the ends fall into.
 
 use crate::cycle::Run;
-use crate::divisor::Divisor;
-
-/// A request's place among cycles.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    /// Cycle borders between its ends.
-    pub whole: u64,
-    /// Its first byte in its cycle.
-    pub from: u64,
-    /// The byte after its last one in its cycle.
-    pub to: u64,
-}
-
-impl Place {
-    #[inline]
-    pub fn new(offset: u64, size: u64, length: Divisor) -> Self {
-        let (_, from) = length.divide(offset);
-        let (whole, to) = length.divide(from + size);
-        Self { whole, from, to }
-    }
-}
+use crate::place::Place;
 
 /// The ends of a request in one run: the stripe that each falls into, and the bytes of that stripe before it.
 #[derive(Clone, Copy, Debug)]

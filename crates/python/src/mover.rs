@@ -8,10 +8,12 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use serde_json::json;
 use stripewise_store::admin::disk::RealDisk;
+use stripewise_store::admin::ids::id_from;
+use stripewise_store::admin::moves::apply;
+use stripewise_store::admin::moves::throttle::{Options, Order, Seen, Throttle};
+use stripewise_store::admin::session::MoverLock;
 use stripewise_store::admin::spec::LayoutJson;
-use stripewise_store::admin::store::{MoverLock, id_from};
-use stripewise_store::admin::throttle::{Options, Order, Seen, Throttle};
-use stripewise_store::admin::{Result, Store, StoreError, apply};
+use stripewise_store::admin::{Result, Store, StoreError};
 
 use crate::errors::from_store;
 use crate::store::{absolute, as_json, text};

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use serde_json::json;
+use stripewise_store::admin::check::scrub;
+use stripewise_store::admin::ids::id_from;
 use stripewise_store::admin::info::current_size;
 use stripewise_store::admin::medium::Open;
-use stripewise_store::admin::places::{place, resolved};
-use stripewise_store::admin::reader::{Objects, layout_bytes, view};
+use stripewise_store::admin::metadata::reader::{Objects, layout_bytes, view};
+use stripewise_store::admin::passage::places::{place, resolved};
+use stripewise_store::admin::passage::{adopt, export, relink};
 use stripewise_store::admin::spec::LayoutJson;
-use stripewise_store::admin::store::id_from;
-use stripewise_store::admin::{Result, Store, StoreError, adopt, export, gc, relink, scrub, upgrade};
+use stripewise_store::admin::{Result, Store, StoreError, gc, upgrade};
 
 use crate::store::{as_json, text, with_store};
 

@@ -5,10 +5,12 @@ use std::time::Instant;
 
 use pyo3::prelude::*;
 use serde_json::{Value, json};
+use stripewise_store::admin::check::{findings, fsck};
 use stripewise_store::admin::disk::RealDisk;
+use stripewise_store::admin::ids::{id_from, id_text};
+use stripewise_store::admin::moves::apply;
 use stripewise_store::admin::spec::{LayoutJson, SpecJson};
-use stripewise_store::admin::store::{id_from, id_text};
-use stripewise_store::admin::{Result, Store, StoreError, apply, catalogue, create, findings, fsck, info, trusting};
+use stripewise_store::admin::{Result, Store, StoreError, catalogue, create, info, trusting};
 
 use crate::errors::from_store;
 

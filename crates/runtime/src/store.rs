@@ -14,8 +14,8 @@ use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use load::Root;
-use stripewise_store::bin::{MAX_TARGETS, StoreView};
-use stripewise_store::devices::{DeviceModel, Devices, devices_bytes};
+use stripewise_store::bin::{DeviceModel, MAX_TARGETS, StoreView};
+use stripewise_store::devices::{Devices, devices_bytes};
 use stripewise_store::names::StorePath;
 use stripewise_store::run::SlotName;
 

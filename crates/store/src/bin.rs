@@ -1,7 +1,6 @@
 //! store.bin: a store's configuration compiled from store.toml, in the form that the preloaded library maps.
 //! Drawn in docs/formats.md. [`StoreView`] checks everything once, so that later look-ups cannot go wrong.
 
-use crate::devices::DeviceModel;
 use core::fmt;
 
 /// First bytes of store.bin.
@@ -49,6 +48,19 @@ pub enum Action {
     Manage = 0,
     /// They stay plain files.
     Ignore = 1,
+}
+
+/// Service-time figures of a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceModel {
+    /// Startup of a read that does not continue the last access, ns.
+    pub startup_read_ns: u64,
+    /// The same for a write, ns.
+    pub startup_write_ns: u64,
+    /// Transfer time of a read, picoseconds per byte.
+    pub read_ps_per_byte: u64,
+    /// Transfer time of a write, picoseconds per byte.
+    pub write_ps_per_byte: u64,
 }
 
 /// One target, borrowed from store.bin.

@@ -25,33 +25,15 @@ pub const FLAG_TRUNCATING: u64 = 2;
 const LINES_AT: usize = 256;
 const LINE_BYTES: usize = 32;
 
-/// State of a move as writers see it (low three bits of the move word).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum MoveState {
-    /// No move.
-    Idle = 0,
-    /// New slices are being filled: writers set dirty bits before they write.
-    Copying = 1,
-    /// Writers to the span wait.
-    Frozen = 2,
-    /// The new layout is being made durable: writers to the span wait, and may no longer abort.
-    Publishing = 3,
-    /// A writer waited past the deadline: the mover must start another pass or give up.
-    Aborted = 4,
-}
-
-impl MoveState {
-    /// The state in a move word; an unknown one counts as publishing, so that writers wait and never race.
-    pub fn of(word: u64) -> Self {
-        match word & 7 {
-            0 => Self::Idle,
-            1 => Self::Copying,
-            2 => Self::Frozen,
-            4 => Self::Aborted,
-            _ => Self::Publishing,
+/// A boot id as ctl holds it: its 32 hexadecimal digits as two words, the first digits highest.
+pub fn boot_words(text: &str) -> [u64; 2] {
+    let mut words = [0u64; 2];
+    for (i, digit) in text.chars().filter_map(|c| c.to_digit(16)).enumerate() {
+        if let Some(word) = words.get_mut(i / 16) {
+            *word = *word << 4 | u64::from(digit);
         }
     }
+    words
 }
 
 /// The first 4,096 bytes of a ctl file.

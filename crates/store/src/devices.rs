@@ -2,7 +2,7 @@
 //! that `store info` and `tune` read. A request reserves `[max(now, next_free), + startup + bytes * per_byte)` and sleeps until its end,
 //! so a laptop behaves like a rack of disks for real processes that move real bytes. Everything measured on it is called emulated.
 
-use crate::bin::MAX_TARGETS;
+use crate::bin::{DeviceModel, MAX_TARGETS};
 use crate::run::DEVICES;
 use crate::within::{Expected, Refusal, create_file, open_file};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -115,19 +115,6 @@ fn begin_boot(file: &OwnedFd, targets: usize, boot: [u64; 2]) -> Result<(), Refu
 
 /// Longest queue of an emulated device that is believed, ns: an hour.
 const QUEUE_NS_MAX: u64 = 3_600_000_000_000;
-
-/// Service-time figures of a device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeviceModel {
-    /// Startup of a read that does not continue the last access, ns.
-    pub startup_read_ns: u64,
-    /// The same for a write, ns.
-    pub startup_write_ns: u64,
-    /// Transfer time of a read, picoseconds per byte.
-    pub read_ps_per_byte: u64,
-    /// Transfer time of a write, picoseconds per byte.
-    pub write_ps_per_byte: u64,
-}
 
 /// The clock and the counters of one target.
 #[repr(C)]

@@ -1,10 +1,37 @@
 //! Moving a span of a file while programs use it: the words that mover and writers share, and the writers' half of the protocol. The mover's
-//! half is `admin::protocol`. Both halves are written against [`Words`], so that what model checkers and simulations explore is the code that runs.
+//! half is `admin::moves::protocol`. Both halves are written against [`Words`], so that what model checkers and simulations explore is the code that runs.
 //!
 //! Every access to the words is sequentially consistent: each side stores one word and then loads the other's (slot and move word, pin and move
 //! word, dirty bit and slot), and only one order of all these accesses lets at least one of them see the other.
 
-use crate::ctl::MoveState;
+/// State of a move as writers see it (low three bits of the move word).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum MoveState {
+    /// No move.
+    Idle = 0,
+    /// New slices are being filled: writers set dirty bits before they write.
+    Copying = 1,
+    /// Writers to the span wait.
+    Frozen = 2,
+    /// The new layout is being made durable: writers to the span wait, and may no longer abort.
+    Publishing = 3,
+    /// A writer waited past the deadline: the mover must start another pass or give up.
+    Aborted = 4,
+}
+
+impl MoveState {
+    /// The state in a move word; an unknown one counts as publishing, so that writers wait and never race.
+    pub fn of(word: u64) -> Self {
+        match word & 7 {
+            0 => Self::Idle,
+            1 => Self::Copying,
+            2 => Self::Frozen,
+            4 => Self::Aborted,
+            _ => Self::Publishing,
+        }
+    }
+}
 
 /// The shared words of one file's move. All accesses are sequentially consistent.
 pub trait Words {

@@ -5,12 +5,14 @@
 mod common;
 use common::*;
 use std::path::{Path, PathBuf};
+use stripewise_store::admin::check::findings::{Options, Severity};
+use stripewise_store::admin::check::fsck::fsck;
 use stripewise_store::admin::fake::FakeDisk;
-use stripewise_store::admin::findings::{Options, Severity};
-use stripewise_store::admin::fsck::fsck;
 use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::medium::{FsyncPoint, Kind, Medium, Open};
-use stripewise_store::admin::{Store, StoreError, adopt, create, data, export};
+use stripewise_store::admin::metadata::data;
+use stripewise_store::admin::passage::{adopt, export};
+use stripewise_store::admin::{Store, StoreError, create};
 
 /// Power cuts per step; STRIPEWISE_SEEDS asks for more (`make soak`).
 fn seeds() -> u64 {

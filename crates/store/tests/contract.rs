@@ -4,12 +4,14 @@
 mod common;
 use common::*;
 use std::path::{Path, PathBuf};
+use stripewise_store::admin::check::findings::{Options, Report};
+use stripewise_store::admin::check::fsck::fsck;
 use stripewise_store::admin::disk::RealDisk;
-use stripewise_store::admin::findings::{Options, Report};
-use stripewise_store::admin::fsck::fsck;
 use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::medium::Medium;
-use stripewise_store::admin::{Store, StoreError, apply, capacity, catalogue, create, data, info};
+use stripewise_store::admin::metadata::data;
+use stripewise_store::admin::moves::apply;
+use stripewise_store::admin::{Store, StoreError, capacity, catalogue, create, info};
 use stripewise_store::locks::How;
 
 struct Rig {

@@ -5,14 +5,15 @@
 mod common;
 use common::*;
 use std::path::{Path, PathBuf};
+use stripewise_store::admin::check::findings::{Options, Severity};
+use stripewise_store::admin::check::fsck::fsck;
 use stripewise_store::admin::fake::FakeDisk;
-use stripewise_store::admin::findings::{Options, Severity};
-use stripewise_store::admin::fsck::fsck;
 use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::medium::{FsyncPoint, Medium, Open};
-use stripewise_store::admin::size::open_ctl;
+use stripewise_store::admin::metadata::size::open_ctl;
+use stripewise_store::admin::metadata::{data, newfile};
 use stripewise_store::admin::spec::{LayoutJson, SpecJson};
-use stripewise_store::admin::{Store, create, data, newfile};
+use stripewise_store::admin::{Store, create};
 
 /// Power cuts per step; STRIPEWISE_SEEDS asks for more (`make soak`).
 fn seeds() -> u64 {

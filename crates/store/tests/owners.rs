@@ -5,8 +5,9 @@ mod common;
 use common::*;
 use std::os::unix::fs::chown;
 use std::time::Duration;
+use stripewise_store::admin::Store;
 use stripewise_store::admin::disk::RealDisk;
-use stripewise_store::admin::{Store, data};
+use stripewise_store::admin::metadata::data;
 
 #[test]
 fn a_verb_waits_for_a_change_of_owner_that_is_under_way() {

@@ -16,6 +16,7 @@ mod fill;
 mod heat;
 mod layer;
 mod moves;
+mod parameters;
 mod places;
 mod plan;
 mod recover;
@@ -23,7 +24,8 @@ mod space;
 mod spare;
 mod table;
 
-pub use layer::{TrackLayer, TrackParameters};
+pub use layer::TrackLayer;
+pub use parameters::TrackParameters;
 pub use plan::{Move, Policy, victim_limit};
 pub use recover::Scan;
 pub use space::Space;

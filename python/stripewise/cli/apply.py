@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ..plan import check_plan, read_plan
+from ..plan import read_plan
+from ..plan_check import check_plan
 from ..store import Store
 from ..units import format_size
 from .options import JsonOption, StoreOption

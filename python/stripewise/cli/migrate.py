@@ -14,7 +14,8 @@ from ..moving.board import send, status
 from ..moving.carrier import Carrier, Limits
 from ..moving.migrate import Migrator, Result, clock_of_killed, plan_digest
 from ..moving.schedule import Schedule, parse_windows
-from ..plan import check_plan, read_plan
+from ..plan import read_plan
+from ..plan_check import check_plan
 from ..store import Store
 from ..units import format_size, parse_age
 from .options import SLOWDOWN, BandwidthOption, JsonOption, MinGainOption, PatienceOption, SlowdownOption, size

@@ -10,7 +10,8 @@ import typer
 
 from ..cluster import read_cluster
 from ..errors import UsageError
-from ..plan import Plan, check_plan, read_plan, write_plan
+from ..plan import Plan, read_plan, write_plan
+from ..plan_check import check_plan
 from ..policy import POLICIES, PlanOptions, policy_named, refuse_foreign
 from ..store import Store
 from ..units import format_size, parse_span

@@ -9,8 +9,9 @@ from ..model import CostParameters, parameters
 from ..plan import Plan
 from ..workload.requests import Workload
 from . import best, default, h2dp, padp, psa, slal
-from .base import POLICIES, PlanOptions, Policy, policies_named, policy_named, refuse_foreign, register
+from .base import POLICIES, PlanOptions, Policy, refuse_foreign, register
 from .build import build_plan, region_name
+from .named import policies_named, policy_named
 from .pricing import Prices, region_costs
 from .regions import RegionTable, build_regions
 from .space import Space

@@ -19,7 +19,7 @@ from ..errors import PlanError, StripewiseError, UsageError
 from ..plan import Plan, dump_plan, plan_from_json
 from ..plan_check import check_plan
 from ..workload.requests import Workload
-from .base import POLICIES, PlanOptions, Policy, registering
+from .base import POLICIES, PlanOptions, Policy, as_policy, registering
 
 ENTRY_POINTS = "stripewise.policies"
 
@@ -171,7 +171,5 @@ def from_entry_point(name: str) -> Policy | None:
 
 def _registered(made: object, table: dict[str, Policy]) -> Policy:
     """The policy behind a class or function, registered now unless its module did so when it was read."""
-    from .base import as_policy
-
     policy = as_policy(made)
     return table.get(policy.name, policy)

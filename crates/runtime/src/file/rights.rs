@@ -9,9 +9,10 @@ use crate::part::{self, At};
 use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicI32, Ordering};
-use stripewise_store::ctl::{CTL_BYTES, Ctl, MoveState};
+use stripewise_store::ctl::{CTL_BYTES, Ctl};
 use stripewise_store::devices::{now_ns, sleep_until};
 use stripewise_store::locks::{How, PRESENCE_BYTE};
+use stripewise_store::moving::MoveState;
 use stripewise_store::moving::Words;
 use stripewise_store::rights::{OWNER_LOOK_NS, OWNER_LOOKS, Part};
 

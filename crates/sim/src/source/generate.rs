@@ -3,8 +3,10 @@
 //! The order is the MPI program's: the write phase, a barrier, the read phase; a phase in equal windows, each behind a barrier. The pieces of a
 //! request follow one another, as MPI-IO without data sieving issues them.
 
+use stripewise_chance::{mix, share};
+
 use super::describe::{Arrivals, Description, Think};
-use super::pattern::{Pattern, Phase, mix, share};
+use super::pattern::{Pattern, Phase};
 use crate::{Error, Request, Source, Start};
 
 /// Draws for sizes, think times and arrivals come from streams of their own, so that they change no offset.

@@ -3,7 +3,7 @@
 //! The same arithmetic as `workloads/pattern.c`, so that the MPI program and a simulation issue the very same requests; random ones draw from a
 //! counter-based generator, so nothing is remembered from request to request. Requests past `requests_max` walk over the process's share again.
 
-pub(super) use stripewise_chance::{below, mix, share};
+use stripewise_chance::{below, mix};
 
 use super::describe::{Description, Kind};
 use super::zipf::Zipf;

@@ -1,7 +1,8 @@
 //! A generated workload as a table of requests, for planners: all of them, or so many of each process, drawn evenly over its run.
 
+use stripewise_chance::{below, mix};
+
 use super::generate::{Generator, Whole};
-use super::pattern::{below, mix};
 use crate::{Source, Start};
 
 /// Bytes of a row: start_ns i64, end_ns i64, rank i32, write u8, three bytes of zero, offset i64, size i64; little endian.

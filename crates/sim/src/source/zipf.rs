@@ -3,10 +3,9 @@
 //!
 //! The same arithmetic as `workloads/pattern.c`, which finds the popularity of a draw by binary search.
 
-use stripewise_chance::{Shares, shuffled};
+use stripewise_chance::{Shares, below, mix, share, shuffled};
 
 use super::describe::Description;
-use super::pattern::{below, mix, share};
 use crate::Error;
 
 /// More would take gigabytes.

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use stripewise_layout::{Span, Table};
 
-use super::copy::overlapping;
 use super::error::{Context, Result, StoreError};
+use super::metadata::ranges::overlapping;
 use super::store::{Store, TargetInfo};
 use crate::names::object_stem;
 

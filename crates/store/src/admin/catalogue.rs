@@ -124,10 +124,8 @@ impl Catalogue {
             all.execute("DELETE FROM files", [])?;
             for f in files.iter().filter(|f| f.error.is_none()) {
                 let clamp = |v: u64| i64::try_from(v).unwrap_or(i64::MAX);
-                let created = super::store::id_from(&f.id)
-                    .ok()
-                    .and_then(|id| store.medium.stat(&store.part(id, "head")).ok().flatten())
-                    .map_or(0, |s| s.mtime_s);
+                let created =
+                    super::ids::id_from(&f.id).ok().and_then(|id| store.medium.stat(&store.part(id, "head")).ok().flatten()).map_or(0, |s| s.mtime_s);
                 all.execute("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5)", params![f.id, f.path, clamp(f.size), clamp(f.generation), created])?;
             }
             all.commit()

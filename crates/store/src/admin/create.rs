@@ -6,9 +6,10 @@ use std::path::Path;
 
 use super::error::{Context, Result, StoreError};
 use super::identity;
+use super::ids::{id_text, path_of};
 use super::medium::{FsyncPoint, Kind, Medium, Root, replace_file};
 use super::spec::{SpecJson, kind_name};
-use super::store::{Store, id_text, path_of};
+use super::store::Store;
 use crate::identity::IDENTITY_FILE;
 use crate::names::object_stem;
 use crate::run::{MOVER_LOCK, SESSION_LOCK};
@@ -122,7 +123,7 @@ pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()
     let _lock = if same_targets(&store, spec)? { None } else { Some(store.lock_exclusive()?) };
     for id in store.ids()? {
         let named = match store.layout(id) {
-            Ok(layout) => super::publish::targets_of(&layout),
+            Ok(layout) => super::metadata::publish::targets_of(&layout),
             Err(StoreError::NotFound(_)) => continue,
             Err(e) => return Err(e),
         };

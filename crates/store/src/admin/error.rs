@@ -64,7 +64,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { doing, path, source } => {
-                if let Some(refused) = super::disk::Refused::of(source) {
+                if let Some(refused) = super::refused::Refused::of(source) {
                     return write!(f, "could not {doing} {}: {refused}; {}", path.display(), refused.cure());
                 }
                 let cure = match source.kind() {

@@ -7,15 +7,18 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::{Context, Result, StoreError};
-use super::fsck::empty_trash;
 use super::identity;
+use super::ids::id_text;
 use super::info::{current_size, resolve};
-use super::journal::{self, Found};
-use super::leftovers;
 use super::medium::{Kind, Lock};
-use super::relink::{recorded, walk};
-use super::store::{Store, id_text};
-use super::unlinked::{alone, has_name, to_trash, was_unlinked};
+use super::metadata::journal::{self, Found};
+use super::metadata::leftovers;
+use super::metadata::link::recorded;
+use super::metadata::settle::empty_trash;
+use super::metadata::trash::to_trash;
+use super::metadata::unlinked::{alone, has_name, was_unlinked};
+use super::passage::relink::walk;
+use super::store::Store;
 use crate::locks::How;
 use crate::slot::SLOT_BYTES;
 
@@ -127,7 +130,7 @@ impl Gc<'_> {
         let store = self.store;
         self.done.temporary += leftovers::temporaries(store, &store.file_dir(id), self.idle)?;
         if !matches!(journal::find(store, &store.file_dir(id))?, Found::Nothing) {
-            if super::recover::recover(store, id)? {
+            if super::metadata::settle::recover(store, id)? {
                 self.done.journals += 1;
             }
             return Ok(());

@@ -4,10 +4,10 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::disk::Refused;
 use super::error::{Context, Result, StoreError};
+use super::ids::path_of;
 use super::medium::{FsyncPoint, Kind, Medium, Root, read_small, replace_file};
-use super::store::path_of;
+use super::refused::Refused;
 use crate::identity::{IDENTITY_FILE, Identity};
 use crate::within::TEXT_BYTES_MAX;
 

@@ -8,12 +8,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::error::{Context, Result};
+use super::ids::{id_text, path_of};
 use super::medium::{Medium, read_small};
-use super::newfile::parse_link_record;
-use super::size::{boot_words, recovered_size};
+use super::metadata::link::parse_link_record;
+use super::metadata::size::recovered_size;
 use super::spec::{class_name, kind_name, regions_json};
-use super::store::{Store, id_text, path_of};
+use super::store::Store;
 use crate::bin::STORE_VERSION;
+use crate::ctl::boot_words;
 use crate::names::parse_link;
 use crate::within::TEXT_BYTES_MAX;
 

@@ -7,11 +7,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use super::temporary;
+use super::metadata::temporary;
 use crate::ctl::Ctl;
 use crate::devices::Devices;
 use crate::locks::How;
 use crate::rights::Part;
+
+/// Bytes that a verb reads, writes or copies at once when nobody asks for less: enough for the targets to work side by side.
+pub const CHUNK_BYTES: u64 = 8 << 20;
 
 /// Why an fsync is done: each has a name, so that a test can leave one out and show what then breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

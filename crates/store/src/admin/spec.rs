@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use stripewise_layout::{GRANULE, Layout, MovePhase, Placement, Region, Span, Stripe};
 
 use super::error::{Result, StoreError};
-use crate::bin::{self, Action, Class, Kind, MAX_RULES, MAX_TARGETS, Rule, StoreSpec, Target};
-use crate::devices::DeviceModel;
+use crate::bin::{self, Action, Class, DeviceModel, Kind, MAX_RULES, MAX_TARGETS, Rule, StoreSpec, Target};
 
 /// One region as JSON: bytes, and (target index, width in bytes) pairs.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]

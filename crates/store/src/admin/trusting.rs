@@ -31,7 +31,7 @@ pub struct Judged {
 pub fn judge(root: &Path, listed: &[u8]) -> Result<Judged> {
     let path = root.as_os_str().as_bytes();
     let name = CString::new(path).map_err(|_| StoreError::Invalid("a store's path holds a NUL byte; give another".into()))?;
-    let (_, stat) = open_root(&name, &[]).map_err(|why| super::disk::refused(root, why)).doing("open", root)?;
+    let (_, stat) = open_root(&name, &[]).map_err(|why| super::refused::refused(root, why)).doing("open", root)?;
     let overflow = std::fs::read_to_string("/proc/sys/kernel/overflowuid").ok().and_then(|text| text.trim().parse().ok()).unwrap_or(OVERFLOW_UID);
     let by_owner = owner_is_trusted(stat.st_uid, rustix::process::geteuid().as_raw(), overflow);
     Ok(Judged { owner: stat.st_uid, by_owner, by_list: is_listed(listed, b'\n', path) || is_listed(&site_list(), b'\n', path) })

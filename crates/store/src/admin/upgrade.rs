@@ -2,11 +2,11 @@
 //! sure of it: every file of the store that has a version is looked at, and a newer one is refused before anything is touched.
 
 use super::catalogue::Catalogue;
+use super::check::sums;
 use super::error::{Context, Result, StoreError};
-use super::journal;
 use super::medium::{Open, read_small};
+use super::metadata::journal;
 use super::store::Store;
-use super::sums;
 use crate::bin::STORE_VERSION;
 use crate::ctl::CTL_MAGIC;
 use crate::identity::IDENTITY_FILE;
@@ -41,7 +41,7 @@ pub fn upgrade(store: &Store<'_>) -> Result<Upgraded> {
     let mut done = Upgraded { version: STORE_VERSION, ..Upgraded::default() };
     for dir in [store.files_dir(), store.trash_dir()] {
         for id in store.ids_in(&dir)? {
-            let dir = dir.join(super::store::id_text(id));
+            let dir = dir.join(super::ids::id_text(id));
             journal::find(store, &dir)?;
             let ctl = dir.join("ctl");
             if store.medium.stat(&ctl).doing("look at", &ctl)?.is_some() {

@@ -3,10 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use stripewise_store::admin::guide::Unguided;
 use stripewise_store::admin::medium::Medium;
+use stripewise_store::admin::metadata::{data, newfile};
+use stripewise_store::admin::moves::apply;
+use stripewise_store::admin::moves::guide::Unguided;
 use stripewise_store::admin::spec::{LayoutJson, RegionJson, SpecJson, TargetJson};
-use stripewise_store::admin::{Result, Store, apply, create, data, newfile};
+use stripewise_store::admin::{Result, Store, create};
 
 pub const ID: u64 = 0x1234_5678_9abc_def0;
 pub const K: u64 = 1024;

@@ -5,9 +5,8 @@ use crate::disk::{BLOCK_SHIFT, HOLE, Layout, Phase, REGION_BLOCKS, REGIONS, Writ
 use crate::faults::Fault;
 use crate::sim::{Count, Shared};
 use crate::words::MoverWords;
-use stripewise_store::admin::protocol::{self, Limits, Work};
-use stripewise_store::ctl::MoveState;
-use stripewise_store::moving::{Publication, Words, publish, with_state};
+use stripewise_store::admin::moves::protocol::{self, Limits, Work};
+use stripewise_store::moving::{MoveState, Publication, Words, publish, with_state};
 
 const LIMITS: Limits = Limits { few_chunks: 1, passes: 3, freeze_ns: 1500, freezes: 3 };
 

@@ -2,7 +2,7 @@
 
 use crate::sim::Shared;
 use std::cell::Cell;
-use stripewise_store::ctl::MoveState;
+use stripewise_store::moving::MoveState;
 use stripewise_store::moving::{Words, with_state};
 
 /// The words.

@@ -8,10 +8,10 @@ use stripewise_layout::{Layout, View};
 use stripewise_store::admin::Store;
 use stripewise_store::admin::fake::FakeDisk;
 use stripewise_store::admin::medium::*;
-use stripewise_store::admin::publish::put_in_place;
-use stripewise_store::admin::size::open_ctl;
-use stripewise_store::ctl::{Ctl, MoveState};
-use stripewise_store::moving::{self, Turn, Words};
+use stripewise_store::admin::metadata::publish::put_in_place;
+use stripewise_store::admin::metadata::size::open_ctl;
+use stripewise_store::ctl::Ctl;
+use stripewise_store::moving::{self, MoveState, Turn, Words};
 use stripewise_store::sizing::{self, CutStep, ExtendStep, Extension, Note, Sizes, Written};
 
 use crate::Chance;

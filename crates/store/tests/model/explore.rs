@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::{Arc, Mutex};
-use stripewise_store::ctl::MoveState;
+use stripewise_store::moving::MoveState;
 
 /// What an actor does from beginning to end.
 #[derive(Clone)]

@@ -5,7 +5,7 @@ use crate::faults::Fault;
 use crate::programs::put_in_place;
 use crate::world::{BLOCKS, FREEZE_NS, HOLE, Handle, MOVER, home, mix};
 use std::sync::Arc;
-use stripewise_store::admin::protocol::{self, Limits, Work};
+use stripewise_store::admin::moves::protocol::{self, Limits, Work};
 use stripewise_store::moving::publish;
 
 /// Small, but each loop can go round.

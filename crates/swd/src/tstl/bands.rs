@@ -5,7 +5,7 @@
 //! next few, and so on. So a little used disk is used from its begin on, as others are, and above that all bands fill alike, as the seed's figures for a
 //! disk used to 60 or 90 % suppose; band by band to the end, such a disk would be full bands and half empty ones.
 
-use super::layer::TrackParameters;
+use super::parameters::TrackParameters;
 use super::places::MOST_BAND_TRACKS;
 use crate::error::SwdError;
 use crate::geometry::Geometry;

@@ -4,7 +4,7 @@
 //! written; the second merges the threads of each process by start time into row groups. Memory: one row group (1 Mi rows, some
 //! 120 MB) and the names, however long the logs are.
 
-use super::columns::{Group, NO_PATH, Row, Table};
+use super::columns::{Group, NO_PATH, Row, TOOL, Table};
 use super::log_file::Records;
 use super::{Error, FileSummary, LogFile, ProcessLogs, ProcessSummary, Run, Slot, Summary, Timeline};
 use crate::record::{Op, Record, flags};
@@ -15,8 +15,6 @@ use std::path::Path;
 
 /// Rows of a row group at most.
 const GROUP_ROWS: usize = 1 << 20;
-/// The program as meta.json and the Parquet footer name it.
-pub(super) const TOOL: &str = concat!("stripewise ", env!("CARGO_PKG_VERSION"));
 
 /// Turns the logs in `dir` into `out/trace.parquet` and `out/meta.json` (`out` is made if it is missing and may be `dir`; both
 /// files are put in place whole). With `lenient`, what is damaged is counted and skipped.

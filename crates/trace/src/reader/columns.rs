@@ -16,6 +16,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The program as meta.json and the Parquet footer name it.
+pub(super) const TOOL: &str = concat!("stripewise ", env!("CARGO_PKG_VERSION"));
+
 const SCHEMA: &str = "message trace {
     REQUIRED INT32 process;
     REQUIRED INT32 pid;
@@ -84,7 +87,7 @@ impl Table {
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_created_by(super::collect::TOOL.to_owned());
+            .set_created_by(TOOL.to_owned());
         for column in ["seq", "start_ns", "end_ns", "offset"] {
             let column = ColumnPath::from(column);
             properties = properties.set_column_dictionary_enabled(column.clone(), false).set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);

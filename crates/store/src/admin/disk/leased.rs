@@ -9,9 +9,9 @@ use rustix::io::Errno;
 
 use super::attributes;
 use super::file::{RealFile, stat_of};
-use super::refused::refused;
 use super::roots::Spot;
 use crate::admin::medium::{Attributes, FsyncPoint, Handle, Leased, Stat};
+use crate::admin::refused::refused;
 use crate::rights::Part;
 use crate::within::{Refusal, open_file};
 

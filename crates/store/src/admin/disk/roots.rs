@@ -14,8 +14,8 @@ use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
 use super::parts::{Allowed, may_own_file_dir, of_file, of_store, of_target};
-use super::refused::refused;
 use crate::admin::medium::Root;
+use crate::admin::refused::refused;
 use crate::identity::IDENTITY_FILE;
 use crate::names::parse_id;
 use crate::within::{Refusal, open_dir, open_root};

@@ -12,8 +12,8 @@ use super::{CLOCK_IN_FLIGHT_MAX, Series, Timed};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::medium::DevicesMap;
 use crate::admin::store::Store;
-use crate::bin::Kind;
-use crate::devices::{Access, DeviceLine, DeviceModel, now_ns, sleep_until};
+use crate::bin::{DeviceModel, Kind};
+use crate::devices::{Access, DeviceLine, now_ns, sleep_until};
 use crate::names::object_key;
 
 /// The object that a probe's accesses name: no file has this id.

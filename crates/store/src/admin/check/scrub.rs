@@ -1,0 +1,199 @@
+//! Reading every byte of a file's objects and comparing it with the checksums kept since: a block that changed though nobody wrote the
+//! object is bit rot. Objects that were written are summed anew. Programs may run; an object that is written meanwhile is left for
+//! the next time.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use serde::Serialize;
+use stripewise_checksum::crc32c;
+use stripewise_layout::{GRANULE, Table};
+
+use super::sums::{BLOCK_BYTES, ObjectSums, Stamp, load, save, zero_block};
+use crate::admin::error::{Context, Result};
+use crate::admin::ids::id_text;
+use crate::admin::info::{current_size, link_path};
+use crate::admin::medium::{Handle, Open};
+use crate::admin::metadata::publish::{ObjectId, objects_of, objects_reached};
+use crate::admin::metadata::ranges::joined;
+use crate::admin::metadata::reader::{layout_bytes, view};
+use crate::admin::store::Store;
+
+/// A stamp tells of later writes only once the clock of the file system has moved on from it.
+const STAMP_AGE_NS: i64 = 60_000_000;
+/// The same where times are whole seconds.
+const COARSE_STAMP_AGE_NS: i64 = 2_100_000_000;
+
+/// Part of a file that is not what it was.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct Rot {
+    /// Its id.
+    pub file: String,
+    /// Its name.
+    pub path: String,
+    /// The target that holds the bytes.
+    pub target: String,
+    /// The object there.
+    pub object: String,
+    /// The bytes of the file concerned: [from, to) each; empty when the object could not be opened.
+    pub ranges: Vec<(u64, u64)>,
+    /// One sentence.
+    pub message: String,
+}
+
+/// What a scrub found.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Scrubbed {
+    /// Files looked at.
+    pub files: usize,
+    /// Objects whose sums were compared.
+    pub verified: usize,
+    /// Objects that were summed for the first time, or anew because they had been written.
+    pub summed: usize,
+    /// Objects that were written meanwhile.
+    pub busy: usize,
+    /// Bytes read.
+    pub bytes: u64,
+    /// What is wrong.
+    pub rot: Vec<Rot>,
+}
+
+/// Limits how fast is read.
+pub struct Pace {
+    begin: Instant,
+    bytes_per_s: u64,
+}
+
+impl Pace {
+    /// At most so many bytes per second; 0 = as fast as it goes.
+    pub fn new(bytes_per_s: u64) -> Self {
+        Self { begin: Instant::now(), bytes_per_s }
+    }
+
+    fn keep(&self, bytes: u64) {
+        if self.bytes_per_s > 0 {
+            let due = Duration::from_secs_f64(bytes as f64 / self.bytes_per_s as f64);
+            std::thread::sleep(due.saturating_sub(self.begin.elapsed()));
+        }
+    }
+}
+
+/// Scrubs one file.
+///
+/// # Errors
+/// What keeps it from being looked at; unreadable objects are findings.
+pub fn scrub_file(store: &Store<'_>, id: u64, pace: &Pace, done: &mut Scrubbed) -> Result<()> {
+    let _session = store.lock_shared()?;
+    let layout = store.layout(id)?;
+    let bytes = layout_bytes(store, id)?;
+    let table = view(store, id, &bytes)?.home();
+    let size = current_size(store, id, &layout)?;
+    let before = load(store, id)?;
+    let mut after = before.clone();
+    let (objects, reached) = (objects_of(&layout), objects_reached(store, id, &layout, size)?);
+    after.retain(|object, _| objects.contains(object));
+    done.files += 1;
+    for object in objects {
+        let path = store.object(object.0, id, object.1)?;
+        if !reached.contains(&object) && store.medium.stat(&path).doing("look at", &path)?.is_none() {
+            continue;
+        }
+        let target = store.target(object.0)?.name.clone();
+        let mut report = |ranges: Vec<(u64, u64)>, what: String| {
+            let name = link_path(store, id).map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
+            let message = format!("{name} (file {}) on target {target}: {what}", id_text(id));
+            done.rot.push(Rot {
+                file: id_text(id),
+                path: name,
+                target: target.clone(),
+                object: path.to_string_lossy().into_owned(),
+                ranges,
+                message,
+            });
+        };
+        match sum_object(store, &path, pace, &mut done.bytes) {
+            Err(e) => report(Vec::new(), format!("{} cannot be read: {e}", path.display())),
+            Ok(None) => done.busy += 1,
+            Ok(Some(now)) => match before.get(&object) {
+                Some(kept) if kept.stamp == now.stamp => {
+                    done.verified += 1;
+                    let bad: Vec<u64> = (0..).zip(kept.blocks.iter().zip(&now.blocks)).filter(|(_, (a, b))| a != b).map(|(n, _)| n).collect();
+                    if !bad.is_empty() {
+                        let ranges = logical(&table, object, &bad, size);
+                        let text = ranges.iter().map(|(from, to)| format!("{from}-{}", to - 1)).collect::<Vec<_>>().join(", ");
+                        report(ranges, format!("bytes {text} changed though nobody wrote them"));
+                    }
+                }
+                _ => {
+                    done.summed += 1;
+                    after.insert(object, now);
+                }
+            },
+        }
+    }
+    if after != before { save(store, id, &after) } else { Ok(()) }
+}
+
+/// Takes the checksums of a new file.
+///
+/// # Errors
+/// `Io`.
+pub fn sum_new_file(store: &Store<'_>, id: u64, objects: &std::collections::BTreeSet<ObjectId>) -> Result<()> {
+    let mut sums = super::sums::Sums::new();
+    for object in objects {
+        let path = store.object(object.0, id, object.1)?;
+        if let Some(found) = sum_object(store, &path, &Pace::new(0), &mut 0).doing("read", &path)? {
+            sums.insert(*object, found);
+        }
+    }
+    save(store, id, &sums)
+}
+
+/// Sums an object; `None` when it is being written.
+fn sum_object(store: &Store<'_>, path: &std::path::Path, pace: &Pace, read: &mut u64) -> std::io::Result<Option<ObjectSums>> {
+    let handle = store.medium.open(path, Open::Read)?;
+    let stamp = || -> std::io::Result<Stamp> {
+        store.medium.stat(path)?.map(|s| Stamp::of(&s)).ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))
+    };
+    let before = stamp()?;
+    let now_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
+    let ripe_ns = if before.ctime_ns % 1_000_000_000 == 0 { COARSE_STAMP_AGE_NS } else { STAMP_AGE_NS };
+    let young_ns = before.ctime_ns.saturating_add(ripe_ns).saturating_sub(now_ns);
+    if young_ns > 0 && young_ns <= ripe_ns {
+        store.medium.pause(young_ns as u64 / 1_000_000 + 1);
+    }
+    let mut zeros = None;
+    let mut blocks = Vec::new();
+    let mut buf = vec![0u8; BLOCK_BYTES.min(before.size) as usize];
+    let mut at = 0;
+    while at < before.size {
+        let len = BLOCK_BYTES.min(before.size - at);
+        let hole = handle.next_data(at)?.is_none_or(|(from, _)| from >= at + len);
+        blocks.push(match buf.get_mut(..len as usize) {
+            _ if hole && len == BLOCK_BYTES => *zeros.get_or_insert_with(|| zero_block(BLOCK_BYTES)),
+            Some(part) => {
+                part.fill(0);
+                *read += read_block(handle.as_ref(), part, at)?;
+                pace.keep(*read);
+                crc32c(part)
+            }
+            None => 0,
+        });
+        at += len;
+    }
+    Ok((stamp()? == before).then_some(ObjectSums { stamp: before, blocks }))
+}
+
+fn read_block(handle: &dyn Handle, part: &mut [u8], at: u64) -> std::io::Result<u64> {
+    handle.read_at(part, at).map(|n| n as u64)
+}
+
+/// The bytes of the file that lie in blocks of an object.
+fn logical(table: &Table<'_>, (target, plane): ObjectId, blocks: &[u64], size: u64) -> Vec<(u64, u64)> {
+    let mut ranges = Vec::new();
+    for granule in blocks.iter().flat_map(|b| (0..BLOCK_BYTES / GRANULE).map(move |g| b * BLOCK_BYTES + g * GRANULE)) {
+        if let Some(at) = table.inverse(target, plane, granule).filter(|at| *at < size) {
+            ranges.push((at, (at + GRANULE).min(size)));
+        }
+    }
+    joined(ranges)
+}

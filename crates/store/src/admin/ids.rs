@@ -1,0 +1,27 @@
+//! Ids and paths as text.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use super::error::{Result, StoreError};
+use crate::names::parse_id;
+
+/// Reads bytes of a path.
+pub fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(bytes))
+}
+
+/// A file id as it stands in names.
+pub fn id_text(id: u64) -> String {
+    format!("{id:016x}")
+}
+
+/// Reads a file id as it stands in names.
+///
+/// # Errors
+/// `Invalid` when it is not 16 lower-case hexadecimal digits.
+pub fn id_from(text: &str) -> Result<u64> {
+    parse_id(text.as_bytes())
+        .ok_or_else(|| StoreError::Invalid(format!("file id {text:?} is not 16 lower-case hexadecimal digits; take it from `stripewise store ls`")))
+}
