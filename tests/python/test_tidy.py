@@ -1,0 +1,105 @@
+"""The house stays in order: no circles among modules, no file or folder too large, one definition of what is common."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from module_graphs import circles, python_graph, rooms, rust_graph
+
+ROOT = Path(__file__).resolve().parents[2]
+CRATES = sorted(path.parent for path in ROOT.glob("crates/*/src/lib.rs"))
+LINES_MAX = 500
+FILES_MAX = 20
+#: Modules of the largest circle that still stands; it may only shrink.
+CIRCLES_LEFT = {"runtime": 29}
+#: Folders that are still too full, and how full they may be at most.
+FULL = {
+    "crates/disk/src": 25,
+    "crates/runtime/src": 39,
+    "python/stripewise": 30,
+    "python/stripewise/cli": 30,
+    "python/stripewise/policy": 22,
+    "python/stripewise/policy/best": 21,
+    "shim": 21,
+    "tests/native/posix": 26,
+    "tests/program": 70,
+    "tests/program/matrix/sources": 25,
+    "tests/python": 46,
+    "tools": 21,
+}
+#: What stands in one file, and where: the mixing of SplitMix64, CRC-32C, threads for all cores, how much a verb copies.
+ONCE = {
+    r">> 30\)\)\.wrapping_mul": "crates/chance/src/splitmix.rs",
+    r"CRC_32_ISCSI\)": "crates/checksum/src/lib.rs",
+    r"0x82f6_?3b78|0x1edc_?6f41": None,
+    r"available_parallelism": "crates/threads/src/lib.rs",
+    r"pub const CHUNK_BYTES": "crates/store/src/admin/medium.rs",
+}
+
+
+def files() -> list[Path]:
+    """Those of the project."""
+    said = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True)
+    return [ROOT / name for name in said.stdout.split("\0") if name]
+
+
+@pytest.mark.parametrize("source", CRATES, ids=lambda source: source.parent.name)
+def test_no_modules_of_a_crate_use_each_other_in_a_circle(source: Path) -> None:
+    graph = rust_graph(source)
+    assert sum(map(len, graph.values())) or len(graph) < 4, "no use was found"
+    left = CIRCLES_LEFT.get(source.parent.name, 0)
+    found = [sorted(circle) for circle in circles(graph) if len(circle) > left]
+    assert not found, f"modules in a circle: {found}"
+
+
+def test_rooms_of_the_store_are_in_one_order() -> None:
+    graph = rooms(rust_graph(ROOT / "crates/store/src"))
+    assert "admin::metadata" in graph["admin::moves"], graph
+    assert not circles(graph)
+
+
+def test_no_modules_of_the_package_import_each_other_in_a_circle() -> None:
+    graph = python_graph(ROOT / "python/stripewise")
+    assert "stripewise.errors" in graph["stripewise.native"]
+    assert not circles(graph)
+
+
+def test_circles_are_found(tmp_path: Path) -> None:
+    (tmp_path / "room").mkdir()
+    (tmp_path / "lib.rs").write_text("mod a;\nmod b;\nmod room;\n")
+    (tmp_path / "a.rs").write_text("use crate::room::{deep::Deep, other};\n")
+    (tmp_path / "b.rs").write_text("fn f() { super::a::g() }\n#[cfg(test)]\nmod tests {\n use crate::room::deep;\n}\n")
+    (tmp_path / "room/mod.rs").write_text("mod deep;\n")
+    (tmp_path / "room/deep.rs").write_text("use super::super::b; // use crate::a;\n")
+    assert circles(rust_graph(tmp_path)) == [{"a", "b", "room::deep"}]
+
+
+def test_no_file_is_too_long() -> None:
+    sources = [file for file in files() if file.suffix in (".rs", ".py", ".c", ".h")]
+    assert len(sources) > 100
+    long = {
+        str(file.relative_to(ROOT)): lines
+        for file in sources
+        if (lines := len(file.read_text().splitlines())) > LINES_MAX
+    }
+    assert not long, f"more than {LINES_MAX} lines: {long}"
+
+
+def test_no_folder_is_too_full() -> None:
+    held = Counter(str(file.parent.relative_to(ROOT)) for file in files())
+    full = {folder: count for folder, count in held.items() if count > max(FILES_MAX, FULL.get(folder, 0))}
+    assert not full, f"more files than before, or than {FILES_MAX}: {full}"
+    assert not [folder for folder in FULL if held[folder] <= FILES_MAX], "take out what is no longer too full"
+
+
+def test_what_is_common_stands_once() -> None:
+    rust = [file for file in files() if file.suffix == ".rs" and "src" in file.parts]
+    sources = {str(file.relative_to(ROOT)): file.read_text() for file in rust}
+    for pattern, home in ONCE.items():
+        found = [name for name, text in sources.items() if re.search(pattern, text)]
+        assert found == ([home] if home else []), f"{pattern}: {found}"
