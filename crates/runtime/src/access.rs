@@ -3,6 +3,7 @@
 
 use crate::file::File;
 use crate::names::Managed;
+use crate::part::ACL;
 use crate::part::{self, At, Pinned};
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
@@ -12,8 +13,6 @@ use stripewise_store::rights::Part;
 use stripewise_store::within::{Os, Refusal};
 use syscalls::Sysno;
 
-/// The attribute that holds a file's ACL.
-pub const ACL: &CStr = c"system.posix_acl_access";
 /// The attribute of a directory that new files take their ACL from.
 const DEFAULT_ACL: &CStr = c"system.posix_acl_default";
 /// Longest ACL that is carried: 1,000 entries.

@@ -2,10 +2,11 @@
 //! only an entry that fsck recognises as a creation that was never finished.
 
 use crate::access;
-use crate::env;
+use crate::config;
 use crate::file;
 use crate::names as managed;
 use crate::part::{self, At, Held, Transient};
+use crate::process;
 use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
@@ -25,7 +26,7 @@ pub struct Place {
 /// Whether a file that does not exist yet is to be managed: by the run's patterns (`STRIPEWISE_MANAGE`), else by the store's rules.
 #[inline(never)] // Its buffers would lie on the stack below what is done after it.
 pub fn place_for(dirfd: i32, path: &CStr) -> Sys<Option<Place>> {
-    let Some(store_path) = env::store_path() else { return Ok(None) };
+    let Some(store_path) = config::store_path() else { return Ok(None) };
     if path.to_bytes().is_empty() || path.to_bytes().ends_with(b"/") {
         return Ok(None);
     }
@@ -34,14 +35,15 @@ pub fn place_for(dirfd: i32, path: &CStr) -> Sys<Option<Place>> {
     let Ok(store) = store::attach(store_path) else { return Ok(None) };
     let view = store.view()?;
     let below = |dir: &[u8]| name.strip_prefix(dir).is_some_and(|rest| rest.first() == Some(&b'/'));
-    let ours =
-        below(store.path()) || (0..view.target_count()).filter_map(|t| view.target(t)).any(|t| below(t.path)) || env::trace_dir().is_some_and(below);
+    let ours = below(store.path())
+        || (0..view.target_count()).filter_map(|t| view.target(t)).any(|t| below(t.path))
+        || config::trace_dir().is_some_and(|dir| below(dir.to_bytes()));
     if ours || name.starts_with(b"/dev/") || name.starts_with(b"/proc/") || name.starts_with(b"/sys/") {
         return Ok(None);
     }
     let rule = view.rule_for(name);
-    let asked = env::manage_globs().split(|c| *c == b':').any(|glob| !glob.is_empty() && glob_matches(glob, name));
-    let managed = asked || (env::manage_globs().is_empty() && rule.is_some_and(|r| r.action == Action::Manage));
+    let asked = config::manage_globs().split(|c| *c == b':').any(|glob| !glob.is_empty() && glob_matches(glob, name));
+    let managed = asked || (config::manage_globs().is_empty() && rule.is_some_and(|r| r.action == Action::Manage));
     let layout = match rule {
         Some(rule) if rule.action == Action::Manage && !rule.layout.is_empty() => rule.layout,
         _ => view.default_layout(),
@@ -73,7 +75,7 @@ impl Created {
 /// Makes the file. `EEXIST`: another process was first.
 #[inline(never)] // As above.
 pub fn create(place: &Place, mode: u32) -> Sys<Created> {
-    env::refuse_vfork_child()?;
+    process::refuse_vfork_child()?;
     let files = place.store.files_dir()?;
     let id = loop {
         let id = sys::random_u64();

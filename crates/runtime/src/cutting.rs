@@ -1,11 +1,10 @@
 //! Cutting the objects of a file: for a truncate, and for what dead ones left behind its end. The order of the steps is `stripewise_store::sizing`'s, here is
 //! what each does. A cut that its maker did not live to end is ended by whoever finds its intent under the file's exclusive lock.
 
-use crate::extending;
+use crate::epoch;
 use crate::file::File;
 use crate::gate::{self, Passed};
 use crate::sys::{self, Errno, Sys};
-use crate::tls;
 use stripewise_layout::MAX_LOGICAL;
 use stripewise_store::ctl::Ctl;
 use stripewise_store::sizing::{self, Cutter, Sizes};
@@ -36,7 +35,7 @@ impl Cutting {
     }
 
     fn drain_all(&self) -> Sys<()> {
-        if !tls::quiesce(DRAIN_NS) {
+        if !epoch::quiesce(DRAIN_NS) {
             return Err(Errno(libc::EBUSY));
         }
         self.file.store()?.grace(DRAIN_NS).map_err(|errno| if errno == Errno(libc::ETIMEDOUT) { Errno(libc::EBUSY) } else { errno })
@@ -94,7 +93,7 @@ pub fn cut(file: &'static File, size: u64) -> Sys<()> {
 /// Cuts its objects to the size that it has when everybody has ended what he was writing. Under the exclusive lock.
 pub fn trim(file: &'static File) -> Sys<()> {
     // What is being written below this signal handler would be taken for a dead one's.
-    if tls::is_inside() {
+    if epoch::is_inside() {
         return Err(Errno(libc::EDEADLK));
     }
     Cutting::of(file, None)?.run()
@@ -120,7 +119,7 @@ pub fn finish(file: &'static File) -> Sys<()> {
 /// Ends what dead ones began: their cuts, and what their extending writes left before `to`. After it, growing up to there shows zeros.
 pub fn settle(file: &'static File, to: u64) -> Sys<()> {
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-    let is_unsettled = || sizing::is_unsettled(&ctl, to, |line| extending::is_alive(file, line));
+    let is_unsettled = || sizing::is_unsettled(&ctl, to, |line| file.is_line_alive(line));
     if !is_unsettled() {
         return Ok(());
     }

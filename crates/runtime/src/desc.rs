@@ -1,8 +1,10 @@
 //! Descriptors: close, dup, close_range, fcntl and locks, as the program sees them. The library's own descriptors do not exist for it.
 
-use crate::env::{self, in_vfork_child};
+use crate::epoch;
 use crate::fds::{self, INTERNAL, TRACED, entry, set_entry};
+use crate::heads;
 use crate::open::{self, OpenFile};
+use crate::process::in_vfork_child;
 use crate::sys::{self, Errno, Sys};
 use crate::trace;
 use core::sync::atomic::Ordering;
@@ -12,6 +14,8 @@ unsafe extern "C" {
     fn sw_real_fcntl(fd: i32, op: i32, arg: usize) -> i64;
 }
 
+/// How long a number that changes its meaning is kept for threads that may just be using it.
+const QUIESCE_NS: u64 = 100_000_000;
 const F_SETSIG: i32 = 10;
 const F_GETSIG: i32 = 11;
 /// Signals are numbered up to this.
@@ -40,12 +44,12 @@ pub fn close(fd: i32) -> Sys<i64> {
     let before = set_entry(fd, 0);
     let timer = trace::begin();
     if before & TRACED == 0 && before != 0 {
-        open::release(before);
+        open::managed::release(before);
     }
     let result = real_close(fd);
     trace::closed(before, fd, &result, timer);
     if before & TRACED != 0 {
-        open::release(before);
+        open::managed::release(before);
     }
     result
 }
@@ -95,8 +99,9 @@ pub fn dup3(fd: i32, to: i32, flags: i32) -> Sys<i64> {
     if in_vfork_child() {
         return sys::dup3(fd, to, flags.max(0));
     }
-    if is_internal(to) {
-        fds::give_way(to)?;
+    if is_internal(to) && fds::give_way(to)? {
+        // Whoever read the old number finishes first.
+        epoch::quiesce(QUIESCE_NS);
     }
     let from = entry(fd);
     if from != 0 {
@@ -107,7 +112,7 @@ pub fn dup3(fd: i32, to: i32, flags: i32) -> Sys<i64> {
     match sys::dup3(fd, to, flags.max(0)) {
         Ok(_) => {
             if before != 0 {
-                open::release(before);
+                open::managed::release(before);
             }
             set_entry(to, from);
             mirror_cloexec(from, flags.max(0) & libc::O_CLOEXEC != 0);
@@ -116,7 +121,7 @@ pub fn dup3(fd: i32, to: i32, flags: i32) -> Sys<i64> {
         Err(errno) => {
             set_entry(to, before);
             if from != 0 {
-                open::release(from);
+                open::managed::release(from);
             }
             Err(errno)
         }
@@ -137,12 +142,12 @@ pub fn rewired() {
     for fd in 0..=2 {
         let before = entry(fd);
         let is_other = match before & TRACED {
-            0 => !env::is_programs(fd),
+            0 => !heads::is_programs(fd),
             _ => sys::fstat(fd).is_ok_and(|st| st.st_mode & libc::S_IFMT != libc::S_IFREG),
         };
         if before != 0 && before & INTERNAL == 0 && is_other {
             set_entry(fd, 0);
-            open::release(before);
+            open::managed::release(before);
         }
     }
 }
@@ -221,7 +226,7 @@ fn managed_fcntl(open: &'static OpenFile, fd: i32, op: i32, arg: usize) -> Sys<i
 /// absolute first: the companion's offset and head's size are not the file's.
 fn lock(open: &'static OpenFile, fd: i32, companion: i32, op: i32, arg: usize) -> Sys<i64> {
     // SAFETY: fcntl's contract: the argument of a lock command points to a struct flock.
-    let mut range = unsafe { sys::copy_in(arg as *const libc::flock)? };
+    let mut range = unsafe { crate::memory::copy_in(arg as *const libc::flock)? };
     let base = match i32::from(range.l_whence) {
         libc::SEEK_CUR => sys::lseek(open.offset_fd(fd), 0, libc::SEEK_CUR)? as i64,
         libc::SEEK_END => open.file()?.size()? as i64,

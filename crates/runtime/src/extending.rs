@@ -4,182 +4,18 @@
 //! `stripewise_store::sizing`'s.
 
 use crate::cutting;
+use crate::epoch;
 use crate::file::File;
+use crate::file::lines::{LOCKED_LINE, Lines, byte_of};
 use crate::gate::{self, Passed};
 use crate::locks;
 use crate::sys::{Errno, Sys};
-use crate::tls;
-use core::sync::atomic::{AtomicU64, Ordering};
-use stripewise_store::ctl::Ctl;
-use stripewise_store::devices::sleep_until;
-use stripewise_store::locks::{How, LINES_AT};
+use core::sync::atomic::Ordering;
+use stripewise_store::ctl::{Ctl, FLAG_TRUNCATING};
+use stripewise_store::devices::{now_ns, sleep_until};
+use stripewise_store::locks::How;
+use stripewise_store::moving::{self, Turn};
 use stripewise_store::sizing::{self, ABANDONED, Extender, Extension, LINES, Note, Sizes, Written};
-
-/// The line of whoever has the file's exclusive lock: for those who find no other free.
-const LOCKED_LINE: usize = 0;
-const WORDS: usize = LINES.div_ceil(64);
-
-/// What this process knows of the lines of a file.
-pub struct Lines {
-    /// Lines whose lock it has, one bit each.
-    owned: [AtomicU64; WORDS],
-    /// Lines whose lock a parent has by a description that it shares with this process, to which they look free.
-    relatives: [AtomicU64; WORDS],
-    /// Lines that a thread is using.
-    busy: [AtomicU64; WORDS],
-    /// Which thread, and where on its stack, for each line.
-    users: [User; LINES],
-    /// Who has the exclusive lock and is in the middle of a cut.
-    draining: User,
-}
-
-/// A frame that uses something, until it gives it back or is left by siglongjmp.
-struct User {
-    thread: AtomicU64,
-    stack: AtomicU64,
-}
-
-impl User {
-    const fn none() -> Self {
-        Self { thread: AtomicU64::new(0), stack: AtomicU64::new(0) }
-    }
-
-    fn set(&self) {
-        self.stack.store(tls::stack_here(), Ordering::Relaxed);
-        self.thread.store(tls::thread() as u64, Ordering::Relaxed);
-    }
-
-    fn is_this_thread(&self) -> bool {
-        self.thread.load(Ordering::Relaxed) == tls::thread() as u64
-    }
-
-    /// The frame is one of this thread's, and is gone.
-    fn is_left_behind(&self) -> bool {
-        self.is_this_thread() && tls::is_left_behind(self.stack.load(Ordering::Relaxed))
-    }
-}
-
-impl Lines {
-    /// None of them.
-    pub const fn new() -> Self {
-        Self {
-            owned: [const { AtomicU64::new(0) }; WORDS],
-            relatives: [const { AtomicU64::new(0) }; WORDS],
-            busy: [const { AtomicU64::new(0) }; WORDS],
-            users: [const { User::none() }; LINES],
-            draining: User::none(),
-        }
-    }
-
-    /// The locks are gone, with the descriptor or because this is a child.
-    pub fn reset(&self) {
-        self.owned.iter().chain(&self.busy).chain(&self.relatives).for_each(|word| word.store(0, Ordering::Relaxed));
-        self.draining.thread.store(0, Ordering::Relaxed);
-    }
-
-    /// This is a child whose locks are its parent's: the parent's lines are its relatives', and it has none.
-    pub fn inherit(&self) {
-        for (relatives, owned) in self.relatives.iter().zip(&self.owned) {
-            relatives.fetch_or(owned.swap(0, Ordering::Relaxed), Ordering::Relaxed);
-        }
-        self.busy.iter().for_each(|word| word.store(0, Ordering::Relaxed));
-        self.draining.thread.store(0, Ordering::Relaxed);
-    }
-
-    /// Whoever has the exclusive lock begins or ends a cut.
-    pub fn set_draining(&self, draining: bool) {
-        if draining { self.draining.set() } else { self.draining.thread.store(0, Ordering::Relaxed) }
-    }
-
-    /// Whether a frame below this one, which a signal handler has interrupted, is in the middle of a cut. One of another thread is over: the lock is ours.
-    pub fn is_draining_below(&self) -> bool {
-        self.draining.is_this_thread() && !self.draining.is_left_behind()
-    }
-
-    /// Lines that frames of this thread were using when they were left by siglongjmp are free again. What they were writing nobody goes on with: their
-    /// notes count as dead ones'.
-    #[cold]
-    fn take_from_left_behind(&self, ctl: &Ctl) {
-        for line in (0..LINES).filter(|line| Self::has(&self.busy, *line)) {
-            if self.users.get(line).is_some_and(User::is_left_behind) {
-                let note = ctl.note(line);
-                if note.end != 0 {
-                    ctl.set_note(line, Note { end: note.end | ABANDONED, ..note });
-                }
-                self.free(line);
-            }
-        }
-    }
-
-    /// Nobody uses a line any more. First nobody's, then free: a signal handler in between must not take it for one that was left behind.
-    fn free(&self, line: usize) {
-        if let Some(user) = self.users.get(line) {
-            user.thread.store(0, Ordering::Relaxed);
-        }
-        Self::clear(&self.busy, line);
-    }
-
-    fn note_user(&self, line: usize) {
-        if let Some(user) = self.users.get(line) {
-            user.set();
-        }
-    }
-
-    fn has(words: &[AtomicU64; WORDS], line: usize) -> bool {
-        words.get(line / 64).is_some_and(|word| word.load(Ordering::SeqCst) >> (line % 64) & 1 == 1)
-    }
-
-    fn set(words: &[AtomicU64; WORDS], line: usize) -> bool {
-        words.get(line / 64).is_some_and(|word| word.fetch_or(1 << (line % 64), Ordering::SeqCst) >> (line % 64) & 1 == 0)
-    }
-
-    fn clear(words: &[AtomicU64; WORDS], line: usize) {
-        if let Some(word) = words.get(line / 64) {
-            word.fetch_and(!(1 << (line % 64)), Ordering::SeqCst);
-        }
-    }
-
-    /// A line of this process's that no thread is using, and in which nothing stands.
-    fn take(&self, ctl: &Ctl) -> Option<usize> {
-        if self.busy.iter().any(|word| word.load(Ordering::Relaxed) != 0) {
-            self.take_from_left_behind(ctl);
-        }
-        for (number, (owned, busy)) in self.owned.iter().zip(&self.busy).enumerate() {
-            let mut free = owned.load(Ordering::Relaxed) & !busy.load(Ordering::Relaxed);
-            while free != 0 {
-                let line = number * 64 + free.trailing_zeros() as usize;
-                if Self::set(&self.busy, line) {
-                    self.note_user(line);
-                    // What an abandoned one tells of may be the file's by now.
-                    if ctl.note(line).end == 0 || sizing::is_claimable(ctl, line) {
-                        ctl.set_note(line, Note::default());
-                        return Some(line);
-                    }
-                    self.free(line);
-                }
-                free &= free - 1;
-            }
-        }
-        None
-    }
-}
-
-fn byte_of(line: usize) -> i64 {
-    LINES_AT + line as i64
-}
-
-/// Whether a process that may write the file has a line: readers can lock its byte, too, but not so.
-fn is_locked(file: &File, line: usize) -> bool {
-    file.ctl_fd().is_ok_and(|fd| locks::is_in_the_way(fd, How::Shared, byte_of(line)))
-}
-
-/// Whether the writer of a line's note lives. Of the one who wrote with the exclusive lock only its next holder can tell: he finds that it was not him.
-pub fn is_alive(file: &File, line: usize) -> bool {
-    if line == LOCKED_LINE || Lines::has(&file.lines.owned, line) {
-        return Lines::has(&file.lines.busy, line);
-    }
-    Lines::has(&file.lines.relatives, line) || is_locked(file, line)
-}
 
 /// Lines that a reader keeps locked before no more are tried.
 const REFUSALS: u32 = 4;
@@ -197,7 +33,7 @@ fn claim(file: &'static File) -> Sys<bool> {
     let mut refused = 0;
     file.exclusively(|| {
         for line in (1..LINES).filter(|line| !Lines::has(&file.lines.owned, *line)) {
-            if is_locked(file, line) {
+            if file.is_line_locked(line) {
                 continue;
             }
             if !sizing::is_claimable(&ctl, line) {
@@ -249,7 +85,7 @@ impl<W: FnMut(&Passed) -> (Written, u64)> Extender for Extending<'_, W> {
     }
 
     fn is_alive(&mut self, line: usize) -> bool {
-        is_alive(self.file, line)
+        self.file.is_line_alive(line)
     }
 
     #[inline]
@@ -257,6 +93,27 @@ impl<W: FnMut(&Passed) -> (Written, u64)> Extender for Extending<'_, W> {
         let (written, until_ns) = (self.work)(self.passed);
         self.busy_until_ns = until_ns;
         written
+    }
+}
+
+/// Enters for a change of `[at, at + len)`: waits while that span is frozen, marks it dirty while it is copied.
+#[inline]
+fn for_write(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
+    loop {
+        let inside = epoch::enter(file.store()?)?;
+        let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+        if ctl.header().flags.load(Ordering::SeqCst) & FLAG_TRUNCATING != 0 {
+            drop(inside);
+            cutting::finish(file)?;
+            continue;
+        }
+        match moving::turn(&ctl, at, len, now_ns) {
+            Turn::Go => return Passed::with(inside, file, ctl),
+            turn => {
+                drop(inside);
+                gate::wait(file, &ctl, turn)?;
+            }
+        }
     }
 }
 
@@ -278,7 +135,7 @@ pub fn change(file: &'static File, what: Change, mut work: impl FnMut(&Passed) -
 fn attempt(file: &'static File, what: Change, has_lock: bool, work: &mut impl FnMut(&Passed) -> (Written, u64)) -> Sys<Option<u64>> {
     loop {
         let (from, len) = sizing::touched(file.size()?, what.at, what.len, what.reach);
-        let passed = gate::for_write(file, from, len)?;
+        let passed = for_write(file, from, len)?;
         let ctl = passed.ctl;
         let size_before = file.size()?;
         if what.reach <= size_before {

@@ -3,11 +3,10 @@
 
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use stripewise_store::names::ProcPath;
 
 /// Descriptors that the table covers; higher ones are left alone, and opens of managed files that would get one fail with EMFILE.
 pub const FDS: usize = 1 << 20;
-/// How long a number that changes its meaning is kept for threads that may just be using it.
-const QUIESCE_NS: u64 = 100_000_000;
 /// Entry of a plain file whose calls are recorded; the low bits are its place in the table of open files.
 pub const TRACED: u32 = 0x4000_0000;
 /// Entry of one of the library's own descriptors.
@@ -95,12 +94,12 @@ pub fn close_internal(holder: &AtomicI32) {
     }
 }
 
-/// Moves an internal descriptor out of the way of a program that wants its number.
-pub fn give_way(fd: i32) -> Sys<()> {
-    let Some(slot) = usize::try_from(fd).ok().and_then(|fd| HOLDERS.get(fd)) else { return Ok(()) };
+/// Moves an internal descriptor out of the way of a program that wants its number; whether there was one. Whoever read the old number still uses it.
+pub fn give_way(fd: i32) -> Sys<bool> {
+    let Some(slot) = usize::try_from(fd).ok().and_then(|fd| HOLDERS.get(fd)) else { return Ok(false) };
     let holder = slot.swap(core::ptr::null_mut(), Ordering::AcqRel);
     if holder.is_null() {
-        return Ok(());
+        return Ok(false);
     }
     let flags = sys::fcntl(fd, libc::F_GETFD, 0)?;
     let op = if flags & i64::from(libc::FD_CLOEXEC) != 0 { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
@@ -108,7 +107,12 @@ pub fn give_way(fd: i32) -> Sys<()> {
     // SAFETY: holders are statics.
     adopt_internal(to, unsafe { &*holder })?;
     set_entry(fd, 0);
-    // Whoever read the old number finishes first.
-    crate::tls::quiesce(QUIESCE_NS);
-    Ok(())
+    Ok(true)
+}
+
+/// A second descriptor of an open file's inode, which may have no name any more.
+pub fn reopen(fd: i32, flags: i32) -> Sys<i32> {
+    let mut path = ProcPath::from_bytes(b"/proc/self/fd/");
+    path.push_decimal(fd as u64);
+    sys::open(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, flags, 0)
 }

@@ -2,19 +2,22 @@
 
 mod family;
 mod layouts;
+pub mod lines;
 mod objects;
+mod removal;
 mod rights;
 
 pub use family::before_fork;
 pub use layouts::Loaded;
 pub use rights::prime_all;
 
-use crate::extending::Lines;
+use self::lines::Lines;
 use crate::fds::{self, held};
 use crate::guard;
 use crate::lock::Lock;
 use crate::locks;
 use crate::part::{self, At};
+use crate::process::MAX_FILES;
 use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
@@ -26,9 +29,6 @@ use stripewise_store::devices::now_ns;
 use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::names::{self, StorePath};
 use stripewise_store::times;
-
-/// Most managed files that one process has open at a time.
-pub const MAX_FILES: usize = 8192;
 
 /// Objects that a file can have: one per target and plane.
 pub const MAX_OBJECTS: usize = 2 * MAX_TARGETS;
@@ -162,7 +162,7 @@ fn acquire_now(store: &'static Store, id: u64) -> Sys<u32> {
             return Ok(index);
         }
     }
-    crate::env::refuse_vfork_child()?;
+    crate::process::refuse_vfork_child()?;
     let (index, file) = FILES.iter().enumerate().find(|(_, f)| f.refs.load(Ordering::Acquire) == 0).ok_or(Errno(libc::ENFILE))?;
     file.store.store(store.index as u32, Ordering::Relaxed);
     file.id.store(id, Ordering::Relaxed);
@@ -188,7 +188,7 @@ pub fn release(index: u32) {
     let table = TABLE.lock();
     if file.refs.fetch_sub(1, Ordering::AcqRel) == 1 {
         if file.is_unlinked() {
-            crate::names::remove_if_last(file);
+            removal::remove_if_last(file);
         }
         file.drop_all();
     }
@@ -198,13 +198,13 @@ pub fn release(index: u32) {
 /// The process ends: open files without a name, which nobody else has open, go for good as they do at their last close. Threads may still be
 /// at them, so all of their parts are opened first.
 pub fn leave() {
-    if used().next().is_none() || crate::env::in_vfork_child() {
+    if used().next().is_none() || crate::process::in_vfork_child() {
         return;
     }
     let Some(_held) = TABLE.lock() else { return };
     for (_, file) in used().filter(|(_, file)| file.refs.load(Ordering::Acquire) > 0 && file.is_unlinked()) {
         file.prime();
-        crate::names::remove_if_last(file);
+        removal::remove_if_last(file);
     }
 }
 
@@ -432,7 +432,7 @@ impl File {
 
     fn drop_all(&'static self) {
         // Where somebody stays inside, the mappings are leaked rather than unmapped.
-        self.drop_parts(crate::tls::quiesce(CLOSE_PATIENCE_NS));
+        self.drop_parts(crate::epoch::quiesce(CLOSE_PATIENCE_NS));
     }
 
     fn drop_parts(&'static self, quiet: bool) {

@@ -2,14 +2,12 @@
 //! force. This is the programs' half of the protocol in ARCHITECTURE.md. The order matters: the move word is looked at first and the layout after it, or a
 //! write could go to a home that was left in between.
 
-use crate::cutting;
+use crate::epoch::{self, Inside};
 use crate::file::{File, Loaded};
 use crate::log;
 use crate::part;
 use crate::sys::{self, Errno, Sys};
-use crate::tls::{self, Inside};
-use core::sync::atomic::Ordering;
-use stripewise_store::ctl::{Ctl, FLAG_TRUNCATING};
+use stripewise_store::ctl::Ctl;
 use stripewise_store::devices::{now_ns, sleep_until};
 use stripewise_store::moving::{self, Publication, Turn, Words};
 use stripewise_store::names;
@@ -35,42 +33,29 @@ pub struct Passed {
     _inside: Inside,
 }
 
-/// Enters for a read, or for anything else that needs the objects of the layout in force to stay.
-#[inline]
-pub fn for_read(file: &'static File) -> Sys<Passed> {
-    let inside = tls::enter(file.store()?)?;
-    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-    Ok(Passed { loaded: file.current()?, ctl, _inside: inside })
-}
-
-/// Enters for a change of `[at, at + len)`: waits while that span is frozen, marks it dirty while it is copied.
-#[inline]
-pub fn for_write(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
-    loop {
-        let inside = tls::enter(file.store()?)?;
-        let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-        if ctl.header().flags.load(Ordering::SeqCst) & FLAG_TRUNCATING != 0 {
-            drop(inside);
-            cutting::finish(file)?;
-            continue;
-        }
-        match moving::turn(&ctl, at, len, now_ns) {
-            Turn::Go => return Ok(Passed { loaded: file.current()?, ctl, _inside: inside }),
-            turn => {
-                drop(inside);
-                wait(file, &ctl, turn)?;
-            }
-        }
+impl Passed {
+    /// For one who has entered the epoch and whose turn it is.
+    #[inline]
+    pub fn with(inside: Inside, file: &'static File, ctl: Ctl) -> Sys<Self> {
+        Ok(Self { loaded: file.current()?, ctl, _inside: inside })
     }
 }
 
-/// Enters for a change of the size that takes or shows `[at, at + len)`, under the exclusive lock: a cut keeps all others out by [`FLAG_TRUNCATING`].
+/// Enters for a read, or for anything else that needs the objects of the layout in force to stay.
+#[inline]
+pub fn for_read(file: &'static File) -> Sys<Passed> {
+    let inside = epoch::enter(file.store()?)?;
+    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
+    Passed::with(inside, file, ctl)
+}
+
+/// Enters for a change of the size that takes or shows `[at, at + len)`, under the exclusive lock: a cut keeps all others out by `FLAG_TRUNCATING`.
 pub fn for_resize(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
     loop {
-        let inside = tls::enter(file.store()?)?;
+        let inside = epoch::enter(file.store()?)?;
         let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
         match moving::turn(&ctl, at, len, now_ns) {
-            Turn::Go => return Ok(Passed { loaded: file.current()?, ctl, _inside: inside }),
+            Turn::Go => return Passed::with(inside, file, ctl),
             turn => {
                 drop(inside);
                 wait(file, &ctl, turn)?;
@@ -93,8 +78,9 @@ pub fn call_off_move(file: &'static File) -> Sys<()> {
     }
 }
 
+/// Does what `turn` asks of a writer, who has left the epoch.
 #[cold]
-fn wait(file: &'static File, ctl: &Ctl, turn: Turn) -> Sys<()> {
+pub fn wait(file: &'static File, ctl: &Ctl, turn: Turn) -> Sys<()> {
     if ctl.deadline_ns() > now_ns().saturating_add(DEADLINE_NS_MAX) {
         log::say(b"its words tell of a move that no mover makes; run stripewise store fsck", file.part(b"ctl")?.as_bytes());
         return Err(Errno(libc::EIO));

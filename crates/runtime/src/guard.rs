@@ -6,7 +6,7 @@ use crate::sys;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 /// Areas that are watched at most: every file, and devices and slot of every store. One more is mapped all the same.
-const AREAS: usize = crate::file::MAX_FILES + 2 * crate::store::MAX_STORES;
+const AREAS: usize = crate::process::MAX_FILES + 2 * crate::process::MAX_STORES;
 
 struct Area {
     base: AtomicUsize,
@@ -82,7 +82,7 @@ pub fn forget(base: *mut u8) {
 /// Whether this is a child in its parent's memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_in_vfork_child() -> i32 {
-    i32::from(crate::env::in_vfork_child())
+    i32::from(crate::process::in_vfork_child())
 }
 
 /// SIGBUS at an address: 1 if it was ours and is mended. Runs in the signal handler: atomics and one system call.

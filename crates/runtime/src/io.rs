@@ -37,7 +37,7 @@ fn read_extent(file: &'static File, buffers: &Buffers<'_>, extent: &Extent<'_>, 
             // SAFETY: the rest of a buffer that the program gave; the kernel checks.
             let more = object_bytes(unsafe { sys::pread(fd, to, want, extent.object_offset + before + got)? });
             if more == 0 {
-                got += object_bytes(sys::zero(to, want)?);
+                got += object_bytes(crate::memory::zero(to, want)?);
             } else {
                 got += more;
             }
@@ -148,7 +148,7 @@ fn read_run(fd: i32, to: *mut u8, n: u64, offset: u64) -> Sys<u64> {
         let (rest, len) = (to.wrapping_add(got as usize), (n - got) as usize);
         // SAFETY: the program's buffer; the kernel checks.
         let more = match unsafe { sys::pread(fd, rest, len, offset + got) } {
-            Ok(0) => sys::zero(rest, len),
+            Ok(0) => crate::memory::zero(rest, len),
             more => more,
         };
         match more {
@@ -238,7 +238,7 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
         return Err(wrote.error.unwrap_or(Errno(libc::ENOSPC)));
     }
     if at > size_before {
-        crate::map::grew(file);
+        crate::map::cover::grew(file);
     }
     open.touch(file);
     // An object's bytes alone would not be enough: the size is kept elsewhere.

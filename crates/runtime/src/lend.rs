@@ -2,8 +2,9 @@
 //! duplicated it onto a standard stream (in a vfork child, in posix_spawn's actions) behind our back. Access mode, O_APPEND and locks would be
 //! lost with the companion, so those that are needed are let through; start-up of the new program closes what no descriptor needs.
 
-use crate::env;
+use crate::heads;
 use crate::open::{self, OpenFile};
+use crate::process;
 use crate::sys;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -19,7 +20,7 @@ pub fn begin_exec() {
     let walked = sys::for_each_name(c"/proc/self/fd", |name| {
         let Some(fd) = core::str::from_utf8(name).ok().and_then(|n| n.parse::<i32>().ok()) else { return };
         if sys::fcntl(fd, libc::F_GETFD, 0) == Ok(0)
-            && env::is_programs(fd)
+            && heads::is_programs(fd)
             && let Ok(st) = sys::fstat(fd)
         {
             let same = |companion: i32| sys::fstat(companion).is_ok_and(|c| (c.st_ino, c.st_dev) == (st.st_ino, st.st_dev));
@@ -54,7 +55,7 @@ pub fn end_spawn(rewired: bool) {
 fn lend(open: &OpenFile, companion: i32) {
     if sys::fcntl(companion, libc::F_GETFD, 0).is_ok_and(|flags| flags & i64::from(libc::FD_CLOEXEC) != 0)
         && sys::fcntl(companion, libc::F_SETFD, 0).is_ok()
-        && !env::in_vfork_child()
+        && !process::in_vfork_child()
     {
         open.lent.store(true, Ordering::Release);
     }
@@ -62,7 +63,7 @@ fn lend(open: &OpenFile, companion: i32) {
 
 fn restore() {
     for (open, companion) in open::companions() {
-        if !env::in_vfork_child() && open.lent.swap(false, Ordering::AcqRel) {
+        if !process::in_vfork_child() && open.lent.swap(false, Ordering::AcqRel) {
             let _ = sys::fcntl(companion, libc::F_SETFD, libc::FD_CLOEXEC as usize);
         }
     }

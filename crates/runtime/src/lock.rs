@@ -25,7 +25,7 @@ impl Lock {
 
     /// Waits for the lock; `None` when this very thread holds it.
     pub fn lock(&self) -> Option<Held<'_>> {
-        crate::wiped::notice_fork();
+        crate::process::notice_fork();
         let me = sys::gettid();
         loop {
             match self.word.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed) {

@@ -41,7 +41,7 @@ fn push_printable(line: &mut FixedPath, text: &[u8]) {
 #[cold]
 #[inline(never)]
 pub fn say(what: &[u8], path: &[u8]) {
-    let Some(log) = crate::env::log_path() else { return };
+    let Some(log) = crate::config::log_path() else { return };
     if said_before(hash([what, path])) {
         return;
     }

@@ -3,12 +3,11 @@
 mod leaving;
 mod record;
 
-pub use leaving::{Leaving, remove_if_last};
+pub use leaving::Leaving;
 pub use record::record_link;
 
 use crate::file::{self, File};
 use crate::part::{Pinned, Transient};
-use crate::size;
 use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
@@ -79,7 +78,7 @@ fn follow_links(dirfd: i32, path: &CStr, text: &mut [u8; PATH_MAX], mut len: usi
             let store = match store::attach(store) {
                 // What acts on the link itself takes it for what it is: a link, to nothing that there is or that this process would use. An emulator
                 // does no more with it: the program that it runs has the library, too.
-                Err(errno) if (!follow || crate::env::is_emulator()) && store::is_no_store(errno) => return Ok(None),
+                Err(errno) if (!follow || crate::config::is_emulator()) && store::is_no_store(errno) => return Ok(None),
                 attached => attached?,
             };
             if !follow && link.as_ref().is_ok_and(|st| !shows_file(store, id, st.st_uid)) {
@@ -144,7 +143,7 @@ pub unsafe fn behind_descriptor(dirfd: i32, path: *const libc::c_char, follow: b
     }
     let fd = sys::openat(dirfd, path, libc::O_PATH | libc::O_CLOEXEC, 0).ok()?;
     let mut text = [0u8; PATH_MAX];
-    let head = crate::env::head_of(fd, &mut text);
+    let head = crate::heads::head_of(fd, &mut text);
     sys::close(fd);
     let (store, id) = head?;
     Some(Managed::without_name(store::attach(store).ok()?, id))
@@ -153,7 +152,7 @@ pub unsafe fn behind_descriptor(dirfd: i32, path: *const libc::c_char, follow: b
 /// Whether a name that the kernel does not find takes a managed file for a directory: a plain file in its place gives ENOTDIR.
 #[inline(never)] // Its buffers would lie on the stack below every other call by name.
 pub fn leads_through_a_file(dirfd: i32, path: &CStr) -> bool {
-    if crate::env::store_path().is_none() && store::all().next().is_none() {
+    if crate::config::store_path().is_none() && store::all().next().is_none() {
         return false;
     }
     let mut name = FixedPath::from_bytes(path.to_bytes());
@@ -289,15 +288,6 @@ impl Managed {
         }
         // The release sees the flag, and removes if this was the last.
         file::release(index);
-    }
-}
-
-/// The last close of a writable open file: head shows size and times as they are now.
-pub fn at_close(file: &'static File) {
-    if file.may_write() {
-        // What a killed one left must not count as the file's after a power cut; what cannot be done now is done before the file grows.
-        let _ = crate::cutting::settle_all(file);
-        let _ = size::mirror_size_quietly(file);
     }
 }
 

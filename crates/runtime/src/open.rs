@@ -2,13 +2,13 @@
 //! one of `head` in access mode 3: the kernel lets fstat, dup, fsync, lseek and close through and refuses everything that would move bytes.
 //! A private companion, opened as the program asked, carries locks and status flags, and is inherited like the program's.
 
+pub mod managed;
 mod offset;
 
-use crate::env;
 use crate::fds::{self, TRACED, held};
 use crate::file::{self, File};
 use crate::lock::Lock;
-use crate::names;
+use crate::process;
 use crate::store::Store;
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
@@ -122,98 +122,12 @@ fn claim() -> Sys<(u32, &'static OpenFile)> {
 /// Registers a plain descriptor whose calls are recorded.
 pub fn register_plain(fd: i32, trace_id: u32) {
     // A child of vfork would leave its parent an entry for a descriptor that only the child has.
-    if !env::in_vfork_child()
+    if !process::in_vfork_child()
         && let Ok((index, open)) = claim()
     {
         open.trace_id.store(trace_id, Ordering::Relaxed);
         fds::set_entry(fd, index | TRACED);
     }
-}
-
-/// Opens file `id` of `store` as the program asked; returns its descriptor.
-pub fn open_managed(store: &'static Store, id: u64, flags: i32) -> Sys<i32> {
-    if flags & libc::O_DIRECTORY != 0 {
-        return Err(Errno(libc::ENOTDIR));
-    }
-    env::refuse_vfork_child()?;
-    let index = file::acquire(store, id)?;
-    let result = open_acquired(index, flags);
-    if result.is_err() {
-        file::release(index);
-    }
-    result
-}
-
-/// The same for a file that this caller has acquired; takes the reference over when it succeeds.
-pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
-    let file = file::get(index).ok_or(Errno(libc::EIO))?;
-    let at = file.at()?;
-    let (place, open) = claim()?;
-    let result = (|| {
-        let close_on_exec = flags & libc::O_CLOEXEC != 0;
-        let mut path_only = flags & libc::O_PATH != 0;
-        if !path_only {
-            let fd = at.open_head(flags & COMPANION_FLAGS)?;
-            let fd = if file.locked.load(Ordering::Relaxed) {
-                // Moving it would close a descriptor of head, and with it go all POSIX locks of this process.
-                if !close_on_exec {
-                    sys::fcntl(fd, libc::F_SETFD, 0)?;
-                }
-                fds::adopt_internal(fd, &open.companion)?
-            } else {
-                fds::make_internal(fd, &open.companion, close_on_exec)?
-            };
-            if flags & libc::O_DIRECT != 0 {
-                // Only shown by F_GETFL. Not every file system has it, and none needs to.
-                let _ = sys::fcntl(fd, libc::F_SETFL, (flags & SETTABLE_FLAGS) as usize);
-            }
-            file.widen();
-            if file.is_foreign() {
-                file.prime();
-            }
-            if flags & libc::O_ACCMODE != libc::O_RDONLY && !file.may_write() {
-                return Err(Errno(libc::EACCES));
-            }
-            // Known from here on, for those who need a descriptor that may write head.
-            open.file.store(index + 1, Ordering::Release);
-        }
-        let truncates = !path_only && flags & libc::O_TRUNC != 0;
-        let cloexec = flags & libc::O_CLOEXEC;
-        let fd = match at.open_head(if path_only { libc::O_PATH } else { ACCESS_NONE | flags & STATUS_FLAGS }) {
-            Err(Errno(libc::EACCES | libc::EROFS | libc::EPERM)) if !path_only => {
-                path_only = true;
-                at.open_head(libc::O_PATH)
-            }
-            result => result,
-        }?;
-        if cloexec == 0 {
-            sys::fcntl(fd, libc::F_SETFD, 0)?;
-        }
-        if fd as usize >= fds::FDS {
-            sys::close(fd);
-            return Err(Errno(libc::EMFILE));
-        }
-        open.tag(place, fd, flags);
-        open.file.store(index + 1, Ordering::Relaxed);
-        open.flags.store(flags, Ordering::Relaxed);
-        open.path_only.store(path_only, Ordering::Relaxed);
-        // Last of all: an open that fails, for want of descriptors say, has taken nothing away.
-        if truncates {
-            open.truncate(file, flags).inspect_err(|_| sys::close(fd))?;
-        }
-        Ok(fd)
-    })();
-    match result {
-        Ok(fd) => {
-            fds::set_entry(fd, place);
-        }
-        Err(_) => {
-            // The file's reference is the caller's.
-            open.file.store(0, Ordering::Relaxed);
-            open.give_up();
-        }
-    }
-    result
 }
 
 /// Takes over a descriptor that an earlier image of this process (or its parent) had of `head`.
@@ -240,26 +154,6 @@ pub fn retain(entry: u32) {
     if let Some(open) = of_entry(entry) {
         open.refs.fetch_add(1, Ordering::AcqRel);
     }
-}
-
-/// One descriptor less; the last one closes companion and file.
-pub fn release(entry: u32) {
-    let Some(open) = of_entry(entry) else { return };
-    // Two threads may close the last two descriptors at the same moment: exactly one of them sees that it is the last.
-    let leave = |refs: u32| match refs {
-        0 | CLOSING => None,
-        1 => Some(CLOSING),
-        more => Some(more - 1),
-    };
-    if open.refs.fetch_update(Ordering::AcqRel, Ordering::Acquire, leave) != Ok(1) {
-        return;
-    }
-    if let Ok(file) = open.file()
-        && open.flags.load(Ordering::Relaxed) & libc::O_ACCMODE != libc::O_RDONLY
-    {
-        names::at_close(file);
-    }
-    open.give_up();
 }
 
 /// A companion of any of this process's open files of `file`.
@@ -307,17 +201,6 @@ const F_SETSIG: i32 = 10;
 const F_GETSIG: i32 = 11;
 
 impl OpenFile {
-    /// O_TRUNC.
-    fn truncate(&self, file: &'static File, flags: i32) -> Sys<()> {
-        if flags & libc::O_ACCMODE == libc::O_RDONLY {
-            // SAFETY: a valid C string.
-            unsafe { sys::faccessat_raw(libc::AT_FDCWD, file.at()?.pin_head()?.path().as_ptr(), libc::W_OK, libc::AT_EACCESS)? };
-        }
-        crate::size::truncate(file, 0)?;
-        self.touch_now(file);
-        Ok(())
-    }
-
     fn tag(&self, place: u32, fd: i32, flags: i32) {
         let file = self.file.load(Ordering::Relaxed);
         // Two open files of one head must not be taken for each other by a program that inherits both.

@@ -106,7 +106,7 @@ fn open_found(found: &names::Managed, flags: i32) -> Sys<i64> {
         crate::log::say(b"this link is a copy of a managed file's name and opens read-only", found.head().as_bytes());
         return Err(Errno(libc::EROFS));
     }
-    open::open_managed(found.store, found.id, flags).map(i64::from)
+    open::managed::open_managed(found.store, found.id, flags).map(i64::from)
 }
 
 /// A descriptor of a managed file opened anew through /dev/stdin or /proc/self/fd/N: the kernel has opened head itself, whose
@@ -119,16 +119,16 @@ unsafe fn reopened_head(path: *const c_char, fd: i32, flags: i32) -> Option<Sys<
         return None;
     }
     let mut text = [0u8; 4096];
-    let (store, id) = crate::env::head_of(fd, &mut text)?;
+    let (store, id) = crate::heads::head_of(fd, &mut text)?;
     sys::close(fd);
-    Some(crate::store::attach(store).and_then(|store| open::open_managed(store, id, flags & !libc::O_CREAT)).map(i64::from))
+    Some(crate::store::attach(store).and_then(|store| open::managed::open_managed(store, id, flags & !libc::O_CREAT)).map(i64::from))
 }
 
 /// Creates a managed file when the open may create, the name does not exist and the rules say so.
 #[inline(never)] // As above.
 unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sys<Option<i64>> {
     // O_DIRECTORY is in O_TMPFILE too, and creates nothing by itself.
-    if path.is_null() || flags & (libc::O_CREAT | libc::O_DIRECTORY) != libc::O_CREAT || crate::env::store_path().is_none() {
+    if path.is_null() || flags & (libc::O_CREAT | libc::O_DIRECTORY) != libc::O_CREAT || crate::config::store_path().is_none() {
         return Ok(None);
     }
     // SAFETY: a C string or a bad address, which the kernel tells apart.
@@ -139,7 +139,7 @@ unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sy
     let Some(place) = create::place_for(dirfd, unsafe { CStr::from_ptr(path) })? else { return Ok(None) };
     match create::create(&place, mode) {
         Ok(created) => {
-            let fd = open::open_acquired(created.index, flags & !libc::O_TRUNC).inspect_err(|_| {
+            let fd = open::managed::open_acquired(created.index, flags & !libc::O_TRUNC).inspect_err(|_| {
                 let _ = created.opened();
                 crate::file::release(created.index);
             })?;

@@ -10,6 +10,9 @@ use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
 use stripewise_store::names::{self, PartName, ProcPath};
 use stripewise_store::within::{self, Expected, OpenFlags, Refusal};
 
+/// The attribute that holds a file's ACL.
+pub const ACL: &CStr = c"system.posix_acl_access";
+
 pub use stripewise_store::within::PartStat as Stat;
 
 /// The kernel's flags as the store's code takes them.
@@ -103,7 +106,7 @@ impl Pinned {
 
     /// Its name; none, and so ENOENT, where /proc is not the kernel's.
     pub fn path(&self) -> &CStr {
-        self.path.as_c_str().filter(|_| sys::has_proc()).unwrap_or(c"")
+        self.path.as_c_str().filter(|_| crate::process::has_proc()).unwrap_or(c"")
     }
 
     /// The descriptor itself (`O_PATH`).
@@ -334,7 +337,7 @@ pub fn create_ready_object(store: &'static Store, id: u64, (target, plane): (u32
         }
         // What the target's directory has passed on to it.
         // SAFETY: a valid C string.
-        let _ = unsafe { sys::xattr_raw(syscalls::Sysno::fremovexattr, fd as usize, [crate::access::ACL.as_ptr() as usize, 0, 0, 0]) };
+        let _ = unsafe { sys::xattr_raw(syscalls::Sysno::fremovexattr, fd as usize, [ACL.as_ptr() as usize, 0, 0, 0]) };
         sys::fchmod(fd, mode)?;
         // SAFETY: valid C strings.
         match unsafe { sys::renameat2_raw(dir.fd(), unready.as_ptr(), dir.fd(), name.as_ptr(), libc::RENAME_NOREPLACE) } {

@@ -6,12 +6,12 @@
 //! itself is out of the hooks' reach: on request (`STRIPEWISE_SECCOMP=1`) a filter of the kernel's refuses these, too.
 
 use crate::sys::{self, Sys};
-use crate::{env, log, store};
+use crate::{config, log, store};
 use core::ffi::CStr;
 use syscalls::Sysno;
 
 fn refused() -> bool {
-    env::store_path().is_some() || store::all().next().is_some()
+    config::store_path().is_some() || store::all().next().is_some()
 }
 
 /// Whether the set-up function `name` is refused; null: one that is asked in passing, of which the log says nothing.

@@ -110,7 +110,7 @@ pub fn truncate(file: &'static File, len: i64) -> Sys<()> {
         file.mirrored.store(0, Ordering::Release);
         Ok(true)
     })?;
-    crate::map::grew(file);
+    crate::map::cover::grew(file);
     // A size that was cut to stands, whatever head says: the next fsync or close tries again.
     mirror_size(file).or_else(|errno| if grows { Err(errno) } else { Ok(()) })
 }
@@ -222,7 +222,7 @@ pub fn fallocate(open: &OpenFile, mode: i32, at: i64, len: i64) -> Sys<()> {
         (Written { reached, leaves_bytes: result.is_err() && stop > size }, 0)
     })?;
     result?;
-    crate::map::grew(file);
+    crate::map::cover::grew(file);
     open.touch(file);
     Ok(())
 }

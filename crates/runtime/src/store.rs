@@ -6,10 +6,11 @@ mod trusted;
 
 pub use load::take_file;
 
-use crate::env;
+use crate::config;
 use crate::fds::{self, held};
 use crate::lock::Lock;
 use crate::locks;
+use crate::process::{self, MAX_STORES};
 use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
@@ -19,8 +20,6 @@ use stripewise_store::devices::{Devices, devices_bytes};
 use stripewise_store::names::StorePath;
 use stripewise_store::run::SlotName;
 
-/// Most stores that one process may use at a time; the first place is kept for the one that it was started with.
-pub const MAX_STORES: usize = 16;
 const READY: u32 = 2;
 
 /// One store.
@@ -142,9 +141,6 @@ static STORES: [Store; MAX_STORES] = {
     }
     stores
 };
-/// The process has another root directory than at its start: a path may lead elsewhere than when a store was attached by it.
-static ROOT_MOVES: AtomicU32 = AtomicU32::new(0);
-
 /// The stores in use.
 pub fn all() -> impl Iterator<Item = &'static Store> {
     STORES.iter().filter(|s| s.state.load(Ordering::Acquire) == READY)
@@ -153,16 +149,6 @@ pub fn all() -> impl Iterator<Item = &'static Store> {
 /// The store of an index.
 pub fn get(index: usize) -> Option<&'static Store> {
     STORES.get(index).filter(|s| s.state.load(Ordering::Acquire) == READY)
-}
-
-/// The process is about to change its root directory.
-pub fn root_moves() {
-    ROOT_MOVES.fetch_add(1, Ordering::AcqRel);
-}
-
-/// How often it has.
-pub fn root_moves_seen() -> u32 {
-    ROOT_MOVES.load(Ordering::Acquire)
 }
 
 /// The store at an absolute path, attached if it was not.
@@ -190,7 +176,7 @@ fn attach_now(path: &[u8]) -> Sys<&'static Store> {
     if let Some(store) = all().find(|s| s.inner().identity == identity) {
         return Ok(store);
     }
-    crate::env::refuse_vfork_child()?;
+    crate::process::refuse_vfork_child()?;
     let (own, others) = STORES.split_at(1);
     let mut places = if is_own { own.iter() } else { others.iter() };
     let store = places.find(|s| s.state.load(Ordering::Acquire) == 0).ok_or(Errno(libc::EMFILE))?;
@@ -207,15 +193,15 @@ pub fn is_no_store(errno: Errno) -> bool {
 
 /// Whether a store is the one that the process was started with, by whatever name.
 fn is_started_with(path: &[u8], identity: (u64, u64)) -> bool {
-    let Some(told) = env::store_path() else { return false };
+    let Some(told) = config::store_path() else { return false };
     if let Some(own) = get(0) {
         return own.inner().identity == identity;
     }
-    if let Some(at_start) = env::store_identity() {
+    if let Some(at_start) = config::store_identity() {
         return at_start == identity;
     }
     // It was not there then, and the name still means what it meant.
-    told == path && root_moves_seen() == 0
+    told == path && process::root_moves_seen() == 0
 }
 
 impl Store {
@@ -232,7 +218,7 @@ impl Store {
 
     /// The store, if the user that the process is now may use it by this name.
     fn admit(&'static self, path: &[u8]) -> Sys<&'static Self> {
-        if root_moves_seen() > 0 {
+        if process::root_moves_seen() > 0 {
             let root = Root::open(path)?;
             if (root.stat.st_dev, root.stat.st_ino) != self.inner().identity {
                 return Err(Errno(libc::ENOENT));

@@ -1,7 +1,6 @@
 //! System calls without libc. The library hooks libc, so calling it from here would come back through our own hooks.
 //! Results are those of the kernel: a value, or an [`Errno`].
 
-pub use crate::memory::{bytes_out, check_vector, copy_in, zero};
 use core::ffi::CStr;
 use syscalls::Sysno;
 
@@ -254,24 +253,6 @@ pub fn random_u64() -> u64 {
         Ok(8) => u64::from_ne_bytes(word),
         _ => stripewise_store::devices::now_ns().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(getpid()) << 40 ^ u64::from(gettid()),
     }
-}
-
-/// Whether /proc is the kernel's, and not something that somebody has put there for who changes his root directory. Asked anew after that.
-pub fn has_proc() -> bool {
-    use core::sync::atomic::{AtomicU32, Ordering};
-    static KNOWN: AtomicU32 = AtomicU32::new(u32::MAX);
-    const PROC_SUPER_MAGIC: u64 = 0x9fa0;
-    let root = crate::store::root_moves_seen();
-    if KNOWN.load(Ordering::Acquire) == root {
-        return true;
-    }
-    let mut text = [0u64; 16];
-    // SAFETY: a C string and room for a struct statfs.
-    let is_proc = unsafe { statfs_raw(c"/proc/self/fd".as_ptr(), text.as_mut_ptr().cast()) }.is_ok() && text[0] == PROC_SUPER_MAGIC;
-    if is_proc {
-        KNOWN.store(root, Ordering::Release);
-    }
-    is_proc
 }
 
 /// The process's umask, as /proc tells it: asking the kernel would change it.

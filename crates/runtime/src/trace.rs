@@ -58,7 +58,7 @@ struct Call {
 }
 
 fn put(file: u32, fd: i32, start: u64, call: &Call) {
-    crate::wiped::notice_fork();
+    crate::process::notice_fork();
     // A child of vfork shares this thread's log; its calls are not recorded.
     let record_ = Record {
         start_ticks: start,

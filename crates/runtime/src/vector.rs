@@ -1,6 +1,6 @@
 //! The program's buffers as one sequence of bytes, and cutting from it the vector of one target's extent.
 
-use crate::sys::{self, Errno, Sys};
+use crate::sys::{Errno, Sys};
 use stripewise_layout::Extent;
 
 /// Vector elements per system call: fits the stack, and at 4 KiB stripes still carries 512 KiB.
@@ -31,7 +31,7 @@ impl<'a> Buffers<'a> {
         if count == 0 {
             return Ok(Self { iov: &[], total: 0 });
         }
-        sys::check_vector(iov, count)?;
+        crate::memory::check_vector(iov, count)?;
         // SAFETY: the kernel has just read it, or cannot be asked: the caller's promise.
         Self::of(unsafe { core::slice::from_raw_parts(iov, count) })
     }

@@ -130,7 +130,7 @@ pub unsafe extern "C" fn sw_futimens(fd: i32, times: *const timespec) -> i64 {
 
 fn is_acl(name: *const c_char) -> bool {
     // SAFETY: a name that the program gave as a C string; null is left to the kernel.
-    !name.is_null() && unsafe { CStr::from_ptr(name) } == access::ACL
+    !name.is_null() && unsafe { CStr::from_ptr(name) } == crate::part::ACL
 }
 
 /// Does a call on extended attributes on the file whose path (or descriptor, for the calls that take one) is given.
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn sw_flistxattr(fd: i32, list: *mut u8, len: usize) -> i6
 /// The process has another root directory now.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_root_moved() {
-    crate::store::root_moves();
+    crate::process::root_moves();
 }
 
 /// Before this process gives up rights (or its root directory): open files stay usable.

@@ -2,7 +2,8 @@
 //! of a managed descriptor's name is the name that the program knows.
 
 use super::PASS;
-use crate::env;
+use crate::config;
+use crate::heads;
 use crate::names::{self, Managed};
 use crate::part::Transient;
 use crate::store;
@@ -24,7 +25,7 @@ fn inode_of(dirfd: i32, name: &CStr) -> u64 {
 }
 
 fn has_store() -> bool {
-    env::store_path().is_some() || store::all().next().is_some()
+    config::store_path().is_some() || store::all().next().is_some()
 }
 
 /// readdir: an entry of type DT_LNK. Returns the inode to show, and that it is a regular file; 0 to leave the entry alone.
@@ -71,7 +72,7 @@ pub unsafe extern "C" fn sw_entries(dirfd: i32, entries: *mut u8, len: usize) {
 
 /// The path that a program knows a managed file by, for the path of its head: what its descriptor's link in /proc says.
 fn known_name(head: &[u8]) -> Option<FixedPath> {
-    let (store, id) = env::parse_head(head)?;
+    let (store, id) = heads::parse_head(head)?;
     let found = Managed::without_name(store::attach(store).ok()?, id);
     match found.recorded_name() {
         Some(name) if !found.is_unlinked() => Some(name),
@@ -116,7 +117,7 @@ pub unsafe extern "C" fn sw_readlinkat(dirfd: i32, path: *const c_char, into: *m
             let shown = known.as_ref().map_or(target, |name| name.as_bytes());
             let n = shown.len().min(len);
             // SAFETY: the program's buffer of `len` bytes.
-            to_c(unsafe { sys::bytes_out(into, shown.get(..n).unwrap_or(&[])) }.map(|()| n as i64))
+            to_c(unsafe { crate::memory::bytes_out(into, shown.get(..n).unwrap_or(&[])) }.map(|()| n as i64))
         }
         Err(Errno(libc::ENOENT)) if names::leads_through_a_file(dirfd, path) => -i64::from(libc::ENOTDIR),
         Err(errno) => to_c(Err(errno)),

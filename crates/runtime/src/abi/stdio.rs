@@ -1,9 +1,9 @@
 //! What the C library's streams need: opening by name when the file is managed, and word when a managed file arrives behind standard
 //! input, output or error. The streams themselves are the shim's (shim/stream.c).
 
-use crate::env::in_vfork_child;
 use crate::open::of_fd;
 use crate::opening;
+use crate::process::in_vfork_child;
 use crate::sys::{Errno, Sys, to_c};
 use crate::trace;
 use core::ffi::CStr;

@@ -78,7 +78,7 @@ impl File {
     fn renew(&'static self) -> Sys<&'static Loaded> {
         let loaded = self.reload()?;
         // A move has made objects: they are opened as those before them were, before somebody changes our rights to them.
-        if self.is_foreign() && !crate::env::in_vfork_child() {
+        if self.is_foreign() && !crate::process::in_vfork_child() {
             for (target, plane) in loaded.objects() {
                 let _ = self.object_if_made(loaded, target, plane);
             }

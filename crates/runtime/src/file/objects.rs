@@ -102,7 +102,7 @@ impl File {
         if !both {
             self.narrow.store(true, Ordering::Release);
         }
-        if crate::env::in_vfork_child() {
+        if crate::process::in_vfork_child() {
             // Its parent must not take this number for its own: the descriptor serves once, and ends with the child's exec.
             return Ok(fd);
         }

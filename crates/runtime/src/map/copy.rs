@@ -1,10 +1,12 @@
 //! Where a map cannot be made of objects (it would take too many areas, or pages are longer than stripes), one that only reads is a copy, up to a
 //! cap: in memory with a descriptor, so that it ends with SIGBUS as a file does, and that the kernel refuses to make writable what is shared.
 
+use crate::fds;
 use crate::file::File;
 use crate::io;
 use crate::log;
-use crate::map::{Range, copy_bytes, is_shared, page, reopen};
+use crate::map::copy_bytes;
+use crate::map::pages::{Range, is_shared, page};
 use crate::open::OpenFile;
 use crate::sys::{self, Errno, Sys};
 use crate::vector::{Buffers, REQUEST_MAX};
@@ -30,7 +32,7 @@ pub fn copy(open: &'static OpenFile, file: &'static File, range: Range, prot: i3
     }
     let memory = sys::memfd(c"stripewise-map")?;
     let result = fill(open, memory, range.offset, bytes).and_then(|()| {
-        let fd = reopen(memory, libc::O_RDONLY)?;
+        let fd = fds::reopen(memory, libc::O_RDONLY)?;
         // SAFETY: the range is the caller's.
         let placed = unsafe { sys::mmap_at(range.start, range.bytes as usize, prot, flags | libc::MAP_FIXED, fd, 0) };
         sys::close(fd);

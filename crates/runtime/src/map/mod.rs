@@ -3,26 +3,27 @@
 //! that would take too many areas, a map that only reads is a copy. While a process has a map, it pins the file (see `records`).
 
 mod copy;
-mod cover;
+pub mod cover;
+mod pages;
 mod pieces;
 pub mod records;
 pub mod remap;
 
 use crate::cutting;
-use crate::env;
 use crate::file::File;
+use crate::heads;
 use crate::io;
 use crate::log;
 use crate::open::{OpenFile, of_fd};
+use crate::process;
 use crate::room;
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-pub use cover::grew;
+use pages::{Range, is_shared, page};
 use records::Map;
 pub use records::after_fork;
 use stripewise_layout::{GRANULE, Logical, MAX_LOGICAL};
 use stripewise_store::devices::sleep_until;
-use stripewise_store::names::ProcPath;
 
 /// Flags that concern where a map goes; the pieces go to fixed places of their own.
 const PLACING: i32 = libc::MAP_FIXED_NOREPLACE | libc::MAP_32BIT;
@@ -42,41 +43,6 @@ fn copy_bytes() -> u64 {
     COPY_BYTES.load(Ordering::Relaxed)
 }
 
-/// A range of memory that is to show a file from `offset` on.
-#[derive(Clone, Copy)]
-struct Range {
-    start: usize,
-    bytes: u64,
-    offset: u64,
-}
-
-impl Range {
-    fn end(&self) -> usize {
-        self.start + self.bytes as usize
-    }
-
-    /// The bytes of it that lie in a file of `size` bytes.
-    fn inside(&self, size: u64) -> u64 {
-        size.saturating_sub(self.offset).min(self.bytes)
-    }
-}
-
-/// Bytes of a page here.
-fn page() -> u64 {
-    static PAGE: AtomicU64 = AtomicU64::new(0);
-    match PAGE.load(Ordering::Relaxed) {
-        0 => {
-            let mut text = [0u8; 1024];
-            let words = sys::read_file(c"/proc/self/auxv", &mut text).unwrap_or(&[]);
-            let entry = words.chunks_exact(16).find(|entry| entry.first() == Some(&(libc::AT_PAGESZ as u8)) && entry.get(1..8) == Some(&[0; 7]));
-            let bytes = entry.and_then(|e| e.get(8..16)?.try_into().ok()).map_or(GRANULE, u64::from_ne_bytes);
-            PAGE.store(bytes, Ordering::Relaxed);
-            bytes
-        }
-        bytes => bytes,
-    }
-}
-
 /// Areas that our maps may take: half of what the kernel grants a process, for the program needs some, too.
 fn budget() -> usize {
     static BUDGET: AtomicUsize = AtomicUsize::new(0);
@@ -90,13 +56,6 @@ fn budget() -> usize {
         }
         areas => areas,
     }
-}
-
-/// A second descriptor of an open file's inode, which may have no name any more.
-fn reopen(fd: i32, flags: i32) -> Sys<i32> {
-    let mut path = ProcPath::from_bytes(b"/proc/self/fd/");
-    path.push_decimal(fd as u64);
-    sys::open(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, flags, 0)
 }
 
 fn is_same(one: i32, other: i32) -> bool {
@@ -113,10 +72,6 @@ fn say_once(said: &AtomicBool, what: &[u8], file: &File) {
     }
 }
 
-fn is_shared(flags: i32) -> bool {
-    matches!(flags & libc::MAP_TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE)
-}
-
 /// mmap of a managed descriptor; the address, or `None`: it is a plain one by now.
 ///
 /// # Safety
@@ -125,12 +80,12 @@ pub unsafe fn map(fd: i32, at: usize, len: usize, prot: i32, flags: i32, offset:
     let open = of_fd(fd)?;
     let companion = open.companion().ok_or(Errno(libc::EBADF))?;
     // One closed by a bare system call leaves its entry to a newer one of the same number. (Under an emulator all look like such a one.)
-    if !env::is_programs(fd) && !is_same(fd, companion) {
+    if !heads::is_programs(fd) && !is_same(fd, companion) {
         return Ok(None);
     }
     let file = open.file()?;
     // A child of vfork would leave its parent descriptors that only the child has.
-    if sys::getpid() != env::pid() {
+    if sys::getpid() != process::pid() {
         return Err(Errno(libc::ENODEV));
     }
     // The companion is a plain file opened as the program asked: the kernel checks all arguments on it as it would on the program's own,

@@ -1,7 +1,8 @@
 //! The areas that a map is made of: one per run of the file that is contiguous in an object.
 
+use crate::fds;
 use crate::file::{File, Loaded};
-use crate::map::{Range, page, reopen};
+use crate::map::pages::{Range, page};
 use crate::sys::{self, Sys};
 use stripewise_layout::{Logical, Piece};
 
@@ -31,7 +32,7 @@ pub fn place(file: &'static File, range: Range, prot: i32, flags: i32, read_only
                 own.try_for_each(|piece| behind(&piece, range, &kind))?;
                 continue;
             };
-            let fd = reopen(fd, libc::O_RDONLY)?;
+            let fd = fds::reopen(fd, libc::O_RDONLY)?;
             let result = own.try_for_each(|piece| area(fd, &piece, range, &kind));
             sys::close(fd);
             result?;

@@ -5,7 +5,6 @@ use crate::fds;
 use crate::file::{self, File};
 use crate::lock::Lock;
 use crate::locks;
-use crate::map::reopen;
 use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -124,7 +123,7 @@ fn pin_locked(file: &'static File) -> Sys<u32> {
 }
 
 fn lock_pin(file: &'static File) -> Sys<()> {
-    let fd = reopen(file.ctl_fd()?, libc::O_RDONLY)?;
+    let fd = fds::reopen(file.ctl_fd()?, libc::O_RDONLY)?;
     match locks::take(fd, How::Shared, PIN_BYTE) {
         Ok(true) => fds::make_internal(fd, &file.pin, true).map(|_| ()),
         // Nobody has a use for the exclusive lock of this byte.
@@ -157,7 +156,7 @@ impl Map {
 
     /// Whether it can write to the file.
     pub fn is_writable(&self) -> bool {
-        super::is_shared(self.flags) && !self.read_only
+        super::pages::is_shared(self.flags) && !self.read_only
     }
 
     fn part(&self, start: usize, end: usize) -> Self {

@@ -2,10 +2,12 @@
 //! its object, where other stripes lie: here a map is moved area by area and grows by new ones.
 
 use crate::cutting;
-use crate::env;
 use crate::file::{self, File};
-use crate::map::{Range, cover, page, pieces, records, records::Map};
+use crate::map::pages::{Range, page};
+use crate::map::records::{self, Map};
+use crate::map::{cover, pieces};
 use crate::open;
+use crate::process;
 use crate::size;
 use crate::sys::{self, Errno, Sys};
 use stripewise_layout::Logical;
@@ -27,7 +29,7 @@ pub unsafe fn unmap(at: usize, len: usize) -> Sys<i64> {
     let kernel = || unsafe { sys::munmap_at(at, len) };
     let Ok(bytes) = pages(len) else { return kernel() };
     let Some(end) = at.checked_add(bytes) else { return kernel() };
-    if bytes == 0 || !is_page(at) || sys::getpid() != env::pid() {
+    if bytes == 0 || !is_page(at) || sys::getpid() != process::pid() {
         return kernel();
     }
     let result = records::with(|records| {
@@ -42,7 +44,7 @@ pub unsafe fn unmap(at: usize, len: usize) -> Sys<i64> {
 /// Something else was mapped over `[at, at + len)`.
 pub fn covered(at: usize, len: usize) {
     if let Ok(bytes) = pages(len)
-        && sys::getpid() == env::pid()
+        && sys::getpid() == process::pid()
     {
         let _ = records::with(|records| records.cut(at, at.saturating_add(bytes)));
     }

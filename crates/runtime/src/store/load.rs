@@ -224,7 +224,7 @@ impl Store {
             );
             return Err(Errno(libc::EIO));
         }
-        if crate::env::in_vfork_child() {
+        if crate::process::in_vfork_child() {
             return Ok(TargetDir(-1, Some(dir)));
         }
         let Some(_held) = self.targets_lock.lock() else { return Ok(TargetDir(-1, Some(dir))) };
