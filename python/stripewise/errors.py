@@ -33,21 +33,20 @@ class PlanError(StripewiseError, ValueError):
 
 
 class WorkloadError(StripewiseError, ValueError):
-    """A trace is missing, unreadable, or holds nothing to plan with."""
+    """A trace is missing, unreadable, or holds nothing to plan with; requests, or the disk for them, cannot be."""
 
 
 @contextmanager
 def naming(source: str, *others: str) -> Iterator[None]:
-    """What goes wrong with requests in the body says whose they are: `source` leads the sentence of a WorkloadError.
+    """What goes wrong with requests in the body is a WorkloadError that says whose: `source` leads its sentence.
 
-    A sentence that begins with it, or with one of `others`, stays.
+    A sentence that begins with it, or with one of `others`, stays. An argument that no engine takes counts as theirs.
     """
     try:
         yield
-    except WorkloadError as error:
-        if str(error).startswith(tuple(f"{name}:" for name in (source, *others))):
-            raise
-        raise WorkloadError(f"{source}: {error}") from error
+    except (WorkloadError, InvalidError) as error:
+        named = str(error).startswith(tuple(f"{name}:" for name in (source, *others)))
+        raise WorkloadError(str(error) if named else f"{source}: {error}") from error
 
 
 class StoreError(StripewiseError, RuntimeError):
@@ -59,7 +58,7 @@ class NotFoundError(StoreError, FileNotFoundError):
 
 
 class InvalidError(StoreError, ValueError):
-    """What was asked of a store cannot be: a layout that breaks a rule, a name that is none."""
+    """What was asked cannot be: a layout that breaks a rule, a name that is none, a number that no engine takes."""
 
 
 class DamagedError(StoreError):

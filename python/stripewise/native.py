@@ -46,7 +46,7 @@ def parsed(function: Callable[..., Any], *arguments: Any) -> Any:
     """Calls a function or method of the binding, and parses text as JSON.
 
     Raises the classes of `errors` as the binding chose them: of stores StoreError and those derived from it, of
-    requests and computations WorkloadError; InvalidError for an argument that no engine takes (beyond 64 bits).
+    requests WorkloadError; InvalidError for an argument that no engine takes (tables that do not fit, beyond 64 bits).
     """
     try:
         text = function(*arguments)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rig import Maker, Store, Target, region, stripes, talking
+from rig import Maker, Store, Target, region, stripes, stripewise, talking
 
 from stripewise import errors, native
 from stripewise.store import Store as OpenedStore
@@ -98,6 +98,18 @@ def test_an_error_of_a_store_has_the_class_that_fits(
 def test_a_number_that_no_engine_takes_is_one_sentence() -> None:
     with pytest.raises(errors.InvalidError, match=r"^[^\n]+$"):
         native.call("workload_requests", "{}", 1 << 70, 1, 1)
+    with pytest.raises(errors.WorkloadError, match=r"^mine: [^\n]+$"), errors.naming("mine"):
+        native.call("workload_requests", "{}", 1 << 70, 1, 1)
+    said = stripewise("swd", "war", "--band-tracks", str(1 << 40), code=2)
+    assert said.err.startswith("stripewise: swd war: "), said.report
+    assert said.err.count("\n") == 1, said.report
+
+
+def test_a_name_with_a_new_line_is_shown_in_one_line() -> None:
+    with pytest.raises(errors.NotFoundError) as raised:
+        native.call("store_info", "/none/at\nall")
+    assert "/none/at\\nall is no store" in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_what_is_wrong_in_a_workload_is_an_error_of_the_workload() -> None:

@@ -11,8 +11,7 @@ use std::time::Instant;
 use crate::coarse::Coarse;
 use crate::parts;
 use crate::path::{Space, cheapest, price};
-use crate::prices::least;
-use crate::prices::{Duals, Prices};
+use crate::prices::{Duals, Prices, least};
 use crate::problem::{FEATURES, Problem, dot};
 use crate::soft::{Flow, Loads, Weights, spread};
 

@@ -1,6 +1,6 @@
 //! Regions onto choices: tables come in as buffers (numpy arrays), the assignment and its proof go out, the GIL released while working.
 
-use crate::errors::of_workload;
+use crate::errors;
 use crate::pricing::numbers;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ fn list(py: Python<'_>, first: &PyBuffer<i64>, at: &PyBuffer<i64>, value: &PyBuf
 }
 
 fn invalid(reason: String) -> PyErr {
-    of_workload(format!("assign: {reason}"))
+    errors::invalid(format!("assign: {reason}"))
 }
 
 /// The choice of every region in every window so that the busiest resources take least; sizes are windows, regions, shapes, choices, resources and
@@ -77,7 +77,7 @@ pub fn assign<'py>(
     if seconds.is_nan() || gap.is_nan() {
         return Err(invalid("seconds and gap must be numbers".into()));
     }
-    let problem = Problem::new(tables).map_err(of_workload)?;
+    let problem = Problem::new(tables).map_err(invalid)?;
     let Some(found) = py.detach(|| stripewise_assign::solve(&problem, &starts, Limits { seconds, gap, seed })) else { return Ok(None) };
     Ok(Some((
         numbers(py, &found.assignment, i64::to_ne_bytes)?,

@@ -31,7 +31,12 @@ pub fn from_store(e: StoreError) -> PyErr {
     raised(class_of(e.kind()), e.to_string())
 }
 
-/// The exception of what is wrong in a trace, in a description of requests, or in the numbers of a computation.
+/// The exception of arguments that no computation takes: tables that do not fit together, numbers out of range.
+pub fn invalid(reason: String) -> PyErr {
+    raised("InvalidError", reason)
+}
+
+/// The exception of what is wrong in a trace or in a description of requests.
 pub fn of_workload(e: impl ToString) -> PyErr {
     raised("WorkloadError", e.to_string())
 }

@@ -1,6 +1,6 @@
 //! Prices over request keys: columns come in as buffers (numpy arrays) and go out as bytes, the GIL released while working.
 
-use crate::errors::of_workload;
+use crate::errors::invalid;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -49,7 +49,7 @@ pub(crate) fn numbers<'py, T: Copy, const N: usize>(py: Python<'py>, column: &[T
 }
 
 fn unsound(what: &str) -> PyErr {
-    of_workload(format!("{what}: the columns do not fit together, or sizes are out of range; use a larger --region-size"))
+    invalid(format!("{what}: the columns do not fit together, or sizes are out of range; use a larger --region-size"))
 }
 
 /// Cuts requests (offset, size, write) at region borders and counts equal pieces; five columns: region, offset, size, write, count.

@@ -22,7 +22,7 @@ struct Told {
 type TrustList = FixedText<{ stripewise_store::trust::LIST_BYTES_MAX }>;
 
 struct Cell(UnsafeCell<Told>);
-// SAFETY: written once, by `start`, before READY is set.
+// SAFETY: written once, by `read`, before READY is set.
 unsafe impl Sync for Cell {}
 
 static TOLD: Cell = Cell(UnsafeCell::new(Told {

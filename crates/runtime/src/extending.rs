@@ -96,7 +96,7 @@ impl<W: FnMut(&Passed) -> (Written, u64)> Extender for Extending<'_, W> {
     }
 }
 
-/// Enters for a change of `[at, at + len)`: waits while that span is frozen, marks it dirty while it is copied.
+/// The gate for a change of `[at, at + len)`: waits while somebody cuts the file or that span is frozen, marks it dirty while it is copied.
 #[inline]
 fn for_write(file: &'static File, at: u64, len: u64) -> Sys<Passed> {
     loop {

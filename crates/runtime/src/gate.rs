@@ -1,5 +1,5 @@
-//! The gate before every use of a managed file's objects: enter the epoch, respect a move that is under way and a truncate that drains, take the layout in
-//! force. This is the programs' half of the protocol in ARCHITECTURE.md. The order matters: the move word is looked at first and the layout after it, or a
+//! The gate before every use of a managed file's objects: enter the epoch, respect a move that is under way, take the layout in force; those who write
+//! also look for a truncate that drains (`extending.rs`). This is the programs' half of the protocol in ARCHITECTURE.md. The order matters: the move word is looked at first and the layout after it, or a
 //! write could go to a home that was left in between.
 
 use crate::epoch::{self, Inside};
@@ -34,7 +34,7 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// For one who has entered the epoch and whose turn it is.
+    /// For one who has entered the epoch, and whose turn it is if he changes anything.
     #[inline]
     pub fn with(inside: Inside, file: &'static File, ctl: Ctl) -> Sys<Self> {
         Ok(Self { loaded: file.current()?, ctl, _inside: inside })
@@ -78,7 +78,7 @@ pub fn call_off_move(file: &'static File) -> Sys<()> {
     }
 }
 
-/// Does what `turn` asks of a writer, who has left the epoch.
+/// Does what `turn` asks of one who is not inside the epoch (any more).
 #[cold]
 pub fn wait(file: &'static File, ctl: &Ctl, turn: Turn) -> Sys<()> {
     if ctl.deadline_ns() > now_ns().saturating_add(DEADLINE_NS_MAX) {

@@ -1,5 +1,5 @@
 //! Which descriptors are of a store's heads: by what they are, not by what their path looks like. `files/<16 digits>/head` may be anybody's file, and
-//! in a mount namespace of his own anybody may put one in the place of ours.
+//! in a mount namespace of his own anybody may put one in the place of ours. A path alone tells only which store and file to ask for.
 
 use crate::part::Transient;
 use crate::store;

@@ -40,16 +40,15 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
     // The first look at the clock looks for the vDSO, through the loader: not later in a signal handler or in a fork's child.
     let _ = stripewise_store::devices::now_ns();
     process::note_pid();
+    process::when_forked(forked);
     // SAFETY: the caller's promise.
     let variable = |name: &[u8]| unsafe { config::variable(environ, name) };
-    // SAFETY: the caller's promise, and nothing else runs yet.
-    let is_told = unsafe { config::read(environ) };
-    process::when_forked(forked);
-    if !is_told {
-        return;
-    }
     if let Some(bytes) = variable(b"STRIPEWISE_MMAP_COPY_BYTES") {
         map::limit_copies(bytes);
+    }
+    // SAFETY: the caller's promise, and nothing else runs yet.
+    if !unsafe { config::read(environ) } {
+        return;
     }
     if variable(b"STRIPEWISE_SECCOMP") == Some(b"1") {
         rings::filter();
@@ -180,8 +179,12 @@ pub extern "C" fn sw_fork_child() {
 
 /// The child's part of a fork that nobody has told us of.
 fn forked() {
-    open::share_all();
-    sw_fork_child();
+    if config::is_read() {
+        open::share_all();
+        sw_fork_child();
+    } else {
+        process::note_pid();
+    }
 }
 
 /// When a thread ends.

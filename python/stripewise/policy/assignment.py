@@ -72,7 +72,7 @@ class Problem:
         them that fits. Where the time does not run out, the result depends on the arguments alone. None: nothing was
         found that fits.
 
-        Raises WorkloadError, or ValueError for what numpy can tell, when the tables do not fit together.
+        Raises InvalidError, or ValueError for what numpy can tell, when the tables do not fit together.
         """
         if self.features.ndim != 4 or self.features.shape[3] != FEATURES:
             raise ValueError(f"features: shape {self.features.shape} is not [window, region, shape, {FEATURES}]")

@@ -6,13 +6,14 @@ names the file, and the plan that it returns is held against the rules of every 
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import json
 import os
 import sys
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..cluster import Cluster
 from ..errors import PlanError, StripewiseError, UsageError
@@ -20,6 +21,9 @@ from ..plan import Plan, dump_plan, plan_from_json
 from ..plan_check import check_plan
 from ..workload.requests import Workload
 from .base import POLICIES, PlanOptions, Policy, as_policy, registering
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "stripewise.policies"
 
@@ -142,7 +146,14 @@ def from_file(path: str) -> Policy:
 
 def entry_points() -> list[str]:
     """The names of policies that installed packages offer."""
-    return sorted({point.name for point in importlib.metadata.entry_points(group=ENTRY_POINTS)})
+    return sorted({point.name for point in _offered()})
+
+
+def _offered() -> Iterable[EntryPoint]:
+    # Here, because it takes longer to import than all the rest, and policies that are always there need none.
+    from importlib.metadata import entry_points as offered
+
+    return offered(group=ENTRY_POINTS)
 
 
 def from_entry_point(name: str) -> Policy | None:
@@ -150,7 +161,7 @@ def from_entry_point(name: str) -> Policy | None:
 
     The entry point leads to a subclass of Policy, an instance of one, or a function. UsageError when it fails.
     """
-    found = list(importlib.metadata.entry_points(group=ENTRY_POINTS, name=name))
+    found = [point for point in _offered() if point.name == name]
     if not found:
         return None
     owners = sorted({point.value for point in found})

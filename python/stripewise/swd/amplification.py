@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import native
-from ..errors import UsageError, WorkloadError
+from ..errors import InvalidError, UsageError, WorkloadError
 from ..report import new_figure, save_figure
 
 #: The static mappings of chapter 4.5, in the order of the seed.
@@ -37,7 +37,7 @@ def amplification(band_tracks: int, head_tracks: int, shares: Sequence[float]) -
     """
     try:
         found = native.call("swd_amplification", band_tracks, head_tracks, list(shares))
-    except WorkloadError as error:
+    except (InvalidError, WorkloadError) as error:
         raise UsageError(f"swd war: {error}") from error
     orders = {name: tuple(found["orders"][name]) for name in ORDERS}
     return Amplification(band_tracks, head_tracks, tuple(shares), found["space_gain"], found["full_band"], orders)

@@ -12,8 +12,7 @@ use core::sync::atomic::{AtomicI32, Ordering};
 use stripewise_store::ctl::{CTL_BYTES, Ctl};
 use stripewise_store::devices::{now_ns, sleep_until};
 use stripewise_store::locks::{How, PRESENCE_BYTE};
-use stripewise_store::moving::MoveState;
-use stripewise_store::moving::Words;
+use stripewise_store::moving::{MoveState, Words};
 use stripewise_store::rights::{OWNER_LOOK_NS, OWNER_LOOKS, Part};
 
 /// How long one who may not write a file waits until it is his turn to read at a shared offset.

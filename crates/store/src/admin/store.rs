@@ -1,4 +1,4 @@
-//! An opened store: its configuration in owned form, the paths of its parts, and who else is using it.
+//! An opened store: its configuration in owned form, and the paths of its parts.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

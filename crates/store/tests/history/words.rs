@@ -2,8 +2,7 @@
 
 use crate::sim::Shared;
 use std::cell::Cell;
-use stripewise_store::moving::MoveState;
-use stripewise_store::moving::{Words, with_state};
+use stripewise_store::moving::{MoveState, Words, with_state};
 
 /// The words.
 #[derive(Default)]

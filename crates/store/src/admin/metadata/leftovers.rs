@@ -1,5 +1,4 @@
-//! What earlier versions and killed verbs leave in a store: run directories of boots, which had one each until slots told their boot and machine
-//! themselves, and files that were to take another's place.
+//! What killed verbs leave in a store: files that were to take another's place.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Where an object holds data, and whose it is: the walk over allocated ranges that recovery, fsck and punching share.
+//! Where an object holds data, and whose it is: the walk over allocated ranges that recovery, fsck and punching share; and ranges of a file that hold data, for
+//! those who copy, read or sum them.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -7,8 +7,7 @@
 //! pass is frozen first, waits until everybody has left, and takes the bits only then: whoever still found `Copying` may set its bit until it leaves. When a
 //! waiter calls the freeze off meanwhile, writers go on, and bits that were taken after that are not copied yet: the next pass has them.
 
-use crate::moving::MoveState;
-use crate::moving::{Publication, Words, publish, with_state};
+use crate::moving::{MoveState, Publication, Words, publish, with_state};
 
 /// How often and how long.
 #[derive(Clone, Copy, Debug)]
