@@ -168,11 +168,14 @@ pub fn own_line() -> usize {
 
 /// Waits until every other thread of this process has left the I/O that it is in now; false when one stays for `patience_ns`.
 pub fn quiesce(patience_ns: u64) -> bool {
-    let until = now_ns() + patience_ns;
-    store::all().all(|store| match store.slot_if_any() {
-        Some(slot) => slot.wait_until_left(own_line(), || now_ns() < until, || true).is_ok(),
-        None => true,
-    })
+    let (until, own) = (now_ns() + patience_ns, own_line());
+    // Only lines that were taken: a thread takes its own before it enters its first I/O. The last one is everybody's, and no bit's.
+    let words = || LINES.iter().map(|word| word.load(Ordering::SeqCst)).enumerate().filter(|(_, bits)| *bits != 0);
+    let of_word = |(number, bits): (usize, u64)| (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| number * 64 + bit);
+    let lines = || words().flat_map(of_word).chain([SLOT_LINES - 1]);
+    store::all()
+        .filter_map(Store::slot_if_any)
+        .all(|slot| slot.wait_until_left(lines().filter(|line| *line != own), || now_ns() < until, || true).is_ok())
 }
 
 /// Gives this thread's line back when it ends.
@@ -213,4 +216,5 @@ pub fn after_fork() {
     me.depth = 0;
     me.line = 0;
     me.held = 0;
+    me.tid = 0;
 }

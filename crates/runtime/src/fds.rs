@@ -42,19 +42,49 @@ pub fn set_entry(fd: i32, value: u32) -> u32 {
     usize::try_from(fd).ok().and_then(|fd| sw_fds.get(fd)).map_or(0, |e| e.swap(value, Ordering::AcqRel))
 }
 
+/// Limit of descriptors, as far as it was asked for: 0 = not yet, or it has changed since.
+static LIMIT: AtomicU32 = AtomicU32::new(0);
+
+/// Most descriptors that the process may have.
+pub fn limit() -> usize {
+    let mut known = LIMIT.load(Ordering::Relaxed);
+    if known == 0 {
+        known = sys::limit(libc::RLIMIT_NOFILE).min(FDS as u64) as u32;
+        LIMIT.store(known, Ordering::Relaxed);
+    }
+    known as usize
+}
+
+/// The program may have set the limit: it is asked for anew.
+pub fn limit_changed() {
+    LIMIT.store(0, Ordering::Relaxed);
+}
+
 /// Where internal descriptors begin: out of the way of programs that expect small numbers, within the limit.
 fn high_base() -> usize {
-    let limit = sys::limit(libc::RLIMIT_NOFILE).min(FDS as u64);
-    (limit / 2) as usize
+    limit() / 2
+}
+
+/// A second number for a descriptor, high; where none is free, none.
+fn duplicate_high(fd: i32, op: i32, least: usize) -> Sys<i32> {
+    let high = |least: usize| sys::fcntl(fd, op, least.max(high_base())).map(|high| high as i32);
+    match high(least) {
+        // The limit was lowered by a bare system call, or in another process.
+        Err(Errno(libc::EINVAL)) => {
+            limit_changed();
+            high(least)
+        }
+        result => result,
+    }
 }
 
 /// Moves a fresh descriptor high and registers it; `holder` keeps its number plus one (0 = none).
 pub fn make_internal(fd: i32, holder: &'static AtomicI32, close_on_exec: bool) -> Sys<i32> {
     let op = if close_on_exec { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
-    let high = match sys::fcntl(fd, op, high_base()) {
+    let high = match duplicate_high(fd, op, 0) {
         Ok(high) => {
             sys::close(fd);
-            high as i32
+            high
         }
         // No number that high is free: it stays where it is.
         Err(Errno(libc::EMFILE | libc::EINVAL)) => fd,
@@ -87,6 +117,9 @@ pub fn held(holder: &AtomicI32) -> Option<i32> {
 
 /// Closes an internal descriptor, if there is one.
 pub fn close_internal(holder: &AtomicI32) {
+    if holder.load(Ordering::Acquire) == 0 {
+        return;
+    }
     let fd = holder.swap(0, Ordering::AcqRel) - 1;
     if fd >= 0 {
         set_entry(fd, 0);
@@ -103,7 +136,7 @@ pub fn give_way(fd: i32) -> Sys<bool> {
     }
     let flags = sys::fcntl(fd, libc::F_GETFD, 0)?;
     let op = if flags & i64::from(libc::FD_CLOEXEC) != 0 { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
-    let to = sys::fcntl(fd, op, (fd as usize + 1).max(high_base()))? as i32;
+    let to = duplicate_high(fd, op, fd as usize + 1)?;
     // SAFETY: holders are statics.
     adopt_internal(to, unsafe { &*holder })?;
     set_entry(fd, 0);

@@ -4,12 +4,15 @@ mod family;
 mod layouts;
 pub mod lines;
 mod objects;
+mod recovery;
 mod removal;
 mod rights;
+mod table;
 
 pub use family::before_fork;
 pub use layouts::Loaded;
 pub use rights::prime_all;
+pub use table::{acquire, acquire_to_open, after_fork, forget_idle, get, leave, look_at_idle, release, table_lock};
 
 use self::lines::Lines;
 use crate::fds::{self, held};
@@ -17,14 +20,12 @@ use crate::guard;
 use crate::lock::Lock;
 use crate::locks;
 use crate::part::{self, At};
-use crate::process::MAX_FILES;
 use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use stripewise_layout::MovePhase;
 use stripewise_store::bin::MAX_TARGETS;
-use stripewise_store::ctl::{CTL_BYTES, CTL_RESERVED_BYTES, Ctl, FLAG_TRUNCATING, FLAG_UNLINKED};
+use stripewise_store::ctl::{CTL_BYTES, CTL_RESERVED_BYTES, Ctl, FLAG_UNLINKED};
 use stripewise_store::devices::now_ns;
 use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::names::{self, StorePath};
@@ -41,9 +42,6 @@ pub const fn object_place(target: u32, plane: u32) -> usize {
 
 /// How long a file that was empty counts as new: a file system makes names durable by itself in about that time.
 const NEW_NS: u64 = 5_000_000_000;
-
-/// How long the last close of a file waits for threads that still are inside an I/O.
-const CLOSE_PATIENCE_NS: u64 = 100_000_000;
 
 /// One managed file.
 pub struct File {
@@ -70,6 +68,8 @@ pub struct File {
     foreign: AtomicBool,
     /// Its owner then.
     owner: AtomicU32,
+    /// The user that this process was then.
+    user: AtomicU32,
     /// Device and inode of its head: another file under that name is not the file that was opened.
     head: [AtomicU64; 2],
     objects: [AtomicI32; MAX_OBJECTS],
@@ -99,114 +99,6 @@ pub struct File {
 
 // SAFETY: `ctl` is written under TABLE before `refs` becomes positive.
 unsafe impl Sync for File {}
-
-static TABLE: Lock = Lock::new();
-static FILES: [File; MAX_FILES] = [const {
-    File {
-        refs: AtomicU32::new(0),
-        store: AtomicU32::new(0),
-        id: AtomicU64::new(0),
-        loaded: AtomicPtr::new(core::ptr::null_mut()),
-        dir_fd: AtomicI32::new(0),
-        ctl: UnsafeCell::new(None),
-        ctl_fd: AtomicI32::new(0),
-        ctl_cut: AtomicBool::new(false),
-        ctl_writable: AtomicBool::new(false),
-        narrow: AtomicBool::new(false),
-        new_until_ns: AtomicU64::new(0),
-        is_being_made: AtomicBool::new(false),
-        foreign: AtomicBool::new(false),
-        owner: AtomicU32::new(0),
-        head: [const { AtomicU64::new(0) }; 2],
-        objects: [const { AtomicI32::new(0) }; MAX_OBJECTS],
-        lock: Lock::new(),
-        exclusive: Lock::new(),
-        touched: AtomicU64::new(0),
-        mirrored: AtomicU64::new(0),
-        maps: AtomicU32::new(0),
-        pin: AtomicI32::new(0),
-        locked: AtomicBool::new(false),
-        family: AtomicI32::new(0),
-        has_parents_locks: AtomicBool::new(false),
-        opening: AtomicBool::new(false),
-        lines: Lines::new(),
-    }
-}; MAX_FILES];
-static HIGH_WATER: AtomicU32 = AtomicU32::new(0);
-
-/// The file of a place in the table.
-#[inline]
-pub fn get(index: u32) -> Option<&'static File> {
-    FILES.get(index as usize)
-}
-
-fn used() -> impl Iterator<Item = (u32, &'static File)> {
-    let high = HIGH_WATER.load(Ordering::Acquire) as usize;
-    FILES.iter().take(high).enumerate().map(|(i, f)| (i as u32, f))
-}
-
-/// The file `id` of `store`, opened in this process if it was not; the caller gives it back with [`release`].
-pub fn acquire(store: &'static Store, id: u64) -> Sys<u32> {
-    // Waited for outside of TABLE, or one file that a verb has for itself would stop all others.
-    locks::patiently(names::id_name(id).as_bytes(), || acquire_now(store, id))
-}
-
-fn acquire_now(store: &'static Store, id: u64) -> Sys<u32> {
-    let Some(_held) = TABLE.lock() else { return Err(Errno(libc::EDEADLK)) };
-    for (index, file) in used() {
-        if file.refs.load(Ordering::Acquire) > 0
-            && file.id.load(Ordering::Relaxed) == id
-            && file.store.load(Ordering::Relaxed) as usize == store.index
-        {
-            file.refs.fetch_add(1, Ordering::AcqRel);
-            return Ok(index);
-        }
-    }
-    crate::process::refuse_vfork_child()?;
-    let (index, file) = FILES.iter().enumerate().find(|(_, f)| f.refs.load(Ordering::Acquire) == 0).ok_or(Errno(libc::ENFILE))?;
-    file.store.store(store.index as u32, Ordering::Relaxed);
-    file.id.store(id, Ordering::Relaxed);
-    file.touched.store(0, Ordering::Relaxed);
-    file.mirrored.store(0, Ordering::Relaxed);
-    file.locked.store(false, Ordering::Relaxed);
-    file.ctl_cut.store(false, Ordering::Relaxed);
-    file.opening.store(true, Ordering::Release);
-    let opened = file.open();
-    file.opening.store(false, Ordering::Release);
-    if let Err(errno) = opened {
-        file.drop_all();
-        return Err(errno);
-    }
-    HIGH_WATER.fetch_max(index as u32 + 1, Ordering::AcqRel);
-    file.refs.store(1, Ordering::Release);
-    Ok(index as u32)
-}
-
-/// Gives a reference back; the last one closes.
-pub fn release(index: u32) {
-    let Some(file) = get(index) else { return };
-    let table = TABLE.lock();
-    if file.refs.fetch_sub(1, Ordering::AcqRel) == 1 {
-        if file.is_unlinked() {
-            removal::remove_if_last(file);
-        }
-        file.drop_all();
-    }
-    drop(table);
-}
-
-/// The process ends: open files without a name, which nobody else has open, go for good as they do at their last close. Threads may still be
-/// at them, so all of their parts are opened first.
-pub fn leave() {
-    if used().next().is_none() || crate::process::in_vfork_child() {
-        return;
-    }
-    let Some(_held) = TABLE.lock() else { return };
-    for (_, file) in used().filter(|(_, file)| file.refs.load(Ordering::Acquire) > 0 && file.is_unlinked()) {
-        file.prime();
-        removal::remove_if_last(file);
-    }
-}
 
 impl File {
     /// The store it is in.
@@ -306,54 +198,20 @@ impl File {
         // SAFETY: under TABLE, refs is 0.
         unsafe { *self.ctl.get() = Some(ctl) };
         self.reload()?;
-        if !ctl.is_valid() || !ctl.boot_is(self.store()?.boot_id()) {
+        if !self.is_of_this_boot(&ctl) {
             self.recover_ctl(&ctl)?;
         }
-        self.new_until_ns.store(if ctl.size() == 0 { now_ns() + NEW_NS } else { 0 }, Ordering::Relaxed);
+        self.note_if_new();
         Ok(())
     }
 
-    /// After a power cut (or a lost ctl): the size is the larger of head's and what the objects hold.
-    fn recover_ctl(&'static self, ctl: &Ctl) -> Sys<()> {
-        if !self.may_write() {
-            return self.trust_ctl(ctl);
-        }
-        let boot = self.store()?.boot_id();
-        self.exclusively(|| {
-            if ctl.is_valid() && ctl.boot_is(boot) {
-                return Ok(());
-            }
-            let size = self.size_on_disk()?;
-            ctl.reset_move();
-            let view = self.current()?.view;
-            // What a move was copying may lie behind the size.
-            ctl.header().flags.store(if view.phase() == MovePhase::None { 0 } else { FLAG_TRUNCATING }, Ordering::Release);
-            ctl.initialise(boot, size, view.generation());
-            Ok(())
-        })
+    fn is_of_this_boot(&self, ctl: &Ctl) -> bool {
+        ctl.is_valid() && self.store().is_ok_and(|store| ctl.boot_is(store.boot_id()))
     }
 
-    /// The size that head and the objects tell of.
-    fn size_on_disk(&'static self) -> Sys<u64> {
-        let mut size = self.at()?.head_stat()?.st_size as u64;
-        let loaded = self.current()?;
-        let mut lacks_some = false;
-        for (target, plane) in loaded.objects() {
-            match self.object_stat(target, plane)? {
-                // What a move copies may have been cut off just then.
-                Some(_) if loaded.view.holds_copies(target, plane) => {}
-                Some(stat) => size = size.max(loaded.view.logical_end(target, plane, stat.st_size as u64)),
-                None => lacks_some = true,
-            }
-        }
-        if lacks_some {
-            for (target, plane) in loaded.objects().filter(|(target, plane)| loaded.first_byte(*target, *plane) < size) {
-                if self.object_stat(target, plane)?.is_none() {
-                    self.check_reached(loaded, (target, plane), size)?;
-                }
-            }
-        }
-        Ok(size)
+    fn note_if_new(&self) {
+        let is_empty = self.ctl().is_some_and(|ctl| ctl.size() == 0);
+        self.new_until_ns.store(if is_empty { now_ns() + NEW_NS } else { 0 }, Ordering::Relaxed);
     }
 
     /// Runs `work` while no other thread or process does anything exclusive on this file (append, truncate, recovery).
@@ -430,15 +288,8 @@ impl File {
         self.opening.load(Ordering::Acquire)
     }
 
-    fn drop_all(&'static self) {
-        // Where somebody stays inside, the mappings are leaked rather than unmapped.
-        self.drop_parts(crate::epoch::quiesce(CLOSE_PATIENCE_NS));
-    }
-
     fn drop_parts(&'static self, quiet: bool) {
-        for holder in &self.objects {
-            fds::close_internal(holder);
-        }
+        self.objects.iter().for_each(fds::close_internal);
         // The kernel keeps a descriptor's locks as long as a mapping by it stands. Those of lines stay: a write that is still under way has one.
         if !quiet && !self.shares_locks() {
             let _ = self.ctl_fd().and_then(|fd| locks::give_back(fd, PRESENCE_BYTE));
@@ -461,27 +312,5 @@ impl File {
         }
         // SAFETY: as above; it was made by reload.
         unsafe { Loaded::unmap_all(loaded) };
-    }
-}
-
-/// The lock of the table of files, for those who fork.
-pub fn table_lock() -> &'static Lock {
-    &TABLE
-}
-
-/// In a forked child: locks of threads that are gone are free.
-pub fn after_fork() {
-    TABLE.reset();
-    // The place after the last used one may just be filling.
-    let high = HIGH_WATER.load(Ordering::Acquire) as usize + 1;
-    for file in FILES.iter().take(high) {
-        file.lock.reset();
-        file.exclusive.reset();
-        if file.refs.load(Ordering::Acquire) > 0 {
-            file.join_or_leave_family();
-        } else if held(&file.ctl_fd).is_some() || !file.loaded.load(Ordering::Acquire).is_null() {
-            // A thread that is gone was opening or closing it: the next file at this place must not get its objects.
-            file.drop_parts(true);
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! The limit of a file's size (`RLIMIT_FSIZE`). The kernel would count it on each object; the program means the file. It is kept here, so that a
 //! write costs one comparison, and asked for again whenever the program sets it.
 
+use crate::fds;
 use crate::process::in_vfork_child;
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +12,7 @@ static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_limit_changed() {
     if !in_vfork_child() {
+        fds::limit_changed();
         LIMIT.store(sys::limit(libc::RLIMIT_FSIZE), Ordering::Relaxed);
     }
 }

@@ -5,7 +5,10 @@ use crate::sys;
 use crate::tls;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The lock; 0 = free, else the owner's thread id.
+/// Beside the owner's thread id: somebody may be waiting.
+const WAITED_FOR: u32 = 1 << 31;
+
+/// The lock; 0 = free, else the owner's thread id, with [`WAITED_FOR`].
 pub struct Lock {
     word: AtomicU32,
     /// Where the owner's stack was when it took the lock.
@@ -26,13 +29,21 @@ impl Lock {
     /// Waits for the lock; `None` when this very thread holds it.
     pub fn lock(&self) -> Option<Held<'_>> {
         crate::process::notice_fork();
-        let me = sys::gettid();
+        let me = tls::id();
+        // Whoever has waited does not know who else does.
+        let mut taken = me;
         loop {
-            match self.word.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed) {
+            match self.word.compare_exchange(0, taken, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => break,
-                Err(owner) if owner == me && tls::is_left_behind(self.stack.load(Ordering::Relaxed)) => break,
-                Err(owner) if owner == me => return None,
-                Err(owner) => sys::futex_wait(&self.word, owner),
+                Err(seen) if seen & !WAITED_FOR == me && tls::is_left_behind(self.stack.load(Ordering::Relaxed)) => break,
+                Err(seen) if seen & !WAITED_FOR == me => return None,
+                Err(seen) => {
+                    taken = me | WAITED_FOR;
+                    let waited = seen | WAITED_FOR;
+                    if seen == waited || self.word.compare_exchange(seen, waited, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                        sys::futex_wait(&self.word, waited);
+                    }
+                }
             }
         }
         self.stack.store(tls::stack_here(), Ordering::Relaxed);
@@ -57,7 +68,8 @@ impl Lock {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.lock.word.store(0, Ordering::Release);
-        sys::futex_wake(&self.lock.word);
+        if self.lock.word.swap(0, Ordering::Release) & WAITED_FOR != 0 {
+            sys::futex_wake(&self.lock.word);
+        }
     }
 }

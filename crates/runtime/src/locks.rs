@@ -34,6 +34,12 @@ pub fn give_back(fd: i32, byte: i64) -> Sys<()> {
     sys::fcntl(fd, libc::F_OFD_SETLK, &raw const lock as usize).map(|_| ())
 }
 
+/// Unlocks all bytes.
+pub fn give_all_back(fd: i32) -> Sys<()> {
+    let lock = libc::flock { l_type: libc::F_UNLCK as i16, l_start: 0, l_len: 0, ..range(How::Shared, 0) };
+    sys::fcntl(fd, libc::F_OFD_SETLK, &raw const lock as usize).map(|_| ())
+}
+
 /// Whether another has a lock on a byte that is in the way of one like this; where that cannot be asked, he has.
 pub fn is_in_the_way(fd: i32, how: How, byte: i64) -> bool {
     ask(fd, libc::F_OFD_GETLK, how, byte).map_or(true, |found| is_taken(&found))

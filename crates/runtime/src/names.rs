@@ -39,19 +39,44 @@ pub struct Managed {
 /// `path` is a C string, null, or no good address (EFAULT).
 pub unsafe fn find(dirfd: i32, path: *const libc::c_char, follow: bool) -> Sys<Option<Managed>> {
     // SAFETY: the caller's promise.
-    Ok(unsafe { find_link(dirfd, path, follow)? }.map(|(found, _)| found))
+    Ok(unsafe { find_noting(dirfd, path, follow, Note::Link)? }.map(|(found, _)| found))
+}
+
+/// The same for one who only reads the file: nothing is asked of the link but where it leads.
+///
+/// # Safety
+/// As [`find`].
+pub unsafe fn find_to_read(dirfd: i32, path: *const libc::c_char, follow: bool) -> Sys<Option<Managed>> {
+    // SAFETY: the caller's promise.
+    Ok(unsafe { find_noting(dirfd, path, follow, Note::Nothing)? }.map(|(found, _)| found))
 }
 
 /// The same, with the name (relative to `dirfd`) of the managed link itself. After any result but EFAULT and ENAMETOOLONG the path can be read.
 ///
 /// # Safety
 /// As [`find`].
-#[inline(never)] // Its buffers would lie on the stack below every other call by name.
 pub unsafe fn find_link(dirfd: i32, path: *const libc::c_char, follow: bool) -> Sys<Option<(Managed, FixedPath)>> {
+    // SAFETY: the caller's promise; it was read where something was found.
+    unsafe {
+        let found = find_noting(dirfd, path, follow, Note::Link)?;
+        Ok(found.map(|(found, last)| (found, last.unwrap_or_else(|| FixedPath::from_bytes(CStr::from_ptr(path).to_bytes())))))
+    }
+}
+
+/// What is asked of the managed link itself.
+#[derive(Clone, Copy, PartialEq)]
+enum Note {
+    Link,
+    Nothing,
+}
+
+/// The same, with the name of the managed link where it is another than `path`.
+#[inline(never)] // Its buffer would lie on the stack below every other call by name.
+unsafe fn find_noting(dirfd: i32, path: *const libc::c_char, follow: bool, note: Note) -> Sys<Option<(Managed, Option<FixedPath>)>> {
     if path.is_null() {
         return Ok(None);
     }
-    let mut text = [0u8; PATH_MAX];
+    let mut text = [core::mem::MaybeUninit::uninit(); PATH_MAX];
     // SAFETY: the kernel checks.
     let first = unsafe { sys::readlinkat_raw(dirfd, path, &mut text) };
     if let Err(errno @ Errno(libc::EFAULT | libc::ENAMETOOLONG)) = first {
@@ -59,50 +84,54 @@ pub unsafe fn find_link(dirfd: i32, path: *const libc::c_char, follow: bool) -> 
     }
     // SAFETY: the kernel has just read it.
     let path = unsafe { CStr::from_ptr(path) };
-    let len = match first {
-        Ok(target) => target.len(),
-        Err(Errno(libc::ENOENT)) if leads_through_a_file(dirfd, path) => return Err(Errno(libc::ENOTDIR)),
-        Err(_) => return Ok(None),
-    };
-    follow_links(dirfd, path, &mut text, len, follow)
+    match first {
+        Ok(target) => match names::parse_link(target) {
+            Some((store, id)) => Ok(behind(dirfd, path, (store, id), follow, note)?.map(|found| (found, None))),
+            None if follow => Ok(follow_links(dirfd, path, target, note)?.map(|(found, last)| (found, Some(last)))),
+            None => Ok(None),
+        },
+        Err(Errno(libc::ENOENT)) if leads_through_a_file(dirfd, path) => Err(Errno(libc::ENOTDIR)),
+        Err(_) => Ok(None),
+    }
 }
 
-/// Follows a link whose text is the first `len` bytes of `text` until one leads into a store (or, without `follow`, looks at this one only).
-#[inline(never)] // Most names are no links: the buffer here would lie on the stack below every call by name.
-fn follow_links(dirfd: i32, path: &CStr, text: &mut [u8; PATH_MAX], mut len: usize, follow: bool) -> Sys<Option<(Managed, FixedPath)>> {
+/// The file behind a managed link.
+fn behind(dirfd: i32, name: &CStr, (store, id): (&[u8], u64), follow: bool, note: Note) -> Sys<Option<Managed>> {
+    let link = (note == Note::Link || !follow).then(|| sys::lstat_at(dirfd, name));
+    let store = match store::attach(store) {
+        // What acts on the link itself takes it for what it is: a link, to nothing that there is or that this process would use. An emulator
+        // does no more with it: the program that it runs has the library, too.
+        Err(errno) if (!follow || crate::config::is_emulator()) && store::is_no_store(errno) => return Ok(None),
+        attached => attached?,
+    };
+    Ok(match link {
+        Some(Ok(st)) if !follow && !shows_file(store, id, st.st_uid) => None,
+        Some(Ok(st)) => Some(Managed { store, id, link: st.st_ino, device: st.st_dev, owner: st.st_uid, names: st.st_nlink }),
+        // It has just gone: a name, but nothing that could be changed through it.
+        Some(Err(_)) => Some(Managed { store, id, link: u64::MAX, device: 0, owner: u32::MAX, names: 1 }),
+        None => Some(Managed::without_name(store, id)),
+    })
+}
+
+/// Follows a link that leads to `first` until one leads into a store; with the name of that one.
+#[inline(never)] // Most names are managed links themselves, or none: the buffers here would lie on the stack below every call by name.
+fn follow_links(dirfd: i32, path: &CStr, first: &[u8], note: Note) -> Sys<Option<(Managed, FixedPath)>> {
     let mut name = FixedPath::from_bytes(path.to_bytes());
-    for _ in 0..MAX_LINKS {
-        let target = text.get(..len).unwrap_or(&[]);
-        if let Some((store, id)) = names::parse_link(target) {
-            let link = name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG)).and_then(|name| sys::lstat_at(dirfd, name));
-            let store = match store::attach(store) {
-                // What acts on the link itself takes it for what it is: a link, to nothing that there is or that this process would use. An emulator
-                // does no more with it: the program that it runs has the library, too.
-                Err(errno) if (!follow || crate::config::is_emulator()) && store::is_no_store(errno) => return Ok(None),
-                attached => attached?,
-            };
-            if !follow && link.as_ref().is_ok_and(|st| !shows_file(store, id, st.st_uid)) {
-                return Ok(None);
-            }
-            let found = match link {
-                Ok(st) => Managed { store, id, link: st.st_ino, device: st.st_dev, owner: st.st_uid, names: st.st_nlink },
-                // It has just gone: a name, but nothing that could be changed through it.
-                Err(_) => Managed { store, id, link: u64::MAX, device: 0, owner: u32::MAX, names: 1 },
-            };
-            return Ok(Some((found, name)));
-        }
-        if !follow {
-            return Ok(None);
-        }
+    let mut text = [0u8; PATH_MAX];
+    let mut target = first;
+    for _ in 1..MAX_LINKS {
         // A relative link counts from its own directory.
         let is_absolute = target.first() == Some(&b'/');
         let dir = if is_absolute { 0 } else { name.as_bytes().iter().rposition(|c| *c == b'/').map_or(0, |slash| slash + 1) };
         name.truncate(dir);
         name.push(target);
         let Some(c_name) = name.as_c_str() else { return Ok(None) };
-        match sys::readlinkat(dirfd, c_name, text) {
-            Ok(found) => len = found.len(),
+        target = match sys::readlinkat(dirfd, c_name, &mut text) {
+            Ok(found) => found,
             Err(_) => return Ok(None),
+        };
+        if let Some(managed) = names::parse_link(target) {
+            return Ok(behind(dirfd, c_name, managed, true, note)?.map(|found| (found, name)));
         }
     }
     Ok(None)
@@ -233,11 +262,21 @@ impl Managed {
     /// # Safety
     /// `st` points to a struct stat, or is no good address (EFAULT).
     pub unsafe fn stat(&self, st: *mut libc::stat) -> Sys<()> {
-        let patched = self.with(|file| {
-            // SAFETY: the kernel checks the struct.
-            unsafe { file.at()?.head_stat_into(st)? };
-            // SAFETY: the kernel has just filled it.
-            patch_stat(file, unsafe { &mut *st })
+        // SAFETY: the kernel checks the struct, and has filled it before it is patched.
+        let patched = file::look_at_idle(self.store, self.id, |file| unsafe {
+            match file.is_what_it_was(st) {
+                Ok(true) => Some(patch_stat(file, &mut *st)),
+                Ok(false) => None,
+                Err(errno) => Some(Err(errno)),
+            }
+        });
+        let patched = patched.unwrap_or_else(|| {
+            self.with(|file| {
+                // SAFETY: the kernel checks the struct.
+                unsafe { file.at()?.head_stat_into(st)? };
+                // SAFETY: the kernel has just filled it.
+                patch_stat(file, unsafe { &mut *st })
+            })
         });
         match patched {
             // Not to be opened by this user before its owner has (a power cut came in between), or kept locked by another: head has the size of the last close.

@@ -64,7 +64,8 @@ static TABLE: [OpenFile; MAX_OPEN] = [const {
         offset_lock: Lock::new(),
     }
 }; MAX_OPEN];
-static NEXT: AtomicU32 = AtomicU32::new(1);
+/// No place below this one is free, as far as was seen: places are taken from below, so that whoever looks through those in use looks at few.
+static LOWEST_FREE: AtomicU32 = AtomicU32::new(1);
 static HIGH_WATER: AtomicU32 = AtomicU32::new(0);
 
 /// The open file of a table entry.
@@ -95,14 +96,13 @@ pub fn companions() -> impl Iterator<Item = (&'static OpenFile, i32)> {
 
 /// Takes a free place with one reference.
 fn claim() -> Sys<(u32, &'static OpenFile)> {
-    let start = NEXT.load(Ordering::Relaxed) as usize;
-    for i in 0..MAX_OPEN {
-        // Place 0 is never used: entry 0 means "not ours".
-        let at = 1 + (start + i) % (MAX_OPEN - 1);
+    // Place 0 is never used: entry 0 means "not ours".
+    let start = (LOWEST_FREE.load(Ordering::Relaxed) as usize).clamp(1, MAX_OPEN - 1);
+    for at in (start..MAX_OPEN).chain(1..start) {
         if let Some(open) = TABLE.get(at)
             && open.refs.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         {
-            NEXT.store(if i == 0 { at as u32 } else { 0 }, Ordering::Relaxed);
+            let _ = LOWEST_FREE.compare_exchange(start as u32, at as u32 + 1, Ordering::Relaxed, Ordering::Relaxed);
             HIGH_WATER.fetch_max(at as u32, Ordering::AcqRel);
             open.file.store(0, Ordering::Relaxed);
             open.flags.store(0, Ordering::Relaxed);
@@ -136,7 +136,7 @@ pub fn inherit(store: &'static Store, id: u64, fd: i32, companion: Option<i32>) 
     let (place, open) = claim().inspect_err(|_| file::release(index))?;
     open.file.store(index + 1, Ordering::Relaxed);
     let raw = sys::fcntl(fd, libc::F_GETFL, 0).unwrap_or(0) as i32;
-    let flags = open.take_companion(fd, raw, companion).inspect_err(|_| open.give_up())?;
+    let flags = open.take_companion(fd, raw, companion).inspect_err(|_| open.give_up(place))?;
     open.mark.store(tag_of(fd) as u32 & 63, Ordering::Relaxed);
     // Locks that the earlier image took are still there.
     if let Some(file) = file::get(index) {
@@ -176,11 +176,11 @@ pub fn share_all() {
 
 /// In a forked child.
 pub fn after_fork() {
-    for (_, open) in used() {
+    for (place, open) in used() {
         open.offset_lock.reset();
         // The thread that was closing it is gone.
         if open.refs.load(Ordering::Acquire) == CLOSING {
-            open.give_up();
+            open.give_up(place);
         }
     }
 }
@@ -204,7 +204,8 @@ impl OpenFile {
     fn tag(&self, place: u32, fd: i32, flags: i32) {
         let file = self.file.load(Ordering::Relaxed);
         // Two open files of one head must not be taken for each other by a program that inherits both.
-        let same = used().filter(|(_, other)| !core::ptr::eq(*other, self) && other.file.load(Ordering::Relaxed) == file);
+        let has_others = file.checked_sub(1).and_then(file::get).is_none_or(File::is_open_besides);
+        let same = used().take_while(|_| has_others).filter(|(_, other)| !core::ptr::eq(*other, self) && other.file.load(Ordering::Relaxed) == file);
         let taken = same.fold(0u64, |taken, (_, other)| taken | 1 << other.mark.load(Ordering::Relaxed));
         let mode = 1 + (flags & libc::O_ACCMODE).min(2) as usize;
         let candidates = (0..TAGS).map(|step| mode + 3 * ((place as usize + step) % TAGS));
@@ -225,18 +226,19 @@ impl OpenFile {
         }
         let Some(access) = access_of(tag_of(fd)) else { return Ok(libc::O_PATH) };
         let flags = access | raw & STATUS_FLAGS;
-        fds::make_internal(self.file()?.at()?.open_head(flags)?, &self.companion, false)?;
+        fds::make_internal(self.file()?.at()?.open_head(flags | libc::O_CLOEXEC)?, &self.companion, false)?;
         Ok(flags)
     }
 
     /// Closes companion and file, then frees the place: nobody may claim it before.
-    fn give_up(&self) {
+    fn give_up(&'static self, place: u32) {
         let file = self.file.swap(0, Ordering::AcqRel);
         fds::close_internal(&self.companion);
         if let Some(index) = file.checked_sub(1) {
             file::release(index);
         }
         self.refs.store(0, Ordering::Release);
+        LOWEST_FREE.fetch_min(place, Ordering::Relaxed);
     }
 
     /// The file.

@@ -43,7 +43,7 @@ pub unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -
         return (result, false);
     }
     // SAFETY: the caller's promise.
-    match unsafe { names::find(dirfd, path, flags & libc::O_NOFOLLOW == 0) } {
+    match unsafe { find_to_open(dirfd, path, flags) } {
         Ok(None) => (result, false),
         // A name that is there is there, whoever's the store behind it is.
         Err(Errno(libc::EACCES)) if result == Err(Errno(libc::EEXIST)) => (result, false),
@@ -77,7 +77,7 @@ pub unsafe fn open_if_managed(path: *const c_char, flags: i32, mode: u32) -> Sys
         if let Some(fd) = open_new(libc::AT_FDCWD, path, flags, mode)? {
             return Ok(Some(fd));
         }
-        if let Some(found) = names::find(libc::AT_FDCWD, path, true)? {
+        if let Some(found) = find_to_open(libc::AT_FDCWD, path, flags & !libc::O_NOFOLLOW)? {
             return open_found(&found, flags).map(Some);
         }
         if path.is_null() || !is_of_a_descriptor(CStr::from_ptr(path).to_bytes()) {
@@ -97,12 +97,25 @@ pub unsafe fn open_if_managed(path: *const c_char, flags: i32, mode: u32) -> Sys
     }
 }
 
+/// Whether an open lets the program change the file.
+fn changes(flags: i32) -> bool {
+    flags & libc::O_PATH == 0 && flags & (libc::O_ACCMODE | libc::O_TRUNC) != libc::O_RDONLY
+}
+
+/// # Safety
+/// As [`names::find`].
+unsafe fn find_to_open(dirfd: i32, path: *const c_char, flags: i32) -> Sys<Option<names::Managed>> {
+    let follow = flags & libc::O_NOFOLLOW == 0;
+    // SAFETY: the caller's promise.
+    unsafe { if changes(flags) { names::find(dirfd, path, follow) } else { names::find_to_read(dirfd, path, follow) } }
+}
+
 /// Opens the file that a name was found to lead to.
 fn open_found(found: &names::Managed, flags: i32) -> Sys<i64> {
     if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 {
         return Err(Errno(libc::EEXIST));
     }
-    if flags & libc::O_PATH == 0 && flags & (libc::O_ACCMODE | libc::O_TRUNC) != libc::O_RDONLY && found.is_copy()? {
+    if changes(flags) && found.is_copy()? {
         crate::log::say(b"this link is a copy of a managed file's name and opens read-only", found.head().as_bytes());
         return Err(Errno(libc::EROFS));
     }

@@ -229,12 +229,21 @@ impl At {
         Ok(head)
     }
 
-    /// Opens head with the program's rights.
+    /// Opens head with the program's rights, close-on-exec or not as `flags` say.
     pub fn open_head(&self, flags: i32) -> Sys<i32> {
+        if !self.store.is_common() {
+            // Nobody else can have put anything there.
+            return sys::openat(self.dir, c"head", flags | libc::O_NOFOLLOW | libc::O_NOCTTY, 0)
+                .map_err(|Errno(number)| self.refused(c"head", Refusal::from(within::Os::from_raw_os_error(number))));
+        }
         let (fd, stat) =
             within::open_file(borrow(self.dir), c"head", flags_of(flags), Expected::of(&[])).map_err(|refusal| self.refused(c"head", refusal))?;
         self.check_identity(&stat)?;
-        Ok(fd.into_raw_fd())
+        let fd = Held::new(fd);
+        if flags & libc::O_CLOEXEC == 0 {
+            sys::fcntl(fd.fd(), libc::F_SETFD, 0)?;
+        }
+        Ok(fd.keep())
     }
 
     /// The file that was opened, and not one that has been put in its place.
@@ -356,6 +365,17 @@ pub fn create_ready_object(store: &'static Store, id: u64, (target, plane): (u32
         return Err(errno);
     }
     Ok(fd)
+}
+
+/// stat of an object, which needs no right to its bytes; `None` where there is none.
+pub fn stat_object(store: &'static Store, id: u64, (target, plane): (u32, u32)) -> Result<Option<libc::stat>, Refusal> {
+    with_object(store, id, (target, plane), |dir, name| match sys::lstat_at(dir, name) {
+        Ok(stat) if stat.st_mode & libc::S_IFMT == libc::S_IFLNK => Err(Refusal::Link),
+        Ok(stat) if stat.st_mode & libc::S_IFMT != libc::S_IFREG => Err(Refusal::Kind),
+        Ok(stat) if stat.st_nlink > 1 => Err(Refusal::HardLink),
+        Err(Errno(libc::ENOENT)) => Ok(None),
+        stat => stat.map(Some).map_err(os),
+    })
 }
 
 /// Pins an object of a file of one of `owners` (none named: whosever).

@@ -233,6 +233,11 @@ impl Store {
         Ok(self)
     }
 
+    /// The effective user for whom it was last found to be trusted: every call by name asks anew.
+    pub fn judged_for(&self) -> u32 {
+        self.judged.load(Ordering::Acquire).wrapping_sub(1)
+    }
+
     /// Absolute path.
     pub fn path(&self) -> &[u8] {
         self.inner().path.as_bytes()

@@ -160,16 +160,18 @@ pub unsafe fn faccessat_raw(dirfd: i32, path: *const libc::c_char, mode: i32, fl
 
 /// readlinkat(2); the bytes of the link's text, or an error.
 pub fn readlinkat<'a>(dirfd: i32, path: &CStr, into: &'a mut [u8]) -> Sys<&'a [u8]> {
-    // SAFETY: a C string.
-    unsafe { readlinkat_raw(dirfd, path.as_ptr(), into) }
+    let n = call(Sysno::readlinkat, [fd_arg(dirfd), path_arg(path), into.as_mut_ptr() as usize, into.len(), 0, 0])? as usize;
+    into.get(..n).ok_or(Errno(libc::EINVAL))
 }
 
 /// The same for a path that the program gave.
 /// # Safety
 /// `path` is a C string or null (else EFAULT).
-pub unsafe fn readlinkat_raw(dirfd: i32, path: *const libc::c_char, into: &mut [u8]) -> Sys<&[u8]> {
+pub unsafe fn readlinkat_raw(dirfd: i32, path: *const libc::c_char, into: &mut [core::mem::MaybeUninit<u8>]) -> Sys<&[u8]> {
     let n = call(Sysno::readlinkat, [fd_arg(dirfd), path as usize, into.as_mut_ptr() as usize, into.len(), 0, 0])? as usize;
-    into.get(..n).ok_or(Errno(libc::EINVAL))
+    let text = into.get(..n).ok_or(Errno(libc::EINVAL))?;
+    // SAFETY: the kernel has written them.
+    Ok(unsafe { core::slice::from_raw_parts(text.as_ptr().cast(), n) })
 }
 
 /// symlinkat(2).

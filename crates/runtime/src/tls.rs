@@ -17,7 +17,9 @@ pub struct Thread {
     pub store: u64,
     /// Locks that this thread holds around a fork, one bit each.
     pub held: u64,
-    spare: [u64; 3],
+    /// This thread's id, as far as it was asked for; 0 = not yet, or in the child of a fork.
+    pub tid: u64,
+    spare: [u64; 2],
 }
 
 unsafe extern "C" {
@@ -29,6 +31,17 @@ unsafe extern "C" {
 pub fn thread() -> *mut Thread {
     // SAFETY: returns the address of a thread-local object.
     unsafe { sw_thread() }
+}
+
+/// This thread's id. In a child of vfork it is the parent's thread, whose memory and locks it uses.
+#[inline]
+pub fn id() -> u32 {
+    // SAFETY: this thread's own block.
+    let tid = unsafe { &mut (*thread()).tid };
+    if *tid == 0 {
+        *tid = u64::from(sys::gettid());
+    }
+    *tid as u32
 }
 
 /// About where this thread's stack ends now.

@@ -287,13 +287,13 @@ fn wait_for_line(
 }
 
 impl Slot {
-    /// Waits until each line but `skip` has left the I/O that it is in now. `go_on` is asked between looks; when it says no, the
+    /// Waits until each of these lines has left the I/O that it is in now. `go_on` is asked between looks; when it says no, the
     /// wait fails if `alive` still holds (time is up) and succeeds otherwise (the owner died).
     ///
     /// # Errors
     /// `TIMEDOUT` as described.
-    pub fn wait_until_left(&self, skip: usize, go_on: impl Fn() -> bool, alive: impl Fn() -> bool) -> Result<(), Errno> {
-        (0..SLOT_LINES).filter(|&line| line != skip).try_for_each(|line| {
+    pub fn wait_until_left(&self, mut lines: impl Iterator<Item = usize>, go_on: impl Fn() -> bool, alive: impl Fn() -> bool) -> Result<(), Errno> {
+        lines.try_for_each(|line| {
             let read = || self.line(line).load(Ordering::SeqCst);
             wait_for_line(line, read(), || Ok(read()), &go_on, &alive)
         })

@@ -247,6 +247,7 @@ pub extern "C" fn sw_root_moved() {
 /// Before this process gives up rights (or its root directory): open files stay usable.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_giving_up_rights() {
+    file::forget_idle();
     if open::any_managed() {
         file::prime_all();
     }

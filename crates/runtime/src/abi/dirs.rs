@@ -102,7 +102,7 @@ pub unsafe extern "C" fn sw_readlinkat(dirfd: i32, path: *const c_char, into: *m
     if path.is_null() || len == 0 {
         return PASS;
     }
-    let mut text = [0u8; PATH_MAX];
+    let mut text = [core::mem::MaybeUninit::uninit(); PATH_MAX];
     // SAFETY: the kernel checks.
     let target = unsafe { sys::readlinkat_raw(dirfd, path, &mut text) };
     if let Err(errno @ Errno(libc::EFAULT | libc::ENAMETOOLONG)) = target {

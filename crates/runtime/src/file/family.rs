@@ -3,7 +3,7 @@
 //! before it forks, a file in memory that all its descendants lock first, each by a descriptor of its own: it keeps them apart, and the lock that they
 //! share keeps everybody else away.
 
-use super::{FILES, File, HIGH_WATER, held};
+use super::{File, held};
 use crate::fds;
 use crate::part::{self, At, Held};
 use crate::sys::{self, Errno, Sys};
@@ -74,6 +74,6 @@ impl File {
 
 /// Before a fork, in the parent.
 pub fn before_fork() {
-    let high = HIGH_WATER.load(Ordering::Acquire) as usize;
-    FILES.iter().take(high).filter(|file| file.refs.load(Ordering::Acquire) > 0).for_each(File::make_family);
+    super::forget_idle();
+    super::table::open_files().for_each(File::make_family);
 }

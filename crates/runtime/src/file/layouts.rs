@@ -1,26 +1,66 @@
 //! The layout of an open file: mapped when it is opened, and again when a move has published another. The ones before it stay until the file is closed, since a
 //! thread may be inside an I/O by one of them.
 
-use super::{File, MAX_OBJECTS, object_place};
+use super::{File, object_place};
 use crate::fds::{self, held};
 use crate::log;
-use crate::part::Held;
+use crate::part::{Held, Stat};
 use crate::store;
 use crate::sys::{self, Errno, Sys};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use stripewise_layout::View;
 use stripewise_store::within::LAYOUT_BYTES_MAX;
 
-/// A layout in force, in anonymous memory of its own so that readers hold a plain pointer.
+/// A layout in force, in anonymous memory of its own so that readers hold a plain pointer; behind it `first`, and the bytes of a layout that is not long.
 pub struct Loaded {
-    /// The mapped layout.
+    /// The layout.
     pub view: View<'static>,
     bytes: &'static [u8],
+    /// Its bytes are a map of their own.
+    is_mapped: bool,
     older: *mut Loaded,
     /// First byte of the file in each object, plus one, by its place ([`object_place`]); 0 where the home uses none.
-    first: [u64; MAX_OBJECTS],
+    first: &'static [u64],
     /// All objects whose first byte lies below are there.
     pub made_to: AtomicU64,
+    memory: Memory,
+}
+
+/// Longest layout that is copied; longer ones are mapped, and so are one for all processes.
+const COPIED_BYTES_MAX: u64 = 65_536;
+/// Bytes of the pieces of memory that are used again: most layouts, with all that stands before them, are shorter.
+const PIECE_BYTES: usize = 4096;
+const PIECES: usize = 32;
+
+/// Pieces of [`PIECE_BYTES`] that were given back: fresh ones cost a fault each, which is more than the rest of opening a file.
+static SPARE: [AtomicPtr<u8>; PIECES] = [const { AtomicPtr::new(core::ptr::null_mut()) }; PIECES];
+
+/// Private memory for a layout.
+#[derive(Clone, Copy)]
+struct Memory {
+    base: *mut u8,
+    len: usize,
+}
+
+impl Memory {
+    fn new(len: usize) -> Sys<Self> {
+        let len = len.max(PIECE_BYTES);
+        let take = |spare: &AtomicPtr<u8>| Some(spare.swap(core::ptr::null_mut(), Ordering::AcqRel)).filter(|base| !base.is_null());
+        if let Some(base) = SPARE.iter().filter(|_| len == PIECE_BYTES).find_map(take) {
+            return Ok(Self { base, len });
+        }
+        sys::mmap(-1, len, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS).map(|base| Self { base, len })
+    }
+
+    /// # Safety
+    /// Nobody refers to it any more.
+    unsafe fn give_back(self) {
+        let put = |spare: &AtomicPtr<u8>| spare.compare_exchange(core::ptr::null_mut(), self.base, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if self.len != PIECE_BYTES || !SPARE.iter().any(put) {
+            // SAFETY: the caller's promise.
+            unsafe { sys::munmap(self.base, self.len) };
+        }
+    }
 }
 
 /// First byte of an object that is none of the home's.
@@ -50,11 +90,13 @@ impl Loaded {
     pub(super) unsafe fn unmap_all(mut loaded: *mut Self) {
         // SAFETY: the caller's promise, of each in turn.
         while let Some(l) = unsafe { loaded.as_ref() } {
-            let older = l.older;
+            let (older, memory) = (l.older, l.memory);
             // SAFETY: as above.
             unsafe {
-                sys::munmap(l.bytes.as_ptr().cast_mut(), l.bytes.len());
-                sys::munmap(loaded.cast(), core::mem::size_of::<Self>());
+                if l.is_mapped {
+                    sys::munmap(l.bytes.as_ptr().cast_mut(), l.bytes.len());
+                }
+                memory.give_back();
             }
             loaded = older;
         }
@@ -97,8 +139,18 @@ impl File {
         {
             return Ok(l);
         }
-        let bytes = self.map_layout()?;
+        let (memory, first, bytes, is_mapped) = self.read_layout()?;
+        let give_back = || {
+            // SAFETY: nothing refers to what was read.
+            unsafe {
+                if is_mapped {
+                    sys::munmap(bytes.as_ptr().cast_mut(), bytes.len());
+                }
+                memory.give_back();
+            }
+        };
         let Ok(view) = View::parse(bytes) else {
+            give_back();
             log::say(
                 b"the layout is damaged or newer than this library; data are never guessed: run stripewise store fsck",
                 self.part(b"layout")?.as_bytes(),
@@ -106,6 +158,7 @@ impl File {
             return Err(Errno(libc::EIO));
         };
         if view.file_id()[0] != self.id() || view.target_count() as usize > self.store()?.view()?.target_count() {
+            give_back();
             log::say(b"the layout belongs to another file or store; run stripewise store fsck", self.part(b"layout")?.as_bytes());
             return Err(Errno(libc::EIO));
         }
@@ -114,32 +167,27 @@ impl File {
             && l.view.generation() >= view.generation()
         {
             // A mover that failed has raised the generation for nothing. One more copy of the layout at each I/O until the next move would be too much.
-            // SAFETY: mapped above, and nothing refers to it.
-            unsafe { sys::munmap(bytes.as_ptr().cast_mut(), bytes.len()) };
+            give_back();
             return Ok(l);
         }
-        let memory = sys::mmap(-1, core::mem::size_of::<Loaded>(), libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?
-            .cast::<Loaded>();
         if !before.is_null() {
             self.drop_removed();
         }
-        // SAFETY: fresh page-aligned memory of that size, of zeros, which all other fields may be.
+        view.first_bytes(|target, plane, byte| {
+            if let Some(least) = first.get_mut(object_place(target, plane)) {
+                *least = if *least == 0 { byte + 1 } else { (byte + 1).min(*least) };
+            }
+        });
+        let loaded = memory.base.cast::<Loaded>();
+        // SAFETY: the memory is page-aligned and has room for it.
         let loaded = unsafe {
-            (&raw mut (*memory).view).write(view);
-            (&raw mut (*memory).bytes).write(bytes);
-            (&raw mut (*memory).older).write(before);
-            let loaded = &mut *memory;
-            view.first_bytes(|target, plane, first| {
-                if let Some(least) = loaded.first.get_mut(object_place(target, plane)) {
-                    *least = if *least == 0 { first + 1 } else { (first + 1).min(*least) };
-                }
-            });
-            &*memory
+            loaded.write(Loaded { view, bytes, is_mapped, older: before, first, made_to: AtomicU64::new(0), memory });
+            &*loaded
         };
         if self.may_write() {
             ctl.header().generation.fetch_max(view.generation(), Ordering::SeqCst);
         }
-        self.loaded.store(memory, Ordering::Release);
+        self.loaded.store(core::ptr::from_ref(loaded).cast_mut(), Ordering::Release);
         Ok(loaded)
     }
 
@@ -153,18 +201,45 @@ impl File {
         }
     }
 
-    #[inline(never)] // Threads may have small stacks: one path less below what follows.
-    fn map_layout(&self) -> Sys<&'static [u8]> {
+    fn open_layout(&self) -> Sys<(Held, Stat)> {
         let at = self.at()?;
         // While the file is being opened head has just been looked at; later somebody may have given it away.
         let owner = if self.is_opening() { self.owner.load(Ordering::Relaxed) } else { at.head_stat()?.st_uid };
-        let (fd, stat) = at.open_part(c"layout", libc::O_RDONLY, owner, LAYOUT_BYTES_MAX)?;
-        store::take_file(&Held::from_raw(fd), &stat)
+        at.open_part(c"layout", libc::O_RDONLY, owner, LAYOUT_BYTES_MAX).map(|(fd, stat)| (Held::from_raw(fd), stat))
+    }
+
+    /// The bytes of the layout, where memory for it begins, and in it the zeroes of `first`.
+    #[inline(never)] // Threads may have small stacks: one path less below what follows.
+    fn read_layout(&self) -> Sys<(Memory, &'static mut [u64], &'static [u8], bool)> {
+        let (fd, stat) = self.open_layout()?;
+        let (len, objects) = (stat.st_size as u64, object_place(self.store()?.view()?.target_count() as u32, 0));
+        let before = core::mem::size_of::<Loaded>() + objects * core::mem::size_of::<u64>();
+        let is_mapped = len > COPIED_BYTES_MAX;
+        let memory = Memory::new(before + if is_mapped { 0 } else { len as usize })?;
+        // SAFETY: memory of this length, aligned for a Loaded and so for words, that nobody else knows.
+        let (first, room) = unsafe {
+            let first = memory.base.add(core::mem::size_of::<Loaded>()).cast::<u64>();
+            core::ptr::write_bytes(first, 0, objects);
+            (core::slice::from_raw_parts_mut(first, objects), core::slice::from_raw_parts_mut(memory.base.add(before), memory.len - before))
+        };
+        let bytes = if is_mapped {
+            store::take_file(&fd, &stat)
+        } else {
+            // It is replaced, never changed in place: one that is shorter than it was has been tampered with.
+            room.get_mut(..len as usize).ok_or(Errno(libc::EIO)).and_then(|room| match sys::read(fd.fd(), room) {
+                Ok(got) if got as u64 == len => Ok(&*room),
+                got => Err(got.err().unwrap_or(Errno(libc::EIO))),
+            })
+        };
+        // SAFETY: nothing was told of it.
+        let bytes = bytes.inspect_err(|_| unsafe { memory.give_back() })?;
+        Ok((memory, first, bytes, is_mapped))
     }
 
     /// Does `work` with the layout as it is on disk now: whoever has the exclusive lock sees all of a move there, or nothing.
     pub fn with_layout_on_disk<T>(&self, work: impl FnOnce(&View<'_>) -> Sys<T>) -> Sys<T> {
-        let bytes = self.map_layout()?;
+        let (fd, stat) = self.open_layout()?;
+        let bytes = store::take_file(&fd, &stat)?;
         let result = View::parse(bytes).map_err(|_| Errno(libc::EIO)).and_then(|view| work(&view));
         // SAFETY: mapped above, and the view is gone.
         unsafe { sys::munmap(bytes.as_ptr().cast_mut(), bytes.len()) };

@@ -133,11 +133,7 @@ impl File {
         }
         let at = self.at()?;
         // Whose it is matters to those who open it.
-        match part::pin_object(at.store, at.id, (target, plane), &[]) {
-            Ok(pinned) => sys::fstat(pinned.fd()).map(Some),
-            Err(Refusal::Os(Os::NOENT)) => Ok(None),
-            Err(refusal) => Err(self.missing(refusal, target, plane)),
-        }
+        part::stat_object(at.store, at.id, (target, plane)).map_err(|refusal| self.missing(refusal, target, plane))
     }
 
     /// An error where an object is missing that a file of `size` bytes has.

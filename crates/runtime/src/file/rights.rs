@@ -9,10 +9,9 @@ use crate::part::{self, At};
 use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicI32, Ordering};
-use stripewise_store::ctl::{CTL_BYTES, Ctl};
+use stripewise_store::ctl::CTL_BYTES;
 use stripewise_store::devices::{now_ns, sleep_until};
 use stripewise_store::locks::{How, PRESENCE_BYTE};
-use stripewise_store::moving::{MoveState, Words};
 use stripewise_store::rights::{OWNER_LOOK_NS, OWNER_LOOKS, Part};
 
 /// How long one who may not write a file waits until it is his turn to read at a shared offset.
@@ -107,6 +106,7 @@ impl File {
     pub(super) fn note_owner(&self, owner: u32) {
         let user = sys::geteuid();
         self.owner.store(owner, Ordering::Relaxed);
+        self.user.store(user, Ordering::Relaxed);
         self.foreign.store(user != 0 && user != owner, Ordering::Relaxed);
         self.narrow.store(false, Ordering::Relaxed);
     }
@@ -140,20 +140,6 @@ impl File {
         Ok(())
     }
 
-    /// After a boot, for one who may only read: ctl is as good as new when it says what head and objects say, and nothing was under way.
-    #[inline(never)] // Its buffers would lie on the stack below the recovery of a file.
-    pub(super) fn trust_ctl(&'static self, ctl: &Ctl) -> Sys<()> {
-        let quiet = MoveState::of(ctl.word()) == MoveState::Idle && ctl.header().flags.load(Ordering::Acquire) & !crate::size::FLAG_DURABLE == 0;
-        if ctl.is_valid() && quiet && ctl.size() == self.size_on_disk()? {
-            return Ok(());
-        }
-        log::say(
-            b"after an unclean stop a file is first opened by one who may write it; let its owner open it, or run stripewise store fsck",
-            self.part(b"ctl")?.as_bytes(),
-        );
-        Err(Errno(libc::EACCES))
-    }
-
     /// Runs `work` while no other process does anything exclusive on this file that shares an offset of it with this one. One who may not write the file
     /// has only a lock that every reader can take, and so waits for it no longer than [`READERS_NS`]; `work` is told whether it is alone.
     pub fn one_after_another<T>(&'static self, work: impl FnOnce(bool) -> Sys<T>) -> Sys<T> {
@@ -181,7 +167,7 @@ impl File {
 /// Before this process gives rights up (setuid and its kin): what it has open stays usable, as plain files do.
 pub fn prime_all() {
     for store in store::all() {
-        for (_, file) in super::used().filter(|(_, file)| file.refs.load(Ordering::Acquire) > 0) {
+        for file in super::table::open_files() {
             if file.store.load(Ordering::Relaxed) as usize == store.index {
                 // What it may not make later.
                 if crate::open::writing_companion(file).is_some() {

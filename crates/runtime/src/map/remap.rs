@@ -99,7 +99,7 @@ fn persist(file: &'static File) -> Sys<()> {
         return size::sync_names(file, Some(companion));
     }
     // No descriptor is left, so there is no lock to lose by opening head and closing it.
-    let fd = file.at()?.open_head(libc::O_RDONLY)?;
+    let fd = file.at()?.open_head(libc::O_RDONLY | libc::O_CLOEXEC)?;
     let result = size::sync_names(file, Some(fd));
     sys::close(fd);
     result

@@ -16,7 +16,7 @@ pub fn open_managed(store: &'static Store, id: u64, flags: i32) -> Sys<i32> {
         return Err(Errno(libc::ENOTDIR));
     }
     process::refuse_vfork_child()?;
-    let index = file::acquire(store, id)?;
+    let index = file::acquire_to_open(store, id)?;
     let result = open_acquired(index, flags);
     if result.is_err() {
         file::release(index);
@@ -33,16 +33,13 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
         let close_on_exec = flags & libc::O_CLOEXEC != 0;
         let mut path_only = flags & libc::O_PATH != 0;
         if !path_only {
-            let fd = at.open_head(flags & COMPANION_FLAGS)?;
-            let fd = if file.locked.load(Ordering::Relaxed) {
+            if file.locked.load(Ordering::Relaxed) {
                 // Moving it would close a descriptor of head, and with it go all POSIX locks of this process.
-                if !close_on_exec {
-                    sys::fcntl(fd, libc::F_SETFD, 0)?;
-                }
-                fds::adopt_internal(fd, &open.companion)?
+                fds::adopt_internal(at.open_head(flags & (COMPANION_FLAGS | libc::O_CLOEXEC))?, &open.companion)?
             } else {
-                fds::make_internal(fd, &open.companion, close_on_exec)?
+                fds::make_internal(at.open_head(flags & COMPANION_FLAGS | libc::O_CLOEXEC)?, &open.companion, close_on_exec)?
             };
+            let fd = open.companion().ok_or(Errno(libc::EBADF))?;
             if flags & libc::O_DIRECT != 0 {
                 // Only shown by F_GETFL. Not every file system has it, and none needs to.
                 let _ = sys::fcntl(fd, libc::F_SETFL, (flags & SETTABLE_FLAGS) as usize);
@@ -59,16 +56,13 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
         }
         let truncates = !path_only && flags & libc::O_TRUNC != 0;
         let cloexec = flags & libc::O_CLOEXEC;
-        let fd = match at.open_head(if path_only { libc::O_PATH } else { ACCESS_NONE | flags & STATUS_FLAGS }) {
+        let fd = match at.open_head(cloexec | if path_only { libc::O_PATH } else { ACCESS_NONE | flags & STATUS_FLAGS }) {
             Err(Errno(libc::EACCES | libc::EROFS | libc::EPERM)) if !path_only => {
                 path_only = true;
-                at.open_head(libc::O_PATH)
+                at.open_head(cloexec | libc::O_PATH)
             }
             result => result,
         }?;
-        if cloexec == 0 {
-            sys::fcntl(fd, libc::F_SETFD, 0)?;
-        }
         if fd as usize >= fds::FDS {
             sys::close(fd);
             return Err(Errno(libc::EMFILE));
@@ -90,7 +84,7 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
         Err(_) => {
             // The file's reference is the caller's.
             open.file.store(0, Ordering::Relaxed);
-            open.give_up();
+            open.give_up(place);
         }
     }
     result
@@ -126,7 +120,7 @@ pub fn release(entry: u32) {
     {
         at_close(file);
     }
-    open.give_up();
+    open.give_up(entry & !fds::TRACED);
 }
 
 /// The last close of a writable open file: head shows size and times as they are now.

@@ -1,0 +1,334 @@
+//! The table of managed files in this process: those that are open, and some that were open until just now. A program opens the files that it has closed again
+//! and again (make, git, an interpreter), so directory, control words and layout of the last ones stay at hand, idle. Nobody notices an idle file: it has no
+//! locks, so others remove, export and move it at will, and no objects, whose blocks would outlive it. It is looked at again before it is used.
+
+use super::lines::Lines;
+use super::{File, MAX_OBJECTS, object_place, removal};
+use crate::epoch;
+use crate::fds::{self, held};
+use crate::lock::Lock;
+use crate::locks;
+use crate::part;
+use crate::process::MAX_FILES;
+use crate::store::Store;
+use crate::sys::{self, Errno, Sys};
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use stripewise_store::locks::{How, PRESENCE_BYTE};
+use stripewise_store::names;
+
+/// How long the last close of a file waits for threads that still are inside an I/O.
+const CLOSE_PATIENCE_NS: u64 = 100_000_000;
+/// Most idle files: each keeps two descriptors.
+const IDLE_MAX: usize = 128;
+/// Of the descriptors that the process may have, so many for one idle file.
+const DESCRIPTORS_PER_IDLE: usize = 32;
+/// Set in every key, so that none is 0.
+const NAMED: u64 = 1 << 63;
+
+static TABLE: Lock = Lock::new();
+static FILES: [File; MAX_FILES] = [const { File::none() }; MAX_FILES];
+/// Id of the file at each place, with [`NAMED`]; 0 where there is none. Apart from the files, so that a look through all of them reads few lines of memory.
+static KEYS: [AtomicU64; MAX_FILES] = [const { AtomicU64::new(0) }; MAX_FILES];
+/// When each file became idle, by [`CLOCK`]; 0 = it is not.
+static IDLE_SINCE: [AtomicU64; MAX_FILES] = [const { AtomicU64::new(0) }; MAX_FILES];
+static CLOCK: AtomicU64 = AtomicU64::new(0);
+static IDLE: AtomicU32 = AtomicU32::new(0);
+static HIGH_WATER: AtomicU32 = AtomicU32::new(0);
+
+/// The file of a place in the table.
+#[inline]
+pub fn get(index: u32) -> Option<&'static File> {
+    FILES.get(index as usize)
+}
+
+/// The places that have been used, open or not.
+fn used() -> impl Iterator<Item = &'static File> {
+    FILES.iter().take(HIGH_WATER.load(Ordering::Acquire) as usize)
+}
+
+/// The files that are open.
+pub fn open_files() -> impl Iterator<Item = &'static File> {
+    used().filter(|file| file.refs.load(Ordering::Acquire) > 0)
+}
+
+fn word(words: &'static [AtomicU64; MAX_FILES], index: usize) -> &'static AtomicU64 {
+    words.get(index).unwrap_or(&words[0])
+}
+
+/// The place of a file that is open or idle, under the table's lock.
+fn place_of(store: &Store, id: u64) -> Option<(usize, &'static File)> {
+    let high = HIGH_WATER.load(Ordering::Acquire) as usize;
+    let is_it = |file: &File| file.id.load(Ordering::Relaxed) == id && file.store.load(Ordering::Relaxed) as usize == store.index;
+    let named = KEYS.iter().take(high).zip(&FILES).enumerate().filter(|(_, (key, _))| key.load(Ordering::Relaxed) == id | NAMED);
+    named.map(|(index, (_, file))| (index, file)).find(|(_, file)| is_it(file))
+}
+
+/// The file `id` of `store`, opened in this process if it was not; the caller gives it back with [`release`].
+pub fn acquire(store: &'static Store, id: u64) -> Sys<u32> {
+    acquire_unless(store, id, crate::process::refuse_vfork_child)
+}
+
+/// The same for one who has asked whether this is a child of vfork, which may open no files.
+pub fn acquire_to_open(store: &'static Store, id: u64) -> Sys<u32> {
+    acquire_unless(store, id, || Ok(()))
+}
+
+fn acquire_unless(store: &'static Store, id: u64, refuse: impl Fn() -> Sys<()>) -> Sys<u32> {
+    // Waited for outside of TABLE, or one file that a verb has for itself would stop all others.
+    locks::patiently(names::id_name(id).as_bytes(), || acquire_now(store, id, &refuse))
+}
+
+fn acquire_now(store: &'static Store, id: u64, refuse: impl Fn() -> Sys<()>) -> Sys<u32> {
+    let Some(_held) = TABLE.lock() else { return Err(Errno(libc::EDEADLK)) };
+    let there = place_of(store, id);
+    if let Some((index, file)) = there
+        && file.refs.load(Ordering::Acquire) > 0
+    {
+        file.refs.fetch_add(1, Ordering::AcqRel);
+        return Ok(index as u32);
+    }
+    refuse()?;
+    if let Some((index, file)) = there {
+        if file.wake()? {
+            set_idle(index, 0);
+            file.refs.store(1, Ordering::Release);
+            return Ok(index as u32);
+        }
+        close(index, file);
+    }
+    let (index, file) = free_place().ok_or(Errno(libc::ENFILE))?;
+    file.store.store(store.index as u32, Ordering::Relaxed);
+    file.id.store(id, Ordering::Relaxed);
+    file.ctl_cut.store(false, Ordering::Relaxed);
+    file.begin_use();
+    file.opening.store(true, Ordering::Release);
+    let opened = file.open();
+    file.opening.store(false, Ordering::Release);
+    if let Err(errno) = opened {
+        close(index, file);
+        return Err(errno);
+    }
+    HIGH_WATER.fetch_max(index as u32 + 1, Ordering::AcqRel);
+    word(&KEYS, index).store(id | NAMED, Ordering::Relaxed);
+    file.refs.store(1, Ordering::Release);
+    Ok(index as u32)
+}
+
+fn free_place() -> Option<(usize, &'static File)> {
+    let free = |index: usize| KEYS.get(index).is_some_and(|key| key.load(Ordering::Relaxed) == 0);
+    let index = (0..MAX_FILES).find(|index| free(*index)).or_else(|| {
+        forget_idle_beyond(IDLE.load(Ordering::Relaxed).saturating_sub(1) as usize);
+        (0..MAX_FILES).find(|index| free(*index))
+    })?;
+    FILES.get(index).map(|file| (index, file))
+}
+
+/// Gives a reference back; with the last one the file becomes idle, or is closed.
+pub fn release(index: u32) {
+    let Some(file) = get(index) else { return };
+    let table = TABLE.lock();
+    if file.refs.fetch_sub(1, Ordering::AcqRel) != 1 {
+        return;
+    }
+    if file.is_unlinked() {
+        removal::remove_if_last(file);
+        close(index as usize, file);
+    } else if table.is_some() && epoch::quiesce(CLOSE_PATIENCE_NS) && file.rest() {
+        set_idle(index as usize, CLOCK.fetch_add(1, Ordering::Relaxed) + 1);
+        forget_idle_beyond(IDLE_MAX.min(fds::limit() / DESCRIPTORS_PER_IDLE));
+    } else {
+        close(index as usize, file);
+    }
+}
+
+fn set_idle(index: usize, since: u64) {
+    match (word(&IDLE_SINCE, index).swap(since, Ordering::Relaxed), since) {
+        (0, 0) => {}
+        (0, _) => _ = IDLE.fetch_add(1, Ordering::Relaxed),
+        (_, 0) => _ = IDLE.fetch_sub(1, Ordering::Relaxed),
+        _ => {}
+    }
+}
+
+/// Closes a file that nobody uses, under the table's lock.
+fn close(index: usize, file: &'static File) {
+    // Where somebody stays inside, the mappings are leaked rather than unmapped.
+    file.drop_parts(epoch::quiesce(CLOSE_PATIENCE_NS));
+    set_idle(index, 0);
+    word(&KEYS, index).store(0, Ordering::Relaxed);
+}
+
+/// Closes idle files until no more than `left` remain, the one that has been so for longest first.
+fn forget_idle_beyond(left: usize) {
+    while IDLE.load(Ordering::Relaxed) as usize > left {
+        let high = HIGH_WATER.load(Ordering::Acquire) as usize;
+        let since = IDLE_SINCE.iter().take(high).map(|since| since.load(Ordering::Relaxed)).enumerate();
+        let oldest = since.filter(|(_, since)| *since > 0).min_by_key(|(_, since)| *since);
+        let Some((index, file)) = oldest.and_then(|(index, _)| Some((index, FILES.get(index)?))) else { return };
+        close(index, file);
+    }
+}
+
+/// Closes all idle files: before a fork, whose child would share what they have open, and before this process gives up rights or changes its root directory.
+pub fn forget_idle() {
+    if IDLE.load(Ordering::Relaxed) > 0
+        && !crate::process::in_vfork_child()
+        && let Some(_held) = TABLE.lock()
+    {
+        forget_idle_beyond(0);
+    }
+}
+
+/// Does `work` on an idle file, for a mere look at it, if it still is what it was; `None` where it is not, or not idle.
+pub fn look_at_idle<T>(store: &Store, id: u64, work: impl FnOnce(&'static File) -> Option<Sys<T>>) -> Option<Sys<T>> {
+    if IDLE.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    let _held = TABLE.lock()?;
+    let (index, file) = place_of(store, id)?;
+    if word(&IDLE_SINCE, index).load(Ordering::Relaxed) == 0 { None } else { work(file) }
+}
+
+/// The process ends: open files without a name, which nobody else has open, go for good as they do at their last close. Threads may still be
+/// at them, so all of their parts are opened first.
+pub fn leave() {
+    if open_files().next().is_none() || crate::process::in_vfork_child() {
+        return;
+    }
+    let Some(_held) = TABLE.lock() else { return };
+    for file in open_files().filter(|file| file.is_unlinked()) {
+        file.prime();
+        removal::remove_if_last(file);
+    }
+}
+
+/// The lock of the table of files, for those who fork.
+pub fn table_lock() -> &'static Lock {
+    &TABLE
+}
+
+/// In a forked child: locks of threads that are gone are free.
+pub fn after_fork() {
+    TABLE.reset();
+    // The place after the last used one may just be filling.
+    let high = HIGH_WATER.load(Ordering::Acquire) as usize + 1;
+    for (index, file) in FILES.iter().enumerate().take(high) {
+        file.lock.reset();
+        file.exclusive.reset();
+        if file.refs.load(Ordering::Acquire) > 0 {
+            file.join_or_leave_family();
+            continue;
+        }
+        if held(&file.ctl_fd).is_some() || !file.loaded.load(Ordering::Acquire).is_null() {
+            // Idle, or a thread that is gone was opening or closing it: the next file at this place must not get its objects.
+            file.drop_parts(true);
+        }
+        set_idle(index, 0);
+        word(&KEYS, index).store(0, Ordering::Relaxed);
+    }
+}
+
+impl File {
+    /// A place without a file.
+    const fn none() -> Self {
+        Self {
+            refs: AtomicU32::new(0),
+            store: AtomicU32::new(0),
+            id: AtomicU64::new(0),
+            loaded: AtomicPtr::new(core::ptr::null_mut()),
+            dir_fd: AtomicI32::new(0),
+            ctl: UnsafeCell::new(None),
+            ctl_fd: AtomicI32::new(0),
+            ctl_cut: AtomicBool::new(false),
+            ctl_writable: AtomicBool::new(false),
+            narrow: AtomicBool::new(false),
+            new_until_ns: AtomicU64::new(0),
+            is_being_made: AtomicBool::new(false),
+            foreign: AtomicBool::new(false),
+            owner: AtomicU32::new(0),
+            user: AtomicU32::new(0),
+            head: [const { AtomicU64::new(0) }; 2],
+            objects: [const { AtomicI32::new(0) }; MAX_OBJECTS],
+            lock: Lock::new(),
+            exclusive: Lock::new(),
+            touched: AtomicU64::new(0),
+            mirrored: AtomicU64::new(0),
+            maps: AtomicU32::new(0),
+            pin: AtomicI32::new(0),
+            locked: AtomicBool::new(false),
+            family: AtomicI32::new(0),
+            has_parents_locks: AtomicBool::new(false),
+            opening: AtomicBool::new(false),
+            lines: Lines::new(),
+        }
+    }
+
+    /// What this process knows of it from before counts no more.
+    fn begin_use(&self) {
+        self.touched.store(0, Ordering::Relaxed);
+        self.mirrored.store(0, Ordering::Relaxed);
+        self.locked.store(false, Ordering::Relaxed);
+    }
+
+    /// Lets go of what others would notice; false where it is to be closed altogether. One of another user's is: its rights may be taken back meanwhile.
+    fn rest(&'static self) -> bool {
+        let has_maps = self.maps.load(Ordering::Acquire) > 0 || held(&self.pin).is_some();
+        if has_maps || self.is_foreign() || self.ctl().is_none() || self.shares_locks() {
+            return false;
+        }
+        if !self.ctl_fd().is_ok_and(|ctl| locks::give_all_back(ctl).is_ok()) {
+            return false;
+        }
+        self.close_objects();
+        self.lines.reset();
+        true
+    }
+
+    /// Takes an idle file into use again; false where it is not what it was.
+    fn wake(&'static self) -> Sys<bool> {
+        let ctl = self.ctl_fd()?;
+        if !locks::take(ctl, How::Shared, PRESENCE_BYTE)? {
+            return Err(self.in_use());
+        }
+        let mut head = core::mem::MaybeUninit::uninit();
+        // SAFETY: room for it.
+        if !unsafe { self.is_what_it_was(head.as_mut_ptr())? } || !self.ctl().is_some_and(|ctl| self.is_of_this_boot(&ctl)) {
+            return Ok(false);
+        }
+        self.begin_use();
+        self.note_if_new();
+        Ok(true)
+    }
+
+    /// Whether the parts of an idle file are those that were opened, in their place, and this is the same user as then. Head's stat is put at `head`.
+    ///
+    /// # Safety
+    /// `head` points to a struct stat, or is no good address (EFAULT).
+    pub unsafe fn is_what_it_was(&'static self, head: *mut libc::stat) -> Sys<bool> {
+        if self.store()?.judged_for() != self.user.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let mut name = names::PartName::new();
+        name.push_id(self.id()).push(b"/head");
+        // SAFETY: the kernel checks the struct, and then has filled it.
+        let head = unsafe {
+            match sys::fstatat_raw(self.store()?.files_dir()?, part::c(&name)?.as_ptr(), head, libc::AT_SYMLINK_NOFOLLOW) {
+                Err(Errno(libc::EFAULT)) => return Err(Errno(libc::EFAULT)),
+                Err(_) => return Ok(false),
+                Ok(()) => &*head,
+            }
+        };
+        let [device, inode] = &self.head;
+        let is_head = (head.st_dev, head.st_ino) == (device.load(Ordering::Relaxed), inode.load(Ordering::Relaxed))
+            && head.st_nlink == 1
+            && head.st_uid == self.owner.load(Ordering::Relaxed);
+        // Control words that were lost and made anew are others.
+        Ok(is_head && self.ctl_fd().and_then(sys::fstat).is_ok_and(|ctl| ctl.st_nlink == 1))
+    }
+
+    fn close_objects(&'static self) {
+        let targets = self.store().and_then(Store::view).map_or(MAX_OBJECTS / 2, |view| view.target_count());
+        self.objects.iter().take(object_place(targets as u32, 0)).for_each(fds::close_internal);
+    }
+}
