@@ -246,24 +246,34 @@ pub fn forget_inherited(head: &Pinned, mode: u32) -> Sys<()> {
     sys::chmod(head.path(), mode & !sys::umask()).map(|_| ())
 }
 
-/// A new file's rights, given by the directory of its name as a plain file's are: the group of a set-group-id directory, and a default ACL
-/// in place of the umask. A file made there without a name shows them. Says whether there was any such thing.
-#[inline(never)] // Its buffers would lie on the stack below what is done after it.
-pub fn inherit(name: &FixedPath, mode: u32, head: &Pinned) -> Sys<bool> {
+/// The directory that a name is in.
+fn parent_of(name: &FixedPath) -> FixedPath {
     let cut = name.as_bytes().iter().rposition(|c| *c == b'/').unwrap_or(0);
-    let parent = FixedPath::from_bytes(name.as_bytes().get(..cut.max(1)).unwrap_or(b"/"));
+    FixedPath::from_bytes(name.as_bytes().get(..cut.max(1)).unwrap_or(b"/"))
+}
+
+/// The directory of a name, where a new file gets more from it than a place: its group, or a default ACL.
+#[inline(never)] // Its buffers would lie on the stack below what is done after it.
+pub fn passes_on(name: &FixedPath) -> Sys<Option<libc::stat>> {
+    let parent = parent_of(name);
     let parent = c(&parent)?;
     let args = [DEFAULT_ACL.as_ptr() as usize, 0, 0, 0];
     // SAFETY: valid strings; a length of 0 asks for the length.
     let has_default = unsafe { sys::xattr_raw(Sysno::getxattr, parent.as_ptr() as usize, args) }.is_ok();
     let directory = sys::stat(parent, 0)?;
-    if !has_default && directory.st_mode & libc::S_ISGID == 0 {
-        return Ok(false);
-    }
+    Ok(Some(directory).filter(|directory| has_default || directory.st_mode & libc::S_ISGID != 0))
+}
+
+/// A new file's rights, given by the directory of its name as a plain file's are: the group of a set-group-id directory, and a default ACL
+/// in place of the umask. A file made there without a name shows them.
+#[inline(never)] // As above.
+pub fn inherit(name: &FixedPath, directory: &libc::stat, mode: u32, head: &Pinned) -> Sys<()> {
+    let parent = parent_of(name);
+    let parent = c(&parent)?;
     let Ok(probe) = sys::open(parent, libc::O_TMPFILE | libc::O_WRONLY, mode) else {
         // A file system without such files has no default ACLs either.
         let _ = sys::chownat(head.fd(), c"", u32::MAX, directory.st_gid, libc::AT_EMPTY_PATH);
-        return Ok(true);
+        return Ok(());
     };
     let mut path = ProcPath::from_bytes(b"/proc/self/fd/");
     path.push_decimal(probe as u64);
@@ -274,8 +284,7 @@ pub fn inherit(name: &FixedPath, mode: u32, head: &Pinned) -> Sys<bool> {
         if let Some(acl) = Acl::of(c(&path)?)? {
             Acl::put(Some(&acl), head.path())?;
         }
-        sys::chmod(head.path(), st.st_mode & 0o7777)?;
-        Ok(true)
+        sys::chmod(head.path(), st.st_mode & 0o7777).map(|_| ())
     })();
     sys::close(probe);
     result

@@ -3,7 +3,8 @@
 
 use crate::access;
 use crate::config;
-use crate::file;
+use crate::file::{self, New, Raw};
+use crate::locks;
 use crate::names as managed;
 use crate::part::{self, At, Held, Transient};
 use crate::process;
@@ -76,7 +77,8 @@ impl Created {
 #[inline(never)] // As above.
 pub fn create(place: &Place, mode: u32) -> Sys<Created> {
     process::refuse_vfork_child()?;
-    let files = place.store.files_dir()?;
+    let store = place.store;
+    let files = store.files_dir()?;
     let id = loop {
         let id = sys::random_u64();
         let name = names::id_name(id);
@@ -86,17 +88,25 @@ pub fn create(place: &Place, mode: u32) -> Sys<Created> {
             Err(errno) => return Err(errno),
         }
     };
-    let at = Transient::open(place.store, id).inspect_err(|_| {
+    let dir = open_new_dir(store, id).inspect_err(|_| {
         let _ = part::c(&names::id_name(id)).and_then(|name| sys::unlinkat(files, name, libc::AT_REMOVEDIR));
     })?;
-    // Others reach the file through this directory, whatever the umask; what they may do there is head's to say.
-    let begun = part::readable_dir(at.dir).or_else(|_| open_own(&at)).and_then(|dir| {
-        sys::fchmod(dir.fd(), Part::Dir.mode(0))?;
-        begin(place, &at, &dir, mode)
-    });
-    let created = begun.inspect_err(|_| undo(&at))?;
-    name(place, &at).inspect_err(|_| abandon(created.index))?;
+    let created = begin(place, id, dir, mode)?;
+    let named = file::get(created.index).ok_or(Errno(libc::EIO)).and_then(file::File::at).and_then(|at| name(place, &at));
+    named.inspect_err(|_| abandon(created.index))?;
     Ok(created)
+}
+
+/// The directory of a new file, open for reading.
+fn open_new_dir(store: &'static Store, id: u64) -> Sys<Held> {
+    match part::open_dir_to_lock(store, id) {
+        Ok((dir, _)) => {
+            let dir = Held::new(dir);
+            // A umask may leave its own maker no right to read it.
+            if sys::fcntl(dir.fd(), libc::F_GETFL, 0)? as i32 & libc::O_PATH == 0 { Ok(dir) } else { open_own(&dir) }
+        }
+        Err(errno) => Err(errno),
+    }
 }
 
 /// A mover may have found it by now: it goes as a file that is unlinked does, with its last user.
@@ -107,60 +117,97 @@ fn abandon(index: u32) {
     file::release(index);
 }
 
-/// The directory of a new file whose umask left its own maker no right to read it.
-fn open_own(at: &At) -> Sys<Held> {
+fn open_own(dir: &Held) -> Sys<Held> {
     let mut path = ProcPath::from_bytes(b"/proc/self/fd/");
-    path.push_decimal(at.dir as u64);
+    path.push_decimal(dir.fd() as u64);
     sys::chmod(c(&path)?, Part::Dir.mode(0))?;
-    part::readable_dir(at.dir)
+    part::readable_dir(dir.fd())
 }
 
 /// All parts of it but its name.
 #[inline(never)] // As above.
-fn begin(place: &Place, at: &At, dir: &Held, mode: u32) -> Sys<Created> {
-    let store = at.store;
-    write_layout(at, place.layout)?;
-    // The umask counts for head, as for any file that the program makes.
-    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    sys::close(sys::openat(at.dir, c"head", flags, mode & 0o7777)?);
-    let head = at.pin_head()?;
-    // What a store's owner has his directories pass on (a default ACL, a group) is none of the file's rights.
-    let is_others = store.owner() != 0 && store.owner() != sys::geteuid();
-    if is_others {
-        access::forget_inherited(&head, mode & 0o7777)?;
-    }
-    let inherited = access::inherit(&place.path, mode & 0o7777, &head)? || is_others;
-    let made = sys::fstat(head.fd())?;
-    let wanted = made.st_mode & 0o7777;
-    if Part::Dir.mode(wanted) != Part::Dir.mode(0) {
-        // Of the group that may write the file.
-        if sys::fstat(dir.fd())?.st_gid != made.st_gid {
-            sys::chownat(dir.fd(), c"", u32::MAX, made.st_gid, libc::AT_EMPTY_PATH)?;
-        }
-        sys::fchmod(dir.fd(), Part::Dir.mode(wanted))?;
-    }
-    let late_mode = (wanted & 0o600 != 0o600).then_some(wanted);
-    if late_mode.is_some() {
-        sys::chmod(head.path(), wanted | 0o600)?;
-    }
-    drop(head);
-    let index = file::acquire(store, at.id)?;
+fn begin(place: &Place, id: u64, dir: Held, mode: u32) -> Sys<Created> {
+    let store = place.store;
+    let at = At { dir: dir.fd(), store, id, head: None };
+    let made = write_layout(&at, place.layout).and_then(|layout| Ok((make_head(place, &at, mode)?, layout)));
+    let (made, layout) = made.inspect_err(|_| undo(store, id))?;
+    let index = match file::acquire_new(store, id, New { dir, head: made.head, layout }) {
+        // A verb that goes through the store has it for a moment.
+        Err(locks::IN_USE | locks::IN_USE_BY_OTHERS) => file::acquire(store, id),
+        acquired => acquired,
+    };
+    let index = index.inspect_err(|_| undo(store, id))?;
     let complete = file::get(index).ok_or(Errno(libc::EIO)).and_then(|file| {
         hold_targets(file)?;
         file.is_being_made.store(true, Ordering::Relaxed);
-        let made = access::make_before(file, made.st_uid, wanted);
+        let done = if !made.inherits && file.may_lack_objects_by_mode(made.head.st_uid, made.wanted)? {
+            Ok(())
+        } else {
+            access::make_before(file, made.head.st_uid, made.wanted)
+        };
         file.is_being_made.store(false, Ordering::Relaxed);
-        made?;
+        done?;
         // The umask may take from a part even what its owner must have.
-        if inherited || late_mode.is_some() { access::spread(file) } else { Ok(()) }
+        if made.inherits || made.wanted & 0o600 != 0o600 { access::spread(file) } else { Ok(()) }
     });
-    complete.map(|()| Created { index, late_mode }).inspect_err(|_| abandon(index))
+    let late_mode = (made.wanted & 0o600 != 0o600).then_some(made.wanted);
+    complete.map(|()| Created { index, late_mode }).inspect_err(|_| {
+        abandon(index);
+        undo(store, id);
+    })
+}
+
+/// Head of a new file.
+struct Made {
+    head: libc::stat,
+    /// The mode that it is to have.
+    wanted: u32,
+    /// Its rights are more than its mode and its maker.
+    inherits: bool,
+}
+
+#[inline(never)] // As above.
+fn make_head(place: &Place, at: &At, mode: u32) -> Sys<Made> {
+    let store = at.store;
+    // The umask counts for head, as for any file that the program makes.
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    let fd = Held::from_raw(sys::openat(at.dir, c"head", flags, mode & 0o7777)?);
+    let mut head = sys::fstat(fd.fd())?;
+    // What a store's owner has his directories pass on (a default ACL, a group) is none of the file's rights.
+    let is_others = store.owner() != 0 && store.owner() != sys::geteuid();
+    let from = access::passes_on(&place.path)?;
+    let inherits = is_others || from.is_some();
+    if inherits {
+        let pinned = at.pin_head()?;
+        if is_others {
+            access::forget_inherited(&pinned, mode & 0o7777)?;
+        }
+        if let Some(directory) = from {
+            access::inherit(&place.path, &directory, mode & 0o7777, &pinned)?;
+        }
+        head = sys::fstat(fd.fd())?;
+    }
+    let wanted = head.st_mode & 0o7777;
+    let dir = sys::fstat(at.dir)?;
+    // Of the group that may write the file.
+    if Part::Dir.mode(wanted) != Part::Dir.mode(0) && dir.st_gid != head.st_gid {
+        sys::chownat(at.dir, c"", u32::MAX, head.st_gid, libc::AT_EMPTY_PATH)?;
+    }
+    // Others reach the file through this directory, whatever the umask; what they may do there is head's to say.
+    if dir.st_mode & 0o7777 != Part::Dir.mode(wanted) {
+        sys::fchmod(at.dir, Part::Dir.mode(wanted))?;
+    }
+    if wanted & 0o600 != 0o600 {
+        sys::fchmod(fd.fd(), wanted | 0o600)?;
+        head = sys::fstat(fd.fd())?;
+    }
+    Ok(Made { head, wanted, inherits })
 }
 
 #[inline(never)] // As above.
 fn name(place: &Place, at: &At) -> Sys<()> {
     sys::symlinkat(c(&link_text(at.store.path(), at.id))?, libc::AT_FDCWD, c(&place.path)?)?;
-    match managed::record_link(at.store, at.id, &place.path) {
+    match managed::record_link(at, &place.path) {
         // Another process has renamed or removed it already: from the moment of the link on the file is everybody's.
         Err(Errno(libc::ENOENT)) => Ok(()),
         recorded => recorded,
@@ -173,29 +220,16 @@ fn hold_targets(file: &'static file::File) -> Sys<()> {
     passed.loaded.objects().try_for_each(|(target, _)| file.store()?.target_dir(target).map(|_| ()))
 }
 
-#[inline(never)] // Its buffers would lie on the stack below what is done after it.
-fn write_layout(at: &At, template: &[u8]) -> Sys<()> {
-    let len = template.len();
-    let memory = sys::mmap(-1, len, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?;
-    // SAFETY: fresh private memory of `len` bytes, unmapped below.
-    let bytes = unsafe { core::slice::from_raw_parts_mut(memory, len) };
-    bytes.copy_from_slice(template);
-    let result = (|| {
-        stripewise_layout::stamp(bytes, [at.id, 0]).map_err(|_| Errno(libc::EIO))?;
-        let fd = at.create_part(c"layout", libc::O_WRONLY, 0o644)?;
-        let wrote = sys::write(fd, bytes);
-        sys::close(fd);
-        if wrote? == len { Ok(()) } else { Err(Errno(libc::ENOSPC)) }
-    })();
-    // SAFETY: mapped above.
-    unsafe { sys::munmap(memory, len) };
-    result
+fn write_layout(at: &At, template: &[u8]) -> Sys<Raw> {
+    let layout = Raw::of_new(template, at.id, at.store)?;
+    let fd = Held::from_raw(at.create_part(c"layout", libc::O_WRONLY, 0o644)?);
+    if sys::write(fd.fd(), layout.bytes())? == layout.bytes().len() { Ok(layout) } else { Err(Errno(libc::ENOSPC)) }
 }
 
 /// Takes back what a failed creation made.
 #[inline(never)] // Its buffers would lie on the stack below what is done after it.
-fn undo(at: &At) {
-    let Ok(view) = at.store.view() else { return };
+fn undo(store: &'static Store, id: u64) {
+    let (Ok(view), Ok(at)) = (store.view(), Transient::open(store, id)) else { return };
     let owner = sys::geteuid();
     for target in 0..view.target_count() as u32 {
         for plane in [0, 1] {

@@ -10,16 +10,18 @@ mod rights;
 mod table;
 
 pub use family::before_fork;
-pub use layouts::Loaded;
+pub use layouts::{Loaded, Raw};
 pub use rights::prime_all;
-pub use table::{acquire, acquire_to_open, after_fork, forget_idle, get, leave, look_at_idle, release, table_lock};
+pub use table::{
+    acquire, acquire_if_open, acquire_new, acquire_to_open, after_fork, forget_idle, get, leave, look_at_idle, release, table_lock, with_known,
+};
 
 use self::lines::Lines;
 use crate::fds::{self, held};
 use crate::guard;
 use crate::lock::Lock;
 use crate::locks;
-use crate::part::{self, At};
+use crate::part::{self, At, Held};
 use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
@@ -42,6 +44,16 @@ pub const fn object_place(target: u32, plane: u32) -> usize {
 
 /// How long a file that was empty counts as new: a file system makes names durable by itself in about that time.
 const NEW_NS: u64 = 5_000_000_000;
+
+/// A file that is being made: nobody else can know of it but a mover, who goes through the store.
+pub struct New {
+    /// Its directory, open for reading.
+    pub dir: Held,
+    /// What its head is.
+    pub head: libc::stat,
+    /// Its layout.
+    pub layout: Raw,
+}
 
 /// One managed file.
 pub struct File {
@@ -72,6 +84,8 @@ pub struct File {
     user: AtomicU32,
     /// Device and inode of its head: another file under that name is not the file that was opened.
     head: [AtomicU64; 2],
+    /// The link that was found to be its own, and no copy: see [`File::has_own_link`]. Read and changed under the table's lock.
+    own_link: [AtomicU64; 4],
     objects: [AtomicI32; MAX_OBJECTS],
     /// Guards the slow paths of this file within the process.
     pub lock: Lock,
@@ -162,22 +176,45 @@ impl File {
         Ok(names::file_part(self.store()?.path(), self.id(), part))
     }
 
-    fn open(&'static self) -> Sys<()> {
-        let (dir, stat) = part::open_dir_to_lock(self.store()?, self.id())?;
-        fds::make_internal(std::os::fd::IntoRawFd::into_raw_fd(dir), &self.dir_fd, true)?;
+    /// Opens its parts: those that it has in the store, or those of a file that is being made.
+    fn open(&'static self, new: Option<New>) -> Sys<()> {
         for word in &self.head {
             word.store(0, Ordering::Relaxed);
         }
-        let head = self.at()?.checked_head(stat.st_uid)?;
+        let (head, layout) = match new {
+            None => {
+                let (dir, stat) = part::open_dir_to_lock(self.store()?, self.id())?;
+                fds::make_internal(std::os::fd::IntoRawFd::into_raw_fd(dir), &self.dir_fd, true)?;
+                (self.at()?.checked_head(stat.st_uid)?, None)
+            }
+            Some(new) => {
+                fds::make_internal(new.dir.keep(), &self.dir_fd, true)?;
+                (new.head, Some(new.layout))
+            }
+        };
         for (word, value) in self.head.iter().zip([head.st_dev, head.st_ino]) {
             word.store(value, Ordering::Relaxed);
         }
-        let at = self.at()?;
         self.note_owner(head.st_uid);
-        let (fd, writable) = self.open_ctl(&at, &head)?;
+        let ctl = self.map_ctl(&head, layout.is_some())?;
+        let is_new = layout.is_some();
+        match layout {
+            None => self.reload()?,
+            Some(layout) => self.put_in_force(layout, core::ptr::null_mut())?,
+        };
+        if !self.is_of_this_boot(&ctl) {
+            self.recover_ctl(&ctl, is_new)?;
+        }
+        self.note_if_new();
+        Ok(())
+    }
+
+    /// Opens ctl, says by its lock that this process has the file open, and maps it.
+    fn map_ctl(&'static self, head: &libc::stat, is_new: bool) -> Sys<Ctl> {
+        let (fd, writable) = self.open_ctl(&self.at()?, head, is_new)?;
         self.ctl_writable.store(writable, Ordering::Relaxed);
         let fd = fds::make_internal(fd, &self.ctl_fd, true)?;
-        if writable && sys::fstat(fd)?.st_size < CTL_BYTES as i64 {
+        if writable && (is_new || sys::fstat(fd)?.st_size < CTL_BYTES as i64) {
             // A file system that cannot promise blocks gives them as they come; a full one refuses the file.
             match sys::fallocate(fd, 0, 0, CTL_RESERVED_BYTES as u64) {
                 Err(errno @ Errno(libc::ENOSPC | libc::EDQUOT)) => return Err(errno),
@@ -193,16 +230,11 @@ impl File {
         if self.store()?.is_common() {
             guard::watch(base, CTL_BYTES, &self.ctl_cut);
         }
-        // SAFETY: a mapping of CTL_BYTES, unmapped in drop_all; without write permission nothing is stored to it.
+        // SAFETY: a mapping of CTL_BYTES, unmapped in drop_parts; without write permission nothing is stored to it.
         let ctl = unsafe { Ctl::from_mapping(base) };
         // SAFETY: under TABLE, refs is 0.
         unsafe { *self.ctl.get() = Some(ctl) };
-        self.reload()?;
-        if !self.is_of_this_boot(&ctl) {
-            self.recover_ctl(&ctl)?;
-        }
-        self.note_if_new();
-        Ok(())
+        Ok(ctl)
     }
 
     fn is_of_this_boot(&self, ctl: &Ctl) -> bool {

@@ -7,7 +7,7 @@ pub use leaving::Leaving;
 pub use record::record_link;
 
 use crate::file::{self, File};
-use crate::part::{Pinned, Transient};
+use crate::part::{At, Pinned, Transient};
 use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
@@ -29,6 +29,8 @@ pub struct Managed {
     link: u64,
     device: u64,
     owner: u32,
+    /// Its last change of status, ns.
+    changed_ns: i64,
     /// Names (hard links) of that symbolic link; 0 when a descriptor led there.
     pub names: u64,
 }
@@ -106,9 +108,17 @@ fn behind(dirfd: i32, name: &CStr, (store, id): (&[u8], u64), follow: bool, note
     };
     Ok(match link {
         Some(Ok(st)) if !follow && !shows_file(store, id, st.st_uid) => None,
-        Some(Ok(st)) => Some(Managed { store, id, link: st.st_ino, device: st.st_dev, owner: st.st_uid, names: st.st_nlink }),
+        Some(Ok(st)) => Some(Managed {
+            store,
+            id,
+            link: st.st_ino,
+            device: st.st_dev,
+            owner: st.st_uid,
+            changed_ns: st.st_ctime.wrapping_mul(1_000_000_000).wrapping_add(st.st_ctime_nsec),
+            names: st.st_nlink,
+        }),
         // It has just gone: a name, but nothing that could be changed through it.
-        Some(Err(_)) => Some(Managed { store, id, link: u64::MAX, device: 0, owner: u32::MAX, names: 1 }),
+        Some(Err(_)) => Some(Managed { store, id, link: u64::MAX, device: 0, owner: u32::MAX, changed_ns: 0, names: 1 }),
         None => Some(Managed::without_name(store, id)),
     })
 }
@@ -231,7 +241,7 @@ fn blocks(file: &'static File) -> Sys<i64> {
 impl Managed {
     /// The file behind a descriptor, not behind a name.
     pub fn without_name(store: &'static Store, id: u64) -> Self {
-        Self { store, id, link: 0, device: 0, owner: 0, names: 0 }
+        Self { store, id, link: 0, device: 0, owner: 0, changed_ns: 0, names: 0 }
     }
 
     /// Runs `work` with the file open.
@@ -245,6 +255,19 @@ impl Managed {
     /// Its directory, for the length of a call.
     pub fn at(&self) -> Sys<Transient> {
         Transient::open(self.store, self.id)
+    }
+
+    /// Runs `work` with its directory: the one that this process holds of a file that is open or idle, or one that is opened for the length of the call.
+    pub fn with_directory<T>(&self, mut work: impl FnMut(&At) -> Sys<T>) -> Sys<T> {
+        let idle = file::look_at_idle(self.store, self.id, |file| file.at().ok().map(|at| work(&at)));
+        idle.unwrap_or_else(|| match file::acquire_if_open(self.store, self.id) {
+            Some(index) => {
+                let result = file::get(index).ok_or(Errno(libc::EIO)).and_then(File::at).and_then(|at| work(&at));
+                file::release(index);
+                result
+            }
+            None => work(&*self.at()?),
+        })
     }
 
     /// Path of its head, for messages and for those who ask for a name.
@@ -293,13 +316,7 @@ impl Managed {
 
     /// A name of it was made, moved or removed: that moves the time of the last status change, and no other.
     pub fn status_changed(&self) {
-        let Ok(head) = self.pin_head() else { return };
-        // Giving it to nobody else changes nothing but this time, except that it would take set-user-id bits away.
-        let _ = if head.mode() & (libc::S_ISUID | libc::S_ISGID) == 0 {
-            sys::chownat(head.fd(), c"", u32::MAX, u32::MAX, libc::AT_EMPTY_PATH)
-        } else {
-            sys::chmod(head.path(), head.mode() & 0o7777)
-        };
+        let _ = self.with_directory(At::change_status);
     }
 
     /// Whether its last name is gone.
@@ -324,6 +341,10 @@ impl Managed {
             && let Some(ctl) = file.ctl().filter(|_| file.may_write())
         {
             ctl.header().flags.fetch_or(FLAG_UNLINKED, Ordering::AcqRel);
+            // Who has it open sees that a name of it went.
+            if file.is_open_besides() || !file.is_last() {
+                let _ = file.at().and_then(|at| at.change_status());
+            }
         }
         // The release sees the flag, and removes if this was the last.
         file::release(index);

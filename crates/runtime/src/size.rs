@@ -112,17 +112,13 @@ pub fn truncate(file: &'static File, len: i64) -> Sys<()> {
     })?;
     crate::map::cover::grew(file);
     // A size that was cut to stands, whatever head says: the next fsync or close tries again.
-    mirror_size(file).or_else(|errno| if grows { Err(errno) } else { Ok(()) })
+    until_it_stays(file, mirror).or_else(|errno| if grows { Err(errno) } else { Ok(()) })
 }
 
-/// Mirrors the size to head, without opening it: closing it again could drop the process's POSIX locks.
-pub fn mirror_size(file: &'static File) -> Sys<()> {
-    until_it_stays(file, mirror)
-}
-
-/// The same at close and sync, which move no times: head keeps those that the last write, or the program, has set.
-pub fn mirror_size_quietly(file: &'static File) -> Sys<()> {
-    until_it_stays(file, mirror_quietly)
+/// Mirrors the size to head at close and sync, which move no times: head keeps those that the last write, or the program, has set. Where it is open for
+/// writing, by that descriptor; else without opening it, for closing it again could drop the process's POSIX locks.
+pub fn mirror_size_quietly(file: &'static File, companion: Option<i32>) -> Sys<()> {
+    until_it_stays(file, |file, size| mirror_quietly(file, size, companion))
 }
 
 fn until_it_stays(file: &'static File, mirror: impl Fn(&'static File, u64) -> Sys<()>) -> Sys<()> {
@@ -136,6 +132,7 @@ fn until_it_stays(file: &'static File, mirror: impl Fn(&'static File, u64) -> Sy
     }
 }
 
+/// Mirrors a size to head.
 fn mirror(file: &'static File, size: u64) -> Sys<()> {
     if file.mirrored.load(Ordering::Acquire) != size + 1 {
         let at = file.at()?;
@@ -157,25 +154,41 @@ fn mirror(file: &'static File, size: u64) -> Sys<()> {
     Ok(())
 }
 
-fn mirror_quietly(file: &'static File, size: u64) -> Sys<()> {
-    if file.mirrored.load(Ordering::Acquire) != size + 1 {
-        let at = file.at()?;
-        let before = at.head_stat()?.st_size as u64;
-        if before < size && limit::exceeds(size) {
-            // As above.
-            return Ok(());
-        }
-        if before != size {
-            let (head, ctl) = (at.pin_head()?, file.ctl().ok_or(Errno(libc::EIO))?);
+fn mirror_quietly(file: &'static File, size: u64, companion: Option<i32>) -> Sys<()> {
+    if file.mirrored.load(Ordering::Acquire) == size + 1 {
+        return Ok(());
+    }
+    let (at, ctl) = (file.at()?, file.ctl().ok_or(Errno(libc::EIO))?);
+    let before = companion.map_or_else(|| at.head_stat(), sys::fstat)?.st_size as u64;
+    if before < size && limit::exceeds(size) {
+        // As above.
+        return Ok(());
+    }
+    if before != size {
+        let by_descriptor = |fd| {
+            times::kept(&ctl.header().times, || {
+                let before = sys::fstat(fd)?;
+                sys::ftruncate(fd, size)?;
+                sys::set_times_of(fd, &before);
+                Ok::<(), Errno>(())
+            })
+        };
+        let by_name = || {
+            let head = at.pin_head()?;
             times::kept(&ctl.header().times, || {
                 let before = sys::fstat(head.fd())?;
                 sys::truncate(head.path(), size)?;
                 sys::set_times(head.path(), &before);
                 Ok(())
-            })?;
+            })
+        };
+        match companion.map(by_descriptor) {
+            Some(Ok(())) => {}
+            // Open for reading only, or for neither.
+            _ => by_name()?,
         }
-        file.mirrored.store(size + 1, Ordering::Release);
     }
+    file.mirrored.store(size + 1, Ordering::Release);
     Ok(())
 }
 
@@ -256,7 +269,7 @@ pub fn sync_names(file: &'static File, head_fd: Option<i32>) -> Sys<()> {
         header.objects_durable.fetch_max(made, Ordering::SeqCst);
         header.flags.fetch_or(FLAG_DURABLE, Ordering::SeqCst);
     }
-    mirror_size_quietly(file)?;
+    mirror_size_quietly(file, head_fd)?;
     head_fd.map_or(Ok(()), |fd| sys::fsync(fd, false).map(|_| ()))
 }
 

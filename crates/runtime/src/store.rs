@@ -37,6 +37,8 @@ pub struct Store {
     root_fd: AtomicI32,
     files_fd: AtomicI32,
     run_fd: AtomicI32,
+    /// Opened when first needed.
+    trash_fd: AtomicI32,
     /// Directories of the targets, opened when first needed.
     target_fds: [AtomicI32; MAX_TARGETS],
     targets_lock: Lock,
@@ -127,6 +129,7 @@ static STORES: [Store; MAX_STORES] = {
             root_fd: AtomicI32::new(0),
             files_fd: AtomicI32::new(0),
             run_fd: AtomicI32::new(0),
+            trash_fd: AtomicI32::new(0),
             target_fds: [const { AtomicI32::new(0) }; MAX_TARGETS],
             targets_lock: Lock::new(),
             devices_cut: AtomicBool::new(false),
@@ -256,6 +259,11 @@ impl Store {
     /// Configuration.
     pub fn view(&self) -> Sys<&StoreView<'static>> {
         self.inner().view.as_ref().ok_or(Errno(libc::EIO))
+    }
+
+    /// Objects that one of its files may have: one per target and plane.
+    pub fn objects_max(&self) -> Sys<usize> {
+        Ok(2 * self.view()?.target_count())
     }
 
     /// Device clocks and counters.

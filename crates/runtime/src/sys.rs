@@ -339,6 +339,13 @@ pub fn set_times(path: &CStr, st: &libc::stat) {
     let _ = call(Sysno::utimensat, [fd_arg(libc::AT_FDCWD), path_arg(path), times.as_ptr() as usize, 0, 0, 0]);
 }
 
+/// The same of a descriptor.
+pub fn set_times_of(fd: i32, st: &libc::stat) {
+    let times =
+        [libc::timespec { tv_sec: st.st_atime, tv_nsec: st.st_atime_nsec }, libc::timespec { tv_sec: st.st_mtime, tv_nsec: st.st_mtime_nsec }];
+    let _ = call(Sysno::utimensat, [fd_arg(fd), 0, times.as_ptr() as usize, 0, 0, 0]);
+}
+
 /// Process id, from the kernel: right in vfork children too.
 pub fn getpid() -> u32 {
     call(Sysno::getpid, [0; 6]).unwrap_or(0) as u32

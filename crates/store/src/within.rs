@@ -156,8 +156,9 @@ pub fn open_file(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags, expected: Expe
 /// # Errors
 /// The kernel's.
 pub fn create_file(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags, mode: u32) -> Result<OwnedFd, Errno> {
-    let fd = fs::openat(dir, name, flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::from_raw_mode(0o600))?;
-    if mode != 0o600 {
+    let fd = fs::openat(dir, name, flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::from_raw_mode(mode))?;
+    // A look costs less than a change, which a journal has to write down.
+    if fs::fstat(&fd)?.st_mode & 0o7777 != mode {
         fs::fchmod(&fd, Mode::from_raw_mode(mode))?;
     }
     Ok(fd)

@@ -95,7 +95,7 @@ fn set_times(found: &Managed, set: impl Fn() -> Sys<i64>) -> Sys<i64> {
     let mut done = None;
     let _ = found.with(|file| {
         file.touched.store(0, Ordering::Relaxed);
-        let _ = if file.may_write() { size::mirror_size_quietly(file) } else { Ok(()) };
+        let _ = if file.may_write() { size::mirror_size_quietly(file, None) } else { Ok(()) };
         done = Some(file.setting_times(&set));
         Ok(())
     });

@@ -211,7 +211,7 @@ pub unsafe extern "C" fn sw_renameat2(from_dir: i32, from: *const c_char, to_dir
         // SAFETY: paths that the kernel has just followed.
         let record = |found: Managed, dir: i32, path: *const c_char| unsafe {
             if let Ok(name) = names::absolute(dir, CStr::from_ptr(path).to_bytes()) {
-                let _ = names::record_link(found.store, found.id, &name);
+                let _ = found.with_directory(|at| names::record_link(at, &name));
             }
         };
         if let Some(moved) = moved.filter(|m| m.is_copy() == Ok(false)) {

@@ -5,7 +5,7 @@ use super::{File, object_place};
 use crate::fds::{self, held};
 use crate::log;
 use crate::part::{Held, Stat};
-use crate::store;
+use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use stripewise_layout::View;
@@ -65,6 +65,80 @@ impl Memory {
 
 /// First byte of an object that is none of the home's.
 const UNUSED: u64 = u64::MAX;
+
+/// The bytes of a layout that is not looked at yet, in the memory that will hold it; dropped, they are given back.
+pub struct Raw {
+    memory: Memory,
+    objects: usize,
+    len: usize,
+    /// Its bytes, where they are a map of their own.
+    mapped: Option<&'static [u8]>,
+}
+
+impl Raw {
+    /// Room for a layout of `len` bytes on a store whose files have so many objects, with the zeroes of `first`.
+    fn of_length(len: usize, objects: usize) -> Sys<Self> {
+        let memory = Memory::new(Self::before(objects) + len)?;
+        // SAFETY: memory of this length, that nobody else knows.
+        unsafe { core::ptr::write_bytes(memory.base.add(core::mem::size_of::<Loaded>()), 0, objects * 8) };
+        Ok(Self { memory, objects, len, mapped: None })
+    }
+
+    /// The layout of a new file: a template with its id.
+    pub fn of_new(template: &[u8], id: u64, store: &Store) -> Sys<Self> {
+        let mut raw = Self::of_length(template.len(), store.objects_max()?)?;
+        raw.room().copy_from_slice(template);
+        stripewise_layout::stamp(raw.room(), [id, 0]).map_err(|_| Errno(libc::EIO))?;
+        Ok(raw)
+    }
+
+    const fn before(objects: usize) -> usize {
+        core::mem::size_of::<Loaded>() + objects * 8
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: its own memory, of this length.
+        self.mapped.unwrap_or_else(|| unsafe { core::slice::from_raw_parts(self.memory.base.add(Self::before(self.objects)), self.len) })
+    }
+
+    fn room(&mut self) -> &mut [u8] {
+        // SAFETY: as above.
+        unsafe { core::slice::from_raw_parts_mut(self.memory.base.add(Self::before(self.objects)), self.len) }
+    }
+
+    /// Puts it in force as the one after `older`; `view` is one of its bytes.
+    fn into_loaded(self, view: View<'static>, older: *mut Loaded) -> &'static Loaded {
+        // SAFETY: it stays as long as it is in force.
+        let bytes: &'static [u8] = unsafe { &*core::ptr::from_ref(self.bytes()) };
+        // SAFETY: a Loaded is as aligned as its words, and they are zeroes.
+        let first: &'static mut [u64] =
+            unsafe { core::slice::from_raw_parts_mut(self.memory.base.add(core::mem::size_of::<Loaded>()).cast(), self.objects) };
+        view.first_bytes(|target, plane, byte| {
+            if let Some(least) = first.get_mut(object_place(target, plane)) {
+                *least = if *least == 0 { byte + 1 } else { (byte + 1).min(*least) };
+            }
+        });
+        let loaded = self.memory.base.cast::<Loaded>();
+        // SAFETY: the memory is page-aligned and has room for it.
+        unsafe {
+            loaded.write(Loaded { view, bytes, is_mapped: self.mapped.is_some(), older, first, made_to: AtomicU64::new(0), memory: self.memory });
+            core::mem::forget(self);
+            &*loaded
+        }
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // SAFETY: nobody else knows of it.
+        unsafe {
+            if let Some(mapped) = self.mapped {
+                sys::munmap(mapped.as_ptr().cast_mut(), mapped.len());
+            }
+            self.memory.give_back();
+        }
+    }
+}
 
 impl Loaded {
     /// The objects, as (target, plane), that hold bytes of the file once it reaches them.
@@ -139,18 +213,14 @@ impl File {
         {
             return Ok(l);
         }
-        let (memory, first, bytes, is_mapped) = self.read_layout()?;
-        let give_back = || {
-            // SAFETY: nothing refers to what was read.
-            unsafe {
-                if is_mapped {
-                    sys::munmap(bytes.as_ptr().cast_mut(), bytes.len());
-                }
-                memory.give_back();
-            }
-        };
-        let Ok(view) = View::parse(bytes) else {
-            give_back();
+        self.put_in_force(self.read_layout()?, before)
+    }
+
+    /// Puts a layout in the place of `before`, if it is this file's, and newer.
+    pub(super) fn put_in_force(&'static self, raw: Raw, before: *mut Loaded) -> Sys<&'static Loaded> {
+        let ctl = self.ctl().ok_or(Errno(libc::EIO))?;
+        // SAFETY: the view goes with it, or stays as long as it is in force.
+        let Ok(view) = View::parse(unsafe { &*core::ptr::from_ref(raw.bytes()) }) else {
             log::say(
                 b"the layout is damaged or newer than this library; data are never guessed: run stripewise store fsck",
                 self.part(b"layout")?.as_bytes(),
@@ -158,7 +228,6 @@ impl File {
             return Err(Errno(libc::EIO));
         };
         if view.file_id()[0] != self.id() || view.target_count() as usize > self.store()?.view()?.target_count() {
-            give_back();
             log::say(b"the layout belongs to another file or store; run stripewise store fsck", self.part(b"layout")?.as_bytes());
             return Err(Errno(libc::EIO));
         }
@@ -167,23 +236,12 @@ impl File {
             && l.view.generation() >= view.generation()
         {
             // A mover that failed has raised the generation for nothing. One more copy of the layout at each I/O until the next move would be too much.
-            give_back();
             return Ok(l);
         }
         if !before.is_null() {
             self.drop_removed();
         }
-        view.first_bytes(|target, plane, byte| {
-            if let Some(least) = first.get_mut(object_place(target, plane)) {
-                *least = if *least == 0 { byte + 1 } else { (byte + 1).min(*least) };
-            }
-        });
-        let loaded = memory.base.cast::<Loaded>();
-        // SAFETY: the memory is page-aligned and has room for it.
-        let loaded = unsafe {
-            loaded.write(Loaded { view, bytes, is_mapped, older: before, first, made_to: AtomicU64::new(0), memory });
-            &*loaded
-        };
+        let loaded = raw.into_loaded(view, before);
         if self.may_write() {
             ctl.header().generation.fetch_max(view.generation(), Ordering::SeqCst);
         }
@@ -208,32 +266,22 @@ impl File {
         at.open_part(c"layout", libc::O_RDONLY, owner, LAYOUT_BYTES_MAX).map(|(fd, stat)| (Held::from_raw(fd), stat))
     }
 
-    /// The bytes of the layout, where memory for it begins, and in it the zeroes of `first`.
+    /// The bytes of the layout as it is on disk now.
     #[inline(never)] // Threads may have small stacks: one path less below what follows.
-    fn read_layout(&self) -> Sys<(Memory, &'static mut [u64], &'static [u8], bool)> {
+    fn read_layout(&self) -> Sys<Raw> {
         let (fd, stat) = self.open_layout()?;
-        let (len, objects) = (stat.st_size as u64, object_place(self.store()?.view()?.target_count() as u32, 0));
-        let before = core::mem::size_of::<Loaded>() + objects * core::mem::size_of::<u64>();
-        let is_mapped = len > COPIED_BYTES_MAX;
-        let memory = Memory::new(before + if is_mapped { 0 } else { len as usize })?;
-        // SAFETY: memory of this length, aligned for a Loaded and so for words, that nobody else knows.
-        let (first, room) = unsafe {
-            let first = memory.base.add(core::mem::size_of::<Loaded>()).cast::<u64>();
-            core::ptr::write_bytes(first, 0, objects);
-            (core::slice::from_raw_parts_mut(first, objects), core::slice::from_raw_parts_mut(memory.base.add(before), memory.len - before))
-        };
-        let bytes = if is_mapped {
-            store::take_file(&fd, &stat)
-        } else {
-            // It is replaced, never changed in place: one that is shorter than it was has been tampered with.
-            room.get_mut(..len as usize).ok_or(Errno(libc::EIO)).and_then(|room| match sys::read(fd.fd(), room) {
-                Ok(got) if got as u64 == len => Ok(&*room),
-                got => Err(got.err().unwrap_or(Errno(libc::EIO))),
-            })
-        };
-        // SAFETY: nothing was told of it.
-        let bytes = bytes.inspect_err(|_| unsafe { memory.give_back() })?;
-        Ok((memory, first, bytes, is_mapped))
+        let (len, objects) = (stat.st_size as u64, self.store()?.objects_max()?);
+        if len > COPIED_BYTES_MAX {
+            let mut raw = Raw::of_length(0, objects)?;
+            raw.mapped = Some(store::take_file(&fd, &stat)?);
+            return Ok(raw);
+        }
+        let mut raw = Raw::of_length(len as usize, objects)?;
+        // It is replaced, never changed in place: one that is shorter than it was has been tampered with.
+        match sys::read(fd.fd(), raw.room()) {
+            Ok(got) if got as u64 == len => Ok(raw),
+            got => Err(got.err().unwrap_or(Errno(libc::EIO))),
+        }
     }
 
     /// Does `work` with the layout as it is on disk now: whoever has the exclusive lock sees all of a move there, or nothing.

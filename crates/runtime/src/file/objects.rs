@@ -157,8 +157,13 @@ impl File {
 
     /// Whether objects may be missing that the file does not reach, with these rights of head and the ACL that it has now.
     pub fn may_lack_objects(&self, owner: u32, mode: u32) -> Sys<bool> {
+        Ok(self.may_lack_objects_by_mode(owner, mode)? && !access::has_acl(&self.at()?))
+    }
+
+    /// The same of one whose head has no ACL.
+    pub fn may_lack_objects_by_mode(&self, owner: u32, mode: u32) -> Sys<bool> {
         let store = self.store()?;
-        Ok(may_lack_objects(store.mode_of_files()?, store.owner(), owner, mode) && !access::has_acl(&self.at()?))
+        Ok(may_lack_objects(store.mode_of_files()?, store.owner(), owner, mode))
     }
 
     /// Before the file grows to `to` bytes, inside the epoch: makes the objects that it is going to reach.
@@ -207,7 +212,13 @@ impl File {
     }
 
     fn new_or_made_object(&'static self, target: u32, plane: u32) -> Sys<(i32, bool)> {
-        for _ in 0..OWNER_LOOKS {
+        for look in 0..OWNER_LOOKS {
+            if look == 0 && self.is_private()? {
+                match self.new_private_object(target, plane) {
+                    Err(Errno(libc::EEXIST)) => {}
+                    made => return Ok((made?, true)),
+                }
+            }
             // One that is there is opened by who could not make it, too.
             match self.widest_object(target, plane) {
                 Err(Refusal::Os(Os::NOENT)) => {}
@@ -219,6 +230,32 @@ impl File {
             }
         }
         Err(Errno(libc::EIO))
+    }
+
+    /// Whether nobody but its owner, who this is, reaches its objects.
+    fn is_private(&self) -> Sys<bool> {
+        Ok(!self.store()?.is_common() && self.owner.load(Ordering::Relaxed) == self.user.load(Ordering::Relaxed))
+    }
+
+    /// Makes an object that nobody else would use before it is as it has to be.
+    fn new_private_object(&'static self, target: u32, plane: u32) -> Sys<i32> {
+        let at = self.at()?;
+        let mode = Part::Object.mode(at.head_stat()?.st_mode);
+        let fd = part::create_object(at.store, at.id, (target, plane), mode).inspect_err(|errno| self.say_not_made(*errno, target))?;
+        // The umask may have taken from it.
+        if sys::fstat(fd).is_ok_and(|made| made.st_mode & 0o7777 != mode) {
+            sys::fchmod(fd, mode).inspect_err(|_| sys::close(fd))?;
+        }
+        Ok(fd)
+    }
+
+    #[cold]
+    #[inline(never)] // As above.
+    fn say_not_made(&self, errno: Errno, target: u32) {
+        if errno != Errno(libc::EEXIST) {
+            let path = self.store().and_then(Store::view).ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
+            log::say(b"an object could not be created on this target", path);
+        }
     }
 
     /// Makes an object; it gets its name once it is as it has to be, for whoever finds it uses it, and nothing takes it away again.
@@ -233,11 +270,7 @@ impl File {
         } else {
             part::create_ready_object(at.store, at.id, (target, plane), (head.st_uid, head.st_gid, mode))
         };
-        if made.is_err_and(|errno| errno != Errno(libc::EEXIST)) {
-            let path = at.store.view().ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
-            log::say(b"an object could not be created on this target", path);
-        }
-        let fd = made?;
+        let fd = made.inspect_err(|errno| self.say_not_made(*errno, target))?;
         if !is_first {
             let after = at.head_stat()?;
             let is_same = (after.st_mode, after.st_uid, after.st_gid) == (head.st_mode, head.st_uid, head.st_gid);

@@ -11,7 +11,7 @@ use stripewise_store::moving::{MoveState, Words};
 
 impl File {
     /// After a power cut (or a lost ctl): the size is the larger of head's and what the objects hold.
-    pub(super) fn recover_ctl(&'static self, ctl: &Ctl) -> Sys<()> {
+    pub(super) fn recover_ctl(&'static self, ctl: &Ctl, is_new: bool) -> Sys<()> {
         if !self.may_write() {
             return self.trust_ctl(ctl);
         }
@@ -20,7 +20,7 @@ impl File {
             if ctl.is_valid() && ctl.boot_is(boot) {
                 return Ok(());
             }
-            let size = self.size_on_disk()?;
+            let size = if is_new { 0 } else { self.size_on_disk()? };
             ctl.reset_move();
             let view = self.current()?.view;
             // What a move was copying may lie behind the size.

@@ -5,7 +5,6 @@ use crate::part::{self, At};
 use crate::sys::{self, Errno};
 use core::sync::atomic::Ordering;
 use stripewise_store::names;
-use stripewise_store::within;
 
 /// The last close in this process of an unlinked file: when no other process has it open, it goes for good.
 #[inline(never)] // Threads may have small stacks: what one step needs must not lie below the next.
@@ -16,9 +15,7 @@ pub fn remove_if_last(file: &'static File) {
     let (Ok(at), Ok(loaded)) = (file.at(), file.current()) else { return };
     let (At { dir, store, id, .. }, name) = (at, names::id_name(file.id()));
     let Ok(owner) = at.head_stat().map(|head| head.st_uid) else { return };
-    let (Ok(name), Ok(files), Ok(root)) = (part::c(&name), store.files_dir(), store.root_dir()) else { return };
-    let Ok((trash, _)) = within::open_dir(part::borrow(root), c"trash", &[]) else { return };
-    let trash = part::Held::new(trash);
+    let (Ok(name), Ok(files), Ok(trash)) = (part::c(&name), store.files_dir(), store.trash_dir()) else { return };
     // From here on a kill leaves an entry in the trash, which gc finishes. It is this directory, and no other that somebody has put in its place.
     let is_same =
         sys::lstat_at(files, name).is_ok_and(|named| sys::fstat(dir).is_ok_and(|own| (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino)));
@@ -27,8 +24,8 @@ pub fn remove_if_last(file: &'static File) {
     }
     let parent = match sys::renameat(files, name, trash.fd(), name) {
         Ok(_) => trash.fd(),
-        // Somebody has taken its name in the trash: it goes from where it is.
-        Err(Errno(libc::EEXIST | libc::ENOTEMPTY | libc::EPERM | libc::EACCES | libc::ENOTDIR)) => files,
+        // Somebody has taken its name in the trash, or the trash itself: it goes from where it is.
+        Err(Errno(libc::ENOENT | libc::EEXIST | libc::ENOTEMPTY | libc::EPERM | libc::EACCES | libc::ENOTDIR)) => files,
         Err(_) => return,
     };
     for target in (0..loaded.view.target_count()).filter(|t| loaded.view.uses_target(*t)) {

@@ -18,9 +18,10 @@ use stripewise_store::rights::{OWNER_LOOK_NS, OWNER_LOOKS, Part};
 const READERS_NS: u64 = 200_000_000;
 
 /// Opens ctl, made when it is missing; says whether for writing.
-fn open_ctl(at: &At, head: &libc::stat) -> Sys<(i32, bool)> {
+fn open_ctl(at: &At, head: &libc::stat, is_new: bool) -> Sys<(i32, bool)> {
     let open = |flags| at.open_ctl(flags, head.st_uid);
-    let made = match open(libc::O_RDWR) {
+    let there = if is_new { Err(Errno(libc::ENOENT)) } else { open(libc::O_RDWR) };
+    let made = match there {
         Err(Errno(libc::ENOENT)) => match at.create_part(c"ctl", libc::O_RDWR, Part::Ctl.mode(head.st_mode)) {
             Err(Errno(libc::EEXIST)) => open(libc::O_RDWR),
             // Root's process makes it for the file's owner.
@@ -49,10 +50,10 @@ pub(super) fn replace(holder: &AtomicI32, wider: i32) {
 
 impl File {
     /// Opens ctl; where that is for writing, the directory is open for reading, to be locked.
-    pub(super) fn open_ctl(&'static self, at: &At, head: &libc::stat) -> Sys<(i32, bool)> {
+    pub(super) fn open_ctl(&'static self, at: &At, head: &libc::stat, is_new: bool) -> Sys<(i32, bool)> {
         let mut looks = OWNER_LOOKS;
         loop {
-            let (fd, writable) = open_ctl(at, head)?;
+            let (fd, writable) = open_ctl(at, head, is_new)?;
             if !writable || self.is_dir_readable() || self.read_dir_again().is_ok() {
                 return Ok((fd, writable));
             }

@@ -3,7 +3,7 @@
 //! locks, so others remove, export and move it at will, and no objects, whose blocks would outlive it. It is looked at again before it is used.
 
 use super::lines::Lines;
-use super::{File, MAX_OBJECTS, object_place, removal};
+use super::{File, MAX_OBJECTS, New, object_place, removal};
 use crate::epoch;
 use crate::fds::{self, held};
 use crate::lock::Lock;
@@ -69,6 +69,14 @@ pub fn acquire(store: &'static Store, id: u64) -> Sys<u32> {
     acquire_unless(store, id, crate::process::refuse_vfork_child)
 }
 
+/// The same where it is open; `None` where it is not.
+pub fn acquire_if_open(store: &'static Store, id: u64) -> Option<u32> {
+    let _held = TABLE.lock()?;
+    let (index, file) = place_of(store, id).filter(|(_, file)| file.refs.load(Ordering::Acquire) > 0)?;
+    file.refs.fetch_add(1, Ordering::AcqRel);
+    Some(index as u32)
+}
+
 /// The same for one who has asked whether this is a child of vfork, which may open no files.
 pub fn acquire_to_open(store: &'static Store, id: u64) -> Sys<u32> {
     acquire_unless(store, id, || Ok(()))
@@ -97,13 +105,25 @@ fn acquire_now(store: &'static Store, id: u64, refuse: impl Fn() -> Sys<()>) -> 
         }
         close(index, file);
     }
+    open_at_free_place(store, id, None)
+}
+
+/// A file that is being made; the caller gives it back with [`release`].
+pub fn acquire_new(store: &'static Store, id: u64, new: New) -> Sys<u32> {
+    let Some(_held) = TABLE.lock() else { return Err(Errno(libc::EDEADLK)) };
+    open_at_free_place(store, id, Some(new))
+}
+
+/// Opens a file that is neither open nor idle, under the table's lock.
+fn open_at_free_place(store: &'static Store, id: u64, new: Option<New>) -> Sys<u32> {
     let (index, file) = free_place().ok_or(Errno(libc::ENFILE))?;
     file.store.store(store.index as u32, Ordering::Relaxed);
     file.id.store(id, Ordering::Relaxed);
     file.ctl_cut.store(false, Ordering::Relaxed);
+    file.note_own_link([0; 4]);
     file.begin_use();
     file.opening.store(true, Ordering::Release);
-    let opened = file.open();
+    let opened = file.open(new);
     file.opening.store(false, Ordering::Release);
     if let Err(errno) = opened {
         close(index, file);
@@ -180,6 +200,12 @@ pub fn forget_idle() {
     }
 }
 
+/// Does `work` on what this process knows of a file that is open or idle.
+pub fn with_known<T>(store: &Store, id: u64, work: impl FnOnce(&'static File) -> T) -> Option<T> {
+    let _held = TABLE.lock()?;
+    place_of(store, id).map(|(_, file)| work(file))
+}
+
 /// Does `work` on an idle file, for a mere look at it, if it still is what it was; `None` where it is not, or not idle.
 pub fn look_at_idle<T>(store: &Store, id: u64, work: impl FnOnce(&'static File) -> Option<Sys<T>>) -> Option<Sys<T>> {
     if IDLE.load(Ordering::Relaxed) == 0 {
@@ -249,6 +275,7 @@ impl File {
             owner: AtomicU32::new(0),
             user: AtomicU32::new(0),
             head: [const { AtomicU64::new(0) }; 2],
+            own_link: [const { AtomicU64::new(0) }; 4],
             objects: [const { AtomicI32::new(0) }; MAX_OBJECTS],
             lock: Lock::new(),
             exclusive: Lock::new(),
@@ -299,6 +326,16 @@ impl File {
         self.begin_use();
         self.note_if_new();
         Ok(true)
+    }
+
+    /// Whether a link (device, inode, last change of status, owner) was found to be the file's own since this process opened it.
+    pub fn has_own_link(&self, link: [u64; 4]) -> bool {
+        self.own_link.iter().zip(link).all(|(known, asked)| known.load(Ordering::Relaxed) == asked)
+    }
+
+    /// It was.
+    pub fn note_own_link(&self, link: [u64; 4]) {
+        self.own_link.iter().zip(link).for_each(|(known, found)| known.store(found, Ordering::Relaxed));
     }
 
     /// Whether the parts of an idle file are those that were opened, in their place, and this is the same user as then. Head's stat is put at `head`.

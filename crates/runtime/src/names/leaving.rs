@@ -38,13 +38,14 @@ impl Leaving {
 
     /// After the call: with the last name the file goes, else one name less is shown.
     pub fn settle(&self) {
+        let left = sys::fstat(self.link).map(|st| st.st_nlink);
+        // Not while a link of it lies where its own was recorded: then this one was none.
+        if left == Ok(0) && self.managed.recorded_link().is_none() {
+            return self.managed.discard();
+        }
         self.managed.status_changed();
-        match sys::fstat(self.link).map(|st| st.st_nlink) {
-            // Not while a link of it lies where its own was recorded: then this one was none.
-            Ok(0) if self.managed.recorded_link().is_none() => self.managed.discard(),
-            Ok(0) => {}
-            Ok(left) => self.managed.show_names(left),
-            Err(_) => {}
+        if let Ok(left @ 1..) = left {
+            self.managed.show_names(left);
         }
     }
 }

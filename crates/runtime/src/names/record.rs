@@ -1,18 +1,17 @@
 //! The record of where the link lies that is a file's name: made with the file and with every rename, and what tells the file's own link from a copy.
 
 use super::Managed;
-use crate::part::{self, Transient};
-use crate::store::Store;
+use crate::file;
+use crate::part::{self, At};
 use crate::sys::{self, Errno, Sys};
 use stripewise_store::names::{self, FixedPath, FixedText, PATH_MAX, PartName};
 
 /// Records where the name of a file lies: "dev ino path", path absolute.
 #[inline(never)] // Threads may have small stacks: what one step needs must not lie below the next.
-pub fn record_link(store: &'static Store, id: u64, path: &FixedPath) -> Sys<()> {
+pub fn record_link(at: &At, path: &FixedPath) -> Sys<()> {
     let st = sys::stat(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::AT_SYMLINK_NOFOLLOW)?;
     let mut text = FixedText::<{ PATH_MAX + 64 }>::new();
     text.push_decimal(st.st_dev).push(b" ").push_decimal(st.st_ino).push(b" ").push(path.as_bytes()).push(b"\n");
-    let at = Transient::open(store, id)?;
     let mut temporary = PartName::from_bytes(b"link.");
     temporary.push_id(sys::random_u64());
     let temporary = part::c(&temporary)?;
@@ -33,21 +32,32 @@ impl Managed {
         if self.link == 0 {
             return Ok(false);
         }
-        match self.is_own_link() {
+        let link = [self.device, self.link, self.changed_ns as u64, u64::from(self.owner)];
+        if file::with_known(self.store, self.id, |file| file.has_own_link(link)) == Some(true) {
+            return Ok(false);
+        }
+        let own = self.is_own_link();
+        if own == Ok(true) {
+            file::with_known(self.store, self.id, |file| file.note_own_link(link));
+        }
+        match own {
             // What this process lacks says nothing about the link.
             Err(errno @ Errno(libc::EMFILE | libc::ENFILE | libc::ENOMEM)) => Err(errno),
             own => Ok(own != Ok(true)),
         }
     }
 
-    #[inline(never)] // Its buffer would lie on the stack below what is done with the file.
     fn is_own_link(&self) -> Sys<bool> {
-        let at = self.at()?;
+        self.with_directory(|at| self.is_own_link_at(at))
+    }
+
+    #[inline(never)] // Its buffer would lie on the stack below what is done with the file.
+    fn is_own_link_at(&self, at: &At) -> Sys<bool> {
         if ![at.head_stat()?.st_uid, 0, self.store.owner()].contains(&self.owner) {
             return Ok(false);
         }
         let mut text = [0u8; PATH_MAX + 64];
-        let text = match self.read_record(&mut text) {
+        let text = match at.read_part(c"link", &mut text) {
             // A file that is just being made: its name is there before the record of it.
             Err(Errno(libc::ENOENT)) => return Ok(true),
             text => text?,
@@ -67,10 +77,6 @@ impl Managed {
         Some((name, (st.st_dev, st.st_ino)))
     }
 
-    fn read_record<'a>(&self, text: &'a mut [u8; PATH_MAX + 64]) -> Sys<&'a [u8]> {
-        self.at()?.read_part(c"link", text)
-    }
-
     /// Gives its link, where it still is where it was recorded, to a user.
     #[inline(never)] // Its buffers would lie on the stack below what is done after it.
     pub fn give_link(&self, uid: u32, gid: u32) {
@@ -88,7 +94,8 @@ impl Managed {
     /// The name that its link is recorded under, if the link still is there.
     pub fn recorded_name(&self) -> Option<FixedPath> {
         let mut text = [0u8; PATH_MAX + 64];
-        let text = self.read_record(&mut text).ok()?;
+        let len = self.with_directory(|at| at.read_part(c"link", &mut text).map(<[u8]>::len)).ok()?;
+        let text = text.get(..len)?;
         let name = text.strip_suffix(b"\n").unwrap_or(text).splitn(3, |c| *c == b' ').nth(2)?;
         let name = FixedPath::from_bytes(name);
         let mut target = [0u8; PATH_MAX];

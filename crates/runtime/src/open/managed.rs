@@ -118,16 +118,16 @@ pub fn release(entry: u32) {
     if let Ok(file) = open.file()
         && open.flags.load(Ordering::Relaxed) & libc::O_ACCMODE != libc::O_RDONLY
     {
-        at_close(file);
+        at_close(file, open.companion());
     }
     open.give_up(entry & !fds::TRACED);
 }
 
 /// The last close of a writable open file: head shows size and times as they are now.
-fn at_close(file: &'static File) {
+fn at_close(file: &'static File, companion: Option<i32>) {
     if file.may_write() {
         // What a killed one left must not count as the file's after a power cut; what cannot be done now is done before the file grows.
         let _ = cutting::settle_all(file);
-        let _ = size::mirror_size_quietly(file);
+        let _ = size::mirror_size_quietly(file, companion);
     }
 }

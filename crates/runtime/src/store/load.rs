@@ -6,6 +6,7 @@ use crate::locks;
 use crate::log;
 use crate::part::{self, Held, borrow, refused};
 use crate::sys::{self, Errno, Sys};
+use core::sync::atomic::AtomicI32;
 use std::os::fd::{IntoRawFd, OwnedFd};
 use stripewise_store::bin::{Kind, StoreView};
 use stripewise_store::devices::{Devices, devices_bytes, open_devices};
@@ -15,10 +16,10 @@ use stripewise_store::names::{STORE_PATH_BYTES_MAX, StorePath};
 use stripewise_store::run;
 use stripewise_store::within::{self, Expected, OpenFlags, Refusal, STORE_BIN_BYTES_MAX, TEXT_BYTES_MAX};
 
-/// A target's directory: the store's own descriptor, or, in a child of vfork, one of the call's.
-pub struct TargetDir(i32, Option<Held>);
+/// A directory that the store holds from its first use on: the store's own descriptor, or, in a child of vfork, one of the call's.
+pub struct HeldDir(i32, Option<Held>);
 
-impl TargetDir {
+impl HeldDir {
     /// The descriptor.
     pub fn fd(&self) -> i32 {
         self.1.as_ref().map_or(self.0, Held::fd)
@@ -189,22 +190,43 @@ impl Store {
         base.or_else(|_| own()).ok().map(|base| unsafe { Devices::from_mapping(base, targets) })
     }
 
+    /// `<store>/trash`.
+    pub fn trash_dir(&'static self) -> Sys<HeldDir> {
+        self.hold_dir(&self.trash_fd, || {
+            let opened = within::open_dir(borrow(self.root_dir()?), c"trash", &[]);
+            opened.map(|(fd, _)| Held::new(fd)).map_err(|refusal| Errno(refusal.errno().raw_os_error()))
+        })
+    }
+
+    /// A directory that is held from its first use on.
+    fn hold_dir(&'static self, holder: &'static AtomicI32, open: impl FnOnce() -> Sys<Held>) -> Sys<HeldDir> {
+        if let Some(fd) = held(holder) {
+            return Ok(HeldDir(fd, None));
+        }
+        let dir = open()?;
+        if crate::process::in_vfork_child() {
+            return Ok(HeldDir(-1, Some(dir)));
+        }
+        let Some(_held) = self.targets_lock.lock() else { return Ok(HeldDir(-1, Some(dir))) };
+        match held(holder) {
+            Some(fd) => Ok(HeldDir(fd, None)),
+            None => fds::make_internal(dir.keep(), holder, true).map(|fd| HeldDir(fd, None)),
+        }
+    }
+
     /// The directory of a target, once it has shown that it is this store's and of this number: another user's, or a mount point whose file system
     /// is not there, is not.
     ///
     /// # Errors
     /// `EIO` when it is not, and those of opening it.
-    pub fn target_dir(&'static self, target: u32) -> Sys<TargetDir> {
+    pub fn target_dir(&'static self, target: u32) -> Sys<HeldDir> {
         let holder = self.target_fds.get(target as usize).ok_or(Errno(libc::EIO))?;
-        match held(holder) {
-            Some(fd) => Ok(TargetDir(fd, None)),
-            None => self.open_target(target),
-        }
+        self.hold_dir(holder, || self.open_target(target))
     }
 
     #[cold]
     #[inline(never)] // As above.
-    fn open_target(&'static self, target: u32) -> Sys<TargetDir> {
+    fn open_target(&'static self, target: u32) -> Sys<Held> {
         let view = self.view()?;
         let path = view.target(target as usize).ok_or(Errno(libc::EIO))?.path;
         let name = StorePath::from_bytes(path);
@@ -224,15 +246,7 @@ impl Store {
             );
             return Err(Errno(libc::EIO));
         }
-        if crate::process::in_vfork_child() {
-            return Ok(TargetDir(-1, Some(dir)));
-        }
-        let Some(_held) = self.targets_lock.lock() else { return Ok(TargetDir(-1, Some(dir))) };
-        let holder = self.target_fds.get(target as usize).ok_or(Errno(libc::EIO))?;
-        match held(holder) {
-            Some(fd) => Ok(TargetDir(fd, None)),
-            None => fds::make_internal(dir.keep(), holder, true).map(|fd| TargetDir(fd, None)),
-        }
+        Ok(dir)
     }
 }
 
