@@ -2,12 +2,14 @@
 
 mod leaving;
 mod record;
+mod shown;
 
 pub use leaving::Leaving;
 pub use record::record_link;
+pub use shown::Shown;
 
 use crate::file::{self, File};
-use crate::part::{At, Pinned, Transient};
+use crate::part::{self, At, Pinned, Transient};
 use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
@@ -150,10 +152,7 @@ fn follow_links(dirfd: i32, path: &CStr, first: &[u8], note: Note) -> Sys<Option
 /// Whether what acts on a link itself (lstat, readdir, an archiver) sees the file: not where somebody else has made the link, for a plain symbolic link
 /// of his would not hand the file's bytes over either.
 pub fn shows_file(store: &'static Store, id: u64, owner: u32) -> bool {
-    owner == 0
-        || owner == store.owner()
-        || owner == sys::geteuid()
-        || Transient::open(store, id).and_then(|at| at.head_stat()).is_ok_and(|head| head.st_uid == owner)
+    owner == 0 || owner == store.owner() || owner == sys::geteuid() || part::head_stat(store, id).is_ok_and(|head| head.st_uid == owner)
 }
 
 /// Whether a name may lead to an open descriptor: /dev/stdin, /dev/fd/N, /proc/self/fd/N.
@@ -214,30 +213,6 @@ pub fn leads_through_a_file(dirfd: i32, path: &CStr) -> bool {
     }
 }
 
-/// Puts the logical size, the names and the objects' blocks into a stat of head.
-pub fn patch_stat(file: &'static File, st: &mut libc::stat) -> Sys<()> {
-    let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
-    st.st_size = file.size()? as i64;
-    // The name is gone though head is still there.
-    let gone = ctl.header().flags.load(Ordering::Acquire) & FLAG_UNLINKED != 0;
-    st.st_nlink = if gone { 0 } else { 1 + ctl.header().more_names.load(Ordering::Relaxed) };
-    st.st_blocks = blocks(file)?;
-    Ok(())
-}
-
-fn blocks(file: &'static File) -> Sys<i64> {
-    let passed = crate::gate::for_read(file)?;
-    let (size, mut sum) = (file.size()?, 0);
-    // In one that the file does not reach lies nothing.
-    for (target, plane, _) in passed.loaded.firsts().filter(|(_, _, first)| *first < size) {
-        match file.object_stat(target, plane)? {
-            Some(stat) => sum += stat.st_blocks,
-            None => file.check_reached(passed.loaded, (target, plane), size)?,
-        }
-    }
-    Ok(sum)
-}
-
 impl Managed {
     /// The file behind a descriptor, not behind a name.
     pub fn without_name(store: &'static Store, id: u64) -> Self {
@@ -277,41 +252,7 @@ impl Managed {
 
     /// Its head, looked at and held.
     pub fn pin_head(&self) -> Sys<Pinned> {
-        self.at()?.pin_head()
-    }
-
-    /// stat, into the program's struct.
-    ///
-    /// # Safety
-    /// `st` points to a struct stat, or is no good address (EFAULT).
-    pub unsafe fn stat(&self, st: *mut libc::stat) -> Sys<()> {
-        // SAFETY: the kernel checks the struct, and has filled it before it is patched.
-        let patched = file::look_at_idle(self.store, self.id, |file| unsafe {
-            match file.is_what_it_was(st) {
-                Ok(true) => Some(patch_stat(file, &mut *st)),
-                Ok(false) => None,
-                Err(errno) => Some(Err(errno)),
-            }
-        });
-        let patched = patched.unwrap_or_else(|| {
-            self.with(|file| {
-                // SAFETY: the kernel checks the struct.
-                unsafe { file.at()?.head_stat_into(st)? };
-                // SAFETY: the kernel has just filled it.
-                patch_stat(file, unsafe { &mut *st })
-            })
-        });
-        match patched {
-            // Not to be opened by this user before its owner has (a power cut came in between), or kept locked by another: head has the size of the last close.
-            // SAFETY: as above.
-            Err(Errno(libc::EACCES | libc::EAGAIN)) => unsafe { self.at()?.head_stat_into(st)? },
-            result => result?,
-        }
-        if self.names > 0 {
-            // SAFETY: as above.
-            unsafe { (*st).st_nlink = self.names };
-        }
-        Ok(())
+        part::pin_head(self.store, self.id)
     }
 
     /// A name of it was made, moved or removed: that moves the time of the last status change, and no other.

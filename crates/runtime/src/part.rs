@@ -182,6 +182,70 @@ pub fn readable_dir(dir: i32) -> Sys<Held> {
     sys::openat(dir, c".", libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, 0).map(Held)
 }
 
+/// What is asked of a head, by whatever call it was looked at.
+pub struct Seen {
+    /// Device and inode.
+    pub identity: (u64, u64),
+    /// Type and permission bits.
+    pub mode: u32,
+    /// Names.
+    pub links: u64,
+    /// Owner.
+    pub owner: u32,
+}
+
+impl Seen {
+    /// By a stat.
+    pub fn of(st: &libc::stat) -> Self {
+        Self { identity: (st.st_dev, st.st_ino), mode: st.st_mode, links: st.st_nlink, owner: st.st_uid }
+    }
+
+    /// By a statx.
+    pub fn of_x(st: &libc::statx) -> Self {
+        let device = libc::makedev(st.stx_dev_major, st.stx_dev_minor);
+        Self { identity: (device, st.stx_ino), mode: u32::from(st.stx_mode), links: u64::from(st.stx_nlink), owner: st.stx_uid }
+    }
+}
+
+/// A head is a regular file with one name and, where the file is open, the one that was opened.
+pub fn check_head(store: &'static Store, id: u64, head: &Seen, open: Option<(u64, u64)>) -> Sys<()> {
+    let refusal = match head.mode & libc::S_IFMT {
+        libc::S_IFREG if head.links > 1 => Refusal::HardLink,
+        libc::S_IFREG if open.is_some_and(|open| open != head.identity) => Refusal::Owner,
+        libc::S_IFREG => return Ok(()),
+        libc::S_IFLNK => Refusal::Link,
+        _ => Refusal::Kind,
+    };
+    Err(refused(store.path(), [b"files", names::id_name(id).as_bytes(), b"head"], refusal))
+}
+
+/// `<id>/<part>`, below the directory of all files.
+pub fn name_below(id: u64, part: &CStr) -> PartName {
+    let mut name = names::id_name(id);
+    name.push(b"/").push(part.to_bytes());
+    name
+}
+
+/// Head of a file, looked at.
+pub fn head_stat(store: &'static Store, id: u64) -> Sys<libc::stat> {
+    if store.is_common() {
+        return Transient::open(store, id)?.head_stat();
+    }
+    // Nobody else can have put anything on the way.
+    let head = sys::lstat_at(store.files_dir()?, c(&name_below(id, c"head"))?)?;
+    check_head(store, id, &Seen::of(&head), None).map(|()| head)
+}
+
+/// Head of a file, looked at and held.
+pub fn pin_head(store: &'static Store, id: u64) -> Sys<Pinned> {
+    if store.is_common() {
+        return Transient::open(store, id)?.pin_head();
+    }
+    // As above.
+    Pinned::open(store.files_dir()?, c(&name_below(id, c"head"))?, Expected::of(&[]))
+        .map_err(|refusal| refused(store.path(), [b"files", names::id_name(id).as_bytes(), b"head"], refusal))
+}
+
 impl At {
     fn refused(&self, part: &CStr, refusal: Refusal) -> Errno {
         refused(self.store.path(), [b"files", names::id_name(self.id).as_bytes(), part.to_bytes()], refusal)
@@ -196,30 +260,7 @@ impl At {
     /// Head, looked at, without opening it.
     pub fn head_stat(&self) -> Sys<libc::stat> {
         let head = sys::lstat_at(self.dir, c"head")?;
-        self.check_head(&head).map(|()| head)
-    }
-
-    /// The same, into the program's struct.
-    ///
-    /// # Safety
-    /// `st` points to a struct stat, or is no good address (EFAULT).
-    pub unsafe fn head_stat_into(&self, st: *mut libc::stat) -> Sys<()> {
-        // SAFETY: the kernel checks the struct, and then has filled it.
-        unsafe {
-            sys::fstatat_raw(self.dir, c"head".as_ptr(), st, libc::AT_SYMLINK_NOFOLLOW)?;
-            self.check_head(&*st)
-        }
-    }
-
-    fn check_head(&self, head: &libc::stat) -> Sys<()> {
-        let refusal = match head.st_mode & libc::S_IFMT {
-            libc::S_IFREG if head.st_nlink > 1 => Refusal::HardLink,
-            libc::S_IFREG if self.head.is_some_and(|open| open != (head.st_dev, head.st_ino)) => Refusal::Owner,
-            libc::S_IFREG => return Ok(()),
-            libc::S_IFLNK => Refusal::Link,
-            _ => Refusal::Kind,
-        };
-        Err(self.refused(c"head", refusal))
+        check_head(self.store, self.id, &Seen::of(&head), self.head).map(|()| head)
     }
 
     /// The same, and that it lies in a directory (of `dir_owner`) of the right user.

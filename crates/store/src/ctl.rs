@@ -76,6 +76,41 @@ pub struct CtlHeader {
     pub times: AtomicU64,
 }
 
+/// The words that tell what a file shows, as they were read from a ctl file that is not mapped.
+pub struct Glance {
+    /// [`CTL_MAGIC`] where they are those of a ctl file.
+    pub magic: [u8; 8],
+    /// See [`CtlHeader::boot_id`].
+    pub boot_id: [u64; 2],
+    /// See [`CtlHeader::size`].
+    pub size: u64,
+    /// See [`CtlHeader::generation`].
+    pub generation: u64,
+    /// See [`CtlHeader::flags`].
+    pub flags: u64,
+    /// See [`CtlHeader::more_names`].
+    pub more_names: u64,
+}
+
+impl Glance {
+    /// Bytes that are read of a ctl file.
+    pub const BYTES: usize = core::mem::offset_of!(CtlHeader, more_names) + 8;
+
+    /// The words in the first [`Glance::BYTES`] of a ctl file.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let boot = core::mem::offset_of!(CtlHeader, boot_id);
+        Some(Self {
+            magic: bytes.get(..8)?.try_into().ok()?,
+            boot_id: [word(boot)?, word(boot + 8)?],
+            size: word(core::mem::offset_of!(CtlHeader, size))?,
+            generation: word(core::mem::offset_of!(CtlHeader, generation))?,
+            flags: word(core::mem::offset_of!(CtlHeader, flags))?,
+            more_names: word(core::mem::offset_of!(CtlHeader, more_names))?,
+        })
+    }
+}
+
 /// A mapped ctl file.
 #[derive(Clone, Copy)]
 pub struct Ctl {

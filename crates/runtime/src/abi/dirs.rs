@@ -5,7 +5,7 @@ use super::PASS;
 use crate::config;
 use crate::heads;
 use crate::names::{self, Managed};
-use crate::part::Transient;
+use crate::part;
 use crate::store;
 use crate::sys::{self, Errno, Sys, to_c};
 use core::ffi::CStr;
@@ -21,7 +21,7 @@ fn inode_of(dirfd: i32, name: &CStr) -> u64 {
     if !sys::lstat_at(dirfd, name).is_ok_and(|link| names::shows_file(store, id, link.st_uid)) {
         return 0;
     }
-    Transient::open(store, id).and_then(|at| at.head_stat()).map_or(0, |st| st.st_ino)
+    part::head_stat(store, id).map_or(0, |st| st.st_ino)
 }
 
 fn has_store() -> bool {

@@ -2,8 +2,9 @@
 
 use crate::fds::{self, TRACED};
 use crate::file::File;
-use crate::names::{self, Leaving, Managed};
+use crate::names::{self, Leaving, Managed, Shown};
 use crate::open::of_fd;
+use crate::part::Seen;
 use crate::sys::{self, Errno, Sys, to_c};
 use core::ffi::CStr;
 use libc::c_char;
@@ -23,11 +24,15 @@ pub unsafe extern "C" fn sw_fstatat(dirfd: i32, path: *const c_char, st: *mut li
         match answer {
             Answer::Plain(result) => result,
             // SAFETY: the kernel has just filled it.
-            Answer::Head(file) => file.and_then(|file| names::patch_stat(file, unsafe { &mut *st })),
+            Answer::Head(file) => file.and_then(Shown::of).map(|shown| shown.put(unsafe { &mut *st })),
             // SAFETY: as above.
-            Answer::Behind(found) => or_of_head(found.with(|file| names::patch_stat(file, unsafe { &mut *st }))),
-            // SAFETY: passed through; the kernel checks.
-            Answer::Named(found) => unsafe { found.stat(st) },
+            Answer::Behind(found) => or_of_head(found.with(Shown::of).map(|shown| shown.put(unsafe { &mut *st }))),
+            Answer::Named(found) => {
+                // SAFETY: the kernel checks the struct, and then has filled it.
+                let ask = |dir, head: &CStr| unsafe { sys::fstatat_raw(dir, head.as_ptr(), st, libc::AT_SYMLINK_NOFOLLOW).map(|()| Seen::of(&*st)) };
+                // SAFETY: as above.
+                found.shown(ask).map(|shown| shown.into_iter().for_each(|shown| shown.put(unsafe { &mut *st })))
+            }
         }
         .map(|()| 0),
     )
@@ -86,30 +91,23 @@ unsafe fn settled(dirfd: i32, path: *const c_char, flags: i32, plain: Sys<()>, m
 pub unsafe extern "C" fn sw_statx(dirfd: i32, path: *const c_char, flags: i32, mask: u32, st: *mut libc::statx) -> i64 {
     // SAFETY: passed through.
     let plain = unsafe { sys::statx_raw(dirfd, path, flags, mask, st) };
-    let patch = |file: &'static File, names: u64| {
-        // SAFETY: the kernel has filled it.
-        let st = unsafe { &mut *st };
-        // SAFETY: a struct of numbers.
-        let mut patched: libc::stat = unsafe { core::mem::zeroed() };
-        names::patch_stat(file, &mut patched)?;
-        st.stx_size = patched.st_size as u64;
-        st.stx_blocks = patched.st_blocks as u64;
-        st.stx_nlink = if names > 0 { names } else { patched.st_nlink } as u32;
-        Ok(())
-    };
+    // SAFETY: the kernel has filled it.
+    let put = |shown: Shown| shown.put_x(unsafe { &mut *st });
     // SAFETY: passed through; the struct is read only when the kernel has filled it.
     let answer = unsafe { settled(dirfd, path, flags, plain, || u32::from((*st).stx_mode)) };
     to_c(
         match answer {
             Answer::Plain(result) => result,
-            Answer::Head(file) => file.and_then(|file| patch(file, 0)),
-            Answer::Behind(found) => or_of_head(found.with(|file| patch(file, 0))),
+            Answer::Head(file) => file.and_then(Shown::of).map(put),
+            Answer::Behind(found) => or_of_head(found.with(Shown::of).map(put)),
             Answer::Named(found) => {
-                let asked = found.pin_head().and_then(|head| {
-                    // SAFETY: a C string; the kernel checks the struct.
-                    unsafe { sys::statx_raw(head.fd(), c"".as_ptr(), flags | libc::AT_EMPTY_PATH, mask, st) }
-                });
-                asked.and_then(|()| or_of_head(found.with(|file| patch(file, found.names))))
+                // What tells one head from another is asked for, too.
+                let mask = mask | libc::STATX_TYPE | libc::STATX_MODE | libc::STATX_NLINK | libc::STATX_UID | libc::STATX_INO;
+                // SAFETY: the kernel checks the struct, and then has filled it.
+                let ask = |dir, head: &CStr| unsafe {
+                    sys::statx_raw(dir, head.as_ptr(), flags | libc::AT_SYMLINK_NOFOLLOW, mask, st).map(|()| Seen::of_x(&*st))
+                };
+                found.shown(ask).map(|shown| shown.into_iter().for_each(put))
             }
         }
         .map(|()| 0),

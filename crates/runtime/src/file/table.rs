@@ -8,7 +8,7 @@ use crate::epoch;
 use crate::fds::{self, held};
 use crate::lock::Lock;
 use crate::locks;
-use crate::part;
+use crate::part::{self, Seen};
 use crate::process::MAX_FILES;
 use crate::store::Store;
 use crate::sys::{self, Errno, Sys};
@@ -318,9 +318,8 @@ impl File {
         if !locks::take(ctl, How::Shared, PRESENCE_BYTE)? {
             return Err(self.in_use());
         }
-        let mut head = core::mem::MaybeUninit::uninit();
-        // SAFETY: room for it.
-        if !unsafe { self.is_what_it_was(head.as_mut_ptr())? } || !self.ctl().is_some_and(|ctl| self.is_of_this_boot(&ctl)) {
+        let head = self.head_by_name()?;
+        if !head.is_some_and(|head| self.is_what_it_was(&head)) || !self.ctl().is_some_and(|ctl| self.is_of_this_boot(&ctl)) {
             return Ok(false);
         }
         self.begin_use();
@@ -338,30 +337,22 @@ impl File {
         self.own_link.iter().zip(link).for_each(|(known, found)| known.store(found, Ordering::Relaxed));
     }
 
-    /// Whether the parts of an idle file are those that were opened, in their place, and this is the same user as then. Head's stat is put at `head`.
-    ///
-    /// # Safety
-    /// `head` points to a struct stat, or is no good address (EFAULT).
-    pub unsafe fn is_what_it_was(&'static self, head: *mut libc::stat) -> Sys<bool> {
-        if self.store()?.judged_for() != self.user.load(Ordering::Relaxed) {
-            return Ok(false);
+    fn head_by_name(&self) -> Sys<Option<Seen>> {
+        match sys::lstat_at(self.store()?.files_dir()?, part::c(&part::name_below(self.id(), c"head"))?) {
+            Ok(head) => Ok(Some(Seen::of(&head))),
+            Err(Errno(libc::ENOENT | libc::ENOTDIR | libc::ELOOP | libc::EACCES)) => Ok(None),
+            Err(errno) => Err(errno),
         }
-        let mut name = names::PartName::new();
-        name.push_id(self.id()).push(b"/head");
-        // SAFETY: the kernel checks the struct, and then has filled it.
-        let head = unsafe {
-            match sys::fstatat_raw(self.store()?.files_dir()?, part::c(&name)?.as_ptr(), head, libc::AT_SYMLINK_NOFOLLOW) {
-                Err(Errno(libc::EFAULT)) => return Err(Errno(libc::EFAULT)),
-                Err(_) => return Ok(false),
-                Ok(()) => &*head,
-            }
-        };
+    }
+
+    /// Whether the parts of an idle file are those that were opened, given what lies in head's place, and this is the same user as then.
+    pub fn is_what_it_was(&'static self, head: &Seen) -> bool {
         let [device, inode] = &self.head;
-        let is_head = (head.st_dev, head.st_ino) == (device.load(Ordering::Relaxed), inode.load(Ordering::Relaxed))
-            && head.st_nlink == 1
-            && head.st_uid == self.owner.load(Ordering::Relaxed);
-        // Control words that were lost and made anew are others.
-        Ok(is_head && self.ctl_fd().and_then(sys::fstat).is_ok_and(|ctl| ctl.st_nlink == 1))
+        self.store().is_ok_and(|store| store.judged_for() == self.user.load(Ordering::Relaxed))
+            && head.identity == (device.load(Ordering::Relaxed), inode.load(Ordering::Relaxed))
+            && (head.links, head.owner) == (1, self.owner.load(Ordering::Relaxed))
+            // Control words that were lost and made anew are others.
+            && self.ctl_fd().and_then(sys::fstat).is_ok_and(|ctl| ctl.st_nlink == 1)
     }
 
     fn close_objects(&'static self) {
