@@ -122,6 +122,26 @@ fn for_each_object(file: &'static File, owners: [u32; 2], mut each: impl FnMut(&
     })
 }
 
+/// Gives objects, directory and ctl the rights of head, whose mode was `before` and is another now, and which has no ACL.
+fn spread_mode(file: &'static File, owner: u32, before: u32, after: u32) -> Sys<()> {
+    let at = file.at()?;
+    for_each_object(file, [owner; 2], |object| {
+        let mode = Part::Object.mode(after);
+        if object.mode() & 0o7777 == mode { Ok(()) } else { sys::chmod(object.path(), mode).map(|_| ()) }
+    })?;
+    // Before ctl: who may write that finds a directory that he may lock.
+    if Part::Dir.mode(before) != Part::Dir.mode(after) {
+        let dir = at.pin_dir()?;
+        if dir.owner() == owner || sys::geteuid() == 0 {
+            sys::chmod(dir.path(), Part::Dir.mode(after))?;
+        }
+    }
+    if Part::Ctl.mode(before) != Part::Ctl.mode(after) {
+        sys::chmod(at.pin(c"ctl", [owner; 2])?.path(), Part::Ctl.mode(after))?;
+    }
+    Ok(())
+}
+
 /// Gives objects, directory and ctl the rights that head has now; they are its owner's, or still those of `before`.
 #[inline(never)] // Its buffers would lie on the stack below what is done after it.
 fn spread_from(file: &'static File, head: &Pinned, before: u32) -> Sys<()> {
@@ -194,9 +214,15 @@ pub fn set_mode(managed: &Managed, mode: u32) -> Sys<i64> {
             let _ = sys::chmod(head.path(), before.st_mode & 0o7777);
         })?;
         let owners = [before.st_uid; 2];
-        for_each_object(file, owners, |object| sys::chmod(object.path(), Part::Object.mode(before.st_mode & mode)).map(|_| ()))?;
+        if Part::Object.mode(before.st_mode & mode) != Part::Object.mode(before.st_mode) {
+            for_each_object(file, owners, |object| sys::chmod(object.path(), Part::Object.mode(before.st_mode & mode)).map(|_| ()))?;
+        }
         sys::chmod(head.path(), mode)?;
-        spread_from(file, head, before.st_uid)
+        if has_acl(&file.at()?) {
+            return spread_from(file, head, before.st_uid);
+        }
+        // The kernel may have kept a bit back.
+        spread_mode(file, before.st_uid, before.st_mode, sys::fstat(head.fd())?.st_mode)
     })
 }
 
@@ -209,6 +235,10 @@ pub fn set_owner(managed: &Managed, uid: u32, gid: u32) -> Sys<i64> {
     changing(managed, |file, head| {
         let st = sys::fstat(head.fd())?;
         let before = st.st_uid;
+        // An archiver gives each file the owner that it has: that is head's affair alone.
+        if [u32::MAX, st.st_uid].contains(&uid) && [u32::MAX, st.st_gid].contains(&gid) {
+            return sys::chownat(head.fd(), c"", uid, gid, libc::AT_EMPTY_PATH).map(|_| ());
+        }
         for_each_object(file, [before; 2], |_| Ok(()))?;
         // Of all others the kernel takes no other owner.
         if uid != u32::MAX && sys::geteuid() == 0 {

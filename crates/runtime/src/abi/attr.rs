@@ -88,14 +88,14 @@ pub extern "C" fn sw_fchown(fd: i32, uid: u32, gid: u32) -> i64 {
 }
 
 /// Sets times after all that this process has done has reached head, and so that what it does next shows again.
-fn set_times(found: &Managed, set: impl Fn() -> Sys<i64>) -> Sys<i64> {
+fn set_times(found: &Managed, companion: Option<i32>, set: impl Fn() -> Sys<i64>) -> Sys<i64> {
     if found.is_copy()? {
         return Err(Errno(libc::EROFS));
     }
     let mut done = None;
     let _ = found.with(|file| {
         file.touched.store(0, Ordering::Relaxed);
-        let _ = if file.may_write() { size::mirror_size_quietly(file, None) } else { Ok(()) };
+        let _ = if file.may_write() { size::mirror_size_quietly(file, companion) } else { Ok(()) };
         done = Some(file.setting_times(&set));
         Ok(())
     });
@@ -110,7 +110,8 @@ fn set_times(found: &Managed, set: impl Fn() -> Sys<i64>) -> Sys<i64> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_utimensat(dirfd: i32, path: *const c_char, times: *const timespec, flags: i32) -> i64 {
     // SAFETY: passed through; the kernel checks.
-    let set = |found: &Managed| set_times(found, || head_of(found, |head| unsafe { sys::utimensat_raw(libc::AT_FDCWD, head.as_ptr(), times, 0) }));
+    let set =
+        |found: &Managed| set_times(found, None, || head_of(found, |head| unsafe { sys::utimensat_raw(libc::AT_FDCWD, head.as_ptr(), times, 0) }));
     // SAFETY: passed through.
     unsafe { on_name(dirfd, path, flags, set) }
 }
@@ -124,7 +125,7 @@ pub unsafe extern "C" fn sw_futimens(fd: i32, times: *const timespec) -> i64 {
     on_fd(fd, Op::Setattr, |open, found| {
         let companion = open.companion().ok_or(Errno(libc::EBADF))?;
         // SAFETY: passed through; the kernel checks.
-        set_times(found, || unsafe { sys::utimensat_raw(companion, core::ptr::null(), times, 0) })
+        set_times(found, Some(companion), || unsafe { sys::utimensat_raw(companion, core::ptr::null(), times, 0) })
     })
 }
 

@@ -286,11 +286,7 @@ impl File {
 
     /// Does `work` with the layout as it is on disk now: whoever has the exclusive lock sees all of a move there, or nothing.
     pub fn with_layout_on_disk<T>(&self, work: impl FnOnce(&View<'_>) -> Sys<T>) -> Sys<T> {
-        let (fd, stat) = self.open_layout()?;
-        let bytes = store::take_file(&fd, &stat)?;
-        let result = View::parse(bytes).map_err(|_| Errno(libc::EIO)).and_then(|view| work(&view));
-        // SAFETY: mapped above, and the view is gone.
-        unsafe { sys::munmap(bytes.as_ptr().cast_mut(), bytes.len()) };
-        result
+        let raw = self.read_layout()?;
+        View::parse(raw.bytes()).map_err(|_| Errno(libc::EIO)).and_then(|view| work(&view))
     }
 }
