@@ -3,8 +3,8 @@
  *
  *   calls pread PLAIN MANAGED           ns of one cached 4 KiB pread: direct, hooked on the plain file, hooked on the managed file
  *   calls bulk PLAIN MANAGED            bytes/s of 1 MiB reads, overwrites and extending writes: direct on the plain file, hooked on the managed
- *   calls small PLAIN MANAGED BATCHES   ns of open + close, stat and a 4 KiB pread over the files of two directories, which it makes: direct on the
- *                                       plain ones, hooked on both
+ *   calls small PLAIN MANAGED BATCHES   ns of open + close, stat, create + close + unlink and a 4 KiB pread over the files of two directories, which it
+ *                                       makes: direct on the plain ones, hooked on both
  *   calls closed REQUESTS PROCS FILE... closed loop: PROCS processes per file read REQUESTS random 4 KiB blocks each; seconds in all */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -137,19 +137,22 @@ static void bulk_ratios(const char *plain, const char *managed)
     printf("}\n");
 }
 
-enum { SMALL_FILES = 32, SMALL_KINDS = 3 };
+enum { SMALL_FILES = 32, SMALL_KINDS = 4 };
 typedef int (*open_fn)(const char *, int, ...);
 typedef int (*close_fn)(int);
 typedef int (*stat_fn)(const char *, struct stat *);
+typedef int (*unlink_fn)(const char *);
 /* The functions of one side: the C library's own, or what the program was linked with. */
 struct side {
     open_fn open;
     close_fn close;
     stat_fn stat;
     pread_fn pread;
+    unlink_fn unlink;
 };
 struct small {
     char path[SMALL_FILES][BLOCK];
+    char fresh[SMALL_FILES][BLOCK];
     int fd[SMALL_FILES];
 };
 
@@ -159,6 +162,7 @@ static void make_small(struct small *files, const char *dir)
     memset(content, 7, BLOCK);
     for (int i = 0; i < SMALL_FILES; i++) {
         snprintf(files->path[i], BLOCK, "%s/f%d", dir, i);
+        snprintf(files->fresh[i], BLOCK, "%s/n%d", dir, i);
         files->fd[i] = open_or_die(files->path[i], O_RDWR | O_CREAT);
         if (pwrite(files->fd[i], content, BLOCK, 0) != BLOCK) die(files->path[i]);
     }
@@ -173,6 +177,9 @@ static void one_small(const struct side *side, const struct small *files, int ki
         if (fd < 0 || side->close(fd)) die(files->path[i]);
     } else if (kind == 1) {
         if (side->stat(files->path[i], &st) || st.st_size != BLOCK) die(files->path[i]);
+    } else if (kind == 3) {
+        int fd = side->open(files->fresh[i], O_RDWR | O_CREAT | O_EXCL, 0644);
+        if (fd < 0 || side->close(fd) || side->unlink(files->fresh[i])) die(files->fresh[i]);
     } else if (side->pread(files->fd[i], buffer, BLOCK, 0) != BLOCK) {
         die(files->path[i]);
     }
@@ -194,11 +201,11 @@ static void small_costs(const char *plain_dir, const char *managed_dir, int batc
 {
     static struct small plain, managed;
     struct side direct = {(open_fn)libc_function("open64"), (close_fn)libc_function("close"), (stat_fn)libc_function("stat64"),
-                          (pread_fn)libc_function("pread64")};
-    struct side hooked = {open, close, (stat_fn)stat, pread};
+                          (pread_fn)libc_function("pread64"), (unlink_fn)libc_function("unlink")};
+    struct side hooked = {open, close, (stat_fn)stat, pread, unlink};
     make_small(&plain, plain_dir), make_small(&managed, managed_dir);
     for (int i = 0; i < SMALL_FILES; i++) close(plain.fd[i]), close(managed.fd[i]);
-    static const char *kinds[SMALL_KINDS] = {"open_close", "stat", "pread_4k"};
+    static const char *kinds[SMALL_KINDS] = {"open_close", "stat", "pread_4k", "create_unlink"};
     printf("{");
     for (int kind = 0; kind < SMALL_KINDS; kind++) {
         double times[3][BATCHES];
