@@ -12,8 +12,8 @@ from bench_common import Effort
 from stripewise.cluster import Cluster, Network, Target
 from stripewise.model import Cycle, parameters, request_cost
 from stripewise.policy import POLICIES, PlanOptions, policy_named
-from stripewise.policy.regions import build_regions
-from stripewise.policy.vss import grid, search_pairs
+from stripewise.policy.toolkit.regions import build_regions
+from stripewise.policy.toolkit.vss import grid, search_pairs
 from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload
 from stripewise.workload.trace import read_trace
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from .cluster import Cluster, Target
 from .errors import LayoutError, StripewiseError
-from .fields import Fields
+from .files.fields import Fields
 from .units import GRANULE_BYTES, OFFSET_BYTES_MAX
 
 #: (target name, width in bytes), in the order of the cycle.

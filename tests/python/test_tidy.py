@@ -19,15 +19,10 @@ FILES_MAX = 20
 FULL = {
     "crates/disk/src": 25,
     "crates/runtime/src": 41,
-    "python/stripewise": 30,
-    "python/stripewise/cli": 30,
-    "python/stripewise/policy": 22,
-    "python/stripewise/policy/best": 21,
     "shim": 21,
     "tests/native/posix": 26,
     "tests/program": 70,
     "tests/program/matrix/sources": 25,
-    "tests/python": 46,
     "tools": 21,
 }
 #: What stands in one file, and where: the mixing of SplitMix64, CRC-32C, threads for all cores, how much a verb copies.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..cluster import PER_BYTE_S_MAX, STARTUP_S_MAX, Cluster, Target
+from ..cluster.calibration import Calibration, Fit
 from ..errors import ClusterError, StoreError
 from ..moving.retarget import write_config
 from ..native import parsed
@@ -15,7 +16,6 @@ from ..store import Store
 from .device import describe
 from .fit import fit_line
 from .measure import Measured, Measurement, Probe, Progress
-from .record import Calibration, Fit
 
 #: The figures of a target: their names there, the kind of access they are taken from, and the part of its line.
 FIGURES = (

@@ -13,13 +13,12 @@ from ..calibration.calibrate import FIGURES, Subject, apply_to_store, calibrated
 from ..calibration.measure import Probe, open_probe
 from ..calibration.network import Ping, ping
 from ..calibration.plot import draw
-from ..calibration.record import Fit
-from ..cluster import PER_BYTE_S_MAX, STARTUP_S_MAX, Cluster, Network, Target, read_cluster
-from ..durable import write_durably
+from ..cluster import PER_BYTE_S_MAX, STARTUP_S_MAX, Cluster, Network, Target, cluster_text, read_cluster
+from ..cluster.calibration import Fit
 from ..errors import UsageError
+from ..files.durable import write_durably
 from ..report.figure import check_plot_path
 from ..store import Store
-from ..store_toml import cluster_text
 from ..units import MIB
 from .options import JsonOption, size
 from .output import check_output, print_json, printable, progress, say, stdout, table

@@ -34,7 +34,7 @@ from .options import (
     size,
 )
 from .output import print_json, progress, say, shown, stdout, table
-from .plan import options_from
+from .plan.plan import options_from
 
 
 class Job:

@@ -12,10 +12,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from .. import trust
 from ..errors import StripewiseError
-from ..parts import ANYBODY, read_part
-from ..store_toml import StoreConfig, read_store
+from ..files.parts import ANYBODY, read_part
+from ..store import trust
+from ..store.config import StoreConfig, read_store
 from .finding import Examined, Finding, bad, note, ok
 
 FREE_MIN_BYTES = 64 << 20

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
-from ..parts import ANYBODY, read_part, replace_part
+from ..files.parts import ANYBODY, read_part, replace_part
 
 VERSION = 1
 RUN = "run"

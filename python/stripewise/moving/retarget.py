@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ..cluster import Target
-from ..durable import write_durably
 from ..errors import LayoutError, StoreError
+from ..files.durable import write_durably
+from ..files.parts import read_part
 from ..layout import Layout, Region, target_bytes
-from ..parts import read_part
-from ..passage import collect
 from ..store import Store, StoredFile
-from ..store_toml import StoreConfig
-from ..substitute import on_active
+from ..store.config import StoreConfig
+from ..store.substitute import on_active
+from ..store.upkeep import collect
 from .carrier import Carrier
 
 #: Between two passes over the files of a store, seconds.

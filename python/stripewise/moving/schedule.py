@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from ..errors import UsageError
 from ..layout import Region, target_bytes
-from ..migrations import Move, moved_layout
 from ..plan import FilePlan, Plan
+from ..plan.migrations import Move, moved_layout
 from .worth import worthwhile
 
 _RANK = {"out": 0, "restripe": 1, "in": 2}

@@ -8,8 +8,8 @@ the one that it makes room for; the region stays, and is the first to leave when
 from __future__ import annotations
 
 from ..layout import Stripes, share_bytes, target_bytes
-from ..migrations import Move, replay
 from ..plan import Plan
+from ..plan.migrations import Move, replay
 from ..units import round_up
 
 Place = tuple[str, int]

@@ -12,13 +12,13 @@ from ..model import parameters
 from ..plan import Plan
 from ..workload.requests import Workload
 from .base import PlanOptions, Policy, register
-from .build import build_plan, region_name
-from .hybrid import drawn_order
-from .pricing import Prices
-from .regions import RegionTable
-from .space import Space
-from .striping import EqualStripes
-from .windows import window_tables
+from .toolkit.build import build_plan, region_name
+from .toolkit.hybrid import drawn_order
+from .toolkit.pricing import Prices
+from .toolkit.regions import RegionTable
+from .toolkit.space import Space
+from .toolkit.striping import EqualStripes
+from .toolkit.windows import window_tables
 
 
 def place_default(

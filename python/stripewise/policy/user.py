@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ..cluster import Cluster
 from ..errors import PlanError, StripewiseError, UsageError
 from ..plan import Plan, dump_plan, plan_from_json
-from ..plan_check import check_plan
+from ..plan.check import check_plan
 from ..workload.requests import Workload
 from .base import POLICIES, PlanOptions, Policy, as_policy, registering
 

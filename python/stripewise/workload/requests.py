@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..once import Once
+from ..memoize import Once
 
 #: Times in ns of the trace's clock, offset and size in bytes; write is true for writes, false for reads.
 REQUEST_DTYPE = np.dtype(
