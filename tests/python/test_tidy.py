@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from module_graphs import circles, python_graph, rooms, rust_graph
+from module_graphs import circles, folders, python_graph, rooms, rust_graph
 
 ROOT = Path(__file__).resolve().parents[2]
 CRATES = sorted(path.parent for path in ROOT.glob("crates/*/src/lib.rs"))
@@ -58,6 +58,22 @@ def test_no_modules_of_the_package_import_each_other_in_a_circle() -> None:
     graph = python_graph(ROOT / "python/stripewise")
     assert "stripewise.errors" in graph["stripewise.native"]
     assert not circles(graph)
+
+
+def test_no_folders_of_the_package_import_each_other_in_a_circle() -> None:
+    graph = folders(python_graph(ROOT / "python/stripewise"))
+    assert "stripewise.swd" in graph["stripewise.cluster"]
+    assert "stripewise.policy.toolkit" in graph["stripewise.policy.published"]
+    assert not circles(graph)
+
+
+def test_circles_of_folders_are_found_where_no_modules_are_in_one(tmp_path: Path) -> None:
+    for name, text in {"one/a": "from ..two import b\n", "one/c": "", "two/b": "from ..one.c import d\n"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.py").write_text(text)
+    graph = python_graph(tmp_path)
+    assert not circles(graph)
+    assert circles(folders(graph)) == [{f"{tmp_path.name}.one", f"{tmp_path.name}.two"}]
 
 
 def test_circles_are_found(tmp_path: Path) -> None:
