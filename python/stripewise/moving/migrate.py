@@ -60,6 +60,16 @@ class Result:
     signal: int | None = None
     stopped: bool = False
 
+    def as_json(self) -> dict[str, Any]:
+        """The result as `migrate --json` prints it."""
+        return {
+            "moves": self.moves,
+            "moved_bytes": self.moved_bytes,
+            "seconds": self.seconds,
+            "left": self.left,
+            "stopped": self.stopped,
+        }
+
 
 def plan_digest(path: Path) -> str:
     """SHA-256 of a plan file."""
@@ -73,6 +83,13 @@ def clock_of_killed(root: Path, digest: str) -> float | None:
         if said["state"] == "killed" and said.get("plan_sha256") == digest and said.get("begun_unix"):
             return float(said["begun_unix"])
     return None
+
+
+def clock_of(root: Path, digest: str, start_at_s: float | None, now: bool) -> tuple[float, float | None]:
+    """When the run's clock was 0, in Unix time, and for a mover that goes on for a killed one how long ago that was."""
+    if start_at_s is None and not now and (before := clock_of_killed(root, digest)) is not None:
+        return before, time.time() - before
+    return time.time() - (start_at_s or 0.0), None
 
 
 class Migrator:

@@ -40,6 +40,15 @@ class Swept:
     signal: int | None = None
     stopped: bool = False
 
+    def as_json(self) -> dict[str, Any]:
+        """What was done as `--json` prints it."""
+        return {
+            "files": self.files,
+            "moved_bytes": self.moved_bytes,
+            "left": self.left,
+            "stopped": self.stopped,
+        }
+
 
 def target_named(store: Store, name: str) -> Target:
     """The target of a store. Raises StoreError naming those there are."""
@@ -246,3 +255,28 @@ def add(store: Store, target: Target) -> Store:
     if path == store.root or store.root in path.parents:
         raise StoreError(f"{path}: lies in the store itself; choose another directory")
     return write_config(store, store.config.with_targets([*store.config.cluster.targets, target]))
+
+
+def model_for(store: Store, klass: str, like: str | None) -> Target:
+    """The target whose kind and figures a new one of a class takes: the named one, else the first that fits."""
+    if like is not None:
+        return target_named(store, like)
+    active = store.config.cluster.active
+    return next((target for target in active if target.klass == klass), active[0])
+
+
+def target_like(model: Target, name: str, klass: str, path: Path, capacity_bytes: int) -> Target:
+    """A new target with the kind and figures of `model`; no record of their measurement, for they are not its own."""
+    return Target(
+        name=name,
+        klass=klass,
+        kind=model.kind,
+        path=path,
+        capacity_bytes=capacity_bytes,
+        startup_read_s=model.startup_read_s,
+        startup_write_s=model.startup_write_s,
+        per_byte_read_s=model.per_byte_read_s,
+        per_byte_write_s=model.per_byte_write_s,
+        startup_read_spread_s=model.startup_read_spread_s,
+        startup_write_spread_s=model.startup_write_spread_s,
+    )

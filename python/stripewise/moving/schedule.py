@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..cluster import Cluster
 from ..errors import UsageError
 from ..layout import Region, target_bytes
 from ..plan import FilePlan, Plan
@@ -114,6 +115,11 @@ class Schedule:
         held, holds = target_bytes(before, size), target_bytes(after, size)
         growth = sum(holds.get(name, 0) - held.get(name, 0) for name in self.limited)
         return "in" if growth > 0 else "out" if growth < 0 else "restripe"
+
+
+def limited_targets(cluster: Cluster) -> frozenset[str]:
+    """The targets of limited capacity."""
+    return frozenset(target.name for target in cluster.targets if target.capacity_bytes)
 
 
 def in_order(steps: Sequence[Step]) -> list[Step]:

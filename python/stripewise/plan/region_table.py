@@ -10,6 +10,7 @@ import shlex
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import PlanError
 from ..layout import Stripes
@@ -81,3 +82,17 @@ class RegionMappingTable:
         for (path, region), (windows, stripes) in self._entries.items():
             for window, each in zip(windows, stripes, strict=True):
                 yield RegionKey(self.application, self.processes, path, region, window), each
+
+    def as_json(self) -> dict[str, Any]:
+        """The table as `show --json` prints it."""
+        entries = [
+            {"file": key.file, "region": key.region, "window": key.window, "stripes": [list(each) for each in stripes]}
+            for key, stripes in self.rows()
+        ]
+        return {
+            "application": self.application,
+            "processes": self.processes,
+            "windows": self.windows,
+            "bytes": self.bytes,
+            "entries": entries,
+        }

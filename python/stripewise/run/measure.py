@@ -77,6 +77,11 @@ class Measured:
         }
 
 
+def ratio(before: float | None, after: float | None) -> float | None:
+    """How many times `before` there is after; None where either is missing or nothing."""
+    return after / before if before and after else None
+
+
 def _figure(said: Mapping[str, Any], key: str) -> float | None:
     value = said.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .. import native
 from ..errors import StoreError, WorkloadError
@@ -22,9 +23,11 @@ from ..plan import Plan
 from ..policy import PlanOptions, Policy
 from ..store import Store, Temporary
 from ..store.globs import escape
+from ..store.traced import on_store
 from ..workload import Workload
 from ..workload.trace import read_trace
 from . import runner
+from .collect import collect_logs
 from .measure import LastObject, Measured, measured
 
 Say = Callable[[str], None]
@@ -49,6 +52,14 @@ class Tuned:
         """How many times less I/O time the last run took than the first."""
         first, last = self.runs[0], self.runs[-1]
         return first.io_seconds / last.io_seconds if last.io_seconds > 0 else None
+
+    def as_json(self) -> dict[str, Any]:
+        """The circle as `tune --json` prints it."""
+        return {
+            "runs": [row.as_json() for row in self.runs],
+            "expected_gain": self.expected_gain,
+            "measured_gain": self.measured_gain,
+        }
 
 
 class Tuner:
@@ -123,7 +134,7 @@ class Tuner:
                 f"{self.command[0]}: ended with status {ended.status}; make it run under 'stripewise run' first"
             )
         collected = trace.with_name(trace.name + "-collected")
-        native.call("trace_collect", str(trace), str(collected), False)
+        collect_logs(trace, collected)
         workload = self._ours(collected)
         return workload, measured(name, before, after, ended.seconds, last.value, workload)
 
@@ -134,16 +145,10 @@ class Tuner:
             workload = read_trace(collected)
         except WorkloadError as error:
             raise StoreError(f"{self.command[0]}: touched no file of the store {self.store.root}; {cure}") from error
-        known = {file.id: file for file in self.store.files()}
-        files = []
-        for file in workload.files:
-            identity = self.store.resolve(file.path)
-            if identity is not None:
-                size = max(file.size_bytes, known[identity].size if identity in known else 0)
-                files.append(dataclasses.replace(file, id=identity, size_bytes=size))
-        if not files:
+        found = on_store(workload, self.store)
+        if not found.files:
             raise StoreError(f"{self.command[0]}: left no file in the store {self.store.root}; {cure}")
-        return dataclasses.replace(workload, files=tuple(files), command=self.command)
+        return dataclasses.replace(found, command=self.command)
 
     def _plan(self, policy: Policy, workload: Workload) -> Plan:
         reserved = self.store.used_by_others([file.path for file in workload.files])

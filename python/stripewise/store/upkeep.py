@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import native
 from .store import Store
+from .transfer import store_of
 
 
 def collect(store: Store, purge: bool, older_than_s: int, search: Sequence[Path]) -> dict[str, Any]:
@@ -20,6 +21,19 @@ def collect(store: Store, purge: bool, older_than_s: int, search: Sequence[Path]
 def scrub(store: Store, identities: Sequence[str], bytes_per_s: int) -> dict[str, Any]:
     """Compares files (all without `identities`) with their checksums."""
     return dict(native.call("store_scrub", str(store.root), list(identities), bytes_per_s))
+
+
+def scrub_paths(paths: Sequence[Path], bytes_per_s: int) -> dict[str, Any]:
+    """The same for stores and managed files by name, what was found in all of them together."""
+    total: dict[str, Any] = {"files": 0, "verified": 0, "summed": 0, "busy": 0, "bytes": 0, "rot": []}
+    for path in paths:
+        if (path / "store.toml").exists():
+            found = scrub(Store(path), [], bytes_per_s)
+        else:
+            store, identity = store_of(path)
+            found = scrub(store, [identity], bytes_per_s)
+        total = {key: total[key] + found[key] for key in total}
+    return total
 
 
 def upgrade(root: Path) -> dict[str, Any]:

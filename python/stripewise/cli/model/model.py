@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ...cluster import Cluster, Network, Target, read_cluster
+from ...cluster import Cluster, read_cluster
 from ...errors import UsageError
 from ...model import parameters
+from ...model.documented import documented_cluster
+from ...model.price_sweep import Cell, PriceSweep, keys_of, parse_sweeps
 from ...model.pricelist import Question, price_list
 from ...policy.toolkit.vss import grid
 from ...report.figure import check_plot_path
 from ...units import MIB, OFFSET_BYTES_MAX, round_up
+from ..arguments import flattened
 from ..options import JsonOption, StepOption, StripeOption, size
 from ..output import print_json
-from .show import as_json, print_list, print_sweep, save_plot, winners_of
-from .sweep import Axis, parse_sweeps
+from .show import print_list, print_sweep, save_plot
 
-#: The devices of cost-models section 7: 3 ms + 100 MB/s, 0.1 ms + 400 MB/s, no network cost.
-HDD_STARTUP_S, HDD_PER_BYTE_S = 0.003, 1e-8
-SSD_STARTUP_S, SSD_PER_BYTE_S = 0.0001, 2.5e-9
 SERVERS_MAX = 4096
 PROCESSES_MAX = 1 << 24
 REQUEST_BYTES_MAX = 1 << 40
@@ -45,13 +44,7 @@ def _devices(cluster: Path | None, hservers: int | None, sservers: int | None) -
             raise UsageError(f"{flag}: {count} is not a number of servers from 0 to {SERVERS_MAX}")
     if not any(counts.values()):
         raise UsageError("--hservers: is 0 and so is --sservers; give at least one server")
-    kinds = (("hdd", HDD_STARTUP_S, HDD_PER_BYTE_S), ("ssd", SSD_STARTUP_S, SSD_PER_BYTE_S))
-    targets = [
-        Target(f"{kind}{n}", kind, "emulated", Path(f"{kind}{n}"), 0, startup, startup, per_byte, per_byte)
-        for (kind, startup, per_byte), count in zip(kinds, counts.values(), strict=True)
-        for n in range(count)
-    ]
-    return Cluster(Path("documented devices"), Network(), tuple(targets))
+    return documented_cluster(*counts.values())
 
 
 def _ask(
@@ -72,24 +65,40 @@ def _ask(
     )
 
 
-def model(
-    cluster: Annotated[Path | None, typer.Option("--cluster", help="cluster.toml, store.toml or a store.")] = None,
+@dataclass(frozen=True, kw_only=True)
+class DeviceOptions:
+    """The servers: a cluster, or so many of the documented devices."""
+
+    cluster: Annotated[Path | None, typer.Option("--cluster", help="cluster.toml, store.toml or a store.")] = None
     hservers: Annotated[
         int | None, typer.Option("--hservers", help="Instead of a cluster: so many HDDs with 3 ms + 100 MB/s.")
-    ] = None,
+    ] = None
     sservers: Annotated[
         int | None, typer.Option("--sservers", help="Instead of a cluster: so many SSDs with 0.1 ms + 400 MB/s.")
-    ] = None,
-    request: Annotated[str | None, typer.Option("--request", help="Size of the request, e.g. 256KiB.")] = None,
-    offset: Annotated[str, typer.Option("--offset", help="Where it begins in its region.")] = "0",
-    write: Annotated[bool, typer.Option("--write", help="A write instead of a read.")] = False,
-    processes: Annotated[int, typer.Option("--processes", help="Client processes at work.")] = 32,
-    on: Annotated[str, typer.Option("--on", help=f"Only layouts on these: {', '.join(ON)}.")] = "all",
-    stripe_size: StripeOption = "64KiB",
-    step_size: StepOption = "4KiB",
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestOptions:
+    """The request, and what is tried for it."""
+
+    request: Annotated[str | None, typer.Option("--request", help="Size of the request, e.g. 256KiB.")] = None
+    offset: Annotated[str, typer.Option("--offset", help="Where it begins in its region.")] = "0"
+    write: Annotated[bool, typer.Option("--write", help="A write instead of a read.")] = False
+    processes: Annotated[int, typer.Option("--processes", help="Client processes at work.")] = 32
+    on: Annotated[str, typer.Option("--on", help=f"Only layouts on these: {', '.join(ON)}.")] = "all"
+    stripe_size: StripeOption = "64KiB"
+    step_size: StepOption = "4KiB"
     startup_spread: Annotated[
         float, typer.Option("--startup-spread", help="slal: startup varies by this share of its mean, 0 to 1.")
-    ] = 1.0,
+    ] = 1.0
+
+
+@flattened
+def model(
+    *,
+    devices: DeviceOptions,
+    asked: RequestOptions,
     sweep: Annotated[
         list[str] | None,
         typer.Option("--sweep", help="request=4KiB..16MiB or processes=1..512, doubling, or a,b,c; both for a map."),
@@ -98,56 +107,56 @@ def model(
     json: JsonOption = False,
 ) -> None:
     """Price one request under every layout, term by term, and say which wins where."""
-    described = _devices(cluster, hservers, sservers)
+    described = _devices(devices.cluster, devices.hservers, devices.sservers)
     axes = parse_sweeps(sweep or [])
     swept = {axis.name for axis in axes}
-    if (request is None) == ("request" not in swept):
-        fault = "give the size of the request, e.g. --request 256KiB" if request is None else "is swept; leave it out"
+    if (asked.request is None) == ("request" not in swept):
+        missing = asked.request is None
+        fault = "give the size of the request, e.g. --request 256KiB" if missing else "is swept; leave it out"
         raise UsageError(f"--request: {fault}")
-    if on not in ON:
-        raise UsageError(f"--on: '{on}' is none of {', '.join(ON)}")
-    if not 0 <= startup_spread <= 1:
-        raise UsageError(f"--startup-spread: {startup_spread:g} is no share from 0 to 1")
+    _check(asked)
     if plot is not None:
         check_plot_path(plot)
-    stripe_bytes, step_bytes = size(stripe_size, "--stripe-size"), size(step_size, "--step-size")
+    base, step_bytes = _base(asked, described)
+    fixed = 0 if asked.request is None else size(asked.request, "--request")
+    cells = {}
+    for key in keys_of(axes):
+        at = dict(zip((axis.name for axis in axes), key, strict=True))
+        question = _ask(
+            base, described, step_bytes, at.get("request", fixed), at.get("processes", asked.processes), bool(axes)
+        )
+        cells[key] = Cell(question, price_list(question, asked.on))
+    answer = PriceSweep(tuple(axes), cells)
+    if plot is not None:
+        save_plot(plot, answer)
+    if axes and json:
+        print_json(answer.as_json())
+    elif axes:
+        print_sweep(answer)
+    elif json:
+        print_json(cells[()].alone_json())
+    else:
+        print_list(cells[()])
+
+
+def _check(asked: RequestOptions) -> None:
+    if asked.on not in ON:
+        raise UsageError(f"--on: '{asked.on}' is none of {', '.join(ON)}")
+    if not 0 <= asked.startup_spread <= 1:
+        raise UsageError(f"--startup-spread: {asked.startup_spread:g} is no share from 0 to 1")
+
+
+def _base(asked: RequestOptions, cluster: Cluster) -> tuple[Question, int]:
+    """What all questions have in common, and the step of the search for pairs. Raises UsageError."""
+    stripe_bytes, step_bytes = size(asked.stripe_size, "--stripe-size"), size(asked.step_size, "--step-size")
     for flag, value in (("--stripe-size", stripe_bytes), ("--step-size", step_bytes)):
         if value < 4096 or value % 4096 or value > REQUEST_BYTES_MAX:
             raise UsageError(f"{flag}: {value} is not a positive multiple of 4096 bytes up to 1 TiB; round it up")
-    begin = size(offset, "--offset")
+    begin = size(asked.offset, "--offset")
     if begin > OFFSET_BYTES_MAX // 4:
         raise UsageError(f"--offset: {begin} is above 2^60; give the offset in the region, e.g. {MIB}")
-    M, N = len(described.hservers), len(described.sservers)
-    if on != "all" and not (M if on == "hservers" else N):
-        raise UsageError(f"--on: the cluster has no {on}; take all")
-    base = Question(parameters(described, 1), M, N, 1, begin, write, (), stripe_bytes, startup_spread)
-    fixed = 0 if request is None else size(request, "--request")
-    cells = {}
-    for key in _keys(axes):
-        at = dict(zip((axis.name for axis in axes), key, strict=True))
-        question = _ask(
-            base, described, step_bytes, at.get("request", fixed), at.get("processes", processes), bool(axes)
-        )
-        cells[key] = (question, price_list(question, on))
-    if plot is not None:
-        save_plot(plot, axes, cells)
-    if axes:
-        print_sweep(axes, cells, json)
-    elif json:
-        question, prices = cells[()]
-        print_json(
-            {"request_bytes": question.request_bytes, "offset": question.offset, "write": write,
-             "processes": question.params.p, "hservers": M, "sservers": N,
-             "rows": [as_json(row, question) for row in prices.rows], "winners": winners_of(prices),
-             "skipped": prices.skipped}
-        )  # fmt: skip
-    else:
-        print_list(*cells[()])
-
-
-def _keys(axes: list[Axis]) -> list[tuple[int, ...]]:
-    """All combinations of the axes' values; one empty one without axes."""
-    keys: list[tuple[int, ...]] = [()]
-    for axis in axes:
-        keys = [(*key, value) for key in keys for value in axis.values]
-    return keys
+    M, N = len(cluster.hservers), len(cluster.sservers)
+    if asked.on != "all" and not (M if asked.on == "hservers" else N):
+        raise UsageError(f"--on: the cluster has no {asked.on}; take all")
+    base = Question(parameters(cluster, 1), M, N, 1, begin, asked.write, (), stripe_bytes, asked.startup_spread)
+    return base, step_bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,41 +12,61 @@ import typer
 from ...errors import StoreError, UsageError
 from ...moving.board import send, status
 from ...moving.carrier import Carrier, Limits
-from ...moving.migrate import Migrator, Result, clock_of_killed, plan_digest
-from ...moving.schedule import Schedule, parse_windows
+from ...moving.migrate import Migrator, Result, clock_of, plan_digest
+from ...moving.schedule import Schedule, limited_targets, parse_windows
 from ...plan import read_plan
 from ...plan.check import check_plan
 from ...store import Store
 from ...units import format_size, parse_age
-from ..options import SLOWDOWN, BandwidthOption, JsonOption, MinGainOption, PatienceOption, SlowdownOption, size
+from ..arguments import flattened
+from ..options import JsonOption, MinGainOption, MoverOptions, PatienceOption
 from ..output import print_json, printable, progress, say, shown
 
 
-def migrate(
-    plan: Annotated[Path | None, typer.Argument(help="plan.json.", metavar="[PLAN]")] = None,
-    store: Annotated[Path | None, typer.Option("--store", help="The store's directory.")] = None,
-    now: Annotated[bool, typer.Option("--now", help="Wait for no window: go to the last one's placement.")] = False,
+@dataclass(frozen=True, kw_only=True)
+class ClockOptions:
+    """Which windows of the plan are followed, and on which clock."""
+
+    now: Annotated[bool, typer.Option("--now", help="Wait for no window: go to the last one's placement.")] = False
     start_at: Annotated[
         float | None, typer.Option("--start-at", min=0, metavar="SECONDS", help="The run began so long ago.")
-    ] = None,
+    ] = None
     windows: Annotated[
         str | None, typer.Option("--windows", help="Follow only these windows of the plan, e.g. 0,2-4.")
-    ] = None,
-    bandwidth: BandwidthOption = None,
-    max_slowdown: SlowdownOption = SLOWDOWN,
-    min_gain: MinGainOption = None,
-    patience: PatienceOption = "60s",
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderOptions:
+    """What a mover that is at work is asked or told."""
+
     status_of: Annotated[
         Path | None, typer.Option("--status", metavar="STORE", help="Say how the mover of a store gets on.")
-    ] = None,
-    pause: Annotated[Path | None, typer.Option("--pause", metavar="STORE", help="Let it wait.")] = None,
-    resume: Annotated[Path | None, typer.Option("--resume", metavar="STORE", help="Let it go on.")] = None,
-    stop: Annotated[Path | None, typer.Option("--stop", metavar="STORE", help="End it, all files whole.")] = None,
+    ] = None
+    pause: Annotated[Path | None, typer.Option("--pause", metavar="STORE", help="Let it wait.")] = None
+    resume: Annotated[Path | None, typer.Option("--resume", metavar="STORE", help="Let it go on.")] = None
+    stop: Annotated[Path | None, typer.Option("--stop", metavar="STORE", help="End it, all files whole.")] = None
+
+    def given(self) -> dict[str, Path]:
+        """The orders by name, each with its store."""
+        orders = {"status": self.status_of, "pause": self.pause, "resume": self.resume, "stop": self.stop}
+        return {name: root for name, root in orders.items() if root is not None}
+
+
+@flattened
+def migrate(
+    *,
+    plan: Annotated[Path | None, typer.Argument(help="plan.json.", metavar="[PLAN]")] = None,
+    store: Annotated[Path | None, typer.Option("--store", help="The store's directory.")] = None,
+    clock: ClockOptions,
+    mover: MoverOptions,
+    min_gain: MinGainOption = None,
+    patience: PatienceOption = "60s",
+    orders: OrderOptions,
     json: JsonOption = False,
 ) -> None:
     """Move files' regions as a plan wants them, window by window, while programs use them."""
-    orders = {"status": status_of, "pause": pause, "resume": resume, "stop": stop}
-    given = {name: root for name, root in orders.items() if root is not None}
+    given = orders.given()
     if given:
         if len(given) > 1 or plan is not None:
             raise UsageError("migrate: give a plan, or one of --status, --pause, --resume and --stop")
@@ -55,37 +75,21 @@ def migrate(
         return
     if plan is None or store is None:
         raise UsageError("migrate: give a plan and --store, or --status, --pause, --resume or --stop with a store")
-    limits = Limits(0 if bandwidth is None else size(bandwidth, "--bandwidth"), max_slowdown)
-    chosen = None if windows is None else parse_windows(windows)
-    result = _follow(plan, Store(store), chosen, min_gain, limits, now, start_at, parse_age(patience, "--patience"))
+    limits = Limits(mover.bytes_per_s, mover.max_slowdown)
+    chosen = None if clock.windows is None else parse_windows(clock.windows)
+    opened, patience_s = Store(store), parse_age(patience, "--patience")
+    decided = read_plan(plan)
+    for remark in check_plan(decided, opened.config.cluster, plan):
+        _complain(remark)
+    schedule = Schedule(decided, limited_targets(opened.config.cluster), chosen, min_gain)
+    digest = plan_digest(plan)
+    begun, resumed_after_s = clock_of(opened.root, digest, clock.start_at, clock.now)
+    if resumed_after_s is not None:
+        _complain(f"goes on for a mover that was killed, {resumed_after_s:.1f} s after the run began")
+    head = {"verb": "migrate", "plan": str(plan.absolute()), "plan_sha256": digest, "begun_unix": begun}
+    with progress("moving") as step, Carrier(opened, head, limits, step) as carrier:
+        result = Migrator(opened, decided, schedule, carrier, _complain, begun, clock.now, patience_s).run()
     _report(result, store, json)
-
-
-def _follow(
-    path: Path,
-    store: Store,
-    windows: frozenset[int] | None,
-    min_gain: float | None,
-    limits: Limits,
-    now: bool,
-    start_at: float | None,
-    patience_s: float,
-) -> Result:
-    decided = read_plan(path)
-    for remark in check_plan(decided, store.config.cluster, path):
-        say(f"stripewise: {remark}")
-    limited = frozenset(t.name for t in store.config.cluster.targets if t.capacity_bytes)
-    schedule = Schedule(decided, limited, windows, min_gain)
-    digest = plan_digest(path)
-    begun = time.time() - (start_at or 0.0)
-    if start_at is None and not now and (before := clock_of_killed(store.root, digest)) is not None:
-        say(f"stripewise: goes on for a mover that was killed, {time.time() - before:.1f} s after the run began")
-        begun = before
-    head = {"verb": "migrate", "plan": str(path.absolute()), "plan_sha256": digest, "begun_unix": begun}
-    with progress("moving") as step:
-        carrier = Carrier(store, head, limits, step)
-        with carrier:
-            return Migrator(store, decided, schedule, carrier, _complain, begun, now, patience_s).run()
 
 
 def _complain(text: str) -> None:
@@ -94,15 +98,7 @@ def _complain(text: str) -> None:
 
 def _report(result: Result, store: Path, json: bool) -> None:
     if json:
-        print_json(
-            {
-                "moves": result.moves,
-                "moved_bytes": result.moved_bytes,
-                "seconds": result.seconds,
-                "left": result.left,
-                "stopped": result.stopped,
-            }
-        )
+        print_json(result.as_json())
     else:
         typer.echo(
             f"{result.moves} move(s), {format_size(result.moved_bytes)} in {result.seconds:.2f} s"

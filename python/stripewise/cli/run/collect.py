@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ... import native
-from ...errors import WorkloadError
+from ...run.collect import collect_logs
 from ..options import JsonOption
 from ..output import print_json, say
 
 #: What meta.json counts that is not in the table; said when it is not zero.
 LOSSES = ("dropped", "incomplete", "missing", "damaged", "empty_logs", "names_lost", "unnamed")
-
-
-def collected_directory(logs: Path, out: Path | None) -> Path:
-    """Where the collected trace goes: beside the raw logs when not said."""
-    return out.absolute() if out is not None else logs.absolute()
-
-
-def collect_logs(logs: Path, out: Path, lenient: bool = False) -> dict[str, Any]:
-    """Collects the raw logs in `logs` into `out`/trace.parquet; returns the native module's account."""
-    if not logs.is_dir():
-        raise WorkloadError(f"{logs}: is not a directory; give the one that 'stripewise run --trace' filled")
-    return dict(native.call("trace_collect", str(logs.absolute()), str(out), lenient) or {})
 
 
 def collect(
@@ -37,7 +24,7 @@ def collect(
     json: JsonOption = False,
 ) -> None:
     """Turn the raw logs of a traced run into trace.parquet and meta.json."""
-    place = collected_directory(tracedir, out)
+    place = (out if out is not None else tracedir).absolute()
     account = collect_logs(tracedir, place, lenient)
     if json:
         print_json(account)

@@ -25,8 +25,7 @@ def doctor(
     """
     found = examine(Examined(store, tuple(command or ())))
     if json:
-        rows = [{"name": name, "level": f.level.value, "what": f.what, "cure": f.cure} for name, f in found]
-        print_json({"findings": rows})
+        print_json({"findings": [{"name": name, **finding.as_json()} for name, finding in found]})
     else:
         for name, finding in found:
             cure = f"; cure: {finding.cure}" if finding.cure else ""

@@ -13,21 +13,16 @@ from ...doctor import program
 from ...errors import UsageError
 from ...moving.beside import mover
 from ...run import runner
+from ...run.collect import trace_directory
 from ...store import Store
-from ..options import SLOWDOWN, BandwidthOption, CommandArgument, ManageOption, SlowdownOption
+from ..arguments import flattened
+from ..options import CommandArgument, ManageOption, MoverOptions
 from ..output import printable, say
 
 
-def trace_directory(path: Path) -> Path:
-    """The directory for raw logs, made if need be; UsageError when something is in it."""
-    path = path.absolute()
-    path.mkdir(parents=True, exist_ok=True)
-    if any(path.iterdir()):
-        raise UsageError(f"--trace: {path} is not empty; name a new directory, for runs must not mix")
-    return path
-
-
+@flattened
 def run(
+    *,
     command: CommandArgument,
     store: Annotated[Path | None, typer.Option("--store", help="Serve files of this store.")] = None,
     trace: Annotated[Path | None, typer.Option("--trace", help="Record every call into this new directory.")] = None,
@@ -35,8 +30,7 @@ def run(
     migrate: Annotated[
         Path | None, typer.Option("--migrate", metavar="PLAN", help="Move regions as this plan wants, meanwhile.")
     ] = None,
-    bandwidth: BandwidthOption = None,
-    max_slowdown: SlowdownOption = SLOWDOWN,
+    limits: MoverOptions,
     refuse_rings: Annotated[
         bool,
         typer.Option(
@@ -56,11 +50,10 @@ def run(
     if migrate is not None and store is None:
         raise UsageError("--migrate: needs --store, for the plan moves a store's files")
     root = None if store is None else Store(store).root
-    limits = ["--max-slowdown", str(max_slowdown), *(["--bandwidth", bandwidth] if bandwidth else [])]
     logs = None if trace is None else trace_directory(trace)
     env = runner.environment(os.environ, root, logs, manage or [], command, refuse_rings=refuse_rings)
     hints = runner.Hints(env)
-    beside = mover(root, migrate, limits, say) if root and migrate else contextlib.nullcontext()
+    beside = mover(root, migrate, limits.words(), say) if root and migrate else contextlib.nullcontext()
     try:
         with beside:
             ended = runner.run(command, env)

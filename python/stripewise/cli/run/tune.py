@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,25 +11,22 @@ import typer
 
 from ...errors import UsageError
 from ...policy import policies_named, policy_named, refuse_foreign
+from ...run.collect import trace_directory
+from ...run.measure import ratio
 from ...run.tune import Tuned, Tuner
 from ...store import Store
+from ..arguments import flattened
 from ..options import (
     CommandArgument,
     JsonOption,
     ManageOption,
-    RegionOption,
+    SearchOptions,
     SeedOption,
-    ServersOption,
-    SigmaOption,
-    SmoothOption,
-    StepOption,
+    SizeOptions,
     StoreOption,
-    StripeOption,
-    TimeLimitOption,
 )
 from ..output import print_json, progress, say, shown, stdout, table
-from ..plan.plan import options_from
-from .run import trace_directory
+from ..plan.options import plan_options
 
 
 def _print(tuned: Tuned, emulated: bool) -> None:
@@ -37,7 +35,7 @@ def _print(tuned: Tuned, emulated: bool) -> None:
     made = table(f"measured{note}", "", *(row.policy for row in tuned.runs), "gain")
 
     def gain(before: float | None, after: float | None) -> str:
-        return f"{after / before:.2f} x" if before and after else "-"
+        return "-" if (times := ratio(before, after)) is None else f"{times:.2f} x"
 
     made.add_row("read MB/s", *(shown(row.read_mb_s) for row in tuned.runs), gain(first.read_mb_s, last.read_mb_s))
     made.add_row("write MB/s", *(shown(row.write_mb_s) for row in tuned.runs), gain(first.write_mb_s, last.write_mb_s))
@@ -60,35 +58,37 @@ def _print(tuned: Tuned, emulated: bool) -> None:
     )
 
 
-def tune(
-    command: CommandArgument,
-    store: StoreOption,
+@dataclass(frozen=True, kw_only=True)
+class TuneRequest:
+    """What is tuned with and compared, and on which files."""
+
     policy: Annotated[
         str, typer.Option("--policy", help="The policy to tune with; of several with commas the last layout stays.")
-    ] = "h2dp",
-    baseline: Annotated[str, typer.Option("--baseline", help="The policy to compare with.")] = "def",
-    manage: ManageOption = None,
-    trace: Annotated[Path | None, typer.Option("--trace", help="Keep the traces in this new directory.")] = None,
-    region_size: RegionOption = "64MiB",
-    stripe_size: StripeOption = "64KiB",
-    step_size: StepOption = "4KiB",
+    ] = "h2dp"
+    baseline: Annotated[str, typer.Option("--baseline", help="The policy to compare with.")] = "def"
+    manage: ManageOption = None
+    trace: Annotated[Path | None, typer.Option("--trace", help="Keep the traces in this new directory.")] = None
+
+
+@flattened
+def tune(
+    *,
+    command: CommandArgument,
+    store: StoreOption,
+    asked: TuneRequest,
+    sizes: SizeOptions,
     seed: SeedOption = 0,
-    sigma: SigmaOption = None,
-    servers: ServersOption = None,
-    time_limit: TimeLimitOption = None,
-    smooth: SmoothOption = False,
+    search: SearchOptions,
     json: JsonOption = False,
 ) -> None:
     """Run CMD, trace it, plan, apply, run it again; print before and after. The new layout stays."""
-    options = options_from(
-        region_size, stripe_size, step_size, seed, sigma=sigma, servers=servers, time_limit=time_limit, smooth=smooth
-    )
-    compared, chosen = policy_named(baseline), policies_named(policy)
+    options = plan_options(sizes, seed, search)
+    compared, chosen = policy_named(asked.baseline), policies_named(asked.policy)
     if not chosen:
         raise UsageError("--policy: names no policy; give one, or several with commas")
     refuse_foreign([compared, *chosen], options)
     opened = Store(store)
-    kept = None if trace is None else trace_directory(trace)
+    kept = None if asked.trace is None else trace_directory(asked.trace)
     # With --json the last line of stdout is ours alone; what the program says goes to stderr.
     out = sys.stderr.buffer if json else sys.stdout.buffer
 
@@ -96,14 +96,8 @@ def tune(
         out.write(text)
         out.flush()
 
-    tuner = Tuner(opened, command, options, manage or [], say, line, lambda: progress("moving"))
+    tuner = Tuner(opened, command, options, asked.manage or [], say, line, lambda: progress("moving"))
     tuned = tuner.tune(compared, chosen, kept)
     _print(tuned, any(target.kind == "emulated" for target in opened.config.cluster.targets))
     if json:
-        print_json(
-            {
-                "runs": [row.as_json() for row in tuned.runs],
-                "expected_gain": tuned.expected_gain,
-                "measured_gain": tuned.measured_gain,
-            }
-        )
+        print_json(tuned.as_json())

@@ -7,21 +7,22 @@ from typing import Annotated
 
 import typer
 
-from ...cluster import CLASSES, Target
+from ...cluster import CLASSES
 from ...errors import StoreError, UsageError
 from ...moving import retarget
 from ...moving.carrier import Carrier, Limits
 from ...moving.retarget import Swept
 from ...store import Store
 from ...units import format_size, parse_age
-from ..options import SLOWDOWN, BandwidthOption, JsonOption, PatienceOption, SlowdownOption, StoreArgument, size
+from ..arguments import flattened
+from ..options import JsonOption, MoverOptions, PatienceOption, StoreArgument, size
 from ..output import print_json, printable, progress, say
 
 NameArgument = Annotated[str, typer.Argument(metavar="TARGET", help="The target's name.")]
 
 
-def _limits(bandwidth: str | None, max_slowdown: float) -> Limits:
-    return Limits(0 if bandwidth is None else size(bandwidth, "--bandwidth"), max_slowdown)
+def _limits(mover: MoverOptions) -> Limits:
+    return Limits(mover.bytes_per_s, mover.max_slowdown)
 
 
 def _complain(text: str) -> None:
@@ -30,9 +31,7 @@ def _complain(text: str) -> None:
 
 def _report(store: Path, swept: Swept, what: str, json: bool) -> None:
     if json:
-        print_json(
-            {"files": swept.files, "moved_bytes": swept.moved_bytes, "left": swept.left, "stopped": swept.stopped}
-        )
+        print_json(swept.as_json())
     else:
         typer.echo(f"{what}: {swept.files} file(s) moved, {format_size(swept.moved_bytes)}")
         for line in swept.left:
@@ -43,15 +42,16 @@ def _report(store: Path, swept: Swept, what: str, json: bool) -> None:
         raise StoreError(f"{store}: {what} is not complete; run the same again for the rest")
 
 
+@flattened
 def drain(
+    *,
     store: StoreArgument,
     target: NameArgument,
     remove_it: Annotated[bool, typer.Option("--remove", help="Then take it out of the store.")] = False,
     now: Annotated[
         bool, typer.Option("--now", help="Wait for no program that began before: a new file of its there is an error.")
     ] = False,
-    bandwidth: BandwidthOption = None,
-    max_slowdown: SlowdownOption = SLOWDOWN,
+    mover: MoverOptions,
     patience: PatienceOption = "60s",
     json: JsonOption = False,
 ) -> None:
@@ -65,7 +65,7 @@ def drain(
         opened = retarget.write_config(opened, retarget.with_state(opened, target, "draining"))
     with (
         progress("draining") as step,
-        Carrier(opened, {"verb": "drain", "target": target}, _limits(bandwidth, max_slowdown), step) as carrier,
+        Carrier(opened, {"verb": "drain", "target": target}, _limits(mover), step) as carrier,
     ):
         swept = retarget.drain(carrier, target, _complain, parse_age(patience, "--patience"), not now)
     _report(store, swept, f"target {target}", json)
@@ -97,41 +97,33 @@ def add(
     opened = Store(store)
     if klass not in CLASSES:
         raise UsageError(f"--class: '{klass}' is none of {', '.join(CLASSES)}")
-    same = [t for t in opened.config.cluster.active if t.klass == klass] or list(opened.config.cluster.active)
-    model = retarget.target_named(opened, like) if like is not None else same[0]
-    made = Target(
-        name=name,
-        klass=klass,
-        kind=model.kind,
-        path=path.absolute(),
-        capacity_bytes=size(capacity, "--capacity"),
-        startup_read_s=model.startup_read_s,
-        startup_write_s=model.startup_write_s,
-        per_byte_read_s=model.per_byte_read_s,
-        per_byte_write_s=model.per_byte_write_s,
-        startup_read_spread_s=model.startup_read_spread_s,
-        startup_write_spread_s=model.startup_write_spread_s,
-    )
+    model = retarget.model_for(opened, klass, like)
+    made = retarget.target_like(model, name, klass, path.absolute(), size(capacity, "--capacity"))
     retarget.add(opened, made)
     typer.echo(
         f"{store}: target {name} in {path.absolute()}, with the figures of {model.name}; calibrate it to know its own"
     )
     if rebalance_too:
-        rebalance(store)
+        _rebalance(store, everything=False, mover=MoverOptions(), json=False)
 
 
+@flattened
 def rebalance(
+    *,
     store: StoreArgument,
     everything: Annotated[bool, typer.Option("--all", help="Also files that a plan laid out.")] = False,
-    bandwidth: BandwidthOption = None,
-    max_slowdown: SlowdownOption = SLOWDOWN,
+    mover: MoverOptions,
     json: JsonOption = False,
 ) -> None:
     """Lay files out as new ones are now, while programs run: every target gets its share again."""
+    _rebalance(store, everything, mover, json)
+
+
+def _rebalance(store: Path, everything: bool, mover: MoverOptions, json: bool) -> None:
     opened = Store(store)
     with (
         progress("moving") as step,
-        Carrier(opened, {"verb": "rebalance"}, _limits(bandwidth, max_slowdown), step) as carrier,
+        Carrier(opened, {"verb": "rebalance"}, _limits(mover), step) as carrier,
     ):
         swept = retarget.rebalance(carrier, everything)
     _report(store, swept, "rebalance", json)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import StoreError
-from ...store import Store, transfer, upkeep
+from ...store import Store, upkeep
 from ...units import format_size, parse_age
 from ..options import JsonOption, StoreArgument, size
 from ..output import print_json, printable, say
@@ -64,14 +64,7 @@ def scrub(
 ) -> None:
     """Read everything and compare it with the checksums kept since: finds what changed though nobody wrote it."""
     limit = 0 if rate is None else size(rate, "--rate")
-    total: dict[str, Any] = {"files": 0, "verified": 0, "summed": 0, "busy": 0, "bytes": 0, "rot": []}
-    for path in paths:
-        if (path / "store.toml").exists():
-            found = upkeep.scrub(Store(path), [], limit)
-        else:
-            store, identity = transfer.store_of(path)
-            found = upkeep.scrub(store, [identity], limit)
-        total = {key: total[key] + found[key] for key in total}
+    total = upkeep.scrub_paths(paths, limit)
     if json:
         print_json(total)
     else:

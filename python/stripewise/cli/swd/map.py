@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,63 +10,51 @@ import typer
 
 from ...errors import UsageError
 from ...report.figure import check_plot_path
-from ...swd.simulate import Setup, map_disk, parse_fill, parse_schemes
+from ...swd.results import Row
+from ...swd.simulate import map_disk
+from ..arguments import flattened
 from ..options import JsonOption
 from ..output import print_json, progress, stdout, table
 from .options import (
-    AREA,
-    ActionOption,
-    BeyondOption,
-    DeviceOption,
-    DiskOption,
-    ERegionOption,
-    FilledOption,
-    FormatOption,
-    LbaFactorOption,
-    RandomAccessOption,
-    RequestsOption,
+    DriveOptions,
+    FoldOptions,
     SchemeOption,
-    SeedOption,
-    TraceOption,
+    SourceOptions,
+    TakenOptions,
     UsedOption,
-    WorkloadOption,
-    chosen_disk,
-    chosen_fill,
     chosen_workload,
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class MapDriveOptions(DriveOptions):
+    """The same with the schemes and fills whose maps tell most."""
+
+    scheme: SchemeOption = "R(4123),tstl-smart"
+    used: UsedOption = "25%,50%,75%"
+
+
+@flattened
 def map_(
-    trace: TraceOption = None,
-    workload: WorkloadOption = None,
-    disk: DiskOption = "generic",
-    scheme: SchemeOption = "R(4123),tstl-smart",
-    used: UsedOption = "25%,50%,75%",
-    filled: FilledOption = None,
-    random_access: RandomAccessOption = AREA,
-    e_region: ERegionOption = AREA,
-    format: FormatOption = None,
-    device: DeviceOption = None,
-    action: ActionOption = "Q",
-    requests: RequestsOption = None,
-    lba_factor: LbaFactorOption = 1,
-    beyond: BeyondOption = "fold",
-    seed: SeedOption = 0,
+    *,
+    source: SourceOptions,
+    drive: MapDriveOptions,
+    taken: TakenOptions,
+    folded: FoldOptions,
     first: Annotated[int, typer.Option("--first", min=0, help="First track that is shown.")] = 0,
     tracks: Annotated[
         int | None, typer.Option("--tracks", min=1, help="How many are shown (default: to the last).")
     ] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw the maps: out.svg or out.html.")] = None,
     json: JsonOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Map the tracks of a shingled disk after a workload: used, hot, free, and free but not to be written."""
-    requested = chosen_workload(trace, workload, format, device, action, requests, 1.0, beyond, seed, lba_factor)
+    requested = chosen_workload(source.trace, source.workload, taken, folded)
     if plot is not None:
         check_plot_path(plot)
-    schemes, fills = parse_schemes(scheme), [parse_fill(text) for text in used.split(",")]
-    drive, zone_bytes, region_bytes = chosen_disk(disk, random_access, e_region)
-    setup = Setup(drive, zone_bytes, region_bytes, chosen_fill(filled, requested))
-    from ...swd.plot import STATES, Row, plot_maps, track_counts
+    schemes, fills = drive.schemes, drive.fills
+    setup = drive.setup(requested)
+    from ...swd.plot import STATES, plot_maps, track_counts
 
     rows = []
     for each in schemes:
@@ -75,12 +64,12 @@ def map_(
             if first >= report["tracks"]:
                 raise UsageError(f"--first: {first} is beyond the {report['tracks']} tracks of {each.label}")
             rows.append(Row(each.label, fill.label, report))
-    title = f"tracks after {requested.name} on {drive.name}, simulated"
+    title = f"tracks after {requested.name} on {setup.disk.name}, simulated"
     if plot is not None:
         plot_maps(rows, plot, title, first, tracks)
     if json:
-        listed = [{"label": row.scheme, "used": row.used, **row.report} for row in rows]
-        print_json({"simulated": True, "workload": requested.name, "disk": drive.source, "maps": listed})
+        listed = [row.as_json() for row in rows]
+        print_json({"simulated": True, "workload": requested.name, "disk": setup.disk.source, "maps": listed})
         return
     made = table(title, "scheme", "space in use", *STATES)
     for row in rows:

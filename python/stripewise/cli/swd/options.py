@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ...errors import UsageError
-from ...swd.disk import Disk, read_disk
-from ...swd.simulate import AREA_SHARE, SCHEMES, parse_share
+from ...swd.disk import read_disk
+from ...swd.simulate import (
+    AREA_SHARE,
+    SCHEMES,
+    Fill,
+    Scheme,
+    Setup,
+    area_bytes,
+    parse_fill,
+    parse_schemes,
+    parse_share,
+)
 from ...swd.workload import BEYOND, FORMATS, LOOK_ALIKES, BlockWorkload, made_workload, trace_workload
-from ..options import size
 
 WorkloadOption = Annotated[
     str | None,
@@ -49,35 +58,6 @@ REQUESTS = 100_000
 AREA = f"{AREA_SHARE:.0%}"
 
 
-def chosen_workload(
-    trace: Path | None,
-    workload: str | None,
-    format: str | None,
-    device: str | None,
-    action: str,
-    requests: int | None,
-    stretch: float,
-    beyond: str,
-    seed: int,
-    lba_factor: int = 1,
-) -> BlockWorkload:
-    """The workload of the command line. Raises UsageError when not exactly one is given, or options do not fit it."""
-    if (trace is None) == (workload is None):
-        raise UsageError("swd: give either a trace, or --workload uniform, zipf, syn or look-alike:NAME")
-    if beyond not in BEYOND:
-        raise UsageError(f"--beyond: '{beyond}' is not known; give one of {', '.join(BEYOND)}")
-    if trace is not None:
-        read = trace_workload(trace, format, device, action, requests, stretch, beyond)
-        return replace(read, lba_factor=lba_factor)
-    for flag, value in (("--format", format), ("--device", device)):
-        if value is not None:
-            raise UsageError(f"{flag}: is about a trace; leave it out with --workload")
-    assert workload is not None  # one of the two was given
-    made = made_workload(workload, requests, stretch, beyond, seed)
-    ends = made.origin["kind"] == "syn" and not made.origin.get("again")
-    return replace(made, lba_factor=lba_factor, requests=requests if requests is not None or ends else REQUESTS)
-
-
 TraceOption = Annotated[Path | None, typer.Option("--trace", help="A block trace.")]
 DiskOption = Annotated[str, typer.Option("--disk", help="A disk file (docs/formats.md, Disk), or generic.")]
 SchemeOption = Annotated[
@@ -103,20 +83,78 @@ ERegionOption = Annotated[
 ]
 
 
-def chosen_disk(disk: str, random_access: str, e_region: str) -> tuple[Disk, int, int]:
-    """The drive, and bytes of its random access zone and its E-region."""
-    drive = read_disk(disk)
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """Where requests come from, a trace or a generator."""
 
-    def area(text: str, flag: str) -> int:
-        if text.strip().endswith("%"):
-            return int(parse_share(text, flag) * drive.size_bytes)
-        return size(text, flag)
-
-    return drive, area(random_access, "--random-access"), area(e_region, "--e-region")
+    trace: TraceOption = None
+    workload: WorkloadOption = None
 
 
-def chosen_fill(filled: str | None, workload: BlockWorkload) -> float | None:
-    """The share of the used space that holds data before a run; SYN goes to an empty disk (chapter 4.6.3)."""
-    if filled is not None:
-        return parse_share(filled, "--filled")
-    return 0.0 if workload.origin["kind"] == "syn" else None
+@dataclass(frozen=True, kw_only=True)
+class TakenOptions:
+    """What is taken of a trace, and how many requests."""
+
+    format: FormatOption = None
+    device: DeviceOption = None
+    action: ActionOption = "Q"
+    requests: RequestsOption = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldOptions:
+    """How requests are brought into the space of a disk, and the seed of generated ones."""
+
+    lba_factor: LbaFactorOption = 1
+    beyond: BeyondOption = "fold"
+    seed: SeedOption = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriveOptions:
+    """The drive, the schemes and fills that are compared on it, and its areas."""
+
+    disk: DiskOption = "generic"
+    scheme: SchemeOption = "hdd,R(4123),tstl-smart"
+    used: UsedOption = "50%"
+    filled: FilledOption = None
+    random_access: RandomAccessOption = AREA
+    e_region: ERegionOption = AREA
+
+    @property
+    def schemes(self) -> list[Scheme]:
+        """The schemes. Raises UsageError."""
+        return parse_schemes(self.scheme)
+
+    @property
+    def fills(self) -> list[Fill]:
+        """The fills. Raises UsageError."""
+        return [parse_fill(text) for text in self.used.split(",")]
+
+    def setup(self, workload: BlockWorkload) -> Setup:
+        """The drive with its areas, filled as the workload wants it."""
+        drive = read_disk(self.disk)
+        random_access = area_bytes(self.random_access, drive, "--random-access")
+        e_region = area_bytes(self.e_region, drive, "--e-region")
+        filled = workload.filled_share if self.filled is None else parse_share(self.filled, "--filled")
+        return Setup(drive, random_access, e_region, filled)
+
+
+def chosen_workload(
+    trace: Path | None, workload: str | None, taken: TakenOptions, folded: FoldOptions, stretch: float = 1.0
+) -> BlockWorkload:
+    """The workload of the command line. Raises UsageError when not exactly one is given, or options do not fit it."""
+    if (trace is None) == (workload is None):
+        raise UsageError("swd: give either a trace, or --workload uniform, zipf, syn or look-alike:NAME")
+    if folded.beyond not in BEYOND:
+        raise UsageError(f"--beyond: '{folded.beyond}' is not known; give one of {', '.join(BEYOND)}")
+    if trace is not None:
+        read = trace_workload(trace, taken.format, taken.device, taken.action, taken.requests, stretch, folded.beyond)
+        return replace(read, lba_factor=folded.lba_factor)
+    for flag, value in (("--format", taken.format), ("--device", taken.device)):
+        if value is not None:
+            raise UsageError(f"{flag}: is about a trace; leave it out with --workload")
+    assert workload is not None  # one of the two was given
+    made = made_workload(workload, taken.requests, stretch, folded.beyond, folded.seed)
+    limit = taken.requests if taken.requests is not None or made.ends else REQUESTS
+    return replace(made, lba_factor=folded.lba_factor, requests=limit)

@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ...errors import UsageError
 from ...report.figure import check_plot_path
-from ...swd.simulate import CACHES, QUEUES, Setup, parse_fill, parse_schemes, simulate_disk
+from ...swd.results import Row
+from ...swd.simulate import CACHES, QUEUES, Setup, simulate_disk
+from ..arguments import flattened
 from ..options import JsonOption
 from ..output import print_json, progress, say, shown, stdout, table
-from .options import (
-    AREA,
-    ActionOption,
-    BeyondOption,
-    DeviceOption,
-    DiskOption,
-    ERegionOption,
-    FilledOption,
-    FormatOption,
-    LbaFactorOption,
-    RandomAccessOption,
-    RequestsOption,
-    SchemeOption,
-    SeedOption,
-    StretchOption,
-    TraceOption,
-    UsedOption,
-    WorkloadOption,
-    chosen_disk,
-    chosen_fill,
-    chosen_workload,
-)
+from .options import DriveOptions, FoldOptions, SourceOptions, StretchOption, TakenOptions, chosen_workload
 
 _COLUMNS = ("scheme", "used", "mean ms", "p99 ms", "read ms", "write ms", "own", "ampl.", "coll.", "wait", "WAR", "GC",
             "busy %")  # fmt: skip
-
-
-#: Busier than this, requests wait for those before them without an end.
-SATURATED = 0.98
 
 
 def _ms(value: float | None) -> str:
@@ -48,99 +26,107 @@ def _ms(value: float | None) -> str:
     return shown(value, 0 if value is not None and value >= 1000 else 2)
 
 
-def _cells(label: str, used: str, report: dict[str, Any]) -> list[str]:
-    from ...swd.plot import mean_ms, write_part_ms
-
-    response = report["response_s"]
-    writes = [write_part_ms(report, part) for part in ("own", "amplification", "collection", "waiting")]
+def _cells(row: Row) -> list[str]:
+    report = row.report
     return [
-        label,
-        used,
-        _ms(mean_ms(report)),
-        _ms(None if response is None else 1e3 * response["p99"]),
-        _ms(mean_ms(report, "read_response_s")),
-        _ms(mean_ms(report, "write_response_s")),
-        *(_ms(part if report["writes"] else None) for part in writes),
+        row.scheme,
+        row.used,
+        _ms(row.mean_ms()),
+        _ms(row.p99_ms),
+        _ms(row.mean_ms("read_response_s")),
+        _ms(row.mean_ms("write_response_s")),
+        *(_ms(row.write_part_ms(part)) for part in ("own", "amplification", "collection", "waiting")),
         shown(report["amplification"], 2),
         f"{report['counters']['collections']:,}",
         shown(100 * report["utilisation"], 1),
     ]
 
 
-def simulate(
-    trace: TraceOption = None,
-    workload: WorkloadOption = None,
-    disk: DiskOption = "generic",
-    scheme: SchemeOption = "hdd,R(4123),tstl-smart",
-    used: UsedOption = "50%",
-    filled: FilledOption = None,
-    random_access: RandomAccessOption = AREA,
-    e_region: ERegionOption = AREA,
-    format: FormatOption = None,
-    device: DeviceOption = None,
-    action: ActionOption = "Q",
-    requests: RequestsOption = None,
-    stretch: StretchOption = 1.0,
-    lba_factor: LbaFactorOption = 1,
-    beyond: BeyondOption = "fold",
-    seed: SeedOption = 0,
-    queue: Annotated[str, typer.Option("--queue", help=f"Order of service: {', '.join(QUEUES)}.")] = "fcfs",
+@dataclass(frozen=True, kw_only=True)
+class ServiceOptions:
+    """How the disk serves requests, and what it does when it is idle."""
+
+    queue: Annotated[str, typer.Option("--queue", help=f"Order of service: {', '.join(QUEUES)}.")] = "fcfs"
     queue_depth: Annotated[
         int | None, typer.Option("--queue-depth", min=1, help="Requests that the disk holds at once (default: all).")
-    ] = None,
+    ] = None
     cache: Annotated[
         str, typer.Option("--cache", help=f"The disk's memory: {', '.join(CACHES)} (writes: done when in memory).")
-    ] = "off",
+    ] = "off"
     closed: Annotated[
         bool, typer.Option("--closed", help="Send each request when the one before is done, not at its time.")
-    ] = False,
+    ] = False
     background_after: Annotated[
         float | None,
         typer.Option("--background-after", min=0, help="An idle disk collects after so many ms (default: never)."),
-    ] = None,
+    ] = None
     background_budget: Annotated[
         float | None, typer.Option("--background-budget", min=0, help="For so many ms each time (default: no end).")
-    ] = None,
+    ] = None
     stall_bound: Annotated[
         float, typer.Option("--stall-bound", min=0, help="A request that waits so many ms counts as stalled.")
-    ] = 1000.0,
+    ] = 1000.0
+
+    def check(self) -> None:
+        """UsageError for what does not fit."""
+        for flag, value, known in (("--queue", self.queue, QUEUES), ("--cache", self.cache, tuple(CACHES))):
+            if value not in known:
+                raise UsageError(f"{flag}: '{value}' is not known; give one of {', '.join(known)}")
+        if self.background_budget is not None and self.background_after is None:
+            raise UsageError("--background-budget: is about work of an idle disk; give --background-after too")
+
+    def on(self, setup: Setup) -> Setup:
+        """The setup with a disk that serves so."""
+        return replace(
+            setup,
+            queue=self.queue,
+            queue_depth=self.queue_depth,
+            cache=self.cache,
+            closed=self.closed,
+            background_after_ms=self.background_after,
+            background_budget_ms=self.background_budget,
+            stall_bound_ms=self.stall_bound,
+        )
+
+
+@flattened
+def simulate(
+    *,
+    source: SourceOptions,
+    drive: DriveOptions,
+    taken: TakenOptions,
+    stretch: StretchOption = 1.0,
+    folded: FoldOptions,
+    service: ServiceOptions,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw the result: out.svg or out.html.")] = None,
     json: JsonOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Simulate block requests on a drive under shingled schemes, and compare them."""
-    requested = chosen_workload(trace, workload, format, device, action, requests, stretch, beyond, seed, lba_factor)
-    for flag, value, known in (("--queue", queue, QUEUES), ("--cache", cache, tuple(CACHES))):
-        if value not in known:
-            raise UsageError(f"{flag}: '{value}' is not known; give one of {', '.join(known)}")
-    if background_budget is not None and background_after is None:
-        raise UsageError("--background-budget: is about work of an idle disk; give --background-after too")
+    requested = chosen_workload(source.trace, source.workload, taken, folded, stretch)
+    service.check()
     if plot is not None:
         check_plot_path(plot)
-    schemes, fills = parse_schemes(scheme), [parse_fill(text) for text in used.split(",")]
-    drive, zone_bytes, region_bytes = chosen_disk(disk, random_access, e_region)
-    setup = Setup(
-        drive, zone_bytes, region_bytes, chosen_fill(filled, requested), queue, queue_depth, cache, closed,
-        background_after, background_budget, stall_bound,
-    )  # fmt: skip
-    from ...swd.plot import Row, plot_runs
+    schemes, fills = drive.schemes, drive.fills
+    setup = service.on(drive.setup(requested))
+    from ...swd.plot import plot_runs
 
     rows = []
     for fill in fills:
         for each in schemes:
             with progress(f"simulating {each.label}, {fill.label} used") as step:
                 rows.append(Row(each.label, fill.label, simulate_disk(setup, each, fill, requested, step)))
-    title = f"simulated: {requested.name} on {drive.name}"
-    if not closed and any(row.report["utilisation"] > SATURATED for row in rows):
+    title = f"simulated: {requested.name} on {setup.disk.name}"
+    if not service.closed and any(row.is_saturated for row in rows):
         say("stripewise: requests come faster than they are served: response times grow with --requests; see --stretch")
     if plot is not None:
         plot_runs(rows, plot, title)
     if json:
-        listed = [{"label": row.scheme, "used": row.used, **row.report} for row in rows]
-        print_json({"simulated": True, "workload": requested.name, "disk": drive.source, "rows": listed})
+        listed = [row.as_json() for row in rows]
+        print_json({"simulated": True, "workload": requested.name, "disk": setup.disk.source, "rows": listed})
         return
     made = table(f"{title}; own to wait: parts of write ms", *_COLUMNS)
     for row in rows:
-        made.add_row(*_cells(row.scheme, row.used, dict(row.report)))
+        made.add_row(*_cells(row))
     stdout().print(made)
     if plot is not None:
         typer.echo(f"{plot}: written")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,36 +11,21 @@ import typer
 
 from ...errors import UsageError
 from ...report.figure import check_plot_path
-from ...swd.statistics import EXPORTS, NEAR_BLOCKS, TRACK_BLOCKS, export, plot_locality, statistics
+from ...swd.simulate import BLOCK_BYTES
+from ...swd.statistics import EXPORTS, NEAR_BLOCKS, TRACK_BLOCKS, export, plot_locality, share_below, statistics
 from ...swd.workload import BlockWorkload
+from ..arguments import flattened
 from ..options import JsonOption, size
 from ..output import check_output, print_json, progress, shown, stdout, table
-from .options import (
-    ActionOption,
-    BeyondOption,
-    DeviceOption,
-    FormatOption,
-    LbaFactorOption,
-    RequestsOption,
-    SeedOption,
-    StretchOption,
-    WorkloadOption,
-    chosen_workload,
-)
+from .options import FoldOptions, StretchOption, TakenOptions, WorkloadOption, chosen_workload
 
-BLOCK_BYTES = 512
 #: Stack distances are shown below this many tracks.
 RECENT_TRACKS = 1024
 
 
-def _share_below(steps: list[dict[str, Any]], below: int) -> float | None:
-    """Share of a distribution below `below`, a power of two; None for an empty one."""
-    return max((step["share"] for step in steps if step["below"] <= below), default=0.0) if steps else None
-
-
 def _print(name: str, format: str | None, summary: Mapping[str, Any]) -> None:
     writes, stacks = summary["write_distances"], summary["stack_distances"]
-    recent = _share_below(stacks["steps"], RECENT_TRACKS)
+    recent = share_below(stacks["steps"], RECENT_TRACKS)
     rows = [
         ("requests", f"{summary['requests']:,}"),
         ("write share", shown(summary["write_share"], 4)),
@@ -68,54 +54,64 @@ def _export(workload: BlockWorkload, path: Path, format: str, space_blocks: int 
     typer.echo(f"{path}: {written:,} requests written as {format}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """What is told of the requests, or written instead."""
+
+    track_blocks: Annotated[
+        int, typer.Option("--track-blocks", min=1, help="Blocks of a track, for stack distances.")
+    ] = TRACK_BLOCKS
+    near_blocks: Annotated[
+        int, typer.Option("--near-blocks", min=0, help="Writes no further apart than this are near.")
+    ] = NEAR_BLOCKS
+    export: Annotated[Path | None, typer.Option("--export", help="Write the requests to this file instead.")] = None
+    export_format: Annotated[str, typer.Option("--export-format", help=f"Of --export: {', '.join(EXPORTS)}.")] = (
+        "disksim"
+    )
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the locality of writes: out.svg or out.html.")] = (
+        None
+    )
+    json: JsonOption = False
+
+
+@flattened
 def trace(
+    *,
     file: Annotated[Path | None, typer.Argument(help="A block trace.", metavar="[TRACE]")] = None,
     workload: WorkloadOption = None,
-    format: FormatOption = None,
-    device: DeviceOption = None,
-    action: ActionOption = "Q",
-    requests: RequestsOption = None,
+    taken: TakenOptions,
     stretch: StretchOption = 1.0,
     space: Annotated[
         str | None, typer.Option("--space", help="Fold the requests into so many bytes first, e.g. 60GB.")
     ] = None,
-    lba_factor: LbaFactorOption = 1,
-    beyond: BeyondOption = "fold",
-    seed: SeedOption = 0,
-    track_blocks: Annotated[
-        int, typer.Option("--track-blocks", min=1, help="Blocks of a track, for stack distances.")
-    ] = TRACK_BLOCKS,
-    near_blocks: Annotated[
-        int, typer.Option("--near-blocks", min=0, help="Writes no further apart than this are near.")
-    ] = NEAR_BLOCKS,
-    export: Annotated[Path | None, typer.Option("--export", help="Write the requests to this file instead.")] = None,
-    export_format: Annotated[
-        str, typer.Option("--export-format", help=f"Of --export: {', '.join(EXPORTS)}.")
-    ] = "disksim",
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="Draw the locality of writes: out.svg or out.html.")
-    ] = None,
-    json: JsonOption = False,
-) -> None:  # fmt: skip
+    folded: FoldOptions,
+    report: ReportOptions,
+) -> None:
     """Say what a block trace or a generated workload is like, or write it as a trace file."""
-    chosen = chosen_workload(file, workload, format, device, action, requests, stretch, beyond, seed, lba_factor)
+    chosen = chosen_workload(file, workload, taken, folded, stretch)
     space_blocks = None if space is None else size(space, "--space") // BLOCK_BYTES
-    if chosen.origin["kind"] in ("uniform", "zipf", "syn") and space_blocks is None:
+    if chosen.needs_space and space_blocks is None:
         raise UsageError(f"--space: {chosen.name} needs a space to go to; give its size, e.g. 60GB")
-    if export is not None:
-        check_output(export, "--export")
-        _export(chosen, export, export_format, space_blocks)
+    if report.export is not None:
+        check_output(report.export, "--export")
+        _export(chosen, report.export, report.export_format, space_blocks)
         return
-    if plot is not None:
-        check_plot_path(plot)
+    if report.plot is not None:
+        check_plot_path(report.plot)
     with progress(f"reading {chosen.name}") as step:
-        found = statistics(chosen, space_blocks, track_blocks, near_blocks, step)
-    if plot is not None:
-        plot_locality({Path(chosen.name).name: found["summary"]}, plot)
-    if json:
-        generated = chosen.origin["kind"] != "trace"
-        print_json({"workload": chosen.name, "generated": generated, "format": found["format"], **found["summary"]})
+        found = statistics(chosen, space_blocks, report.track_blocks, report.near_blocks, step)
+    if report.plot is not None:
+        plot_locality({Path(chosen.name).name: found["summary"]}, report.plot)
+    if report.json:
+        print_json(
+            {
+                "workload": chosen.name,
+                "generated": chosen.is_generated,
+                "format": found["format"],
+                **found["summary"],
+            }
+        )
         return
     _print(chosen.name, found["format"], found["summary"])
-    if plot is not None:
-        typer.echo(f"{plot}: written")
+    if report.plot is not None:
+        typer.echo(f"{report.plot}: written")

@@ -1,4 +1,4 @@
-"""The regions of a workload and the choices on a cluster as the problem that the solver takes (`toolkit/assignment.py`).
+"""The regions of a workload and the choices on a cluster as the solver takes them (`toolkit/assignment.py`).
 
 Resources are the servers, the time of requests alone over the processes in flight, and on a network the links and the
 connections of servers and nodes: every term of the bound of cost-models section 7.

@@ -1,9 +1,9 @@
 """H2DP: varied-size striping, selective placement, and dynamic migration from window to window.
 
-VSS finds each region's stripe pair (h, s) on hybrid servers (Algorithm 1, in `toolkit/vss.py`). SDP gives SServer space to
-the regions with the largest benefit B = T_HServers - T_hybrid that still fit (section 3.6, eq. 1); every other region
-goes on HServers alone with stripe r/M. The first window's placement is RMT[0]; DDM moves regions at the beginning of
-every later one (Algorithm 2, in `migration.py`).
+VSS finds each region's stripe pair (h, s) on hybrid servers (Algorithm 1, in `toolkit/vss.py`). SDP gives SServer
+space to the regions with the largest benefit B = T_HServers - T_hybrid that still fit (section 3.6, eq. 1); every
+other region goes on HServers alone with stripe r/M. The first window's placement is RMT[0]; DDM moves regions at the
+beginning of every later one (Algorithm 2, in `migration.py`).
 """
 
 from __future__ import annotations
