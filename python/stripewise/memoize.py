@@ -10,12 +10,12 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Once:
+class Memoized:
     """A base of dataclasses whose data do not change."""
 
     _derived: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+    def memoized(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` returned the first time that it was asked for under `key`; what it raises is not kept."""
         if key not in self._derived:
             self._derived[key] = make()

@@ -99,7 +99,6 @@ class Cell:
 
     @property
     def write(self) -> bool:
-        """Whether it writes."""
         return self.kind.endswith("_write")
 
     @property

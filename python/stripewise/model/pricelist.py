@@ -112,7 +112,6 @@ class Price:
 
     @property
     def total_s(self) -> float:
-        """The price."""
         return float(self.terms.total_s)
 
     @property

@@ -18,7 +18,7 @@ from ..store import Store, StoredFile
 from ..store.config import StoreConfig
 from ..store.substitute import on_active
 from ..store.upkeep import collect
-from .carrier import Carrier
+from .mover_session import MoverSession
 
 #: Between two passes over the files of a store, seconds.
 PASS_S = 0.5
@@ -78,17 +78,17 @@ def with_state(store: Store, name: str, state: str) -> StoreConfig:
     return store.config.with_targets(wanted)
 
 
-def drain(carrier: Carrier, name: str, say: Say, patience_s: float, wait_for_programs: bool = True) -> Swept:
+def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_for_programs: bool = True) -> Swept:
     """Moves everything off a draining target. Sweeps until a pass finds nothing and no program could add to it.
 
     Without `wait_for_programs`, those that began before may: `remove` then takes the directory out of their way.
     """
-    store, swept, since, said = carrier.store, Swept(), time.monotonic(), ""
-    while not carrier.stopped:
+    store, swept, since, said = session.store, Swept(), time.monotonic(), ""
+    while not session.stopped:
         before = swept.moved_bytes
-        swept.left = _pass(carrier, _off(store, name), swept)
+        swept.left = _pass(session, _off(store, name), swept)
         held = _held(store, name)
-        if held and not swept.left and not carrier.stopped:
+        if held and not swept.left and not session.stopped:
             # Unlinked files hold theirs until nobody has them open.
             collect(store, False, 0, [])
             held = _held(store, name)
@@ -106,13 +106,13 @@ def drain(carrier: Carrier, name: str, say: Say, patience_s: float, wait_for_pro
         if swept.left[0] != said:
             said = swept.left[0]
             say(f"target {name}: waits: {said}")
-        carrier.wait(PASS_S)
-    return _ended(carrier, swept)
+        session.wait(PASS_S)
+    return _ended(session, swept)
 
 
-def rebalance(carrier: Carrier, everything: bool) -> Swept:
+def rebalance(session: MoverSession, everything: bool) -> Swept:
     """Lays files out as new ones are now. Without `everything`, those that a plan laid out stay."""
-    store, swept = carrier.store, Swept()
+    store, swept = session.store, Swept()
     wanted = store.config.layout(store.config.default_layout)
 
     def anew(file: StoredFile, regions: tuple[Region, ...]) -> tuple[Region, ...]:
@@ -120,8 +120,8 @@ def rebalance(carrier: Carrier, everything: bool) -> Swept:
         is_planned = len({region.stripes for region in regions}) > 1
         return regions if is_planned and not everything else wanted.regions
 
-    swept.left = _pass(carrier, anew, swept)
-    return _ended(carrier, swept)
+    swept.left = _pass(session, anew, swept)
+    return _ended(session, swept)
 
 
 def _off(store: Store, name: str) -> Callable[[StoredFile, tuple[Region, ...]], tuple[Region, ...]]:
@@ -146,10 +146,10 @@ def _off(store: Store, name: str) -> Callable[[StoredFile, tuple[Region, ...]], 
 
 
 def _pass(
-    carrier: Carrier, wanted: Callable[[StoredFile, tuple[Region, ...]], tuple[Region, ...]], swept: Swept
+    session: MoverSession, wanted: Callable[[StoredFile, tuple[Region, ...]], tuple[Region, ...]], swept: Swept
 ) -> list[str]:
     """Moves every file that should lie otherwise; returns what kept some of them from it."""
-    store, left, work = carrier.store, [], []
+    store, left, work = session.store, [], []
     for file in store.files():
         try:
             regions = store.layout(file.id).regions
@@ -159,11 +159,11 @@ def _pass(
         new = wanted(file, regions)
         if new != regions:
             work.append((file, new))
-    carrier.expect(sum(file.size for file, _ in work))
+    session.expect(sum(file.size for file, _ in work))
     for file, new in work:
-        if carrier.stopped:
+        if session.stopped:
             break
-        moved = carrier.move(file.path, file.id, new, 0, file.size)
+        moved = session.move(file.path, file.id, new, 0, file.size)
         if moved.error and not moved.was_stopped:
             left.append(f"{file.path or file.id}: {moved.message}")
         elif not moved.error:
@@ -179,8 +179,8 @@ def _held(store: Store, name: str) -> int:
     return int(row["files"] or 0)
 
 
-def _ended(carrier: Carrier, swept: Swept) -> Swept:
-    swept.stopped, swept.signal = carrier.stopped, carrier.signal
+def _ended(session: MoverSession, swept: Swept) -> Swept:
+    swept.stopped, swept.signal = session.stopped, session.signal
     return swept
 
 
@@ -201,32 +201,32 @@ def remove(store: Store, name: str, wait_for_programs: bool = True) -> tuple[Sto
     return _taken_out(store, name, target.path), target.path
 
 
-def _aside(path: Path) -> Path:
+def _drained_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.drained")
 
 
 def put_back(target: Target) -> None:
     """Undoes what a removal that was killed has done to a target's directory."""
     path = Path(target.path)
-    if not path.exists() and (_aside(path) / IDENTITY).exists():
-        _aside(path).rename(path)
+    if not path.exists() and (_drained_path(path) / IDENTITY).exists():
+        _drained_path(path).rename(path)
 
 
 def _remove_renamed(store: Store, name: str, path: Path) -> tuple[Store, Path]:
-    aside = _aside(path)
-    if aside.exists():
-        raise StoreError(f"{aside}: is there already; move it away and try again")
+    renamed = _drained_path(path)
+    if renamed.exists():
+        raise StoreError(f"{renamed}: is there already; move it away and try again")
     try:
-        path.rename(aside)
+        path.rename(renamed)
     except OSError as error:
         raise StoreError(
             f"{path}: cannot be renamed ({error.strerror}); leave out --now, and wait for the programs"
         ) from error
     # Whoever makes a file there from here on gets an error; what was made until then has to move first.
-    if any(entry.name != IDENTITY for entry in aside.iterdir()):
-        aside.rename(path)
+    if any(entry.name != IDENTITY for entry in renamed.iterdir()):
+        renamed.rename(path)
         raise StoreError(f"target {name}: a program has just made a file there; run the same again")
-    return _taken_out(store, name, aside), aside
+    return _taken_out(store, name, renamed), renamed
 
 
 def _taken_out(store: Store, name: str, path: Path) -> Store:

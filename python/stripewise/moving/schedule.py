@@ -14,7 +14,7 @@ from ..errors import UsageError
 from ..layout import Region, target_bytes
 from ..plan import FilePlan, Plan
 from ..plan.migrations import Move, moved_layout
-from .worth import worthwhile
+from .move_gain import gainful_moves
 
 _RANK = {"out": 0, "restripe": 1, "in": 2}
 
@@ -58,7 +58,7 @@ class Schedule:
         self.chosen = frozenset(known if windows is None else known & windows)
         self.starts_s: dict[int, float] = {0: 0.0} if 0 in self.chosen else {}
         self.moves: dict[int, tuple[Move, ...]] = {}
-        paying = None if min_gain is None else worthwhile(plan, limited, min_gain)
+        paying = None if min_gain is None else gainful_moves(plan, limited, min_gain)
         for migration in plan.migrations:
             if migration.window in self.chosen:
                 self.starts_s[migration.window] = migration.start_ns / 1e9

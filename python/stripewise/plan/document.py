@@ -140,8 +140,6 @@ OPTIONAL = ("objective_s", "proven_s", "gain_low", "gain_high", "simulated_s", "
 
 @dataclass(frozen=True)
 class Plan:
-    """A whole plan."""
-
     policy: str
     options: Mapping[str, Any]
     cluster_digest: str

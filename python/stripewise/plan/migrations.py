@@ -21,6 +21,8 @@ from ..units import OFFSET_BYTES_MAX, round_up
 DIRECTIONS = ("out", "in", "restripe")
 #: Gains and costs in seconds stay far below this; larger ones are slips.
 SECONDS_MAX = 1e15
+#: What `pays` demands where nobody says: break-even.
+MIN_GAIN_DEFAULT = 1.0
 #: A file's regions by path.
 Grid = Mapping[str, Sequence[Region]]
 
@@ -74,6 +76,14 @@ class Held:
     move: int
     after: Mapping[str, int]
     during: Mapping[str, int]
+
+
+def pays(gain_s: float, cost_s: float, min_gain: float | None = None) -> bool:
+    """Whether moves are worth their copies: they gain more than `min_gain` times what the copies cost, in seconds.
+
+    That is what --min-gain means wherever it is given; without it, a gain above the cost.
+    """
+    return gain_s > (MIN_GAIN_DEFAULT if min_gain is None else min_gain) * cost_s
 
 
 def replay(

@@ -33,7 +33,6 @@ class UserPolicy(Policy):
 
     def __init__(self, policy: Policy, source: str) -> None:
         self.name = policy.name
-        self.summary = policy.summary
         self.windowed = policy.windowed
         self.rotates = policy.rotates
         self.takes = policy.takes

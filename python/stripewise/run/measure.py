@@ -27,7 +27,6 @@ class LastObject:
         self.value: dict[str, Any] = {}
 
     def see(self, line: bytes) -> None:
-        """Looks at one line."""
         text = line.strip()
         if text.startswith(b"{") and text.endswith(b"}"):
             try:

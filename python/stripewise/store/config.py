@@ -24,7 +24,7 @@ from ..errors import ClusterError, LayoutError
 from ..files.documents import read_json, read_toml
 from ..files.fields import Fields
 from ..files.parts import read_part
-from ..layout import Layout, parse_layout, to_indexes, whole_file
+from ..layout import STRIPES_MAX, Layout, parse_layout, to_indexes, whole_file
 from ..units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX
 from .substitute import on_active
 
@@ -32,8 +32,8 @@ DEFAULT_STRIPE_BYTES = 64 * KIB
 DEFAULT_REGION_BYTES = 64 * MIB
 BUILT_IN_LAYOUTS = ("def", "hservers")
 RULES_MAX = 1024
-#: As in the layout file; models and simulations take more.
-STORE_TARGETS_MAX = 4096
+#: Of a store, what lives as long as programs and movers of this boot: their slots, locks and words.
+RUN_DIR = "run"
 #: Longest path of a store or a target, as in crates/store.
 STORE_PATH_BYTES_MAX = 1024
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
@@ -61,7 +61,6 @@ class StoreConfig:
 
     @property
     def path(self) -> Path:
-        """store.toml itself."""
         return self.root / "store.toml"
 
     def layout(self, name: str) -> Layout:
@@ -156,9 +155,9 @@ class StoreConfig:
 
 def check_store_size(cluster: Cluster) -> None:
     """ClusterError for more targets than a store holds."""
-    if len(cluster.targets) > STORE_TARGETS_MAX:
+    if len(cluster.targets) > STRIPES_MAX:
         raise ClusterError(
-            f"{cluster.source}: {len(cluster.targets)} [[target]] tables are more than the {STORE_TARGETS_MAX} that a "
+            f"{cluster.source}: {len(cluster.targets)} [[target]] tables are more than the {STRIPES_MAX} that a "
             f"store holds; use fewer targets, or simulate only"
         )
 
@@ -201,5 +200,4 @@ def read_store(root: Path) -> StoreConfig:
 
 
 def new_uuid() -> str:
-    """A fresh store id."""
     return str(uuid_module.uuid4())

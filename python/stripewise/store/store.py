@@ -23,8 +23,6 @@ TEMPORARY_RULES_MAX = 256
 
 @dataclass(frozen=True)
 class StoredFile:
-    """One managed file."""
-
     id: str
     path: str
     size: int

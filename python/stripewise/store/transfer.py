@@ -51,7 +51,7 @@ def plain_files(directory: Path) -> Iterator[Path]:
                 yield path
 
 
-def patiently(work: Callable[[], dict[str, Any]], wait_s: float) -> dict[str, Any]:
+def retry_while_open(work: Callable[[], dict[str, Any]], wait_s: float) -> dict[str, Any]:
     """Does `work`; while somebody has the file open it is tried again for `wait_s` seconds, then InUseError."""
     end = time.monotonic() + wait_s
     while True:

@@ -51,7 +51,7 @@ class BlockWorkload:
         return self.origin["kind"] in ("uniform", "zipf", "syn")
 
     @property
-    def ends(self) -> bool:
+    def is_finite(self) -> bool:
         """Whether a generator comes to an end by itself."""
         return bool(self.origin["kind"] == "syn" and not self.origin.get("again"))
 

@@ -42,7 +42,7 @@ def plan_with(tmp_path, text: str, on=None):
 
 def test_a_class_in_a_file_is_a_policy(tmp_path):
     text = (
-        "from stripewise.policy import *\n@register\nclass Mine(Policy):\n    name = 'mine'\n    summary = 'as def'\n"
+        "from stripewise.policy import *\n@register\nclass Mine(Policy):\n    name = 'mine'\n"
         "    def plan(self, workload, cluster, options):\n"
         "        return POLICIES['def'].plan(workload, cluster, options)\n"
     )

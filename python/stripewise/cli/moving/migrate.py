@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import StoreError, UsageError
-from ...moving.board import send, status
-from ...moving.carrier import Carrier, Limits
-from ...moving.migrate import Migrator, Result, clock_of, plan_digest
+from ...moving.mover_session import Limits, MoverSession
+from ...moving.mover_status import read_status, send_command
+from ...moving.plan_follower import PlanFollower, Result, clock_of, plan_digest
 from ...moving.schedule import Schedule, limited_targets, parse_windows
 from ...plan import read_plan
 from ...plan.check import check_plan
@@ -71,7 +71,7 @@ def migrate(
         if len(given) > 1 or plan is not None:
             raise UsageError("migrate: give a plan, or one of --status, --pause, --resume and --stop")
         for name, root in given.items():
-            _print_status(status(root) if name == "status" else send(root.resolve(), name), json)
+            _print_status(read_status(root) if name == "status" else send_command(root.resolve(), name), json)
         return
     if plan is None or store is None:
         raise UsageError("migrate: give a plan and --store, or --status, --pause, --resume or --stop with a store")
@@ -87,8 +87,8 @@ def migrate(
     if resumed_after_s is not None:
         _complain(f"goes on for a mover that was killed, {resumed_after_s:.1f} s after the run began")
     head = {"verb": "migrate", "plan": str(plan.absolute()), "plan_sha256": digest, "begun_unix": begun}
-    with progress("moving") as step, Carrier(opened, head, limits, step) as carrier:
-        result = Migrator(opened, decided, schedule, carrier, _complain, begun, clock.now, patience_s).run()
+    with progress("moving") as step, MoverSession(opened, head, limits, step) as session:
+        result = PlanFollower(opened, decided, schedule, session, _complain, begun, clock.now, patience_s).run()
     _report(result, store, json)
 
 

@@ -35,7 +35,6 @@ from .windows import print_windows
 
 
 def print_plan(plan: PlanSummary, comment: str, title: str) -> None:
-    """A plan for people."""
     made = table(title, "target", "bytes")
     for name, count in plan.target_bytes.items():
         made.add_row(name, format_size(count))

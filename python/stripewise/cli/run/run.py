@@ -11,7 +11,7 @@ import typer
 
 from ...doctor import program
 from ...errors import UsageError
-from ...moving.beside import mover
+from ...moving.mover_process import mover_process
 from ...run import runner
 from ...run.collect import trace_directory
 from ...store import Store
@@ -53,9 +53,9 @@ def run(
     logs = None if trace is None else trace_directory(trace)
     env = runner.environment(os.environ, root, logs, manage or [], command, refuse_rings=refuse_rings)
     hints = runner.Hints(env)
-    beside = mover(root, migrate, limits.words(), say) if root and migrate else contextlib.nullcontext()
+    moving = mover_process(root, migrate, limits.words(), say) if root and migrate else contextlib.nullcontext()
     try:
-        with beside:
+        with moving:
             ended = runner.run(command, env)
     finally:
         unreached = None if root is None else program.out_of_reach(tuple(command))

@@ -10,7 +10,7 @@ import typer
 from ...cluster import CLASSES
 from ...errors import StoreError, UsageError
 from ...moving import retarget
-from ...moving.carrier import Carrier, Limits
+from ...moving.mover_session import Limits, MoverSession
 from ...moving.retarget import Swept
 from ...store import Store
 from ...units import format_size, parse_age
@@ -65,9 +65,9 @@ def drain(
         opened = retarget.write_config(opened, retarget.with_state(opened, target, "draining"))
     with (
         progress("draining") as step,
-        Carrier(opened, {"verb": "drain", "target": target}, _limits(mover), step) as carrier,
+        MoverSession(opened, {"verb": "drain", "target": target}, _limits(mover), step) as session,
     ):
-        swept = retarget.drain(carrier, target, _complain, parse_age(patience, "--patience"), not now)
+        swept = retarget.drain(session, target, _complain, parse_age(patience, "--patience"), not now)
     _report(store, swept, f"target {target}", json)
     if remove_it:
         _, directory = retarget.remove(Store(store), target, not now)
@@ -123,14 +123,13 @@ def _rebalance(store: Path, everything: bool, mover: MoverOptions, json: bool) -
     opened = Store(store)
     with (
         progress("moving") as step,
-        Carrier(opened, {"verb": "rebalance"}, _limits(mover), step) as carrier,
+        MoverSession(opened, {"verb": "rebalance"}, _limits(mover), step) as session,
     ):
-        swept = retarget.rebalance(carrier, everything)
+        swept = retarget.rebalance(session, everything)
     _report(store, swept, "rebalance", json)
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the verbs."""
     app.command("add")(add)
     app.command("drain")(drain)
     app.command("remove")(remove)

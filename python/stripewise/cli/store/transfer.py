@@ -66,7 +66,7 @@ def adopt(
     text = transfer.layout_text(opened, layout)
 
     def come_in(path: Path) -> dict[str, Any]:
-        return transfer.patiently(lambda: transfer.adopt(opened, path, text, not without_lease), wait)
+        return transfer.retry_while_open(lambda: transfer.adopt(opened, path, text, not without_lease), wait)
 
     each(paths, come_in, "adopted", json)
 
@@ -84,7 +84,7 @@ def export(
     paths = list(files or [])
 
     def go_out(path: Path) -> dict[str, Any]:
-        return transfer.patiently(lambda: transfer.export(path), wait)
+        return transfer.retry_while_open(lambda: transfer.export(path), wait)
 
     if bool(paths) == (everything is not None):
         raise UsageError("store export: name files, or a store with --all")
@@ -151,7 +151,6 @@ def relink(
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the verbs."""
     app.command("adopt")(adopt)
     app.command("export")(export)
     app.command("cat")(cat)

@@ -46,5 +46,4 @@ def trust_store(
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the verb."""
     app.command("trust")(trust_store)

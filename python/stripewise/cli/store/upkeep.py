@@ -89,7 +89,6 @@ def upgrade(store: StoreArgument, json: JsonOption = False) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the verbs."""
     app.command("gc")(gc)
     app.command("scrub")(scrub)
     app.command("upgrade")(upgrade)

@@ -123,12 +123,10 @@ class DriveOptions:
 
     @property
     def schemes(self) -> list[Scheme]:
-        """The schemes. Raises UsageError."""
         return parse_schemes(self.scheme)
 
     @property
     def fills(self) -> list[Fill]:
-        """The fills. Raises UsageError."""
         return [parse_fill(text) for text in self.used.split(",")]
 
     def setup(self, workload: BlockWorkload) -> Setup:
@@ -156,5 +154,5 @@ def chosen_workload(
             raise UsageError(f"{flag}: is about a trace; leave it out with --workload")
     assert workload is not None  # one of the two was given
     made = made_workload(workload, taken.requests, stretch, folded.beyond, folded.seed)
-    limit = taken.requests if taken.requests is not None or made.ends else REQUESTS
+    limit = taken.requests if taken.requests is not None or made.is_finite else REQUESTS
     return replace(made, lba_factor=folded.lba_factor, requests=limit)

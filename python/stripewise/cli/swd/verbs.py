@@ -1,4 +1,4 @@
-"""`stripewise swd`: shingled write disks, simulated. Each verb is a file of its own beside this one."""
+"""`stripewise swd`: shingled write disks, simulated. Each verb is a file of its own in this folder."""
 
 from __future__ import annotations
 

@@ -104,7 +104,6 @@ class Best(Policy):
     """One objective over all layouts, with a proven bound."""
 
     name = "best"
-    summary = "any servers and widths per region by one objective, with a proven lower bound; moves counted"
     windowed = True
     rotates = None
     takes = frozenset({"window_ns", "time_limit_s", "smooth"})

@@ -29,7 +29,7 @@ from ..toolkit.regions import RegionTable
 from ..toolkit.striping import hybrid_stripes, region_requests
 from ..toolkit.vss import search_pairs
 from ..toolkit.windows import WindowTable, window_tables
-from .migration import Migrator, RegionMove
+from .migration import MigrationPlanner, RegionMove
 
 
 @register
@@ -37,7 +37,6 @@ class H2dp(Policy):
     """VSS and SDP in every window, DDM between them."""
 
     name = "h2dp"
-    summary = "critical regions on hybrid servers with a stripe pair of their own, the rest on HServers (H2DP)"
     windowed = True
     takes = frozenset({"window_ns", "min_gain"})
 
@@ -48,17 +47,17 @@ class H2dp(Policy):
         placed, reasons, benefit = _initial(first, whole, workload, cluster, options, params)
         baseline, _ = place_default(whole, workload, cluster, options)
         prices = Prices.none(whole.regions)
-        migrator = Migrator(cluster, params, options, whole.valid_bytes, placed, benefit)
-        static_hybrid = migrator.on_hybrid()
+        planner = MigrationPlanner(cluster, params, options, whole.valid_bytes, placed, benefit)
+        static_hybrid = planner.on_hybrid()
         migrations, spans = [], []
         for number, each in enumerate(windows):
             moves: list[RegionMove] = []
             cost = cost_static = np.zeros(whole.regions)
             if each.table is not None:
                 if number:
-                    moves = migrator.move(each.table, region_requests(each.table, whole))
+                    moves = planner.move(each.table, region_requests(each.table, whole))
                     cost_static = region_costs(each.table, params, cluster, placed)
-                cost = prices.add(each.table, params, cluster, migrator.placed, baseline)
+                cost = prices.add(each.table, params, cluster, planner.placed, baseline)
                 cost_static = cost_static if number else cost
             if number:
                 start_ns = each.window.start_ns - windows[0].window.start_ns
@@ -66,7 +65,7 @@ class H2dp(Policy):
             if len(windows) == 1:
                 spans.append(each.window)
             else:
-                spans.append(_with_figures(each, migrator, static_hybrid, cost, cost_static))
+                spans.append(_with_figures(each, planner, static_hybrid, cost, cost_static))
         return build_plan(self.name, whole, workload, cluster, options, placed, reasons, prices, spans, migrations)
 
 
@@ -131,9 +130,11 @@ def _move(move: RegionMove, workload: Workload, table: RegionTable) -> Move:
     )
 
 
-def _with_figures(each: WindowTable, migrator: Migrator, static_hybrid: Int, cost: Float, cost_static: Float) -> Window:
+def _with_figures(
+    each: WindowTable, planner: MigrationPlanner, static_hybrid: Int, cost: Float, cost_static: Float
+) -> Window:
     """The window with what is expected of it, with the moves and without."""
-    hybrid = migrator.on_hybrid()
+    hybrid = planner.on_hybrid()
     requests = np.zeros(len(hybrid), dtype=np.int64)
     table = each.table
     if table is not None:

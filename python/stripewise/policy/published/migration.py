@@ -18,6 +18,7 @@ from ...cluster import Cluster
 from ...layout import Stripes
 from ...model import CostParameters
 from ...model.general import Float, Int
+from ...plan.migrations import pays
 from ...units import format_size
 from ..base import PlanOptions
 from ..toolkit.copying import CopyPrices
@@ -51,7 +52,7 @@ class _Wish:
     reason: str
 
 
-class Migrator:
+class MigrationPlanner:
     """Where every region lies, from window to window."""
 
     def __init__(
@@ -120,7 +121,7 @@ class Migrator:
 class _Window:
     """The prices of one window and the walk down the benefits (section 3.6) over them."""
 
-    def __init__(self, owner: Migrator, table: RegionTable, request_bytes: Int) -> None:
+    def __init__(self, owner: MigrationPlanner, table: RegionTable, request_bytes: Int) -> None:
         self.owner, self.table = owner, table
         cluster, params = owner.cluster, owner.params
         self.touched = table.request_bytes > 0
@@ -149,7 +150,7 @@ class _Window:
         incoming: list[_Wish] = []
         room = self._sserver_room()
         last = self.owner._last_benefit
-        worth = {g: self._worth(g) for g in self.on_hdd}
+        worth = {g: self._place_value_s(g) for g in self.on_hdd}
         for g in sorted(worth, key=lambda g: (-worth[g], -float(last[g]), g)):
             valid = int(self.table.valid_bytes[g])
             if not self.two_classes:
@@ -169,7 +170,7 @@ class _Window:
                 outgoing.append(self._leaving(g, "no benefit from SServers"))
         return outgoing, restripes, incoming
 
-    def _worth(self, g: int) -> float:
+    def _place_value_s(self, g: int) -> float:
         """Seconds that the place on hybrid servers is worth to region g: B, or less what the move there costs.
 
         With `min_gain` = f a region from outside must bring f times its copy, and one inside is worth f times the copy
@@ -197,9 +198,8 @@ class _Window:
             return []
         to_pair = new == self._pair_stripes(g)
         gain = float(self.cost_here[g] - (self.pairs.cost_s[g] if to_pair else self.cost_hdd[g]))
-        factor = self.owner.options.min_gain
         cost = self.owner.copy_s(g, old, new)
-        if gain <= (1.0 if factor is None else factor) * cost or gain <= 0:
+        if not pays(gain, cost, self.owner.options.min_gain) or gain <= 0:
             return []
         widths = ", ".join(format_size(width) for width in dict.fromkeys(width for _, width in new))
         return [_Wish(g, new, (-gain, 0.0), f"restripe to {widths}: gain {gain:.6g} s for a copy of {cost:.6g} s")]

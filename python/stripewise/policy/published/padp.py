@@ -31,7 +31,6 @@ class Padp(Policy):
     """VSS without SDP."""
 
     name = "padp"
-    summary = "H2DP's stripe pairs on regions drawn at random, the rest on HServers (baseline of H2DP)"
 
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
         table = build_regions(workload, options.region_bytes)

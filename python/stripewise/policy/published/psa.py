@@ -71,7 +71,6 @@ class Psa(Policy):
     """One pair per file, its regions drawn."""
 
     name = "psa"
-    summary = "one pair per file with narrow stripes on SServers, on regions drawn at random (baseline of H2DP)"
 
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
         table = build_regions(workload, options.region_bytes)
@@ -107,13 +106,13 @@ def _shares(ground: Ground, params: CostParameters) -> list[Share]:
         if not pairs:
             continue
         weights = [space_share(h, s, M, N, free_bytes, all_bytes) for h, s in pairs]
-        beside = np.asarray(hservers_s[members], dtype=np.float64)
-        # Without HServers there is nothing beside: the pair alone counts.
+        hservers_only_s = np.asarray(hservers_s[members], dtype=np.float64)
+        # Without HServers there is nothing else: the pair alone counts.
         chosen, seconds = cheapest_pairs(
-            params, M, N, pairs, _of_files(table, members), weights if M else (), beside if M else np.zeros(0)
+            params, M, N, pairs, _of_files(table, members), weights if M else (), hservers_only_s if M else np.zeros(0)
         )
         for file, pair, hybrid_s, hdd_s in zip(
-            members, chosen.tolist(), seconds.tolist(), beside.tolist(), strict=True
+            members, chosen.tolist(), seconds.tolist(), hservers_only_s.tolist(), strict=True
         ):
             f = weights[pair] if not M or hybrid_s < hdd_s else 0.0
             h, s = pairs[pair]

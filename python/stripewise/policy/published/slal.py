@@ -52,7 +52,6 @@ class Slal(Policy):
     """The five steps."""
 
     name = "slal"
-    summary = "a stripe size per segment from its mean request size, balanced over equal servers (SLAL)"
     takes = frozenset({"sigma", "servers"})
     rotates = False
 
@@ -173,9 +172,9 @@ def _filled(table: RegionTable, choices: Sequence[Choice | None]) -> list[int]:
     widths = [choice.stripe_bytes if choice else 0 for choice in choices]
     for order in (range(1, len(widths)), range(len(widths) - 2, -1, -1)):
         for chunk in order:
-            beside = chunk - order.step
-            if not widths[chunk] and table.file[beside] == table.file[chunk]:
-                widths[chunk] = widths[beside]
+            neighbour = chunk - order.step
+            if not widths[chunk] and table.file[neighbour] == table.file[chunk]:
+                widths[chunk] = widths[neighbour]
     return [width or STRIPE_FALLBACK_BYTES for width in widths]
 
 

@@ -87,7 +87,7 @@ def baseline_prices(
         # The placement is kept with its prices: its id stands for it.
         return costs, plan_bound(table, cluster, baseline).makespan_s(params.p), baseline
 
-    costs, bound_s, _ = table.once(("prices", id(baseline), params, cluster.digest()), price)
+    costs, bound_s, _ = table.memoized(("prices", id(baseline), params, cluster.digest()), price)
     return costs, bound_s
 
 

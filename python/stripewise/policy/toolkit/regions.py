@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import PlanError, WorkloadError
 from ...layout import REGIONS_MAX
-from ...memoize import Once
+from ...memoize import Memoized
 from ...model.general import Bool, Int
 from ...model.keyed import Keys, group_requests
 from ...units import OFFSET_BYTES_MAX
@@ -20,7 +20,7 @@ from ...workload.requests import FileRequests, Workload
 
 
 @dataclass(frozen=True)
-class RegionTable(Once):
+class RegionTable(Memoized):
     """All regions of all files, numbered through.
 
     Per region: `file` (index in the workload), `number` in its file, `valid_bytes` of the file in it and
@@ -55,7 +55,7 @@ def build_regions(workload: Workload, region_bytes: int) -> RegionTable:
 
     Raises WorkloadError for requests that no file can have, PlanError for too many regions.
     """
-    return workload.once(("regions", region_bytes), lambda: _build(workload, region_bytes))
+    return workload.memoized(("regions", region_bytes), lambda: _build(workload, region_bytes))
 
 
 def _build(workload: Workload, region_bytes: int) -> RegionTable:

@@ -43,7 +43,7 @@ def grid(request_bytes: int, M: int, N: int, step_bytes: int) -> list[tuple[int,
 
 def search_pairs(table: RegionTable, params: CostParameters, M: int, N: int, step_bytes: int) -> Pairs:
     """The cheapest pair of every touched region; searched once however many policies ask."""
-    return table.once(("pairs", params, M, N, step_bytes), lambda: _search(table, params, M, N, step_bytes))
+    return table.memoized(("pairs", params, M, N, step_bytes), lambda: _search(table, params, M, N, step_bytes))
 
 
 def _search(table: RegionTable, params: CostParameters, M: int, N: int, step_bytes: int) -> Pairs:

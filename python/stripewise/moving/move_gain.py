@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from ..layout import Stripes, share_bytes, target_bytes
 from ..plan import Plan
-from ..plan.migrations import Move, replay
+from ..plan.migrations import Move, pays, replay
 from ..units import round_up
 
 Place = tuple[str, int]
 
 
-def worthwhile(plan: Plan, limited: frozenset[str], min_gain: float) -> dict[int, tuple[Move, ...]]:
+def gainful_moves(plan: Plan, limited: frozenset[str], min_gain: float) -> dict[int, tuple[Move, ...]]:
     """The moves to make, by window. `limited` names the targets of limited capacity; O(moves).
 
     No such target ever holds more than the plan itself puts there at some time.
@@ -51,7 +51,7 @@ def worthwhile(plan: Plan, limited: frozenset[str], min_gain: float) -> dict[int
 
 
 def _pays(moves: list[Move], min_gain: float) -> bool:
-    return sum(move.gain_s for move in moves) > min_gain * sum(move.cost_s for move in moves)
+    return pays(sum(move.gain_s for move in moves), sum(move.cost_s for move in moves), min_gain)
 
 
 class _Places:

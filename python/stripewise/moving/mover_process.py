@@ -15,7 +15,7 @@ from typing import IO
 
 from ..errors import StoreError
 from ..run.runner import without_library
-from .board import status
+from .mover_status import read_status
 
 #: How long a mover may take to get hold of the store, and to stop between two chunks.
 START_S = 30.0
@@ -24,7 +24,7 @@ _LOOK_S = 0.02
 
 
 @contextlib.contextmanager
-def mover(store: Path, plan: Path, options: Sequence[str], say: Callable[[str], None]) -> Iterator[None]:
+def mover_process(store: Path, plan: Path, options: Sequence[str], say: Callable[[str], None]) -> Iterator[None]:
     """While it lasts, a mover follows `plan` on the store; `say` gets what it said in the end.
 
     Raises StoreError with its sentence when it does not get hold of the store.
@@ -61,7 +61,7 @@ def _is_ready(store: Path, process: subprocess.Popen[bytes]) -> bool:
 
 def _is_ours(store: Path, pid: int) -> bool:
     with contextlib.suppress(StoreError):
-        return bool(status(store)["pid"] == pid)
+        return bool(read_status(store)["pid"] == pid)
     return False
 
 

@@ -1,6 +1,6 @@
 """The mover as Python steers it: one throttle and one lock for many moves, signals and commands heard between chunks.
 
-It tells the board how it gets on, and turns what kept a move from happening into a sentence; nothing that happens to
+It tells the status how it gets on, and turns what kept a move from happening into a sentence; nothing that happens to
 one file is fatal to the others.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 from .. import native
 from ..layout import Region, to_indexes
 from ..store import Store
-from .board import Board
+from .mover_status import MoverStatus
 
 #: Signals that stop a mover between two chunks, the file whole.
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -47,10 +47,10 @@ class Moved:
         return self.error == "stopped"
 
 
-class Carrier:
+class MoverSession:
     """Holds the store's mover lock while it is entered.
 
-    `head` is what the board says of this mover; `shown` gets bytes done and in all. Entering raises StoreError when
+    `head` is what the status says of this mover; `shown` gets bytes done and in all. Entering raises StoreError when
     another mover is at work.
     """
 
@@ -63,7 +63,7 @@ class Carrier:
     ) -> None:
         self.store = store
         self._head = head
-        self.board: Board
+        self.status: MoverStatus
         self.limits = limits
         self.shown = shown
         self.copied_bytes = 0
@@ -77,17 +77,17 @@ class Carrier:
         self._native: Any = None
         self._handlers: dict[int, Any] = {}
 
-    def __enter__(self) -> Carrier:
+    def __enter__(self) -> MoverSession:
         options = json.dumps(
             {"bandwidth_bytes_per_s": self.limits.bandwidth_bytes_per_s, "max_slowdown": self.limits.max_slowdown}
         )
         # Its lock first: another mover's status is not ours to replace.
         self._native = native.call("Mover", str(self.store.root), options, self._watch)
-        self.board = Board(self.store.root, self._head)
+        self.status = MoverStatus(self.store.root, self._head)
         if threading.current_thread() is threading.main_thread():
             for number in STOPPING:
                 self._handlers[number] = signal.signal(number, self._on_signal)
-        self.board.tell(force=True, state="waiting")
+        self.status.tell(force=True, state="waiting")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
@@ -95,7 +95,7 @@ class Carrier:
             signal.signal(number, handler)
         self._native.close()
         state = "stopped" if self.stopped else "failed" if error is not None else "ended"
-        self.board.tell(force=True, state=state, moving=None, seconds_left=0.0)
+        self.status.tell(force=True, state=state, moving=None, seconds_left=0.0)
 
     def expect(self, total_bytes: int) -> None:
         """So many bytes are to be moved from here on."""
@@ -104,7 +104,7 @@ class Carrier:
 
     def move(self, path: str, identity: str, regions: Sequence[Region], start: int, size: int) -> Moved:
         """Gives a file a layout; `start` and `size` say which of its bytes that is about."""
-        self.board.tell(state="moving", moving={"file": path, "id": identity, "start": start, "bytes": size})
+        self.status.tell(state="moving", moving={"file": path, "id": identity, "start": start, "bytes": size})
         text = json.dumps(to_indexes(regions, self.store.config.cluster))
         self._copied_before = self.copied_bytes
         said = json.loads(self._native.apply(identity, text))
@@ -118,7 +118,7 @@ class Carrier:
 
     def wait(self, seconds: float) -> bool:
         """Waits, watching the programs; False when somebody said stop."""
-        self.board.tell(state="waiting", moving=None)
+        self.status.tell(state="waiting", moving=None)
         goes_on = bool(self._native.idle(seconds))
         self.stopped = self.stopped or not goes_on
         return goes_on
@@ -130,16 +130,16 @@ class Carrier:
         """Called by the native mover ten times a second."""
         seen = json.loads(text)
         self.copied_bytes = int(seen["copied_bytes"])
-        command = self.board.command()
+        command = self.status.command()
         if command is not None:
             self._paused = command == "pause"
         if self.signal is not None or command == "stop":
             self.stopped = True
         under_way = min(self.copied_bytes - self._copied_before, max(self.total_bytes - self.done_bytes, 0))
-        done = self.done_bytes + (under_way if self.board.state.get("moving") else 0)
-        was_paused = self.board.state.get("state") == "paused"
-        state = "paused" if self._paused else ("moving" if self.board.state.get("moving") else "waiting")
-        self.board.tell(
+        done = self.done_bytes + (under_way if self.status.state.get("moving") else 0)
+        was_paused = self.status.state.get("state") == "paused"
+        state = "paused" if self._paused else ("moving" if self.status.state.get("moving") else "waiting")
+        self.status.tell(
             force=was_paused != self._paused,
             state=state,
             copied_bytes=self.copied_bytes,

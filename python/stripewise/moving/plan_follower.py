@@ -18,8 +18,8 @@ from ..errors import StoreError, UsageError
 from ..layout import Region
 from ..plan import FilePlan, Plan
 from ..store import Store
-from .board import status
-from .carrier import Carrier, identity_of
+from .mover_session import MoverSession, identity_of
+from .mover_status import read_status
 from .schedule import Schedule, Step, in_order, with_region
 
 #: A move that failed is tried again after so long; each failure doubles it.
@@ -79,7 +79,7 @@ def plan_digest(path: Path) -> str:
 def clock_of_killed(root: Path, digest: str) -> float | None:
     """Unix time at which the run began whose mover of the same plan was killed; None when there is none."""
     with contextlib.suppress(StoreError):
-        said = status(root)
+        said = read_status(root)
         if said["state"] == "killed" and said.get("plan_sha256") == digest and said.get("begun_unix"):
             return float(said["begun_unix"])
     return None
@@ -92,7 +92,7 @@ def clock_of(root: Path, digest: str, start_at_s: float | None, now: bool) -> tu
     return time.time() - (start_at_s or 0.0), None
 
 
-class Migrator:
+class PlanFollower:
     """One plan on one store. `begun` is when the run's clock was 0, in Unix time; `now` ignores the clock."""
 
     def __init__(
@@ -100,7 +100,7 @@ class Migrator:
         store: Store,
         plan: Plan,
         schedule: Schedule,
-        carrier: Carrier,
+        session: MoverSession,
         say: Say,
         begun: float,
         now: bool = False,
@@ -109,7 +109,7 @@ class Migrator:
         self.store = store
         self.plan = plan
         self.schedule = schedule
-        self.carrier = carrier
+        self.session = session
         self.say = say
         self.begun = begun
         self.now = now
@@ -124,31 +124,31 @@ class Migrator:
         """Follows the plan to its end, or until it is stopped."""
         started = time.monotonic()
         progress_at = started
-        while not self.carrier.stopped:
+        while not self.session.stopped:
             window = self._enter_window()
             if window is None:
-                self.carrier.wait(self._until_next())
+                self.session.wait(self._until_next())
                 continue
             steps = self._ready(window)
             moved = False
             for step in steps:
                 if self._make(step):
                     moved, progress_at = True, time.monotonic()
-                if self.carrier.stopped or self._due() != self._window:
+                if self.session.stopped or self._due() != self._window:
                     break
-            if moved or self.carrier.stopped or self._due() != self._window:
+            if moved or self.session.stopped or self._due() != self._window:
                 continue
             is_over = window == self.schedule.last and (
                 not self._failures or time.monotonic() - progress_at >= self.patience_s
             )
             if is_over:
                 break
-            self.carrier.wait(min(self._until_next(), LOOK_S))
+            self.session.wait(min(self._until_next(), LOOK_S))
         self.result.left = [failure.as_json() for failure in self._failures.values()] + self._undone()
-        self.result.stopped = self.carrier.stopped
-        self.result.signal = self.carrier.signal
+        self.result.stopped = self.session.stopped
+        self.result.signal = self.session.signal
         self.result.seconds = time.monotonic() - started
-        self.carrier.board.tell(left=self.result.left, moves=self.result.moves, moved_bytes=self.result.moved_bytes)
+        self.session.status.tell(left=self.result.left, moves=self.result.moves, moved_bytes=self.result.moved_bytes)
         return self.result
 
     def _due(self) -> int | None:
@@ -164,9 +164,9 @@ class Migrator:
             self._window = window
             self._failures.clear()
             self._made.clear()
-            self.carrier.board.tell(force=True, window=window, windows=sorted(self.schedule.starts_s))
+            self.session.status.tell(force=True, window=window, windows=sorted(self.schedule.starts_s))
             if window is not None:
-                self.carrier.expect(sum(step.bytes for step in self._steps(window)))
+                self.session.expect(sum(step.bytes for step in self._steps(window)))
         return window
 
     def _steps(self, window: int) -> list[Step]:
@@ -214,7 +214,7 @@ class Migrator:
         except StoreError as error:
             self._fail(step, str(error))
             return False
-        moved = self.carrier.move(step.path, identity, wanted, step.start, step.bytes)
+        moved = self.session.move(step.path, identity, wanted, step.start, step.bytes)
         if moved.was_stopped:
             return False
         if moved.error:
@@ -227,7 +227,7 @@ class Migrator:
             return False
         self.result.moves += 1
         self.result.moved_bytes += moved.moved_bytes
-        self.carrier.board.tell(moves=self.result.moves, moved_bytes=self.result.moved_bytes)
+        self.session.status.tell(moves=self.result.moves, moved_bytes=self.result.moved_bytes)
         return True
 
     def _fail(self, step: Step, message: str, is_standing: bool = False) -> None:
@@ -243,7 +243,7 @@ class Migrator:
 
     def _undone(self) -> list[dict[str, Any]]:
         """What was called off before it was tried, if anything was."""
-        if not self.carrier.stopped or self._window is None:
+        if not self.session.stopped or self._window is None:
             return []
         known = set(self._failures)
         return [Failure(s, "not begun", 0.0).as_json() for s in self._steps(self._window) if s.key not in known]

@@ -16,9 +16,9 @@ from typing import Any
 
 from ..errors import StoreError
 from ..files.parts import ANYBODY, read_part, replace_part
+from ..store.config import RUN_DIR
 
 VERSION = 1
-RUN = "run"
 STATUS = "mover.json"
 COMMAND = "mover.command"
 COMMANDS = ("pause", "resume", "stop")
@@ -34,11 +34,11 @@ def _replace(path: Path, text: str) -> None:
     replace_part(path.parent.parent, f"{path.parent.name}/{path.name}", text, durably=False)
 
 
-class Board:
+class MoverStatus:
     """The mover's side."""
 
     def __init__(self, root: Path, head: dict[str, Any]) -> None:
-        self.run = root / RUN
+        self.run = root / RUN_DIR
         if self.run.is_symlink() or not self.run.is_dir():
             raise StoreError(f"{self.run}: is no directory; restore it, or see 'stripewise store fsck'")
         self.state: dict[str, Any] = {"version": VERSION, "pid": os.getpid(), **head}
@@ -72,14 +72,14 @@ class Board:
         return text if owner in (0, os.geteuid()) and text in COMMANDS else None
 
 
-def status(root: Path) -> dict[str, Any]:
+def read_status(root: Path) -> dict[str, Any]:
     """What the last mover of this boot said, with `alive`; `state` is `killed` when it died over its work.
 
     Raises StoreError when none has worked on the store since the machine started.
     """
-    path = root / RUN / STATUS
+    path = root / RUN_DIR / STATUS
     try:
-        said = dict(json.loads(read_part(root / RUN, STATUS, owners=ANYBODY)))
+        said = dict(json.loads(read_part(root / RUN_DIR, STATUS, owners=ANYBODY)))
     except FileNotFoundError:
         raise StoreError(f"{root}: no mover has worked on this store since the machine started") from None
     except (OSError, ValueError) as error:
@@ -97,7 +97,7 @@ def is_alive(root: Path, pid: int) -> bool:
     if not Path(f"/proc/{pid}").exists():
         return False
     try:
-        with open(os.open(root / RUN / "mover.lock", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
+        with open(os.open(root / RUN_DIR / "mover.lock", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -106,15 +106,15 @@ def is_alive(root: Path, pid: int) -> bool:
     return False
 
 
-def send(root: Path, command: str) -> dict[str, Any]:
+def send_command(root: Path, command: str) -> dict[str, Any]:
     """Tells the mover of a store to pause, resume or stop; returns its status once it has obeyed.
 
     Raises StoreError when there is none, or when it does not listen.
     """
-    said = status(root)
+    said = read_status(root)
     if not said["alive"]:
         raise StoreError(f"{root}: no mover is at work; see 'stripewise migrate --status {root}'")
-    path = root / RUN / COMMAND
+    path = root / RUN_DIR / COMMAND
     try:
         _replace(path, command + "\n")
     except OSError as error:
@@ -122,7 +122,7 @@ def send(root: Path, command: str) -> dict[str, Any]:
     end = time.monotonic() + OBEY_S
     wanted = {"pause": ("paused",), "resume": ("waiting", "moving"), "stop": ("stopped", "ended")}[command]
     while time.monotonic() < end:
-        said = status(root)
+        said = read_status(root)
         if said["state"] in wanted or not said["alive"]:
             return said
         time.sleep(0.05)

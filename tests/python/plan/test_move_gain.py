@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from stripewise.moving.move_gain import gainful_moves
 from stripewise.moving.schedule import Schedule
-from stripewise.moving.worth import worthwhile
 from test_migration import GOLDEN, A, B, C, moves_of, planned, touching
 
 LIMITED = frozenset({"ssd0"})
 
 
 def chosen(plan, min_gain):
-    made = worthwhile(plan, LIMITED, min_gain)
+    made = gainful_moves(plan, LIMITED, min_gain)
     return [[(move.direction, move.start >> 20) for move in made[window]] for window in sorted(made)]
 
 
