@@ -16,6 +16,7 @@ from ..files.parts import read_part
 from ..layout import Layout, Region, target_bytes
 from ..store import Store, StoredFile
 from ..store.config import StoreConfig
+from ..store.rewrite import write_changed
 from ..store.substitute import on_active
 from ..store.upkeep import collect
 from .mover_session import MoverSession
@@ -63,7 +64,7 @@ def write_config(store: Store, config: StoreConfig) -> Store:
     """Makes `config` the store's; the old one stays when it does not do."""
     before = read_part(store.root, store.config.path.name).decode("utf-8")
     try:
-        write_durably(config.path, config.text())
+        write_changed(store.config, config)
         return Store(store.root)
     except BaseException:
         write_durably(config.path, before)

@@ -13,7 +13,7 @@ import json
 import os
 import re
 import uuid as uuid_module
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -127,7 +127,7 @@ class StoreConfig:
         """The store.toml that says this."""
         lines = [
             "# Written by stripewise; edit it and run any 'stripewise store' verb to make it count.",
-            "# 'stripewise store template' rewrites it, without comments.",
+            "# Verbs that change it keep your comments.",
             f"version = {VERSION}",
             "",
             "[store]",
@@ -175,7 +175,12 @@ def read_store(root: Path) -> StoreConfig:
     path = root / "store.toml"
     if not os.path.lexists(path):
         raise ClusterError(f"{root}: is not a store (it has no store.toml); make one with 'stripewise store create'")
-    data = read_toml(path, ClusterError, "a cluster.toml or store.toml", root)
+    return config_from(read_toml(path, ClusterError, "a cluster.toml or store.toml", root), root)
+
+
+def config_from(data: Mapping[str, Any], root: Path) -> StoreConfig:
+    """The configuration in the parsed store.toml of the store at `root`; ClusterError naming file, key and cure."""
+    path = root / "store.toml"
     cluster = cluster_from_mapping(data, path)
     top = Fields(data, path, "", ClusterError)
     store = Fields(top.table("store"), path, "store.", ClusterError)

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import StoreError, UsageError
-from ..files.durable import write_durably
 from ..files.parts import remove_part
 from .config import Rule, StoreConfig
 from .globs import template_globs, template_rank
 from .layouts import read_layout, save_layout
+from .rewrite import write_changed
 from .store import Store
 
 
@@ -65,9 +65,8 @@ def _ordered(rules: Sequence[Rule]) -> list[Rule]:
 
 
 def _write(config: StoreConfig, rules: list[Rule]) -> None:
-    changed = config.with_rules(rules)
     try:
-        write_durably(config.path, changed.text())
+        write_changed(config, config.with_rules(rules))
     except OSError as error:
         raise StoreError(f"{config.path}: cannot be written ({error.strerror}); make the store writable") from error
     Store(config.root)
