@@ -23,7 +23,6 @@ FULL = {
     "tests/native/posix": 26,
     "tests/program": 70,
     "tests/program/matrix/sources": 25,
-    "tools": 21,
 }
 #: What stands in one file, and where: the mixing of SplitMix64, CRC-32C, threads for all cores, how much a verb copies.
 ONCE = {

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 STRIPEWISE = ROOT / ".venv/bin/stripewise"
 #: Name, class, kind, startup of a read and of a write (s), seconds per byte.
 Figures = tuple[str, str, str, float, float, float]
