@@ -135,7 +135,7 @@ lint: build
 check: lint test
 
 bench: build $(TARGET)/native/calls
-	$(PY) tools/bench.py
+	$(PY) tools/bench/bench.py
 
 figures: build
 	$(PY) tools/figure11.py

@@ -1,5 +1,5 @@
 /* Costs of calls, side by side in one process: the C library's own function (looked up in libc.so itself, so past any preloaded
- * library) and the hooked one, on a plain and on a managed file, batch by batch in turn. Prints one JSON object; tools/bench.py runs it.
+ * library) and the hooked one, on a plain and on a managed file, batch by batch in turn. Prints one JSON object; tools/bench/bench.py runs it.
  *
  *   calls pread PLAIN MANAGED           ns of one cached 4 KiB pread: direct, hooked on the plain file, hooked on the managed file
  *   calls bulk PLAIN MANAGED            bytes/s of 1 MiB reads, overwrites and extending writes: direct on the plain file, hooked on the managed

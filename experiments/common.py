@@ -19,8 +19,8 @@ from typing import Any
 
 from proof import MANY, Proof, proof_of, proof_row
 from stripewise.cluster import Cluster
-from stripewise.durable import write_durably
 from stripewise.errors import StripewiseError
+from stripewise.files.durable import write_durably
 from stripewise.policy import POLICIES, PlanOptions, policy_named
 from stripewise.policy.base import OWN_OPTIONS
 from stripewise.simulate import Settings, load_description, simulate_plan

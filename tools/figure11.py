@@ -25,8 +25,8 @@ from stripewise.cluster import Cluster, Network, Target, read_cluster
 from stripewise.errors import StripewiseError, UsageError
 from stripewise.plan import Plan, write_plan
 from stripewise.policy import PlanOptions, policy_named
-from stripewise.policy.pricing import plan_bound
-from stripewise.policy.windows import window_tables
+from stripewise.policy.toolkit.pricing import plan_bound
+from stripewise.policy.toolkit.windows import window_tables
 from stripewise.units import KIB, MIB, format_size, parse_size, parse_span
 from stripewise.workload.zipf import ZipfRun
 

@@ -32,8 +32,8 @@ from figure11_run import Bench, Outcome
 
 from stripewise.errors import StripewiseError, UsageError
 from stripewise.plan import Plan
-from stripewise.policy.pricing import plan_bound
-from stripewise.policy.windows import window_tables
+from stripewise.policy.toolkit.pricing import plan_bound
+from stripewise.policy.toolkit.windows import window_tables
 from stripewise.units import MIB, format_size, parse_size
 from stripewise.workload.zipf import ZipfRun
 
@@ -160,11 +160,11 @@ def printed(found: dict[str, Any]) -> list[str]:
             f"{sum(each['verified_bytes']) / 1e9:.1f} GB verified"
         )
         if name != WITHOUT:
-            lines += [f"{name}: {line}" for line in beside(each, found)]
+            lines += [f"{name}: {line}" for line in variant_lines(each, found)]
     return [f"{format_size(found['request_bytes'])} emulated: {line}" for line in lines]
 
 
-def beside(each: dict[str, Any], found: dict[str, Any]) -> list[str]:
+def variant_lines(each: dict[str, Any], found: dict[str, Any]) -> list[str]:
     """A variant with a mover beside what was expected and published."""
     published = found["published"]
     pairs = ", ".join(percent(pair) for pair in each["gain_of_pairs"])

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from stripewise.model import CostParameters, DeviceFigures, OpFigures
+from stripewise.model.plot import map_figure
 from stripewise.model.pricelist import Question, price_list
 from stripewise.model.radar import RadarFigures, coarse
 from stripewise.model.segment import even_stripe, optimal_stripe, segment_cost, stationary_stripe
 from stripewise.report import new_figure, save_figure
-from stripewise.report.prices import map_figure
 from stripewise.units import KIB, MIB, format_size
 
 M, N = 12, 4

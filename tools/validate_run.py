@@ -64,7 +64,7 @@ class Point:
         )  # fmt: skip
 
 
-def beside(described: Description, cluster: Cluster, plan: Plan) -> dict[str, float]:
+def other_simulations(described: Description, cluster: Cluster, plan: Plan) -> dict[str, float]:
     """Bandwidths of two other simulations, for points in which processes race for a sequence on one disk.
 
     In the one every access pays its startup, in the other processes think for a short time drawn by chance.
@@ -132,7 +132,7 @@ class Bench(FileBench):
         # The run of the median ratio: a traced run is held against its own trace.
         chosen = sorted(runs, key=lambda each: each["ratio"])[(len(runs) - 1) // 2]
         ratio = statistics.median(each["ratio"] for each in runs)
-        others = {} if point.traced else beside(described, self.cluster, plan)
+        others = {} if point.traced else other_simulations(described, self.cluster, plan)
         return {
             "point": point.name, **chosen, "ratio": ratio, "ratios": [each["ratio"] for each in runs], "beside": others,
         }  # fmt: skip

@@ -17,12 +17,13 @@ from typing import Any
 
 from .cluster import Cluster, Target
 from .errors import LayoutError, StripewiseError
-from .fields import Fields
+from .files.fields import Fields
 from .units import GRANULE_BYTES, OFFSET_BYTES_MAX
 
 #: (target name, width in bytes), in the order of the cycle.
 Stripes = tuple[tuple[str, int], ...]
 REGIONS_MAX = 1_000_000
+#: Targets that a cycle names at most, and so those of a store; models and simulations take more.
 STRIPES_MAX = 4096
 
 

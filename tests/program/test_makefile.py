@@ -50,7 +50,8 @@ DIFFERENCES = {"runtime.pread_4k_managed_added_ns", "runtime.pread_4k_unmanaged_
 
 def bench(scratch: Path, *options: str | Path) -> dict[str, dict[str, object]]:
     """The entries that a run writes, by name."""
-    tool = [sys.executable, ROOT / "tools" / "bench.py", "--quick", "--json", scratch / "bench.json", *options]
+    program = ROOT / "tools" / "bench" / "bench.py"
+    tool = [sys.executable, program, "--quick", "--json", scratch / "bench.json", *options]
     said = execute(tool, ENVIRONMENT, 0, timeout_s=550)
     entries = json.loads((scratch / "bench.json").read_text())
     assert len(said.out.splitlines()) == len(entries)

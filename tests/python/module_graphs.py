@@ -113,6 +113,23 @@ def python_graph(package: Path) -> Graph:
     return {name: {other for other in _imports(name, file, modules) if other != name} for name, file in modules.items()}
 
 
+def folders(graph: Graph) -> Graph:
+    """The imports of a package among what stands side by side in one folder, files and folders, at any depth.
+
+    A package's own `__init__` stands for its folder: it names what is in it, which is no use of a neighbour.
+    """
+    found: Graph = {}
+    for module, others in graph.items():
+        for other in others:
+            left, right = module.split("."), other.split(".")
+            depth = 0
+            while depth < min(len(left), len(right)) and left[depth] == right[depth]:
+                depth += 1
+            if depth < min(len(left), len(right)):
+                found.setdefault(".".join(left[: depth + 1]), set()).add(".".join(right[: depth + 1]))
+    return found
+
+
 def _imports(name: str, file: Path, modules: Mapping[str, Path]) -> Iterator[str]:
     own = name.split(".") if file.name == "__init__.py" else name.split(".")[:-1]
     for node in ast.walk(ast.parse(file.read_text())):

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from stripewise import _stripewise, runner
+from stripewise import _stripewise
 from stripewise.cli.main import app
 from stripewise.cluster import read_cluster
 from stripewise.plan import read_plan
+from stripewise.run import runner
 from stripewise.workload.trace import FLAG_MANAGED
 from support import MIB, zipf_workload
 from test_cluster import TARGET
@@ -349,7 +350,7 @@ from stripewise.cli import main
 real = importlib.import_module
 
 def load(name, package=None):
-    if name != ".plan":
+    if name != ".plan.plan":
         return real(name, package)
     try:
         os.kill(os.getpid(), signal.SIGINT)

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from stripewise.cluster import Cluster, Network, Target, read_cluster
-from stripewise.device import Device
+from stripewise.cluster.device import Device
 from stripewise.errors import StripewiseError, UsageError
 from stripewise.plan import Plan
 from stripewise.policy import PlanOptions, policy_named

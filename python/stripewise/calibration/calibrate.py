@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from ..cluster import PER_BYTE_S_MAX, STARTUP_S_MAX, Cluster, Target
+from ..cluster import PER_BYTE_S_MAX, STARTUP_S_MAX, Cluster, Network, Target
+from ..cluster.calibration import Calibration, Fit
 from ..errors import ClusterError, StoreError
 from ..moving.retarget import write_config
 from ..native import parsed
@@ -15,7 +17,6 @@ from ..store import Store
 from .device import describe
 from .fit import fit_line
 from .measure import Measured, Measurement, Probe, Progress
-from .record import Calibration, Fit
 
 #: The figures of a target: their names there, the kind of access they are taken from, and the part of its line.
 FIGURES = (
@@ -139,3 +140,45 @@ def apply_to_store(store: Path, measured: Sequence[Target], change_network: Call
             changed.append(target.name)
     write_config(opened, replace(opened.config, cluster=replace(cluster, targets=tuple(targets))))
     return changed
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """What a calibration came to: measured targets, the network, the file that was written, targets changed."""
+
+    subject: Subject
+    targets: tuple[Target, ...]
+    network: Network
+    written: Path | None
+    applied: tuple[str, ...]
+
+    def emulated(self) -> dict[str, dict[str, float]]:
+        """How far each emulated target's clock is from its configured figures, by name."""
+        before = {target.name: target for target in self.subject.cluster.targets}
+        return {
+            target.name: differences(before[target.name], target)
+            for target in self.targets
+            if target.kind == "emulated"
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """The calibration as `calibrate --json` prints it."""
+        off = self.emulated()
+        return {
+            "cluster": None if self.written is None else str(self.written),
+            "applied": list(self.applied),
+            "network": asdict(self.network),
+            "targets": [
+                {**_target_json(target), **({"difference": off[target.name]} if target.name in off else {})}
+                for target in self.targets
+            ],
+        }
+
+
+def _target_json(target: Target) -> dict[str, Any]:
+    record = target.calibration
+    assert record is not None  # it was measured just now
+    fits = {kind: {**asdict(fit), "is_unreliable": fit.is_unreliable} for kind, fit in record.fits}
+    about = {key: value for key, value in asdict(record).items() if key != "fits"}
+    figures = {name: getattr(target, name) for name, _, _ in FIGURES}
+    return {"name": target.name, "kind": target.kind, **figures, "calibration": {**about, **fits}}

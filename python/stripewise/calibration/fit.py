@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import default_rng
 from numpy.typing import ArrayLike, NDArray
 
-from .record import Fit
+from ..cluster.calibration import Fit
 
 #: Up to so many pairs are all taken, of more so many at chance: the median of so many slopes is good for a thousandth.
 PAIRS_MAX = 500_000

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.random import default_rng
 
 from .. import native
+from ..cluster.calibration import KINDS
 from ..errors import StoreError
 from ..units import KIB, MIB
-from .record import KINDS
 
 SIZES = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
 #: Requests of one size and kind that are made where there is time: as many as the figures get better by.
@@ -99,7 +99,6 @@ class Cell:
 
     @property
     def write(self) -> bool:
-        """Whether it writes."""
         return self.kind.endswith("_write")
 
     @property

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..cluster import PER_BYTE_S_MAX, STARTUP_S_MAX, Network
+from ..cluster.calibration import Fit
 from ..errors import StripewiseError, UsageError
 from .fit import fit_line
 from .ping import MARK
-from .record import Fit
 
 #: A launcher that is still at it then hangs: two machines that do not reach one another.
 TIMEOUT_S = 120.0

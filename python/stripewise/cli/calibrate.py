@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ..calibration.calibrate import FIGURES, Subject, apply_to_store, calibrated, differences, with_measured
+from ..calibration.calibrate import Calibrated, Subject, apply_to_store, calibrated, with_measured
 from ..calibration.measure import Probe, open_probe
 from ..calibration.network import Ping, ping
 from ..calibration.plot import draw
-from ..calibration.record import Fit
-from ..cluster import PER_BYTE_S_MAX, STARTUP_S_MAX, Cluster, Network, Target, read_cluster
-from ..durable import write_durably
+from ..cluster import PER_BYTE_S_MAX, STARTUP_S_MAX, Cluster, Network, Target, cluster_text, read_cluster
+from ..cluster.calibration import Fit
 from ..errors import UsageError
+from ..files.durable import write_durably
 from ..report.figure import check_plot_path
 from ..store import Store
-from ..store_toml import cluster_text
 from ..units import MIB
+from .arguments import flattened
 from .options import JsonOption, size
 from .output import check_output, print_json, printable, progress, say, stdout, table
 
@@ -30,65 +30,107 @@ DEFAULT_OUTPUT = Path("cluster.toml")
 EMULATED_TOLERANCE = 0.05
 
 
-def calibrate(
-    store: Annotated[Path | None, typer.Option("--store", help="Measure the targets of this store.")] = None,
+@dataclass(frozen=True, kw_only=True)
+class SubjectOptions:
+    """What is measured."""
+
+    store: Annotated[Path | None, typer.Option("--store", help="Measure the targets of this store.")] = None
     cluster: Annotated[
         Path | None, typer.Option("--cluster", help="Measure the directories of this cluster.toml, without a store.")
-    ] = None,
+    ] = None
     target: Annotated[
         list[str] | None, typer.Option("--target", help="Only this target; the others keep what they have.")
-    ] = None,
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenOptions:
+    """Where the figures go."""
+
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the cluster here (default: cluster.toml).")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file of -o.")] = False,
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Give the store's real targets their measured figures.")
-    ] = False,
-    seconds: Annotated[float, typer.Option("--seconds", min=1, max=86_400, help="Time for each target.")] = 60.0,
+    ] = None
+    force: Annotated[bool, typer.Option("--force", help="Replace the file of -o.")] = False
+    apply: Annotated[bool, typer.Option("--apply", help="Give the store's real targets their measured figures.")] = (
+        False
+    )
+
+    def path(self) -> Path | None:
+        """The file to be written, if any. Raises UsageError where it cannot be, or must not be replaced."""
+        written = self.output if self.output is not None else (None if self.apply else DEFAULT_OUTPUT)
+        if written is not None:
+            check_output(written)
+            if written.exists() and not self.force:
+                raise UsageError(f"-o: {written} exists; give --force to replace it, or another name")
+        return written
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureOptions:
+    """How each target is measured."""
+
+    seconds: Annotated[float, typer.Option("--seconds", min=1, max=86_400, help="Time for each target.")] = 60.0
     scratch: Annotated[
         str, typer.Option("--scratch", help="Size of the scratch file; a sixteenth of what is free at most.")
-    ] = "256MiB",
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw each target's times into this directory.")] = None,
+    ] = "256MiB"
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw each target's times into this directory.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkOptions:
+    """The network's figures, measured or given."""
+
     ping_by: Annotated[
         str | None,
         typer.Option("--ping", metavar="LAUNCHER", help='Measure the network, e.g. "mpiexec -n 2 --hosts a,b".'),
-    ] = None,
+    ] = None
     establish_s: Annotated[
         float | None, typer.Option("--establish-s", min=0, max=STARTUP_S_MAX, help="Seconds to open a connection.")
-    ] = None,
+    ] = None
     per_byte_s: Annotated[
         float | None, typer.Option("--per-byte-s", min=0, max=PER_BYTE_S_MAX, help="The network's seconds per byte.")
-    ] = None,
+    ] = None
     processes_per_node: Annotated[
         int | None, typer.Option("--processes-per-node", min=1, max=2**31, help="Client processes on one node.")
-    ] = None,
+    ] = None
+
+    def changed(self, before: Network, pinged: Ping | None) -> Network:
+        """The network with what was measured, and over that what was given."""
+        found = before if pinged is None else pinged.network
+        return Network(
+            found.establish_s if self.establish_s is None else self.establish_s,
+            found.per_byte_s if self.per_byte_s is None else self.per_byte_s,
+            found.processes_per_node if self.processes_per_node is None else self.processes_per_node,
+        )
+
+
+@flattened
+def calibrate(
+    *,
+    asked: SubjectOptions,
+    result: WrittenOptions,
+    measuring: MeasureOptions,
+    network: NetworkOptions,
     json: JsonOption = False,
 ) -> None:
     """Measure targets and network; write cluster.toml with the figures, how well they fit, and the date."""
-    subject = _subject(store, cluster, apply)
-    scratch_bytes = size(scratch, "--scratch")
-    written = output if output is not None else (None if apply else DEFAULT_OUTPUT)
-    if written is not None:
-        check_output(written)
-        if written.exists() and not force:
-            raise UsageError(f"-o: {written} exists; give --force to replace it, or another name")
-    if ping_by is not None and (establish_s is not None or per_byte_s is not None):
+    subject = _subject(asked.store, asked.cluster, result.apply)
+    scratch_bytes = size(measuring.scratch, "--scratch")
+    written, plot = result.path(), measuring.plot
+    if network.ping_by is not None and (network.establish_s is not None or network.per_byte_s is not None):
         raise UsageError("--ping: measures what --establish-s and --per-byte-s say; give one or the other")
     if plot is not None:
         plot.mkdir(parents=True, exist_ok=True)
         check_plot_path(plot / "target.svg")
-    wanted = subject.chosen(target or [])
-    pinged = None if ping_by is None else _ping(ping_by)
+    wanted = subject.chosen(asked.target or [])
+    pinged = None if network.ping_by is None else _ping(network.ping_by)
 
     def network_of(there: Cluster) -> Cluster:
-        return dataclasses.replace(
-            there, network=_network(there.network, pinged, establish_s, per_byte_s, processes_per_node)
-        )
+        return replace(there, network=network.changed(there.network, pinged))
 
     with open_probe(subject.store) as probe:
-        measured = [_measure(subject, probe, one, seconds, scratch_bytes, plot) for one in wanted]
-    if store is None:
+        measured = [_measure(subject, probe, one, measuring.seconds, scratch_bytes, plot) for one in wanted]
+    if asked.store is None:
         for one in subject.cluster.targets:
             if one.kind == "emulated":
                 say(f"target {one.name}: is emulated and keeps its figures; with --store its clock can be measured")
@@ -97,11 +139,12 @@ def calibrate(
         write_durably(
             written, "# Written by stripewise calibrate; docs/calibration.md explains it.\n" + cluster_text(made)
         )
-    changed = apply_to_store(subject.store, measured, network_of) if apply and subject.store is not None else []
+    changed = apply_to_store(subject.store, measured, network_of) if result.apply and subject.store is not None else []
+    found = Calibrated(subject, tuple(measured), made.network, written, tuple(changed))
     if json:
-        print_json(_as_json(subject, measured, made.network, written, changed))
+        print_json(found.as_json())
     else:
-        _print(subject, measured, made.network, written, changed)
+        _print(found)
 
 
 def _subject(store: Path | None, cluster: Path | None, apply: bool) -> Subject:
@@ -125,17 +168,6 @@ def _ping(launcher: str) -> Ping:
     return found
 
 
-def _network(
-    before: Network, pinged: Ping | None, establish: float | None, per_byte: float | None, processes: int | None
-) -> Network:
-    found = before if pinged is None else pinged.network
-    return Network(
-        found.establish_s if establish is None else establish,
-        found.per_byte_s if per_byte is None else per_byte,
-        found.processes_per_node if processes is None else processes,
-    )
-
-
 def _measure(
     subject: Subject, probe: Probe, target: Target, seconds: float, scratch_bytes: int, plot: Path | None
 ) -> Target:
@@ -156,39 +188,9 @@ def _off(fit: Fit) -> str:
     return f"residual {fit.residual:.0%} and one size {fit.misfit:.0%} off the line"
 
 
-def _emulated_pairs(subject: Subject, measured: list[Target]) -> list[tuple[Target, dict[str, float]]]:
-    before = {target.name: target for target in subject.cluster.targets}
-    return [(one, differences(before[one.name], one)) for one in measured if one.kind == "emulated"]
-
-
-def _as_json(
-    subject: Subject, measured: list[Target], network: Network, written: Path | None, changed: list[str]
-) -> dict[str, Any]:
-    off = {target.name: found for target, found in _emulated_pairs(subject, measured)}
-    rows = []
-    for target in measured:
-        record = target.calibration
-        assert record is not None
-        fits = {kind: {**dataclasses.asdict(fit), "is_unreliable": fit.is_unreliable} for kind, fit in record.fits}
-        about = {key: value for key, value in dataclasses.asdict(record).items() if key != "fits"}
-        figures = {name: getattr(target, name) for name, _, _ in FIGURES}
-        row: dict[str, Any] = {"name": target.name, "kind": target.kind, **figures, "calibration": {**about, **fits}}
-        if target.name in off:
-            row["difference"] = off[target.name]
-        rows.append(row)
-    return {
-        "cluster": None if written is None else str(written),
-        "applied": changed,
-        "network": dataclasses.asdict(network),
-        "targets": rows,
-    }
-
-
-def _print(
-    subject: Subject, measured: list[Target], network: Network, written: Path | None, changed: list[str]
-) -> None:
+def _print(made: Calibrated) -> None:
     rows = table("", "target", "access", "startup ms", "5-95 %", "MiB/s", "ns/KiB", "residual", "misfit", "samples")
-    for target in measured:
+    for target in made.targets:
         assert target.calibration is not None
         for kind, fit in target.calibration.fits:
             rate = f"{1 / fit.per_byte_s / MIB:,.1f}" if fit.per_byte_s else "-"
@@ -198,22 +200,23 @@ def _print(
                 f"{fit.residual:.1%}{' !' if fit.is_unreliable else ''}", f"{fit.misfit:.0%}", str(fit.samples),
             )  # fmt: skip
     stdout().print(rows)
-    _each(measured, lambda t: f"{printable(t.name)}: {t.calibration.device}, {t.calibration.method}")  # type: ignore[union-attr]
-    for target, found in _emulated_pairs(subject, measured):
+    _each(made.targets, lambda t: f"{printable(t.name)}: {t.calibration.device}, {t.calibration.method}")  # type: ignore[union-attr]
+    for name, found in made.emulated().items():
         worst = max(found.values(), key=abs, default=0.0)
         told = "as configured" if abs(worst) <= EMULATED_TOLERANCE else "NOT as configured: the machine is too busy"
-        each = ", ".join(f"{name} {value:+.1%}" for name, value in found.items())
-        typer.echo(f"{printable(target.name)}: {told} ({each or 'nothing configured'})")
+        each = ", ".join(f"{key} {value:+.1%}" for key, value in found.items())
+        typer.echo(f"{printable(name)}: {told} ({each or 'nothing configured'})")
+    network = made.network
     typer.echo(
         f"network: {network.establish_s:.3g} s and {network.per_byte_s:.3g} s per byte, "
         f"{network.processes_per_node} processes on a node"
     )
-    if written is not None:
-        typer.echo(f"written to {written}")
-    if changed:
-        typer.echo(f"{subject.store}: new figures for {', '.join(map(printable, changed))}")
+    if made.written is not None:
+        typer.echo(f"written to {made.written}")
+    if made.applied:
+        typer.echo(f"{made.subject.store}: new figures for {', '.join(map(printable, made.applied))}")
 
 
-def _each(targets: list[Target], line: Callable[[Target], str]) -> None:
+def _each(targets: Sequence[Target], line: Callable[[Target], str]) -> None:
     for target in targets:
         typer.echo(line(target))

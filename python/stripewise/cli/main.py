@@ -1,4 +1,4 @@
-"""`stripewise`: puts the verbs together. Each verb is a file of its own beside this one."""
+"""`stripewise`: puts the verbs together. Each verb is a file of its own, in folders by subject."""
 
 from __future__ import annotations
 
@@ -13,19 +13,23 @@ from typing import Annotated, Any
 import typer
 
 from .. import __version__
-from ..runner import unload
-from . import apply, collect, doctor, migrate, run, store, swd, template
+from ..run.runner import unload
+from .moving import apply, migrate
 from .options import COMMAND_SETTINGS
 from .output import OneLineErrors
+from .run import collect, doctor, run
+from .store import template
+from .store import verbs as store
+from .swd import verbs as swd
 
 #: Verbs that need numpy or pyarrow, whose loading takes longer than most verbs run: brought in on demand.
-HEAVY: dict[str, dict[str, Any]] = {
-    "show": {},
-    "plan": {},
-    "model": {},
-    "simulate": {},
-    "tune": COMMAND_SETTINGS,
-    "calibrate": {},
+HEAVY: dict[str, tuple[str, dict[str, Any]]] = {
+    "show": (".plan.show", {}),
+    "plan": (".plan.plan", {}),
+    "model": (".model.model", {}),
+    "simulate": (".simulate", {}),
+    "tune": (".run.tune", COMMAND_SETTINGS),
+    "calibrate": (".calibrate", {}),
 }
 
 
@@ -53,10 +57,11 @@ class Verbs(OneLineErrors):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A verb, loaded if it was not; None for an unknown one."""
         if cmd_name in HEAVY and cmd_name not in self.commands:
+            place, settings = HEAVY[cmd_name]
             with _ended_by_interrupt():
-                module = importlib.import_module(f".{cmd_name}", __package__)
+                module = importlib.import_module(place, __package__)
             alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-            alone.command(cmd_name, context_settings=HEAVY[cmd_name])(getattr(module, cmd_name))
+            alone.command(cmd_name, context_settings=settings)(getattr(module, cmd_name))
             self.add_command(typer.main.get_command(alone), cmd_name)
         return super().get_command(ctx, cmd_name)
 

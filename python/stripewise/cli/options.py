@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -69,3 +70,47 @@ COMMAND_SETTINGS = {"allow_interspersed_args": False}
 def size(text: str, option: str) -> int:
     """Bytes of a size option."""
     return parse_size(text, option)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeOptions:
+    """Sizes that planners go by."""
+
+    region_size: RegionOption = "64MiB"
+    stripe_size: StripeOption = "64KiB"
+    step_size: StepOption = "4KiB"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowOptions:
+    """Time windows, and what moves between them must gain."""
+
+    window: WindowOption = None
+    min_gain: MinGainOption = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """Options that single policies take for their search."""
+
+    sigma: SigmaOption = None
+    servers: ServersOption = None
+    time_limit: TimeLimitOption = None
+    smooth: SmoothOption = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoverOptions:
+    """What a mover may take while programs run."""
+
+    bandwidth: BandwidthOption = None
+    max_slowdown: SlowdownOption = SLOWDOWN
+
+    @property
+    def bytes_per_s(self) -> int:
+        """The most that is copied in a second; 0 without a limit."""
+        return 0 if self.bandwidth is None else size(self.bandwidth, "--bandwidth")
+
+    def words(self) -> list[str]:
+        """The same on the command line of another mover."""
+        return ["--max-slowdown", str(self.max_slowdown), *(["--bandwidth", self.bandwidth] if self.bandwidth else [])]

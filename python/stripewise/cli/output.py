@@ -98,7 +98,6 @@ class OneLineErrors(TyperGroup):
     """Turns every error into one line on stderr and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Runs the verb."""
         try:
             return super().invoke(ctx)
         except StripewiseError as error:

@@ -25,6 +25,10 @@ class Finding:
     what: str
     cure: str = ""
 
+    def as_json(self) -> dict[str, str]:
+        """The finding as `doctor --json` prints it, behind the name of its check."""
+        return {"level": self.level.value, "what": self.what, "cure": self.cure}
+
 
 @dataclass(frozen=True)
 class Examined:

@@ -117,8 +117,8 @@ def shared_memory_has_room(examined: Examined) -> Iterator[Finding]:
     if not examined.shm.is_dir():
         yield note(f"{examined.shm} is missing, which MPI's processes on one machine share", "mount a tmpfs there")
         return
-    room = os.statvfs(examined.shm)
-    free = room.f_bavail * room.f_frsize
+    space = os.statvfs(examined.shm)
+    free = space.f_bavail * space.f_frsize
     if free < SHM_FREE_WISE_BYTES:
         yield note(
             f"{examined.shm} has {free >> 20} MiB free, which MPI may find too little", "enlarge it (--shm-size)"

@@ -10,9 +10,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from .. import runner
-from ..elf import Kind, Program, own_machine, read_program
 from ..errors import StoreError
+from ..run import runner
+from ..run.elf import Kind, Program, own_machine, read_program
 from .finding import Examined, Finding, bad, note, ok
 
 #: A loader that only lists what it would load does so at once.

@@ -12,10 +12,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from .. import trust
 from ..errors import StripewiseError
-from ..parts import ANYBODY, read_part
-from ..store_toml import StoreConfig, read_store
+from ..files.parts import ANYBODY, read_part
+from ..store import trust
+from ..store.config import RUN_DIR, StoreConfig, read_store
 from .finding import Examined, Finding, bad, note, ok
 
 FREE_MIN_BYTES = 64 << 20
@@ -37,7 +37,7 @@ def store_is_readable(examined: Examined) -> Iterator[Finding]:
     for part, mode, cure in (
         ("store.bin", os.R_OK, "run any stripewise store verb as its owner, which compiles it anew"),
         ("files", os.W_OK | os.X_OK, "give this user permission, or files can be read at most"),
-        ("run", os.W_OK | os.X_OK, "give this user permission: every program leaves its slot there"),
+        (RUN_DIR, os.W_OK | os.X_OK, "give this user permission: every program leaves its slot there"),
     ):
         if not os.access(config.root / part, mode):
             yield bad(f"{config.root / part} is missing or not permitted", cure)
@@ -48,7 +48,7 @@ def no_other_machine_has_it(examined: Examined) -> Iterator[Finding]:
     """One machine writes a store at a time: no run directory of another one has slots."""
     for config in _config(examined):
         own = _text(Path("/etc/machine-id"))
-        for slot in sorted(config.root.glob("run/*.slot")):
+        for slot in sorted(config.root.glob(f"{RUN_DIR}/*.slot")):
             if own and _machine(slot) not in ("", own):
                 yield bad(
                     f"another machine has a slot in {slot.parent}: {slot.name}",
@@ -94,7 +94,7 @@ def file_systems_can_lock(examined: Examined) -> Iterator[Finding]:
     """Locks, shared maps and reservations work where the library uses them."""
     for config in _config(examined):
         places = {
-            "the store": config.root / "run",
+            "the store": config.root / RUN_DIR,
             **{f"target {t.name}": t.path for t in config.cluster.targets if t.state != "removed"},
         }
         seen: set[int] = set()
@@ -116,17 +116,17 @@ def _target(name: str, path: Path) -> Iterator[Finding]:
     if not path.is_dir():
         yield bad(f"target {name}: {path} is not a directory", "mount it; its files give EIO until then")
         return
-    room = os.statvfs(path)
-    if room.f_flag & os.ST_RDONLY:
+    space = os.statvfs(path)
+    if space.f_flag & os.ST_RDONLY:
         yield bad(f"target {name}: {path} is mounted read-only", "mount it for writing")
     elif not os.access(path, os.W_OK | os.X_OK):
         yield bad(
             f"target {name}: {path} may not be written by this user", "give permission, or programs cannot create files"
         )
-    free = room.f_bavail * room.f_frsize
+    free = space.f_bavail * space.f_frsize
     if free < FREE_MIN_BYTES:
         yield bad(f"target {name}: {path} has {free >> 20} MiB free", "make room, or writes end with ENOSPC")
-    if room.f_favail == 0 and room.f_files:
+    if space.f_favail == 0 and space.f_files:
         yield bad(f"target {name}: {path} has no inode free", "remove files there, or nothing can be created")
 
 

@@ -112,17 +112,17 @@ def cheapest_pairs(
     pairs: Sequence[tuple[int, int]],
     keys: Keys,
     weight: Sequence[float] = (),
-    beside_s: Float = _NOTHING,
+    others_s: Float = _NOTHING,
 ) -> tuple[Int, Float]:
     """For every region the position of the best of `pairs` (h, s) and the seconds T of its requests there.
 
-    Best is the least T; with a `weight` w per pair and `beside_s` per region the least w*T + (1 - w)*beside. Among
+    Best is the least T; with a `weight` w per pair and `others_s` per region the least w*T + (1 - w)*others. Among
     equals the last counts.
     """
     first = _plain(keys.first)
-    beside = np.ascontiguousarray(beside_s, dtype=np.float64)
+    others = np.ascontiguousarray(others_s, dtype=np.float64)
     chosen, seconds = native.call(
-        "cheapest_pairs", *_job(params), (M, N), list(pairs), keys.columns(), first, list(weight), beside
+        "cheapest_pairs", *_job(params), (M, N), list(pairs), keys.columns(), first, list(weight), others
     )
     return _int(chosen), np.frombuffer(seconds, dtype=np.float64)
 

@@ -92,7 +92,6 @@ class HybridPair:
 
     @property
     def cost_s(self) -> float:
-        """The price in seconds."""
         return float(self.terms.total_s)
 
 

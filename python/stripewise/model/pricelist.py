@@ -112,7 +112,6 @@ class Price:
 
     @property
     def total_s(self) -> float:
-        """The price."""
         return float(self.terms.total_s)
 
     @property
@@ -128,6 +127,15 @@ class Price:
 
 
 @dataclass(frozen=True)
+class SplitLoss:
+    """Disks that a request starts split over all HServers and kept whole, and how many times faster whole ones are."""
+
+    split_disks: int
+    whole_disks: int
+    times: float
+
+
+@dataclass(frozen=True)
 class PriceList:
     """All rows in the order of `LAYOUTS`, and why the layouts without a row do not apply."""
 
@@ -140,6 +148,14 @@ class PriceList:
         seconds = [row.bound_s if view == "bound" else row.total_s for row in rows]
         least = min(seconds, default=0.0) * TIE
         return next((row for row, each in zip(rows, seconds, strict=True) if each <= least), None)
+
+    def loss_by_splitting(self) -> SplitLoss | None:
+        """What a request loses by r/M on HServers; None where it loses nothing, or one of both was not priced."""
+        split = next((row for row in self.rows if row.model.name == "hservers"), None)
+        whole = next((row for row in self.rows if row.label == "whole/H"), None)
+        if split is None or whole is None or split.bound_s <= whole.bound_s * TIE:
+            return None
+        return SplitLoss(split.pieces[0], whole.pieces[0], split.bound_s / whole.bound_s)
 
 
 def price_list(question: Question, on: str = "all") -> PriceList:

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from ..cluster import Target
-from ..durable import write_durably
 from ..errors import LayoutError, StoreError
+from ..files.durable import write_durably
+from ..files.parts import read_part
 from ..layout import Layout, Region, target_bytes
-from ..parts import read_part
-from ..passage import collect
 from ..store import Store, StoredFile
-from ..store_toml import StoreConfig
-from ..substitute import on_active
-from .carrier import Carrier
+from ..store.config import StoreConfig
+from ..store.rewrite import write_changed
+from ..store.substitute import on_active
+from ..store.upkeep import collect
+from .mover_session import MoverSession
 
 #: Between two passes over the files of a store, seconds.
 PASS_S = 0.5
@@ -40,6 +41,15 @@ class Swept:
     signal: int | None = None
     stopped: bool = False
 
+    def as_json(self) -> dict[str, Any]:
+        """What was done as `--json` prints it."""
+        return {
+            "files": self.files,
+            "moved_bytes": self.moved_bytes,
+            "left": self.left,
+            "stopped": self.stopped,
+        }
+
 
 def target_named(store: Store, name: str) -> Target:
     """The target of a store. Raises StoreError naming those there are."""
@@ -54,7 +64,7 @@ def write_config(store: Store, config: StoreConfig) -> Store:
     """Makes `config` the store's; the old one stays when it does not do."""
     before = read_part(store.root, store.config.path.name).decode("utf-8")
     try:
-        write_durably(config.path, config.text())
+        write_changed(store.config, config)
         return Store(store.root)
     except BaseException:
         write_durably(config.path, before)
@@ -69,17 +79,17 @@ def with_state(store: Store, name: str, state: str) -> StoreConfig:
     return store.config.with_targets(wanted)
 
 
-def drain(carrier: Carrier, name: str, say: Say, patience_s: float, wait_for_programs: bool = True) -> Swept:
+def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_for_programs: bool = True) -> Swept:
     """Moves everything off a draining target. Sweeps until a pass finds nothing and no program could add to it.
 
     Without `wait_for_programs`, those that began before may: `remove` then takes the directory out of their way.
     """
-    store, swept, since, said = carrier.store, Swept(), time.monotonic(), ""
-    while not carrier.stopped:
+    store, swept, since, said = session.store, Swept(), time.monotonic(), ""
+    while not session.stopped:
         before = swept.moved_bytes
-        swept.left = _pass(carrier, _off(store, name), swept)
+        swept.left = _pass(session, _off(store, name), swept)
         held = _held(store, name)
-        if held and not swept.left and not carrier.stopped:
+        if held and not swept.left and not session.stopped:
             # Unlinked files hold theirs until nobody has them open.
             collect(store, False, 0, [])
             held = _held(store, name)
@@ -97,13 +107,13 @@ def drain(carrier: Carrier, name: str, say: Say, patience_s: float, wait_for_pro
         if swept.left[0] != said:
             said = swept.left[0]
             say(f"target {name}: waits: {said}")
-        carrier.wait(PASS_S)
-    return _ended(carrier, swept)
+        session.wait(PASS_S)
+    return _ended(session, swept)
 
 
-def rebalance(carrier: Carrier, everything: bool) -> Swept:
+def rebalance(session: MoverSession, everything: bool) -> Swept:
     """Lays files out as new ones are now. Without `everything`, those that a plan laid out stay."""
-    store, swept = carrier.store, Swept()
+    store, swept = session.store, Swept()
     wanted = store.config.layout(store.config.default_layout)
 
     def anew(file: StoredFile, regions: tuple[Region, ...]) -> tuple[Region, ...]:
@@ -111,8 +121,8 @@ def rebalance(carrier: Carrier, everything: bool) -> Swept:
         is_planned = len({region.stripes for region in regions}) > 1
         return regions if is_planned and not everything else wanted.regions
 
-    swept.left = _pass(carrier, anew, swept)
-    return _ended(carrier, swept)
+    swept.left = _pass(session, anew, swept)
+    return _ended(session, swept)
 
 
 def _off(store: Store, name: str) -> Callable[[StoredFile, tuple[Region, ...]], tuple[Region, ...]]:
@@ -137,10 +147,10 @@ def _off(store: Store, name: str) -> Callable[[StoredFile, tuple[Region, ...]], 
 
 
 def _pass(
-    carrier: Carrier, wanted: Callable[[StoredFile, tuple[Region, ...]], tuple[Region, ...]], swept: Swept
+    session: MoverSession, wanted: Callable[[StoredFile, tuple[Region, ...]], tuple[Region, ...]], swept: Swept
 ) -> list[str]:
     """Moves every file that should lie otherwise; returns what kept some of them from it."""
-    store, left, work = carrier.store, [], []
+    store, left, work = session.store, [], []
     for file in store.files():
         try:
             regions = store.layout(file.id).regions
@@ -150,11 +160,11 @@ def _pass(
         new = wanted(file, regions)
         if new != regions:
             work.append((file, new))
-    carrier.expect(sum(file.size for file, _ in work))
+    session.expect(sum(file.size for file, _ in work))
     for file, new in work:
-        if carrier.stopped:
+        if session.stopped:
             break
-        moved = carrier.move(file.path, file.id, new, 0, file.size)
+        moved = session.move(file.path, file.id, new, 0, file.size)
         if moved.error and not moved.was_stopped:
             left.append(f"{file.path or file.id}: {moved.message}")
         elif not moved.error:
@@ -170,8 +180,8 @@ def _held(store: Store, name: str) -> int:
     return int(row["files"] or 0)
 
 
-def _ended(carrier: Carrier, swept: Swept) -> Swept:
-    swept.stopped, swept.signal = carrier.stopped, carrier.signal
+def _ended(session: MoverSession, swept: Swept) -> Swept:
+    swept.stopped, swept.signal = session.stopped, session.signal
     return swept
 
 
@@ -192,32 +202,32 @@ def remove(store: Store, name: str, wait_for_programs: bool = True) -> tuple[Sto
     return _taken_out(store, name, target.path), target.path
 
 
-def _aside(path: Path) -> Path:
+def _drained_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.drained")
 
 
 def put_back(target: Target) -> None:
     """Undoes what a removal that was killed has done to a target's directory."""
     path = Path(target.path)
-    if not path.exists() and (_aside(path) / IDENTITY).exists():
-        _aside(path).rename(path)
+    if not path.exists() and (_drained_path(path) / IDENTITY).exists():
+        _drained_path(path).rename(path)
 
 
 def _remove_renamed(store: Store, name: str, path: Path) -> tuple[Store, Path]:
-    aside = _aside(path)
-    if aside.exists():
-        raise StoreError(f"{aside}: is there already; move it away and try again")
+    renamed = _drained_path(path)
+    if renamed.exists():
+        raise StoreError(f"{renamed}: is there already; move it away and try again")
     try:
-        path.rename(aside)
+        path.rename(renamed)
     except OSError as error:
         raise StoreError(
             f"{path}: cannot be renamed ({error.strerror}); leave out --now, and wait for the programs"
         ) from error
     # Whoever makes a file there from here on gets an error; what was made until then has to move first.
-    if any(entry.name != IDENTITY for entry in aside.iterdir()):
-        aside.rename(path)
+    if any(entry.name != IDENTITY for entry in renamed.iterdir()):
+        renamed.rename(path)
         raise StoreError(f"target {name}: a program has just made a file there; run the same again")
-    return _taken_out(store, name, aside), aside
+    return _taken_out(store, name, renamed), renamed
 
 
 def _taken_out(store: Store, name: str, path: Path) -> Store:
@@ -246,3 +256,28 @@ def add(store: Store, target: Target) -> Store:
     if path == store.root or store.root in path.parents:
         raise StoreError(f"{path}: lies in the store itself; choose another directory")
     return write_config(store, store.config.with_targets([*store.config.cluster.targets, target]))
+
+
+def model_for(store: Store, klass: str, like: str | None) -> Target:
+    """The target whose kind and figures a new one of a class takes: the named one, else the first that fits."""
+    if like is not None:
+        return target_named(store, like)
+    active = store.config.cluster.active
+    return next((target for target in active if target.klass == klass), active[0])
+
+
+def target_like(model: Target, name: str, klass: str, path: Path, capacity_bytes: int) -> Target:
+    """A new target with the kind and figures of `model`; no record of their measurement, for they are not its own."""
+    return Target(
+        name=name,
+        klass=klass,
+        kind=model.kind,
+        path=path,
+        capacity_bytes=capacity_bytes,
+        startup_read_s=model.startup_read_s,
+        startup_write_s=model.startup_write_s,
+        per_byte_read_s=model.per_byte_read_s,
+        per_byte_write_s=model.per_byte_write_s,
+        startup_read_spread_s=model.startup_read_spread_s,
+        startup_write_spread_s=model.startup_write_spread_s,
+    )

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..cluster import Cluster
 from ..errors import UsageError
 from ..layout import Region, target_bytes
-from ..migrations import Move, moved_layout
 from ..plan import FilePlan, Plan
-from .worth import worthwhile
+from ..plan.migrations import Move, moved_layout
+from .move_gain import gainful_moves
 
 _RANK = {"out": 0, "restripe": 1, "in": 2}
 
@@ -57,7 +58,7 @@ class Schedule:
         self.chosen = frozenset(known if windows is None else known & windows)
         self.starts_s: dict[int, float] = {0: 0.0} if 0 in self.chosen else {}
         self.moves: dict[int, tuple[Move, ...]] = {}
-        paying = None if min_gain is None else worthwhile(plan, limited, min_gain)
+        paying = None if min_gain is None else gainful_moves(plan, limited, min_gain)
         for migration in plan.migrations:
             if migration.window in self.chosen:
                 self.starts_s[migration.window] = migration.start_ns / 1e9
@@ -114,6 +115,11 @@ class Schedule:
         held, holds = target_bytes(before, size), target_bytes(after, size)
         growth = sum(holds.get(name, 0) - held.get(name, 0) for name in self.limited)
         return "in" if growth > 0 else "out" if growth < 0 else "restripe"
+
+
+def limited_targets(cluster: Cluster) -> frozenset[str]:
+    """The targets of limited capacity."""
+    return frozenset(target.name for target in cluster.targets if target.capacity_bytes)
 
 
 def in_order(steps: Sequence[Step]) -> list[Step]:

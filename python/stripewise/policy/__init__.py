@@ -8,14 +8,15 @@ from ..layout import Stripes, rotate, stripes_over
 from ..model import CostParameters, parameters
 from ..plan import Plan
 from ..workload.requests import Workload
-from . import best, default, h2dp, padp, psa, slal
+from . import best, default
 from .base import POLICIES, PlanOptions, Policy, refuse_foreign, register
-from .build import build_plan, region_name
 from .named import policies_named, policy_named
-from .pricing import Prices, region_costs
-from .regions import RegionTable, build_regions
-from .space import Space
-from .static import static_plan
+from .published import h2dp, padp, psa, slal
+from .published.static import static_plan
+from .toolkit.build import build_plan, region_name
+from .toolkit.pricing import Prices, region_costs
+from .toolkit.regions import RegionTable, build_regions
+from .toolkit.space import Space
 
 __all__ = [
     "POLICIES",

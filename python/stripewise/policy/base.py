@@ -98,7 +98,6 @@ class Policy(ABC):
     """Decides where every region of every file goes."""
 
     name: str = ""
-    summary: str = ""
     #: Whether it decides for every time window anew.
     windowed: bool = False
     #: Whether the first server rotates from region to region; where not, every region begins on the first one.
@@ -127,7 +126,6 @@ class _FunctionPolicy(Policy):
 
     def __init__(self, function: PlanFunction) -> None:
         self.name = function.__name__.replace("_", "-")
-        self.summary = (function.__doc__ or self.name).strip().splitlines()[0]
         self._function = function
 
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:

@@ -12,13 +12,13 @@ from ..model import parameters
 from ..plan import Plan
 from ..workload.requests import Workload
 from .base import PlanOptions, Policy, register
-from .build import build_plan, region_name
-from .hybrid import drawn_order
-from .pricing import Prices
-from .regions import RegionTable
-from .space import Space
-from .striping import EqualStripes
-from .windows import window_tables
+from .toolkit.build import build_plan, region_name
+from .toolkit.hybrid import drawn_order
+from .toolkit.pricing import Prices
+from .toolkit.regions import RegionTable
+from .toolkit.space import Space
+from .toolkit.striping import EqualStripes
+from .toolkit.windows import window_tables
 
 
 def place_default(
@@ -27,7 +27,7 @@ def place_default(
     """Stripes and reason of every region under DEF; worked out once per table, cluster and options."""
     held = tuple(sorted(options.reserved_bytes.items()))
     key = ("def", cluster.digest(), options.stripe_bytes, options.seed, held)
-    return table.once(key, lambda: _place(table, workload, cluster, options))
+    return table.memoized(key, lambda: _place(table, workload, cluster, options))
 
 
 def _place(
@@ -66,7 +66,6 @@ class Default(Policy):
     """All servers, equal stripe."""
 
     name = "def"
-    summary = "every region on all servers with one stripe; the baseline"
 
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
         table, windows = window_tables(workload, options.region_bytes, None)

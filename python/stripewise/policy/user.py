@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ..cluster import Cluster
 from ..errors import PlanError, StripewiseError, UsageError
 from ..plan import Plan, dump_plan, plan_from_json
-from ..plan_check import check_plan
+from ..plan.check import check_plan
 from ..workload.requests import Workload
 from .base import POLICIES, PlanOptions, Policy, as_policy, registering
 
@@ -33,7 +33,6 @@ class UserPolicy(Policy):
 
     def __init__(self, policy: Policy, source: str) -> None:
         self.name = policy.name
-        self.summary = policy.summary
         self.windowed = policy.windowed
         self.rotates = policy.rotates
         self.takes = policy.takes

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..durable import write_durably
 from ..errors import UsageError
+from ..files.durable import write_durably
 
 #: matplotlib's Figure; untyped here because the library is loaded only when a plot is asked for.
 Figure = Any

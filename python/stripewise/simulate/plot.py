@@ -46,10 +46,10 @@ def plot_timeline(outcome: Outcome, path: Path, workload: str) -> None:
             axes.plot(time_s, [bucket[key] for bucket in buckets], label=label, drawstyle="steps-post")
     axes.set_xlabel("seconds, simulated")
     axes.set_ylabel("MB/s, simulated")
-    beside = axes.twinx()
+    right = axes.twinx()
     in_flight = [bucket["in_flight"] for bucket in buckets]
-    beside.plot(time_s, in_flight, color="gray", linewidth=0.8, label="in flight", drawstyle="steps-post")
-    beside.set_ylabel("requests in flight")
+    right.plot(time_s, in_flight, color="gray", linewidth=0.8, label="in flight", drawstyle="steps-post")
+    right.set_ylabel("requests in flight")
     axes.set_title(f"{workload} under {outcome.name}, {_TITLE}")
     figure.legend(loc="outside lower center", ncols=4)
     columns = ("start s", "read MB/s", "write MB/s", "in flight", "copy MB/s")

@@ -71,6 +71,27 @@ class Outcome:
         return None if latency is None else float(latency[quantile])
 
 
+@dataclass(frozen=True)
+class Compared:
+    """A run beside those of the same comparison; `times_def` is how many times DEF's bandwidth it has, if one was."""
+
+    outcome: Outcome
+    times_def: float | None
+
+    def as_json(self, details: bool) -> dict[str, Any]:
+        """The run as `simulate --json` prints it; `details` are the engine's lists of servers, moves, the timeline."""
+        left_out = () if details else ("servers", "timeline", "moves")
+        report = {key: value for key, value in self.outcome.report.items() if key not in left_out}
+        return {"policy": self.outcome.name, "times_def": self.times_def, **report}
+
+
+def compared(outcomes: Sequence[Outcome]) -> list[Compared]:
+    """Runs of one load beside the one under DEF, where there is one."""
+    baseline = next((outcome for outcome in outcomes if outcome.plan.policy == "def"), None)
+    base_mb_s = 0.0 if baseline is None else float(baseline.report["mb_s"])
+    return [Compared(each, float(each.report["mb_s"]) / base_mb_s if base_mb_s else None) for each in outcomes]
+
+
 def load_description(description: Description) -> Load:
     """The load of a described workload. Raises WorkloadError when its keys do not fit together."""
     if not made_by(description).requests:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ClusterError
-from ..fields import Fields
+from ..files.fields import Fields
 
 #: The drive of invented, round figures that is shipped.
 GENERIC = "generic"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..report import new_figure, save_figure
+from .results import Row
 
 #: Points of a strip at most: of more tracks, shares are drawn.
 BINS = 1000
@@ -22,25 +22,6 @@ _COLOURS = {"used": "#4878a8", "hot": "#d1495b", "gap": "#c9c9c9", "free": "#f4f
 PARTS = ("own", "amplification", "collection", "upkeep", "waiting")
 
 
-@dataclass(frozen=True)
-class Row:
-    """A run in a comparison: how scheme and fill are called, and the engine's report or map."""
-
-    scheme: str
-    used: str
-    report: Mapping[str, Any]
-
-
-def write_part_ms(report: Mapping[str, Any], part: str) -> float:
-    """Mean of one part of the response time of writes, ms; 0 without writes."""
-    return 1e3 * float(report["write_time"][f"{part}_s"]) / max(1, int(report["writes"]))
-
-
-def mean_ms(report: Mapping[str, Any], key: str = "response_s") -> float | None:
-    """Mean response time, ms; None where there was no request."""
-    return None if report[key] is None else 1e3 * float(report[key]["mean"])
-
-
 def plot_runs(rows: Sequence[Row], path: Path, title: str) -> None:
     """Mean response times over fills (figures 4.3 and 5.3), or of one fill where write time goes (figure 5.4)."""
     fills = list(dict.fromkeys(row.used for row in rows))
@@ -48,7 +29,7 @@ def plot_runs(rows: Sequence[Row], path: Path, title: str) -> None:
     axes = figure.add_subplot()
     if len(fills) > 1:
         for scheme in dict.fromkeys(row.scheme for row in rows):
-            of_scheme = {row.used: mean_ms(row.report) for row in rows if row.scheme == scheme}
+            of_scheme = {row.used: row.mean_ms() for row in rows if row.scheme == scheme}
             points = [(fills.index(used), ms) for used, ms in of_scheme.items() if ms is not None]
             axes.plot([at for at, _ in points], [ms for _, ms in points], marker="o", label=scheme)
         axes.set_xticks(range(len(fills)), fills)
@@ -58,7 +39,7 @@ def plot_runs(rows: Sequence[Row], path: Path, title: str) -> None:
     else:
         under = np.zeros(len(rows))
         for part in PARTS:
-            heights = np.array([write_part_ms(row.report, part) for row in rows])
+            heights = np.array([row.write_part_ms(part) or 0.0 for row in rows])
             axes.bar(range(len(rows)), heights, bottom=under, label=part)
             under += heights
         axes.set_xticks(range(len(rows)), [row.scheme for row in rows])
@@ -70,8 +51,8 @@ def plot_runs(rows: Sequence[Row], path: Path, title: str) -> None:
         [
             row.scheme,
             row.used,
-            f"{mean_ms(row.report) or 0:.4g}",
-            *(f"{write_part_ms(row.report, part):.4g}" for part in PARTS),
+            f"{row.mean_ms() or 0:.4g}",
+            *(f"{row.write_part_ms(part) or 0:.4g}" for part in PARTS),
             f"{row.report['amplification']:.4g}",
         ]
         for row in rows

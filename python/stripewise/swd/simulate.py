@@ -117,6 +117,13 @@ def parse_fill(text: str, option: str = "--used") -> Fill:
     return Fill(text.strip(), used_bytes=used_bytes)
 
 
+def area_bytes(text: str, disk: Disk, option: str) -> int:
+    """The bytes of an area of the disk meant by `1%` or `2GB`. Raises UsageError naming `option`."""
+    if text.strip().endswith("%"):
+        return int(parse_share(text, option) * disk.size_bytes)
+    return parse_size(text, option)
+
+
 @dataclass(frozen=True)
 class Setup:
     """What runs share.

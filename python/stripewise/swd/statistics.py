@@ -72,3 +72,8 @@ def plot_locality(workloads: Mapping[str, Mapping[str, Any]], path: Path) -> Non
     left.set_ylabel("share below")
     left.legend()
     save_figure(figure, path, "Locality of writes", ("workload", "of", "below", "share"), rows)
+
+
+def share_below(steps: list[dict[str, Any]], below: int) -> float | None:
+    """Share of a distribution below `below`, a power of two; None for an empty one."""
+    return max((step["share"] for step in steps if step["below"] <= below), default=0.0) if steps else None

@@ -40,6 +40,27 @@ class BlockWorkload:
     seed: int = 0
     lba_factor: int = 1
 
+    @property
+    def is_generated(self) -> bool:
+        """Whether requests are made and not read from a trace."""
+        return bool(self.origin["kind"] != "trace")
+
+    @property
+    def needs_space(self) -> bool:
+        """Whether requests go all over a space, which has to be given."""
+        return self.origin["kind"] in ("uniform", "zipf", "syn")
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether a generator comes to an end by itself."""
+        return bool(self.origin["kind"] == "syn" and not self.origin.get("again"))
+
+    @property
+    def filled_share(self) -> float | None:
+        """The share of the used space that holds data before a run (None: all); SYN goes to an empty disk
+        (chapter 4.6.3)."""
+        return 0.0 if self.origin["kind"] == "syn" else None
+
     def as_json(self) -> str:
         """The description that the engine takes."""
         return json.dumps(

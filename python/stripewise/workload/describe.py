@@ -14,9 +14,9 @@ from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Any
 
-from ..documents import read_toml
 from ..errors import UsageError, WorkloadError
-from ..fields import Fields
+from ..files.documents import read_toml
+from ..files.fields import Fields
 from ..units import MIB, OFFSET_BYTES_MAX, parse_size
 
 VERSION = 1

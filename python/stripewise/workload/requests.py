@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..once import Once
+from ..memoize import Memoized
 
 #: Times in ns of the trace's clock, offset and size in bytes; write is true for writes, false for reads.
 REQUEST_DTYPE = np.dtype(
@@ -30,7 +30,7 @@ class FileRequests:
 
 
 @dataclass(frozen=True)
-class Workload(Once):
+class Workload(Memoized):
     """All files of one run, by path; `processes` client processes made the requests.
 
     Every request stands for `weight` of its kind: above 1 where the requests are a sample.

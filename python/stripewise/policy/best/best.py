@@ -3,7 +3,7 @@
 One objective (cost-models section 7): for every window the busiest server, or the requests alone over the processes in
 flight, or the network; windows follow each other, and what moves copy counts. Regions are cut where heat or request
 size changes (`cuts.py`), every region may lie on any server or team of servers (`teams.py`), under every target's
-capacity; the whole is one assignment problem over all windows (`policy/assignment.py`), whose dual gives the lower
+capacity; the whole is one assignment problem over all windows (`toolkit/assignment.py`), whose dual gives the lower
 bound (`limits.py`). With few processes a bound says too little about queues, so layouts of several latencies, and those
 of all other policies, are run in the simulator, and the quickest is the plan (`trial.py`). Where that is what lies
 there already, or nothing surely better, the answer is to leave it as it is.
@@ -20,23 +20,23 @@ import numpy as np
 from ...cluster import Cluster
 from ...errors import PlanError
 from ...layout import Stripes
-from ...migrations import Migration, Move
 from ...model import Bound, parameters
 from ...model.general import Float, Int
 from ...plan import Plan, Window, WindowFigures
+from ...plan.migrations import Migration, Move
 from ...units import KIB, MIB
 from ...workload.requests import Workload
-from ..assignment import Solution
 from ..base import POLICIES, PlanOptions, Policy, register
-from ..build import build_plan
-from ..copying import CopyPrices
 from ..default import place_default
-from ..pricing import Prices as RegionPrices
-from ..pricing import region_costs
-from ..regions import RegionTable
-from ..space import Space
-from ..striping import region_requests
-from ..windows import WindowTable, window_tables
+from ..toolkit.assignment import Solution
+from ..toolkit.build import build_plan
+from ..toolkit.copying import CopyPrices
+from ..toolkit.pricing import Prices as RegionPrices
+from ..toolkit.pricing import region_costs
+from ..toolkit.regions import RegionTable
+from ..toolkit.space import Space
+from ..toolkit.striping import region_requests
+from ..toolkit.windows import WindowTable, window_tables
 from .certainty import gain_interval
 from .cuts import Cuts, choose_cuts, cut_for_balance, cut_table, whole_regions
 from .exact import BINARIES_MAX, count_of, solve_exactly
@@ -48,8 +48,7 @@ from .merge import merge_neighbours
 from .problem import Ground, Posed, capacities, pose
 from .prove import proven_s
 from .relaxed import Relaxed, classed, solve_relaxed
-from .spread import as_solution, spread
-from .start import greedy
+from .start import as_solution, greedy, spread
 from .teams import BUSY
 from .trial import trial_s
 
@@ -105,7 +104,6 @@ class Best(Policy):
     """One objective over all layouts, with a proven bound."""
 
     name = "best"
-    summary = "any servers and widths per region by one objective, with a proven lower bound; moves counted"
     windowed = True
     rotates = None
     takes = frozenset({"window_ns", "time_limit_s", "smooth"})

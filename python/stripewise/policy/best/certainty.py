@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.random import default_rng
 
-from ...calibration.record import FIGURE_KINDS
 from ...cluster import Cluster, Target
+from ...cluster.calibration import FIGURE_KINDS
 from ...model import Bound
 
 #: Of the service time, where figures were typed.

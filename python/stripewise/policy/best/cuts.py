@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...cluster import Cluster, Target
 from ...model.general import Float, Int
 from ...units import GRANULE_BYTES
-from ..regions import RegionTable
+from ..toolkit.regions import RegionTable
 
 #: Bins per region: the finest cut is a sixteenth of it.
 BINS = 16

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...model.general import Float, Int
 from ...units import GRANULE_BYTES
-from ..regions import RegionTable
+from ..toolkit.regions import RegionTable
 
 #: Of reads, then of writes: pieces, bytes, requests, and the bytes of every request's largest piece.
 FEATURES = 8

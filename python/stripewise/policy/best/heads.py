@@ -18,7 +18,7 @@ from ...cluster import Cluster
 from ...layout import Stripes
 from ...model.general import Bool, Float, Int
 from ...units import GRANULE_BYTES, round_up
-from ..regions import RegionTable
+from ..toolkit.regions import RegionTable
 from .cuts import Cuts
 
 #: Requests that begin at one place are of different sizes where the largest is so many times the smallest.

@@ -18,10 +18,10 @@ from ...model.general import Float, Int
 from ...units import format_size, round_up
 from ...workload.requests import Workload
 from ..base import PlanOptions
-from ..build import region_name
-from ..copying import COPY_CHUNK_BYTES
-from ..pricing import plan_bound
-from ..space import Space
+from ..toolkit.build import region_name
+from ..toolkit.copying import COPY_CHUNK_BYTES
+from ..toolkit.pricing import plan_bound
+from ..toolkit.space import Space
 from .heads import is_headed
 from .problem import Ground, Posed
 

@@ -31,7 +31,7 @@ import numpy as np
 from ...cluster import Cluster
 from ...model.general import Bool, Float, Int
 from ...units import GRANULE_BYTES
-from ..regions import RegionTable
+from ..toolkit.regions import RegionTable
 from .heads import keep_to
 from .nested import least_of_blocks, levels_of
 

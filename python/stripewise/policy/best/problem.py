@@ -1,4 +1,4 @@
-"""The regions of a workload and the choices on a cluster as the problem that the solver takes (`policy/assignment.py`).
+"""The regions of a workload and the choices on a cluster as the solver takes them (`toolkit/assignment.py`).
 
 Resources are the servers, the time of requests alone over the processes in flight, and on a network the links and the
 connections of servers and nodes: every term of the bound of cost-models section 7.
@@ -15,9 +15,9 @@ from ...cluster import Cluster
 from ...layout import Stripes
 from ...model.general import Float, Int
 from ...units import round_up
-from ..assignment import Problem
-from ..regions import RegionTable
-from ..space import UNLIMITED_BYTES, Space
+from ..toolkit.assignment import Problem
+from ..toolkit.regions import RegionTable
+from ..toolkit.space import UNLIMITED_BYTES, Space
 from .choices import Choices
 from .cuts import Cuts
 from .demand import FEATURES, features

@@ -13,8 +13,8 @@ import numpy as np
 
 from ...cluster import Cluster
 from ...units import round_up
-from ..assignment import Solution
-from ..regions import RegionTable
+from ..toolkit.assignment import Solution
+from ..toolkit.regions import RegionTable
 from .limits import Asked, Prices, dual_bound
 from .problem import Ground, Posed
 from .relaxed import Relaxed

@@ -8,7 +8,7 @@ servers, not with their number:
     min Z   such that   sum_gc x_gc L_gc,R <= Z for every resource R,   sum_c x_gc = 1,   room of every class kept
 
 Its duals are the prices of the proof (`limits.py` evaluates them exactly), its x say to what class a region goes;
-within a class regions are dealt out by longest processing time (`spread.py`).
+within a class regions are dealt out by longest processing time (`start.py`).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...model.general import Float, Int
-from ..regions import RegionTable
+from ..toolkit.regions import RegionTable
 
 #: Rates that are told apart, in requests per region, and the least above none.
 RATES, RATE_LEAST = 120, 0.02

@@ -1,0 +1,1 @@
+"""`stripewise model`: the verb, its table and pictures, its sweeps."""

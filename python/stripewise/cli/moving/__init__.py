@@ -1,0 +1,1 @@
+"""Verbs that move data: apply, migrate."""

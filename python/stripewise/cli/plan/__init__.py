@@ -1,0 +1,1 @@
+"""Verbs that decide and show placements: plan, show."""

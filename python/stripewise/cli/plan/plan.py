@@ -1,0 +1,142 @@
+"""`stripewise plan`: from a trace to plan.json, and the check of a plan."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...cluster import read_cluster
+from ...errors import UsageError
+from ...plan import read_plan, write_plan
+from ...plan.check import check_plan
+from ...plan.summary import PlanSummary, summary_of
+from ...policy import POLICIES, policy_named, refuse_foreign
+from ...store import Store
+from ...store.traced import on_store
+from ...units import format_size
+from ...workload import Workload
+from ...workload.trace import read_trace
+from ..arguments import flattened
+from ..options import (
+    FileOption,
+    JsonOption,
+    SearchOptions,
+    SeedOption,
+    SizeOptions,
+    WindowOptions,
+)
+from ..output import check_output, print_json, progress, say, stdout, table
+from .options import plan_options, require_window
+from .windows import print_windows
+
+
+def print_plan(plan: PlanSummary, comment: str, title: str) -> None:
+    made = table(title, "target", "bytes")
+    for name, count in plan.target_bytes.items():
+        made.add_row(name, format_size(count))
+    stdout().print(made)
+    expected = plan.expected
+    typer.echo(
+        f"expected against def: {expected.gain:.2f} times cheaper by the request model, "
+        f"{expected.bound_gain:.2f} times faster by the bound"
+    )
+    if expected.gap is not None and expected.gain_low is not None and expected.gain_high is not None:
+        typer.echo(
+            f"by the bound {expected.gain_low:.2f} to {expected.gain_high:.2f} times with nine chances in ten, "
+            f"as far as the targets' figures are known; the best bound is within {expected.gap:.1%} of what is proven"
+        )
+    if expected.simulated_gain is not None:
+        typer.echo(f"{expected.simulated_gain:.2f} times faster in simulated runs of these requests")
+    if comment:
+        typer.echo(comment)
+    print_windows(plan)
+
+
+def _of_store(workload: Workload, store: Store) -> Workload:
+    found = on_store(workload, store)
+    if not found.files:
+        raise UsageError(
+            f"--store: {store.root} holds none of the files in {workload.source}; drop --store or trace anew"
+        )
+    return found
+
+
+def _check(path: Path, cluster: Path | None, json: bool) -> None:
+    plan = read_plan(path)
+    remarks = check_plan(plan, read_cluster(cluster), path) if cluster is not None else []
+    if json:
+        print_json({"ok": True, "remarks": remarks, **summary_of(plan).as_json()})
+        return
+    for remark in remarks:
+        say(f"stripewise: {remark}")
+    print_plan(summary_of(plan), plan.comment, f"{path}: sound")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanRequest:
+    """What is planned, by whom, and where the plan goes."""
+
+    trace: Annotated[Path | None, typer.Argument(help="A collected trace.", metavar="TRACE")] = None
+    check: Annotated[Path | None, typer.Option("--check", help="Validate this plan instead.")] = None
+    cluster: Annotated[Path | None, typer.Option("--cluster", help="cluster.toml, store.toml or a store.")] = None
+    policy: Annotated[
+        str, typer.Option("--policy", help=f"One of {', '.join(sorted(POLICIES))}, or your own: a Python file.")
+    ] = "h2dp"
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the plan here.")] = None
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Plan only this store's files, around what its other files hold.")
+    ] = None
+    file: FileOption = None
+
+
+@flattened
+def plan(
+    *,
+    asked: PlanRequest,
+    sizes: SizeOptions,
+    seed: SeedOption = 0,
+    windows: WindowOptions,
+    search: SearchOptions,
+    json: JsonOption = False,
+) -> None:
+    """Price layouts for the files of a trace and write the best as plan.json, or check one with --check."""
+    trace, cluster, output = asked.trace, asked.cluster, asked.output
+    if asked.check is not None:
+        if trace is not None or output is not None:
+            raise UsageError("--check: takes a plan and at most a --cluster; leave out the trace and -o")
+        _check(asked.check, cluster, json)
+        return
+    if trace is None:
+        raise UsageError("plan: give a collected TRACE, or --check plan.json")
+    if cluster is None and asked.store is None:
+        raise UsageError("plan: give --cluster cluster.toml, or --store")
+    chosen = policy_named(asked.policy)
+    options = plan_options(sizes, seed, search, windows)
+    refuse_foreign([chosen], options)
+    require_window(windows)
+    if output is not None:
+        check_output(output)
+    opened = None if asked.store is None else Store(asked.store)
+    described = read_cluster(cluster) if cluster is not None else opened.config.cluster if opened else None
+    assert described is not None  # one of the two was given
+    with progress("reading the trace") as step:
+        workload = read_trace(trace, asked.file or [], step)
+    if opened is not None:
+        workload = _of_store(workload, opened)
+        reserved = opened.used_by_others([each.path for each in workload.files])
+        options = dataclasses.replace(options, reserved_bytes=reserved)
+    with progress(f"planning with {chosen.name}"):
+        made = chosen.plan(workload, described, options)
+    if output is not None:
+        write_plan(made, output)
+    summary = summary_of(made)
+    if json:
+        print_json(summary.as_json())
+        return
+    print_plan(summary, made.comment, f"{chosen.name}: {len(made.files)} file(s)")
+    if output is not None:
+        typer.echo(f"{output}: written; go on with: stripewise apply {output} --store STORE")

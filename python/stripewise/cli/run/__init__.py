@@ -1,0 +1,1 @@
+"""Verbs around the run of a program: run, collect, tune, doctor."""

@@ -1,0 +1,36 @@
+"""`stripewise collect`: raw logs of a traced run become one Parquet file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...run.collect import collect_logs
+from ..options import JsonOption
+from ..output import print_json, say
+
+#: What meta.json counts that is not in the table; said when it is not zero.
+LOSSES = ("dropped", "incomplete", "missing", "damaged", "empty_logs", "names_lost", "unnamed")
+
+
+def collect(
+    tracedir: Annotated[Path, typer.Argument(help="The directory that 'run --trace' filled.", metavar="TRACEDIR")],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the trace here (default: TRACEDIR).")
+    ] = None,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count damaged parts.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Turn the raw logs of a traced run into trace.parquet and meta.json."""
+    place = (out if out is not None else tracedir).absolute()
+    account = collect_logs(tracedir, place, lenient)
+    if json:
+        print_json(account)
+        return
+    typer.echo(f"{place}/trace.parquet: {account.get('records', 0):,} records")
+    for key in LOSSES:
+        if account.get(key):
+            say(f"stripewise: {place}/trace.parquet: {key.replace('_', ' ')}: {account[key]:,}")
+    typer.echo(f"go on with: stripewise plan {place} --cluster CLUSTER --policy h2dp -o plan.json")

@@ -1,0 +1,68 @@
+"""`stripewise run`: a program with the library preloaded; its exit status is ours."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...doctor import program
+from ...errors import UsageError
+from ...moving.mover_process import mover_process
+from ...run import runner
+from ...run.collect import trace_directory
+from ...store import Store
+from ..arguments import flattened
+from ..options import CommandArgument, ManageOption, MoverOptions
+from ..output import printable, say
+
+
+@flattened
+def run(
+    *,
+    command: CommandArgument,
+    store: Annotated[Path | None, typer.Option("--store", help="Serve files of this store.")] = None,
+    trace: Annotated[Path | None, typer.Option("--trace", help="Record every call into this new directory.")] = None,
+    manage: ManageOption = None,
+    migrate: Annotated[
+        Path | None, typer.Option("--migrate", metavar="PLAN", help="Move regions as this plan wants, meanwhile.")
+    ] = None,
+    limits: MoverOptions,
+    refuse_rings: Annotated[
+        bool,
+        typer.Option(
+            "--refuse-rings",
+            help="Have the kernel refuse io_uring and libaio, for programs that set them up without their libraries; "
+            "without root, sudo and set-user-id programs do not work then.",
+        ),
+    ] = False,
+) -> None:
+    """Run CMD (and what it starts on this machine) on a store, traced or both."""
+    if store is None and trace is None:
+        raise UsageError("run: give --store, --trace or both; without them the program needs no stripewise")
+    if manage and store is None:
+        raise UsageError("--manage: needs --store, for the files must go somewhere")
+    if refuse_rings and store is None:
+        raise UsageError("--refuse-rings: needs --store, for without one the library leaves rings alone")
+    if migrate is not None and store is None:
+        raise UsageError("--migrate: needs --store, for the plan moves a store's files")
+    root = None if store is None else Store(store).root
+    logs = None if trace is None else trace_directory(trace)
+    env = runner.environment(os.environ, root, logs, manage or [], command, refuse_rings=refuse_rings)
+    hints = runner.Hints(env)
+    moving = mover_process(root, migrate, limits.words(), say) if root and migrate else contextlib.nullcontext()
+    try:
+        with moving:
+            ended = runner.run(command, env)
+    finally:
+        unreached = None if root is None else program.out_of_reach(tuple(command))
+        if unreached is not None:
+            say(f"stripewise: {printable(unreached.what)}: {unreached.cure}")
+        for line in hints.lines():
+            say(f"stripewise: {printable(line)}")
+    if logs is not None:
+        say(f"stripewise: traced into {logs}; go on with: stripewise collect {logs}")
+    raise typer.Exit(ended.status)

@@ -1,0 +1,1 @@
+"""`stripewise store`: a file for each group of its verbs."""

@@ -1,0 +1,136 @@
+"""`stripewise store add|drain|remove|rebalance`: targets come and go while programs run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...cluster import CLASSES
+from ...errors import StoreError, UsageError
+from ...moving import retarget
+from ...moving.mover_session import Limits, MoverSession
+from ...moving.retarget import Swept
+from ...store import Store
+from ...units import format_size, parse_age
+from ..arguments import flattened
+from ..options import JsonOption, MoverOptions, PatienceOption, StoreArgument, size
+from ..output import print_json, printable, progress, say
+
+NameArgument = Annotated[str, typer.Argument(metavar="TARGET", help="The target's name.")]
+
+
+def _limits(mover: MoverOptions) -> Limits:
+    return Limits(mover.bytes_per_s, mover.max_slowdown)
+
+
+def _complain(text: str) -> None:
+    say(f"stripewise: {printable(text)}")
+
+
+def _report(store: Path, swept: Swept, what: str, json: bool) -> None:
+    if json:
+        print_json(swept.as_json())
+    else:
+        typer.echo(f"{what}: {swept.files} file(s) moved, {format_size(swept.moved_bytes)}")
+        for line in swept.left:
+            typer.echo(f"left: {printable(line)}")
+    if swept.signal is not None:
+        raise typer.Exit(128 + swept.signal)
+    if swept.left or swept.stopped:
+        raise StoreError(f"{store}: {what} is not complete; run the same again for the rest")
+
+
+@flattened
+def drain(
+    *,
+    store: StoreArgument,
+    target: NameArgument,
+    remove_it: Annotated[bool, typer.Option("--remove", help="Then take it out of the store.")] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Wait for no program that began before: a new file of its there is an error.")
+    ] = False,
+    mover: MoverOptions,
+    patience: PatienceOption = "60s",
+    json: JsonOption = False,
+) -> None:
+    """Move everything off a target, while programs run; nothing new is put there."""
+    if now and not remove_it:
+        raise UsageError("--now: needs --remove, for a program that began before could fill the target again")
+    opened = Store(store)
+    if now:
+        retarget.put_back(retarget.target_named(opened, target))
+    if retarget.target_named(opened, target).is_active:
+        opened = retarget.write_config(opened, retarget.with_state(opened, target, "draining"))
+    with (
+        progress("draining") as step,
+        MoverSession(opened, {"verb": "drain", "target": target}, _limits(mover), step) as session,
+    ):
+        swept = retarget.drain(session, target, _complain, parse_age(patience, "--patience"), not now)
+    _report(store, swept, f"target {target}", json)
+    if remove_it:
+        _, directory = retarget.remove(Store(store), target, not now)
+        typer.echo(f"{store}: without {target} now; {directory} can be removed")
+    elif not json:
+        typer.echo(f"it is empty; take it out with: stripewise store remove {store} {target}")
+
+
+def remove(store: StoreArgument, target: NameArgument) -> None:
+    """Take an empty target out of a store; its directory is yours again."""
+    _, directory = retarget.remove(Store(store), target)
+    typer.echo(f"{store}: without {target} now; {directory} can be removed")
+
+
+def add(
+    store: StoreArgument,
+    name: NameArgument,
+    path: Annotated[Path, typer.Option("--path", help="Its directory.")],
+    klass: Annotated[str, typer.Option("--class", help=f"One of {', '.join(CLASSES)}.")],
+    like: Annotated[
+        str | None, typer.Option("--like", metavar="TARGET", help="Kind and figures are this one's; else the first's.")
+    ] = None,
+    capacity: Annotated[str, typer.Option("--capacity", help="Bytes it may hold; 0: what its disk has.")] = "0",
+    rebalance_too: Annotated[bool, typer.Option("--rebalance", help="Then move files onto it.")] = False,
+) -> None:
+    """Add a target to a store, while programs run; those that start later use it for new files."""
+    opened = Store(store)
+    if klass not in CLASSES:
+        raise UsageError(f"--class: '{klass}' is none of {', '.join(CLASSES)}")
+    model = retarget.model_for(opened, klass, like)
+    made = retarget.target_like(model, name, klass, path.absolute(), size(capacity, "--capacity"))
+    retarget.add(opened, made)
+    typer.echo(
+        f"{store}: target {name} in {path.absolute()}, with the figures of {model.name}; calibrate it to know its own"
+    )
+    if rebalance_too:
+        _rebalance(store, everything=False, mover=MoverOptions(), json=False)
+
+
+@flattened
+def rebalance(
+    *,
+    store: StoreArgument,
+    everything: Annotated[bool, typer.Option("--all", help="Also files that a plan laid out.")] = False,
+    mover: MoverOptions,
+    json: JsonOption = False,
+) -> None:
+    """Lay files out as new ones are now, while programs run: every target gets its share again."""
+    _rebalance(store, everything, mover, json)
+
+
+def _rebalance(store: Path, everything: bool, mover: MoverOptions, json: bool) -> None:
+    opened = Store(store)
+    with (
+        progress("moving") as step,
+        MoverSession(opened, {"verb": "rebalance"}, _limits(mover), step) as session,
+    ):
+        swept = retarget.rebalance(session, everything)
+    _report(store, swept, "rebalance", json)
+
+
+def register(app: typer.Typer) -> None:
+    app.command("add")(add)
+    app.command("drain")(drain)
+    app.command("remove")(remove)
+    app.command("rebalance")(rebalance)

@@ -1,0 +1,157 @@
+"""`stripewise store adopt|export|cat|relink`: files into a store and out of it, and which link is a file's name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...errors import StoreError, StripewiseError, UsageError
+from ...store import Store, transfer
+from ...units import format_size
+from ..options import JsonOption, StoreOption, size
+from ..output import print_json, printable, say
+
+WaitOption = Annotated[
+    float, typer.Option("--wait", min=0, metavar="SECONDS", help="Wait so long for the moment when nobody has it open.")
+]
+FilesArgument = Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Files.")]
+
+
+def each(paths: Iterable[Path], work: Callable[[Path], dict[str, Any]], what: str, json: bool) -> None:
+    """Does `work` on every path, goes on after single failures, and sums up."""
+    paths = list(paths)
+    done, failed = [], 0
+    for path in paths:
+        try:
+            result = work(path)
+        except StripewiseError as error:
+            if len(paths) == 1:
+                raise
+            failed += 1
+            say(f"stripewise: {error}")
+            continue
+        done.append({"path": str(path), **result})
+        if not json:
+            typer.echo(f"{printable(str(path))}: {what}, {format_size(int(result['size']))}")
+    if json:
+        print_json(done)
+    if failed:
+        raise StoreError(f"{failed} of {len(paths)} file(s) could not be {what}; see above")
+
+
+def adopt(
+    store: StoreOption,
+    files: FilesArgument = None,
+    below: Annotated[
+        list[Path] | None, typer.Option("-r", "--recursive", metavar="DIR", help="Every plain file below DIR.")
+    ] = None,
+    layout: Annotated[
+        str | None, typer.Option("--layout", help="def (all targets), hservers, or a JSON file; else the store's own.")
+    ] = None,
+    without_lease: Annotated[
+        bool, typer.Option("--without-lease", help="Trust that no program has the files open or opens them.")
+    ] = False,
+    wait: WaitOption = 0.0,
+    json: JsonOption = False,
+) -> None:
+    """Turn plain files into managed ones, in place. Killed at any moment, each is plain or managed, whole."""
+    opened = Store(store)
+    paths = [*(files or []), *(path for directory in below or [] for path in transfer.plain_files(directory))]
+    if not paths and not below:
+        raise UsageError("store adopt: no file is given; name files, or a directory with -r")
+    text = transfer.layout_text(opened, layout)
+
+    def come_in(path: Path) -> dict[str, Any]:
+        return transfer.retry_while_open(lambda: transfer.adopt(opened, path, text, not without_lease), wait)
+
+    each(paths, come_in, "adopted", json)
+
+
+def export(
+    files: FilesArgument = None,
+    to: Annotated[Path | None, typer.Option("--to", help="Copy one file to this path; the store keeps it.")] = None,
+    everything: Annotated[
+        Path | None, typer.Option("--all", metavar="STORE", help="Every file of a store, at its recorded name.")
+    ] = None,
+    wait: WaitOption = 0.0,
+    json: JsonOption = False,
+) -> None:
+    """Turn managed files into plain ones, in place. No program may have them open."""
+    paths = list(files or [])
+
+    def go_out(path: Path) -> dict[str, Any]:
+        return transfer.retry_while_open(lambda: transfer.export(path), wait)
+
+    if bool(paths) == (everything is not None):
+        raise UsageError("store export: name files, or a store with --all")
+    if to is not None:
+        if len(paths) != 1:
+            raise UsageError("store export: --to takes exactly one file")
+        target = to
+        each(paths, lambda path: transfer.export_to(path, target), "exported", json)
+        return
+    if everything is not None:
+        held = Store(everything).files()
+        nameless = [file for file in held if not file.path]
+        for file in nameless:
+            say(f"stripewise: file {file.id} has no recorded name; find its link and relink it")
+        each([Path(file.path) for file in held if file.path], go_out, "exported", json)
+        if nameless:
+            raise StoreError(f"{everything}: {len(nameless)} file(s) without a name stay in the store; see above")
+        return
+    each(paths, go_out, "exported", json)
+
+
+def cat(
+    file: Annotated[str, typer.Argument(metavar="FILE|ID", help="A managed file, or an id with --store.")],
+    store: Annotated[Path | None, typer.Option("--store", help="The store of the id.")] = None,
+    offset: Annotated[str, typer.Option("--offset", help="First byte.")] = "0",
+    length: Annotated[str | None, typer.Option("--length", help="Bytes at most.")] = None,
+) -> None:
+    """Write a managed file's bytes to standard output, without the preloaded library."""
+    opened, identity = transfer.file_or_id(file, store)
+    sys.stdout.flush()
+    limit = None if length is None else size(length, "--length")
+    transfer.cat(opened, identity, sys.stdout.fileno(), size(offset, "--offset"), limit)
+
+
+def relink(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="PATH...", help="Links; with --moved: directories.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Also when the file has a name that stands.")] = False,
+    moved: Annotated[
+        Path | None,
+        typer.Option("--moved", metavar="STORE", help="The store was moved: make all links name it where it is."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Make links the names of their files, after mv, cp or tar without the library."""
+    if moved is not None:
+        result = transfer.relink_moved(moved, paths or [])
+        if json:
+            print_json(result)
+        else:
+            typer.echo(f"{moved}: {result['rewritten']} link(s) rewritten, {result['current']} fitted already")
+            for identity, name in result["missing"]:
+                say(f"stripewise: file {identity}: no link at {printable(name)}; name the directory it is in now")
+        return
+    if not paths:
+        raise UsageError("store relink: no link is given; name links, or a moved store with --moved")
+    for path in paths:
+        identity = transfer.relink(path, force)
+        if not json:
+            typer.echo(f"{printable(str(path))}: now the name of file {identity}")
+    if json:
+        print_json([str(path) for path in paths])
+
+
+def register(app: typer.Typer) -> None:
+    app.command("adopt")(adopt)
+    app.command("export")(export)
+    app.command("cat")(cat)
+    app.command("relink")(relink)

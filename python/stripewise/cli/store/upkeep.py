@@ -1,0 +1,94 @@
+"""`stripewise store gc|scrub|upgrade`: freeing what nobody reaches, looking for bit rot, other versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...errors import StoreError
+from ...store import Store, upkeep
+from ...units import format_size, parse_age
+from ..options import JsonOption, StoreArgument, size
+from ..output import print_json, printable, say
+
+
+def gc(
+    store: StoreArgument,
+    purge: Annotated[bool, typer.Option("--purge", help="Remove files whose name is gone, too.")] = False,
+    older_than: Annotated[str, typer.Option("--older-than", help="Of those, only unchanged for so long.")] = "7d",
+    search: Annotated[
+        list[Path] | None, typer.Option("--search", metavar="DIR", help="Look for their links below DIR first.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Free what nobody can reach any more. Programs may run; files without a name are only listed."""
+    done = upkeep.collect(Store(store), purge, parse_age(older_than, "--older-than"), search or [])
+    if json:
+        print_json(done)
+    else:
+        parts = [f"{done[key]} {what}" for key, what in _COUNTS.items() if done[key]]
+        typer.echo(f"{store}: {', '.join(parts) or 'nothing to free'}")
+        for orphan in done["orphans"]:
+            typer.echo(_orphan(orphan))
+        for problem in done["problems"]:
+            say(f"stripewise: {problem}")
+    if done["problems"]:
+        raise StoreError(f"{store}: {len(done['problems'])} file(s) could not be looked at; run store fsck")
+
+
+_COUNTS = {
+    "trash": "file(s) freed from the trash",
+    "unlinked": "of them unlinked and closed",
+    "unfinished": "of them never finished",
+    "journals": "adoption(s) or export(s) settled",
+    "slots": "slot(s) of dead processes",
+}
+
+
+def _orphan(orphan: dict[str, Any]) -> str:
+    name = printable(orphan["path"]) or "(no name)"
+    text = f"file {orphan['id']} ({format_size(orphan['size'])}): its name {name} is gone"
+    if orphan["purged"]:
+        return f"{text}; removed"
+    if orphan["found"]:
+        return f"{text}, but {printable(orphan['found'])} leads to it; relink that"
+    return f"{text}; relink it where it is now, or free it with --purge"
+
+
+def scrub(
+    paths: Annotated[list[Path], typer.Argument(metavar="STORE|FILE...", help="A store, or managed files.")],
+    rate: Annotated[str | None, typer.Option("--rate", help="Read so much per second at most, e.g. 100MiB.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Read everything and compare it with the checksums kept since: finds what changed though nobody wrote it."""
+    limit = 0 if rate is None else size(rate, "--rate")
+    total = upkeep.scrub_paths(paths, limit)
+    if json:
+        print_json(total)
+    else:
+        for rot in total["rot"]:
+            typer.echo(printable(rot["message"]))
+        busy = f", {total['busy']} being written" if total["busy"] else ""
+        typer.echo(
+            f"{total['files']} file(s), {format_size(total['bytes'])} read: {total['verified']} object(s) compared, "
+            f"{total['summed']} summed for the next time{busy}"
+        )
+    if total["rot"]:
+        raise StoreError(f"{len(total['rot'])} object(s) are damaged; restore these files from a copy")
+
+
+def upgrade(store: StoreArgument, json: JsonOption = False) -> None:
+    """Bring a store to the form of this version; one that is newer is refused untouched."""
+    done = upkeep.upgrade(store)
+    if json:
+        print_json(done)
+    else:
+        typer.echo(f"{store}: version {done['version']}, {done['files']} file(s), {done['changed']} part(s) rewritten")
+
+
+def register(app: typer.Typer) -> None:
+    app.command("gc")(gc)
+    app.command("scrub")(scrub)
+    app.command("upgrade")(upgrade)

@@ -1,0 +1,1 @@
+"""`stripewise swd`: a file for each of its verbs."""

@@ -1,0 +1,158 @@
+"""Options of the verbs of `stripewise swd` that say where block requests come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...errors import UsageError
+from ...swd.disk import read_disk
+from ...swd.simulate import (
+    AREA_SHARE,
+    SCHEMES,
+    Fill,
+    Scheme,
+    Setup,
+    area_bytes,
+    parse_fill,
+    parse_schemes,
+    parse_share,
+)
+from ...swd.workload import BEYOND, FORMATS, LOOK_ALIKES, BlockWorkload, made_workload, trace_workload
+
+WorkloadOption = Annotated[
+    str | None,
+    typer.Option(
+        "--workload",
+        help=f"Instead of a trace: uniform, zipf, syn or look-alike:NAME ({', '.join(LOOK_ALIKES)}), then ,key=value "
+        "(docs/formats.md, Block workload), e.g. zipf,alpha=0.8,arrivals=normal:5:2.",
+    ),
+]
+FormatOption = Annotated[
+    str | None, typer.Option("--format", help=f"Of the trace: {', '.join(FORMATS)} (default: recognised).")
+]
+DeviceOption = Annotated[
+    str | None, typer.Option("--device", help="Only requests of this device, as the trace calls it (default: all).")
+]
+ActionOption = Annotated[str, typer.Option("--action", help="Of a blkparse trace: Q (queued) or D (issued).")]
+RequestsOption = Annotated[int | None, typer.Option("--requests", min=1, help="At most so many requests.")]
+StretchOption = Annotated[float, typer.Option("--stretch", min=0, help="Multiply all times of arrival by this.")]
+BeyondOption = Annotated[
+    str, typer.Option("--beyond", help="Requests beyond the space: fold (modulo) or clip (leave out).")
+]
+LbaFactorOption = Annotated[
+    int,
+    typer.Option(
+        "--lba-factor", min=1, max=1 << 16,
+        help="Multiply first blocks before folding; 512 spreads a trace over all of the space.",
+    ),
+]  # fmt: skip
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of generated requests.")]
+
+#: How many requests a generator that does not end makes where nobody says.
+REQUESTS = 100_000
+#: Random access zone and E-region where nobody says.
+AREA = f"{AREA_SHARE:.0%}"
+
+
+TraceOption = Annotated[Path | None, typer.Option("--trace", help="A block trace.")]
+DiskOption = Annotated[str, typer.Option("--disk", help="A disk file (docs/formats.md, Disk), or generic.")]
+SchemeOption = Annotated[
+    str,
+    typer.Option(
+        "--scheme",
+        help=f"Of {', '.join(SCHEMES)}; several with commas, parameters as ,key=value behind the scheme's name.",
+    ),
+]
+UsedOption = Annotated[
+    str,
+    typer.Option("--used", help="Space that requests go to: of the scheme's, e.g. 50%, or 60GB; several with commas."),
+]
+FilledOption = Annotated[
+    str | None,
+    typer.Option("--filled", help="How much of it holds data before, e.g. 100% (default: all; nothing for syn)."),
+]
+RandomAccessOption = Annotated[
+    str, typer.Option("--random-access", help="Random access zone: of the disk, e.g. 1%, or 2GB.")
+]
+ERegionOption = Annotated[
+    str, typer.Option("--e-region", help="E-region, which only is uses: of the disk, e.g. 1%, or 2GB.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """Where requests come from, a trace or a generator."""
+
+    trace: TraceOption = None
+    workload: WorkloadOption = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TakenOptions:
+    """What is taken of a trace, and how many requests."""
+
+    format: FormatOption = None
+    device: DeviceOption = None
+    action: ActionOption = "Q"
+    requests: RequestsOption = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldOptions:
+    """How requests are brought into the space of a disk, and the seed of generated ones."""
+
+    lba_factor: LbaFactorOption = 1
+    beyond: BeyondOption = "fold"
+    seed: SeedOption = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriveOptions:
+    """The drive, the schemes and fills that are compared on it, and its areas."""
+
+    disk: DiskOption = "generic"
+    scheme: SchemeOption = "hdd,R(4123),tstl-smart"
+    used: UsedOption = "50%"
+    filled: FilledOption = None
+    random_access: RandomAccessOption = AREA
+    e_region: ERegionOption = AREA
+
+    @property
+    def schemes(self) -> list[Scheme]:
+        return parse_schemes(self.scheme)
+
+    @property
+    def fills(self) -> list[Fill]:
+        return [parse_fill(text) for text in self.used.split(",")]
+
+    def setup(self, workload: BlockWorkload) -> Setup:
+        """The drive with its areas, filled as the workload wants it."""
+        drive = read_disk(self.disk)
+        random_access = area_bytes(self.random_access, drive, "--random-access")
+        e_region = area_bytes(self.e_region, drive, "--e-region")
+        filled = workload.filled_share if self.filled is None else parse_share(self.filled, "--filled")
+        return Setup(drive, random_access, e_region, filled)
+
+
+def chosen_workload(
+    trace: Path | None, workload: str | None, taken: TakenOptions, folded: FoldOptions, stretch: float = 1.0
+) -> BlockWorkload:
+    """The workload of the command line. Raises UsageError when not exactly one is given, or options do not fit it."""
+    if (trace is None) == (workload is None):
+        raise UsageError("swd: give either a trace, or --workload uniform, zipf, syn or look-alike:NAME")
+    if folded.beyond not in BEYOND:
+        raise UsageError(f"--beyond: '{folded.beyond}' is not known; give one of {', '.join(BEYOND)}")
+    if trace is not None:
+        read = trace_workload(trace, taken.format, taken.device, taken.action, taken.requests, stretch, folded.beyond)
+        return replace(read, lba_factor=folded.lba_factor)
+    for flag, value in (("--format", taken.format), ("--device", taken.device)):
+        if value is not None:
+            raise UsageError(f"{flag}: is about a trace; leave it out with --workload")
+    assert workload is not None  # one of the two was given
+    made = made_workload(workload, taken.requests, stretch, folded.beyond, folded.seed)
+    limit = taken.requests if taken.requests is not None or made.is_finite else REQUESTS
+    return replace(made, lba_factor=folded.lba_factor, requests=limit)

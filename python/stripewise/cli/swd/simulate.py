@@ -1,0 +1,132 @@
+"""`stripewise swd simulate`: response times and write amplification of schemes on one drive, beside each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...errors import UsageError
+from ...report.figure import check_plot_path
+from ...swd.results import Row
+from ...swd.simulate import CACHES, QUEUES, Setup, simulate_disk
+from ..arguments import flattened
+from ..options import JsonOption
+from ..output import print_json, progress, say, shown, stdout, table
+from .options import DriveOptions, FoldOptions, SourceOptions, StretchOption, TakenOptions, chosen_workload
+
+_COLUMNS = ("scheme", "used", "mean ms", "p99 ms", "read ms", "write ms", "own", "ampl.", "coll.", "wait", "WAR", "GC",
+            "busy %")  # fmt: skip
+
+
+def _ms(value: float | None) -> str:
+    """Milliseconds with as many digits as tell something."""
+    return shown(value, 0 if value is not None and value >= 1000 else 2)
+
+
+def _cells(row: Row) -> list[str]:
+    report = row.report
+    return [
+        row.scheme,
+        row.used,
+        _ms(row.mean_ms()),
+        _ms(row.p99_ms),
+        _ms(row.mean_ms("read_response_s")),
+        _ms(row.mean_ms("write_response_s")),
+        *(_ms(row.write_part_ms(part)) for part in ("own", "amplification", "collection", "waiting")),
+        shown(report["amplification"], 2),
+        f"{report['counters']['collections']:,}",
+        shown(100 * report["utilisation"], 1),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceOptions:
+    """How the disk serves requests, and what it does when it is idle."""
+
+    queue: Annotated[str, typer.Option("--queue", help=f"Order of service: {', '.join(QUEUES)}.")] = "fcfs"
+    queue_depth: Annotated[
+        int | None, typer.Option("--queue-depth", min=1, help="Requests that the disk holds at once (default: all).")
+    ] = None
+    cache: Annotated[
+        str, typer.Option("--cache", help=f"The disk's memory: {', '.join(CACHES)} (writes: done when in memory).")
+    ] = "off"
+    closed: Annotated[
+        bool, typer.Option("--closed", help="Send each request when the one before is done, not at its time.")
+    ] = False
+    background_after: Annotated[
+        float | None,
+        typer.Option("--background-after", min=0, help="An idle disk collects after so many ms (default: never)."),
+    ] = None
+    background_budget: Annotated[
+        float | None, typer.Option("--background-budget", min=0, help="For so many ms each time (default: no end).")
+    ] = None
+    stall_bound: Annotated[
+        float, typer.Option("--stall-bound", min=0, help="A request that waits so many ms counts as stalled.")
+    ] = 1000.0
+
+    def check(self) -> None:
+        """UsageError for what does not fit."""
+        for flag, value, known in (("--queue", self.queue, QUEUES), ("--cache", self.cache, tuple(CACHES))):
+            if value not in known:
+                raise UsageError(f"{flag}: '{value}' is not known; give one of {', '.join(known)}")
+        if self.background_budget is not None and self.background_after is None:
+            raise UsageError("--background-budget: is about work of an idle disk; give --background-after too")
+
+    def on(self, setup: Setup) -> Setup:
+        """The setup with a disk that serves so."""
+        return replace(
+            setup,
+            queue=self.queue,
+            queue_depth=self.queue_depth,
+            cache=self.cache,
+            closed=self.closed,
+            background_after_ms=self.background_after,
+            background_budget_ms=self.background_budget,
+            stall_bound_ms=self.stall_bound,
+        )
+
+
+@flattened
+def simulate(
+    *,
+    source: SourceOptions,
+    drive: DriveOptions,
+    taken: TakenOptions,
+    stretch: StretchOption = 1.0,
+    folded: FoldOptions,
+    service: ServiceOptions,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the result: out.svg or out.html.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Simulate block requests on a drive under shingled schemes, and compare them."""
+    requested = chosen_workload(source.trace, source.workload, taken, folded, stretch)
+    service.check()
+    if plot is not None:
+        check_plot_path(plot)
+    schemes, fills = drive.schemes, drive.fills
+    setup = service.on(drive.setup(requested))
+    from ...swd.plot import plot_runs
+
+    rows = []
+    for fill in fills:
+        for each in schemes:
+            with progress(f"simulating {each.label}, {fill.label} used") as step:
+                rows.append(Row(each.label, fill.label, simulate_disk(setup, each, fill, requested, step)))
+    title = f"simulated: {requested.name} on {setup.disk.name}"
+    if not service.closed and any(row.is_saturated for row in rows):
+        say("stripewise: requests come faster than they are served: response times grow with --requests; see --stretch")
+    if plot is not None:
+        plot_runs(rows, plot, title)
+    if json:
+        listed = [row.as_json() for row in rows]
+        print_json({"simulated": True, "workload": requested.name, "disk": setup.disk.source, "rows": listed})
+        return
+    made = table(f"{title}; own to wait: parts of write ms", *_COLUMNS)
+    for row in rows:
+        made.add_row(*_cells(row))
+    stdout().print(made)
+    if plot is not None:
+        typer.echo(f"{plot}: written")

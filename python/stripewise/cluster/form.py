@@ -1,0 +1,174 @@
+"""cluster.toml: read and validated, and the lines that say a cluster.
+
+A store's store.toml is the same form plus the tables [store] and [[rule]], so that either can be given wherever a
+cluster is asked for. The schema is drawn in docs/formats.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import ClusterError
+from ..files.documents import read_toml
+from ..files.fields import Fields
+from .calibration import Calibration, calibration_from
+from .device import device_lines, parse_device
+from .targets import Cluster, Network, Target
+
+VERSION = 1
+CLASSES = ("hdd", "ssd", "swd", "any")
+KINDS = ("dir", "emulated")
+#: A draining target gets nothing new; a removed one is a number that stays taken, without a directory of its own.
+STATES = ("active", "draining", "removed")
+#: What models and simulations take; a store takes fewer (store/config.py).
+TARGETS_MAX = 65_536
+#: Figures above an hour per access or a second per byte are slips of the unit.
+STARTUP_S_MAX = 3600.0
+PER_BYTE_S_MAX = 1.0
+
+
+def read_cluster(path: str | os.PathLike[str]) -> Cluster:
+    """Reads and validates cluster.toml or store.toml.
+
+    Raises ClusterError naming the file, the key and the cure.
+    """
+    source = Path(path)
+    if source.is_dir() and (source / "store.toml").is_file():
+        source = source / "store.toml"
+    return cluster_from_mapping(read_toml(source, ClusterError, "a cluster.toml or store.toml"), source)
+
+
+def cluster_from_mapping(data: Mapping[str, Any], source: Path) -> Cluster:
+    """The cluster described by parsed TOML; `source` names the file in errors and anchors relative paths."""
+    top = Fields(data, source, "", ClusterError)
+    version = top.integer("version", 1, 2**31, default=VERSION)
+    if version > VERSION:
+        raise top.error("version", f"= {version} is newer than this program knows ({VERSION})", "upgrade stripewise")
+    top.only({"version", "network", "target", "store", "rule"})
+    network = _network(Fields(top.table("network"), source, "network.", ClusterError))
+    entries = top.tables("target")
+    if not entries:
+        raise ClusterError(f"{source}: no [[target]] is given; describe at least one storage target")
+    if len(entries) > TARGETS_MAX:
+        raise ClusterError(f"{source}: {len(entries)} [[target]] tables are more than {TARGETS_MAX}; use fewer targets")
+    targets: list[Target] = []
+    names: set[str] = set()
+    homes: dict[Path, str] = {}
+    for position, entry in enumerate(entries):
+        target = _target(Fields(entry, source, f"target[{position}].", ClusterError), source)
+        if target.name in names:
+            raise ClusterError(f"{source}: target[{position}].name '{target.name}' is used twice; rename one")
+        names.add(target.name)
+        other = homes.setdefault(target.path, target.name)
+        if other != target.name:
+            raise ClusterError(
+                f"{source}: target[{position}].path is the directory of '{other}' too; give each its own"
+            )
+        targets.append(target)
+    if not any(target.is_active for target in targets):
+        raise ClusterError(f"{source}: no target's state is active; give one of them back, or add one")
+    return Cluster(source, network, tuple(targets))
+
+
+def _network(fields: Fields) -> Network:
+    fields.only({"establish_s", "per_byte_s", "processes_per_node"})
+    return Network(
+        fields.number("establish_s", 0.0, STARTUP_S_MAX, default=0.0),
+        fields.number("per_byte_s", 0.0, PER_BYTE_S_MAX, default=0.0),
+        fields.integer("processes_per_node", 1, 2**31, default=1),
+    )
+
+
+def _target(fields: Fields, source: Path) -> Target:
+    fields.only(
+        {"name", "class", "kind", "path", "capacity_bytes", "startup_read_s", "startup_write_s",
+         "per_byte_read_s", "per_byte_write_s", "state", "startup_read_spread_s", "startup_write_spread_s",
+         "calibration", "device"}
+    )  # fmt: skip
+    name = fields.text("name")
+    if any(ord(char) <= 32 or char in "/:,\x7f" for char in name):
+        raise fields.error("name", f"'{name}' holds a space, '/', ':', ',' or a control character", "use letters")
+    path = fields.text("path")
+    if "\x00" in path:
+        raise fields.error("path", "holds a NUL character", "give a directory")
+    # normpath, not resolve: a symbolic link stays what the user wrote.
+    absolute = Path(os.path.normpath(os.path.join(os.path.abspath(source.parent), path)))
+    startup_read_s = fields.number("startup_read_s", 0.0, STARTUP_S_MAX)
+    startup_write_s = fields.number("startup_write_s", 0.0, STARTUP_S_MAX)
+    return Target(
+        name=name,
+        klass=fields.choice("class", CLASSES),
+        kind=fields.choice("kind", KINDS, default="dir"),
+        path=absolute,
+        capacity_bytes=fields.integer("capacity_bytes", 0, 2**62, default=0),
+        startup_read_s=startup_read_s,
+        startup_write_s=startup_write_s,
+        per_byte_read_s=fields.number("per_byte_read_s", 0.0, PER_BYTE_S_MAX),
+        per_byte_write_s=fields.number("per_byte_write_s", 0.0, PER_BYTE_S_MAX),
+        state=fields.choice("state", STATES, default="active"),
+        # Half of it below the mean: a spread above twice the mean would begin before the request.
+        startup_read_spread_s=fields.number("startup_read_spread_s", 0.0, 2 * startup_read_s, default=0.0),
+        startup_write_spread_s=fields.number("startup_write_spread_s", 0.0, 2 * startup_write_s, default=0.0),
+        calibration=_calibration(fields, source),
+        device=parse_device(fields),
+    )
+
+
+def _calibration(fields: Fields, source: Path) -> Calibration | None:
+    if "calibration" not in fields.data:
+        return None
+    table = fields.table("calibration")
+    return calibration_from(Fields(table, source, f"{fields.where}calibration.", ClusterError))
+
+
+def cluster_lines(cluster: Cluster) -> list[str]:
+    """[network] and the [[target]] tables as they stand in cluster.toml and store.toml."""
+    network = cluster.network
+    lines = [
+        "",
+        "[network]",
+        f"establish_s = {network.establish_s!r}",
+        f"per_byte_s = {network.per_byte_s!r}",
+        f"processes_per_node = {network.processes_per_node}",
+    ]
+    for t in cluster.targets:
+        lines += [
+            "",
+            "[[target]]",
+            f"name = {toml_string(t.name)}",
+            f"class = {toml_string(t.klass)}",
+            f"kind = {toml_string(t.kind)}",
+            f"path = {toml_string(str(t.path))}",
+            f"capacity_bytes = {t.capacity_bytes}",
+            f"startup_read_s = {t.startup_read_s!r}",
+            f"startup_write_s = {t.startup_write_s!r}",
+            f"per_byte_read_s = {t.per_byte_read_s!r}",
+            f"per_byte_write_s = {t.per_byte_write_s!r}",
+            *(
+                f"startup_{op}_spread_s = {spread!r}"
+                for op, spread in (("read", t.startup_read_spread_s), ("write", t.startup_write_spread_s))
+                if spread
+            ),
+            *([] if t.is_active else [f"state = {toml_string(t.state)}"]),
+            *device_lines(t.device),
+            *([] if t.calibration is None else t.calibration.toml_lines()),
+        ]
+    return lines
+
+
+def cluster_text(cluster: Cluster) -> str:
+    """A cluster.toml that says this."""
+    return "\n".join([f"version = {VERSION}", *cluster_lines(cluster)]) + "\n"
+
+
+def toml_string(text: str) -> str:
+    """A TOML basic string; JSON's escapes are TOML's, but for DEL."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ClusterError(f"{text!r}: is not UTF-8, which store.toml must be; rename it") from error
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,109 @@
+"""Checked access to a parsed TOML table or JSON object.
+
+Every getter either returns a value of the right type and range or raises the caller's error class with one sentence
+naming file, key and cure, so that the readers of cluster.toml, store.toml, layouts and plans share one way to refuse.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import StripewiseError
+
+_MISSING: Any = object()
+
+
+def _shown(value: object) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        return "a huge number"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+class Fields:
+    """One table: `where` is the prefix of its keys in messages, e.g. `target[2].`."""
+
+    def __init__(self, data: Any, source: Path | str, where: str, raises: type[StripewiseError]) -> None:
+        self.source = source
+        self.where = where
+        self.raises = raises
+        if not isinstance(data, Mapping):
+            name = where.rstrip(".") or "the top level"
+            raise raises(f"{source}: {name} is {_shown(data)}, not a table of keys; write it as in docs/formats.md")
+        self.data: Mapping[str, Any] = data
+
+    def error(self, key: str, problem: str, cure: str) -> StripewiseError:
+        """The error that says what is wrong with `key` and what to do."""
+        return self.raises(f"{self.source}: {self.where}{key} {problem}; {cure}")
+
+    def only(self, known: set[str]) -> None:
+        """Refuses keys that are not in `known`, with the nearest known one as the cure."""
+        for key in self.data:
+            if key not in known:
+                near = difflib.get_close_matches(str(key), sorted(known), 1)
+                cure = f"did you mean {near[0]}?" if near else f"known keys are {', '.join(sorted(known))}"
+                raise self.error(str(key), "is not a known key", cure)
+
+    def _get(self, key: str, default: Any) -> Any:
+        value = self.data.get(key, default)
+        if value is _MISSING:
+            raise self.error(key, "is missing", "add it")
+        return value
+
+    def text(self, key: str, default: Any = _MISSING) -> str:
+        """A string that is not empty."""
+        value = self._get(key, default)
+        if not isinstance(value, str) or (not value and value is not default):
+            raise self.error(key, f"= {_shown(value)} is not a string with something in it", "write it in quotes")
+        return value
+
+    def choice(self, key: str, choices: Sequence[str], default: Any = _MISSING) -> str:
+        """One of `choices`."""
+        value = self._get(key, default)
+        if not isinstance(value, str) or value not in choices:
+            raise self.error(key, f"= {_shown(value)} is unknown", f"use one of {', '.join(choices)}")
+        return value
+
+    def number(self, key: str, low: float, high: float, default: Any = _MISSING) -> float:
+        """A finite number in [low, high]."""
+        value = self._get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.error(key, f"= {_shown(value)} is not a number", f"give a number of at least {low:g}")
+        if not low <= value <= high or not math.isfinite(value):
+            raise self.error(key, f"= {_shown(value)} is out of range", f"give a number from {low:g} to {high:g}")
+        return float(value)
+
+    def integer(self, key: str, low: int, high: int, default: Any = _MISSING) -> int:
+        """A whole number in [low, high]."""
+        value = self._get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.error(key, f"= {_shown(value)} is not a whole number", f"give a whole number of at least {low}")
+        if not low <= value <= high:
+            raise self.error(key, f"= {_shown(value)} is out of range", f"give a whole number from {low} to {high}")
+        return value
+
+    def table(self, key: str) -> Mapping[str, Any]:
+        """A table, empty when absent."""
+        value = self.data.get(key, {})
+        if not isinstance(value, Mapping):
+            raise self.error(key, f"= {_shown(value)} is not a table", f"write [{key}] and its keys below it")
+        return value
+
+    def tables(self, key: str) -> list[Mapping[str, Any]]:
+        """A list of tables, empty when absent."""
+        value = self.data.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(entry, Mapping) for entry in value):
+            raise self.error(key, f"= {_shown(value)} is not a list of tables", f"write [[{key}]] for each of them")
+        return value
+
+    def items(self, key: str) -> list[Any]:
+        """A list of anything."""
+        value = self._get(key, _MISSING)
+        if not isinstance(value, list):
+            raise self.error(key, f"= {_shown(value)} is not a list", "write it in brackets")
+        return value

@@ -1,0 +1,81 @@
+"""A mover beside a program: started before it, on the same clock, and stopped, files whole, when it has ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from ..errors import StoreError
+from ..run.runner import without_library
+from .mover_status import read_status
+
+#: How long a mover may take to get hold of the store, and to stop between two chunks.
+START_S = 30.0
+STOP_S = 60.0
+_LOOK_S = 0.02
+
+
+@contextlib.contextmanager
+def mover_process(store: Path, plan: Path, options: Sequence[str], say: Callable[[str], None]) -> Iterator[None]:
+    """While it lasts, a mover follows `plan` on the store; `say` gets what it said in the end.
+
+    Raises StoreError with its sentence when it does not get hold of the store.
+    """
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("STRIPEWISE_")}
+    environment["LD_PRELOAD"] = without_library(environment.get("LD_PRELOAD", ""))
+    command = [sys.executable, "-m", "stripewise", "migrate", str(plan), "--store", str(store), "--start-at", "0"]
+    with tempfile.TemporaryFile() as out:
+        # A group of its own: a key typed at the terminal is the program's; we stop the mover ourselves.
+        process = subprocess.Popen(
+            [*command, *options], env=environment, stdout=out, stderr=out, stdin=subprocess.DEVNULL, process_group=0
+        )
+        try:
+            if not _is_ready(store, process):
+                process.kill()
+                raise StoreError(_said(out)[-1] if _said(out) else f"{plan}: the mover did not start; see 'migrate'")
+            yield
+        finally:
+            _stop(process)
+            for line in _said(out) if process.returncode != 1 or _is_ours(store, process.pid) else []:
+                say(f"mover: {line.removeprefix('stripewise: ')}")
+
+
+def _is_ready(store: Path, process: subprocess.Popen[bytes]) -> bool:
+    end = time.monotonic() + START_S
+    while time.monotonic() < end:
+        if _is_ours(store, process.pid):
+            return True
+        if process.poll() is not None:
+            return process.returncode == 0
+        time.sleep(_LOOK_S)
+    return False
+
+
+def _is_ours(store: Path, pid: int) -> bool:
+    with contextlib.suppress(StoreError):
+        return bool(read_status(store)["pid"] == pid)
+    return False
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        # Its files are whole then, too: the next mover finishes or undoes its last move.
+        process.kill()
+        process.wait()
+
+
+def _said(out: IO[bytes]) -> list[str]:
+    out.seek(0)
+    return [line for line in out.read().decode(errors="replace").splitlines() if line.strip()]

@@ -1,0 +1,129 @@
+"""Where a mover says how it gets on and hears what it should do: two small files in the store's run directory.
+
+`mover.json` is replaced at once several times a second; `mover.command` is written by others (`stripewise migrate
+--pause`), and removed by the mover when it obeys. Both are drawn in docs/formats.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreError
+from ..files.parts import ANYBODY, read_part, replace_part
+from ..store.config import RUN_DIR
+
+VERSION = 1
+STATUS = "mover.json"
+COMMAND = "mover.command"
+COMMANDS = ("pause", "resume", "stop")
+COMMAND_BYTES_MAX = 64
+#: How often the status is written while the mover works, seconds.
+STATUS_EVERY_S = 0.2
+#: How long a command may take to be obeyed: longer than a mover waits between two looks.
+OBEY_S = 30.0
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replaces a file at once; it need not outlive a power cut."""
+    replace_part(path.parent.parent, f"{path.parent.name}/{path.name}", text, durably=False)
+
+
+class MoverStatus:
+    """The mover's side."""
+
+    def __init__(self, root: Path, head: dict[str, Any]) -> None:
+        self.run = root / RUN_DIR
+        if self.run.is_symlink() or not self.run.is_dir():
+            raise StoreError(f"{self.run}: is no directory; restore it, or see 'stripewise store fsck'")
+        self.state: dict[str, Any] = {"version": VERSION, "pid": os.getpid(), **head}
+        self._written = 0.0
+        # Another user's stays, and is not heard.
+        with contextlib.suppress(OSError):
+            (self.run / COMMAND).unlink(missing_ok=True)
+
+    def tell(self, force: bool = False, **state: Any) -> None:
+        """Takes in what changed, and writes the status when it is time or when `force` says so."""
+        self.state |= state
+        now = time.monotonic()
+        if force or now - self._written >= STATUS_EVERY_S:
+            self._written = now
+            # A full disk must not stop a mover that makes room.
+            with contextlib.suppress(OSError):
+                _replace(self.run / STATUS, json.dumps(self.state) + "\n")
+
+    def command(self) -> str | None:
+        """What somebody wants, once. Only the mover's own user and root are heard."""
+        path = self.run / COMMAND
+        try:
+            owner = path.lstat().st_uid
+            text = read_part(self.run, COMMAND, COMMAND_BYTES_MAX, ANYBODY).decode().strip()
+            # The name may have been given to another's file in between.
+            owner = owner if owner == path.lstat().st_uid else -1
+        except (OSError, ValueError):
+            return None
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return text if owner in (0, os.geteuid()) and text in COMMANDS else None
+
+
+def read_status(root: Path) -> dict[str, Any]:
+    """What the last mover of this boot said, with `alive`; `state` is `killed` when it died over its work.
+
+    Raises StoreError when none has worked on the store since the machine started.
+    """
+    path = root / RUN_DIR / STATUS
+    try:
+        said = dict(json.loads(read_part(root / RUN_DIR, STATUS, owners=ANYBODY)))
+    except FileNotFoundError:
+        raise StoreError(f"{root}: no mover has worked on this store since the machine started") from None
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path}: cannot be read ({error}); remove it") from error
+    if int(said.get("version", 0)) > VERSION:
+        raise StoreError(f"{path}: was written by a newer stripewise; use that one")
+    said["alive"] = is_alive(root, int(said.get("pid", 0)))
+    if not said["alive"] and said.get("state") not in ("ended", "stopped"):
+        said["state"] = "killed"
+    return said
+
+
+def is_alive(root: Path, pid: int) -> bool:
+    """Whether a mover works on the store: the process is there, and somebody has the movers' lock."""
+    if not Path(f"/proc/{pid}").exists():
+        return False
+    try:
+        with open(os.open(root / RUN_DIR / "mover.lock", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def send_command(root: Path, command: str) -> dict[str, Any]:
+    """Tells the mover of a store to pause, resume or stop; returns its status once it has obeyed.
+
+    Raises StoreError when there is none, or when it does not listen.
+    """
+    said = read_status(root)
+    if not said["alive"]:
+        raise StoreError(f"{root}: no mover is at work; see 'stripewise migrate --status {root}'")
+    path = root / RUN_DIR / COMMAND
+    try:
+        _replace(path, command + "\n")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({error.strerror}); run as the mover's user") from error
+    end = time.monotonic() + OBEY_S
+    wanted = {"pause": ("paused",), "resume": ("waiting", "moving"), "stop": ("stopped", "ended")}[command]
+    while time.monotonic() < end:
+        said = read_status(root)
+        if said["state"] in wanted or not said["alive"]:
+            return said
+        time.sleep(0.05)
+    raise StoreError(f"{root}: process {said['pid']} did not {command} within {OBEY_S:.0f} s; is it another user's?")

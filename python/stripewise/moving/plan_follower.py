@@ -1,0 +1,249 @@
+"""Carrying out a plan in time: window after window, what makes room first, and what could not be moved again later.
+
+What is done is read from the files' layouts, so a mover that was killed is simply started again. Only the clock has to
+outlive it: a mover of the same plan that finds its predecessor killed goes on with that one's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreError, UsageError
+from ..layout import Region
+from ..plan import FilePlan, Plan
+from ..store import Store
+from .mover_session import MoverSession, identity_of
+from .mover_status import read_status
+from .schedule import Schedule, Step, in_order, with_region
+
+#: A move that failed is tried again after so long; each failure doubles it.
+RETRY_S = 0.5
+RETRY_S_MAX = 15.0
+#: Between two looks for files that are not there yet, seconds.
+LOOK_S = 0.5
+#: A step that has to be made more often than this within a window is undone by somebody else.
+MADE_MAX = 5
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Failure:
+    """Why a step has not been made yet."""
+
+    step: Step
+    message: str
+    retry_at: float
+    attempts: int = 1
+    #: No step, but something that stands in the way of all of a file's.
+    is_standing: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """For `mover.json` and --json."""
+        return {"file": self.step.path, "start": self.step.start, "len": max(self.step.len, 0), "why": self.message}
+
+
+@dataclass
+class Result:
+    """What a mover did."""
+
+    moves: int = 0
+    moved_bytes: int = 0
+    seconds: float = 0.0
+    left: list[dict[str, Any]] = field(default_factory=list)
+    signal: int | None = None
+    stopped: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """The result as `migrate --json` prints it."""
+        return {
+            "moves": self.moves,
+            "moved_bytes": self.moved_bytes,
+            "seconds": self.seconds,
+            "left": self.left,
+            "stopped": self.stopped,
+        }
+
+
+def plan_digest(path: Path) -> str:
+    """SHA-256 of a plan file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def clock_of_killed(root: Path, digest: str) -> float | None:
+    """Unix time at which the run began whose mover of the same plan was killed; None when there is none."""
+    with contextlib.suppress(StoreError):
+        said = read_status(root)
+        if said["state"] == "killed" and said.get("plan_sha256") == digest and said.get("begun_unix"):
+            return float(said["begun_unix"])
+    return None
+
+
+def clock_of(root: Path, digest: str, start_at_s: float | None, now: bool) -> tuple[float, float | None]:
+    """When the run's clock was 0, in Unix time, and for a mover that goes on for a killed one how long ago that was."""
+    if start_at_s is None and not now and (before := clock_of_killed(root, digest)) is not None:
+        return before, time.time() - before
+    return time.time() - (start_at_s or 0.0), None
+
+
+class PlanFollower:
+    """One plan on one store. `begun` is when the run's clock was 0, in Unix time; `now` ignores the clock."""
+
+    def __init__(
+        self,
+        store: Store,
+        plan: Plan,
+        schedule: Schedule,
+        session: MoverSession,
+        say: Say,
+        begun: float,
+        now: bool = False,
+        patience_s: float = 60.0,
+    ) -> None:
+        self.store = store
+        self.plan = plan
+        self.schedule = schedule
+        self.session = session
+        self.say = say
+        self.begun = begun
+        self.now = now
+        self.patience_s = patience_s
+        self.result = Result()
+        self._failures: dict[tuple[str, int, int], Failure] = {}
+        self._said: set[tuple[str, str]] = set()
+        self._window: int | None = None
+        self._made: dict[tuple[str, int, int], int] = {}
+
+    def run(self) -> Result:
+        """Follows the plan to its end, or until it is stopped."""
+        started = time.monotonic()
+        progress_at = started
+        while not self.session.stopped:
+            window = self._enter_window()
+            if window is None:
+                self.session.wait(self._until_next())
+                continue
+            steps = self._ready(window)
+            moved = False
+            for step in steps:
+                if self._make(step):
+                    moved, progress_at = True, time.monotonic()
+                if self.session.stopped or self._due() != self._window:
+                    break
+            if moved or self.session.stopped or self._due() != self._window:
+                continue
+            is_over = window == self.schedule.last and (
+                not self._failures or time.monotonic() - progress_at >= self.patience_s
+            )
+            if is_over:
+                break
+            self.session.wait(min(self._until_next(), LOOK_S))
+        self.result.left = [failure.as_json() for failure in self._failures.values()] + self._undone()
+        self.result.stopped = self.session.stopped
+        self.result.signal = self.session.signal
+        self.result.seconds = time.monotonic() - started
+        self.session.status.tell(left=self.result.left, moves=self.result.moves, moved_bytes=self.result.moved_bytes)
+        return self.result
+
+    def _due(self) -> int | None:
+        return self.schedule.last if self.now else self.schedule.window_at(time.time() - self.begun)
+
+    def _until_next(self) -> float:
+        following = None if self.now else self.schedule.next_start_s(time.time() - self.begun)
+        return LOOK_S if following is None else max(0.0, self.begun + following - time.time())
+
+    def _enter_window(self) -> int | None:
+        window = self._due()
+        if window != self._window:
+            self._window = window
+            self._failures.clear()
+            self._made.clear()
+            self.session.status.tell(force=True, window=window, windows=sorted(self.schedule.starts_s))
+            if window is not None:
+                self.session.expect(sum(step.bytes for step in self._steps(window)))
+        return window
+
+    def _steps(self, window: int) -> list[Step]:
+        """What is left of the window, without looking at when it is to be tried again."""
+        steps: list[Step] = []
+        for file in self.plan.files:
+            regions = self._layout(file)
+            if regions is not None:
+                try:
+                    steps += self.schedule.steps(file, window, regions)
+                except UsageError as error:
+                    self._fail(Step(file.path, 0, 0, file.layout, "restripe", file.size), str(error), is_standing=True)
+        return in_order(steps)
+
+    def _ready(self, window: int) -> list[Step]:
+        now = time.monotonic()
+        steps = self._steps(window)
+        left = {step.key for step in steps}
+        self._failures = {k: failure for k, failure in self._failures.items() if k in left or failure.is_standing}
+        return [s for s in steps if s.key not in self._failures or self._failures[s.key].retry_at <= now]
+
+    def _layout(self, file: FilePlan) -> tuple[Region, ...] | None:
+        """The file's regions now; None, and noted, when it is not there."""
+        missing = Step(file.path, 0, -1, file.layout, "restripe", file.size)
+        identity = identity_of(self.store, file.path)
+        if identity is None:
+            self._fail(missing, "is no file of this store now", is_standing=True)
+            return None
+        try:
+            regions = self.store.layout(identity).regions
+        except StoreError as error:
+            self._fail(missing, str(error), is_standing=True)
+            return None
+        self._failures.pop(missing.key, None)
+        return regions
+
+    def _make(self, step: Step) -> bool:
+        """Makes one step; notes why when it cannot be made now."""
+        identity = identity_of(self.store, step.path)
+        if identity is None:
+            self._fail(step, "is no file of this store now")
+            return False
+        try:
+            wanted = with_region(self.store.layout(identity).regions, step)
+        except StoreError as error:
+            self._fail(step, str(error))
+            return False
+        moved = self.session.move(step.path, identity, wanted, step.start, step.bytes)
+        if moved.was_stopped:
+            return False
+        if moved.error:
+            self._fail(step, moved.message)
+            return False
+        self._failures.pop(step.key, None)
+        self._made[step.key] = self._made.get(step.key, 0) + 1
+        if self._made[step.key] > MADE_MAX:
+            self._fail(step, "somebody else moves it back; let one mover or policy have the file")
+            return False
+        self.result.moves += 1
+        self.result.moved_bytes += moved.moved_bytes
+        self.session.status.tell(moves=self.result.moves, moved_bytes=self.result.moved_bytes)
+        return True
+
+    def _fail(self, step: Step, message: str, is_standing: bool = False) -> None:
+        before = self._failures.get(step.key)
+        attempts = 1 if before is None else before.attempts + 1
+        wait = min(RETRY_S * 2 ** (attempts - 1), RETRY_S_MAX)
+        self._failures[step.key] = Failure(step, message, time.monotonic() + wait, attempts, is_standing)
+        # Each reason once: a file that is mapped for an hour is tried a hundred times.
+        if (step.path, message) not in self._said:
+            self._said.add((step.path, message))
+            where = step.path if step.len <= 0 else f"{step.path}, bytes {step.start} on"
+            self.say(f"{where}: stays where it is for now ({message})")
+
+    def _undone(self) -> list[dict[str, Any]]:
+        """What was called off before it was tried, if anything was."""
+        if not self.session.stopped or self._window is None:
+            return []
+        known = set(self._failures)
+        return [Failure(s, "not begun", 0.0).as_json() for s in self._steps(self._window) if s.key not in known]

@@ -1,0 +1,70 @@
+"""Holds a plan against a cluster: every target exists and none is overfilled, at the start and after every move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..cluster import Cluster
+from ..errors import PlanError
+from ..layout import Stripes
+from .document import Plan
+from .migrations import replay
+
+
+def check_plan(plan: Plan, cluster: Cluster, source: Path | str) -> list[str]:
+    """Holds the plan against a cluster; returns remarks that do not stop it.
+
+    Raises PlanError for a target that is not there and for one that would be overfilled.
+    """
+    known = {target.name: target.capacity_bytes for target in cluster.active}
+    for number, file in enumerate(plan.files):
+        for position, region in enumerate(file.regions):
+            _exist(region.stripes, known, cluster, f"{source}: files[{number}].regions[{position}]")
+    for number, migration in enumerate(plan.migrations):
+        for position, move in enumerate(migration.moves):
+            _exist(move.stripes, known, cluster, f"{source}: migrations[{number}].moves[{position}]")
+    held = plan.bytes_per_target()
+    _fit(held, known, cluster, f"{source}:")
+    remarks = []
+    if plan.cluster_digest and plan.cluster_digest != cluster.digest():
+        remarks.append(f"{source}: was made for other targets or figures than {cluster.source} has now; plan anew")
+    stated = {name: count for name, count in plan.target_bytes.items() if count}
+    if plan.target_bytes and stated != {name: count for name, count in held.items() if count}:
+        remarks.append(f"{source}: target_bytes differs from the regions (edited by hand?); the regions count")
+    return remarks + _check_moves(plan, known, cluster, source, held)
+
+
+def _exist(stripes: Stripes, known: Mapping[str, int], cluster: Cluster, where: str) -> None:
+    for name, _ in stripes:
+        if name not in known:
+            raise PlanError(
+                f"{where}.stripes names the target '{name}', which {cluster.source} does not have; "
+                f"use one of {', '.join(known)}"
+            )
+
+
+def _fit(held: Mapping[str, int], known: Mapping[str, int], cluster: Cluster, where: str) -> None:
+    for name, count in held.items():
+        if known[name] and count > known[name]:
+            raise PlanError(
+                f"{where} puts {count} bytes on '{name}', whose capacity_bytes in {cluster.source} is {known[name]}; "
+                f"move regions to another target"
+            )
+
+
+def _check_moves(
+    plan: Plan, known: Mapping[str, int], cluster: Cluster, source: Path | str, held: dict[str, int]
+) -> list[str]:
+    """Carries out the moves on paper: the end of each must fit; where only its two copies do not, it is remarked."""
+    grid = {file.path: file.layout for file in plan.files}
+    sizes = {file.path: file.size for file in plan.files}
+    remarks = []
+    for step in replay(plan.migrations, grid, sizes, held):
+        where = f"{source}: migrations[{step.migration}].moves[{step.move}]"
+        moved = plan.migrations[step.migration].moves[step.move]
+        _fit({name: step.after[name] for name, _ in moved.stripes}, known, cluster, where)
+        tight = [name for name, count in step.during.items() if known[name] and count > known[name]]
+        if tight:
+            remarks.append(f"{where} has no room for both copies on '{tight[0]}'; move another region out first")
+    return remarks

@@ -1,0 +1,150 @@
+"""A plan in figures, as verbs print it and programs read it: what it holds, expects, and does in every window."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .document import Expected, Plan, Window, WindowFigures
+from .migrations import DIRECTIONS, Migration
+from .region_table import RegionMappingTable
+
+
+def _share(part: float, whole: float) -> float:
+    """`part` of `whole`; 0 where there is nothing."""
+    return part / whole if whole > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class WindowSummary:
+    """One window: `moves` by direction at its beginning, what they copy, and the window's figures where they are known.
+
+    `start_s` counts from the first window, `moved_share` is of all planned bytes, `copy_cost_s` modelled seconds.
+    """
+
+    number: int
+    start_s: float
+    moves: Mapping[str, int]
+    moved_bytes: int
+    moved_share: float
+    copy_cost_s: float
+    figures: WindowFigures | None
+
+    @property
+    def hybrid_share(self) -> float:
+        """The share of requests that hybrid servers serve."""
+        return 0.0 if self.figures is None else _share(self.figures.hybrid_requests, self.figures.requests)
+
+    @property
+    def hybrid_share_static(self) -> float:
+        """The same had every region stayed as in window 0."""
+        return 0.0 if self.figures is None else _share(self.figures.hybrid_requests_static, self.figures.requests)
+
+    def as_json(self) -> dict[str, Any]:
+        """The window as `plan --json` prints it."""
+        row: dict[str, Any] = {
+            "window": self.number,
+            "start_s": self.start_s,
+            **{f"moves_{direction}": count for direction, count in self.moves.items()},
+            "moved_bytes": self.moved_bytes,
+            "moved_share": self.moved_share,
+            "copy_cost_s": self.copy_cost_s,
+        }
+        if self.figures is not None:
+            row |= {
+                "requests": self.figures.requests,
+                "hybrid_regions": self.figures.hybrid_regions,
+                "hybrid_share": self.hybrid_share,
+                "hybrid_share_static": self.hybrid_share_static,
+                "cost_s": self.figures.cost_s,
+                "cost_static_s": self.figures.cost_static_s,
+            }
+        return row
+
+
+@dataclass(frozen=True)
+class MigrationGain:
+    """How many times cheaper the moves make all windows than staying as in window 0, without and with the copies."""
+
+    requests_only: float
+    with_copies: float
+
+
+@dataclass(frozen=True)
+class PlanSummary:
+    """A plan in figures; `table_*` are about the region mapping table, `migration_gain` is of plans with figures."""
+
+    policy: str
+    files: int
+    regions: int
+    target_bytes: Mapping[str, int]
+    expected: Expected
+    windows: tuple[WindowSummary, ...]
+    migration_gain: MigrationGain | None
+    table_entries: int
+    table_bytes: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan as `plan --json` prints it."""
+        return {
+            "policy": self.policy,
+            "files": self.files,
+            "regions": self.regions,
+            "target_bytes": self.target_bytes,
+            "expected": {
+                **asdict(self.expected),
+                "gain": self.expected.gain,
+                "bound_gain": self.expected.bound_gain,
+            },
+            "windows": [window.as_json() for window in self.windows],
+            "rmt": {"entries": self.table_entries, "bytes": self.table_bytes},
+        }
+
+
+def summary_of(plan: Plan) -> PlanSummary:
+    """The figures of a plan; O(regions + moves)."""
+    by_window = {migration.window: migration for migration in plan.migrations}
+    planned_bytes = sum(file.size for file in plan.files)
+    table = RegionMappingTable(plan)
+    return PlanSummary(
+        policy=plan.policy,
+        files=len(plan.files),
+        regions=sum(len(file.regions) for file in plan.files),
+        target_bytes=plan.bytes_per_target(),
+        expected=plan.expected,
+        windows=tuple(
+            _window(number, window, plan.windows[0].start_ns, by_window.get(number), planned_bytes)
+            for number, window in enumerate(plan.windows)
+        ),
+        migration_gain=_migration_gain(plan),
+        table_entries=len(table),
+        table_bytes=table.bytes,
+    )
+
+
+def _window(
+    number: int, window: Window, first_ns: int, migration: Migration | None, planned_bytes: int
+) -> WindowSummary:
+    moves = migration.moves if migration else ()
+    directions = Counter(move.direction for move in moves)
+    moved_bytes = migration.moved_bytes if migration else 0
+    return WindowSummary(
+        number=number,
+        start_s=(window.start_ns - first_ns) / 1e9,
+        moves={direction: directions[direction] for direction in DIRECTIONS},
+        moved_bytes=moved_bytes,
+        moved_share=_share(moved_bytes, planned_bytes),
+        copy_cost_s=sum(move.cost_s for move in moves),
+        figures=window.figures,
+    )
+
+
+def _migration_gain(plan: Plan) -> MigrationGain | None:
+    known = [window.figures for window in plan.windows if window.figures is not None]
+    if not known:
+        return None
+    moving, static = sum(each.cost_s for each in known), sum(each.cost_static_s for each in known)
+    copies = sum(move.cost_s for migration in plan.migrations for move in migration.moves)
+    return MigrationGain(_share(static, moving), _share(static, moving + copies))

@@ -1,0 +1,1 @@
+"""What policies share: requests by region, space on targets, stripes, prices, windows, and the end of a plan."""

@@ -1,0 +1,144 @@
+"""What a run achieved: bandwidth, busy time per target, imbalance, and how close it came to the bound.
+
+Counters are those of the store's devices, taken before and after. A program may print one JSON line with its own
+figures (workloads/mpiio does); what it does not say is taken from the trace or from the elapsed time.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..workload.requests import REQUEST_DTYPE, Workload
+
+#: Phases whose device time the counters hold.
+PHASES = ("read_seconds", "write_seconds", "fill_seconds", "check_seconds")
+
+
+class LastObject:
+    """Watches a program's output for its last line that is a JSON object."""
+
+    def __init__(self) -> None:
+        self.value: dict[str, Any] = {}
+
+    def see(self, line: bytes) -> None:
+        text = line.strip()
+        if text.startswith(b"{") and text.endswith(b"}"):
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError):
+                return
+            if isinstance(value, dict):
+                self.value = value
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run. Bandwidth in MB/s (10^6 bytes), times in seconds; None where nothing tells."""
+
+    policy: str
+    read_mb_s: float | None
+    write_mb_s: float | None
+    io_seconds: float
+    elapsed_seconds: float
+    busy_s: Mapping[str, float]
+    verified_bytes: int | None
+
+    @property
+    def imbalance(self) -> float | None:
+        """max busy / mean busy - 1 (sigma of SLAL)."""
+        mean = sum(self.busy_s.values()) / len(self.busy_s) if self.busy_s else 0.0
+        return max(self.busy_s.values()) / mean - 1 if mean > 0 else None
+
+    @property
+    def bound_ratio(self) -> float | None:
+        """The busiest target's service time over the measured I/O time: at 1 that target never rests."""
+        busiest = max(self.busy_s.values(), default=0.0)
+        return busiest / self.io_seconds if busiest > 0 and self.io_seconds > 0 else None
+
+    def as_json(self) -> dict[str, Any]:
+        """The run as `tune --json` prints it."""
+        return {
+            "policy": self.policy,
+            "read_mb_s": self.read_mb_s,
+            "write_mb_s": self.write_mb_s,
+            "bound_ratio": self.bound_ratio,
+            "imbalance": self.imbalance,
+            "verified_bytes": self.verified_bytes,
+            "io_seconds": self.io_seconds,
+            "elapsed_seconds": self.elapsed_seconds,
+            "busy_s": dict(self.busy_s),
+        }
+
+
+def ratio(before: float | None, after: float | None) -> float | None:
+    """How many times `before` there is after; None where either is missing or nothing."""
+    return after / before if before and after else None
+
+
+def _figure(said: Mapping[str, Any], key: str) -> float | None:
+    value = said.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        return None
+    return float(value)
+
+
+def in_flight_seconds(workload: Workload, write: bool) -> tuple[int, float]:
+    """Bytes of all reads or writes, and the seconds with any of them in flight."""
+    parts = [file.requests[file.requests["write"] == write] for file in workload.files]
+    requests = np.concatenate([np.zeros(0, dtype=REQUEST_DTYPE), *parts])
+    if not len(requests):
+        return 0, 0.0
+    order = np.argsort(requests["start_ns"], kind="stable")
+    start, end = requests["start_ns"][order], requests["end_ns"][order]
+    reached = np.maximum.accumulate(end)
+    # The part of each request after everything before it had ended.
+    fresh = np.concatenate([[start[0]], np.maximum(start[1:], reached[:-1])])
+    return int(requests["size"].sum()), float(np.maximum(end - fresh, 0).sum()) / 1e9
+
+
+def measured(
+    policy: str,
+    before: Sequence[Mapping[str, Any]],
+    after: Sequence[Mapping[str, Any]],
+    elapsed_seconds: float,
+    said: Mapping[str, Any],
+    workload: Workload | None,
+) -> Measured:
+    """The figures of one run from the counters, what the program said, and the trace where there is one."""
+    earlier = {str(row["name"]): row for row in before}
+    busy = {}
+    for row in after:
+        old = earlier.get(str(row["name"]), {})
+        busy[str(row["name"])] = (
+            sum(int(row[key]) - int(old.get(key, 0)) for key in ("busy_read_ns", "busy_write_ns")) / 1e9
+        )
+    rates: dict[str, float | None] = {}
+    seconds_in_trace = 0.0
+    for key, write in (("read_mb_s", False), ("write_mb_s", True)):
+        rates[key] = _figure(said, key)
+        if workload is not None:
+            count, seconds = in_flight_seconds(workload, write)
+            seconds_in_trace += seconds
+            if rates[key] is None and key not in said and seconds > 0:
+                rates[key] = count / seconds / 1e6
+    phases = [_figure(said, key) for key in PHASES]
+    if phases[0] is not None or phases[1] is not None:
+        io_seconds = sum(value for value in phases if value is not None)
+    else:
+        io_seconds = seconds_in_trace or elapsed_seconds
+    verified = _figure(said, "verified_bytes")
+    return Measured(
+        policy=policy,
+        read_mb_s=rates["read_mb_s"],
+        write_mb_s=rates["write_mb_s"],
+        io_seconds=io_seconds,
+        elapsed_seconds=elapsed_seconds,
+        busy_s=busy,
+        verified_bytes=None if verified is None else int(verified),
+    )

@@ -1,0 +1,246 @@
+"""Runs a program with the preloaded library: environment, signals, exit status.
+
+The library gets everything through the environment, which mpiexec hands to local ranks. This process itself never
+loads it (`unload` starts it anew without), and the child's end becomes our own: status n, or 128 + signal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from ..errors import StoreError
+from ..store import trust
+from ..store.globs import manage_globs
+from .elf import read_program
+
+LIBRARY = "libstripewise.so"
+FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+#: Of a program's output, so many of the last bytes of a line are kept to look for its result.
+LINE_BYTES_MAX = 1 << 20
+#: For the thread sanitizer, whose list of options is split at blanks and colons (`library_path` refuses them).
+THREAD_SUPPRESSIONS = Path(__file__).resolve().parent / "tsan.supp"
+OFF = "STRIPEWISE_OFF"
+LOG = "STRIPEWISE_LOG"
+#: A kernel filter against rings that a program sets up by itself. An outer run's stays: its filter does, too.
+SECCOMP = "STRIPEWISE_SECCOMP"
+OURS = ("STRIPEWISE_STORE", "STRIPEWISE_TRACE", "STRIPEWISE_MANAGE", OFF)
+#: Of what the library had to say, so many different lines are shown when the program has ended.
+HINTS_MAX = 10
+#: So much of the log is read; of stores that were refused, so many are named however much else there is.
+HINT_BYTES_MAX = 64 << 20
+REFUSED_MAX = 1000
+#: What the library says of a store that it did not use: an archiver, say, has then kept links and no contents.
+REFUSED = "this store was not used"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended: a shell's exit status, and the wall-clock seconds it took."""
+
+    status: int
+    seconds: float
+
+
+def library_path() -> Path:
+    """The preloaded library inside the package; StoreError when it was not built."""
+    path = Path(__file__).resolve().parents[1] / "lib" / LIBRARY
+    if not path.is_file():
+        raise StoreError(f"{path}: the preloaded library is missing; build it with 'make build'")
+    # ld.so splits at colons and spaces, and what it would load then is another file; other blanks split the shell lines
+    # in which users and batch systems hand the variable on. It also replaces $ORIGIN and its kin.
+    if any(char in ":$" or char.isspace() or not char.isprintable() for char in str(path)):
+        raise StoreError(
+            f"{path}: LD_PRELOAD cannot name a path with a colon, a dollar sign or a blank of any kind; "
+            f"install it elsewhere"
+        )
+    return path
+
+
+def without_library(value: str) -> str:
+    """LD_PRELOAD's value without our library."""
+    return ":".join(part for part in value.replace(" ", ":").split(":") if part and not part.endswith("/" + LIBRARY))
+
+
+def unload() -> None:
+    """Starts this program anew without the library when it was preloaded into it (a `run` inside a `run`)."""
+    value = os.environ.get("LD_PRELOAD", "")
+    rest = without_library(value)
+    if LIBRARY in value and rest != value:
+        environment = dict(os.environ, LD_PRELOAD=rest)
+        # Or the library would see to it that it stays.
+        environment[OFF] = "1"
+        if not rest:
+            del environment["LD_PRELOAD"]
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
+
+
+def environment(
+    base: Mapping[str, str],
+    store: Path | None,
+    trace: Path | None,
+    manage: Sequence[str],
+    command: Sequence[str] = (),
+    *,
+    refuse_rings: bool = False,
+) -> dict[str, str]:
+    """The child's environment. What is not asked for is removed, so that an outer `run` does not leak in.
+
+    A `command` that is linked with the address sanitizer gets that library first: it insists. What the command
+    starts in its turn (`mpiexec -n 4 ./instrumented`) is told not to insist. The thread sanitizer is told to believe
+    the library, whose atomics it does not see.
+    """
+    made = {key: value for key, value in base.items() if key not in OURS}
+    others = without_library(base.get("LD_PRELOAD", "")).split(":")
+    sanitizer = [name for name in linked_sanitizers(command) if name not in others]
+    made["LD_PRELOAD"] = ":".join(filter(None, [*sanitizer, str(library_path()), *others]))
+    options = base.get("ASAN_OPTIONS", "")
+    if "verify_asan_link_order" not in options:
+        made["ASAN_OPTIONS"] = ":".join(filter(None, [options, "verify_asan_link_order=0"]))
+    options = base.get("TSAN_OPTIONS", "")
+    if "suppressions" not in options:
+        made["TSAN_OPTIONS"] = ":".join(filter(None, [options, f'suppressions="{THREAD_SUPPRESSIONS}"']))
+    # UCX patches mmap in memory, past any library; it needs that only for transports between machines.
+    made.setdefault("UCX_MEM_MMAP_HOOK_MODE", "none")
+    trusted = trust.environment_value(base)
+    if trusted:
+        made[trust.VARIABLE] = trusted
+    if store is not None:
+        made["STRIPEWISE_STORE"] = str(store)
+    if refuse_rings:
+        made[SECCOMP] = "1"
+    if trace is not None:
+        made["STRIPEWISE_TRACE"] = str(trace)
+    if manage:
+        globs = manage_globs(manage)
+        for glob in globs:
+            if ":" in glob:
+                raise StoreError(f"--manage: '{glob}' holds a colon, which separates globs; use ? in its place")
+        made["STRIPEWISE_MANAGE"] = ":".join(globs)
+    return made
+
+
+def linked_sanitizers(command: Sequence[str]) -> list[str]:
+    """Names of the address sanitizer's libraries that the command's program is linked with."""
+    program = shutil.which(command[0]) if command else None
+    try:
+        needed = read_program(Path(program)).needed if program else ()
+    except (OSError, ValueError):
+        return []
+    return [name for name in needed if name.startswith("libasan.so")]
+
+
+class Hints:
+    """The library's log of one run: the user's own, or a temporary file whose lines are shown at the end."""
+
+    def __init__(self, env: dict[str, str]) -> None:
+        self.path: Path | None = None
+        if not env.get(LOG):
+            # In a directory of its own: a daemon that stays behind cannot make the file anew. Programs of the run may
+            # be other users' after they gave up root.
+            directory = Path(tempfile.mkdtemp(prefix="stripewise-log-"))
+            directory.chmod(0o711)
+            self.path = directory / "log"
+            self.path.touch()
+            self.path.chmod(0o622)
+            env[LOG] = str(self.path)
+        self.log = Path(env[LOG])
+        self.begin = self.log.stat().st_size if self.log.is_file() else 0
+
+    def lines(self) -> list[str]:
+        """The different lines, oldest first, and how many more there are; the temporary file is gone afterwards.
+
+        Stores that were refused are always named, also when the log is the user's own.
+        """
+        found: dict[str, None] = {}
+        refused: dict[str, None] = {}
+        with contextlib.suppress(OSError):
+            for line in self._logged():
+                group = refused if REFUSED in line else found
+                if len(group) < REFUSED_MAX:
+                    group[line] = None
+        if self.path is None:
+            return list(refused)
+        shutil.rmtree(self.path.parent, ignore_errors=True)
+        more = [f"and {len(found) - HINTS_MAX} more; {LOG}=FILE keeps them all"] if len(found) > HINTS_MAX else []
+        return [*refused, *list(found)[:HINTS_MAX], *more]
+
+    def _logged(self) -> Iterator[str]:
+        """What was logged since the run began, line by line."""
+        handle = os.open(self.log, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(handle, "rb") as file:
+            file.seek(self.begin)
+            left = HINT_BYTES_MAX
+            while left > 0 and (text := file.readline(min(left, LINE_BYTES_MAX))):
+                left -= len(text)
+                line = text.decode(errors="replace").rstrip("\n")
+                yield line.partition("]: ")[2] or line
+
+
+def run(command: Sequence[str], env: Mapping[str, str], line: Callable[[bytes], None] | None = None) -> Ended:
+    """Runs `command` to its end, forwarding signals.
+
+    With `line`, its standard output goes there line by line; else it inherits ours. Raises StoreError when it cannot
+    be started.
+    """
+    started = time.monotonic()
+    try:
+        child = subprocess.Popen(command, env=dict(env), stdout=subprocess.PIPE if line else None)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise StoreError(f"{command[0]}: cannot be started ({reason}); check the command after --") from error
+    with _Forwarding(child):
+        if line and child.stdout:
+            for text in iter(lambda: child.stdout.readline(LINE_BYTES_MAX) if child.stdout else b"", b""):
+                line(text)
+            child.stdout.close()
+        code = child.wait()
+    return Ended(128 - code if code < 0 else code, time.monotonic() - started)
+
+
+class _Forwarding:
+    """While it lasts, signals sent to us go to the child."""
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        self.child = child
+        self.before: dict[int, object] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number in FORWARDED:
+                self.before[number] = signal.signal(number, self._forward)
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def _forward(self, number: int, _: FrameType | None) -> None:
+        # A key typed at the terminal reaches the whole foreground group, the child included.
+        if number in (signal.SIGINT, signal.SIGQUIT) and _in_foreground():
+            return
+        if self.child.poll() is None:
+            self.child.send_signal(number)
+
+
+def _in_foreground() -> bool:
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

@@ -1,0 +1,208 @@
+"""store.toml: the cluster's form plus [store] and [[rule]], written here and compiled for the library.
+
+    [store]  uuid, region_bytes, default_layout ("def", "hservers" or a JSON file in the store)
+    [[rule]] glob, action ("manage" or "ignore"), layout (a JSON file in the store; absent: the default)
+
+Rust never reads it: `spec_json` is what it gets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import uuid as uuid_module
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..cluster import Cluster, Target, cluster_from_mapping
+from ..cluster.form import VERSION, cluster_lines, toml_string
+from ..errors import ClusterError, LayoutError
+from ..files.documents import read_json, read_toml
+from ..files.fields import Fields
+from ..files.parts import read_part
+from ..layout import STRIPES_MAX, Layout, parse_layout, to_indexes, whole_file
+from ..units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX
+from .substitute import on_active
+
+DEFAULT_STRIPE_BYTES = 64 * KIB
+DEFAULT_REGION_BYTES = 64 * MIB
+BUILT_IN_LAYOUTS = ("def", "hservers")
+RULES_MAX = 1024
+#: Of a store, what lives as long as programs and movers of this boot: their slots, locks and words.
+RUN_DIR = "run"
+#: Longest path of a store or a target, as in crates/store.
+STORE_PATH_BYTES_MAX = 1024
+_UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Files that are new and match `glob` are managed (with this layout) or left alone; the first match counts."""
+
+    glob: str
+    action: str = "manage"
+    layout: str | None = None
+
+
+@dataclass(frozen=True)
+class StoreConfig:
+    """A store.toml in parsed form; layouts are names of JSON files relative to the store."""
+
+    root: Path
+    cluster: Cluster
+    uuid: str
+    region_bytes: int
+    default_layout: str
+    rules: tuple[Rule, ...]
+
+    @property
+    def path(self) -> Path:
+        return self.root / "store.toml"
+
+    def layout(self, name: str) -> Layout:
+        """The layout that `name` means."""
+        targets = self.cluster.active
+        if name == "hservers":
+            targets = self.cluster.hservers or self.cluster.active
+        if name in BUILT_IN_LAYOUTS:
+            return whole_file(targets, DEFAULT_STRIPE_BYTES, self.region_bytes)
+        path = self.root / name
+        known = [target.name for target in self.cluster.targets]
+        data = read_json(path, LayoutError, "a layout as in docs/formats.md", self.root)
+        return on_active(parse_layout(data, path, known), self.cluster)
+
+    def spec(self, digest: str, default_layout: str | None = None, first: Sequence[dict[str, Any]] = ()) -> str:
+        """What the native module compiles into store.bin.
+
+        `first` are rules in its own form that go before those of the file.
+        """
+        check_store_size(self.cluster)
+        for what, path in [("the store", self.root), *((f"target {t.name}", t.path) for t in self.cluster.targets)]:
+            if len(os.fsencode(path)) > STORE_PATH_BYTES_MAX:
+                raise ClusterError(
+                    f"{self.path}: the path of {what} has {len(os.fsencode(path))} bytes; "
+                    f"move it to one of at most {STORE_PATH_BYTES_MAX}"
+                )
+        rules = []
+        for rule in self.rules:
+            layout = None if rule.layout is None else to_indexes(self.layout(rule.layout).regions, self.cluster)
+            rules.append({"glob": rule.glob, "action": rule.action, "layout": layout})
+        return json.dumps(
+            {
+                "toml_sha256": digest,
+                "uuid": self.uuid,
+                "region_bytes": self.region_bytes,
+                "default_layout": to_indexes(self.layout(default_layout or self.default_layout).regions, self.cluster),
+                "targets": [
+                    {
+                        "name": t.name,
+                        "class": t.klass,
+                        "kind": t.kind,
+                        "path": str(t.path),
+                        "capacity_bytes": t.capacity_bytes,
+                        "startup_read_ns": round(t.startup_read_s * 1e9),
+                        "startup_write_ns": round(t.startup_write_s * 1e9),
+                        "read_ps_per_byte": round(t.per_byte_read_s * 1e12),
+                        "write_ps_per_byte": round(t.per_byte_write_s * 1e12),
+                    }
+                    for t in self.cluster.targets
+                ],
+                "rules": [*first, *rules],
+            }
+        )
+
+    def digest(self) -> str:
+        """SHA-256 of store.toml, followed by the layout files it names if any, so that a change in any is noticed."""
+        digest = hashlib.sha256(_bytes(self.root, self.path.name))
+        named = {self.default_layout, *(rule.layout for rule in self.rules if rule.layout)} - set(BUILT_IN_LAYOUTS)
+        for name in sorted(named):
+            digest.update(_bytes(self.root, name))
+        return digest.hexdigest()
+
+    def text(self) -> str:
+        """The store.toml that says this."""
+        lines = [
+            "# Written by stripewise; edit it and run any 'stripewise store' verb to make it count.",
+            "# Verbs that change it keep your comments.",
+            f"version = {VERSION}",
+            "",
+            "[store]",
+            f"uuid = {toml_string(self.uuid)}",
+            f"region_bytes = {self.region_bytes}",
+            f"default_layout = {toml_string(self.default_layout)}",
+            *cluster_lines(self.cluster),
+        ]
+        for rule in self.rules:
+            lines += ["", "[[rule]]", f"glob = {toml_string(rule.glob)}", f"action = {toml_string(rule.action)}"]
+            if rule.layout is not None:
+                lines.append(f"layout = {toml_string(rule.layout)}")
+        return "\n".join(lines) + "\n"
+
+    def with_targets(self, targets: Sequence[Target]) -> StoreConfig:
+        """The same with other targets."""
+        return replace(self, cluster=replace(self.cluster, targets=tuple(targets)))
+
+    def with_rules(self, rules: Sequence[Rule]) -> StoreConfig:
+        """The same with other rules."""
+        if len(rules) > RULES_MAX:
+            raise ClusterError(f"{self.path}: {len(rules)} rules are more than {RULES_MAX}; use wider globs")
+        return replace(self, rules=tuple(rules))
+
+
+def check_store_size(cluster: Cluster) -> None:
+    """ClusterError for more targets than a store holds."""
+    if len(cluster.targets) > STRIPES_MAX:
+        raise ClusterError(
+            f"{cluster.source}: {len(cluster.targets)} [[target]] tables are more than the {STRIPES_MAX} that a "
+            f"store holds; use fewer targets, or simulate only"
+        )
+
+
+def _bytes(root: Path, name: str) -> bytes:
+    try:
+        return read_part(root, name)
+    except OSError as error:
+        raise ClusterError(f"{root / name}: cannot be read ({error.strerror}); restore it") from error
+
+
+def read_store(root: Path) -> StoreConfig:
+    """Reads <root>/store.toml; ClusterError naming file, key and cure."""
+    root = Path(os.path.realpath(root))
+    path = root / "store.toml"
+    if not os.path.lexists(path):
+        raise ClusterError(f"{root}: is not a store (it has no store.toml); make one with 'stripewise store create'")
+    return config_from(read_toml(path, ClusterError, "a cluster.toml or store.toml", root), root)
+
+
+def config_from(data: Mapping[str, Any], root: Path) -> StoreConfig:
+    """The configuration in the parsed store.toml of the store at `root`; ClusterError naming file, key and cure."""
+    path = root / "store.toml"
+    cluster = cluster_from_mapping(data, path)
+    top = Fields(data, path, "", ClusterError)
+    store = Fields(top.table("store"), path, "store.", ClusterError)
+    store.only({"uuid", "region_bytes", "default_layout"})
+    identity = store.text("uuid")
+    if not _UUID.fullmatch(identity):
+        raise store.error("uuid", f"= '{identity}' is not a UUID", "put back the one that 'store create' wrote")
+    region_bytes = store.integer("region_bytes", GRANULE_BYTES, OFFSET_BYTES_MAX, DEFAULT_REGION_BYTES)
+    if region_bytes % GRANULE_BYTES:
+        raise store.error("region_bytes", f"= {region_bytes} is not a multiple of 4096", "round it up")
+    config = StoreConfig(root, cluster, identity, region_bytes, store.text("default_layout", "def"), ())
+    rules = []
+    for number, entry in enumerate(top.tables("rule")):
+        fields = Fields(entry, path, f"rule[{number}].", ClusterError)
+        fields.only({"glob", "action", "layout"})
+        glob = fields.text("glob")
+        if not glob.startswith("/"):
+            raise fields.error("glob", f"= '{glob}' is not absolute", "begin it with /, for it matches whole paths")
+        name = None if fields.data.get("layout") is None else fields.text("layout")
+        rules.append(Rule(glob, fields.choice("action", ("manage", "ignore"), "manage"), name))
+    return config.with_rules(rules)
+
+
+def new_uuid() -> str:
+    return str(uuid_module.uuid4())

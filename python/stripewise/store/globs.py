@@ -1,0 +1,86 @@
+"""Which paths a store manages: shell patterns over absolute paths, as the preloaded library matches them.
+
+`*` and `?` stay within a path component, `**` crosses them, `[...]` are classes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..cluster import Cluster
+
+_WILD = "*?["
+
+
+def escape(path: str) -> str:
+    """The pattern that matches `path` and nothing else."""
+    return "".join(f"[{char}]" if char in _WILD else char for char in path)
+
+
+def absolute(pattern: str) -> str:
+    """`pattern` from the working directory, normalised."""
+    return os.path.normpath(os.path.join(os.getcwd(), os.path.expanduser(pattern)))
+
+
+def manage_globs(patterns: Iterable[str]) -> list[str]:
+    """The globs meant by --manage: a pattern is itself, a directory everything below it, another path itself."""
+    globs = []
+    for pattern in patterns:
+        full = absolute(pattern)
+        if os.path.isdir(full):
+            globs += _below(full)
+        elif any(char in pattern for char in _WILD):
+            # The working directory is a path, not a pattern, whatever its name holds.
+            globs.append(os.path.normpath(os.path.join(escape(os.getcwd()), os.path.expanduser(pattern))))
+        else:
+            # Not there yet: a file or a directory, whichever the program makes of it.
+            globs += [escape(full), escape(full) + "/**"]
+    return globs
+
+
+def template_globs(pattern: str) -> list[str]:
+    """The globs that a template's pattern means: as `manage_globs`, and with a / at its end always a directory."""
+    if pattern.endswith("/") and not any(char in pattern for char in _WILD):
+        return _below(absolute(pattern))
+    return manage_globs([pattern])
+
+
+def template_rank(glob: str) -> tuple[int, int]:
+    """Where a template stands among others, lowest first: one path, a glob, then directories from the deepest up.
+
+    DIR/* and DIR/** are the template of a directory, the first one for the files right in it.
+    """
+    for ending, below in (("/**", 1), ("/*", 0)):
+        directory = glob.removesuffix(ending)
+        if directory != glob and not _has_wild(directory):
+            return (2, below - 2 * len(Path(directory).parts))
+    return (1 if _has_wild(glob) else 0, 0)
+
+
+def _has_wild(glob: str) -> bool:
+    """Whether it matches more than one path: an escaped character is a class of one."""
+    for char in _WILD:
+        glob = glob.replace(f"[{char}]", "")
+    return any(char in glob for char in _WILD)
+
+
+def _below(directory: str) -> list[str]:
+    """Everything below a directory, under the name given and under its real one."""
+    names = dict.fromkeys((directory, os.path.realpath(directory)))
+    return [escape(name).rstrip("/") + "/**" for name in names]
+
+
+def default_manage(root: Path) -> list[str]:
+    """Everything beside the store."""
+    return _below(str(root.parent))
+
+
+def ignored(root: Path, cluster: Cluster) -> list[str]:
+    """What is never managed: the store, the targets' directories, and hidden directories beside the store."""
+    globs = [escape(str(root)), escape(str(root)) + "/**"]
+    for target in cluster.targets:
+        globs += [escape(str(target.path)), escape(str(target.path)) + "/**"]
+    parent = escape(str(root.parent)).rstrip("/")
+    return [*globs, f"{parent}/**/.*/**"]

@@ -1,0 +1,124 @@
+"""Changing a store.toml that an administrator keeps: only what differs is touched; comments, order and spelling stay.
+
+The file that comes out is read back before it is written. Where it would not say what it should, as it may with tables
+in an order that nobody writes, the plain form without comments takes its place.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import StripewiseError
+from ..files.durable import write_durably
+from ..files.parts import read_part
+from .config import StoreConfig, config_from
+
+# tomlkit is loaded where it is used: few verbs write.
+if TYPE_CHECKING:
+    from tomlkit.items import Item, Key, Table
+
+    _Item = tuple[Key | None, Item]
+
+#: What tells the entries of an array of tables apart, with what is meant where a key is missing.
+IDENTITIES: dict[str, dict[str, Any]] = {
+    "target": {"name": None},
+    "rule": {"glob": None, "action": "manage", "layout": None},
+}
+
+
+def write_changed(old: StoreConfig, new: StoreConfig) -> None:
+    """Makes the store.toml that was read as `old` say `new`. Raises OSError when it cannot be written."""
+    before = read_part(old.root, old.path.name).decode("utf-8")
+    write_durably(new.path, rewritten(before, old, new))
+
+
+def rewritten(before: str, old: StoreConfig, new: StoreConfig) -> str:
+    """`before`, which says `old`, with what `new` has otherwise."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    document, wanted = tomlkit.parse(before), tomlkit.parse(new.text())
+    was = tomlkit.parse(old.text())
+    try:
+        for key in wanted:
+            if key in IDENTITIES:
+                continue
+            if key not in document:
+                document[key] = wanted[key]
+            elif isinstance(wanted[key], Mapping):
+                _change(document[key], was[key], wanted[key])
+        for key in IDENTITIES:
+            _change_entries(document, key, was.get(key, []), wanted.get(key, []))
+        text = str(tomlkit.dumps(document))
+        if config_from(tomllib.loads(text), new.root) == new:
+            return text
+    except (TOMLKitError, tomllib.TOMLDecodeError, StripewiseError):
+        pass
+    return new.text()
+
+
+def _change(table: Any, was: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Sets in `table` what is otherwise in `wanted` than it was, and takes out what is gone."""
+    for key, value in wanted.items():
+        if key not in was or was[key] != value:
+            table[key] = value
+    for key in was:
+        if key not in wanted:
+            table.pop(key, None)
+
+
+def _change_entries(document: Any, key: str, was: Sequence[Any], wanted: Sequence[Any]) -> None:
+    """The entries of `wanted` in their order, those that stay as the document has them."""
+    import tomlkit
+
+    entries: list[Table] = list(document.get(key, []))
+    if not wanted:
+        document.pop(key, None)
+        return
+    # Comments at the end of an entry stand above the next one, and go where that goes.
+    above: list[_Item] = []
+    for entry in entries:
+        entry.trivia.indent = "".join(item.as_string() for _, item in above) + entry.trivia.indent
+        above = _take_comments(entry)
+    there = {_identity(key, entry): entry for entry in entries}
+    before = {_identity(key, entry): entry for entry in was}
+    made: list[Table] = []
+    for entry in wanted:
+        kept = there.pop(_identity(key, entry), None)
+        if kept is None:
+            _take_comments(entry)
+            entry.trivia.indent = "\n"
+        else:
+            _change(kept, before.get(_identity(key, entry), {}), entry)
+        made.append(entry if kept is None else kept)
+    _last_table(made[-1]).value.body.extend(above)
+    if key not in document:
+        document.append(key, tomlkit.aot())
+    document[key].clear()
+    for entry in made:
+        document[key].append(entry)
+
+
+def _identity(key: str, entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(entry.get(name, default) for name, default in IDENTITIES[key].items())
+
+
+def _last_table(entry: Table) -> Table:
+    """The entry, or the last table within it: where its text ends."""
+    from tomlkit.items import Table
+
+    body = entry.value.body
+    return _last_table(body[-1][1]) if body and isinstance(body[-1][1], Table) else entry
+
+
+def _take_comments(entry: Table) -> list[_Item]:
+    """Takes comments and blank lines off the end of an entry."""
+    from tomlkit.items import Comment, Whitespace
+
+    body = _last_table(entry).value.body
+    taken: list[_Item] = []
+    while body and isinstance(body[-1][1], Comment | Whitespace):
+        taken.insert(0, body.pop())
+    return taken

@@ -1,0 +1,174 @@
+"""A store as Python sees it: store.toml beside the native module's operations, targets by name instead of by number."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import native
+from ..errors import StoreError
+from ..layout import Layout, from_indexes, target_bytes, to_indexes
+from ..plan import FilePlan, Plan
+from .config import StoreConfig, read_store
+
+#: Stands for "compiled from something that is not on disk": the next verb compiles store.toml again.
+FOREIGN_DIGEST = "0" * 64
+#: Of the 1,024 rules a store can have, so many may be temporary.
+TEMPORARY_RULES_MAX = 256
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    id: str
+    path: str
+    size: int
+    details: Mapping[str, Any]
+
+
+class Store:
+    """An existing store. Every constructor call compiles store.toml again if it was edited."""
+
+    def __init__(self, root: Path) -> None:
+        self.config: StoreConfig = read_store(root)
+        self.root = self.config.root
+        self.sync()
+
+    def sync(self, force: bool = False) -> None:
+        """Compiles store.toml for the library when it differs from what was compiled last."""
+        digest = self.config.digest()
+        if force or self.info().get("toml_sha256") != digest:
+            native.call("store_configure", str(self.root), self.config.spec(digest))
+
+    def info(self) -> dict[str, Any]:
+        """What the native module says about the store."""
+        return dict(native.call("store_info", str(self.root)))
+
+    def files(self) -> list[StoredFile]:
+        """All managed files, by path."""
+        data = native.call("store_files", str(self.root))
+        rows = data.get("files", []) if isinstance(data, dict) else data
+        files = [
+            StoredFile(str(row["id"]), str(row.get("path") or ""), int(row.get("size_bytes", row.get("size", 0))), row)
+            for row in rows
+        ]
+        return sorted(files, key=lambda file: (file.path, file.id))
+
+    def layout(self, identity: str) -> Layout:
+        """The layout of the file `identity`, with target names."""
+        return from_indexes(native.call("store_layout", str(self.root), identity), self.config.cluster)
+
+    def resolve(self, path: str) -> str | None:
+        """The id of the file at `path` if it lies in this store."""
+        found = native.call("store_resolve", path)
+        if not found or Path(found["store"]).resolve() != self.root.resolve():
+            return None
+        return str(found["id"])
+
+    def devices(self) -> list[dict[str, Any]]:
+        """The counters of every target since boot."""
+        return list(native.call("store_devices", str(self.root))["targets"])
+
+    def programs(self) -> list[dict[str, Any]]:
+        """Living programs: `pid`, `is_stale` (began before the last change of store.toml), `targets` that they know."""
+        return list(native.call("store_programs", str(self.root))["programs"])
+
+    def fsck(self, rebuild: bool, repair: bool) -> dict[str, Any]:
+        """What the check found; see docs/formats.md."""
+        return dict(native.call("store_fsck", str(self.root), json.dumps({"rebuild": rebuild, "repair": repair})))
+
+    def apply_layout(
+        self, identity: str, plan_file: FilePlan, progress: native.Progress | None = None
+    ) -> dict[str, Any]:
+        """Moves one file's bytes to where `plan_file` puts them."""
+        text = json.dumps(to_indexes(plan_file.layout, self.config.cluster))
+        return dict(native.call("store_apply", str(self.root), identity, text, progress))
+
+    def identities(self, plan: Plan, source: Path | str) -> dict[str, str]:
+        """The id of every planned file by path; StoreError for one that is not in this store."""
+        ids = {}
+        for number, file in enumerate(plan.files):
+            identity = self.resolve(file.path)
+            if identity is None:
+                raise StoreError(
+                    f"{source}: files[{number}].path '{file.path}' is not a file of the store {self.root}; "
+                    f"plan a trace of a run on this store"
+                )
+            if file.id is not None and file.id != identity:
+                raise StoreError(
+                    f"{source}: files[{number}].id is {file.id}, but '{file.path}' is {identity} now; plan anew or "
+                    f"remove the id"
+                )
+            ids[file.path] = identity
+        return ids
+
+    def used_by_others(self, paths: Sequence[str]) -> dict[str, int]:
+        """Bytes per target that files other than `paths` hold; holes count as full."""
+        held: dict[str, int] = {}
+        for file in self.files():
+            if file.path in paths:
+                continue
+            for name, count in target_bytes(self.layout(file.id).regions, file.size).items():
+                held[name] = held.get(name, 0) + count
+        return held
+
+    def limited_growth(self, identity: str, file: FilePlan) -> int:
+        """How many bytes more the file takes on targets of limited capacity once it lies as planned."""
+        limited = {target.name for target in self.config.cluster.targets if target.capacity_bytes}
+        before = target_bytes(self.layout(identity).regions, file.size)
+        after = target_bytes(file.layout, file.size)
+        return sum(after.get(name, 0) - before.get(name, 0) for name in limited)
+
+    def apply(self, plan: Plan, ids: Mapping[str, str], progress: native.Progress | None = None) -> dict[str, Any]:
+        """Applies a plan file by file; those that free limited targets go first. Returns bytes moved and seconds."""
+        order = sorted(plan.files, key=lambda file: self.limited_growth(ids[file.path], file))
+        total = sum(file.size for file in plan.files)
+        moved, seconds, base = 0, 0.0, 0
+        for file in order:
+            step = None if progress is None else _shifted(progress, base, total)
+            result = self.apply_layout(ids[file.path], file, step)
+            moved += int(result.get("moved_bytes", 0))
+            seconds += float(result.get("seconds", 0.0))
+            base += file.size
+        return {"files": len(order), "moved_bytes": moved, "seconds": seconds}
+
+    @contextlib.contextmanager
+    def configured(self) -> Iterator[Temporary]:
+        """Lets the caller change the compiled form for a while; store.toml's comes back at the end.
+
+        A kill in between is harmless: the digest fits no store.toml, so the next verb compiles it anew.
+        """
+        try:
+            yield Temporary(self)
+        finally:
+            self.sync(force=True)
+
+
+class Temporary:
+    """Changes to the compiled form of a store that store.toml does not have."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def default_layout(self, name: str) -> None:
+        """New files get the built-in layout `name`."""
+        spec = self.store.config.spec(FOREIGN_DIGEST, default_layout=name)
+        native.call("store_configure", str(self.store.root), spec)
+
+    def templates(self, globs: Mapping[str, FilePlan]) -> None:
+        """New files that match a glob get the planned layout: programs that delete and create keep it."""
+        rules = [
+            {"glob": glob, "action": "manage", "layout": to_indexes(file.layout, self.store.config.cluster)}
+            for glob, file in list(globs.items())[:TEMPORARY_RULES_MAX]
+        ]
+        native.call("store_configure", str(self.store.root), self.store.config.spec(FOREIGN_DIGEST, first=rules))
+
+
+def _shifted(progress: native.Progress, base: int, total: int) -> native.Progress:
+    def step(done_bytes: int, total_bytes: int) -> None:
+        progress(min(base + done_bytes, total), max(total, total_bytes))
+
+    return step

@@ -1,0 +1,72 @@
+"""Templates: rules of store.toml that give new files a layout by glob, kept from the most to the least particular."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import StoreError, UsageError
+from ..files.parts import remove_part
+from .config import Rule, StoreConfig
+from .globs import template_globs, template_rank
+from .layouts import read_layout, save_layout
+from .rewrite import write_changed
+from .store import Store
+
+
+def templates_in(config: StoreConfig) -> list[Rule]:
+    """The templates of a store, in the order in which they are tried."""
+    return [rule for rule in config.rules if rule.layout]
+
+
+def add(config: StoreConfig, glob: str, layout: Path) -> tuple[list[str], str]:
+    """Gives new files that `glob` means the layout of a file; returns their globs and the layout's name in the store.
+
+    A template of the same globs is replaced. Raises StoreError, LayoutError.
+    """
+    patterns = template_globs(glob)
+    name = hashlib.sha256(patterns[0].encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    saved = save_layout(config, name, read_layout(layout, config))
+    kept = [rule for rule in config.rules if not (rule.glob in patterns and rule.layout)]
+    _write(config, _ordered([*(Rule(pattern, "manage", saved) for pattern in patterns), *kept]))
+    return patterns, saved
+
+
+def remove(config: StoreConfig, glob: str) -> list[Rule]:
+    """Forgets the templates of `glob` and returns them; layouts that nobody names any more are removed.
+
+    Raises UsageError when there is none.
+    """
+    patterns = template_globs(glob)
+    gone = [rule for rule in config.rules if rule.layout and rule.glob in (glob, *patterns)]
+    if not gone:
+        raise UsageError(f"template rm: {config.path} has no template for '{glob}'; see 'stripewise store template ls'")
+    kept = [rule for rule in config.rules if rule not in gone]
+    _write(config, kept)
+    still = {rule.layout for rule in kept} | {config.default_layout}
+    for rule in gone:
+        if rule.layout not in still:
+            with contextlib.suppress(OSError):
+                remove_part(config.root, str(rule.layout))
+    return gone
+
+
+def _ordered(rules: Sequence[Rule]) -> list[Rule]:
+    """The rules with the templates by how much they say about a path, the newest first among equals.
+
+    They stand after the rules that the store begins with for what is never managed: its own files and its targets'.
+    """
+    templates = sorted((rule for rule in rules if rule.layout), key=lambda rule: template_rank(rule.glob))
+    others = [rule for rule in rules if not rule.layout]
+    leading = next((place for place, rule in enumerate(others) if rule.action != "ignore"), len(others))
+    return [*others[:leading], *templates, *others[leading:]]
+
+
+def _write(config: StoreConfig, rules: list[Rule]) -> None:
+    try:
+        write_changed(config, config.with_rules(rules))
+    except OSError as error:
+        raise StoreError(f"{config.path}: cannot be written ({error.strerror}); make the store writable") from error
+    Store(config.root)
