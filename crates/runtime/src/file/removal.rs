@@ -5,7 +5,7 @@ use crate::part::{self, At};
 use crate::sys::{self, Errno};
 use core::sync::atomic::Ordering;
 use stripewise_store::names;
-use stripewise_store::within;
+use stripewise_target::within;
 
 /// The last close in this process of an unlinked file: when no other process has it open, it goes for good.
 #[inline(never)] // Threads may have small stacks: what one step needs must not lie below the next.

@@ -9,7 +9,7 @@ use stripewise_layout::{Span, Table};
 use super::error::{Context, Result, StoreError};
 use super::metadata::ranges::overlapping;
 use super::store::{Store, TargetInfo};
-use crate::names::object_stem;
+use stripewise_target::names::object_stem;
 
 /// Spans that one group moves at most: their publishing is shared.
 const GROUP_SPANS: usize = 64;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::error::{Result, StoreError};
-use crate::names::parse_id;
+use stripewise_target::text::parse_id;
 
 /// Reads bytes of a path.
 pub fn path_of(bytes: &[u8]) -> PathBuf {

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use super::metadata::temporary;
 use crate::ctl::Ctl;
-use crate::devices::Devices;
 use crate::locks::How;
 use crate::rights::Part;
+use stripewise_target::devices::Devices;
 
 /// Bytes that a verb reads, writes or copies at once when nobody asks for less: enough for the targets to work side by side.
 pub const CHUNK_BYTES: u64 = 8 << 20;

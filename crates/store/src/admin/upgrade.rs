@@ -9,8 +9,8 @@ use super::metadata::journal;
 use super::store::Store;
 use crate::bin::STORE_VERSION;
 use crate::ctl::CTL_MAGIC;
-use crate::identity::IDENTITY_FILE;
-use crate::within::TEXT_BYTES_MAX;
+use stripewise_target::identity::IDENTITY_FILE;
+use stripewise_target::within::TEXT_BYTES_MAX;
 
 /// What an upgrade saw and did.
 #[derive(Clone, Debug, Default, serde::Serialize, PartialEq, Eq)]

@@ -26,7 +26,7 @@ use crate::moving::{MoveState, Words};
 use crate::names::parse_link;
 use crate::rights::Part;
 use crate::sizing;
-use crate::within::TEXT_BYTES_MAX;
+use stripewise_target::within::TEXT_BYTES_MAX;
 
 /// Bytes that are read at once to see whether a range holds anything but zeros.
 const LOOK_BYTES: u64 = 1 << 20;

@@ -14,7 +14,8 @@ use crate::admin::identity;
 use crate::admin::ids::id_text;
 use crate::admin::refused::Refused;
 use crate::admin::store::Store;
-use crate::names::{object_stem, parse_id};
+use stripewise_target::names::object_stem;
+use stripewise_target::text::parse_id;
 
 /// Checks a store.
 ///

@@ -13,7 +13,7 @@ use super::roots::Spot;
 use crate::admin::medium::{Attributes, FsyncPoint, Handle, Leased, Stat};
 use crate::admin::refused::refused;
 use crate::rights::Part;
-use crate::within::{Refusal, open_file};
+use stripewise_target::within::{Refusal, open_file};
 
 const F_SETSIG: libc::c_int = 10;
 

@@ -27,11 +27,11 @@ use self::roots::{Roots, Spot};
 use super::medium::{Attributes, CtlMap, DevicesMap, FsyncPoint, Handle, Leased, Lock, Medium, Open, Root, Stat};
 use super::refused::{Refused, refused};
 use crate::ctl::{CTL_BYTES, CTL_MAGIC, boot_words};
-use crate::devices::{boot_of_devices, now_ns, open_devices, sleep_until};
 use crate::locks::{How, PIN_BYTE, PRESENCE_BYTE};
 use crate::rights::{OWNER_LOOK_NS, OWNER_LOOKS, Part};
 use crate::run::SESSION_LOCK;
-use crate::within::{Expected, Refusal, create_file, open_file};
+use stripewise_target::devices::{boot_of_devices, now_ns, open_devices, sleep_until};
+use stripewise_target::within::{Expected, Refusal, create_file, open_file};
 
 /// The file system of this machine, and the directories of it that are held open.
 #[derive(Debug, Default)]

@@ -16,9 +16,9 @@ use rustix::io::Errno;
 use super::parts::{Allowed, may_own_file_dir, of_file, of_store, of_target};
 use crate::admin::medium::Root;
 use crate::admin::refused::refused;
-use crate::identity::IDENTITY_FILE;
-use crate::names::parse_id;
-use crate::within::{Refusal, open_dir, open_root};
+use stripewise_target::identity::IDENTITY_FILE;
+use stripewise_target::text::parse_id;
+use stripewise_target::within::{Refusal, open_dir, open_root};
 
 /// A directory that is held open, or why it is not.
 #[derive(Debug)]

@@ -15,6 +15,7 @@ use crate::admin::spec::stripes_of;
 use crate::admin::store::{Store, layout_error};
 use crate::names;
 use crate::rights::{Part, may_lack_objects};
+use stripewise_target::text::parse_id;
 
 /// An object of a file: target and plane.
 pub type ObjectId = (u32, u32);
@@ -123,7 +124,7 @@ pub fn next_layout(store: &Store<'_>, id: u64, generation: u64) -> PathBuf {
 pub fn drop_prepared(store: &Store<'_>, id: u64) -> Result<()> {
     let dir = store.file_dir(id);
     for name in store.medium.list(&dir).doing("list", &dir)? {
-        let waits = name.as_bytes().strip_prefix(names::NEXT_LAYOUT_PREFIX).is_some_and(|generation| names::parse_id(generation).is_some());
+        let waits = name.as_bytes().strip_prefix(names::NEXT_LAYOUT_PREFIX).is_some_and(|generation| parse_id(generation).is_some());
         if waits {
             store.medium.unlink(&dir.join(&name)).doing("remove", &dir.join(&name))?;
         }

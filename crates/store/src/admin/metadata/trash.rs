@@ -8,7 +8,7 @@ use crate::admin::error::{Context, Result};
 use crate::admin::ids::id_text;
 use crate::admin::medium::FsyncPoint;
 use crate::admin::store::Store;
-use crate::names::{OBJECT_SUFFIXES, REPLICA_SUFFIX};
+use stripewise_target::names::{OBJECT_SUFFIXES, REPLICA_SUFFIX};
 
 /// Moves a file to the trash, durably; returns where it is now.
 ///

@@ -18,10 +18,10 @@ use crate::admin::metadata::size::{head_size, mirror_size, open_ctl, sane_size};
 use crate::admin::metadata::unlinked::remove_if_last;
 use crate::admin::spec::{LayoutJson, plain_layout, stripes_of};
 use crate::admin::store::{Store, layout_error};
-use crate::bin::Kind;
 use crate::ctl::Ctl;
 use crate::locks::How;
 use crate::moving::{MoveState, Words};
+use stripewise_target::kind::Kind;
 
 /// What an apply did.
 #[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]

@@ -12,9 +12,9 @@ use crate::admin::medium::{CHUNK_BYTES, DevicesMap, Handle, Open};
 use crate::admin::metadata::publish::ObjectId;
 use crate::admin::metadata::ranges::{data_within, joined, overlapping, put_parts};
 use crate::admin::store::Store;
-use crate::bin::Kind;
-use crate::devices::{Access, now_ns, sleep_until};
-use crate::names::object_key;
+use stripewise_target::devices::{Access, now_ns, sleep_until};
+use stripewise_target::kind::Kind;
+use stripewise_target::names::object_key;
 
 /// Longest single read or write: long enough that a disk's startup is small beside the transfer.
 const RUN_BYTES: u64 = 1 << 20;

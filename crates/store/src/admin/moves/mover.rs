@@ -25,8 +25,8 @@ use crate::admin::metadata::ranges::punch_slices;
 use crate::admin::metadata::size::{mirror_size, sane_size};
 use crate::admin::store::{Store, layout_error};
 use crate::ctl::{Ctl, DIRTY_BITS, FLAG_UNLINKED};
-use crate::devices::now_ns;
 use crate::moving::{MoveState, Publication, Words, publish};
+use stripewise_target::devices::now_ns;
 
 /// Smallest chunk of the dirty bitmap: a pass copies at least so much around each write.
 const CHUNK_SHIFT_MIN: u32 = 16;

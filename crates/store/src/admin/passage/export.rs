@@ -14,7 +14,7 @@ use crate::admin::metadata::settle::settle_export;
 use crate::admin::metadata::size::{open_ctl, sane_size};
 use crate::admin::moves::apply::{self, forget_usage};
 use crate::admin::store::Store;
-use crate::within::TEXT_BYTES_MAX;
+use stripewise_target::within::TEXT_BYTES_MAX;
 
 /// What an export did.
 #[derive(Clone, Debug, Default, serde::Serialize, PartialEq, Eq)]

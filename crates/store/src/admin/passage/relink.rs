@@ -13,7 +13,7 @@ use crate::admin::metadata::publish::sync_dir;
 use crate::admin::refused::Refused;
 use crate::admin::store::Store;
 use crate::names::{link_text, parse_link};
-use crate::within::TEXT_BYTES_MAX;
+use stripewise_target::within::TEXT_BYTES_MAX;
 
 /// Directories below one that was given: a loop of mounts ends there.
 const DEPTH_MAX: usize = 128;

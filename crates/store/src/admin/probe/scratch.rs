@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::{PROBE_GRANULE, Request, SCRATCH_IN_FLIGHT_MAX, Series, Timed};
 use crate::admin::error::{Context, Result, StoreError};
-use crate::devices::now_ns;
+use stripewise_target::devices::now_ns;
 
 /// A scratch file takes at most one part in so many of what is free in its file system.
 pub const FREE_SHARE: u64 = 16;
