@@ -20,3 +20,5 @@ pub mod within;
 pub mod erased;
 #[cfg(feature = "admin")]
 pub mod fake;
+#[cfg(feature = "suite")]
+pub mod suite;
