@@ -4,6 +4,9 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use stripewise_target::identity::IDENTITY_FILE;
+use stripewise_target::names::object_stem;
+
 use super::error::{Context, Result, StoreError};
 use super::identity;
 use super::ids::{id_text, path_of};
@@ -11,8 +14,6 @@ use super::medium::{FsyncPoint, Kind, Medium, Root, replace_file};
 use super::spec::SpecJson;
 use super::store::Store;
 use crate::run::{MOVER_LOCK, SESSION_LOCK};
-use stripewise_target::identity::IDENTITY_FILE;
-use stripewise_target::names::object_stem;
 
 /// Who may make files in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Dir, FlockOperation, Mode, OFlags, flock, openat};
 use rustix::io::{Errno, pread};
+use stripewise_target::within::{Expected, open_file};
 
 use crate::run::boot_of_slot;
 use crate::slot::{SLOT_BYTES, SLOT_HEADER_BYTES, SLOT_LINES};
-use stripewise_target::within::{Expected, open_file};
 
 /// Bytes of a line.
 const LINE_BYTES: usize = 64;

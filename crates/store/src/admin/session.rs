@@ -4,6 +4,8 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use stripewise_target::within::TEXT_BYTES_MAX;
+
 use super::error::{Context, Result, StoreError};
 use super::foreground::RunDir;
 use super::ids::path_of;
@@ -13,7 +15,6 @@ use super::store::Store;
 use crate::locks::How;
 use crate::run::{MOVER_LOCK, SESSION_LOCK, boot_of_slot};
 use crate::slot::{MachineId, SLOT_HEADER_USED_BYTES, SlotHeader, machine_id};
-use stripewise_target::within::TEXT_BYTES_MAX;
 
 /// A slot of another machine that was written to this recently counts as in use: the age beyond which a program that
 /// died with its machine no longer blocks the store.

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use stripewise_layout::{GRANULE, Layout, MovePhase, Placement, Region, Span, Stripe};
+use stripewise_target::kind::{Class, DeviceModel, Kind, MAX_TARGETS};
 
 use super::error::{Result, StoreError};
 use crate::bin::{self, Action, MAX_RULES, Rule, StoreSpec, TargetRecord};
-use stripewise_target::kind::{Class, DeviceModel, Kind, MAX_TARGETS};
 
 /// One region as JSON: bytes, and (target index, width in bytes) pairs.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]

@@ -4,15 +4,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use stripewise_layout::{Layout, LayoutError};
+use stripewise_target::kind::{Class, DeviceModel, Kind as TargetKind};
+use stripewise_target::names::object_path;
+use stripewise_target::text::parse_id;
 
 use super::error::{Context, Result, StoreError};
 use super::ids::{id_text, path_of};
 use super::medium::{Medium, Root, read_small};
 use crate::bin::{BinError, StoreView};
 use crate::bin::{LAYOUT_BYTES_MAX, STORE_BIN_BYTES_MAX};
-use stripewise_target::kind::{Class, DeviceModel, Kind as TargetKind};
-use stripewise_target::names::object_path;
-use stripewise_target::text::parse_id;
 
 /// One target.
 #[derive(Clone, Debug)]

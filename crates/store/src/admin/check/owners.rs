@@ -4,6 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
+use stripewise_target::devices::DEVICES;
+use stripewise_target::names::OBJECT_SUFFIXES;
+
 use super::findings::{Finding, Severity};
 use super::state::Check;
 use crate::admin::error::{Context, Result, StoreError};
@@ -13,8 +16,6 @@ use crate::admin::refused::Refused;
 use crate::admin::store::Store;
 use crate::rights::Part;
 use crate::run::{MOVER_LOCK, SESSION_LOCK};
-use stripewise_target::devices::DEVICES;
-use stripewise_target::names::OBJECT_SUFFIXES;
 
 /// What is said of a part that is refused.
 const REFUSED: &str = "part-refused";

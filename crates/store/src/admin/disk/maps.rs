@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use stripewise_target::devices::{Devices, devices_bytes};
+
 use super::guard::Watch;
 use crate::admin::medium::{CtlMap, DevicesMap, Lock};
 use crate::ctl::{CTL_BYTES, Ctl};
 use crate::locks::{How, is_taken, range};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
-use stripewise_target::devices::{Devices, devices_bytes};
 
 pub(super) struct HeldLock(#[allow(dead_code, reason = "closing the descriptor gives the lock back")] pub File);
 impl Lock for HeldLock {}

@@ -39,10 +39,6 @@ impl Handle for FakeFile {
         Ok(batch::write_at(&self.file, buf, at)?)
     }
 
-    fn punch(&self, at: u64, len: u64) -> io::Result<()> {
-        Ok(self.file.punch(at, len)?)
-    }
-
     fn set_len(&self, len: u64) -> io::Result<()> {
         Ok(self.file.set_len(len)?)
     }

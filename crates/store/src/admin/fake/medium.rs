@@ -7,7 +7,9 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
-use stripewise_target::fake::Found;
+use stripewise_target::any::Any;
+use stripewise_target::fake::{Fake, Found};
+use stripewise_target::interface::Object;
 
 use super::file::{FakeCtl, FakeFile, FakeLock, Unlocked};
 use super::{FakeDisk, MODE};
@@ -27,6 +29,23 @@ impl Medium for FakeDisk {
             Open::CreateNew => self.disk.make_file(path)?,
         };
         Ok(Box::new(FakeFile { disk: self.clone(), file }))
+    }
+
+    fn target(&self, dir: &Path) -> io::Result<Any> {
+        self.disk.find(dir).ok_or_else(|| missing(dir))?;
+        Ok(Any::other(Fake::new(&self.disk, dir)))
+    }
+
+    fn object_owners(&self, _path: &Path) -> io::Result<Vec<u32>> {
+        Ok(Vec::new())
+    }
+
+    fn give_object(&self, _object: &dyn Object, _like: &Attributes) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn flushes(&self, _path: &Path, point: FsyncPoint) -> io::Result<bool> {
+        self.is_flushed(point)
     }
 
     fn hold(&self, _dir: &Path, _root: Root<'_>) -> io::Result<()> {
@@ -53,13 +72,6 @@ impl Medium for FakeDisk {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         Ok(self.disk.rename(from, to)?)
-    }
-
-    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
-        if self.disk.find(to).is_some() {
-            return Err(io::Error::from(io::ErrorKind::AlreadyExists));
-        }
-        self.rename(from, to)
     }
 
     fn unlink(&self, path: &Path) -> io::Result<()> {
@@ -198,10 +210,6 @@ impl Medium for FakeDisk {
 
     fn machine_id(&self) -> io::Result<String> {
         Ok("fake".to_string())
-    }
-
-    fn free_bytes(&self, _dir: &Path) -> io::Result<u64> {
-        Ok(self.disk.free_bytes())
     }
 
     fn now_s(&self) -> i64 {

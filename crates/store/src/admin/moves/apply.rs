@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use stripewise_layout::{GRANULE, MovePhase, Placement, Region, Span, Stripe, View, spans, within};
+use stripewise_target::kind::Kind;
 
 use super::guide::{Guide, Unguided};
 use super::mover::Mover;
@@ -21,7 +22,6 @@ use crate::admin::store::{Store, layout_error};
 use crate::ctl::Ctl;
 use crate::locks::How;
 use crate::moving::{MoveState, Words};
-use stripewise_target::kind::Kind;
 
 /// What an apply did.
 #[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
