@@ -21,4 +21,6 @@ pub mod erased;
 #[cfg(feature = "admin")]
 pub mod fake;
 #[cfg(feature = "suite")]
+pub mod shared_memory;
+#[cfg(feature = "suite")]
 pub mod suite;

@@ -3,11 +3,9 @@
 
 mod clocks;
 mod directories;
-mod remote;
 mod subjects;
 
-use remote::Remotes;
-use subjects::{Behind, Directories, Fakes, Kinds};
+use subjects::{Behind, Directories, Fakes, Kinds, Remotes, SERVER};
 
 stripewise_target::behaviour!(dir, Directories::default());
 stripewise_target::behaviour!(emulated_dir, Behind::new(Directories::default()));
@@ -21,7 +19,7 @@ stripewise_target::behaviour!(emulated_shared_memory, Behind::new(Remotes));
 /// Started by the tests of the remote kind, as a process of its own; otherwise it has nothing to do.
 #[test]
 fn the_server_of_the_remote_kind() {
-    remote::serve();
+    stripewise_target::shared_memory::serve();
 }
 
 #[test]
@@ -31,7 +29,7 @@ fn the_remote_kind_serves_requests_out_of_order() {
     use stripewise_target::interface::Target;
     use stripewise_target::names::ObjectName;
     use stripewise_target::op::Op;
-    let target = remote::Remote::start();
+    let target = stripewise_target::shared_memory::Remote::start(SERVER);
     let objects: Vec<_> = (0..16).map(|file| target.create(ObjectName::of_plane(file, 0), 0o600, None).unwrap()).collect();
     let parts = [IoSlice::new(&[7; 1000])];
     for round in 0..200 {

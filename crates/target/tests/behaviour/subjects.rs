@@ -11,6 +11,7 @@ use stripewise_target::dir::Dir;
 use stripewise_target::emulated::{Clock, Emulated};
 use stripewise_target::fake::{Disk, Fake};
 use stripewise_target::kind::DeviceModel;
+use stripewise_target::shared_memory::Remote;
 use stripewise_target::suite::Subject;
 use stripewise_target::within::open_root;
 use tempfile::TempDir;
@@ -60,6 +61,20 @@ impl Subject for Fakes {
     fn cut_power(&self, target: &Fake, seed: u64) -> bool {
         target.disk().cut_power(seed);
         true
+    }
+}
+
+/// The test that is a server where one is asked for.
+pub const SERVER: &str = "the_server_of_the_remote_kind";
+
+/// Targets that processes of their own serve.
+pub struct Remotes;
+
+impl Subject for Remotes {
+    type Target = Remote;
+
+    fn fresh(&self) -> Remote {
+        Remote::start(SERVER)
     }
 }
 

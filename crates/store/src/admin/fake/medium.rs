@@ -33,6 +33,9 @@ impl Medium for FakeDisk {
 
     fn target(&self, dir: &Path) -> io::Result<Any> {
         self.disk.find(dir).ok_or_else(|| missing(dir))?;
+        if let Some(place) = &self.more().elsewhere {
+            return Ok(place(dir));
+        }
         Ok(Any::other(Fake::new(&self.disk, dir)))
     }
 

@@ -6,12 +6,16 @@ mod medium;
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use stripewise_target::any::Any;
 use stripewise_target::fake::Disk;
 
 use super::medium::FsyncPoint;
+
+/// Where the objects of a target lie, by its directory.
+type Elsewhere = Arc<dyn Fn(&Path) -> Any + Send + Sync>;
 
 #[derive(Default)]
 struct More {
@@ -21,6 +25,7 @@ struct More {
     locks: HashMap<PathBuf, (u32, bool)>,
     wanted_after: Option<u64>,
     cannot_exchange: bool,
+    elsewhere: Option<Elsewhere>,
 }
 
 /// The fake disk. Clones are the same disk.
@@ -76,6 +81,11 @@ impl FakeDisk {
     /// Makes this a file system on which two names cannot change places.
     pub fn forbid_exchange(&self) {
         self.more().cannot_exchange = true;
+    }
+
+    /// From now on objects lie where `place` says by their target's directory, and not in it: what reaches for them by path finds nothing.
+    pub fn put_objects(&self, place: impl Fn(&Path) -> Any + Send + Sync + 'static) {
+        self.more().elsewhere = Some(Arc::new(place));
     }
 
     /// A new process after a kill: what is live stays, locks are gone, changes go through again.

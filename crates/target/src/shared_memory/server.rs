@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::batch::{read_at, write_at};
+use crate::fake::{Disk, FakeObject, Found};
+use crate::interface::Object;
+use crate::names::ObjectName;
 use rustix::io::Errno;
-use stripewise_target::batch::{read_at, write_at};
-use stripewise_target::fake::{Disk, FakeObject, Found};
-use stripewise_target::interface::Object;
-use stripewise_target::names::ObjectName;
 
 use super::segment::{ASKED, Call, DONE, SLOTS, Segment, WINDOW_BYTES, set_state, sleep_while};
 

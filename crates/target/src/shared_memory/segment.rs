@@ -10,7 +10,9 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
+/// Requests that are under way at most.
 pub const SLOTS: usize = 24;
+/// Bytes that one request moves at most.
 pub const WINDOW_BYTES: usize = 1 << 15;
 const SLOT_BYTES: usize = 256;
 const WINDOWS_AT: usize = 1 << 16;

@@ -6,13 +6,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::interface::{Facts, Object, Opening, Ready, Target};
+use crate::names::ObjectName;
+use crate::op::{Direction, OFFSET_MAX, Op};
+use crate::within::Refusal;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::Errno;
-use stripewise_target::interface::{Facts, Object, Opening, Ready, Target};
-use stripewise_target::names::ObjectName;
-use stripewise_target::op::{Direction, OFFSET_MAX, Op};
-use stripewise_target::suite::Subject;
-use stripewise_target::within::Refusal;
 
 use super::segment::{ASKED, Call, DONE, FREE, SEGMENT_BYTES, SLOTS, Segment, TAKEN, WINDOW_BYTES, set_state, sleep_while, wake};
 use super::server::{NAME_BYTES, name_of, words_of};
@@ -40,25 +39,15 @@ pub struct RemoteObject {
     number: u64,
 }
 
-/// Servers of their own.
-pub struct Remotes;
-
-impl Subject for Remotes {
-    type Target = Remote;
-
-    fn fresh(&self) -> Remote {
-        Remote::start()
-    }
-}
-
 impl Remote {
-    /// Starts a server: this program anew, whose test `serve` it is.
-    pub fn start() -> Self {
+    /// Starts a server of its own: this program of tests anew, of which the test `server` calls [`super::serve`].
+    #[must_use]
+    pub fn start(server: &str) -> Self {
         let file = File::from(memfd_create(c"objects", MemfdFlags::CLOEXEC).unwrap());
         ftruncate(&file, SEGMENT_BYTES as u64).unwrap();
         let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
         let server = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "the_server_of_the_remote_kind", "--test-threads", "1"])
+            .args(["--exact", server, "--test-threads", "1"])
             .env("STRIPEWISE_TEST_SEGMENT", path)
             .stdout(Stdio::null())
             .spawn()
@@ -67,6 +56,7 @@ impl Remote {
     }
 
     /// Requests that were served before an earlier one.
+    #[must_use]
     pub fn overtakings(&self) -> u32 {
         self.link.segment.header().overtakings.load(Ordering::SeqCst)
     }
