@@ -1,11 +1,12 @@
 //! A target of any kind: the one place that tells kinds apart. A call is a jump by the kind, without allocation; kinds that the preloaded library does not
 //! know (the fake, those of tests) stand behind a pointer, for verbs.
 
+#[cfg(feature = "admin")]
+use std::sync::Arc;
+
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
-#[cfg(feature = "admin")]
-use std::sync::Arc;
 
 use crate::dir::Dir;
 use crate::emulated::{Clock, Emulated, EmulatedObject};

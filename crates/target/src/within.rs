@@ -4,6 +4,7 @@
 
 use core::ffi::CStr;
 use core::fmt;
+
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{self, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+
 use stripewise_chance::SplitMix64;
 
 /// Granularity at which content reaches the disk and at which holes are seen.

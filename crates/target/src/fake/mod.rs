@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::io::Errno;
 
 use self::content::{DataOp, PAGE, apply_content};
+
 pub use self::target::{Fake, FakeObject};
 use self::tree::{Node, Tree};
 
@@ -297,10 +298,12 @@ impl Disk {
     fn change_file(&self, number: u64, op: DataOp) -> Result<(), Errno> {
         let mut tree = self.lock();
         tree.step()?;
+        let step = tree.steps;
         match tree.nodes.get_mut(&number) {
-            Some(Node::File { live, ops, .. }) => {
+            Some(Node::File { live, ops, changed, .. }) => {
                 apply_content(live, &op);
                 ops.push(op);
+                *changed = step;
                 Ok(())
             }
             _ => Err(Errno::INVAL),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::content::DataOp;
+use super::content::{DataOp, PAGE};
 use super::tree::Node;
 use super::{Disk, Found};
 use crate::identity::IDENTITY_FILE;
@@ -66,11 +66,10 @@ impl Target for Fake {
     }
 
     fn look(&self, name: ObjectName) -> Result<Option<Facts>, Errno> {
-        Ok(match self.disk.find(&self.path(name)) {
-            Some((_, Found::File(len, used_bytes))) => Some(Facts { len, used_bytes, ..Facts::default() }),
-            Some(_) => Some(Facts::default()),
-            None => None,
-        })
+        match self.disk.open(&self.path(name)) {
+            Err(Errno::NOENT) => Ok(None),
+            opened => opened?.facts().map(Some),
+        }
     }
 
     fn list(&self, each: &mut dyn FnMut(ObjectName) -> Result<(), Errno>) -> Result<(), Errno> {
@@ -123,6 +122,20 @@ impl FakeObject {
     #[must_use]
     pub fn inode(&self) -> u64 {
         self.node
+    }
+
+    /// What there is to say of it: times are numbers of steps.
+    ///
+    /// # Errors
+    /// `INVAL` for what is no file.
+    pub fn facts(&self) -> Result<Facts, Errno> {
+        match self.disk.lock().nodes.get(&self.node) {
+            Some(Node::File { live, changed, .. }) => {
+                let changed_ns = *changed as i64;
+                Ok(Facts { len: live.len, used_bytes: live.pages.len() as u64 * PAGE, modified_ns: changed_ns, changed_ns })
+            }
+            _ => Err(Errno::INVAL),
+        }
     }
 
     fn with<T>(&self, f: impl FnOnce(&super::content::Content) -> T) -> Result<T, Errno> {
@@ -212,7 +225,7 @@ impl Object for FakeObject {
     fn sync(&self) -> Result<(), Errno> {
         let mut tree = self.disk.lock();
         tree.check_alive()?;
-        if let Some(Node::File { live, durable, ops }) = tree.nodes.get_mut(&self.node) {
+        if let Some(Node::File { live, durable, ops, .. }) = tree.nodes.get_mut(&self.node) {
             durable.clone_from(live);
             ops.clear();
         }

@@ -24,15 +24,25 @@ pub(super) struct DirOp {
 }
 
 pub(super) enum Node {
-    File { live: Content, durable: Content, ops: Vec<DataOp> },
-    Dir { live: Entries, durable: Entries, ops: Vec<DirOp> },
+    /// With the number of the step that changed its content last.
+    File {
+        live: Content,
+        durable: Content,
+        ops: Vec<DataOp>,
+        changed: u64,
+    },
+    Dir {
+        live: Entries,
+        durable: Entries,
+        ops: Vec<DirOp>,
+    },
     Link(PathBuf),
     Memory(Arc<Memory>),
 }
 
 impl Node {
     pub(super) fn empty_file() -> Self {
-        Self::File { live: Content::default(), durable: Content::default(), ops: Vec::new() }
+        Self::File { live: Content::default(), durable: Content::default(), ops: Vec::new(), changed: 0 }
     }
 
     pub(super) fn empty_dir() -> Self {
@@ -160,7 +170,7 @@ impl Tree {
     pub(super) fn settle(&mut self) {
         for node in self.nodes.values_mut() {
             match node {
-                Node::File { live, durable, ops } => {
+                Node::File { live, durable, ops, .. } => {
                     durable.clone_from(live);
                     ops.clear();
                 }
@@ -181,7 +191,7 @@ impl Tree {
         numbers.sort_unstable();
         for number in numbers {
             match self.nodes.get_mut(&number) {
-                Some(Node::File { live, durable, ops }) => {
+                Some(Node::File { live, durable, ops, .. }) => {
                     let after = survive(durable, ops, &mut dice);
                     ops.clear();
                     durable.clone_from(&after);

@@ -6,15 +6,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::interface::{Facts, Object, Opening, Ready, Target};
-use crate::names::ObjectName;
-use crate::op::{Direction, OFFSET_MAX, Op};
-use crate::within::Refusal;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::Errno;
 
 use super::segment::{ASKED, Call, DONE, FREE, SEGMENT_BYTES, SLOTS, Segment, TAKEN, WINDOW_BYTES, set_state, sleep_while, wake};
 use super::server::{NAME_BYTES, name_of, words_of};
+use crate::interface::{Facts, Object, Opening, Ready, Target};
+use crate::names::ObjectName;
+use crate::op::{Direction, OFFSET_MAX, Op};
+use crate::within::Refusal;
 
 /// The slot of those who find no other free: one at a time, so that nobody waits for a slot that somebody holds who waits.
 const LAST: usize = SLOTS - 1;
@@ -164,7 +164,10 @@ impl Target for Remote {
         let (file, role) = words_of(name);
         match self.link.simple(Call::Look, [file, role, 0]) {
             Err(Errno::NOENT) => Ok(None),
-            found => found.map(|[len, used_bytes, _]| Some(Facts { len, used_bytes, ..Facts::default() })),
+            found => found.map(|[len, used_bytes, changed]| {
+                let changed_ns = changed as i64;
+                Some(Facts { len, used_bytes, modified_ns: changed_ns, changed_ns })
+            }),
         }
     }
 

@@ -7,13 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::batch::{read_at, write_at};
-use crate::fake::{Disk, FakeObject, Found};
-use crate::interface::Object;
-use crate::names::ObjectName;
 use rustix::io::Errno;
 
 use super::segment::{ASKED, Call, DONE, SLOTS, Segment, WINDOW_BYTES, set_state, sleep_while};
+use crate::batch::{read_at, write_at};
+use crate::fake::{Disk, FakeObject};
+use crate::interface::Object;
+use crate::names::ObjectName;
 
 /// How often it looks whether its client lives, ms.
 const LOOK_MS: u64 = 200;
@@ -23,7 +23,7 @@ pub const NAME_BYTES: usize = 16;
 struct Server {
     segment: Segment,
     disk: Disk,
-    objects: Vec<(Arc<FakeObject>, String)>,
+    objects: Vec<Arc<FakeObject>>,
     names: BTreeMap<ObjectName, usize>,
     identity: Vec<u8>,
 }
@@ -80,7 +80,7 @@ impl Server {
         match call {
             Call::Make => {
                 let path = format!("/{}", self.objects.len());
-                self.objects.push((Arc::new(self.disk.make_file(Path::new(&path))?), path));
+                self.objects.push(Arc::new(self.disk.make_file(Path::new(&path))?));
                 Ok([self.objects.len() as u64 - 1, 0, 0])
             }
             Call::Name if self.names.contains_key(&name_of(two, three)) => Err(Errno::EXIST),
@@ -92,7 +92,8 @@ impl Server {
             Call::Remove => self.names.remove(&name_of(one, two)).map(|_| [0; 3]).ok_or(Errno::NOENT),
             Call::Look => {
                 let number = *self.names.get(&name_of(one, two)).ok_or(Errno::NOENT)?;
-                Ok([self.objects[number].0.len()?, self.used(number), 0])
+                let facts = self.objects[number].facts()?;
+                Ok([facts.len, facts.used_bytes, facts.changed_ns as u64])
             }
             Call::List => {
                 let from = if three == 0 { Bound::Unbounded } else { Bound::Excluded(name_of(one, two)) };
@@ -102,7 +103,7 @@ impl Server {
                 self.segment.put(slot, &bytes);
                 Ok([names.len() as u64, 0, 0])
             }
-            Call::Used => Ok([self.names.values().map(|number| self.used(*number)).sum(), 0, 0]),
+            Call::Used => Ok([self.names.values().map(|number| self.objects[*number].facts().map_or(0, |facts| facts.used_bytes)).sum(), 0, 0]),
             Call::SyncNames => Ok([0; 3]),
             Call::Identity => {
                 self.segment.put(slot, &self.identity);
@@ -114,7 +115,7 @@ impl Server {
                 self.identity = window;
                 Ok([0; 3])
             }
-            _ => self.answer_for(slot, call, &Arc::clone(&self.objects[one as usize].0), two, three, &mut window),
+            _ => self.answer_for(slot, call, &Arc::clone(&self.objects[one as usize]), two, three, &mut window),
         }
     }
 
@@ -136,13 +137,6 @@ impl Server {
             Call::NextData => object.next_data(at).map(|found| found.map_or([0; 3], |(start, end)| [1, start, end])),
             Call::Sync => object.sync().map(|()| [0; 3]),
             _ => Err(Errno::NOSYS),
-        }
-    }
-
-    fn used(&self, number: usize) -> u64 {
-        match self.disk.find(Path::new(&self.objects[number].1)) {
-            Some((_, Found::File(_, used_bytes))) => used_bytes,
-            _ => 0,
         }
     }
 }

@@ -42,6 +42,7 @@ macro_rules! behaviour {
                 nobody_finds_an_object_that_is_not_ready,
                 a_removed_object_keeps_its_bytes_for_whoever_has_it_open,
                 used_bytes_follow_the_objects,
+                what_is_told_of_an_object_changes_with_its_bytes,
                 an_identity_reads_back_until_another_takes_its_place);
             $crate::behaviour!(@facts $subject, bytes:
                 what_is_written_reads_back_from_any_offset,

@@ -129,6 +129,28 @@ pub fn used_bytes_follow_the_objects(subject: &impl Subject) {
     assert!(after <= empty + SLACK_BYTES, "{after} bytes used after all was removed");
 }
 
+/// Even where its length does not: who keeps checksums goes by that.
+pub fn what_is_told_of_an_object_changes_with_its_bytes(subject: &impl Subject) {
+    let target = subject.fresh();
+    let object = made(&target, 1);
+    let mut before = target.look(name(1)).unwrap().unwrap();
+    assert_eq!(Some(before), target.look(name(1)).unwrap());
+    for change in 0..4 {
+        // Clocks of file systems are coarse.
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        match change {
+            0 => object.set_len(20_000).unwrap(),
+            1 => write_at(&object, b"same length", 5000).unwrap(),
+            2 => write_at(&object, b"some length", 5000).unwrap(),
+            _ => object.punch(4096, 4096).unwrap(),
+        }
+        let after = target.look(name(1)).unwrap().unwrap();
+        let times = (after.modified_ns != before.modified_ns, after.changed_ns != before.changed_ns);
+        assert_eq!((times, after.len), ((true, true), 20_000), "change {change}");
+        before = after;
+    }
+}
+
 /// As the store writes it, and as somebody else would.
 pub fn an_identity_reads_back_until_another_takes_its_place(subject: &impl Subject) {
     let target = subject.fresh();
