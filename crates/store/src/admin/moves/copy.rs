@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io::{IoSlice, IoSliceMut};
 
+use rustix::io::Errno;
 use stripewise_layout::{GRANULE, View};
 use stripewise_target::any::AnyObject;
 use stripewise_target::batch::{Request, submit};
 use stripewise_target::devices::sleep_until;
 use stripewise_target::interface::{Object, Opening};
-use stripewise_target::op::Op;
+use stripewise_target::op::{Direction, Op, Outcome};
 
 use super::guide::Guide;
 use crate::admin::error::{Context, Result, StoreError};
@@ -120,7 +121,6 @@ impl<'a> Copier<'a> {
             }
         }
         let mut room = std::mem::take(&mut self.run);
-        room.clear();
         room.resize(runs.iter().map(|(.., len)| len).sum(), 0);
         let mut rest = room.as_mut_slice();
         let mut parts = Vec::with_capacity(runs.len());
@@ -130,10 +130,12 @@ impl<'a> Copier<'a> {
             rest = behind;
         }
         let ops = runs.iter().zip(&mut parts).map(|((extent, start, _), part)| ((extent.target, extent.plane), Op::read(part, *start)));
-        let (end_ns, service_ns) = self.run("read", ops)?;
-        self.note(end_ns, &service_ns);
+        let outcomes = self.complete("read", ops)?;
+        self.note(&outcomes);
         let (mut data, mut at) = (Vec::new(), 0);
-        for (extent, start, len) in &runs {
+        for ((extent, start, len), (_, outcome)) in runs.iter().zip(&outcomes) {
+            // A read is short where the object ends: what is behind it is zeros.
+            room.get_mut(at + outcome.done as usize..at + len).unwrap_or(&mut []).fill(0);
             put_parts(extent, *start, room.get(at..at + len).unwrap_or(&[]), from, &mut chunk, &mut data);
             at += len;
         }
@@ -167,36 +169,35 @@ impl<'a> Copier<'a> {
                 at += len;
             }
         }
-        let (end_ns, service_ns) = self.run("write", runs.iter().map(|run| (run.object, Op::write(&run.parts, run.at))))?;
+        let outcomes = self.complete("write", runs.iter().map(|run| (run.object, Op::write(&run.parts, run.at))))?;
         drop(runs);
         self.chunk = chunk;
-        self.note(end_ns, &service_ns);
+        self.note(&outcomes);
         Ok(())
     }
 
-    /// Submits operations on objects that are open, and waits until their bytes have moved; returns until when emulated devices are busy with them, and the
-    /// service time that each operation takes of its target.
-    fn run<'o>(&'o self, doing: &'static str, ops: impl Iterator<Item = (ObjectId, Op<'o>)>) -> Result<(u64, Vec<(u32, u64)>)> {
+    /// Submits operations on objects that are open, and waits until their bytes have moved, but for no emulated device; returns the target and the outcome of
+    /// each.
+    fn complete<'o>(&'o self, doing: &'static str, ops: impl Iterator<Item = (ObjectId, Op<'o>)>) -> Result<Vec<(u32, Outcome)>> {
         let (ids, mut batch): (Vec<ObjectId>, Vec<Request<'o, AnyObject>>) =
             ops.filter_map(|(id, op)| Some((id, Request::new(self.handles.get(&id)?, op)))).unzip();
-        let end_ns = submit(&mut batch).finish();
-        let mut service_ns = Vec::with_capacity(ids.len());
+        submit(&mut batch).finish();
+        let mut outcomes = Vec::with_capacity(ids.len());
         for ((target, plane), request) in ids.into_iter().zip(&batch) {
-            let done = request.op.outcome.result().and_then(|done| {
-                // A read is short where the object ends: what is behind it is zeros.
-                if done < request.op.len() && doing == "write" { Err(rustix::io::Errno::NOSPC) } else { Ok(()) }
-            });
+            let op = &request.op;
+            let is_cut_short = op.direction() == Direction::Write && op.outcome.done < op.len();
+            let done = op.outcome.result().and(if is_cut_short { Err(Errno::NOSPC) } else { Ok(()) });
             done.doing(doing, &self.store.object(target, self.id, plane)?)?;
-            service_ns.push((target, request.op.outcome.service_ns));
+            outcomes.push((target, op.outcome));
         }
-        Ok((end_ns, service_ns))
+        Ok(outcomes)
     }
 
     /// Takes in what operations have reserved.
-    fn note(&mut self, end_ns: u64, service_ns: &[(u32, u64)]) {
-        self.paid_until_ns = self.paid_until_ns.max(end_ns);
-        for (target, ns) in service_ns {
-            *self.service_ns.entry(*target).or_default() += ns;
+    fn note(&mut self, outcomes: &[(u32, Outcome)]) {
+        for (target, outcome) in outcomes {
+            self.paid_until_ns = self.paid_until_ns.max(outcome.end_ns);
+            *self.service_ns.entry(*target).or_default() += outcome.service_ns;
         }
     }
 
