@@ -9,12 +9,12 @@ use serde_json::json;
 use stripewise_store::admin::check::scrub;
 use stripewise_store::admin::ids::id_from;
 use stripewise_store::admin::info::current_size;
-use stripewise_store::admin::medium::Open;
 use stripewise_store::admin::metadata::reader::{Objects, layout_bytes, view};
 use stripewise_store::admin::passage::places::{place, resolved};
 use stripewise_store::admin::passage::{adopt, export, relink};
 use stripewise_store::admin::spec::LayoutJson;
 use stripewise_store::admin::{Result, Store, StoreError, gc, upgrade};
+use stripewise_target::interface::Opening;
 
 use crate::store::{as_json, text, with_store};
 
@@ -57,7 +57,7 @@ fn store_cat(py: Python<'_>, store: PathBuf, id: String, fd: i32, offset: u64, l
         let bytes = layout_bytes(s, id)?;
         let end = length.map_or(size, |l| size.min(offset.saturating_add(l)));
         let mut done = 0u64;
-        Objects::new(s, id, view(s, id, &bytes)?, Open::Read).stream(offset, end, true, |_, part| match sink.write_all(part) {
+        Objects::new(s, id, view(s, id, &bytes)?, Opening::READ).stream(offset, end, true, |_, part| match sink.write_all(part) {
             Ok(()) => {
                 done += part.len() as u64;
                 Ok(true)

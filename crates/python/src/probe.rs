@@ -11,7 +11,7 @@ use stripewise_store::admin::identity::mismatch;
 use stripewise_store::admin::medium::Lock;
 use stripewise_store::admin::probe::{Clock, Request, Scratch, Series, Timed};
 use stripewise_store::admin::{Result, Store, StoreError};
-use stripewise_store::bin::Kind;
+use stripewise_target::kind::Kind;
 
 use crate::errors::from_store;
 use crate::store::{absolute, text};

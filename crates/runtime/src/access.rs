@@ -8,9 +8,10 @@ use crate::part::{self, At, Pinned};
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
-use stripewise_store::names::{self, FixedPath, FixedText, ProcPath};
 use stripewise_store::rights::Part;
-use stripewise_store::within::{Os, Refusal};
+use stripewise_target::names::object_name;
+use stripewise_target::text::{FixedPath, FixedText, ProcPath};
+use stripewise_target::within::{Os, Refusal};
 use syscalls::Sysno;
 
 /// The attribute of a directory that new files take their ACL from.
@@ -113,7 +114,7 @@ fn for_each_object(file: &'static File, owners: [u32; 2], mut each: impl FnMut(&
                     Err(Refusal::Os(Os::NOENT)) => return Err(Errno(libc::EIO)),
                     Err(refusal) => {
                         let path = at.store.view()?.target(target as usize).map_or(&b""[..], |target| target.path);
-                        return Err(part::refused(path, [names::object_name(at.id, plane).as_bytes(), b"", b""], refusal));
+                        return Err(part::refused(path, [object_name(at.id, plane).as_bytes(), b"", b""], refusal));
                     }
                 }
             }

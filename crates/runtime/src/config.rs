@@ -4,7 +4,7 @@ use crate::sys;
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, Ordering};
-use stripewise_store::names::{FixedPath, FixedText};
+use stripewise_target::text::{FixedPath, FixedText};
 
 struct Told {
     store: FixedPath,

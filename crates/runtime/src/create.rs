@@ -14,8 +14,9 @@ use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use stripewise_store::bin::Action;
 use stripewise_store::ctl::FLAG_UNLINKED;
-use stripewise_store::names::{self, FixedPath, FixedText, ProcPath, glob_matches, link_text};
+use stripewise_store::names::{self, glob_matches, link_text};
 use stripewise_store::rights::Part;
+use stripewise_target::text::{FixedPath, FixedText, ProcPath};
 
 /// Where a new file goes, if it is to be managed.
 pub struct Place {

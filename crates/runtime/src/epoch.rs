@@ -4,8 +4,8 @@ use crate::store::{self, Store};
 use crate::sys::Sys;
 use crate::tls::{Thread, is_left_behind, stack_here, thread};
 use core::sync::atomic::{AtomicU64, Ordering};
-use stripewise_store::devices::now_ns;
 use stripewise_store::slot::SLOT_LINES;
+use stripewise_target::devices::now_ns;
 
 unsafe extern "C" {
     fn sw_watch_thread();

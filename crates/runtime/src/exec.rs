@@ -6,7 +6,7 @@ use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use libc::c_char;
-use stripewise_store::names::FixedPath;
+use stripewise_target::text::FixedPath;
 
 /// File name of the library.
 const LIBRARY: &[u8] = b"libstripewise.so";

@@ -5,7 +5,7 @@ use crate::file::File;
 use crate::log;
 use crate::sys::Errno;
 use core::sync::atomic::Ordering;
-use stripewise_store::names::FixedPath;
+use stripewise_target::text::FixedPath;
 
 /// Takes note of an error of a call on an object.
 #[cold]

@@ -3,7 +3,7 @@
 
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
-use stripewise_store::names::ProcPath;
+use stripewise_target::text::ProcPath;
 
 /// Descriptors that the table covers; higher ones are left alone, and opens of managed files that would get one fail with EMFILE.
 pub const FDS: usize = 1 << 20;

@@ -26,12 +26,13 @@ use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use stripewise_store::bin::MAX_TARGETS;
 use stripewise_store::ctl::{CTL_BYTES, CTL_RESERVED_BYTES, Ctl, FLAG_UNLINKED};
-use stripewise_store::devices::now_ns;
 use stripewise_store::locks::{How, PRESENCE_BYTE};
-use stripewise_store::names::{self, StorePath};
+use stripewise_store::names;
 use stripewise_store::times;
+use stripewise_target::devices::now_ns;
+use stripewise_target::kind::MAX_TARGETS;
+use stripewise_target::text::StorePath;
 
 /// Objects that a file can have: one per target and plane.
 pub const MAX_OBJECTS: usize = 2 * MAX_TARGETS;

@@ -8,11 +8,11 @@ use crate::log;
 use crate::part;
 use crate::sys::{self, Errno, Sys};
 use stripewise_store::ctl::Ctl;
-use stripewise_store::devices::{now_ns, sleep_until};
 use stripewise_store::moving::{self, Publication, Turn, Words};
 use stripewise_store::names;
 use stripewise_store::run::MOVER_LOCK;
-use stripewise_store::within::{self, Expected};
+use stripewise_target::devices::{now_ns, sleep_until};
+use stripewise_target::within::{self, Expected};
 
 /// How often a waiter looks again.
 const LOOK_NS: u64 = 50_000;

@@ -4,7 +4,7 @@
 use crate::part::Transient;
 use crate::store;
 use crate::sys;
-use stripewise_store::names::{ProcPath, parse_id};
+use stripewise_target::text::{ProcPath, parse_id};
 
 /// Whether a descriptor is that of the head of file `id` of a store at `store` that this process uses.
 pub fn is_head(fd: i32, store: &[u8], id: u64) -> bool {

@@ -11,9 +11,9 @@ use crate::room;
 use crate::sys::{self, Errno, Sys};
 use crate::vector::{Batch, Buffers};
 use stripewise_layout::{Extent, Logical, MAX_LOGICAL, View};
-use stripewise_store::devices::{Access, now_ns, sleep_until};
-use stripewise_store::names::object_key;
 use stripewise_store::sizing::Written;
+use stripewise_target::devices::{Access, now_ns, sleep_until};
+use stripewise_target::names::object_key;
 
 fn object_bytes(done: usize) -> u64 {
     done as u64

@@ -3,7 +3,7 @@
 
 use crate::sys;
 use core::sync::atomic::{AtomicU64, Ordering};
-use stripewise_store::names::FixedPath;
+use stripewise_target::text::FixedPath;
 
 /// Hashes of what this process has said; a table that is full says everything.
 static SAID: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];

@@ -15,7 +15,8 @@ use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use stripewise_store::ctl::FLAG_UNLINKED;
-use stripewise_store::names::{self, FixedPath, PATH_MAX, ProcPath, StorePath};
+use stripewise_store::names;
+use stripewise_target::text::{FixedPath, PATH_MAX, ProcPath, StorePath};
 
 /// Links that may be followed before a managed one is reached, as in the kernel.
 const MAX_LINKS: usize = 40;

@@ -12,7 +12,7 @@ use crate::process;
 use crate::store::Store;
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
-use stripewise_store::devices::now_ns;
+use stripewise_target::devices::now_ns;
 
 /// Most open files (not descriptors: dups share one) of one process.
 pub const MAX_OPEN: usize = 65_536;

@@ -7,13 +7,16 @@ use crate::store::Store;
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
-use stripewise_store::names::{self, PartName, ProcPath};
-use stripewise_store::within::{self, Expected, OpenFlags, Refusal};
+use stripewise_store::names;
+use stripewise_target::names::{object_name, unready_object_name};
+use stripewise_target::text::{FixedPath, StorePath};
+use stripewise_target::text::{PartName, ProcPath};
+use stripewise_target::within::{self, Expected, OpenFlags, Refusal};
 
 /// The attribute that holds a file's ACL.
 pub const ACL: &CStr = c"system.posix_acl_access";
 
-pub use stripewise_store::within::PartStat as Stat;
+pub use stripewise_target::within::PartStat as Stat;
 
 /// The kernel's flags as the store's code takes them.
 fn flags_of(flags: i32) -> OpenFlags {
@@ -37,11 +40,11 @@ pub fn borrow<'a>(fd: i32) -> BorrowedFd<'a> {
 pub fn refused(store: &[u8], below: [&[u8]; 3], refusal: Refusal) -> Errno {
     let errno = Errno(refusal.errno().raw_os_error());
     if !matches!(refusal, Refusal::Os(_)) {
-        let mut path = names::StorePath::from_bytes(store);
+        let mut path = StorePath::from_bytes(store);
         for part in below.iter().filter(|part| !part.is_empty()) {
             path.push(b"/").push(part);
         }
-        let mut why = names::FixedPath::from_bytes(refusal.text().as_bytes());
+        let mut why = FixedPath::from_bytes(refusal.text().as_bytes());
         why.push(b"; it is not used: run stripewise store fsck");
         log::say(why.as_bytes(), path.as_bytes());
     }
@@ -381,13 +384,13 @@ pub fn open_object(store: &'static Store, id: u64, (target, plane): (u32, u32), 
 pub fn create_object(store: &'static Store, id: u64, (target, plane): (u32, u32), mode: u32) -> Sys<i32> {
     let dir = store.target_dir(target)?;
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_NOATIME | libc::O_CLOEXEC;
-    sys::openat(dir.fd(), c(&names::object_name(id, plane))?, flags, mode)
+    sys::openat(dir.fd(), c(&object_name(id, plane))?, flags, mode)
 }
 
 /// The same for a file that others know: with this owner, group and mode before it has its name.
 pub fn create_ready_object(store: &'static Store, id: u64, (target, plane): (u32, u32), (uid, gid, mode): (u32, u32, u32)) -> Sys<i32> {
     let dir = store.target_dir(target)?;
-    let (unready, name) = (names::unready_object_name(id, plane, sys::random_u64()), names::object_name(id, plane));
+    let (unready, name) = (unready_object_name(id, plane, sys::random_u64()), object_name(id, plane));
     let (unready, name) = (c(&unready)?, c(&name)?);
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_NOATIME | libc::O_CLOEXEC;
     let fd = sys::openat(dir.fd(), unready, flags, 0o600)?;
@@ -442,7 +445,7 @@ fn with_object<T>(
     work: impl FnOnce(i32, &CStr) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     let dir = store.target_dir(target).map_err(os)?;
-    let name = names::object_name(id, plane);
+    let name = object_name(id, plane);
     work(dir.fd(), name.as_c_str().unwrap_or(c""))
 }
 

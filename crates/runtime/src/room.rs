@@ -4,7 +4,8 @@
 use crate::file::File;
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::Ordering;
-use stripewise_store::names::{PartName, object_stem};
+use stripewise_target::names::object_stem;
+use stripewise_target::text::PartName;
 
 /// Estimate not made yet.
 const UNKNOWN: u64 = u64::MAX;

@@ -5,7 +5,7 @@ use crate::log;
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use libc::c_char;
-use stripewise_store::names::FixedPath;
+use stripewise_target::text::FixedPath;
 
 unsafe extern "C" {
     static environ: *const *const c_char;

@@ -10,9 +10,10 @@ use crate::part;
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::Ordering;
 use stripewise_layout::{Logical, MAX_LOGICAL};
-use stripewise_store::names::{self, FixedPath, FixedText};
 use stripewise_store::sizing::Written;
 use stripewise_store::times;
+use stripewise_target::text::PATH_MAX;
+use stripewise_target::text::{FixedPath, FixedText};
 
 /// Flag in ctl: everything that makes the file reachable (layout, directory entries) has been made durable.
 pub const FLAG_DURABLE: u64 = 4;
@@ -296,7 +297,7 @@ fn make_reachable(file: &'static File) -> Sys<()> {
         part::sync_dir(store.target_dir(target)?.fd())?;
     }
     // The directory of the name: recorded in `link` as "dev ino path".
-    let mut text = [0u8; names::PATH_MAX + 64];
+    let mut text = [0u8; PATH_MAX + 64];
     let text = at.read_part(c"link", &mut text)?;
     if let Some(start) = text.iter().position(|b| *b == b'/')
         && let Some(name) = text.get(start..)

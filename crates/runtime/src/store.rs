@@ -15,10 +15,11 @@ use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use load::Root;
-use stripewise_store::bin::{DeviceModel, MAX_TARGETS, StoreView};
-use stripewise_store::devices::{Devices, devices_bytes};
-use stripewise_store::names::StorePath;
+use stripewise_store::bin::StoreView;
 use stripewise_store::run::SlotName;
+use stripewise_target::devices::{Devices, devices_bytes};
+use stripewise_target::kind::{DeviceModel, MAX_TARGETS};
+use stripewise_target::text::StorePath;
 
 const READY: u32 = 2;
 

@@ -2,43 +2,22 @@
 //! Drawn in docs/formats.md. [`StoreView`] checks everything once, so that later look-ups cannot go wrong.
 
 use core::fmt;
+use stripewise_target::kind::{Class, DeviceModel, Kind, MAX_TARGETS};
 
 /// First bytes of store.bin.
 pub const STORE_MAGIC: [u8; 8] = *b"SWSTORE1";
 /// The version this code writes and the newest it reads.
 pub const STORE_VERSION: u32 = 1;
-/// Most targets of one store: keeps the per-file descriptor array of the preloaded library within one page.
-pub const MAX_TARGETS: usize = 256;
 /// Most rules of one store: each new file is matched against all of them.
 pub const MAX_RULES: usize = 1024;
+/// Longest store.bin that is read: 256 targets and 1,024 rules with layouts of their own fit many times.
+pub const STORE_BIN_BYTES_MAX: u64 = 64 << 20;
+/// Longest layout file that is read: the most regions and stripes of the format stay below 200 MiB.
+pub const LAYOUT_BYTES_MAX: u64 = 256 << 20;
 
 const HEADER: usize = 128;
 const TARGET: usize = 128;
 const RULE: usize = 32;
-
-/// Device class of a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Class {
-    /// Not said.
-    Any = 0,
-    /// Hard disk.
-    Hdd = 1,
-    /// Flash.
-    Ssd = 2,
-    /// Shingled disk.
-    Swd = 3,
-}
-
-/// What serves a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Kind {
-    /// A directory.
-    Dir = 0,
-    /// A directory behind an emulated device's clock.
-    Emulated = 1,
-}
 
 /// What a rule does with new files that match it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,22 +29,9 @@ pub enum Action {
     Ignore = 1,
 }
 
-/// Service-time figures of a device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeviceModel {
-    /// Startup of a read that does not continue the last access, ns.
-    pub startup_read_ns: u64,
-    /// The same for a write, ns.
-    pub startup_write_ns: u64,
-    /// Transfer time of a read, picoseconds per byte.
-    pub read_ps_per_byte: u64,
-    /// Transfer time of a write, picoseconds per byte.
-    pub write_ps_per_byte: u64,
-}
-
 /// One target, borrowed from store.bin.
 #[derive(Clone, Copy, Debug)]
-pub struct Target<'a> {
+pub struct TargetRecord<'a> {
     /// Name, UTF-8.
     pub name: &'a str,
     /// Absolute path of its directory.
@@ -248,7 +214,7 @@ impl<'a> StoreView<'a> {
     }
 
     /// The target of an index.
-    pub fn target(&self, index: usize) -> Option<Target<'a>> {
+    pub fn target(&self, index: usize) -> Option<TargetRecord<'a>> {
         let at = HEADER.checked_add(index.checked_mul(TARGET)?)?;
         if index >= self.targets {
             return None;
@@ -258,21 +224,11 @@ impl<'a> StoreView<'a> {
         if path.first() != Some(&b'/') || path.contains(&0) {
             return None;
         }
-        Some(Target {
+        Some(TargetRecord {
             name: core::str::from_utf8(slice_at(bytes, at)?).ok()?,
             path,
-            class: match u32_at(bytes, at + 16)? {
-                0 => Class::Any,
-                1 => Class::Hdd,
-                2 => Class::Ssd,
-                3 => Class::Swd,
-                _ => return None,
-            },
-            kind: match u32_at(bytes, at + 20)? {
-                0 => Kind::Dir,
-                1 => Kind::Emulated,
-                _ => return None,
-            },
+            class: Class::of_code(u32_at(bytes, at + 16)?)?,
+            kind: Kind::of_code(u32_at(bytes, at + 20)?)?,
             capacity_bytes: u64_at(bytes, at + 24)?,
             model: DeviceModel {
                 startup_read_ns: u64_at(bytes, at + 32)?,
@@ -319,7 +275,7 @@ pub struct StoreSpec<'a> {
     /// Layout file with id 0.
     pub default_layout: &'a [u8],
     /// Targets in the order of their indices.
-    pub targets: Vec<Target<'a>>,
+    pub targets: Vec<TargetRecord<'a>>,
     /// Rules; the first that matches counts.
     pub rules: Vec<Rule<'a>>,
 }
@@ -405,7 +361,7 @@ mod tests {
 
     fn sample(template: &[u8]) -> Vec<u8> {
         let model = DeviceModel { startup_read_ns: 1, startup_write_ns: 2, read_ps_per_byte: 3, write_ps_per_byte: 4 };
-        let target = |name, path| Target { name, path, class: Class::Ssd, kind: Kind::Emulated, capacity_bytes: 9, model };
+        let target = |name, path| TargetRecord { name, path, class: Class::Ssd, kind: Kind::Emulated, capacity_bytes: 9, model };
         encode(&StoreSpec {
             toml_sha256: [7; 32],
             uuid: [8; 16],

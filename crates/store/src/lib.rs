@@ -3,8 +3,6 @@
 
 pub mod bin;
 pub mod ctl;
-pub mod devices;
-pub mod identity;
 pub mod locks;
 pub mod moving;
 pub mod names;
@@ -14,7 +12,6 @@ pub mod sizing;
 pub mod slot;
 pub mod times;
 pub mod trust;
-pub mod within;
 
 #[cfg(feature = "admin")]
 pub mod admin;

@@ -1,159 +1,10 @@
 //! Names in a store: ids, the text of a managed file's symbolic link, paths of its parts, all in fixed buffers so that the
 //! preloaded library can build them inside any host call.
 
-use core::ffi::CStr;
+use stripewise_target::text::{PartName, StorePath, parse_id};
 
 /// What the text of a managed file's symbolic link begins with; no directory of this name exists, so it leads nowhere.
 pub const LINK_PREFIX: &[u8] = b"/stripewise:";
-/// Longest path that the kernel takes, the closing NUL included.
-pub const PATH_MAX: usize = 4096;
-/// Hexadecimal digits of a file id.
-pub const ID_DIGITS: usize = 16;
-
-/// Longest path of a store or of a target. What lies in them is named in buffers not much longer, many of which stand on the stacks of the
-/// programs' threads at a time.
-pub const STORE_PATH_BYTES_MAX: usize = 1024;
-
-/// A path that a program gave.
-pub type FixedPath = FixedText<PATH_MAX>;
-/// A path in a store or on a target, or the text of a link into a store.
-pub type StorePath = FixedText<{ STORE_PATH_BYTES_MAX + 128 }>;
-/// A name in /proc.
-pub type ProcPath = FixedText<64>;
-
-/// A path in a fixed buffer, always NUL-terminated. Pushing past the end marks it as too long instead of failing at once.
-#[derive(Clone)]
-pub struct FixedText<const N: usize> {
-    bytes: [u8; N],
-    len: usize,
-    overflow: bool,
-}
-
-impl<const N: usize> Default for FixedText<N> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<const N: usize> FixedText<N> {
-    /// An empty path.
-    pub const fn new() -> Self {
-        Self { bytes: [0; N], len: 0, overflow: false }
-    }
-
-    /// A path that begins with `bytes`.
-    pub fn from_bytes(bytes: &[u8]) -> Self {
-        let mut path = Self::new();
-        path.push(bytes);
-        path
-    }
-
-    /// A path that `read` puts into the buffer: it returns how many bytes it wrote.
-    ///
-    /// # Errors
-    /// Those of `read`.
-    pub fn read<E>(read: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<Self, E> {
-        let mut path = Self::new();
-        path.len = read(&mut path.bytes)?;
-        path.overflow = path.len >= N;
-        if let Some(end) = path.bytes.get_mut(path.len) {
-            *end = 0;
-        }
-        Ok(path)
-    }
-
-    /// Appends raw bytes.
-    pub fn push(&mut self, bytes: &[u8]) -> &mut Self {
-        match self.bytes.get_mut(self.len..self.len + bytes.len()) {
-            Some(room) if self.len + bytes.len() < N => {
-                room.copy_from_slice(bytes);
-                self.len += bytes.len();
-                if let Some(end) = self.bytes.get_mut(self.len) {
-                    *end = 0;
-                }
-            }
-            _ => self.overflow = true,
-        }
-        self
-    }
-
-    /// Appends a number in decimal.
-    pub fn push_decimal(&mut self, value: u64) -> &mut Self {
-        let mut digits = [0u8; 20];
-        let mut rest = value;
-        let mut used = 0;
-        for digit in digits.iter_mut().rev() {
-            *digit = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            used += 1;
-            if rest == 0 {
-                break;
-            }
-        }
-        let start = digits.len() - used;
-        self.push(digits.get(start..).unwrap_or(&[]))
-    }
-
-    /// Appends a file id in hexadecimal.
-    pub fn push_id(&mut self, id: u64) -> &mut Self {
-        let mut digits = [0u8; ID_DIGITS];
-        for (i, digit) in digits.iter_mut().enumerate() {
-            let nibble = ((id >> (60 - 4 * i)) & 15) as u8;
-            *digit = if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
-        }
-        self.push(&digits)
-    }
-
-    /// Cuts the path back to `len` bytes.
-    pub fn truncate(&mut self, len: usize) {
-        if len < self.len {
-            self.len = len;
-            if let Some(end) = self.bytes.get_mut(len) {
-                *end = 0;
-            }
-        }
-    }
-
-    /// The bytes without the NUL.
-    pub fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or(&[])
-    }
-
-    /// The path for a system call; `None` when it did not fit or holds a NUL byte.
-    pub fn as_c_str(&self) -> Option<&CStr> {
-        if self.overflow {
-            return None;
-        }
-        CStr::from_bytes_with_nul(self.bytes.get(..=self.len)?).ok()
-    }
-
-    /// Length in bytes, without the NUL.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether nothing has been pushed.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-}
-
-/// Reads a file id of exactly 16 lower-case hexadecimal digits.
-pub fn parse_id(text: &[u8]) -> Option<u64> {
-    if text.len() != ID_DIGITS {
-        return None;
-    }
-    let mut id = 0u64;
-    for &c in text {
-        let nibble = match c {
-            b'0'..=b'9' => c - b'0',
-            b'a'..=b'f' => c - b'a' + 10,
-            _ => return None,
-        };
-        id = id << 4 | u64::from(nibble);
-    }
-    Some(id)
-}
 
 /// Splits the text of a managed file's symbolic link into store path and file id; `None` for any other link.
 pub fn parse_link(text: &[u8]) -> Option<(&[u8], u64)> {
@@ -192,33 +43,10 @@ pub fn next_layout(store: &[u8], id: u64, generation: u64) -> StorePath {
     path
 }
 
-/// Suffix of a target's object of each plane.
-pub const OBJECT_SUFFIXES: [&[u8]; 2] = [b".data", b".data1"];
-/// Suffix of a target's object of all replicas of a file.
-pub const REPLICA_SUFFIX: &[u8] = b".repl";
-
-/// A single name: of a file's directory, a part, an object.
-pub type PartName = FixedText<96>;
-
 /// `<id>`: the directory of a file in `files`.
 pub fn id_name(id: u64) -> PartName {
     let mut name = PartName::new();
     name.push_id(id);
-    name
-}
-
-/// `<id>.data` (plane 0) or `<id>.data1` (plane 1): an object of file `id` in the directory of its target.
-pub fn object_name(id: u64, plane: u32) -> PartName {
-    let [first, second] = OBJECT_SUFFIXES;
-    let mut name = id_name(id);
-    name.push(if plane & 1 == 0 { first } else { second });
-    name
-}
-
-/// `.<id>.data.<16 hexadecimal digits>.tmp`: an object that is not ready for others yet; `number` is chance.
-pub fn unready_object_name(id: u64, plane: u32, number: u64) -> PartName {
-    let mut name = PartName::from_bytes(b".");
-    name.push(object_name(id, plane).as_bytes()).push(b".").push_id(number).push(b".tmp");
     name
 }
 
@@ -227,24 +55,6 @@ pub fn next_layout_name(generation: u64) -> PartName {
     let mut name = PartName::from_bytes(NEXT_LAYOUT_PREFIX);
     name.push_id(generation);
     name
-}
-
-/// `<target>/<id>.data` (plane 0) or `<target>/<id>.data1` (plane 1): an object of file `id` on the target at `target`.
-pub fn object(target: &[u8], id: u64, plane: u32) -> StorePath {
-    let [first, second] = OBJECT_SUFFIXES;
-    let mut path = StorePath::from_bytes(target);
-    path.push(b"/").push_id(id).push(if plane & 1 == 0 { first } else { second });
-    path
-}
-
-/// The name of an object or of a replicas' object without its suffix; `None` for any other name.
-pub fn object_stem(name: &[u8]) -> Option<&[u8]> {
-    OBJECT_SUFFIXES.iter().chain([&REPLICA_SUFFIX]).find_map(|suffix| name.strip_suffix(*suffix))
-}
-
-/// What tells an object from all others where its device's position is kept: the two of a file lie apart like those of two files.
-pub fn object_key(id: u64, plane: u32) -> u64 {
-    id.wrapping_mul(2).wrapping_add(u64::from(plane & 1))
 }
 
 /// Whether `text` matches the shell pattern `glob`: `?` and `*` stay within one path component, `**` crosses them, `[a-z]` and
@@ -367,27 +177,5 @@ mod tests {
         for (glob, text) in no {
             assert!(!glob_matches(glob, text), "{glob:?} {text:?}");
         }
-    }
-
-    #[test]
-    fn the_two_planes_of_a_target_are_two_objects() {
-        assert_eq!(object(b"/t", 10, 0).as_bytes(), b"/t/000000000000000a.data");
-        assert_eq!(object(b"/t", 10, 3).as_bytes(), b"/t/000000000000000a.data1");
-        for name in [&b"x.data"[..], b"x.data1", b"x.repl"] {
-            assert_eq!(object_stem(name), Some(&b"x"[..]));
-        }
-        for name in [&b"x.data2"[..], b"x.data11", b"data", b"stripewise-target"] {
-            assert_eq!(object_stem(name), None);
-        }
-        assert_ne!(object_key(10, 1), object_key(10, 0));
-    }
-
-    #[test]
-    fn a_path_too_long_is_no_path() {
-        let mut path = FixedPath::new();
-        path.push(&[b'a'; PATH_MAX - 1]);
-        assert!(path.as_c_str().is_some());
-        path.push(b"b");
-        assert!(path.as_c_str().is_none());
     }
 }

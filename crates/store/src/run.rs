@@ -2,15 +2,13 @@
 //! is shared, so that nobody owns it by being first and nobody removes another's files there. What lies in it is of one boot, whose id begins each
 //! slot's name. Nothing here allocates.
 
-use crate::names::FixedText;
 use core::ffi::CStr;
+use stripewise_target::text::FixedText;
 
 /// Locked shared by programs and movers, exclusively by verbs that need the store for themselves; made with the store.
 pub const SESSION_LOCK: &CStr = c"session.lock";
 /// Locked exclusively by a mover; made with the store.
 pub const MOVER_LOCK: &CStr = c"mover.lock";
-/// Clocks and counters of the targets; made with the store.
-pub const DEVICES: &CStr = c"devices";
 /// What slots' names end in.
 pub const SLOT_SUFFIX: &[u8] = b".slot";
 /// Longest name of a slot: boot id, process id, 16 digits that nobody guesses.

@@ -2,14 +2,14 @@
 //! mapped file, flock'ed as long as it lives; each of its threads owns a line whose epoch is odd while inside an I/O. A process maps its own slot
 //! only: another user's he may cut at any time, so others' are read.
 
-use crate::devices::{now_ns, sleep_until};
 use crate::run::boot_of_slot;
-use crate::within::{Expected, Refusal, create_file, open_file};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, pread};
+use stripewise_target::devices::{now_ns, sleep_until};
+use stripewise_target::within::{Expected, Refusal, create_file, open_file};
 
 /// Bytes of a slot file.
 pub const SLOT_BYTES: usize = 65_536;

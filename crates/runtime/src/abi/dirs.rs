@@ -10,7 +10,8 @@ use crate::store;
 use crate::sys::{self, Errno, Sys, to_c};
 use core::ffi::CStr;
 use libc::c_char;
-use stripewise_store::names::{self as store_names, FixedPath, PATH_MAX};
+use stripewise_store::names as store_names;
+use stripewise_target::text::{FixedPath, PATH_MAX};
 
 /// Inode of the managed file behind a directory's entry that is a symbolic link; 0 for any other.
 fn inode_of(dirfd: i32, name: &CStr) -> u64 {

@@ -8,7 +8,7 @@ use crate::part::Seen;
 use crate::sys::{self, Errno, Sys, to_c};
 use core::ffi::CStr;
 use libc::c_char;
-use stripewise_store::names::FixedPath;
+use stripewise_target::text::FixedPath;
 
 /// The stat family.
 ///

@@ -8,7 +8,7 @@ use crate::fds;
 use crate::part::{self, At, Held};
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::Ordering;
-use stripewise_store::names::ProcPath;
+use stripewise_target::text::ProcPath;
 
 impl File {
     /// In the parent, whose child will try to open the file once more: makes what it needs where it may not.

@@ -9,7 +9,7 @@ use crate::store::{self, Store};
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use stripewise_layout::View;
-use stripewise_store::within::LAYOUT_BYTES_MAX;
+use stripewise_store::bin::LAYOUT_BYTES_MAX;
 
 /// A layout in force, in anonymous memory of its own so that readers hold a plain pointer; behind it `first`, and the bytes of a layout that is not long.
 pub struct Loaded {

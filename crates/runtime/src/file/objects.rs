@@ -15,10 +15,11 @@ use crate::store::Store;
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::Ordering;
 use stripewise_layout::MAX_LOGICAL;
-use stripewise_store::devices::{now_ns, sleep_until};
-use stripewise_store::names::{self, StorePath};
 use stripewise_store::rights::{OWNER_LOOK_NS, OWNER_LOOKS, Part, may_lack_objects};
-use stripewise_store::within::{Os, Refusal};
+use stripewise_target::devices::{now_ns, sleep_until};
+use stripewise_target::names::{object_name, object_path};
+use stripewise_target::text::StorePath;
+use stripewise_target::within::{Os, Refusal};
 
 /// Opens something both ways, or as far as the user's rights go; says whether both ways.
 fn open_widest(open: impl Fn(i32) -> Result<i32, Refusal>) -> Result<(i32, bool), Refusal> {
@@ -147,11 +148,11 @@ impl File {
         let path = self.store().and_then(Store::view).ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
         match refusal {
             Refusal::Os(Os::NOENT | Os::NOTDIR) => {
-                let path: StorePath = names::object(path, self.id(), plane);
+                let path: StorePath = object_path(path, self.id(), plane);
                 log::say(b"an object is missing; is its target mounted? run stripewise store fsck", path.as_bytes());
                 Errno(libc::EIO)
             }
-            refusal => part::refused(path, [names::object_name(self.id(), plane).as_bytes(), b"", b""], refusal),
+            refusal => part::refused(path, [object_name(self.id(), plane).as_bytes(), b"", b""], refusal),
         }
     }
 

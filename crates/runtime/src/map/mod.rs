@@ -23,7 +23,7 @@ use pages::{Range, is_shared, page};
 use records::Map;
 pub use records::after_fork;
 use stripewise_layout::{GRANULE, Logical, MAX_LOGICAL};
-use stripewise_store::devices::sleep_until;
+use stripewise_target::devices::sleep_until;
 
 /// Flags that concern where a map goes; the pieces go to fixed places of their own.
 const PLACING: i32 = libc::MAP_FIXED_NOREPLACE | libc::MAP_32BIT;

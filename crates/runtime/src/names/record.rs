@@ -4,7 +4,8 @@ use super::Managed;
 use crate::file;
 use crate::part::{self, At};
 use crate::sys::{self, Errno, Sys};
-use stripewise_store::names::{self, FixedPath, FixedText, PATH_MAX, PartName};
+use stripewise_store::names;
+use stripewise_target::text::{FixedPath, FixedText, PATH_MAX, PartName};
 
 /// Records where the name of a file lies: "dev ino path", path absolute.
 #[inline(never)] // Threads may have small stacks: what one step needs must not lie below the next.

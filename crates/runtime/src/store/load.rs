@@ -8,13 +8,16 @@ use crate::part::{self, Held, borrow, refused};
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::AtomicI32;
 use std::os::fd::{IntoRawFd, OwnedFd};
-use stripewise_store::bin::{Kind, StoreView};
-use stripewise_store::devices::{Devices, devices_bytes, open_devices};
-use stripewise_store::identity::{IDENTITY_FILE, Identity};
+use stripewise_store::bin::STORE_BIN_BYTES_MAX;
+use stripewise_store::bin::StoreView;
 use stripewise_store::locks::{How, PRESENCE_BYTE};
-use stripewise_store::names::{STORE_PATH_BYTES_MAX, StorePath};
 use stripewise_store::run;
-use stripewise_store::within::{self, Expected, OpenFlags, Refusal, STORE_BIN_BYTES_MAX, TEXT_BYTES_MAX};
+use stripewise_target::devices::{DEVICES, Devices, devices_bytes, open_devices};
+use stripewise_target::identity::{IDENTITY_FILE, Identity};
+use stripewise_target::kind::Kind;
+use stripewise_target::text::PartName;
+use stripewise_target::text::{STORE_PATH_BYTES_MAX, StorePath};
+use stripewise_target::within::{self, Expected, OpenFlags, Refusal, TEXT_BYTES_MAX};
 
 /// A directory that the store holds from its first use on: the store's own descriptor, or, in a child of vfork, one of the call's.
 pub struct HeldDir(i32, Option<Held>);
@@ -182,7 +185,7 @@ impl Store {
                 base
             }
             Err(refusal) => {
-                refused(self.path(), [b"run", run::DEVICES.to_bytes(), b""], refusal);
+                refused(self.path(), [b"run", DEVICES.to_bytes(), b""], refusal);
                 own()
             }
         };
@@ -253,7 +256,7 @@ impl Store {
 /// Whether a directory's identity file names the store and the number.
 #[inline(never)] // As above.
 fn is_target(dir: &Held, owners: &[u32], uuid: [u8; 16], index: usize) -> Sys<bool> {
-    let name = stripewise_store::names::PartName::from_bytes(IDENTITY_FILE.as_bytes());
+    let name = PartName::from_bytes(IDENTITY_FILE.as_bytes());
     let name = name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
     let expected = Expected::of(owners).at_most(TEXT_BYTES_MAX);
     let fd = match within::open_file(borrow(dir.fd()), name, OpenFlags::RDONLY, expected) {

@@ -8,10 +8,10 @@ use crate::process::PAGE;
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicPtr, Ordering};
 use std::os::fd::IntoRawFd;
-use stripewise_store::names::{FixedText, PartName};
 use stripewise_store::run;
 use stripewise_store::slot::{self, MachineId, SLOT_BYTES, Slot, SlotHeader};
-use stripewise_store::within::{self, Expected, OpenFlags};
+use stripewise_target::text::{FixedText, PartName};
+use stripewise_target::within::{self, Expected, OpenFlags};
 
 /// Names tried for a slot before the store is called unusable.
 const SLOT_ATTEMPTS: u32 = 1000;

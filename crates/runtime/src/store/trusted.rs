@@ -4,8 +4,8 @@
 use crate::config;
 use crate::log;
 use crate::sys::{self, Errno, Sys};
-use stripewise_store::names::FixedPath;
 use stripewise_store::trust::{LIST_BYTES_MAX, OVERFLOW_UID, SITE_LIST, is_listed, owner_is_trusted};
+use stripewise_target::text::FixedPath;
 
 /// Whether the process uses a store of this owner that lies at `path`; `is_own`: it is the one that it was started with. An emulator uses
 /// none: the program that it runs does.

@@ -2,14 +2,14 @@
 //! more than it may, both copies counted.
 
 use std::collections::BTreeMap;
-use std::os::unix::ffi::OsStrExt;
 
 use stripewise_layout::{Span, Table};
+use stripewise_target::interface::Target;
 
-use super::error::{Context, Result, StoreError};
+use super::error::{Result, StoreError};
 use super::metadata::ranges::overlapping;
-use super::store::{Store, TargetInfo};
-use crate::names::object_stem;
+use super::objects;
+use super::store::Store;
 
 /// Spans that one group moves at most: their publishing is shared.
 const GROUP_SPANS: usize = 64;
@@ -21,19 +21,7 @@ pub const GROUP_BYTES: u64 = 64 << 20;
 /// # Errors
 /// `Io`.
 pub fn used_bytes(store: &Store<'_>) -> Result<Vec<u64>> {
-    store.targets.iter().map(|target| used_on(store, target)).collect()
-}
-
-fn used_on(store: &Store<'_>, target: &TargetInfo) -> Result<u64> {
-    let mut sum = 0u64;
-    for name in store.medium.list(&target.path).doing("list", &target.path)? {
-        if object_stem(name.as_bytes()).is_none() {
-            continue;
-        }
-        let path = target.path.join(&name);
-        sum += store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.allocated_bytes);
-    }
-    Ok(sum)
+    (0..store.targets.len() as u32).map(|target| objects::used_bytes(store, target)).collect()
 }
 
 /// Bytes that each target can still take: to its capacity, or what its file system has free; none where it cannot be looked at, so that moves between
@@ -43,8 +31,12 @@ fn used_on(store: &Store<'_>, target: &TargetInfo) -> Result<u64> {
 /// None now.
 pub fn free_bytes(store: &Store<'_>) -> Result<Vec<u64>> {
     let mut free = Vec::with_capacity(store.targets.len());
-    for target in &store.targets {
-        let (Ok(used), Ok(disk)) = (used_on(store, target), store.medium.free_bytes(&target.path)) else {
+    for (target, index) in store.targets.iter().zip(0..) {
+        let Ok(place) = objects::target(store, index) else {
+            free.push(0);
+            continue;
+        };
+        let (Ok(used), Ok(disk)) = (place.used_bytes(), place.free_bytes()) else {
             free.push(0);
             continue;
         };

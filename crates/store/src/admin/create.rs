@@ -4,14 +4,15 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use stripewise_target::identity::IDENTITY_FILE;
+use stripewise_target::names::object_stem;
+
 use super::error::{Context, Result, StoreError};
 use super::identity;
 use super::ids::{id_text, path_of};
 use super::medium::{FsyncPoint, Kind, Medium, Root, replace_file};
-use super::spec::{SpecJson, kind_name};
+use super::spec::SpecJson;
 use super::store::Store;
-use crate::identity::IDENTITY_FILE;
-use crate::names::object_stem;
 use crate::run::{MOVER_LOCK, SESSION_LOCK};
 
 /// Who may make files in a store.
@@ -183,7 +184,7 @@ fn same_targets(store: &Store<'_>, spec: &SpecJson) -> Result<bool> {
             let m = &old.model;
             (old.path == Path::new(&new.path) || is_tombstone(&store.root, Path::new(&new.path)))
                 && old.capacity_bytes == new.capacity_bytes
-                && kind_name(old.kind) == new.kind
+                && old.kind.name() == new.kind
                 && (m.startup_read_ns, m.startup_write_ns, m.read_ps_per_byte, m.write_ps_per_byte)
                     == (new.startup_read_ns, new.startup_write_ns, new.read_ps_per_byte, new.write_ps_per_byte)
         }))

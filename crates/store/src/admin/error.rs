@@ -103,6 +103,12 @@ pub trait Context<T> {
     fn doing(self, doing: &'static str, path: &Path) -> Result<T>;
 }
 
+impl<T> Context<T> for std::result::Result<T, rustix::io::Errno> {
+    fn doing(self, doing: &'static str, path: &Path) -> Result<T> {
+        self.map_err(io::Error::from).doing(doing, path)
+    }
+}
+
 impl<T> Context<T> for io::Result<T> {
     fn doing(self, doing: &'static str, path: &Path) -> Result<T> {
         self.map_err(|source| StoreError::io(doing, path, source))

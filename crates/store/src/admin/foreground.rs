@@ -7,10 +7,10 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Dir, FlockOperation, Mode, OFlags, flock, openat};
 use rustix::io::{Errno, pread};
+use stripewise_target::within::{Expected, open_file};
 
 use crate::run::boot_of_slot;
 use crate::slot::{SLOT_BYTES, SLOT_HEADER_BYTES, SLOT_LINES};
-use crate::within::{Expected, open_file};
 
 /// Bytes of a line.
 const LINE_BYTES: usize = 64;
@@ -161,11 +161,11 @@ fn watch(run: &OwnedFd, name: &CStr) -> Option<Watched> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
-    use crate::devices::{now_ns, sleep_until};
     use crate::slot::{MachineId, Slot, SlotHeader};
     use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
     use std::fs::File;
     use std::path::Path;
+    use stripewise_target::devices::{now_ns, sleep_until};
 
     struct Process {
         file: File,

@@ -17,6 +17,7 @@ use super::metadata::link::recorded;
 use super::metadata::settle::empty_trash;
 use super::metadata::trash::to_trash;
 use super::metadata::unlinked::{alone, has_name, was_unlinked};
+use super::objects;
 use super::passage::relink::walk;
 use super::store::Store;
 use crate::locks::How;
@@ -183,7 +184,7 @@ impl Gc<'_> {
         }
         for target in 0..store.targets.len() as u32 {
             for plane in [0, 1] {
-                if look(&store.object(target, id, plane)?)?.is_some_and(|s| s.size > 0 || s.allocated_bytes > 0) {
+                if objects::look(store, id, (target, plane))?.is_some_and(|facts| facts.len > 0 || facts.used_bytes > 0) {
                     return Ok(false);
                 }
             }

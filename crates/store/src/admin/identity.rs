@@ -4,12 +4,13 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use stripewise_target::identity::{IDENTITY_FILE, Identity};
+use stripewise_target::within::TEXT_BYTES_MAX;
+
 use super::error::{Context, Result, StoreError};
 use super::ids::path_of;
 use super::medium::{FsyncPoint, Kind, Medium, Root, read_small, replace_file};
 use super::refused::Refused;
-use crate::identity::{IDENTITY_FILE, Identity};
-use crate::within::TEXT_BYTES_MAX;
 
 /// What is written into the identity file.
 fn text(identity: &Identity<'_>) -> Vec<u8> {

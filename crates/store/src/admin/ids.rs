@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use stripewise_target::text::parse_id;
+
 use super::error::{Result, StoreError};
-use crate::names::parse_id;
 
 /// Reads bytes of a path.
 pub fn path_of(bytes: &[u8]) -> PathBuf {

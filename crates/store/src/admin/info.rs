@@ -6,18 +6,20 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use stripewise_target::interface::Target;
+use stripewise_target::within::TEXT_BYTES_MAX;
 
 use super::error::{Context, Result};
 use super::ids::{id_text, path_of};
 use super::medium::{Medium, read_small};
 use super::metadata::link::parse_link_record;
 use super::metadata::size::recovered_size;
-use super::spec::{class_name, kind_name, regions_json};
+use super::objects;
+use super::spec::regions_json;
 use super::store::Store;
 use crate::bin::STORE_VERSION;
 use crate::ctl::boot_words;
 use crate::names::parse_link;
-use crate::within::TEXT_BYTES_MAX;
 
 /// One managed file.
 #[derive(Clone, Debug, Serialize)]
@@ -44,7 +46,7 @@ pub fn store_info(store: &Store<'_>) -> Value {
         .targets
         .iter()
         .map(|t| {
-            json!({"name": t.name, "path": t.path.to_string_lossy(), "class": class_name(t.class), "kind": kind_name(t.kind),
+            json!({"name": t.name, "path": t.path.to_string_lossy(), "class": t.class.name(), "kind": t.kind.name(),
                 "capacity_bytes": t.capacity_bytes, "startup_read_ns": t.model.startup_read_ns, "startup_write_ns": t.model.startup_write_ns,
                 "read_ps_per_byte": t.model.read_ps_per_byte, "write_ps_per_byte": t.model.write_ps_per_byte})
         })
@@ -119,11 +121,12 @@ pub fn devices_json(store: &Store<'_>) -> Result<Value> {
     for (index, target) in store.targets.iter().enumerate() {
         let devices = map.as_ref().map(|m| m.devices());
         let line = devices.as_ref().and_then(|d| d.line(index as u32));
-        let of = |pick: fn(&crate::devices::DeviceLine) -> &std::sync::atomic::AtomicU64| line.map_or(0, |l| pick(l).load(Ordering::Relaxed));
+        let of =
+            |pick: fn(&stripewise_target::devices::DeviceLine) -> &std::sync::atomic::AtomicU64| line.map_or(0, |l| pick(l).load(Ordering::Relaxed));
         let away = super::identity::mismatch(store.medium, &target.path, &store.uuid, index);
-        let files = if away.is_some() { None } else { Some(files_on(store, &target.path)?) };
+        let files = if away.is_some() { None } else { Some(files_on(store, index as u32)?) };
         targets.push(json!({"name": target.name, "away": away, "files": files,
-            "free_bytes": if away.is_some() { None } else { store.medium.free_bytes(&target.path).ok() },
+            "free_bytes": if away.is_some() { None } else { objects::target(store, index as u32)?.free_bytes().ok() },
             "io_errors": of(|l| &l.io_errors), "last_error": match of(|l| &l.last_errno) {
                 0 => None,
                 errno => Some(std::io::Error::from_raw_os_error(errno as i32).to_string()),
@@ -135,10 +138,9 @@ pub fn devices_json(store: &Store<'_>) -> Result<Value> {
     Ok(json!({"targets": targets}))
 }
 
-/// Files that have an object in a target's directory.
-fn files_on(store: &Store<'_>, dir: &Path) -> Result<usize> {
-    let names = store.medium.list(dir).doing("list", dir)?;
-    let ids: std::collections::BTreeSet<&[u8]> = names.iter().filter_map(|n| crate::names::object_stem(n.as_bytes())).collect();
+/// Files that have an object on a target.
+fn files_on(store: &Store<'_>, target: u32) -> Result<usize> {
+    let ids: std::collections::BTreeSet<u64> = objects::list(store, target)?.into_iter().map(|name| name.file).collect();
     Ok(ids.len())
 }
 

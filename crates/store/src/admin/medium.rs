@@ -7,9 +7,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use stripewise_target::any::{Any, AnyObject};
+use stripewise_target::devices::Devices;
+use stripewise_target::interface::Object;
+
 use super::metadata::temporary;
 use crate::ctl::Ctl;
-use crate::devices::Devices;
 use crate::locks::How;
 use crate::rights::Part;
 
@@ -155,8 +158,6 @@ pub trait Handle: Send {
     fn read_at(&self, buf: &mut [u8], at: u64) -> io::Result<usize>;
     /// Writes all of `buf` at an offset.
     fn write_at(&self, buf: &[u8], at: u64) -> io::Result<()>;
-    /// Makes a range a hole; the length stays.
-    fn punch(&self, at: u64, len: u64) -> io::Result<()>;
     /// Sets the length.
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// The same; the times that a program may have set, or go by, stay.
@@ -217,6 +218,16 @@ pub trait Medium: Send + Sync {
     fn hold(&self, dir: &Path, root: Root<'_>) -> io::Result<()>;
     /// From now on nothing but its identity file is touched in a target's directory: it is not this store's.
     fn close_target(&self, dir: &Path);
+    /// A target's directory, which is held, as a place of objects. An error where it is away, or another's.
+    fn target(&self, dir: &Path) -> io::Result<Any>;
+    /// Users whom an object may belong to, by the path that it would have; none where everybody may.
+    fn object_owners(&self, path: &Path) -> io::Result<Vec<u32>>;
+    /// Gives a new object owner, mode and ACL that follow from those of its file, where its target knows such.
+    fn give_object(&self, object: &dyn Object, like: &Attributes) -> io::Result<()>;
+    /// Whether a flush of what is at `path` is done: a test leaves some out.
+    fn flushes(&self, _path: &Path, _point: FsyncPoint) -> io::Result<bool> {
+        Ok(true)
+    }
     /// Opens a file.
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>>;
     /// Makes a directory that not everybody may write; an error when the name is taken.
@@ -229,8 +240,6 @@ pub trait Medium: Send + Sync {
     fn make_common(&self, path: &Path) -> io::Result<()>;
     /// Renames within one file system, replacing.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// The same; an error of kind AlreadyExists where the new name is taken.
-    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file or link.
     fn unlink(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty directory.
@@ -250,10 +259,10 @@ pub trait Medium: Send + Sync {
     fn list(&self, dir: &Path) -> io::Result<Vec<OsString>>;
     /// What a name leads to; `None` when it does not exist.
     fn stat(&self, path: &Path) -> io::Result<Option<Stat>>;
-    /// Makes `[from, to)` of several files durable, with what is needed to find it again, and the length of one that ends before. What others write elsewhere in
-    /// them need not be.
-    fn sync_ranges(&self, paths: &[PathBuf], (_from, _to): (u64, u64), point: FsyncPoint) -> io::Result<()> {
-        paths.iter().try_for_each(|path| self.open(path, Open::Write)?.sync(point))
+    /// Makes `[from, to)` of several objects durable, with what is needed to find it again, and the length of one that ends before. What others write elsewhere
+    /// in them need not be.
+    fn sync_objects(&self, objects: &[(PathBuf, AnyObject)], (from, to): (u64, u64), point: FsyncPoint) -> io::Result<()> {
+        objects.iter().try_for_each(|(path, object)| if self.flushes(path, point)? { Ok(object.sync_range(from, to)?) } else { Ok(()) })
     }
     /// Makes a directory's entries durable.
     fn sync_dir(&self, dir: &Path, point: FsyncPoint) -> io::Result<()>;
@@ -292,8 +301,6 @@ pub trait Medium: Send + Sync {
     fn boot_id(&self) -> io::Result<String>;
     /// This machine's id: text that differs between machines and survives reboots; empty when it has none.
     fn machine_id(&self) -> io::Result<String>;
-    /// Bytes free in the file system of a directory.
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
     /// Seconds since 1970.
     fn now_s(&self) -> i64;
 }

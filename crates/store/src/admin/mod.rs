@@ -16,6 +16,7 @@ pub mod info;
 pub mod medium;
 pub mod metadata;
 pub mod moves;
+pub mod objects;
 mod owner_rights;
 pub mod passage;
 pub mod probe;

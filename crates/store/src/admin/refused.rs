@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::within::Refusal;
+use stripewise_target::within::Refusal;
 
 /// A part that is not used, inside an [`io::Error`].
 #[derive(Debug)]

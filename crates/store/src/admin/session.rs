@@ -4,6 +4,8 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use stripewise_target::within::TEXT_BYTES_MAX;
+
 use super::error::{Context, Result, StoreError};
 use super::foreground::RunDir;
 use super::ids::path_of;
@@ -13,7 +15,6 @@ use super::store::Store;
 use crate::locks::How;
 use crate::run::{MOVER_LOCK, SESSION_LOCK, boot_of_slot};
 use crate::slot::{MachineId, SLOT_HEADER_USED_BYTES, SlotHeader, machine_id};
-use crate::within::TEXT_BYTES_MAX;
 
 /// A slot of another machine that was written to this recently counts as in use: the age beyond which a program that
 /// died with its machine no longer blocks the store.
@@ -294,7 +295,7 @@ fn renew(store: &Store<'_>) {
     let _ = medium.devices(&store.run_dir(), store.targets.len(), true);
     let is_shared = matches!(medium.stat(&store.run_dir()), Ok(Some(run)) if run.mode & 0o002 != 0);
     for target in store.targets.iter().filter(|_| is_shared) {
-        let path = target.path.join(crate::identity::IDENTITY_FILE);
+        let path = target.path.join(stripewise_target::identity::IDENTITY_FILE);
         if matches!(medium.stat(&path), Ok(Some(s)) if s.mode & 0o004 == 0) {
             let _ = medium.change_mode(&path, 0, 0o444);
         }

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use stripewise_layout::{GRANULE, Layout, MovePhase, Placement, Region, Span, Stripe};
+use stripewise_target::kind::{Class, DeviceModel, Kind, MAX_TARGETS};
 
 use super::error::{Result, StoreError};
-use crate::bin::{self, Action, Class, DeviceModel, Kind, MAX_RULES, MAX_TARGETS, Rule, StoreSpec, Target};
+use crate::bin::{self, Action, MAX_RULES, Rule, StoreSpec, TargetRecord};
 
 /// One region as JSON: bytes, and (target index, width in bytes) pairs.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
@@ -207,7 +208,7 @@ impl SpecJson {
         let default_layout = self.default_layout.template("store.toml: default layout", count)?;
         let mut targets = Vec::new();
         for t in &self.targets {
-            targets.push(Target {
+            targets.push(TargetRecord {
                 name: &t.name,
                 path: t.path.as_bytes(),
                 class: class_of(t)?,
@@ -272,37 +273,9 @@ impl SpecJson {
 }
 
 fn class_of(t: &TargetJson) -> Result<Class> {
-    Ok(match t.class.as_str() {
-        "any" => Class::Any,
-        "hdd" => Class::Hdd,
-        "ssd" => Class::Ssd,
-        "swd" => Class::Swd,
-        other => return Err(invalid(format!("store.toml: target {}: class is {other:?}, must be any, hdd, ssd or swd", t.name))),
-    })
+    Class::of_name(&t.class).ok_or_else(|| invalid(format!("store.toml: target {}: class is {:?}, must be any, hdd, ssd or swd", t.name, t.class)))
 }
 
 fn kind_of(t: &TargetJson) -> Result<Kind> {
-    Ok(match t.kind.as_str() {
-        "dir" => Kind::Dir,
-        "emulated" => Kind::Emulated,
-        other => return Err(invalid(format!("store.toml: target {}: kind is {other:?}, must be dir or emulated", t.name))),
-    })
-}
-
-/// Name of a class as JSON has it.
-pub fn class_name(class: Class) -> &'static str {
-    match class {
-        Class::Any => "any",
-        Class::Hdd => "hdd",
-        Class::Ssd => "ssd",
-        Class::Swd => "swd",
-    }
-}
-
-/// Name of a kind as JSON has it.
-pub fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Dir => "dir",
-        Kind::Emulated => "emulated",
-    }
+    Kind::of_name(&t.kind).ok_or_else(|| invalid(format!("store.toml: target {}: kind is {:?}, must be dir or emulated", t.name, t.kind)))
 }

@@ -4,13 +4,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use stripewise_layout::{Layout, LayoutError};
+use stripewise_target::kind::{Class, DeviceModel, Kind as TargetKind};
+use stripewise_target::names::object_path;
+use stripewise_target::text::parse_id;
 
 use super::error::{Context, Result, StoreError};
 use super::ids::{id_text, path_of};
 use super::medium::{Medium, Root, read_small};
-use crate::bin::{BinError, Class, DeviceModel, Kind as TargetKind, StoreView};
-use crate::names::{self, parse_id};
-use crate::within::{LAYOUT_BYTES_MAX, STORE_BIN_BYTES_MAX};
+use crate::bin::{BinError, StoreView};
+use crate::bin::{LAYOUT_BYTES_MAX, STORE_BIN_BYTES_MAX};
 
 /// One target.
 #[derive(Clone, Debug)]
@@ -187,7 +189,7 @@ impl<'m> Store<'m> {
     /// # Errors
     /// As [`Store::target`].
     pub fn object(&self, target: u32, id: u64, plane: u32) -> Result<PathBuf> {
-        Ok(path_of(names::object(self.target(target)?.path.as_os_str().as_bytes(), id, plane).as_bytes()))
+        Ok(path_of(object_path(self.target(target)?.path.as_os_str().as_bytes(), id, plane).as_bytes()))
     }
 
     /// Ids under `files/`, in order; other names are not touched.

@@ -7,11 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use stripewise_target::within::{Expected, open_file, open_root};
 
 use super::error::{Context, Result, StoreError};
 use super::medium::Handle;
 use crate::trust::{LIST_BYTES_MAX, OVERFLOW_UID, SITE_LIST, is_listed, owner_is_trusted};
-use crate::within::{Expected, open_file, open_root};
 
 /// Who owns a store, and whether it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]

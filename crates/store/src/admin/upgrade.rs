@@ -1,6 +1,9 @@
 //! Bringing a store to the form that this version writes. So far there is one version of everything, so what is left to do is to make
 //! sure of it: every file of the store that has a version is looked at, and a newer one is refused before anything is touched.
 
+use stripewise_target::identity::IDENTITY_FILE;
+use stripewise_target::within::TEXT_BYTES_MAX;
+
 use super::catalogue::Catalogue;
 use super::check::sums;
 use super::error::{Context, Result, StoreError};
@@ -9,8 +12,6 @@ use super::metadata::journal;
 use super::store::Store;
 use crate::bin::STORE_VERSION;
 use crate::ctl::CTL_MAGIC;
-use crate::identity::IDENTITY_FILE;
-use crate::within::TEXT_BYTES_MAX;
 
 /// What an upgrade saw and did.
 #[derive(Clone, Debug, Default, serde::Serialize, PartialEq, Eq)]

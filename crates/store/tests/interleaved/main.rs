@@ -12,6 +12,7 @@ mod program;
 #[path = "../history/random.rs"]
 mod random;
 mod steps;
+mod target;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;

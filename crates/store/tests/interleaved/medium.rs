@@ -10,6 +10,10 @@ use stripewise_store::admin::fake::FakeDisk;
 use stripewise_store::admin::medium::*;
 use stripewise_store::locks::How;
 use stripewise_store::rights::Part;
+use stripewise_target::any::Any;
+use stripewise_target::interface::Object;
+
+use crate::target::HookedTarget;
 
 /// Sees each operation of the mover, and whether it has the file's exclusive lock; false kills it there.
 pub type Hook = Box<dyn FnMut(&str, bool) -> bool + Send>;
@@ -29,7 +33,7 @@ pub struct Hooked {
 }
 
 impl Shared {
-    fn at(&self, what: &str) -> io::Result<()> {
+    pub fn at(&self, what: &str) -> io::Result<()> {
         let dead = || io::Error::other("the mover was killed here");
         if self.killed.load(Ordering::SeqCst) {
             return Err(dead());
@@ -74,10 +78,6 @@ impl Handle for Watched {
         self.st.at(&format!("write {} {at}+{}", self.name, buf.len()))?;
         self.inner.write_at(buf, at)
     }
-    fn punch(&self, at: u64, len: u64) -> io::Result<()> {
-        self.st.at(&format!("punch {} {at}+{len}", self.name))?;
-        self.inner.punch(at, len)
-    }
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.st.at(&format!("set_len {} {len}", self.name))?;
         self.inner.set_len(len)
@@ -112,6 +112,20 @@ impl Medium for Hooked {
     fn close_target(&self, dir: &Path) {
         self.disk.close_target(dir)
     }
+    fn target(&self, dir: &Path) -> io::Result<Any> {
+        let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Any::other(HookedTarget { inner: self.disk.target(dir)?, st: self.st.clone(), name }))
+    }
+    fn object_owners(&self, path: &Path) -> io::Result<Vec<u32>> {
+        self.disk.object_owners(path)
+    }
+    fn give_object(&self, object: &dyn Object, like: &Attributes) -> io::Result<()> {
+        self.disk.give_object(object, like)
+    }
+    fn flushes(&self, path: &Path, point: FsyncPoint) -> io::Result<bool> {
+        self.st.at(&format!("sync {} {point:?}", short(path)))?;
+        self.disk.flushes(path, point)
+    }
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
         self.st.at(&format!("open {} {how:?}", short(path)))?;
         let inner = self.disk.open(path, how)?;
@@ -132,10 +146,6 @@ impl Medium for Hooked {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.st.at(&format!("rename {} {}", short(from), short(to)))?;
         self.disk.rename(from, to)
-    }
-    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.st.at(&format!("rename_new {} {}", short(from), short(to)))?;
-        self.disk.rename_new(from, to)
     }
     fn unlink(&self, path: &Path) -> io::Result<()> {
         self.st.at(&format!("unlink {}", short(path)))?;
@@ -224,9 +234,6 @@ impl Medium for Hooked {
     }
     fn machine_id(&self) -> io::Result<String> {
         self.disk.machine_id()
-    }
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        self.disk.free_bytes(dir)
     }
     fn now_s(&self) -> i64 {
         self.disk.now_s()

@@ -6,6 +6,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use stripewise_layout::{Layout, MAX_LOGICAL, MovePhase, View};
+use stripewise_target::batch::read_at;
+use stripewise_target::interface::{Object, Opening};
+use stripewise_target::within::TEXT_BYTES_MAX;
 
 use super::findings::Severity;
 use super::owners::check_parts;
@@ -13,20 +16,20 @@ use super::state::Check;
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
 use crate::admin::info::current_size;
-use crate::admin::medium::{FsyncPoint, Handle, Kind, Open, read_small};
+use crate::admin::medium::{FsyncPoint, Kind, read_small};
 use crate::admin::metadata::journal::{self, Found};
 use crate::admin::metadata::link::parse_link_record;
-use crate::admin::metadata::publish::{ObjectId, make_objects, may_lack, objects_in, objects_of, objects_reached, remove_objects, targets_of};
+use crate::admin::metadata::publish::{make_objects, may_lack, objects_in, objects_of, objects_reached, remove_objects, targets_of};
 use crate::admin::metadata::ranges::stretches;
 use crate::admin::metadata::size::{head_size, open_ctl, recovered_size};
 use crate::admin::metadata::trash::remove_file;
-use crate::admin::store::layout_error;
+use crate::admin::objects::{self, ObjectId};
+use crate::admin::store::{Store, layout_error};
 use crate::ctl::{FLAG_UNLINKED, boot_words};
 use crate::moving::{MoveState, Words};
 use crate::names::parse_link;
 use crate::rights::Part;
 use crate::sizing;
-use crate::within::TEXT_BYTES_MAX;
 
 /// Bytes that are read at once to see whether a range holds anything but zeros.
 const LOOK_BYTES: u64 = 1 << 20;
@@ -161,8 +164,7 @@ fn data_bytes(check: &Check<'_>, id: u64) -> Result<u64> {
             return Ok(1);
         }
         for plane in [0, 1] {
-            let path = check.store.object(target, id, plane)?;
-            sum += check.store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.allocated_bytes.max(s.size));
+            sum += objects::look(check.store, id, (target, plane))?.map_or(0, |facts| facts.used_bytes.max(facts.len));
         }
     }
     Ok(sum)
@@ -174,8 +176,7 @@ fn missing_objects(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<bo
     let store = check.store;
     let mut missing = BTreeSet::new();
     for (target, plane) in objects_in(&layout.regions) {
-        let path = store.object(target, id, plane)?;
-        if check.sound.get(target as usize).copied().unwrap_or(false) && store.medium.stat(&path).doing("look at", &path)?.is_none() {
+        if check.sound.get(target as usize).copied().unwrap_or(false) && !objects::is_there(store, id, (target, plane))? {
             missing.insert((target, plane));
         }
     }
@@ -360,11 +361,11 @@ fn check_attributes(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<(
 /// An object of a plane that no region of the layout uses: what a kill left of a move. No byte of the file lies in it.
 fn check_unused(check: &mut Check<'_>, id: u64, object: ObjectId) -> Result<()> {
     let path = check.store.object(object.0, id, object.1)?;
-    let Some(stat) = check.store.medium.stat(&path).doing("look at", &path)? else { return Ok(()) };
+    let Some(facts) = objects::look(check.store, id, object)? else { return Ok(()) };
     if check.repair {
         remove_objects(check.store, id, &BTreeSet::from([object]))?;
     }
-    let text = format!("{} ({} bytes) is used by no region of file {}", path.display(), stat.allocated_bytes, id_text(id));
+    let text = format!("{} ({} bytes) is used by no region of file {}", path.display(), facts.used_bytes, id_text(id));
     let severity = if check.idle { Severity::Warning } else { Severity::Info };
     check.found(severity, "object-unused", id, text, "`stripewise store fsck --repair`, or the next apply, removes it", check.repair);
     Ok(())
@@ -373,12 +374,11 @@ fn check_unused(check: &mut Check<'_>, id: u64, object: ObjectId) -> Result<()> 
 /// Every allocated range of an object must lie in a live slice, below the size.
 fn check_object(check: &mut Check<'_>, id: u64, view: &View<'_>, (target, plane): ObjectId, size: u64) -> Result<()> {
     let store = check.store;
-    let path = store.object(target, id, plane)?;
-    if store.medium.stat(&path).doing("look at", &path)?.is_none() {
+    if !objects::is_there(store, id, (target, plane))? {
         return Ok(());
     }
-    let how = if check.repair { Open::Write } else { Open::Read };
-    let object = store.medium.open(&path, how).doing("open", &path)?;
+    let path = store.object(target, id, plane)?;
+    let object = objects::open(store, id, (target, plane), if check.repair { Opening::BOTH } else { Opening::READ })?;
     let end = view.end_of(target, plane, size);
     let (mut foreign, mut beyond, mut live) = (Vec::new(), Vec::new(), 0);
     let mut at = 0;
@@ -399,7 +399,7 @@ fn check_object(check: &mut Check<'_>, id: u64, view: &View<'_>, (target, plane)
         .doing("read", &path)?;
     }
     check.report.data_bytes += live;
-    let bytes = take_away(object.as_ref(), foreign, check.repair).doing("read", &path)?;
+    let bytes = take_away(store, &path, &object, foreign, check.repair)?;
     if bytes > 0 {
         let text = format!("{}: {bytes} bytes lie outside every slice of file {}", path.display(), id_text(id));
         check.found(Severity::Error, "foreign-bytes", id, text, "`stripewise store fsck --repair` punches them", check.repair);
@@ -410,11 +410,11 @@ fn check_object(check: &mut Check<'_>, id: u64, view: &View<'_>, (target, plane)
     if !check.idle || !is_long && beyond.is_empty() {
         return Ok(());
     }
-    let bytes = take_away(object.as_ref(), beyond, check.repair).doing("read", &path)?;
+    let bytes = take_away(store, &path, &object, beyond, check.repair)?;
     if check.repair && is_long {
         // A power cut's recovery takes the longest object for the file's end. What a move has in the object stays.
         object.set_len(view.end_with_copies(target, plane, size)).doing("cut", &path)?;
-        object.sync(FsyncPoint::PunchData).doing("flush", &path)?;
+        objects::sync(store, &path, &object, FsyncPoint::PunchData)?;
     }
     if bytes > 0 || is_long {
         let text = format!(
@@ -429,31 +429,31 @@ fn check_object(check: &mut Check<'_>, id: u64, view: &View<'_>, (target, plane)
 }
 
 /// How many bytes of some ranges are in parts that hold any; with `mend` they become holes.
-fn take_away(object: &dyn Handle, ranges: Vec<(u64, u64)>, mend: bool) -> std::io::Result<u64> {
+fn take_away(store: &Store<'_>, path: &Path, object: &dyn Object, ranges: Vec<(u64, u64)>, mend: bool) -> Result<u64> {
     let mut bytes = 0;
     for (from, to) in ranges {
-        if holds_bytes(object, from, to)? {
+        if holds_bytes(object, from, to).doing("read", path)? {
             bytes += to - from;
             if mend {
-                object.punch(from, to - from)?;
+                object.punch(from, to - from).doing("punch", path)?;
             }
         }
     }
     if bytes > 0 && mend {
-        object.sync(FsyncPoint::PunchData)?;
+        objects::sync(store, path, object, FsyncPoint::PunchData)?;
     }
     Ok(bytes)
 }
 
 /// Whether a range holds anything but zeros: allocation alone may be the file system's coarser block.
-fn holds_bytes(object: &dyn Handle, from: u64, to: u64) -> std::io::Result<bool> {
+fn holds_bytes(object: &dyn Object, from: u64, to: u64) -> std::result::Result<bool, rustix::io::Errno> {
     let mut at = from;
     let mut buf = vec![0u8; LOOK_BYTES.min(to - from) as usize];
     while at < to {
         let want = LOOK_BYTES.min(to - at) as usize;
         let Some(part) = buf.get_mut(..want) else { break };
         part.fill(0);
-        let got = object.read_at(part, at)?;
+        let got = read_at(object, part, at)?;
         if part.iter().any(|b| *b != 0) {
             return Ok(true);
         }

@@ -4,6 +4,9 @@
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 
+use stripewise_target::interface::Target;
+use stripewise_target::text::parse_id;
+
 use super::file::check_file;
 use super::findings::{Finding, Options, Report, Severity};
 use super::owners::{check_common, check_leftovers};
@@ -12,9 +15,9 @@ use crate::admin::capacity::used_bytes;
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::identity;
 use crate::admin::ids::id_text;
+use crate::admin::objects;
 use crate::admin::refused::Refused;
 use crate::admin::store::Store;
-use crate::names::{object_stem, parse_id};
 
 /// Checks a store.
 ///
@@ -113,19 +116,19 @@ fn check_orphans(check: &mut Check<'_>, known: &BTreeSet<u64>, purge: bool) -> R
         if !check.sound.get(index).copied().unwrap_or(false) {
             continue;
         }
-        for name in check.store.medium.list(&target.path).doing("list", &target.path)? {
-            let bytes = name.as_bytes();
-            let Some(id) = object_stem(bytes).and_then(parse_id) else { continue };
+        for name in objects::list(check.store, index as u32)? {
+            let id = name.file;
             check.report.objects += 1;
             if known.contains(&id) {
                 continue;
             }
-            let path = target.path.join(&name);
-            let allocated = check.store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.allocated_bytes);
+            let path = target.path.join(std::ffi::OsStr::from_bytes(name.text().as_bytes()));
+            let place = objects::target(check.store, index as u32)?;
+            let allocated = place.look(name).doing("look at", &path)?.map_or(0, |facts| facts.used_bytes);
             // An empty one is what a killed creation leaves; one with data might be all that is left of a file.
             let mend = check.repair && (purge || allocated == 0);
             if mend {
-                check.store.medium.unlink(&path).doing("remove", &path)?;
+                objects::remove(check.store, id, (index as u32, name.role))?;
             }
             let finding = Finding::new(
                 Severity::Warning,

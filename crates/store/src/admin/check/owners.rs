@@ -4,6 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
+use stripewise_target::devices::DEVICES;
+use stripewise_target::names::OBJECT_SUFFIXES;
+
 use super::findings::{Finding, Severity};
 use super::state::Check;
 use crate::admin::error::{Context, Result, StoreError};
@@ -11,9 +14,8 @@ use crate::admin::ids::{id_text, path_of};
 use crate::admin::medium::{Kind, Stat};
 use crate::admin::refused::Refused;
 use crate::admin::store::Store;
-use crate::names::OBJECT_SUFFIXES;
 use crate::rights::Part;
-use crate::run::{DEVICES, MOVER_LOCK, SESSION_LOCK};
+use crate::run::{MOVER_LOCK, SESSION_LOCK};
 
 /// What is said of a part that is refused.
 const REFUSED: &str = "part-refused";

@@ -7,15 +7,16 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::Serialize;
 use stripewise_checksum::crc32c;
 use stripewise_layout::{GRANULE, Table};
+use stripewise_target::interface::{Object, Opening};
 
 use super::sums::{BLOCK_BYTES, ObjectSums, Stamp, load, save, zero_block};
 use crate::admin::error::{Context, Result};
 use crate::admin::ids::id_text;
 use crate::admin::info::{current_size, link_path};
-use crate::admin::medium::{Handle, Open};
-use crate::admin::metadata::publish::{ObjectId, objects_of, objects_reached};
+use crate::admin::metadata::publish::{objects_of, objects_reached};
 use crate::admin::metadata::ranges::joined;
 use crate::admin::metadata::reader::{layout_bytes, view};
+use crate::admin::objects::{self, ObjectId};
 use crate::admin::store::Store;
 
 /// A stamp tells of later writes only once the clock of the file system has moved on from it.
@@ -93,10 +94,10 @@ pub fn scrub_file(store: &Store<'_>, id: u64, pace: &Pace, done: &mut Scrubbed) 
     after.retain(|object, _| objects.contains(object));
     done.files += 1;
     for object in objects {
-        let path = store.object(object.0, id, object.1)?;
-        if !reached.contains(&object) && store.medium.stat(&path).doing("look at", &path)?.is_none() {
+        if !reached.contains(&object) && !objects::is_there(store, id, object)? {
             continue;
         }
+        let path = store.object(object.0, id, object.1)?;
         let target = store.target(object.0)?.name.clone();
         let mut report = |ranges: Vec<(u64, u64)>, what: String| {
             let name = link_path(store, id).map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
@@ -110,8 +111,8 @@ pub fn scrub_file(store: &Store<'_>, id: u64, pace: &Pace, done: &mut Scrubbed) 
                 message,
             });
         };
-        match sum_object(store, &path, pace, &mut done.bytes) {
-            Err(e) => report(Vec::new(), format!("{} cannot be read: {e}", path.display())),
+        match sum_object(store, id, object, pace, &mut done.bytes) {
+            Err(e) => report(Vec::new(), format!("it cannot be read: {e}")),
             Ok(None) => done.busy += 1,
             Ok(Some(now)) => match before.get(&object) {
                 Some(kept) if kept.stamp == now.stamp => {
@@ -140,8 +141,7 @@ pub fn scrub_file(store: &Store<'_>, id: u64, pace: &Pace, done: &mut Scrubbed) 
 pub fn sum_new_file(store: &Store<'_>, id: u64, objects: &std::collections::BTreeSet<ObjectId>) -> Result<()> {
     let mut sums = super::sums::Sums::new();
     for object in objects {
-        let path = store.object(object.0, id, object.1)?;
-        if let Some(found) = sum_object(store, &path, &Pace::new(0), &mut 0).doing("read", &path)? {
+        if let Some(found) = sum_object(store, id, *object, &Pace::new(0), &mut 0)? {
             sums.insert(*object, found);
         }
     }
@@ -149,11 +149,10 @@ pub fn sum_new_file(store: &Store<'_>, id: u64, objects: &std::collections::BTre
 }
 
 /// Sums an object; `None` when it is being written.
-fn sum_object(store: &Store<'_>, path: &std::path::Path, pace: &Pace, read: &mut u64) -> std::io::Result<Option<ObjectSums>> {
-    let handle = store.medium.open(path, Open::Read)?;
-    let stamp = || -> std::io::Result<Stamp> {
-        store.medium.stat(path)?.map(|s| Stamp::of(&s)).ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))
-    };
+fn sum_object(store: &Store<'_>, id: u64, object: ObjectId, pace: &Pace, read: &mut u64) -> Result<Option<ObjectSums>> {
+    let path = &store.object(object.0, id, object.1)?;
+    let handle = objects::open(store, id, object, Opening::READ)?;
+    let stamp = || objects::look(store, id, object)?.map(|facts| Stamp::of(&facts)).ok_or_else(|| objects::missing(path));
     let before = stamp()?;
     let now_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
     let ripe_ns = if before.ctime_ns % 1_000_000_000 == 0 { COARSE_STAMP_AGE_NS } else { STAMP_AGE_NS };
@@ -167,12 +166,12 @@ fn sum_object(store: &Store<'_>, path: &std::path::Path, pace: &Pace, read: &mut
     let mut at = 0;
     while at < before.size {
         let len = BLOCK_BYTES.min(before.size - at);
-        let hole = handle.next_data(at)?.is_none_or(|(from, _)| from >= at + len);
+        let hole = handle.next_data(at).doing("read", path)?.is_none_or(|(from, _)| from >= at + len);
         blocks.push(match buf.get_mut(..len as usize) {
             _ if hole && len == BLOCK_BYTES => *zeros.get_or_insert_with(|| zero_block(BLOCK_BYTES)),
             Some(part) => {
                 part.fill(0);
-                *read += read_block(handle.as_ref(), part, at)?;
+                *read += objects::read_at(&handle, part, at, path)? as u64;
                 pace.keep(*read);
                 crc32c(part)
             }
@@ -181,10 +180,6 @@ fn sum_object(store: &Store<'_>, path: &std::path::Path, pace: &Pace, read: &mut
         at += len;
     }
     Ok((stamp()? == before).then_some(ObjectSums { stamp: before, blocks }))
-}
-
-fn read_block(handle: &dyn Handle, part: &mut [u8], at: u64) -> std::io::Result<u64> {
-    handle.read_at(part, at).map(|n| n as u64)
 }
 
 /// The bytes of the file that lie in blocks of an object.

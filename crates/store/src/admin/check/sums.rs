@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use stripewise_checksum::{crc32c, crc32c_without};
+use stripewise_target::interface::Facts;
 
 use crate::admin::error::{Context, Result, StoreError};
-use crate::admin::medium::{FsyncPoint, Stat, read_small, replace_file};
-use crate::admin::metadata::publish::ObjectId;
+use crate::admin::medium::{FsyncPoint, read_small, replace_file};
+use crate::admin::objects::ObjectId;
 use crate::admin::store::Store;
 
 /// Bytes of an object that one checksum covers.
@@ -30,9 +31,9 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp in a stat.
-    pub fn of(stat: &Stat) -> Self {
-        Self { size: stat.size, mtime_ns: stat.mtime_ns, ctime_ns: stat.ctime_ns }
+    /// The stamp in what a target tells of an object.
+    pub fn of(facts: &Facts) -> Self {
+        Self { size: facts.len, mtime_ns: facts.modified_ns, ctime_ns: facts.changed_ns }
     }
 }
 

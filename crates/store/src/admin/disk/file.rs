@@ -1,104 +1,75 @@
 //! Open files of the real file system.
 
-use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::FileExt;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
-use rustix::fs::{FallocateFlags, FileType, SeekFrom};
+use rustix::fs::{FileType, Timestamps, fstat, futimens};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use stripewise_target::batch;
+use stripewise_target::file::FileObject;
+use stripewise_target::interface::Object;
 
 use super::attributes;
 use crate::admin::medium::{Attributes, FsyncPoint, Handle, Kind, Stat};
 use crate::rights::Part;
 
-pub struct RealFile(pub File);
+pub struct RealFile(FileObject);
 
 impl RealFile {
     pub fn new(fd: OwnedFd) -> Self {
-        Self(File::from(fd))
+        Self(FileObject::new(fd))
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.0.fd()
     }
 }
 
 impl Handle for RealFile {
     fn read_at(&self, buf: &mut [u8], at: u64) -> io::Result<usize> {
-        let mut done = 0;
-        while let Some(rest) = buf.get_mut(done..).filter(|r| !r.is_empty()) {
-            match self.0.read_at(rest, at + done as u64) {
-                Ok(0) => break,
-                Ok(n) => done += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(done)
+        Ok(batch::read_at(&self.0, buf, at)?)
     }
 
     fn write_at(&self, buf: &[u8], at: u64) -> io::Result<()> {
-        self.0.write_all_at(buf, at)
-    }
-
-    fn punch(&self, at: u64, len: u64) -> io::Result<()> {
-        Ok(rustix::fs::fallocate(self.0.as_fd(), FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, len)?)
+        Ok(batch::write_at(&self.0, buf, at)?)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        Ok(self.0.set_len(len)?)
     }
 
     fn set_len_quietly(&self, len: u64) -> io::Result<()> {
-        let before = self.0.metadata()?;
+        let before = fstat(self.fd())?;
         self.0.set_len(len)?;
-        match self.0.set_times(fs::FileTimes::new().set_accessed(before.accessed()?).set_modified(before.modified()?)) {
+        let last_access = Timespec { tv_sec: before.st_atime, tv_nsec: before.st_atime_nsec as _ };
+        let last_modification = Timespec { tv_sec: before.st_mtime, tv_nsec: before.st_mtime_nsec as _ };
+        match futimens(self.fd(), &Timestamps { last_access, last_modification }) {
             // Only the owner may; whoever else may write the file moves its times.
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-            set => set,
+            Err(Errno::PERM | Errno::ACCESS) => Ok(()),
+            set => Ok(set?),
         }
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.0.len()?)
     }
 
     fn next_data(&self, at: u64) -> io::Result<Option<(u64, u64)>> {
-        match rustix::fs::seek(self.0.as_fd(), SeekFrom::Data(at)) {
-            Ok(start) => match rustix::fs::seek(self.0.as_fd(), SeekFrom::Hole(start)) {
-                Ok(stop) => Ok(Some((start, stop))),
-                // Cut in between: there is nothing behind the new end.
-                Err(rustix::io::Errno::NXIO) => Ok(None),
-                Err(e) => Err(e.into()),
-            },
-            Err(rustix::io::Errno::NXIO) => Ok(None),
-            Err(e) => Err(e.into()),
-        }
+        Ok(self.0.next_data(at)?)
     }
 
     fn sync(&self, _point: FsyncPoint) -> io::Result<()> {
-        self.0.sync_all()
+        Ok(self.0.sync()?)
     }
 
     fn give_all(&self, like: &Attributes) -> io::Result<()> {
-        attributes::give_all(self.0.as_fd(), like)
+        attributes::give_all(self.fd(), like)
     }
 
     fn give_rights(&self, like: &Attributes, part: Option<Part>) -> io::Result<()> {
-        attributes::give_rights(self.0.as_fd(), like, part)
+        attributes::give_rights(self.fd(), like, part)
     }
-}
-
-/// fdatasync of a range: msync of a map is the call that takes one. fsync would also wait for what programs write to other regions of the object.
-pub(super) fn sync_range(file: &File, (from, to): (u64, u64)) -> io::Result<()> {
-    use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
-    let to = to.min(file.metadata()?.len());
-    // One that ends before the range may have been cut there just now: that must last, too.
-    let Some(len) = to.checked_sub(from).and_then(|len| usize::try_from(len).ok()).filter(|len| *len > 0) else { return file.sync_data() };
-    // SAFETY: a fresh mapping of a range that begins on a page (regions do), which nobody touches, unmapped below.
-    let mapped = unsafe { mmap(core::ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file.as_fd(), from) };
-    let Ok(base) = mapped else { return file.sync_all() };
-    // SAFETY: the mapping above.
-    let flushed = unsafe { msync(base, len, MsyncFlags::SYNC) };
-    // SAFETY: as above.
-    let _ = unsafe { munmap(base, len) };
-    Ok(flushed?)
 }
 
 /// What the system says of a file, in the medium's words.

@@ -2,10 +2,11 @@
 //! whoever opens the file later waiting (for /proc/sys/fs/lease-break-time at most) until we close it or have seen that it is wanted.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 
 use rustix::fs::{OFlags, fstat};
 use rustix::io::Errno;
+use stripewise_target::within::{Refusal, open_file};
 
 use super::attributes;
 use super::file::{RealFile, stat_of};
@@ -13,7 +14,6 @@ use super::roots::Spot;
 use crate::admin::medium::{Attributes, FsyncPoint, Handle, Leased, Stat};
 use crate::admin::refused::refused;
 use crate::rights::Part;
-use crate::within::{Refusal, open_file};
 
 const F_SETSIG: libc::c_int = 10;
 
@@ -35,9 +35,9 @@ pub(super) fn open_alone(spot: &Spot, path: &std::path::Path, lease: bool) -> io
     if lease {
         // The signal of a break must not end this process: SIGURG is ignored unless somebody asks for it.
         // SAFETY: plain calls on a descriptor that is open.
-        unsafe { libc::fcntl(file.0.as_raw_fd(), F_SETSIG, libc::SIGURG) };
+        unsafe { libc::fcntl(file.fd().as_raw_fd(), F_SETSIG, libc::SIGURG) };
         // SAFETY: as above.
-        if unsafe { libc::fcntl(file.0.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) } != 0 {
+        if unsafe { libc::fcntl(file.fd().as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) } != 0 {
             let e = io::Error::last_os_error();
             return match e.raw_os_error() {
                 Some(libc::EAGAIN) => Ok(None),
@@ -51,11 +51,11 @@ pub(super) fn open_alone(spot: &Spot, path: &std::path::Path, lease: bool) -> io
 
 impl Leased for Alone {
     fn stat(&self) -> io::Result<Stat> {
-        Ok(stat_of(&fstat(&self.file.0)?))
+        Ok(stat_of(&fstat(self.file.fd())?))
     }
 
     fn attributes(&self) -> io::Result<Attributes> {
-        attributes::of(self.file.0.as_fd())
+        attributes::of(self.file.fd())
     }
 
     fn is_wanted(&self) -> io::Result<bool> {
@@ -64,7 +64,7 @@ impl Leased for Alone {
         }
         // While a break is pending the kernel names the lease that would be left.
         // SAFETY: a plain call on a descriptor that is open.
-        let lease = unsafe { libc::fcntl(self.file.0.as_raw_fd(), libc::F_GETLEASE) };
+        let lease = unsafe { libc::fcntl(self.file.fd().as_raw_fd(), libc::F_GETLEASE) };
         if lease < 0 { Err(io::Error::last_os_error()) } else { Ok(lease != libc::F_WRLCK as libc::c_int) }
     }
 }
@@ -76,10 +76,6 @@ impl Handle for Alone {
 
     fn write_at(&self, buf: &[u8], at: u64) -> io::Result<()> {
         self.file.write_at(buf, at)
-    }
-
-    fn punch(&self, at: u64, len: u64) -> io::Result<()> {
-        self.file.punch(at, len)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {

@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use stripewise_target::devices::{Devices, devices_bytes};
+
 use super::guard::Watch;
 use crate::admin::medium::{CtlMap, DevicesMap, Lock};
 use crate::ctl::{CTL_BYTES, Ctl};
-use crate::devices::{Devices, devices_bytes};
 use crate::locks::{How, is_taken, range};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 pub(super) struct HeldLock(#[allow(dead_code, reason = "closing the descriptor gives the lock back")] pub File);
 impl Lock for HeldLock {}
@@ -45,7 +46,7 @@ pub(super) struct RealDevices(*mut u8, usize, Watch);
 unsafe impl Send for RealDevices {}
 
 impl RealDevices {
-    /// Maps a file that [`crate::devices::open_devices`] has opened for that many targets.
+    /// Maps a file that [`stripewise_target::devices::open_devices`] has opened for that many targets.
     pub fn new(file: &OwnedFd, targets: usize) -> io::Result<Self> {
         let base = map(file, devices_bytes(targets))?;
         Ok(Self(base, targets, Watch::new(base, devices_bytes(targets))))

@@ -17,21 +17,24 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, fstat, openat, statat};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, fstat, openat, statat};
 use rustix::io::Errno;
+use stripewise_target::any::{Any, AnyObject};
+use stripewise_target::devices::{boot_of_devices, now_ns, open_devices, sleep_until};
+use stripewise_target::dir::Dir;
+use stripewise_target::interface::Object;
+use stripewise_target::within::{Expected, Refusal, create_file, open_file};
 
 pub(super) use self::file::RealFile;
-use self::file::{stat_of, sync_range};
+use self::file::stat_of;
 use self::maps::{HeldLock, RealCtl, RealDevices, is_in_the_way, take};
 use self::roots::{Roots, Spot};
 use super::medium::{Attributes, CtlMap, DevicesMap, FsyncPoint, Handle, Leased, Lock, Medium, Open, Root, Stat};
 use super::refused::{Refused, refused};
 use crate::ctl::{CTL_BYTES, CTL_MAGIC, boot_words};
-use crate::devices::{boot_of_devices, now_ns, open_devices, sleep_until};
 use crate::locks::{How, PIN_BYTE, PRESENCE_BYTE};
 use crate::rights::{OWNER_LOOK_NS, OWNER_LOOKS, Part};
 use crate::run::SESSION_LOCK;
-use crate::within::{Expected, Refusal, create_file, open_file};
 
 /// The file system of this machine, and the directories of it that are held open.
 #[derive(Debug, Default)]
@@ -128,6 +131,18 @@ impl Medium for RealDisk {
         self.roots.close(dir);
     }
 
+    fn target(&self, dir: &Path) -> io::Result<Any> {
+        self.roots.target(dir).map(|dir| Any::Dir(Dir::new(dir)))
+    }
+
+    fn object_owners(&self, path: &Path) -> io::Result<Vec<u32>> {
+        Ok(self.roots.spot(path)?.allowed.owners().to_vec())
+    }
+
+    fn give_object(&self, object: &dyn Object, like: &Attributes) -> io::Result<()> {
+        object.descriptor().map_or(Ok(()), |fd| attributes::give_rights(fd, like, Some(Part::Object)))
+    }
+
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
         let fd = match how {
             Open::Read => self.opened(path, OFlags::RDONLY)?,
@@ -174,18 +189,6 @@ impl Medium for RealDisk {
         Ok(rustix::fs::renameat(from.dir(), &from.name, to.dir(), &to.name)?)
     }
 
-    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let (old, new) = (self.roots.spot(from)?, self.roots.spot(to)?);
-        match rustix::fs::renameat_with(old.dir(), &old.name, new.dir(), &new.name, RenameFlags::NOREPLACE) {
-            // A file system without it.
-            Err(Errno::INVAL | Errno::NOSYS) => {
-                rustix::fs::linkat(old.dir(), &old.name, new.dir(), &new.name, AtFlags::empty())?;
-                Ok(rustix::fs::unlinkat(old.dir(), &old.name, AtFlags::empty())?)
-            }
-            renamed => Ok(renamed?),
-        }
-    }
-
     fn unlink(&self, path: &Path) -> io::Result<()> {
         let spot = self.roots.spot(path)?;
         Ok(rustix::fs::unlinkat(spot.dir(), &spot.name, AtFlags::empty())?)
@@ -224,7 +227,7 @@ impl Medium for RealDisk {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<OsString>> {
-        let mut names = Dir::new(self.readable_dir(dir)?)?.map(|e| Ok(named(e?.file_name()))).collect::<io::Result<Vec<_>>>()?;
+        let mut names = rustix::fs::Dir::new(self.readable_dir(dir)?)?.map(|e| Ok(named(e?.file_name()))).collect::<io::Result<Vec<_>>>()?;
         names.retain(|name| name != "." && name != "..");
         names.sort();
         Ok(names)
@@ -246,12 +249,12 @@ impl Medium for RealDisk {
     }
 
     /// Side by side: the devices work at the same time, and a file system joins what it has to write to its journal.
-    fn sync_ranges(&self, paths: &[PathBuf], range: (u64, u64), _point: FsyncPoint) -> io::Result<()> {
-        let flush = |path: &Path| sync_range(&self.opened(path, OFlags::RDWR)?.into(), range);
-        let Some((first, others)) = paths.split_first() else { return Ok(()) };
+    fn sync_objects(&self, objects: &[(PathBuf, AnyObject)], (from, to): (u64, u64), _point: FsyncPoint) -> io::Result<()> {
+        let flush = |(_, object): &(PathBuf, AnyObject)| Ok(object.sync_range(from, to)?);
+        let Some((first, others)) = objects.split_first() else { return Ok(()) };
         std::thread::scope(|scope| {
-            let running: Vec<_> = others.iter().map(|path| scope.spawn(move || flush(path))).collect();
-            let mut result = flush(first);
+            let running: Vec<_> = others.iter().map(|object| scope.spawn(move || flush(object))).collect();
+            let mut result: io::Result<()> = flush(first);
             for thread in running {
                 result = result.and(thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread that flushed panicked"))));
             }
@@ -425,11 +428,6 @@ impl Medium for RealDisk {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(String::new()),
             text => Ok(text?.trim().to_string()),
         }
-    }
-
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        let s = rustix::fs::fstatvfs(self.roots.dir(dir)?)?;
-        Ok(s.f_bavail.saturating_mul(s.f_frsize))
     }
 
     fn now_s(&self) -> i64 {

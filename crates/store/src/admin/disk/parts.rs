@@ -6,11 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, FileType, statat};
+use stripewise_target::identity::IDENTITY_FILE;
+use stripewise_target::names::object_stem;
+use stripewise_target::text::parse_id;
+use stripewise_target::within::{Expected, TEXT_BYTES_MAX, open_dir};
 
-use crate::identity::IDENTITY_FILE;
-use crate::names::{object_stem, parse_id};
+use crate::bin::{LAYOUT_BYTES_MAX, STORE_BIN_BYTES_MAX};
 use crate::run::boot_of_slot;
-use crate::within::{Expected, LAYOUT_BYTES_MAX, STORE_BIN_BYTES_MAX, TEXT_BYTES_MAX, open_dir};
 
 /// What a part may be.
 #[derive(Clone, Debug)]
@@ -33,6 +35,11 @@ impl Allowed {
 
     fn at_most(self, bytes_max: u64) -> Self {
         Self { bytes_max, ..self }
+    }
+
+    /// These users; none where everybody may own it.
+    pub fn owners(&self) -> &[u32] {
+        &self.owners
     }
 
     /// As the opening of parts takes it.

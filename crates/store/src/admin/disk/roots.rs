@@ -12,13 +12,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
+use stripewise_target::identity::IDENTITY_FILE;
+use stripewise_target::text::parse_id;
+use stripewise_target::within::{Refusal, open_dir, open_root};
 
 use super::parts::{Allowed, may_own_file_dir, of_file, of_store, of_target};
 use crate::admin::medium::Root;
 use crate::admin::refused::refused;
-use crate::identity::IDENTITY_FILE;
-use crate::names::parse_id;
-use crate::within::{Refusal, open_dir, open_root};
 
 /// A directory that is held open, or why it is not.
 #[derive(Debug)]
@@ -119,6 +119,16 @@ impl Roots {
             if let HeldKind::Target(_, is_foreign) = &held.kind {
                 is_foreign.store(true, Ordering::Relaxed);
             }
+        }
+    }
+
+    /// The directory of a target that is held, unless it turned out to be another's.
+    pub fn target(&self, path: &Path) -> io::Result<OwnedFd> {
+        let all = self.all();
+        let held = all.iter().find(|held| held.path == path && matches!(held.kind, HeldKind::Target(..))).ok_or(io::ErrorKind::NotFound)?;
+        match &held.kind {
+            HeldKind::Target(_, is_foreign) if is_foreign.load(Ordering::Relaxed) => Err(refused(path, Refusal::Foreign)),
+            _ => held.dir()?.0.try_clone_to_owned(),
         }
     }
 

@@ -2,11 +2,13 @@
 //! are kept out meanwhile as a truncate keeps them out.
 
 use stripewise_layout::{Layout, View};
+use stripewise_target::interface::{Object, Opening};
 
-use super::publish::{ObjectId, objects_in};
+use super::publish::objects_in;
 use super::size::sane_size;
 use crate::admin::error::{Context, Result, StoreError};
-use crate::admin::medium::{FsyncPoint, Open};
+use crate::admin::medium::FsyncPoint;
+use crate::admin::objects::{self, ObjectId};
 use crate::admin::store::{Store, layout_error};
 use crate::ctl::Ctl;
 use crate::sizing::{self, Cutter, Sizes};
@@ -30,8 +32,7 @@ impl Cutting<'_> {
         let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
         let mut found = Vec::new();
         for (target, plane) in objects_in(&self.layout.regions) {
-            let path = self.store.object(target, self.id, plane)?;
-            let len = self.store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.size);
+            let len = objects::look(self.store, self.id, (target, plane))?.map_or(0, |facts| facts.len);
             if view.logical_end(target, plane, len) > size {
                 found.push(((target, plane), view.end_of(target, plane, size)));
             }
@@ -61,10 +62,10 @@ impl Cutter for Cutting<'_> {
         // Looked at only now: a write that was under way had extended an object before it raised the size.
         for ((target, plane), end) in self.excess(size)? {
             let path = self.store.object(target, self.id, plane)?;
-            let object = self.store.medium.open(&path, Open::Write).doing("open", &path)?;
+            let object = objects::open(self.store, self.id, (target, plane), Opening::BOTH)?;
             object.set_len(end).doing("cut", &path)?;
             self.has_cut = true;
-            object.sync(FsyncPoint::PunchData).doing("flush", &path)?;
+            objects::sync(self.store, &path, &object, FsyncPoint::PunchData)?;
         }
         Ok(())
     }

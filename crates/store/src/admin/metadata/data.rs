@@ -1,11 +1,15 @@
 //! Reading and writing a file's bytes through its layout, for verification: what a program would see, without the library.
 
+use std::ops::Range;
+use std::path::Path;
+
 use stripewise_layout::View;
+use stripewise_target::interface::{Object, Opening};
 
 use super::publish::{make_objects, objects_reached};
 use super::size::open_ctl;
-use crate::admin::error::{Context, Result, StoreError};
-use crate::admin::medium::Open;
+use crate::admin::error::Result;
+use crate::admin::objects;
 use crate::admin::store::{Store, layout_error};
 
 /// Reads at an offset; short only at the end of the file. Returns the bytes read.
@@ -18,9 +22,9 @@ pub fn read_file(store: &Store<'_>, id: u64, offset: u64, buf: &mut [u8]) -> Res
     let want = (buf.len() as u64).min(size.saturating_sub(offset)) as usize;
     let Some(buf) = buf.get_mut(..want) else { return Ok(0) };
     buf.fill(0);
-    each_piece(store, id, offset, want as u64, |object, at, part| {
+    each_piece(store, id, offset, want as u64, |object, path, at, part| {
         let Some(part) = buf.get_mut(part) else { return Ok(()) };
-        object.read_at(part, at).map(drop)
+        objects::read_at(object, part, at, path).map(drop)
     })?;
     Ok(want)
 }
@@ -36,7 +40,7 @@ pub fn write_file(store: &Store<'_>, id: u64, offset: u64, buf: &[u8]) -> Result
     let (there, reached) = (objects_reached(store, id, &layout, size)?, objects_reached(store, id, &layout, end)?);
     let new = reached.difference(&there).copied().collect();
     make_objects(store, id, &new, &new)?;
-    each_piece(store, id, offset, buf.len() as u64, |object, at, part| object.write_at(buf.get(part).unwrap_or(&[]), at))?;
+    each_piece(store, id, offset, buf.len() as u64, |object, path, at, part| objects::write_at(object, buf.get(part).unwrap_or(&[]), at, path))?;
     map.ctl().raise_size(end);
     Ok(())
 }
@@ -46,22 +50,19 @@ fn each_piece(
     id: u64,
     offset: u64,
     len: u64,
-    mut work: impl FnMut(&dyn crate::admin::medium::Handle, u64, std::ops::Range<usize>) -> std::io::Result<()>,
+    mut work: impl FnMut(&dyn Object, &Path, u64, Range<usize>) -> Result<()>,
 ) -> Result<()> {
     let path = store.part(id, "layout");
     let bytes = store.layout(id)?.encode().map_err(|e| layout_error(&path, e))?;
     let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
     for piece in view.home().pieces(offset, len) {
         let path = store.object(piece.target, id, piece.plane)?;
-        if store.medium.stat(&path).doing("look at", &path)?.is_none() {
-            return Err(StoreError::NotFound(format!(
-                "the object {} is missing; is its target mounted? run `stripewise store fsck`",
-                path.display()
-            )));
+        if !objects::is_there(store, id, (piece.target, piece.plane))? {
+            return Err(objects::missing(&path));
         }
-        let object = store.medium.open(&path, Open::Write).doing("open", &path)?;
+        let object = objects::open(store, id, (piece.target, piece.plane), Opening::BOTH)?;
         let from = (piece.logical - offset) as usize;
-        work(object.as_ref(), piece.object_offset, from..from + piece.len as usize).doing("read or write", &path)?;
+        work(&object, &path, piece.object_offset, from..from + piece.len as usize)?;
     }
     Ok(())
 }

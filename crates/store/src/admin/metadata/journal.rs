@@ -7,13 +7,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use stripewise_checksum::crc32c;
+use stripewise_target::within::TEXT_BYTES_MAX;
 
 use super::publish::sync_dir;
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
 use crate::admin::medium::{FsyncPoint, Lock, Open, Root, Stat, read_small, replace_file};
 use crate::admin::store::Store;
-use crate::within::TEXT_BYTES_MAX;
 
 /// What is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

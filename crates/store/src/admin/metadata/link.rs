@@ -3,11 +3,12 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use stripewise_target::within::TEXT_BYTES_MAX;
+
 use crate::admin::error::{Context, Result};
 use crate::admin::medium::{Kind, read_small};
 use crate::admin::store::Store;
 use crate::names::parse_link;
-use crate::within::TEXT_BYTES_MAX;
 
 /// The text of a file's `link` part: device and inode of its symbolic link, and its path.
 pub fn link_record(dev: u64, ino: u64, path: &Path) -> Vec<u8> {

@@ -6,18 +6,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use stripewise_layout::{Layout, Region, Span, View};
+use stripewise_target::interface::{Object, Opening};
+use stripewise_target::names::ObjectName;
+use stripewise_target::text::parse_id;
 
-use super::temporary;
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::path_of;
-use crate::admin::medium::{FsyncPoint, Handle, Open, replace_file};
+use crate::admin::medium::{FsyncPoint, Open, replace_file};
+use crate::admin::objects::{self, ObjectId};
 use crate::admin::spec::stripes_of;
 use crate::admin::store::{Store, layout_error};
 use crate::names;
-use crate::rights::{Part, may_lack_objects};
-
-/// An object of a file: target and plane.
-pub type ObjectId = (u32, u32);
+use crate::rights::may_lack_objects;
 
 /// Objects that regions name.
 pub fn objects_in<'a>(regions: impl IntoIterator<Item = &'a Region>) -> BTreeSet<ObjectId> {
@@ -123,7 +123,7 @@ pub fn next_layout(store: &Store<'_>, id: u64, generation: u64) -> PathBuf {
 pub fn drop_prepared(store: &Store<'_>, id: u64) -> Result<()> {
     let dir = store.file_dir(id);
     for name in store.medium.list(&dir).doing("list", &dir)? {
-        let waits = name.as_bytes().strip_prefix(names::NEXT_LAYOUT_PREFIX).is_some_and(|generation| names::parse_id(generation).is_some());
+        let waits = name.as_bytes().strip_prefix(names::NEXT_LAYOUT_PREFIX).is_some_and(|generation| parse_id(generation).is_some());
         if waits {
             store.medium.unlink(&dir.join(&name)).doing("remove", &dir.join(&name))?;
         }
@@ -139,7 +139,7 @@ pub fn drop_prepared(store: &Store<'_>, id: u64) -> Result<()> {
 pub fn make_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>, known: &BTreeSet<ObjectId>) -> Result<()> {
     for &(target, plane) in objects {
         let path = store.object(target, id, plane)?;
-        let is_there = store.medium.stat(&path).doing("look at", &path)?.is_some();
+        let is_there = objects::is_there(store, id, (target, plane))?;
         if is_there && known.contains(&(target, plane)) {
             continue;
         }
@@ -148,29 +148,25 @@ pub fn make_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>, kn
             return Err(StoreError::Damaged(format!("target {}: {why}", store.target(target)?.name)));
         }
         if is_there {
-            store.medium.unlink(&path).doing("remove", &path)?;
+            objects::remove(store, id, (target, ObjectName::of_plane(id, plane).role))?;
         }
         // Programs make objects of the home, too: what they find must be ready for them.
-        let is_home = known.contains(&(target, plane));
-        let at = if is_home { temporary::name_for(&path).unwrap_or_else(|| path.clone()) } else { path.clone() };
-        let object = store.medium.open(&at, Open::CreateNew).doing("make the object", &at)?;
-        give_rights(store, id, object.as_ref(), &at)?;
-        match if is_home { store.medium.rename_new(&at, &path) } else { Ok(()) } {
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => store.medium.unlink(&at).doing("remove", &at)?,
-            renamed => renamed.doing("make the object", &path)?,
+        match objects::create(store, id, (target, plane), |object| give_rights(store, id, object, &path))? {
+            // Whoever changes head's rights goes over the objects that are there: this one may have been missed until now.
+            Some(object) => give_rights(store, id, &object, &path)?,
+            None if known.contains(&(target, plane)) => {}
+            None => return Err(StoreError::io("make the object", &path, std::io::ErrorKind::AlreadyExists.into())),
         }
-        // Whoever changes head's rights goes over the objects that are there: this one may have been missed until now.
-        give_rights(store, id, object.as_ref(), &path)?;
-        sync_dir(store, dir, FsyncPoint::SliceDir)?;
+        objects::sync_target(store, target, FsyncPoint::SliceDir)?;
     }
     Ok(())
 }
 
-fn give_rights(store: &Store<'_>, id: u64, object: &dyn Handle, path: &Path) -> Result<()> {
+fn give_rights(store: &Store<'_>, id: u64, object: &dyn Object, path: &Path) -> Result<()> {
     let head = store.part(id, "head");
     let mut before = store.medium.attributes(&head).doing("look at", &head)?;
     loop {
-        object.give_rights(&before, Some(Part::Object)).doing("give the owner of head to", path)?;
+        store.medium.give_object(object, &before).doing("give the owner of head to", path)?;
         let after = store.medium.attributes(&head).doing("look at", &head)?;
         if (before.mode, before.uid, before.gid, &before.acl) == (after.mode, after.uid, after.gid, &after.acl) {
             return Ok(());
@@ -186,14 +182,12 @@ fn give_rights(store: &Store<'_>, id: u64, object: &dyn Handle, path: &Path) -> 
 pub fn remove_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>) -> Result<()> {
     let mut changed = BTreeSet::new();
     for &(target, plane) in objects {
-        let path = store.object(target, id, plane)?;
-        if store.medium.stat(&path).doing("look at", &path)?.is_some() {
-            store.medium.unlink(&path).doing("remove", &path)?;
+        if objects::remove(store, id, (target, ObjectName::of_plane(id, plane).role))? {
             changed.insert(target);
         }
     }
     for target in changed {
-        sync_dir(store, &store.target(target)?.path, FsyncPoint::ObjectsGone)?;
+        objects::sync_target(store, target, FsyncPoint::ObjectsGone)?;
     }
     Ok(())
 }
@@ -203,8 +197,9 @@ pub fn remove_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>) 
 /// # Errors
 /// `Io`.
 pub fn sync_slices(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>, span: Span, point: FsyncPoint) -> Result<()> {
-    let paths = objects.iter().map(|&(target, plane)| store.object(target, id, plane)).collect::<Result<Vec<_>>>()?;
-    store.medium.sync_ranges(&paths, (span.start, span.end()), point).doing("flush the objects of", &store.file_dir(id))
+    let open = |object: &ObjectId| Ok((store.object(object.0, id, object.1)?, objects::open(store, id, *object, Opening::BOTH)?));
+    let opened = objects.iter().map(open).collect::<Result<Vec<_>>>()?;
+    store.medium.sync_objects(&opened, (span.start, span.end()), point).doing("flush the objects of", &store.file_dir(id))
 }
 
 /// Makes a directory's entries durable.

@@ -3,15 +3,19 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::io;
 use std::ops::Range;
 
+use rustix::io::Errno;
 use stripewise_layout::{Extent, RegionRef, Slice, Table};
+use stripewise_target::any::AnyObject;
+use stripewise_target::interface::{Object, Opening};
 
-use super::publish::ObjectId;
 use crate::admin::error::{Context, Result};
-use crate::admin::medium::{Handle, Open};
+use crate::admin::objects::{self, ObjectId};
 use crate::admin::store::Store;
+
+/// What an object answers.
+type Done<T> = std::result::Result<T, Errno>;
 
 /// Windows that a walk visits one by one before it follows the data instead: enough for every finite layout, few enough to be quick.
 const WINDOWS_MAX: u64 = 65_536;
@@ -28,13 +32,7 @@ pub struct Stretch<'a> {
 }
 
 /// Cuts `[from, to)` of `target`'s object of `plane` into stretches that belong to one slice of `table` or to none.
-pub fn stretches<'a>(
-    table: Table<'a>,
-    (target, plane): ObjectId,
-    from: u64,
-    to: u64,
-    mut each: impl FnMut(Stretch<'a>) -> io::Result<()>,
-) -> io::Result<()> {
+pub fn stretches<'a>(table: Table<'a>, (target, plane): ObjectId, from: u64, to: u64, mut each: impl FnMut(Stretch<'a>) -> Done<()>) -> Done<()> {
     let mut at = from;
     while at < to {
         // Windows lie in the object where they lie in the file.
@@ -70,7 +68,7 @@ pub fn stretches<'a>(
 ///
 /// # Errors
 /// Those of the object.
-pub fn data_within(object: &dyn Handle, at: u64, end: u64) -> io::Result<Option<(u64, u64)>> {
+pub fn data_within(object: &dyn Object, at: u64, end: u64) -> Done<Option<(u64, u64)>> {
     let found = object.next_data(at)?.map(|(from, to)| (from.max(at), to.min(end)));
     Ok(found.filter(|(from, _)| *from < end))
 }
@@ -84,7 +82,7 @@ pub fn end_of(s: &Slice) -> u64 {
 ///
 /// # Errors
 /// Those of the object.
-pub fn punch_slices(object: &dyn Handle, table: Table<'_>, (target, plane): ObjectId) -> io::Result<()> {
+pub fn punch_slices(object: &dyn Object, table: Table<'_>, (target, plane): ObjectId) -> Done<()> {
     let len = object.len()?;
     let upto = len.min(table.end());
     let mut windows = 0;
@@ -101,7 +99,7 @@ pub fn punch_slices(object: &dyn Handle, table: Table<'_>, (target, plane): Obje
 }
 
 /// The same from object offset `at` on, following the data: for objects with very many windows that are nearly all holes.
-fn punch_data(object: &dyn Handle, table: Table<'_>, id: ObjectId, mut at: u64) -> io::Result<()> {
+fn punch_data(object: &dyn Object, table: Table<'_>, id: ObjectId, mut at: u64) -> Done<()> {
     while let Some((from, to)) = object.next_data(at)? {
         at = to;
         stretches(table, id, from, to, |s| {
@@ -172,20 +170,20 @@ pub fn data_ranges(
     table: Table<'_>,
     from: u64,
     to: u64,
-    handles: &mut BTreeMap<ObjectId, Option<Box<dyn Handle>>>,
+    handles: &mut BTreeMap<ObjectId, Option<AnyObject>>,
 ) -> Result<Vec<(u64, u64)>> {
     let mut data = Vec::new();
     for extent in table.extents(from, to.saturating_sub(from)) {
         let path = store.object(extent.target, id, extent.plane)?;
         if let Entry::Vacant(room) = handles.entry((extent.target, extent.plane)) {
-            let there = store.medium.stat(&path).doing("look at", &path)?.is_some();
-            room.insert(if there { Some(store.medium.open(&path, Open::Read).doing("open", &path)?) } else { None });
+            let there = objects::is_there(store, id, (extent.target, extent.plane))?;
+            room.insert(if there { Some(objects::open(store, id, (extent.target, extent.plane), Opening::READ)?) } else { None });
         }
         let Some(Some(object)) = handles.get(&(extent.target, extent.plane)) else { continue };
         let end = extent.object_offset + extent.len;
         let mut at = extent.object_offset;
         while at < end {
-            let Some((start, stop)) = data_within(&**object, at, end).doing("read", &path)? else { break };
+            let Some((start, stop)) = data_within(object, at, end).doing("read", &path)? else { break };
             data.extend(logical_parts(&extent, start, stop).into_iter().map(|(logical, part)| (logical, logical + part.len() as u64)));
             at = stop;
         }

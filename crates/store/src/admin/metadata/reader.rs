@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use stripewise_layout::View;
+use stripewise_target::any::AnyObject;
+use stripewise_target::interface::Opening;
 
-use super::publish::ObjectId;
 use super::ranges::{data_within, joined, overlapping, put_parts};
-use crate::admin::error::{Context, Result, StoreError};
-use crate::admin::medium::{CHUNK_BYTES, Handle, Open};
+use crate::admin::error::{Context, Result};
+use crate::admin::medium::CHUNK_BYTES;
+use crate::admin::objects::{self, ObjectId};
 use crate::admin::store::{Store, layout_error};
 
 /// The layout of a file in the form that [`View`] reads.
@@ -33,26 +35,24 @@ pub struct Objects<'a> {
     store: &'a Store<'a>,
     id: u64,
     view: View<'a>,
-    how: Open,
-    handles: BTreeMap<ObjectId, Box<dyn Handle>>,
+    opening: Opening<'static>,
+    handles: BTreeMap<ObjectId, AnyObject>,
 }
 
 impl<'a> Objects<'a> {
     /// The objects of file `id`, laid out as `view` says.
-    pub fn new(store: &'a Store<'a>, id: u64, view: View<'a>, how: Open) -> Self {
-        Self { store, id, view, how, handles: BTreeMap::new() }
+    pub fn new(store: &'a Store<'a>, id: u64, view: View<'a>, opening: Opening<'static>) -> Self {
+        Self { store, id, view, opening, handles: BTreeMap::new() }
     }
 
-    fn handle(&mut self, object: ObjectId) -> Result<&dyn Handle> {
+    fn handle(&mut self, object: ObjectId) -> Result<&AnyObject> {
         match self.handles.entry(object) {
-            Entry::Occupied(held) => Ok(&**held.into_mut()),
+            Entry::Occupied(held) => Ok(held.into_mut()),
             Entry::Vacant(room) => {
-                let path = self.store.object(object.0, self.id, object.1)?;
-                if self.store.medium.stat(&path).doing("look at", &path)?.is_none() {
-                    let text = format!("the object {} is missing; is its target mounted? run `stripewise store fsck`", path.display());
-                    return Err(StoreError::NotFound(text));
+                if !objects::is_there(self.store, self.id, object)? {
+                    return Err(objects::missing(&self.store.object(object.0, self.id, object.1)?));
                 }
-                Ok(&**room.insert(self.store.medium.open(&path, self.how).doing("open", &path)?))
+                Ok(room.insert(objects::open(self.store, self.id, object, self.opening)?))
             }
         }
     }
@@ -74,7 +74,7 @@ impl<'a> Objects<'a> {
                 let Some((start, stop)) = data_within(object, at, end).doing("read", &path)? else { break };
                 run.clear();
                 run.resize((stop - start) as usize, 0);
-                object.read_at(&mut run, start).doing("read", &path)?;
+                objects::read_at(object, &mut run, start, &path)?;
                 put_parts(&extent, start, &run, from, buf, &mut data);
                 at = stop;
             }
@@ -96,7 +96,7 @@ impl<'a> Objects<'a> {
                 run.extend_from_slice(buf.get(place..place + len as usize).unwrap_or(&[]));
             }
             let path = self.store.object(extent.target, self.id, extent.plane)?;
-            self.handle((extent.target, extent.plane))?.write_at(&run, extent.object_offset).doing("write", &path)?;
+            objects::write_at(self.handle((extent.target, extent.plane))?, &run, extent.object_offset, &path)?;
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use stripewise_layout::{Layout, MovePhase, View};
 
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::medium::{CtlMap, FsyncPoint, Open};
+use crate::admin::objects;
 use crate::admin::store::Store;
 use crate::ctl::{Ctl, FLAG_TRUNCATING, boot_words};
 use crate::rights::Part;
@@ -33,9 +34,8 @@ pub fn recovered_size(store: &Store<'_>, id: u64, layout: &Layout) -> Result<u64
     let view = View::parse(&bytes).map_err(|e| crate::admin::store::layout_error(&path, e))?;
     let mut size = head_size(store, id)?;
     for (target, plane) in super::publish::objects_in(&layout.regions).into_iter().filter(|&(target, plane)| !view.holds_copies(target, plane)) {
-        let path = store.object(target, id, plane)?;
-        let stat = store.medium.stat(&path).doing("look at", &path)?;
-        size = size.max(view.logical_end(target, plane, stat.map_or(0, |s| s.size)));
+        let facts = objects::look(store, id, (target, plane))?;
+        size = size.max(view.logical_end(target, plane, facts.map_or(0, |facts| facts.len)));
     }
     Ok(size)
 }

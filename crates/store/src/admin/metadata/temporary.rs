@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::names::{ID_DIGITS, parse_id};
+use stripewise_target::text::{ID_DIGITS, parse_id};
 
 const SUFFIX: &[u8] = b".tmp";
 /// Names under which earlier versions wrote what takes another's place.

@@ -1,14 +1,15 @@
 //! The trash: where a file goes that nobody shall find any more, and how it goes for good.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use stripewise_target::names::ObjectName;
 
 use super::publish::sync_dir;
 use crate::admin::error::{Context, Result};
 use crate::admin::ids::id_text;
 use crate::admin::medium::FsyncPoint;
+use crate::admin::objects;
 use crate::admin::store::Store;
-use crate::names::{OBJECT_SUFFIXES, REPLICA_SUFFIX};
 
 /// Moves a file to the trash, durably; returns where it is now.
 ///
@@ -27,19 +28,15 @@ pub fn to_trash(store: &Store<'_>, id: u64) -> Result<PathBuf> {
 /// # Errors
 /// `Io`.
 pub fn remove_file(store: &Store<'_>, id: u64, dir: &Path) -> Result<()> {
-    for target in &store.targets {
-        for suffix in OBJECT_SUFFIXES.iter().chain([&REPLICA_SUFFIX]) {
-            let mut name = id_text(id).into_bytes();
-            name.extend_from_slice(suffix);
-            let path = target.path.join(std::ffi::OsStr::from_bytes(&name));
-            if store.medium.stat(&path).doing("look at", &path)?.is_some() {
-                store.medium.unlink(&path).doing("remove", &path)?;
-            }
+    let targets = 0..store.targets.len() as u32;
+    for target in targets.clone() {
+        for role in ObjectName::ROLES {
+            objects::remove(store, id, (target, role))?;
         }
     }
     // The objects go for good before the entry that names them does: no object may outlive its file.
-    for target in &store.targets {
-        store.medium.sync_dir(&target.path, FsyncPoint::ObjectsGone).doing("flush", &target.path)?;
+    for target in targets {
+        objects::sync_target(store, target, FsyncPoint::ObjectsGone)?;
     }
     for part in store.medium.list(dir).doing("list", dir)? {
         let part = dir.join(part);

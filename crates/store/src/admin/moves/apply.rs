@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use stripewise_layout::{GRANULE, MovePhase, Placement, Region, Span, Stripe, View, spans, within};
+use stripewise_target::kind::Kind;
 
 use super::guide::{Guide, Unguided};
 use super::mover::Mover;
@@ -18,7 +19,6 @@ use crate::admin::metadata::size::{head_size, mirror_size, open_ctl, sane_size};
 use crate::admin::metadata::unlinked::remove_if_last;
 use crate::admin::spec::{LayoutJson, plain_layout, stripes_of};
 use crate::admin::store::{Store, layout_error};
-use crate::bin::Kind;
 use crate::ctl::Ctl;
 use crate::locks::How;
 use crate::moving::{MoveState, Words};

@@ -3,18 +3,22 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::io::{IoSlice, IoSliceMut};
 
+use rustix::io::Errno;
 use stripewise_layout::{GRANULE, View};
+use stripewise_target::any::AnyObject;
+use stripewise_target::batch::{Request, submit};
+use stripewise_target::devices::sleep_until;
+use stripewise_target::interface::{Object, Opening};
+use stripewise_target::op::{Direction, Op, Outcome};
 
 use super::guide::Guide;
 use crate::admin::error::{Context, Result, StoreError};
-use crate::admin::medium::{CHUNK_BYTES, DevicesMap, Handle, Open};
-use crate::admin::metadata::publish::ObjectId;
+use crate::admin::medium::{CHUNK_BYTES, DevicesMap};
 use crate::admin::metadata::ranges::{data_within, joined, overlapping, put_parts};
+use crate::admin::objects::{self, ObjectId};
 use crate::admin::store::Store;
-use crate::bin::Kind;
-use crate::devices::{Access, now_ns, sleep_until};
-use crate::names::object_key;
 
 /// Longest single read or write: long enough that a disk's startup is small beside the transfer.
 const RUN_BYTES: u64 = 1 << 20;
@@ -26,7 +30,7 @@ pub struct Copier<'a> {
     view: View<'a>,
     size: u64,
     devices: Option<&'a dyn DevicesMap>,
-    handles: BTreeMap<ObjectId, Box<dyn Handle>>,
+    handles: BTreeMap<ObjectId, AnyObject>,
     chunk: Vec<u8>,
     run: Vec<u8>,
     /// End of what the chunk before reserved: the clock is waited for one chunk behind, so that reads and writes overlap.
@@ -99,61 +103,102 @@ impl<'a> Copier<'a> {
         &self.service_ns
     }
 
-    /// Reads what `[from, to)` has at home; returns the logical ranges that hold data, sorted, joined.
+    /// Reads what `[from, to)` has at home, all objects in one batch; returns the logical ranges that hold data, sorted, joined.
     fn read_chunk(&mut self, from: u64, to: u64) -> Result<Vec<(u64, u64)>> {
         let mut chunk = std::mem::take(&mut self.chunk);
         chunk.resize((to - from) as usize, 0);
-        let mut run = std::mem::take(&mut self.run);
-        let mut data = Vec::new();
+        let mut runs = Vec::new();
         for extent in self.view.home().extents(from, to - from) {
             let path = self.store.object(extent.target, self.id, extent.plane)?;
             let end = extent.object_offset + extent.len;
             let mut at = extent.object_offset;
+            let object = self.handle((extent.target, extent.plane))?;
             while at < end {
-                let object = self.handle((extent.target, extent.plane))?;
                 let Some((start, stop)) = data_within(object, at, end).doing("read", &path)? else { break };
                 let stop = stop.min(start + RUN_BYTES);
-                run.clear();
-                run.resize((stop - start) as usize, 0);
-                object.read_at(&mut run, start).doing("read", &path)?;
-                self.pay((extent.target, extent.plane), false, start, stop - start);
-                put_parts(&extent, start, &run, from, &mut chunk, &mut data);
+                runs.push((extent, start, (stop - start) as usize));
                 at = stop;
             }
         }
+        let mut room = std::mem::take(&mut self.run);
+        room.resize(runs.iter().map(|(.., len)| len).sum(), 0);
+        let mut rest = room.as_mut_slice();
+        let mut parts = Vec::with_capacity(runs.len());
+        for (.., len) in &runs {
+            let (part, behind) = rest.split_at_mut(*len);
+            parts.push([IoSliceMut::new(part)]);
+            rest = behind;
+        }
+        let ops = runs.iter().zip(&mut parts).map(|((extent, start, _), part)| ((extent.target, extent.plane), Op::read(part, *start)));
+        let outcomes = self.complete("read", ops)?;
+        self.note(&outcomes);
+        let (mut data, mut at) = (Vec::new(), 0);
+        for ((extent, start, len), (_, outcome)) in runs.iter().zip(&outcomes) {
+            // A read is short where the object ends: what is behind it is zeros.
+            room.get_mut(at + outcome.done as usize..at + len).unwrap_or(&mut []).fill(0);
+            put_parts(extent, *start, room.get(at..at + len).unwrap_or(&[]), from, &mut chunk, &mut data);
+            at += len;
+        }
         self.chunk = chunk;
-        self.run = run;
+        self.run = room;
         Ok(joined(data))
     }
 
+    /// Writes what a chunk holds of `data` to its new home, all objects in one batch: runs of it that are contiguous in an object are one operation, from
+    /// where they lie in the chunk.
     fn write_chunk(&mut self, from: u64, to: u64, data: &[(u64, u64)], again: bool) -> Result<()> {
-        let chunk = std::mem::take(&mut self.chunk);
-        let mut run = std::mem::take(&mut self.run);
         if again {
             self.punch_holes(from, to, data)?;
         }
+        let chunk = std::mem::take(&mut self.chunk);
+        let mut runs: Vec<Run<'_>> = Vec::new();
         for extent in self.view.pending().extents(from, to - from) {
-            // Runs that are contiguous in the object are gathered until one is long enough.
-            run.clear();
-            let mut run_at = extent.object_offset;
+            let object = (extent.target, extent.plane);
+            self.handle(object)?;
             let mut at = extent.object_offset;
             for (logical, len) in extent.pieces() {
                 for (a, b) in overlapping(data, logical, logical + len) {
-                    let object_at = at + (a - logical);
-                    if run_at + run.len() as u64 != object_at || run.len() as u64 >= RUN_BYTES {
-                        self.flush((extent.target, extent.plane), &run, run_at)?;
-                        run.clear();
-                        run_at = object_at;
+                    let bytes = chunk.get((a - from) as usize..(b - from) as usize).unwrap_or(&[]);
+                    for (bytes, at) in bytes.chunks(RUN_BYTES as usize).zip((at + (a - logical)..).step_by(RUN_BYTES as usize)) {
+                        match runs.last_mut().filter(|run| run.is_continued(object, at, bytes.len() as u64)) {
+                            Some(run) => run.push(bytes),
+                            None => runs.push(Run { object, at, len: bytes.len() as u64, parts: vec![IoSlice::new(bytes)] }),
+                        }
                     }
-                    run.extend_from_slice(chunk.get((a - from) as usize..(b - from) as usize).unwrap_or(&[]));
                 }
                 at += len;
             }
-            self.flush((extent.target, extent.plane), &run, run_at)?;
         }
+        let outcomes = self.complete("write", runs.iter().map(|run| (run.object, Op::write(&run.parts, run.at))))?;
+        drop(runs);
         self.chunk = chunk;
-        self.run = run;
+        self.note(&outcomes);
         Ok(())
+    }
+
+    /// Submits operations on objects that are open, and waits until their bytes have moved, but for no emulated device; returns the target and the outcome of
+    /// each.
+    fn complete<'o>(&'o self, doing: &'static str, ops: impl Iterator<Item = (ObjectId, Op<'o>)>) -> Result<Vec<(u32, Outcome)>> {
+        let (ids, mut batch): (Vec<ObjectId>, Vec<Request<'o, AnyObject>>) =
+            ops.filter_map(|(id, op)| Some((id, Request::new(self.handles.get(&id)?, op)))).unzip();
+        submit(&mut batch).finish();
+        let mut outcomes = Vec::with_capacity(ids.len());
+        for ((target, plane), request) in ids.into_iter().zip(&batch) {
+            let op = &request.op;
+            let is_cut_short = op.direction() == Direction::Write && op.outcome.done < op.len();
+            let done = op.outcome.result().and(if is_cut_short { Err(Errno::NOSPC) } else { Ok(()) });
+            done.doing(doing, &self.store.object(target, self.id, plane)?)?;
+            outcomes.push((target, op.outcome));
+        }
+        Ok(outcomes)
+    }
+
+    /// Takes in what operations have reserved.
+    fn note(&mut self, outcomes: &[(u32, Outcome)]) {
+        for (target, outcome) in outcomes {
+            self.paid_until_ns = self.paid_until_ns.max(outcome.end_ns);
+            *self.service_ns.entry(*target).or_default() += outcome.service_ns;
+        }
     }
 
     /// Makes holes of what an earlier pass may have copied where the home has none of `data` (sorted, joined) now.
@@ -169,33 +214,34 @@ impl<'a> Copier<'a> {
         Ok(())
     }
 
-    fn flush(&mut self, object: ObjectId, run: &[u8], at: u64) -> Result<()> {
-        for (i, part) in run.chunks(RUN_BYTES as usize).enumerate() {
-            let at = at + i as u64 * RUN_BYTES;
-            let path = self.store.object(object.0, self.id, object.1)?;
-            self.handle(object)?.write_at(part, at).doing("write", &path)?;
-            self.pay(object, true, at, part.len() as u64);
-        }
-        Ok(())
-    }
-
-    fn handle(&mut self, object: ObjectId) -> Result<&dyn Handle> {
+    fn handle(&mut self, object: ObjectId) -> Result<&AnyObject> {
         match self.handles.entry(object) {
-            Entry::Occupied(held) => Ok(&**held.into_mut()),
-            Entry::Vacant(room) => {
-                let path = self.store.object(object.0, self.id, object.1)?;
-                let handle = self.store.medium.open(&path, Open::Write).doing("open", &path)?;
-                Ok(&**room.insert(handle))
-            }
+            Entry::Occupied(held) => Ok(held.into_mut()),
+            Entry::Vacant(room) => Ok(room.insert(match self.devices {
+                Some(map) => objects::open_behind(self.store, map.devices(), self.id, object, Opening::BOTH)?,
+                None => objects::open(self.store, self.id, object, Opening::BOTH)?,
+            })),
         }
     }
+}
 
-    fn pay(&mut self, (target, plane): ObjectId, write: bool, offset: u64, bytes: u64) {
-        let (Some(map), Ok(info)) = (self.devices, self.store.target(target)) else { return };
-        let model = (info.kind == Kind::Emulated).then_some(&info.model);
-        let reserved = map.devices().reserve(target, model, Access { write, object: object_key(self.id, plane), offset, bytes }, now_ns());
-        self.paid_until_ns = self.paid_until_ns.max(reserved.end_ns);
-        *self.service_ns.entry(target).or_default() += reserved.service_ns;
+/// A stretch of an object that is written at once, and the parts of a chunk that go there.
+struct Run<'c> {
+    object: ObjectId,
+    at: u64,
+    len: u64,
+    parts: Vec<IoSlice<'c>>,
+}
+
+impl<'c> Run<'c> {
+    /// Whether what goes to this place can join it.
+    fn is_continued(&self, object: ObjectId, at: u64, len: u64) -> bool {
+        self.object == object && self.at + self.len == at && self.len + len <= RUN_BYTES
+    }
+
+    fn push(&mut self, bytes: &'c [u8]) {
+        self.len += bytes.len() as u64;
+        self.parts.push(IoSlice::new(bytes));
     }
 }
 

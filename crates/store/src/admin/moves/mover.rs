@@ -9,23 +9,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
 use stripewise_layout::{Layout, LayoutError, MovePhase, Region, Span, View, splice, within};
+use stripewise_target::devices::now_ns;
+use stripewise_target::interface::{Object, Opening};
 
 use super::copy::{Copier, stopped};
 use super::guide::{Guide, Unguided};
 use super::protocol::{self, Limits, Work};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
-use crate::admin::medium::{CtlMap, DevicesMap, FsyncPoint, Open};
+use crate::admin::medium::{CtlMap, DevicesMap, FsyncPoint};
 use crate::admin::metadata::cutting;
 use crate::admin::metadata::publish::{
-    ObjectId, drop_prepared, make_objects, objects_in, objects_of, prepare_layout, publish_layout, put_in_place, remove_objects, sync_dir,
-    sync_slices,
+    drop_prepared, make_objects, objects_in, objects_of, prepare_layout, publish_layout, put_in_place, remove_objects, sync_slices,
 };
 use crate::admin::metadata::ranges::punch_slices;
 use crate::admin::metadata::size::{mirror_size, sane_size};
+use crate::admin::objects::{self, ObjectId};
 use crate::admin::store::{Store, layout_error};
 use crate::ctl::{Ctl, DIRTY_BITS, FLAG_UNLINKED};
-use crate::devices::now_ns;
 use crate::moving::{MoveState, Publication, Words, publish};
 
 /// Smallest chunk of the dirty bitmap: a pass copies at least so much around each write.
@@ -109,7 +110,7 @@ impl<'a> Mover<'a> {
             let header = self.ctl();
             if header.header().objects_made.load(Ordering::SeqCst) != header.header().objects_durable.load(Ordering::SeqCst) {
                 for target in objects_in(&copying.pending).into_iter().map(|(target, _)| target).collect::<BTreeSet<_>>() {
-                    sync_dir(self.store, &self.store.target(target)?.path, FsyncPoint::SliceDir)?;
+                    objects::sync_target(self.store, target, FsyncPoint::SliceDir)?;
                 }
             }
             self.publish(&copying)?;
@@ -256,13 +257,13 @@ impl<'a> Mover<'a> {
         let home = objects_in(&self.layout.regions);
         let (kept, left): (BTreeSet<ObjectId>, BTreeSet<ObjectId>) = objects_in(regions).into_iter().partition(|o| home.contains(o));
         for (target, plane) in kept {
-            let path = self.store.object(target, self.id, plane)?;
-            if self.store.medium.stat(&path).doing("look at", &path)?.is_none() {
+            if !objects::is_there(self.store, self.id, (target, plane))? {
                 continue;
             }
-            let object = self.store.medium.open(&path, Open::Write).doing("open", &path)?;
-            punch_slices(object.as_ref(), table, (target, plane)).doing("punch", &path)?;
-            object.sync(FsyncPoint::PunchData).doing("flush", &path)?;
+            let path = self.store.object(target, self.id, plane)?;
+            let object = objects::open(self.store, self.id, (target, plane), Opening::BOTH)?;
+            punch_slices(&object, table, (target, plane)).doing("punch", &path)?;
+            objects::sync(self.store, &path, &object, FsyncPoint::PunchData)?;
         }
         remove_objects(self.store, self.id, &left)
     }
@@ -317,14 +318,14 @@ impl Filling<'_, '_> {
         let size = self.size()?;
         for object @ &(target, plane) in &self.pending {
             let path = self.store.object(target, self.id, plane)?;
-            let len = self.store.medium.stat(&path).doing("look at", &path)?.map_or(0, |s| s.size);
+            let len = objects::look(self.store, self.id, *object)?.map_or(0, |facts| facts.len);
             // What the object holds of regions before the span lies before it in the object, too. Of the span it may hold some of the present home as well:
             // other regions of it come into that plane.
             let end = self.copier.view().end_with_copies(target, plane, size).max(self.span.start);
             if len <= end {
                 continue;
             }
-            let handle = self.store.medium.open(&path, Open::Write).doing("open", &path)?;
+            let handle = objects::open(self.store, self.id, *object, Opening::BOTH)?;
             if present.contains(object) {
                 // A waiter may have called the freeze off by now, and writers go on in the present home of the span: of it nothing is touched.
                 let from = size.clamp(self.span.start, self.span.end());

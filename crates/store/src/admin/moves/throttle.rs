@@ -8,11 +8,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use stripewise_target::devices::now_ns;
 
 use super::guide::Guide;
 use crate::admin::foreground::{Foreground, RunDir, Window};
 use crate::admin::medium::CHUNK_BYTES;
-use crate::devices::now_ns;
 
 /// How often the watcher is asked, and how often slots are looked for.
 const TICK_NS: u64 = 100_000_000;

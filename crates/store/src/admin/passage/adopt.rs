@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use stripewise_layout::{Layout, Region, Span};
+use stripewise_target::interface::Opening;
 
 use crate::admin::capacity::{bytes_by_target, free_bytes};
 use crate::admin::error::{Context, Result, StoreError};
@@ -140,7 +141,7 @@ impl Adoption<'_> {
 
     fn copy(&self, view: &stripewise_layout::View<'_>, data: &[(u64, u64)]) -> Result<()> {
         let path = &self.journal.path;
-        let mut objects = Objects::new(self.store, self.id, *view, Open::Write);
+        let mut objects = Objects::new(self.store, self.id, *view, Opening::BOTH);
         let mut buf = Vec::new();
         for &(from, to) in data {
             let mut at = from;

@@ -3,6 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use stripewise_target::interface::Opening;
+use stripewise_target::within::TEXT_BYTES_MAX;
+
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::info::{current_size, link_path, resolve};
 use crate::admin::medium::{FsyncPoint, Open, Root};
@@ -14,7 +17,6 @@ use crate::admin::metadata::settle::settle_export;
 use crate::admin::metadata::size::{open_ctl, sane_size};
 use crate::admin::moves::apply::{self, forget_usage};
 use crate::admin::store::Store;
-use crate::within::TEXT_BYTES_MAX;
 
 /// What an export did.
 #[derive(Clone, Debug, Default, serde::Serialize, PartialEq, Eq)]
@@ -117,7 +119,7 @@ fn copy_out(store: &Store<'_>, id: u64, to: &Path, size: u64) -> Result<u64> {
         store.medium.unlink(to).doing("remove", to)?;
     }
     let bytes = layout_bytes(store, id)?;
-    let mut objects = Objects::new(store, id, view(store, id, &bytes)?, Open::Read);
+    let mut objects = Objects::new(store, id, view(store, id, &bytes)?, Opening::READ);
     let plain = store.medium.open(to, Open::CreateNew).doing("make", to)?;
     let mut data_bytes = 0;
     objects.stream(0, size, false, |at, part| {

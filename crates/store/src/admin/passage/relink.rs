@@ -4,6 +4,8 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use stripewise_target::within::TEXT_BYTES_MAX;
+
 use super::export::file_at;
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::{id_text, path_of};
@@ -13,7 +15,6 @@ use crate::admin::metadata::publish::sync_dir;
 use crate::admin::refused::Refused;
 use crate::admin::store::Store;
 use crate::names::{link_text, parse_link};
-use crate::within::TEXT_BYTES_MAX;
 
 /// Directories below one that was given: a loop of mounts ends there.
 const DEPTH_MAX: usize = 128;

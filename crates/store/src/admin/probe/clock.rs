@@ -8,13 +8,14 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use stripewise_target::devices::{Access, DeviceLine, now_ns, sleep_until};
+use stripewise_target::kind::{DeviceModel, Kind};
+use stripewise_target::names::object_key;
+
 use super::{CLOCK_IN_FLIGHT_MAX, Series, Timed};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::medium::DevicesMap;
 use crate::admin::store::Store;
-use crate::bin::{DeviceModel, Kind};
-use crate::devices::{Access, DeviceLine, now_ns, sleep_until};
-use crate::names::object_key;
 
 /// The object that a probe's accesses name: no file has this id.
 const PROBE_OBJECT: u64 = u64::MAX;

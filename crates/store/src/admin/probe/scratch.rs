@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::fs::{Advice, CWD, Mode, OFlags};
 use rustix::io::Errno;
+use stripewise_target::devices::now_ns;
 
 use super::{PROBE_GRANULE, Request, SCRATCH_IN_FLIGHT_MAX, Series, Timed};
 use crate::admin::error::{Context, Result, StoreError};
-use crate::devices::now_ns;
 
 /// A scratch file takes at most one part in so many of what is free in its file system.
 pub const FREE_SHARE: u64 = 16;

@@ -2,6 +2,8 @@
 //! cut leaves.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+
 use stripewise_chance::SplitMix64;
 
 /// Granularity at which content reaches the disk and at which holes are seen.
@@ -43,8 +45,9 @@ pub(super) fn survive(durable: &Content, ops: &[DataOp], dice: &mut Dice) -> Con
                 (*to, u64::MAX)
             }
         };
-        if to == u64::MAX {
-            for page in pages_known(durable, &by_page, from / PAGE) {
+        if !matches!(op, DataOp::Write(..)) {
+            // What holds nothing has nothing to lose.
+            for page in pages_known(durable, &by_page, from / PAGE..to.div_ceil(PAGE)) {
                 by_page.entry(page).or_default().push(op);
             }
         } else if from < to {
@@ -64,8 +67,8 @@ pub(super) fn survive(durable: &Content, ops: &[DataOp], dice: &mut Dice) -> Con
     after
 }
 
-fn pages_known(durable: &Content, by_page: &BTreeMap<u64, Vec<&DataOp>>, from: u64) -> Vec<u64> {
-    let mut pages: Vec<u64> = durable.pages.range(from..).map(|(p, _)| *p).chain(by_page.range(from..).map(|(p, _)| *p)).collect();
+fn pages_known(durable: &Content, by_page: &BTreeMap<u64, Vec<&DataOp>>, range: Range<u64>) -> Vec<u64> {
+    let mut pages: Vec<u64> = durable.pages.range(range.clone()).map(|(p, _)| *p).chain(by_page.range(range).map(|(p, _)| *p)).collect();
     pages.sort_unstable();
     pages.dedup();
     pages
@@ -129,6 +132,38 @@ pub(super) fn apply_content(content: &mut Content, op: &DataOp) {
             let touched: Vec<u64> = content.pages.range(at / PAGE..=(at + len) / PAGE).map(|(p, _)| *p).collect();
             touched.into_iter().for_each(|page| apply_page(&mut content.pages, page, op));
         }
+    }
+}
+
+impl Content {
+    /// Reads into `to` from `at` on; returns the bytes, fewer only at the end.
+    pub(super) fn read(&self, at: u64, to: &mut [u8]) -> usize {
+        let want = (to.len() as u64).min(self.len.saturating_sub(at)) as usize;
+        let mut done = 0;
+        while let Some(rest) = to.get_mut(done..want).filter(|rest| !rest.is_empty()) {
+            let here = at + done as u64;
+            let within = (here % PAGE) as usize;
+            let len = rest.len().min(PAGE as usize - within);
+            if let Some(to) = rest.get_mut(..len) {
+                match self.pages.get(&(here / PAGE)).and_then(|page| page.get(within..within + len)) {
+                    Some(from) => to.copy_from_slice(from),
+                    None => to.fill(0),
+                }
+            }
+            done += len;
+        }
+        want
+    }
+
+    /// The next pages that hold data at or after `at`, as a range of bytes.
+    pub(super) fn next_data(&self, at: u64) -> Option<(u64, u64)> {
+        let first = *self.pages.range(at / PAGE..).next()?.0;
+        let mut end = first;
+        while self.pages.contains_key(&end) {
+            end += 1;
+        }
+        let start = (first * PAGE).max(at);
+        (start < self.len).then(|| (start, (end * PAGE).min(self.len)))
     }
 }
 

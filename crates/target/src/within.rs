@@ -1,9 +1,10 @@
-//! The parts of a store and of its targets, opened so that nobody leads us elsewhere: by one name at a time, relative to a directory that is held
+//! Parts of a store and of its targets, opened so that nobody leads us elsewhere: by one name at a time, relative to a directory that is held
 //! open, never through a symbolic link, never waiting (a FIFO, a lease), and looked at before anything is done with them. Library and verbs open
 //! nothing of a store in any other way (docs/security.md). Nothing here allocates.
 
 use core::ffi::CStr;
 use core::fmt;
+
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{self, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -11,10 +12,6 @@ use rustix::io::Errno;
 pub use rustix::fs::{OFlags as OpenFlags, Stat as PartStat};
 pub use rustix::io::Errno as Os;
 
-/// Longest store.bin that is read: 256 targets and 1,024 rules with layouts of their own fit many times.
-pub const STORE_BIN_BYTES_MAX: u64 = 64 << 20;
-/// Longest layout file that is read: the most regions and stripes of the format stay below 200 MiB.
-pub const LAYOUT_BYTES_MAX: u64 = 256 << 20;
 /// Longest of the small texts: a link's record, an identity, a journal.
 pub const TEXT_BYTES_MAX: u64 = 16_384;
 

@@ -2,16 +2,20 @@
 //! that `store info` and `tune` read. A request reserves `[max(now, next_free), + startup + bytes * per_byte)` and sleeps until its end,
 //! so a laptop behaves like a rack of disks for real processes that move real bytes. Everything measured on it is called emulated.
 
-use crate::bin::{DeviceModel, MAX_TARGETS};
-use crate::run::DEVICES;
-use crate::within::{Expected, Refusal, create_file, open_file};
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering};
+
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{self, FallocateFlags, FlockOperation, OFlags};
 use rustix::io::{Errno, pread, pwrite};
 use rustix::thread::ClockId;
 use rustix::time::Timespec;
 
+use crate::kind::{DeviceModel, MAX_TARGETS};
+use crate::within::{Expected, Refusal, create_file, open_file};
+
+/// Name of the devices file in a store's `run/`; made with the store.
+pub const DEVICES: &CStr = c"devices";
 /// First bytes of the devices file.
 pub const DEVICES_MAGIC: [u8; 8] = *b"SWDEVICE";
 /// Bytes before the first target's line.
