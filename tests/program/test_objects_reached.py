@@ -165,6 +165,33 @@ def test_what_lets_nobody_in_makes_no_objects(make_store: Maker) -> None:
     assert len(every) == 2, every
 
 
+@needs_root
+@pytest.mark.parametrize("has_acl", [False, True])
+def test_objects_that_come_later_have_head_s_group_mode_and_acl(make_store: Maker, has_acl: bool) -> None:
+    """The group is that of a set-group-id directory, the ACL the directory's default one."""
+    store, group = make_store(dirs(TARGETS)), 7
+    made = store.data / "made"
+    made.mkdir()
+    os.chown(made, 0, group)
+    made.chmod(0o2755)
+    try:
+        if has_acl:
+            os.setxattr(made, "system.posix_acl_default", bytes.fromhex(ACL))
+    except OSError as error:
+        if error.errno != errno.EOPNOTSUPP:
+            raise
+    on(store, made / "f", f"os.umask(0o077); os.pwrite(fd, b'x', {WIDTH * TARGETS} - 1); os.pwrite(fd, b'y', 0)")
+    (head,) = store.root.glob("files/*/head")
+    found = [next((store.base / "targets" / t.name).glob("*.data")) for t in store.targets]
+
+    def rights(path: Path) -> tuple[int, int, int, list[str]]:
+        st = path.stat()
+        return st.st_uid, st.st_gid, st.st_mode & 0o077, os.listxattr(path)
+
+    assert head.stat().st_gid == group
+    assert [rights(path) for path in found] == [rights(head)] * TARGETS
+
+
 def test_in_a_shared_store_all_objects_are_made_with_the_file(make_store: Maker) -> None:
     store = make_store(dirs(TARGETS), shared=True)
     on(store, store.data / "f", "")

@@ -241,13 +241,24 @@ impl File {
     /// Makes an object that nobody else would use before it is as it has to be.
     fn new_private_object(&'static self, target: u32, plane: u32) -> Sys<i32> {
         let at = self.at()?;
-        let mode = Part::Object.mode(at.head_stat()?.st_mode);
+        let head = at.head_stat()?;
+        let mode = Part::Object.mode(head.st_mode);
         let fd = part::create_object(at.store, at.id, (target, plane), mode).inspect_err(|errno| self.say_not_made(*errno, target))?;
-        // The umask may have taken from it.
-        if sys::fstat(fd).is_ok_and(|made| made.st_mode & 0o7777 != mode) {
-            sys::fchmod(fd, mode).inspect_err(|_| sys::close(fd))?;
-        }
-        Ok(fd)
+        let followed = sys::fstat(fd).and_then(|made| {
+            // The group of a set-group-id directory.
+            if (made.st_uid, made.st_gid) != (head.st_uid, head.st_gid) {
+                sys::chownat(fd, c"", head.st_uid, head.st_gid, libc::AT_EMPTY_PATH)?;
+            }
+            // The umask may have taken from it.
+            if made.st_mode & 0o7777 != mode {
+                sys::fchmod(fd, mode)?;
+            }
+            if access::has_acl(&at) { access::give_heads(&at, (target, plane)) } else { Ok(()) }
+        });
+        followed.map(|()| fd).inspect_err(|_| {
+            sys::close(fd);
+            let _ = part::remove_object(at.store, at.id, (target, plane), self.user.load(Ordering::Relaxed));
+        })
     }
 
     #[cold]

@@ -314,9 +314,11 @@ impl File {
 
     /// Takes an idle file into use again; false where it is not what it was.
     fn wake(&'static self) -> Sys<bool> {
-        let ctl = self.ctl_fd()?;
-        if !locks::take(ctl, How::Shared, PRESENCE_BYTE)? {
-            return Err(self.in_use());
+        match locks::take(self.ctl_fd()?, How::Shared, PRESENCE_BYTE) {
+            Ok(true) => {}
+            Ok(false) => return Err(self.in_use()),
+            // The program has closed it behind our back.
+            Err(_) => return Ok(false),
         }
         let head = self.head_by_name()?;
         if !head.is_some_and(|head| self.is_what_it_was(&head)) || !self.ctl().is_some_and(|ctl| self.is_of_this_boot(&ctl)) {
