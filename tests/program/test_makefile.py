@@ -64,17 +64,17 @@ def bench(scratch: Path, *options: str | Path) -> dict[str, dict[str, object]]:
 def test_bench_writes_its_file(scratch: Path, calls: None) -> None:
     names = bench(scratch)
     parts = {name.split(".")[0] for name in names}
-    assert parts == {"runtime", "small", "emulated", "migrate", "plan", "model", "best", "swd"}
+    assert parts == {"runtime", "emulated", "migrate", "plan", "model", "best", "swd"}
     assert names["swd.smart_updates_per_s"]["fill_percent"] == 90
 
 
 def test_bench_sets_small_files_beside_plain_ones_and_beside_another_library(scratch: Path, calls: None) -> None:
-    kinds = ("open_close", "stat", "pread_4k")
+    kinds = ("open_close", "stat", "create_unlink", "pread_4k")
     names = bench(scratch, "--small", "--against", LIBRARY)
-    assert set(names) == {f"small.{kind}_{what}" for kind in kinds for what in ("ns", "against")}
+    assert set(names) == {f"runtime.{kind}_{what}" for kind in kinds for what in ("ratio", "against")}
     for kind in kinds:
-        assert "plain files" in str(names[f"small.{kind}_ns"]["baseline"])
-        assert str(LIBRARY) in str(names[f"small.{kind}_against"]["unit"])
+        assert "plain " in str(names[f"runtime.{kind}_ratio"]["baseline"])
+        assert str(LIBRARY) in str(names[f"runtime.{kind}_against"]["unit"])
 
 
 def test_the_demo_ends_in_its_line(scratch: Path) -> None:
