@@ -1,10 +1,11 @@
 //! A target of any kind: the one place that tells kinds apart. A call is a jump by the kind, without allocation; kinds that the preloaded library does not
-//! know (the fake, those of tests) stand behind a pointer, for verbs.
+//! know (the fake, those of tests) stand behind a pointer, for verbs. The library holds descriptors in words of its own: it makes a target, or an object, of
+//! what such a word says, for the length of a call.
 
 #[cfg(feature = "admin")]
 use std::sync::Arc;
 
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
@@ -16,28 +17,67 @@ use crate::file::FileObject;
 use crate::interface::{Facts, Object, Opening, Ready, Target};
 use crate::names::ObjectName;
 use crate::op::Op;
+#[cfg(feature = "served")]
+use crate::shared_memory::{Link, Served};
 use crate::within::Refusal;
 
 /// A target.
-pub enum Any {
+pub enum Any<F = OwnedFd> {
     /// A directory.
-    Dir(Dir),
+    Dir(Dir<F>),
     /// A directory whose device is counted or emulated.
-    Emulated(Emulated<Dir>),
+    Emulated(Emulated<Dir<F>>),
+    /// Objects of another process.
+    #[cfg(feature = "served")]
+    Served(Link),
     /// One of any other kind.
     #[cfg(feature = "admin")]
     Other(Arc<DynTarget>),
 }
 
 /// An object on it.
-pub enum AnyObject {
+pub enum AnyObject<F = OwnedFd> {
     /// A file.
-    Dir(FileObject),
+    Dir(FileObject<F>),
     /// A file whose device is counted or emulated.
-    Emulated(EmulatedObject<FileObject>),
+    Emulated(EmulatedObject<FileObject<F>>),
+    /// One of another process.
+    #[cfg(feature = "served")]
+    Served(Served),
     /// One of any other kind.
     #[cfg(feature = "admin")]
     Other(Box<dyn Object>),
+}
+
+/// What an open object is to whoever keeps it in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handle {
+    /// A descriptor of this process, to be closed.
+    Descriptor(i32),
+    /// A number of the kind's own.
+    Number(u32),
+}
+
+impl<F: AsFd> Any<F> {
+    /// A directory that is held open, behind a clock or without one.
+    pub const fn in_directory(dir: F, clock: Option<Clock>) -> Self {
+        match clock {
+            None => Self::Dir(Dir::new(dir)),
+            Some(clock) => Self::Emulated(Emulated::new(Dir::new(dir), clock)),
+        }
+    }
+
+    /// The directory that its objects lie in, for what is done to files and not to objects. A capability: `None` where there is none.
+    pub fn directory(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Dir(dir) => Some(dir.fd()),
+            Self::Emulated(emulated) => Some(emulated.inner().fd()),
+            #[cfg(feature = "served")]
+            Self::Served(_) => None,
+            #[cfg(feature = "admin")]
+            Self::Other(_) => None,
+        }
+    }
 }
 
 impl Any {
@@ -53,8 +93,37 @@ impl Any {
         match self {
             Self::Dir(dir) => Self::Emulated(Emulated::new(dir, clock)),
             Self::Emulated(emulated) => Self::Emulated(Emulated::new(emulated.into_inner(), clock)),
+            // One for tests, whose devices nobody asks about.
+            #[cfg(feature = "served")]
+            Self::Served(link) => Self::Served(link),
             #[cfg(feature = "admin")]
             Self::Other(other) => Self::other(Emulated::new(other, clock)),
+        }
+    }
+}
+
+impl AnyObject {
+    /// What it is to whoever keeps it in a word; `None` for a kind that is never kept so.
+    pub fn into_handle(self) -> Option<Handle> {
+        match self {
+            Self::Dir(file) => Some(Handle::Descriptor(file.into_inner().into_raw_fd())),
+            Self::Emulated(object) => Some(Handle::Descriptor(object.into_inner().into_inner().into_raw_fd())),
+            #[cfg(feature = "served")]
+            Self::Served(object) => Some(Handle::Number(object.number())),
+            #[cfg(feature = "admin")]
+            Self::Other(_) => None,
+        }
+    }
+}
+
+impl<'a> AnyObject<BorrowedFd<'a>> {
+    /// The object of a descriptor that somebody else holds open, behind a clock or without one.
+    #[inline]
+    #[must_use]
+    pub const fn of_descriptor(fd: BorrowedFd<'a>, clock: Option<Clock>, name: ObjectName) -> Self {
+        match clock {
+            None => Self::Dir(FileObject::new(fd)),
+            Some(clock) => Self::Emulated(EmulatedObject::new(FileObject::new(fd), clock, name)),
         }
     }
 }
@@ -64,6 +133,8 @@ macro_rules! of_kind {
         match $self {
             Self::Dir($inner) => $call,
             Self::Emulated($inner) => $call,
+            #[cfg(feature = "served")]
+            Self::Served($inner) => $call,
             #[cfg(feature = "admin")]
             Self::Other($inner) => $call,
         }
@@ -75,17 +146,21 @@ macro_rules! object_of_kind {
         match $self {
             Self::Dir($inner) => $call.map(AnyObject::Dir),
             Self::Emulated($inner) => $call.map(AnyObject::Emulated),
+            #[cfg(feature = "served")]
+            Self::Served($inner) => $call.map(AnyObject::Served),
             #[cfg(feature = "admin")]
             Self::Other($inner) => $call.map(AnyObject::Other),
         }
     };
 }
 
-impl Object for AnyObject {
+impl<F: AsFd + Send + Sync> Object for AnyObject<F> {
+    #[inline]
     fn start(&self, op: &mut Op<'_>, is_one_of_many: bool) {
         of_kind!(self, object => object.start(op, is_one_of_many));
     }
 
+    #[inline]
     fn finish(&self, op: &mut Op<'_>) {
         of_kind!(self, object => object.finish(op));
     }
@@ -110,6 +185,10 @@ impl Object for AnyObject {
         of_kind!(self, object => object.sync())
     }
 
+    fn sync_data(&self) -> Result<(), Errno> {
+        of_kind!(self, object => object.sync_data())
+    }
+
     fn sync_range(&self, from: u64, to: u64) -> Result<(), Errno> {
         of_kind!(self, object => object.sync_range(from, to))
     }
@@ -124,7 +203,7 @@ impl Object for AnyObject {
     }
 }
 
-impl Target for Any {
+impl<F: AsFd + Send + Sync> Target for Any<F> {
     type Object = AnyObject;
 
     fn create(&self, name: ObjectName, mode: u32, ready: Option<Ready<'_>>) -> Result<AnyObject, Errno> {

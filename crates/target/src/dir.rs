@@ -17,6 +17,8 @@ use crate::within::{Expected, Refusal, TEXT_BYTES_MAX, create_file, open_file};
 
 /// Bytes of directory entries that are read at once: on the stack of whoever lists.
 const LIST_BYTES: usize = 4096;
+/// How new files are opened. Nobody asks for the time of an object's last access.
+const NEW: OFlags = OFlags::RDWR.union(OFlags::NOATIME);
 /// Mode of a new identity file.
 const IDENTITY_MODE: u32 = 0o644;
 
@@ -30,7 +32,8 @@ impl<F: AsFd> Dir<F> {
         Self(dir)
     }
 
-    fn fd(&self) -> BorrowedFd<'_> {
+    /// Its descriptor.
+    pub fn fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 
@@ -51,7 +54,7 @@ impl<F: AsFd> Dir<F> {
     /// Makes a file under a name that nobody guesses, has it prepared, and gives it its own name, unless that is taken and `replaces` does not say so.
     fn make(&self, (unready, name): (&PartName, &PartName), mode: u32, replaces: bool, ready: Ready<'_>) -> Result<FileObject, Errno> {
         let (unready, name) = (c(unready)?, c(name)?);
-        let made = FileObject::new(create_file(self.fd(), unready, OFlags::RDWR, mode)?);
+        let made = FileObject::new(create_file(self.fd(), unready, NEW, mode)?);
         let named =
             ready(&made).and_then(|()| if replaces { fs::renameat(self.fd(), unready, self.fd(), name) } else { self.rename_new(unready, name) });
         if let Err(errno) = named {
@@ -100,7 +103,7 @@ impl<F: AsFd + Send + Sync> Target for Dir<F> {
 
     fn create(&self, name: ObjectName, mode: u32, ready: Option<Ready<'_>>) -> Result<FileObject, Errno> {
         match ready {
-            None => create_file(self.fd(), c(&name.text())?, OFlags::RDWR, mode).map(FileObject::new),
+            None => create_file(self.fd(), c(&name.text())?, NEW, mode).map(FileObject::new),
             Some(ready) => self.make((&name.unready_text(chance()?), &name.text()), mode, false, ready),
         }
     }
@@ -114,7 +117,7 @@ impl<F: AsFd + Send + Sync> Target for Dir<F> {
         let text = name.text();
         let text = c(&text)?;
         if !owners.is_empty() {
-            open_file(self.fd(), text, OFlags::PATH, Expected::of(owners))?;
+            Expected::of(owners).check(&fs::statat(self.fd(), text, AtFlags::SYMLINK_NOFOLLOW)?)?;
         }
         Ok(fs::unlinkat(self.fd(), text, AtFlags::empty())?)
     }
@@ -184,5 +187,6 @@ fn facts_of(stat: &fs::Stat) -> Facts {
         used_bytes: stat.st_blocks as u64 * 512,
         modified_ns: ns(stat.st_mtime, stat.st_mtime_nsec as i64),
         changed_ns: ns(stat.st_ctime, stat.st_ctime_nsec as i64),
+        unfit: Expected::of(&[]).check(stat).err(),
     }
 }

@@ -69,6 +69,11 @@ impl<O> EmulatedObject<O> {
     pub const fn new(inner: O, clock: Clock, name: ObjectName) -> Self {
         Self { inner, clock, key: name.key() }
     }
+
+    /// The object without its clock.
+    pub fn into_inner(self) -> O {
+        self.inner
+    }
 }
 
 impl<O: Object> Object for EmulatedObject<O> {
@@ -100,6 +105,10 @@ impl<O: Object> Object for EmulatedObject<O> {
 
     fn sync(&self) -> Result<(), Errno> {
         self.inner.sync()
+    }
+
+    fn sync_data(&self) -> Result<(), Errno> {
+        self.inner.sync_data()
     }
 
     fn sync_range(&self, from: u64, to: u64) -> Result<(), Errno> {

@@ -104,6 +104,10 @@ impl Object for Box<DynObject> {
         (**self).sync()
     }
 
+    fn sync_data(&self) -> Result<(), Errno> {
+        (**self).sync_data()
+    }
+
     fn sync_range(&self, from: u64, to: u64) -> Result<(), Errno> {
         (**self).sync_range(from, to)
     }

@@ -93,6 +93,10 @@ impl<F: AsFd + Send + Sync> Object for FileObject<F> {
         fs::fsync(self.fd())
     }
 
+    fn sync_data(&self) -> Result<(), Errno> {
+        fs::fdatasync(self.fd())
+    }
+
     /// fdatasync of a range: msync of a map is the call that takes one. fsync would also wait for what programs write to other regions of the object.
     fn sync_range(&self, from: u64, to: u64) -> Result<(), Errno> {
         let to = to.min(self.len()?);

@@ -46,6 +46,8 @@ pub struct Facts {
     pub modified_ns: i64,
     /// Last change of anything, the same.
     pub changed_ns: i64,
+    /// What stands under its name is no object, and is opened by nobody: why.
+    pub unfit: Option<Refusal>,
 }
 
 /// Prepares a new object before anybody else can see it: gives it its owner and rights.
@@ -100,6 +102,14 @@ pub trait Object: Send + Sync {
     /// # Errors
     /// The target's.
     fn sync(&self) -> Result<(), Errno>;
+
+    /// Makes content and length durable, and nothing else that the kind may have.
+    ///
+    /// # Errors
+    /// The target's.
+    fn sync_data(&self) -> Result<(), Errno> {
+        self.sync()
+    }
 
     /// Makes `[from, to)` durable, and the length of an object that ends before; what others write elsewhere in it need not be waited for.
     ///

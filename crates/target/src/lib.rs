@@ -20,7 +20,7 @@ pub mod within;
 pub mod erased;
 #[cfg(feature = "admin")]
 pub mod fake;
-#[cfg(feature = "suite")]
+#[cfg(feature = "served")]
 pub mod shared_memory;
 #[cfg(feature = "suite")]
 pub mod suite;

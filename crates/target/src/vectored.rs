@@ -2,7 +2,7 @@
 //! find. For every kind whose bytes a descriptor reaches.
 
 use rustix::fd::BorrowedFd;
-use rustix::io::{Errno, IoSlice, IoSliceMut, ReadWriteFlags, preadv, preadv2, pwritev, pwritev2};
+use rustix::io::{Errno, IoSlice, IoSliceMut, ReadWriteFlags, pread, preadv, preadv2, pwrite, pwritev, pwritev2};
 
 use crate::op::{Direction, Memory, Op};
 
@@ -59,14 +59,22 @@ fn bytes_of(memory: &[Memory]) -> u64 {
 
 fn call(fd: BorrowedFd<'_>, direction: Direction, memory: &mut [Memory], at: u64, flags: ReadWriteFlags) -> Result<usize, Errno> {
     let (base, count) = (memory.as_mut_ptr(), memory.len());
-    match direction {
-        Direction::Read => {
+    match (direction, memory) {
+        // SAFETY: as below. One stretch takes the kernel less as such than as a vector.
+        (Direction::Read, [one]) if flags.is_empty() && !one.base.is_null() => {
+            pread(fd, unsafe { core::slice::from_raw_parts_mut(one.base, one.len) }, at)
+        }
+        // SAFETY: as below.
+        (Direction::Write, [one]) if flags.is_empty() && !one.base.is_null() => {
+            pwrite(fd, unsafe { core::slice::from_raw_parts(one.base, one.len) }, at)
+        }
+        (Direction::Read, _) => {
             // SAFETY: layouts are the same (op.rs asserts it), and the kernel alone looks behind the pointers: a bad one is EFAULT.
             let buffers = unsafe { core::slice::from_raw_parts_mut(base.cast::<IoSliceMut<'_>>(), count) };
             // Without flags by the older call, which user-mode emulators know, too.
             if flags.is_empty() { preadv(fd, buffers, at) } else { preadv2(fd, buffers, at, flags) }
         }
-        Direction::Write => {
+        (Direction::Write, _) => {
             // SAFETY: as above.
             let buffers = unsafe { core::slice::from_raw_parts(base.cast::<IoSlice<'_>>(), count) };
             if flags.is_empty() { pwritev(fd, buffers, at) } else { pwritev2(fd, buffers, at, flags) }

@@ -118,8 +118,10 @@ impl<'a> Expected<'a> {
     /// # Errors
     /// What does not fit.
     pub fn check(&self, stat: &Stat) -> Result<(), Refusal> {
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(Refusal::Kind);
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Symlink => return Err(Refusal::Link),
+            _ => return Err(Refusal::Kind),
         }
         if stat.st_nlink > 1 && !self.hard_links {
             return Err(Refusal::HardLink);

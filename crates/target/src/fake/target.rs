@@ -132,7 +132,7 @@ impl FakeObject {
         match self.disk.lock().nodes.get(&self.node) {
             Some(Node::File { live, changed, .. }) => {
                 let changed_ns = *changed as i64;
-                Ok(Facts { len: live.len, used_bytes: live.pages.len() as u64 * PAGE, modified_ns: changed_ns, changed_ns })
+                Ok(Facts { len: live.len, used_bytes: live.pages.len() as u64 * PAGE, modified_ns: changed_ns, changed_ns, unfit: None })
             }
             _ => Err(Errno::INVAL),
         }

@@ -1,11 +1,21 @@
 //! A kind for tests: objects that another process serves over shared memory. No descriptor, no map, completions in another order than the requests. That it
-//! passes the suite, and that verbs work on it, is the proof that the interface does not take a target for a directory.
+//! passes the suite, that verbs work on it, and that a library which knows it runs programs on it, is the proof that the interface does not take a target for
+//! a directory.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod client;
+mod link;
 mod segment;
+mod served;
+
+pub use link::Link;
+pub use segment::{SEGMENT_BYTES, SEGMENT_FILE};
+pub use served::Served;
+
+#[cfg(feature = "suite")]
+mod remote;
+#[cfg(feature = "suite")]
 mod server;
 
-pub use client::{Remote, RemoteObject};
-pub use server::serve;
+#[cfg(feature = "suite")]
+pub use remote::{Remote, RemoteObject};
+#[cfg(feature = "suite")]
+pub use server::{serve, serve_until};

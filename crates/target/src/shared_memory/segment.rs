@@ -1,14 +1,15 @@
 //! What client and server share: a doorbell, slots for requests, and for each slot a window for bytes. A slot is free, taken by a client, asked of the server,
 //! or done; each of these steps is one exchange of its state, on which the other side sleeps.
 
-use std::fs::File;
-use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::thread::futex;
 use rustix::time::Timespec;
+
+/// The segment's file, in the directory that store.toml names.
+pub const SEGMENT_FILE: &str = "segment";
 
 /// Requests that are under way at most.
 pub const SLOTS: usize = 24;
@@ -16,6 +17,7 @@ pub const SLOTS: usize = 24;
 pub const WINDOW_BYTES: usize = 1 << 15;
 const SLOT_BYTES: usize = 256;
 const WINDOWS_AT: usize = 1 << 16;
+/// Bytes of the segment.
 pub const SEGMENT_BYTES: usize = WINDOWS_AT + SLOTS * WINDOW_BYTES;
 
 pub const FREE: u32 = 0;
@@ -49,6 +51,7 @@ pub enum Call {
     Sync,
 }
 
+#[cfg(feature = "suite")]
 impl Call {
     pub const ALL: [Self; 17] = [
         Self::Make,
@@ -79,6 +82,8 @@ pub struct Header {
     pub overtakings: AtomicU32,
     /// Requests so far.
     pub asked: AtomicU64,
+    /// Whoever has the last slot, which is waited for.
+    pub last: AtomicU32,
 }
 
 #[repr(C)]
@@ -93,10 +98,11 @@ pub struct Slot {
     pub results: [AtomicU64; 3],
 }
 
-/// The mapped segment.
+/// The mapped segment, and the file that it is a map of.
+#[derive(Clone, Copy)]
 pub struct Segment {
     base: *mut u8,
-    file: File,
+    file: BorrowedFd<'static>,
 }
 
 // SAFETY: shared words are atomics; a window is its slot's owner's.
@@ -105,47 +111,43 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    pub fn map(file: File) -> Self {
-        // SAFETY: a fresh mapping of a file of this length, unmapped when dropped.
-        let base = unsafe { mmap(core::ptr::null_mut(), SEGMENT_BYTES, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &file, 0) };
-        Self { base: base.unwrap().cast(), file }
+    /// # Safety
+    /// `base` is a shared map of [`SEGMENT_BYTES`] of `file`; both stay for as long as this is used.
+    pub const unsafe fn new(base: *mut u8, file: BorrowedFd<'static>) -> Self {
+        Self { base, file }
     }
 
-    pub fn header(&self) -> &Header {
+    pub const fn header(&self) -> &Header {
         // SAFETY: inside the mapping, page-aligned; all fields are atomics.
         unsafe { &*self.base.cast() }
     }
 
-    pub fn slot(&self, slot: usize) -> &Slot {
-        assert!(slot < SLOTS);
+    pub const fn slot(&self, slot: usize) -> &Slot {
+        let slot = if slot < SLOTS { slot } else { 0 };
         // SAFETY: as above.
         unsafe { &*self.base.add(4096 + slot * SLOT_BYTES).cast() }
     }
 
     /// Where a slot's window begins in the file: the kernel copies between it and programs' memory, and finds bad addresses.
-    pub fn window_at(slot: usize) -> u64 {
+    pub const fn window_at(slot: usize) -> u64 {
         (WINDOWS_AT + slot * WINDOW_BYTES) as u64
     }
 
-    pub fn file(&self) -> &File {
-        &self.file
+    pub const fn file(&self) -> BorrowedFd<'static> {
+        self.file
     }
 
     /// Copies bytes into a window.
-    pub fn put(&self, slot: usize, bytes: &[u8]) {
-        assert_eq!(rustix::io::pwrite(self.file.as_fd(), bytes, Self::window_at(slot)), Ok(bytes.len()));
+    pub fn put(&self, slot: usize, bytes: &[u8]) -> Result<(), Errno> {
+        let put = rustix::io::pwrite(self.file, bytes, Self::window_at(slot))?;
+        if put == bytes.len() { Ok(()) } else { Err(Errno::IO) }
     }
 
     /// Copies the first bytes of a window.
-    pub fn get(&self, slot: usize, bytes: &mut [u8]) {
-        assert_eq!(rustix::io::pread(self.file.as_fd(), &mut *bytes, Self::window_at(slot)), Ok(bytes.len()));
-    }
-}
-
-impl Drop for Segment {
-    fn drop(&mut self) {
-        // SAFETY: mapped in `map`; nobody refers to it any more.
-        let _ = unsafe { munmap(self.base.cast(), SEGMENT_BYTES) };
+    pub fn get(&self, slot: usize, bytes: &mut [u8]) -> Result<(), Errno> {
+        let wanted = bytes.len();
+        let got = rustix::io::pread(self.file, bytes, Self::window_at(slot))?;
+        if got == wanted { Ok(()) } else { Err(Errno::IO) }
     }
 }
 

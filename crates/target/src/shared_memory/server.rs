@@ -1,4 +1,5 @@
 //! The process that has the objects. It takes all requests that wait and serves the last one first. Its objects are files of a disk in memory.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,6 +10,8 @@ use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
+use super::link::{NAMES_MAX, name_of, words_of};
+use super::remote::Mapped;
 use super::segment::{ASKED, Call, DONE, SLOTS, Segment, WINDOW_BYTES, set_state, sleep_while};
 use crate::batch::{read_at, write_at};
 use crate::fake::{Disk, FakeObject};
@@ -17,8 +20,6 @@ use crate::names::ObjectName;
 
 /// How often it looks whether its client lives, ms.
 const LOOK_MS: u64 = 200;
-/// Bytes of a name in a window: file, then role.
-pub const NAME_BYTES: usize = 16;
 
 struct Server {
     segment: Segment,
@@ -31,23 +32,20 @@ struct Server {
 /// Serves the segment that the environment names, until its client is gone. Does nothing where none is named.
 pub fn serve() {
     let Some(path) = std::env::var_os("STRIPEWISE_TEST_SEGMENT") else { return };
-    let file = File::options().read(true).write(true).open(path).unwrap();
     let client = rustix::process::getppid();
-    let mut server = Server { segment: Segment::map(file), disk: Disk::new(), objects: Vec::new(), names: BTreeMap::new(), identity: Vec::new() };
-    while rustix::process::getppid() == client {
+    serve_until(Path::new(&path), || rustix::process::getppid() != client);
+}
+
+/// Serves the segment at a path until `is_over`.
+pub fn serve_until(path: &Path, is_over: impl Fn() -> bool) {
+    let mapped = Mapped::new(File::options().read(true).write(true).open(path).unwrap());
+    let mut server = Server { segment: mapped.segment(), disk: Disk::new(), objects: Vec::new(), names: BTreeMap::new(), identity: Vec::new() };
+    while !is_over() {
         let rung = server.segment.header().doorbell.load(Ordering::SeqCst);
         if !server.serve_all() {
             sleep_while(&server.segment.header().doorbell, rung, LOOK_MS);
         }
     }
-}
-
-pub fn words_of(name: ObjectName) -> (u64, u64) {
-    (name.file, ObjectName::ROLES.iter().position(|role| *role == name.role).unwrap() as u64)
-}
-
-pub fn name_of(file: u64, role: u64) -> ObjectName {
-    ObjectName { file, role: ObjectName::ROLES[role as usize] }
 }
 
 impl Server {
@@ -97,21 +95,21 @@ impl Server {
             }
             Call::List => {
                 let from = if three == 0 { Bound::Unbounded } else { Bound::Excluded(name_of(one, two)) };
-                let names: Vec<ObjectName> = self.names.range((from, Bound::Unbounded)).map(|(name, _)| *name).take(100).collect();
+                let names: Vec<ObjectName> = self.names.range((from, Bound::Unbounded)).map(|(name, _)| *name).take(NAMES_MAX).collect();
                 let words = names.iter().map(|name| words_of(*name));
                 let bytes: Vec<u8> = words.flat_map(|(file, role)| [file.to_le_bytes(), role.to_le_bytes()].concat()).collect();
-                self.segment.put(slot, &bytes);
+                self.segment.put(slot, &bytes)?;
                 Ok([names.len() as u64, 0, 0])
             }
             Call::Used => Ok([self.names.values().map(|number| self.objects[*number].facts().map_or(0, |facts| facts.used_bytes)).sum(), 0, 0]),
             Call::SyncNames => Ok([0; 3]),
             Call::Identity => {
-                self.segment.put(slot, &self.identity);
+                self.segment.put(slot, &self.identity)?;
                 Ok([self.identity.len() as u64, 0, 0])
             }
             Call::Identify => {
                 window.truncate(one as usize);
-                self.segment.get(slot, &mut window);
+                self.segment.get(slot, &mut window)?;
                 self.identity = window;
                 Ok([0; 3])
             }
@@ -123,11 +121,11 @@ impl Server {
         match call {
             Call::Read => {
                 let got = read_at(object, &mut window[..len as usize], at)?;
-                self.segment.put(slot, &window[..got]);
+                self.segment.put(slot, &window[..got])?;
                 Ok([got as u64, 0, 0])
             }
             Call::Write => {
-                self.segment.get(slot, &mut window[..len as usize]);
+                self.segment.get(slot, &mut window[..len as usize])?;
                 write_at(object, &window[..len as usize], at)?;
                 Ok([len, 0, 0])
             }
