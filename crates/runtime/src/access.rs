@@ -8,7 +8,9 @@ use crate::part::{self, At, Pinned};
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
+use std::os::fd::AsRawFd;
 use stripewise_store::rights::Part;
+use stripewise_target::interface::Object;
 use stripewise_target::names::object_name;
 use stripewise_target::text::{FixedPath, FixedText, ProcPath};
 use stripewise_target::within::{Os, Refusal};
@@ -108,7 +110,9 @@ fn for_each_object(file: &'static File, owners: [u32; 2], mut each: impl FnMut(&
                     continue;
                 }
                 match part::pin_object(at.store, at.id, (target, plane), &owners) {
-                    Ok(pinned) => each(&pinned)?,
+                    Ok(Some(pinned)) => each(&pinned)?,
+                    // A kind without files keeps strangers from its objects by itself.
+                    Ok(None) => {}
                     // A move may not have made it yet, or have removed it already.
                     Err(Refusal::Os(Os::NOENT)) if !needed || view.first_byte(target, plane).is_some_and(|first| first >= size) => {}
                     Err(Refusal::Os(Os::NOENT)) => return Err(Errno(libc::EIO)),
@@ -158,11 +162,25 @@ fn spread_from(file: &'static File, head: &Pinned, before: u32) -> Sys<()> {
     follow(&at.pin(c"ctl", owners)?, &st, Acl::of(head.path())?, Part::Ctl)
 }
 
+/// Gives an object that nobody else knows of yet head's owner and group, and a mode.
+pub fn make_as(object: &dyn Object, head: &libc::stat, mode: u32) -> Sys<()> {
+    let Some(fd) = object.descriptor().map(|fd| fd.as_raw_fd()) else { return Ok(()) };
+    let made = sys::fstat(fd)?;
+    if (made.st_uid, made.st_gid) != (head.st_uid, head.st_gid) {
+        sys::chownat(fd, c"", head.st_uid, head.st_gid, libc::AT_EMPTY_PATH)?;
+    }
+    // What the target's directory has passed on to it.
+    // SAFETY: a valid C string.
+    let _ = unsafe { sys::xattr_raw(Sysno::fremovexattr, fd as usize, [ACL.as_ptr() as usize, 0, 0, 0]) };
+    sys::fchmod(fd, mode).map(|_| ())
+}
+
 /// Gives an object that has just been made the rights that follow from head's. Whoever changes those goes over the objects that are there: this one may have
 /// been missed.
 #[inline(never)] // As above.
 pub fn give_heads(at: &At, (target, plane): (u32, u32)) -> Sys<()> {
-    let object = part::pin_object(at.store, at.id, (target, plane), &[]).map_err(|refusal| Errno(refusal.errno().raw_os_error()))?;
+    let pinned = part::pin_object(at.store, at.id, (target, plane), &[]).map_err(|refusal| Errno(refusal.errno().raw_os_error()))?;
+    let Some(object) = pinned else { return Ok(()) };
     let head = at.pin_head()?;
     let mut before = sys::fstat(head.fd())?;
     // Its ctime also moves with the file's data, but not each time.

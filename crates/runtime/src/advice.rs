@@ -1,10 +1,12 @@
-//! What a program says about its data without moving any: advice and early write-back, passed on to the objects extent by extent, and syncfs, which
+//! What a program says about its data without moving any: advice and early write-back, passed on to those objects that are files, extent by extent, and syncfs, which
 //! reaches every file system that the file's bytes lie on.
 
 use crate::file::File;
 use crate::open::OpenFile;
-use crate::sys::{self, Errno, Sys, call};
+use crate::sys::{self, Errno, Sys, call, of_target};
+use std::os::fd::AsRawFd;
 use stripewise_layout::Logical;
+use stripewise_target::interface::Object;
 use syscalls::Sysno;
 
 const SYNC_KNOWN: u32 = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
@@ -14,7 +16,7 @@ fn file_of(open: &OpenFile) -> Sys<&'static File> {
     if open.flags() & libc::O_PATH != 0 { Err(Errno(libc::EBADF)) } else { open.file() }
 }
 
-/// Calls `each` with descriptor, offset and length of every extent of `[at, at + len)` inside the file; a length of 0 means up to its end.
+/// Calls `each` with descriptor, offset and length, in an object that is a file, of every extent of `[at, at + len)` inside the file; a length of 0 means up to its end.
 fn for_extents(file: &'static File, at: i64, len: i64, mut each: impl FnMut(i32, u64, u64) -> Sys<()>) -> Sys<()> {
     let size = file.size()?;
     let from = u64::try_from(at).unwrap_or(0);
@@ -24,7 +26,9 @@ fn for_extents(file: &'static File, at: i64, len: i64, mut each: impl FnMut(i32,
     }
     let passed = crate::gate::for_read(file)?;
     for extent in passed.loaded.view.extents(Logical(from), to - from) {
-        each(file.object(extent.target, extent.plane)?, extent.object_offset, extent.len)?;
+        if let Some(fd) = file.object(extent.target, extent.plane)?.descriptor() {
+            each(fd.as_raw_fd(), extent.object_offset, extent.len)?;
+        }
     }
     Ok(())
 }
@@ -69,8 +73,10 @@ pub fn syncfs(open: &OpenFile) -> Sys<()> {
     crate::size::sync(file, open, false)?;
     let passed = crate::gate::for_read(file)?;
     for (target, plane) in passed.loaded.objects() {
-        if let Some(fd) = file.object_if_made(passed.loaded, target, plane)? {
-            call(Sysno::syncfs, [fd as usize, 0, 0, 0, 0, 0])?;
+        let Some(object) = file.object_if_made(passed.loaded, target, plane)? else { continue };
+        match object.descriptor() {
+            Some(fd) => sys::syncfs(fd.as_raw_fd())?,
+            None => of_target(object.sync())?,
         }
     }
     match open.companion() {

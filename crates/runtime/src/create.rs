@@ -218,7 +218,7 @@ fn name(place: &Place, at: &At) -> Sys<()> {
 /// A target that is not there, or not the store's, is told of now and not when the file has grown to it.
 fn hold_targets(file: &'static file::File) -> Sys<()> {
     let passed = crate::gate::for_read(file)?;
-    passed.loaded.objects().try_for_each(|(target, _)| file.store()?.target_dir(target).map(|_| ()))
+    passed.loaded.objects().try_for_each(|(target, _)| file.store()?.target(target).map(|_| ()))
 }
 
 fn write_layout(at: &At, template: &[u8]) -> Sys<Raw> {

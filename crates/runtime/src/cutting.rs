@@ -4,10 +4,11 @@
 use crate::epoch;
 use crate::file::File;
 use crate::gate::{self, Passed};
-use crate::sys::{self, Errno, Sys};
+use crate::sys::{Errno, Sys, of_target};
 use stripewise_layout::MAX_LOGICAL;
 use stripewise_store::ctl::Ctl;
 use stripewise_store::sizing::{self, Cutter, Sizes};
+use stripewise_target::interface::Object;
 
 /// How long a cut waits for running I/O, of this process and of others.
 const DRAIN_NS: u64 = 30_000_000_000;
@@ -69,11 +70,11 @@ impl Cutter for Cutting {
     fn trim(&mut self, size: u64) -> Sys<()> {
         let loaded = self.passed.as_ref().ok_or(Errno(libc::EIO))?.loaded;
         for (target, plane) in loaded.objects() {
-            let Some(fd) = self.file.object_if_made(loaded, target, plane)? else { continue };
+            let Some(object) = self.file.object_if_made(loaded, target, plane)? else { continue };
             // What a move has copied into the same object stays: it may lie further out there than the home's last byte, and is not copied again.
             let end = loaded.view.end_with_copies(target, plane, size);
-            if sys::fstat(fd)?.st_size as u64 > end {
-                sys::ftruncate(fd, end).inspect_err(|errno| crate::faults::note(self.file, target, *errno))?;
+            if of_target(object.len())? > end {
+                of_target(object.set_len(end)).inspect_err(|errno| crate::faults::note(self.file, target, *errno))?;
                 self.has_cut = true;
             }
         }

@@ -322,7 +322,7 @@ impl File {
     }
 
     fn drop_parts(&'static self, quiet: bool) {
-        self.objects.iter().for_each(fds::close_internal);
+        self.drop_objects();
         // The kernel keeps a descriptor's locks as long as a mapping by it stands. Those of lines stay: a write that is still under way has one.
         if !quiet && !self.shares_locks() {
             let _ = self.ctl_fd().and_then(|fd| locks::give_back(fd, PRESENCE_BYTE));

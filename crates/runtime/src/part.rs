@@ -6,9 +6,10 @@ use crate::log;
 use crate::store::Store;
 use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
-use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use stripewise_store::names;
-use stripewise_target::names::{object_name, unready_object_name};
+use stripewise_target::interface::{Facts, Target};
+use stripewise_target::names::{ObjectName, object_name};
 use stripewise_target::text::{FixedPath, StorePath};
 use stripewise_target::text::{PartName, ProcPath};
 use stripewise_target::within::{self, Expected, OpenFlags, Refusal};
@@ -373,89 +374,27 @@ pub fn sync_dir(dir: i32) -> Sys<()> {
     sys::fsync(readable_dir(dir)?.fd(), false).map(|_| ())
 }
 
-/// Opens an object of `owner`'s file on a target of the store.
-pub fn open_object(store: &'static Store, id: u64, (target, plane): (u32, u32), flags: i32, owner: u32) -> Result<i32, Refusal> {
-    with_object(store, id, (target, plane), |dir, name| {
-        within::open_file(borrow(dir), name, flags_of(flags), Expected::of(&[owner])).map(|(fd, _)| fd.into_raw_fd())
-    })
-}
-
-/// Makes an object of a file that is not there yet.
-pub fn create_object(store: &'static Store, id: u64, (target, plane): (u32, u32), mode: u32) -> Sys<i32> {
-    let dir = store.target_dir(target)?;
-    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_NOATIME | libc::O_CLOEXEC;
-    sys::openat(dir.fd(), c(&object_name(id, plane))?, flags, mode)
-}
-
-/// The same for a file that others know: with this owner, group and mode before it has its name.
-pub fn create_ready_object(store: &'static Store, id: u64, (target, plane): (u32, u32), (uid, gid, mode): (u32, u32, u32)) -> Sys<i32> {
-    let dir = store.target_dir(target)?;
-    let (unready, name) = (unready_object_name(id, plane, sys::random_u64()), object_name(id, plane));
-    let (unready, name) = (c(&unready)?, c(&name)?);
-    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_NOATIME | libc::O_CLOEXEC;
-    let fd = sys::openat(dir.fd(), unready, flags, 0o600)?;
-    let named = (|| {
-        let made = sys::fstat(fd)?;
-        if (made.st_uid, made.st_gid) != (uid, gid) {
-            sys::chownat(fd, c"", uid, gid, libc::AT_EMPTY_PATH)?;
-        }
-        // What the target's directory has passed on to it.
-        // SAFETY: a valid C string.
-        let _ = unsafe { sys::xattr_raw(syscalls::Sysno::fremovexattr, fd as usize, [ACL.as_ptr() as usize, 0, 0, 0]) };
-        sys::fchmod(fd, mode)?;
-        // SAFETY: valid C strings.
-        match unsafe { sys::renameat2_raw(dir.fd(), unready.as_ptr(), dir.fd(), name.as_ptr(), libc::RENAME_NOREPLACE) } {
-            // A file system without it.
-            Err(Errno(libc::EINVAL | libc::ENOSYS)) => {
-                // SAFETY: as above.
-                unsafe { sys::linkat_raw(dir.fd(), unready.as_ptr(), dir.fd(), name.as_ptr(), 0)? };
-                sys::unlinkat(dir.fd(), unready, 0)
-            }
-            renamed => renamed,
-        }
-    })();
-    if let Err(errno) = named {
-        sys::close(fd);
-        let _ = sys::unlinkat(dir.fd(), unready, 0);
-        return Err(errno);
+/// What there is to say of an object without a right to its bytes; `None` where there is none.
+pub fn object_facts(store: &'static Store, id: u64, (target, plane): (u32, u32)) -> Result<Option<Facts>, Refusal> {
+    let held = store.target(target).map_err(os)?;
+    let facts = held.any().look(ObjectName::of_plane(id, plane))?;
+    match facts.and_then(|facts| facts.unfit) {
+        Some(refusal) => Err(refusal),
+        None => Ok(facts),
     }
-    Ok(fd)
 }
 
-/// stat of an object, which needs no right to its bytes; `None` where there is none.
-pub fn stat_object(store: &'static Store, id: u64, (target, plane): (u32, u32)) -> Result<Option<libc::stat>, Refusal> {
-    with_object(store, id, (target, plane), |dir, name| match sys::lstat_at(dir, name) {
-        Ok(stat) if stat.st_mode & libc::S_IFMT == libc::S_IFLNK => Err(Refusal::Link),
-        Ok(stat) if stat.st_mode & libc::S_IFMT != libc::S_IFREG => Err(Refusal::Kind),
-        Ok(stat) if stat.st_nlink > 1 => Err(Refusal::HardLink),
-        Err(Errno(libc::ENOENT)) => Ok(None),
-        stat => stat.map(Some).map_err(os),
-    })
-}
-
-/// Pins an object of a file of one of `owners` (none named: whosever).
-pub fn pin_object(store: &'static Store, id: u64, (target, plane): (u32, u32), owners: &[u32]) -> Result<Pinned, Refusal> {
-    with_object(store, id, (target, plane), |dir, name| Pinned::open(dir, name, Expected::of(owners)))
-}
-
-fn with_object<T>(
-    store: &'static Store,
-    id: u64,
-    (target, plane): (u32, u32),
-    work: impl FnOnce(i32, &CStr) -> Result<T, Refusal>,
-) -> Result<T, Refusal> {
-    let dir = store.target_dir(target).map_err(os)?;
-    let name = object_name(id, plane);
-    work(dir.fd(), name.as_c_str().unwrap_or(c""))
+/// Pins the file that an object of one of `owners` is (none named: whosever); `None` where the kind has no files.
+pub fn pin_object(store: &'static Store, id: u64, (target, plane): (u32, u32), owners: &[u32]) -> Result<Option<Pinned>, Refusal> {
+    let held = store.target(target).map_err(os)?;
+    let (any, name) = (held.any(), object_name(id, plane));
+    let Some(dir) = any.directory() else { return Ok(None) };
+    Pinned::open(dir.as_raw_fd(), name.as_c_str().unwrap_or(c""), Expected::of(owners)).map(Some)
 }
 
 /// Removes an object of a file of `owner`; anything else that has its name stays.
 pub fn remove_object(store: &'static Store, id: u64, (target, plane): (u32, u32), owner: u32) -> Result<(), Refusal> {
-    match stat_object(store, id, (target, plane))? {
-        None => Err(Refusal::Os(within::Os::NOENT)),
-        Some(stat) if stat.st_uid != owner => Err(Refusal::Owner),
-        Some(_) => with_object(store, id, (target, plane), |dir, name| sys::unlinkat(dir, name, 0).map(|_| ()).map_err(os)),
-    }
+    store.target(target).map_err(os)?.any().remove(ObjectName::of_plane(id, plane), &[owner])
 }
 
 fn os(Errno(number): Errno) -> Refusal {

@@ -2,16 +2,16 @@
 //! estimate that only errs upwards; only near the limit are blocks really counted.
 
 use crate::file::File;
-use crate::sys::{self, Errno, Sys};
+use crate::store::OpenObject;
+use crate::sys::{Errno, Sys, of_target};
 use core::sync::atomic::Ordering;
-use stripewise_target::names::object_stem;
-use stripewise_target::text::PartName;
+use stripewise_target::interface::{Object, Target};
 
 /// Estimate not made yet.
 const UNKNOWN: u64 = u64::MAX;
 
 /// Whether `[offset, offset + len)` of an object may be written without exceeding its target's capacity.
-pub fn is_there(file: &'static File, target: u32, fd: i32, offset: u64, len: u64) -> Sys<bool> {
+pub fn is_there(file: &'static File, target: u32, object: &OpenObject, offset: u64, len: u64) -> Sys<bool> {
     let store = file.store()?;
     let Some(config) = store.view()?.target(target as usize) else { return Err(Errno(libc::EIO)) };
     if config.capacity_bytes == 0 {
@@ -29,7 +29,7 @@ pub fn is_there(file: &'static File, target: u32, fd: i32, offset: u64, len: u64
         line.used_bytes.fetch_add(need, Ordering::Relaxed);
         return Ok(true);
     }
-    if is_allocated(fd, offset, len) {
+    if is_allocated(object, offset, len) {
         return Ok(true);
     }
     let counted = count(file, target)?;
@@ -39,21 +39,11 @@ pub fn is_there(file: &'static File, target: u32, fd: i32, offset: u64, len: u64
 }
 
 /// Whether a range of an object has its blocks already.
-fn is_allocated(fd: i32, offset: u64, len: u64) -> bool {
-    sys::lseek(fd, offset as i64, libc::SEEK_HOLE).is_ok_and(|hole| hole >= offset + len)
+fn is_allocated(object: &OpenObject, offset: u64, len: u64) -> bool {
+    matches!(object.next_data(offset), Ok(Some((start, end))) if start <= offset && end >= offset + len)
 }
 
-/// Bytes allocated by the objects in a target's directory.
+/// Bytes that the objects of a target take.
 fn count(file: &'static File, target: u32) -> Sys<u64> {
-    let dir = file.store()?.target_dir(target)?;
-    let mut sum = 0u64;
-    sys::for_each_name_at(dir.fd(), c".", |name| {
-        if object_stem(name).is_some() {
-            let name = PartName::from_bytes(name);
-            if let Some(st) = name.as_c_str().and_then(|name| sys::lstat_at(dir.fd(), name).ok()) {
-                sum += st.st_blocks as u64 * 512;
-            }
-        }
-    })?;
-    Ok(sum)
+    of_target(file.store()?.target(target)?.any().used_bytes())
 }

@@ -7,11 +7,13 @@ use crate::gate::{self, Passed};
 use crate::limit;
 use crate::open::OpenFile;
 use crate::part;
-use crate::sys::{self, Errno, Sys};
+use crate::sys::{self, Errno, Sys, of_target};
 use core::sync::atomic::Ordering;
+use std::os::fd::AsRawFd;
 use stripewise_layout::{Logical, MAX_LOGICAL};
 use stripewise_store::sizing::Written;
 use stripewise_store::times;
+use stripewise_target::interface::{Object, Target};
 use stripewise_target::text::PATH_MAX;
 use stripewise_target::text::{FixedPath, FixedText};
 
@@ -55,14 +57,14 @@ fn find(file: &'static File, at: u64, size: u64, data: bool) -> Sys<u64> {
         let end = region.end().min(size);
         let mut best = u64::MAX;
         for extent in view.extents(Logical(from), end - from) {
-            let fd = file.object(extent.target, extent.plane)?;
+            let object = file.object(extent.target, extent.plane)?;
             let stop = extent.object_offset + extent.len;
-            let found = match sys::lseek(fd, extent.object_offset as i64, if data { libc::SEEK_DATA } else { libc::SEEK_HOLE }) {
-                Ok(found) => found,
-                // Past the object's end: a hole.
-                Err(Errno(libc::ENXIO)) if data => continue,
-                Err(Errno(libc::ENXIO)) => extent.object_offset,
-                Err(errno) => return Err(errno),
+            let found = match of_target(object.next_data(extent.object_offset))? {
+                Some((start, _)) if data => start,
+                Some((start, end)) if start <= extent.object_offset => end,
+                // Up to the object's end, and past it: a hole.
+                None if data => continue,
+                _ => extent.object_offset,
             };
             if found < stop {
                 let mut skip = found - extent.object_offset;
@@ -200,12 +202,17 @@ fn allocate(file: &'static File, passed: &Passed, mode: i32, at: u64, stop: u64)
     }
     let punches = mode & libc::FALLOC_FL_PUNCH_HOLE != 0;
     for extent in passed.loaded.view.extents(Logical(at), stop - at) {
-        let fd = file.object(extent.target, extent.plane)?;
-        if !punches && !crate::room::is_there(file, extent.target, fd, extent.object_offset, extent.len)? {
+        let object = file.object(extent.target, extent.plane)?;
+        if !punches && !crate::room::is_there(file, extent.target, &object, extent.object_offset, extent.len)? {
             return Err(Errno(libc::ENOSPC));
         }
         let object_mode = if punches { mode } else { mode & !libc::FALLOC_FL_KEEP_SIZE };
-        sys::fallocate(fd, object_mode, extent.object_offset, extent.len)?;
+        match object.descriptor() {
+            Some(fd) => sys::fallocate(fd.as_raw_fd(), object_mode, extent.object_offset, extent.len).map(|_| ())?,
+            None if punches => of_target(object.punch(extent.object_offset, extent.len))?,
+            // As a file system without it; the C library then writes.
+            None => return Err(Errno(libc::EOPNOTSUPP)),
+        }
     }
     Ok(())
 }
@@ -247,8 +254,9 @@ pub fn sync(file: &'static File, open: &OpenFile, data_only: bool) -> Sys<()> {
     cutting::settle_all(file)?;
     let passed = gate::for_read(file)?;
     for (target, plane) in passed.loaded.objects() {
-        if let Some(fd) = file.object_if_made(passed.loaded, target, plane)? {
-            sys::fsync(fd, data_only).inspect_err(|errno| crate::faults::note(file, target, *errno))?;
+        if let Some(object) = file.object_if_made(passed.loaded, target, plane)? {
+            let flushed = if data_only { object.sync_data() } else { object.sync() };
+            of_target(flushed).inspect_err(|errno| crate::faults::note(file, target, *errno))?;
         }
     }
     drop(passed);
@@ -294,7 +302,7 @@ fn make_reachable(file: &'static File) -> Sys<()> {
     part::sync_dir(store.files_dir()?)?;
     let view = &file.current()?.view;
     for target in (0..view.target_count()).filter(|t| view.uses_target(*t)) {
-        part::sync_dir(store.target_dir(target)?.fd())?;
+        of_target(store.target(target)?.any().sync())?;
     }
     // The directory of the name: recorded in `link` as "dev ino path".
     let mut text = [0u8; PATH_MAX + 64];

@@ -2,9 +2,11 @@
 
 mod load;
 mod slots;
+mod targets;
 mod trusted;
 
 pub use load::take_file;
+pub use targets::OpenObject;
 
 use crate::config;
 use crate::fds::{self, held};

@@ -24,6 +24,12 @@ pub fn from_c(value: i64) -> Sys<i64> {
     if (-4095..0).contains(&value) { Err(Errno(-value as i32)) } else { Ok(value) }
 }
 
+/// What a target answered, as the rest of the library has it.
+#[inline]
+pub fn of_target<T>(answer: Result<T, stripewise_target::within::Os>) -> Sys<T> {
+    answer.map_err(|errno| Errno(errno.raw_os_error()))
+}
+
 /// A raw system call.
 #[inline]
 pub fn call(nr: Sysno, args: [usize; 6]) -> Sys<i64> {
@@ -77,18 +83,6 @@ pub unsafe fn pread(fd: i32, to: *mut u8, len: usize, at: u64) -> Sys<usize> {
 #[inline]
 pub unsafe fn pwrite(fd: i32, from: *const u8, len: usize, at: u64) -> Sys<usize> {
     call(Sysno::pwrite64, [fd_arg(fd), from as usize, len, at as usize, 0, 0]).map(|n| n as usize)
-}
-
-/// preadv2(2); without flags by way of preadv(2), which user-mode emulators know, too.
-pub fn preadv2(fd: i32, iov: &[libc::iovec], at: u64, flags: i32) -> Sys<usize> {
-    let number = if flags == 0 { Sysno::preadv } else { Sysno::preadv2 };
-    call(number, [fd_arg(fd), iov.as_ptr() as usize, iov.len(), at as usize, 0, flags as usize]).map(|n| n as usize)
-}
-
-/// pwritev2(2); without flags by way of pwritev(2), which user-mode emulators know, too.
-pub fn pwritev2(fd: i32, iov: &[libc::iovec], at: u64, flags: i32) -> Sys<usize> {
-    let number = if flags == 0 { Sysno::pwritev } else { Sysno::pwritev2 };
-    call(number, [fd_arg(fd), iov.as_ptr() as usize, iov.len(), at as usize, 0, flags as usize]).map(|n| n as usize)
 }
 
 /// Reads from the current position.

@@ -1,15 +1,11 @@
-//! The program's buffers as one sequence of bytes, and cutting from it the vector of one target's extent.
+//! The program's buffers as one sequence of bytes.
 
 use crate::sys::{Errno, Sys};
-use stripewise_layout::Extent;
+use stripewise_target::op::Memory;
 
-/// Vector elements per system call: fits the stack, and at 4 KiB stripes still carries 512 KiB.
-pub const BATCH: usize = 128;
 /// Most bytes of one read or write, as the kernel has it.
 pub const REQUEST_MAX: u64 = 0x7fff_f000;
 const IOV_MAX: usize = 1024;
-
-const EMPTY: libc::iovec = libc::iovec { iov_base: core::ptr::null_mut(), iov_len: 0 };
 
 /// The buffers of one request.
 #[derive(Clone, Copy)]
@@ -65,73 +61,20 @@ impl<'a> Buffers<'a> {
         }
     }
 
-    /// Calls `each` with the memory of bytes `[from, from + len)`, part by part.
-    pub fn parts(&self, mut from: u64, mut len: u64, mut each: impl FnMut(libc::iovec) -> Sys<()>) -> Sys<()> {
-        for element in self.iov {
-            if len == 0 {
-                break;
+    /// The memory of bytes `[from, from + len)`, stretch by stretch.
+    #[inline]
+    pub fn stretches(&self, from: u64, len: u64) -> impl Iterator<Item = Memory> + 'a {
+        let (mut skip, mut left) = (from, len);
+        let all = self.iov.iter().map_while(move |element| {
+            if left == 0 {
+                return None;
             }
-            let size = element.iov_len as u64;
-            if from >= size {
-                from -= size;
-                continue;
-            }
-            let take = (size - from).min(len);
-            each(libc::iovec { iov_base: element.iov_base.cast::<u8>().wrapping_add(from as usize).cast(), iov_len: take as usize })?;
-            len -= take;
-            from = 0;
-        }
-        Ok(())
-    }
-}
-
-/// A vector being filled, sent when full.
-pub struct Batch<F: FnMut(&[libc::iovec], u64, u64) -> Sys<bool>> {
-    iov: [libc::iovec; BATCH],
-    used: usize,
-    bytes: u64,
-    done: u64,
-    stopped: bool,
-    send: F,
-}
-
-impl<F: FnMut(&[libc::iovec], u64, u64) -> Sys<bool>> Batch<F> {
-    /// `send` gets (vector, bytes of the extent before it, bytes in it) and says whether to go on.
-    pub fn new(send: F) -> Self {
-        Self { iov: [EMPTY; BATCH], used: 0, bytes: 0, done: 0, stopped: false, send }
-    }
-
-    fn add(&mut self, part: libc::iovec) -> Sys<()> {
-        if self.used == BATCH {
-            self.flush()?;
-        }
-        if let Some(slot) = self.iov.get_mut(self.used) {
-            *slot = part;
-            self.used += 1;
-            self.bytes += part.iov_len as u64;
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Sys<()> {
-        if self.used > 0 && !self.stopped {
-            let vector = self.iov.get(..self.used).unwrap_or(&[]);
-            self.stopped = !(self.send)(vector, self.done, self.bytes)?;
-        }
-        self.done += self.bytes;
-        self.used = 0;
-        self.bytes = 0;
-        Ok(())
-    }
-
-    /// Sends all slices that `extent` has of the request which begins at logical offset `at`.
-    pub fn run(mut self, buffers: &Buffers<'_>, extent: &Extent<'_>, at: u64) -> Sys<()> {
-        for (logical, len) in extent.pieces() {
-            buffers.parts(logical - at, len, |part| self.add(part))?;
-            if self.stopped {
-                return Ok(());
-            }
-        }
-        self.flush()
+            let gone = skip.min(element.iov_len as u64);
+            skip -= gone;
+            let len = (element.iov_len as u64 - gone).min(left);
+            left -= len;
+            Some(Memory { base: element.iov_base.cast::<u8>().wrapping_add(gone as usize), len: len as usize })
+        });
+        all.filter(|stretch| stretch.len > 0)
     }
 }

@@ -5,7 +5,7 @@ use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::devices::{Access, Devices, now_ns};
+use crate::devices::{Access, Devices, Reserved, now_ns};
 use crate::interface::{Facts, Object, Opening, Ready, Target};
 use crate::kind::DeviceModel;
 use crate::names::ObjectName;
@@ -24,11 +24,17 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Counts an access and reserves its time from now on.
-    fn reserve(&self, object: u64, op: &mut Op<'_>) {
+    /// Counts an access and reserves its time from `now_ns` on.
+    #[inline]
+    pub fn reserve(&self, access: Access, now_ns: u64) -> Reserved {
+        self.devices.reserve(self.target, self.model.as_ref(), access, now_ns)
+    }
+
+    /// The same for an operation on an object, from now on.
+    #[inline]
+    fn reserve_for(&self, object: u64, op: &mut Op<'_>) {
         let access = Access { write: op.direction() == Direction::Write, object, offset: op.offset(), bytes: op.len() };
-        let now_ns = if self.model.is_some() { now_ns() } else { 0 };
-        let reserved = self.devices.reserve(self.target, self.model.as_ref(), access, now_ns);
+        let reserved = self.reserve(access, if self.model.is_some() { now_ns() } else { 0 });
         op.outcome.end_ns = op.outcome.end_ns.max(reserved.end_ns);
         op.outcome.service_ns += reserved.service_ns;
     }
@@ -78,7 +84,7 @@ impl<O> EmulatedObject<O> {
 
 impl<O: Object> Object for EmulatedObject<O> {
     fn start(&self, op: &mut Op<'_>, is_one_of_many: bool) {
-        self.clock.reserve(self.key, op);
+        self.clock.reserve_for(self.key, op);
         // What the emulated device is waited for anyway is not also asked of the real one in advance.
         self.inner.start(op, is_one_of_many && self.clock.model.is_none());
     }

@@ -3,7 +3,7 @@
 
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags};
+pub use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::names::ObjectName;
 use crate::op::Op;

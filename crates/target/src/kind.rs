@@ -53,21 +53,29 @@ pub enum Kind {
     Dir = 0,
     /// A directory behind an emulated device's clock.
     Emulated = 1,
+    /// Objects of another process, which serves the segment in a directory: for tests.
+    #[cfg(feature = "served")]
+    Served = 1000,
 }
 
 impl Kind {
-    const ALL: [Self; 2] = [Self::Dir, Self::Emulated];
+    const ALL: &[Self] = &[
+        Self::Dir,
+        Self::Emulated,
+        #[cfg(feature = "served")]
+        Self::Served,
+    ];
 
     /// The kind of a number in store.bin.
     #[must_use]
     pub fn of_code(code: u32) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| *kind as u32 == code)
+        Self::ALL.iter().copied().find(|kind| *kind as u32 == code)
     }
 
     /// The kind of a word in store.toml.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
     /// Its word in store.toml.
@@ -76,6 +84,8 @@ impl Kind {
         match self {
             Self::Dir => "dir",
             Self::Emulated => "emulated",
+            #[cfg(feature = "served")]
+            Self::Served => "served",
         }
     }
 

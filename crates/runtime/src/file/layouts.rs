@@ -2,7 +2,6 @@
 //! thread may be inside an I/O by one of them.
 
 use super::{File, object_place};
-use crate::fds::{self, held};
 use crate::log;
 use crate::part::{Held, Stat};
 use crate::store::{self, Store};
@@ -239,7 +238,7 @@ impl File {
             return Ok(l);
         }
         if !before.is_null() {
-            self.drop_removed();
+            self.drop_removed_objects();
         }
         let loaded = raw.into_loaded(view, before);
         if self.may_write() {
@@ -247,16 +246,6 @@ impl File {
         }
         self.loaded.store(core::ptr::from_ref(loaded).cast_mut(), Ordering::Release);
         Ok(loaded)
-    }
-
-    /// Closes objects that a mover has removed: a later move may have made new ones of the same names. Nobody is inside an I/O on them,
-    /// because the mover waited for that before it removed them.
-    fn drop_removed(&'static self) {
-        for holder in &self.objects {
-            if held(holder).is_some_and(|fd| sys::fstat(fd).is_ok_and(|st| st.st_nlink == 0)) {
-                fds::close_internal(holder);
-            }
-        }
     }
 
     fn open_layout(&self) -> Sys<(Held, Stat)> {

@@ -11,52 +11,84 @@ use crate::gate;
 use crate::log;
 use crate::part;
 use crate::size::FLAG_DURABLE;
-use crate::store::Store;
-use crate::sys::{self, Errno, Sys};
-use core::sync::atomic::Ordering;
+use crate::store::{OpenObject, Store};
+use crate::sys::{self, Errno, Sys, of_target};
+use core::sync::atomic::{AtomicI32, Ordering};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use stripewise_layout::MAX_LOGICAL;
 use stripewise_store::rights::{OWNER_LOOK_NS, OWNER_LOOKS, Part, may_lack_objects};
+use stripewise_target::any::{Any, AnyObject, Handle};
 use stripewise_target::devices::{now_ns, sleep_until};
-use stripewise_target::names::{object_name, object_path};
+use stripewise_target::interface::{Facts, Object, Opening, Target};
+use stripewise_target::names::{ObjectName, object_name, object_path};
 use stripewise_target::text::StorePath;
 use stripewise_target::within::{Os, Refusal};
 
-/// Opens something both ways, or as far as the user's rights go; says whether both ways.
-fn open_widest(open: impl Fn(i32) -> Result<i32, Refusal>) -> Result<(i32, bool), Refusal> {
+/// Mode of an object until it is as it has to be.
+const NOBODY_ELSE: u32 = 0o600;
+
+/// Opens an object both ways, or as far as the user's rights go; says whether both ways.
+fn open_widest(target: &Any<BorrowedFd<'_>>, name: ObjectName, owner: u32) -> Result<(AnyObject, bool), Refusal> {
+    let open = |(reads, writes), keeps_times| target.open(name, Opening { reads, writes, keeps_times, owners: &[owner] });
     // Nobody reads an object's access time, so reads need not keep it; only the owner may ask for that.
-    let both = match open(libc::O_RDWR | libc::O_NOATIME) {
-        Err(Refusal::Os(Os::PERM)) => open(libc::O_RDWR),
+    let both = match open((true, true), true) {
+        Err(Refusal::Os(Os::PERM)) => open((true, true), false),
         result => result,
     };
     match both {
-        Ok(fd) => Ok((fd, true)),
-        Err(Refusal::Os(Os::ACCESS | Os::ROFS)) => match open(libc::O_RDONLY) {
-            Err(Refusal::Os(Os::ACCESS)) => open(libc::O_WRONLY),
+        Ok(object) => Ok((object, true)),
+        Err(Refusal::Os(Os::ACCESS | Os::ROFS)) => match open((true, false), false) {
+            Err(Refusal::Os(Os::ACCESS)) => open((false, true), false),
             result => result,
         }
-        .map(|fd| (fd, false)),
+        .map(|object| (object, false)),
         Err(refusal) => Err(refusal),
     }
 }
 
-fn os(Errno(number): Errno) -> Refusal {
-    Refusal::Os(Os::from_raw_os_error(number))
+/// Closes an object that nobody keeps.
+fn let_go(object: AnyObject) {
+    if let Some(Handle::Descriptor(fd)) = object.into_handle() {
+        sys::close(fd);
+    }
+}
+
+fn os_of(Errno(number): Errno) -> Os {
+    Os::from_raw_os_error(number)
+}
+
+fn os(errno: Errno) -> Refusal {
+    Refusal::Os(os_of(errno))
 }
 
 impl File {
-    /// The descriptor of its object of a plane on a target, opened at first use. A missing object is an error, never a hole.
+    /// Its object of a plane on a target, opened at first use. A missing object is an error, never a hole.
     #[inline]
-    pub fn object(&'static self, target: u32, plane: u32) -> Sys<i32> {
-        match self.objects.get(object_place(target, plane)).and_then(held) {
-            Some(fd) => Ok(fd),
+    pub fn object(&'static self, target: u32, plane: u32) -> Sys<OpenObject> {
+        match self.kept_object(target, plane)? {
+            Some(object) => Ok(object),
             None => self.open_object(target, plane).map_err(|refusal| self.missing(refusal, target, plane)),
         }
     }
 
+    /// The same if it is open already.
+    #[inline]
+    fn kept_object(&'static self, target: u32, plane: u32) -> Sys<Option<OpenObject>> {
+        match self.objects.get(object_place(target, plane)).and_then(held) {
+            Some(word) => self.object_of(target, plane, word).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    #[inline]
+    fn object_of(&'static self, target: u32, plane: u32, word: i32) -> Sys<OpenObject> {
+        Ok(self.store()?.object(target, word, ObjectName::of_plane(self.id(), plane)))
+    }
+
     /// The same for those that go over all objects of a layout: `None` where there is none because the file has never reached it.
-    pub fn object_if_made(&'static self, loaded: &Loaded, target: u32, plane: u32) -> Sys<Option<i32>> {
-        if let Some(fd) = self.objects.get(object_place(target, plane)).and_then(held) {
-            return Ok(Some(fd));
+    pub fn object_if_made(&'static self, loaded: &Loaded, target: u32, plane: u32) -> Sys<Option<OpenObject>> {
+        if let Some(object) = self.kept_object(target, plane)? {
+            return Ok(Some(object));
         }
         // Before the look: the file may be growing.
         let is_reached = loaded.first_byte(target, plane) < self.size()?;
@@ -67,11 +99,12 @@ impl File {
     }
 
     /// Opens an object, which belongs to head's owner.
-    fn widest_object(&self, target: u32, plane: u32) -> Result<(i32, bool), Refusal> {
+    fn widest_object(&self, target: u32, plane: u32) -> Result<(AnyObject, bool), Refusal> {
         let (at, mut looks) = (self.at().map_err(os)?, OWNER_LOOKS);
+        let held = at.store.target(target).map_err(os)?;
         loop {
             let owner = at.head_stat().map_err(os)?.st_uid;
-            match open_widest(|flags| part::open_object(at.store, at.id, (target, plane), flags, owner)) {
+            match open_widest(&held.any(), ObjectName::of_plane(at.id, plane), owner) {
                 // A change of the owner, of head first and then of the objects, may be under way.
                 Err(Refusal::Owner) if looks > 0 => {
                     looks -= 1;
@@ -83,58 +116,87 @@ impl File {
     }
 
     #[cold]
-    fn open_object(&'static self, target: u32, plane: u32) -> Result<i32, Refusal> {
+    fn open_object(&'static self, target: u32, plane: u32) -> Result<OpenObject, Refusal> {
         let _held = self.lock.lock();
-        if let Some(fd) = self.objects.get(object_place(target, plane)).and_then(held) {
-            return Ok(fd);
+        if let Some(object) = self.kept_object(target, plane).map_err(os)? {
+            return Ok(object);
         }
-        let (fd, both) = self.widest_object(target, plane)?;
-        self.keep_object(target, plane, fd, both).map_err(os)
+        let (object, both) = self.widest_object(target, plane)?;
+        self.keep_object(target, plane, object, both).map_err(os)
     }
 
-    /// Keeps a descriptor of an object, under the file's lock.
-    fn keep_object(&'static self, target: u32, plane: u32, fd: i32, both: bool) -> Sys<i32> {
+    /// Keeps what an object is in a word, under the file's lock.
+    fn keep_object(&'static self, target: u32, plane: u32, object: AnyObject, both: bool) -> Sys<OpenObject> {
         let holder = self.objects.get(object_place(target, plane)).ok_or(Errno(libc::EIO))?;
         // A signal handler below which it was being opened has done so.
         if let Some(there) = held(holder) {
-            sys::close(fd);
-            return Ok(there);
+            let_go(object);
+            return self.object_of(target, plane, there);
         }
         if !both {
             self.narrow.store(true, Ordering::Release);
         }
-        if crate::process::in_vfork_child() {
+        let word = match object.into_handle().ok_or(Errno(libc::EIO))? {
             // Its parent must not take this number for its own: the descriptor serves once, and ends with the child's exec.
-            return Ok(fd);
+            Handle::Descriptor(fd) if crate::process::in_vfork_child() => fd,
+            Handle::Descriptor(fd) => fds::make_internal(fd, holder, true)?,
+            Handle::Number(number) => {
+                holder.store(number as i32 + 1, Ordering::Release);
+                number as i32
+            }
+        };
+        self.object_of(target, plane, word)
+    }
+
+    /// Objects that are open, and where their words are.
+    fn kept_objects(&'static self) -> impl Iterator<Item = (u32, u32, &'static AtomicI32, OpenObject)> {
+        let all = self.objects.iter().enumerate().map(|(place, holder)| ((place / 2) as u32, (place % 2) as u32, holder));
+        all.filter_map(|(target, plane, holder)| Some((target, plane, holder, self.object_of(target, plane, held(holder)?).ok()?)))
+    }
+
+    /// Lets go of all objects.
+    pub(super) fn drop_objects(&'static self) {
+        self.kept_objects().for_each(|(_, _, holder, object)| drop_object(holder, &object));
+    }
+
+    /// Lets go of objects that a mover has removed: a later move may have made new ones of the same names. Nobody is inside an I/O on them, because the mover
+    /// waited for that before it removed them.
+    pub(super) fn drop_removed_objects(&'static self) {
+        for (_, _, holder, object) in self.kept_objects() {
+            // Of one without a descriptor nobody knows: it is opened again.
+            if object.descriptor().is_none_or(|fd| sys::fstat(fd.as_raw_fd()).is_ok_and(|stat| stat.st_nlink == 0)) {
+                drop_object(holder, &object);
+            }
         }
-        fds::make_internal(fd, holder, true)
     }
 
     /// Replaces descriptors that do not go as far as this process's rights by now; true where all do.
     pub(super) fn widen_objects(&'static self) -> bool {
         let mut is_wide = true;
-        for (place, holder) in self.objects.iter().enumerate().filter(|(_, holder)| held(holder).is_some()) {
-            match self.widest_object((place / 2) as u32, (place % 2) as u32) {
-                Ok((fd, true)) => replace(holder, fd),
-                Ok((fd, false)) => {
+        for (target, plane, holder, _) in self.kept_objects().filter(|(.., object)| object.descriptor().is_some()) {
+            let wider = self.widest_object(target, plane).map(|(object, both)| (object.into_handle(), both));
+            match wider {
+                Ok((Some(Handle::Descriptor(fd)), true)) => replace(holder, fd),
+                Ok((Some(Handle::Descriptor(fd)), false)) => {
                     is_wide = false;
                     sys::close(fd);
                 }
-                Err(_) => is_wide = false,
+                _ => is_wide = false,
             }
         }
         is_wide
     }
 
-    /// stat of an object, which needs no right to its bytes; `None` where there is none.
+    /// What there is to say of an object without a right to its bytes; `None` where there is none.
     #[inline(never)] // Its buffers would lie on the stack below the recovery of a file.
-    pub fn object_stat(&'static self, target: u32, plane: u32) -> Sys<Option<libc::stat>> {
-        if let Some(fd) = self.objects.get(object_place(target, plane)).and_then(held) {
-            return sys::fstat(fd).map(Some);
+    pub fn object_facts(&'static self, target: u32, plane: u32) -> Sys<Option<Facts>> {
+        if let Some(fd) = self.kept_object(target, plane)?.as_ref().and_then(Object::descriptor) {
+            let stat = sys::fstat(fd.as_raw_fd())?;
+            return Ok(Some(Facts { len: stat.st_size as u64, used_bytes: stat.st_blocks as u64 * 512, ..Facts::default() }));
         }
         let at = self.at()?;
         // Whose it is matters to those who open it.
-        part::stat_object(at.store, at.id, (target, plane)).map_err(|refusal| self.missing(refusal, target, plane))
+        part::object_facts(at.store, at.id, (target, plane)).map_err(|refusal| self.missing(refusal, target, plane))
     }
 
     /// An error where an object is missing that a file of `size` bytes has.
@@ -207,12 +269,12 @@ impl File {
         ctl.header().objects_made.fetch_add(1, Ordering::SeqCst);
         // What an older file has must not depend on whether a power cut leaves it this object.
         if now_ns() > self.new_until_ns.load(Ordering::Relaxed) || ctl.header().flags.load(Ordering::SeqCst) & FLAG_DURABLE != 0 {
-            part::sync_dir(self.store()?.target_dir(target)?.fd())?;
+            of_target(self.store()?.target(target)?.any().sync())?;
         }
         Ok(())
     }
 
-    fn new_or_made_object(&'static self, target: u32, plane: u32) -> Sys<(i32, bool)> {
+    fn new_or_made_object(&'static self, target: u32, plane: u32) -> Sys<(AnyObject, bool)> {
         for look in 0..OWNER_LOOKS {
             if look == 0 && self.is_private()? {
                 match self.new_private_object(target, plane) {
@@ -239,26 +301,28 @@ impl File {
     }
 
     /// Makes an object that nobody else would use before it is as it has to be.
-    fn new_private_object(&'static self, target: u32, plane: u32) -> Sys<i32> {
+    fn new_private_object(&'static self, target: u32, plane: u32) -> Sys<AnyObject> {
         let at = self.at()?;
         let head = at.head_stat()?;
-        let mode = Part::Object.mode(head.st_mode);
-        let fd = part::create_object(at.store, at.id, (target, plane), mode).inspect_err(|errno| self.say_not_made(*errno, target))?;
-        let followed = sys::fstat(fd).and_then(|made| {
+        let (held, name) = (at.store.target(target)?, ObjectName::of_plane(at.id, plane));
+        let made = held.any().create(name, Part::Object.mode(head.st_mode), None);
+        let object = of_target(made).inspect_err(|errno| self.say_not_made(*errno, target))?;
+        let followed = object.descriptor().map_or(Ok(()), |fd| {
+            let made = sys::fstat(fd.as_raw_fd())?;
             // The group of a set-group-id directory.
             if (made.st_uid, made.st_gid) != (head.st_uid, head.st_gid) {
-                sys::chownat(fd, c"", head.st_uid, head.st_gid, libc::AT_EMPTY_PATH)?;
-            }
-            // The umask may have taken from it.
-            if made.st_mode & 0o7777 != mode {
-                sys::fchmod(fd, mode)?;
+                sys::chownat(fd.as_raw_fd(), c"", head.st_uid, head.st_gid, libc::AT_EMPTY_PATH)?;
             }
             if access::has_acl(&at) { access::give_heads(&at, (target, plane)) } else { Ok(()) }
         });
-        followed.map(|()| fd).inspect_err(|_| {
-            sys::close(fd);
-            let _ = part::remove_object(at.store, at.id, (target, plane), self.user.load(Ordering::Relaxed));
-        })
+        match followed {
+            Ok(()) => Ok(object),
+            Err(errno) => {
+                let_go(object);
+                let _ = held.any().remove(name, &[self.user.load(Ordering::Relaxed)]);
+                Err(errno)
+            }
+        }
     }
 
     #[cold]
@@ -271,18 +335,19 @@ impl File {
     }
 
     /// Makes an object; it gets its name once it is as it has to be, for whoever finds it uses it, and nothing takes it away again.
-    fn new_object(&'static self, target: u32, plane: u32) -> Sys<i32> {
+    fn new_object(&'static self, target: u32, plane: u32) -> Sys<AnyObject> {
         let at = self.at()?;
         let head = at.head_stat()?;
         let mode = Part::Object.mode(head.st_mode);
         // Nobody knows of the file yet, and what its mode does not say of its rights its creation gives to all parts.
         let is_first = self.is_being_made.load(Ordering::Relaxed);
+        let (held, name) = (at.store.target(target)?, ObjectName::of_plane(at.id, plane));
         let made = if is_first {
-            part::create_object(at.store, at.id, (target, plane), mode)
+            held.any().create(name, mode, None)
         } else {
-            part::create_ready_object(at.store, at.id, (target, plane), (head.st_uid, head.st_gid, mode))
+            held.any().create(name, NOBODY_ELSE, Some(&mut |object| access::make_as(object, &head, mode).map_err(os_of)))
         };
-        let fd = made.inspect_err(|errno| self.say_not_made(*errno, target))?;
+        let object = of_target(made).inspect_err(|errno| self.say_not_made(*errno, target))?;
         if !is_first {
             let after = at.head_stat()?;
             let is_same = (after.st_mode, after.st_uid, after.st_gid) == (head.st_mode, head.st_uid, head.st_gid);
@@ -291,6 +356,13 @@ impl File {
                 let _ = access::give_heads(&at, (target, plane));
             }
         }
-        Ok(fd)
+        Ok(object)
+    }
+}
+
+fn drop_object(holder: &'static AtomicI32, object: &OpenObject) {
+    match object.descriptor() {
+        Some(_) => fds::close_internal(holder),
+        None => holder.store(0, Ordering::Release),
     }
 }

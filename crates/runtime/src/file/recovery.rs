@@ -36,16 +36,16 @@ impl File {
         let loaded = self.current()?;
         let mut lacks_some = false;
         for (target, plane) in loaded.objects() {
-            match self.object_stat(target, plane)? {
+            match self.object_facts(target, plane)? {
                 // What a move copies may have been cut off just then.
                 Some(_) if loaded.view.holds_copies(target, plane) => {}
-                Some(stat) => size = size.max(loaded.view.logical_end(target, plane, stat.st_size as u64)),
+                Some(facts) => size = size.max(loaded.view.logical_end(target, plane, facts.len)),
                 None => lacks_some = true,
             }
         }
         if lacks_some {
             for (target, plane) in loaded.objects().filter(|(target, plane)| loaded.first_byte(*target, *plane) < size) {
-                if self.object_stat(target, plane)?.is_none() {
+                if self.object_facts(target, plane)?.is_none() {
                     self.check_reached(loaded, (target, plane), size)?;
                 }
             }

@@ -1,4 +1,4 @@
-//! Where a map cannot be made of objects (it would take too many areas, or pages are longer than stripes), one that only reads is a copy, up to a
+//! Where a map cannot be made of objects (it would take too many areas, pages are longer than stripes, a kind of target has no maps), one that only reads is a copy, up to a
 //! cap: in memory with a descriptor, so that it ends with SIGBUS as a file does, and that the kernel refuses to make writable what is shared.
 
 use crate::fds;
@@ -12,7 +12,7 @@ use crate::sys::{self, Errno, Sys};
 use crate::vector::{Buffers, REQUEST_MAX};
 
 /// Fills the range with a copy of the file as it is now.
-pub fn copy(open: &'static OpenFile, file: &'static File, range: Range, prot: i32, flags: i32) -> Sys<()> {
+pub fn copy(open: &'static OpenFile, file: &'static File, range: Range, prot: i32, flags: i32, why_not: Errno) -> Sys<()> {
     let refuse = |why: &[u8]| {
         if let Ok(path) = file.part(b"") {
             log::say(why, path.as_bytes());
@@ -24,11 +24,17 @@ pub fn copy(open: &'static OpenFile, file: &'static File, range: Range, prot: i3
         // Who opened for writing, or maps more than there is, expects to see what is written later.
         let may_change = open.flags() & libc::O_ACCMODE != libc::O_RDONLY || bytes.next_multiple_of(page()) < range.bytes;
         if may_change || prot & libc::PROT_WRITE != 0 {
-            return refuse(b"a shared map would take too many memory areas: use wider stripes, map less, or raise vm.max_map_count");
+            return refuse(if why_not == Errno(libc::ENODEV) {
+                b"a shared map needs targets that are directories"
+            } else {
+                b"a shared map would take too many memory areas: use wider stripes, map less, or raise vm.max_map_count"
+            });
         }
     }
     if bytes > copy_bytes() {
-        return refuse(b"a map would take too many memory areas, and is longer than STRIPEWISE_MMAP_COPY_BYTES: raise that, or use wider stripes");
+        return refuse(
+            b"a map cannot be made of objects (too many areas), and is longer than STRIPEWISE_MMAP_COPY_BYTES: raise that, or use wider stripes",
+        );
     }
     let memory = sys::memfd(c"stripewise-map")?;
     let result = fill(open, memory, range.offset, bytes).and_then(|()| {

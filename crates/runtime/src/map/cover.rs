@@ -1,11 +1,14 @@
 //! A hole at the end of an object is no trouble for read, but a map of it is SIGBUS where a plain file has zeros. So the objects of a mapped file
-//! are as long as its size asks for, no longer (recovery takes the size from them), and stay so when the file grows by leaving a hole.
+//! are as long as its size asks for, no longer (recovery takes the size from them), and stay so when the file grows by leaving a hole. Objects that cannot
+//! be mapped are none of that.
 
 use crate::cutting::drained;
 use crate::file::File;
 use crate::map::records;
 use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::Ordering;
+use std::os::fd::AsRawFd;
+use stripewise_target::interface::Object;
 
 /// Flag in ctl: some process has mapped the file in this boot. A hint to look for pins; it stays.
 pub const FLAG_MAPPED: u64 = 0x100;
@@ -53,7 +56,8 @@ fn each_short(file: &'static File, mut each: impl FnMut(i32, u64) -> Sys<()>) ->
     let size = file.size()?;
     let loaded = file.current()?;
     for (target, plane) in loaded.objects() {
-        let Some(fd) = file.object_if_made(loaded, target, plane)? else { continue };
+        let object = file.object_if_made(loaded, target, plane)?;
+        let Some(fd) = object.as_ref().and_then(Object::descriptor).map(|fd| fd.as_raw_fd()) else { continue };
         let end = loaded.view.end_of(target, plane, size);
         if (sys::fstat(fd)?.st_size as u64) < end {
             each(fd, end)?;

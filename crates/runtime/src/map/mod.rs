@@ -12,7 +12,6 @@ pub mod remap;
 use crate::cutting;
 use crate::file::File;
 use crate::heads;
-use crate::io;
 use crate::log;
 use crate::open::{OpenFile, of_fd};
 use crate::process;
@@ -22,8 +21,12 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use pages::{Range, is_shared, page};
 use records::Map;
 pub use records::after_fork;
+use std::os::fd::AsRawFd;
 use stripewise_layout::{GRANULE, Logical, MAX_LOGICAL};
-use stripewise_target::devices::sleep_until;
+use stripewise_target::devices::{Access, now_ns, sleep_until};
+use stripewise_target::emulated::Clock;
+use stripewise_target::interface::Object;
+use stripewise_target::names::ObjectName;
 
 /// Flags that concern where a map goes; the pieces go to fixed places of their own.
 const PLACING: i32 = libc::MAP_FIXED_NOREPLACE | libc::MAP_32BIT;
@@ -136,7 +139,7 @@ fn fill(open: &'static OpenFile, file: &'static File, range: Range, prot: i32, f
             pin.keep();
             Ok(())
         }
-        Err(Errno(libc::ENOMEM)) => copy::copy(open, file, range, prot, flags),
+        Err(errno @ Errno(libc::ENOMEM | libc::ENODEV)) => copy::copy(open, file, range, prot, flags, errno),
         Err(errno) => Err(errno),
     }
 }
@@ -146,12 +149,13 @@ fn allocate(file: &'static File, range: Range, size: u64) -> Sys<()> {
     let store = file.store()?;
     let has_capacity = |target: u32| store.view().is_ok_and(|view| view.target(target as usize).is_some_and(|t| t.capacity_bytes != 0));
     for extent in file.current()?.view.extents(Logical(range.offset), range.inside(size)).filter(|e| has_capacity(e.target)) {
-        let fd = file.object(extent.target, extent.plane)?;
-        if !room::is_there(file, extent.target, fd, extent.object_offset, extent.len)? {
+        let object = file.object(extent.target, extent.plane)?;
+        if !room::is_there(file, extent.target, &object, extent.object_offset, extent.len)? {
             return Err(Errno(libc::ENOSPC));
         }
+        let Some(fd) = object.descriptor() else { continue };
         // A file system without fallocate allocates when it is written to.
-        if let Err(Errno(libc::ENOSPC | libc::EDQUOT)) = sys::fallocate(fd, libc::FALLOC_FL_KEEP_SIZE, extent.object_offset, extent.len) {
+        if let Err(Errno(libc::ENOSPC | libc::EDQUOT)) = sys::fallocate(fd.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, extent.object_offset, extent.len) {
             return Err(Errno(libc::ENOSPC));
         }
     }
@@ -171,7 +175,13 @@ fn charge(file: &'static File, range: Range, size: u64) -> Sys<()> {
         say_once(&SAID, b"a map of a file on emulated targets is so long that it takes no emulated time (STRIPEWISE_MMAP_COPY_BYTES)", file);
         return Ok(());
     }
-    let extents = view.extents(Logical(range.offset), bytes).filter(|e| store.model(e.target).is_some());
-    sleep_until(io::reserve(file, extents.map(|e| (e.target, e.plane, e.object_offset, e.len)), false)?);
+    let (mut until_ns, now_ns) = (0, now_ns());
+    for extent in view.extents(Logical(range.offset), bytes) {
+        if let Some(clock @ Clock { model: Some(_), .. }) = store.clock(extent.target) {
+            let object = ObjectName::of_plane(file.id(), extent.plane).key();
+            until_ns = until_ns.max(clock.reserve(Access { write: false, object, offset: extent.object_offset, bytes: extent.len }, now_ns).end_ns);
+        }
+    }
+    sleep_until(until_ns);
     Ok(())
 }

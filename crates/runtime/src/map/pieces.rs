@@ -3,8 +3,15 @@
 use crate::fds;
 use crate::file::{File, Loaded};
 use crate::map::pages::{Range, page};
-use crate::sys::{self, Sys};
+use crate::part::{Held, borrow};
+use crate::sys::{self, Errno, Sys, of_target};
+use std::os::fd::AsRawFd;
 use stripewise_layout::{Logical, Piece};
+use stripewise_target::file::FileObject;
+use stripewise_target::interface::{MapFlags, Object, ProtFlags};
+
+/// What a kind answers that cannot be mapped.
+const NO_MAP: Errno = Errno(libc::ENODEV);
 
 /// What all areas of a map have in common.
 struct Kind {
@@ -20,7 +27,7 @@ pub fn place(file: &'static File, range: Range, prot: i32, flags: i32, read_only
     let kind = Kind { prot, flags: flags | libc::MAP_FIXED, short };
     if !read_only {
         return all(loaded, range).try_for_each(|piece| match file.object_if_made(loaded, piece.target, piece.plane)? {
-            Some(fd) => area(fd, &piece, range, &kind),
+            Some(object) => object_area(&object, &piece, range, &kind),
             None => behind(&piece, range, &kind),
         });
     }
@@ -28,14 +35,13 @@ pub fn place(file: &'static File, range: Range, prot: i32, flags: i32, read_only
     for (target, plane) in loaded.objects() {
         let mut own = all(loaded, range).filter(|p| (p.target, p.plane) == (target, plane)).peekable();
         if own.peek().is_some() {
-            let Some(fd) = file.object_if_made(loaded, target, plane)? else {
+            let Some(object) = file.object_if_made(loaded, target, plane)? else {
                 own.try_for_each(|piece| behind(&piece, range, &kind))?;
                 continue;
             };
-            let fd = fds::reopen(fd, libc::O_RDONLY)?;
-            let result = own.try_for_each(|piece| area(fd, &piece, range, &kind));
-            sys::close(fd);
-            result?;
+            let fd = Held::from_raw(fds::reopen(object.descriptor().ok_or(NO_MAP)?.as_raw_fd(), libc::O_RDONLY)?);
+            let object = FileObject::new(borrow(fd.fd()));
+            own.try_for_each(|piece| object_area(&object, &piece, range, &kind))?;
         }
     }
     Ok(())
@@ -47,18 +53,17 @@ fn all(loaded: &'static Loaded, range: Range) -> impl Iterator<Item = Piece> {
 
 /// Pages behind the end, of an object that only another may make: no memory, as behind the end of any file.
 fn behind(piece: &Piece, range: Range, kind: &Kind) -> Sys<()> {
-    let empty = sys::memfd(c"stripewise-behind")?;
-    let result = area(empty, piece, range, &Kind { short: None, ..*kind });
-    sys::close(empty);
-    result
+    let empty = Held::from_raw(sys::memfd(c"stripewise-behind")?);
+    object_area(&FileObject::new(borrow(empty.fd())), piece, range, &Kind { short: None, ..*kind })
 }
 
-fn area(fd: i32, piece: &Piece, range: Range, kind: &Kind) -> Sys<()> {
+fn object_area(object: &impl Object, piece: &Piece, range: Range, kind: &Kind) -> Sys<()> {
     let at = range.start + (piece.logical - range.offset) as usize;
+    let (prot, flags) = (ProtFlags::from_bits_retain(kind.prot as u32), MapFlags::from_bits_retain(kind.flags as u32));
     // SAFETY: within the range, which is the caller's.
-    unsafe { sys::mmap_at(at, piece.len as usize, kind.prot, kind.flags, fd, piece.object_offset as i64)? };
+    of_target(unsafe { object.map(at as *mut u8, piece.len as usize, prot, flags, piece.object_offset) })?;
     let Some(size) = kind.short else { return Ok(()) };
-    let object_bytes = sys::fstat(fd)?.st_size as u64;
+    let object_bytes = of_target(object.len())?;
     let pages = |bytes: u64| bytes.next_multiple_of(page()).min(piece.len);
     let (backed, inside) = (pages(object_bytes.saturating_sub(piece.object_offset)), pages(size.saturating_sub(piece.logical)));
     if backed < inside {

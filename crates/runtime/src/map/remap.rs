@@ -10,7 +10,9 @@ use crate::open;
 use crate::process;
 use crate::size;
 use crate::sys::{self, Errno, Sys};
+use std::os::fd::AsRawFd;
 use stripewise_layout::Logical;
+use stripewise_target::interface::Object;
 
 fn pages(bytes: usize) -> Sys<usize> {
     bytes.checked_next_multiple_of(page() as usize).ok_or(Errno(libc::EINVAL))
@@ -63,8 +65,9 @@ fn follow_times(file: &'static File) -> Sys<()> {
     let head = file.at()?.head_stat()?;
     let loaded = file.current()?;
     for (target, plane) in loaded.objects() {
-        let Some(fd) = file.object_if_made(loaded, target, plane)? else { continue };
-        let object = sys::fstat(fd)?;
+        let object = file.object_if_made(loaded, target, plane)?;
+        let Some(fd) = object.as_ref().and_then(Object::descriptor) else { continue };
+        let object = sys::fstat(fd.as_raw_fd())?;
         let lead_ns = (object.st_mtime - head.st_mtime).saturating_mul(1_000_000_000).saturating_add(object.st_mtime_nsec - head.st_mtime_nsec);
         if lead_ns > LEAD_NS {
             let _ = open::touch_head(file);

@@ -10,6 +10,7 @@ use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use stripewise_layout::{MAX_LOGICAL, View};
 use stripewise_store::ctl::{CTL_MAGIC, FLAG_TRUNCATING, FLAG_UNLINKED, Glance};
+use stripewise_target::interface::Facts;
 
 /// Longest layout that is read for a mere look.
 const LAYOUT_BYTES: usize = 2048;
@@ -54,13 +55,18 @@ fn names_of(flags: u64, more: u64) -> u64 {
     if flags & FLAG_UNLINKED != 0 { 0 } else { more.wrapping_add(1) }
 }
 
+/// Blocks as stat counts them.
+fn blocks_of(facts: &Facts) -> i64 {
+    (facts.used_bytes / 512) as i64
+}
+
 fn blocks(file: &'static File) -> Sys<i64> {
     let passed = crate::gate::for_read(file)?;
     let (size, mut sum) = (file.size()?, 0);
     // In one that the file does not reach lies nothing.
     for (target, plane, _) in passed.loaded.firsts().filter(|(_, _, first)| *first < size) {
-        match file.object_stat(target, plane)? {
-            Some(stat) => sum += stat.st_blocks,
+        match file.object_facts(target, plane)? {
+            Some(facts) => sum += blocks_of(&facts),
             None => file.check_reached(passed.loaded, (target, plane), size)?,
         }
     }
@@ -134,7 +140,7 @@ fn at_a_glance(store: &'static Store, id: u64) -> Option<Sys<Shown>> {
     let mut blocks = 0;
     for (target, plane) in (0..view.target_count()).flat_map(|target| [(target, 0), (target, 1)]) {
         if view.first_byte(target, plane).is_some_and(|first| first < words.size) {
-            blocks += part::stat_object(store, id, (target, plane)).ok()??.st_blocks;
+            blocks += blocks_of(&part::object_facts(store, id, (target, plane)).ok()??);
         }
     }
     Some(Ok(Shown { size: words.size, names: names_of(words.flags, words.more_names), blocks }))

@@ -13,16 +13,19 @@ use stripewise_store::bin::StoreView;
 use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::run;
 use stripewise_target::devices::{DEVICES, Devices, devices_bytes, open_devices};
-use stripewise_target::identity::{IDENTITY_FILE, Identity};
 use stripewise_target::kind::Kind;
-use stripewise_target::text::PartName;
 use stripewise_target::text::{STORE_PATH_BYTES_MAX, StorePath};
-use stripewise_target::within::{self, Expected, OpenFlags, Refusal, TEXT_BYTES_MAX};
+use stripewise_target::within::{self, Expected, OpenFlags, Refusal};
 
 /// A directory that the store holds from its first use on: the store's own descriptor, or, in a child of vfork, one of the call's.
 pub struct HeldDir(i32, Option<Held>);
 
 impl HeldDir {
+    /// One that somebody else holds.
+    pub(super) const fn borrowed(fd: i32) -> Self {
+        Self(fd, None)
+    }
+
     /// The descriptor.
     pub fn fd(&self) -> i32 {
         self.1.as_ref().map_or(self.0, Held::fd)
@@ -202,7 +205,7 @@ impl Store {
     }
 
     /// A directory that is held from its first use on.
-    fn hold_dir(&'static self, holder: &'static AtomicI32, open: impl FnOnce() -> Sys<Held>) -> Sys<HeldDir> {
+    pub(super) fn hold_dir(&'static self, holder: &'static AtomicI32, open: impl FnOnce() -> Sys<Held>) -> Sys<HeldDir> {
         if let Some(fd) = held(holder) {
             return Ok(HeldDir(fd, None));
         }
@@ -216,58 +219,6 @@ impl Store {
             None => fds::make_internal(dir.keep(), holder, true).map(|fd| HeldDir(fd, None)),
         }
     }
-
-    /// The directory of a target, once it has shown that it is this store's and of this number: another user's, or a mount point whose file system
-    /// is not there, is not.
-    ///
-    /// # Errors
-    /// `EIO` when it is not, and those of opening it.
-    pub fn target_dir(&'static self, target: u32) -> Sys<HeldDir> {
-        let holder = self.target_fds.get(target as usize).ok_or(Errno(libc::EIO))?;
-        self.hold_dir(holder, || self.open_target(target))
-    }
-
-    #[cold]
-    #[inline(never)] // As above.
-    fn open_target(&'static self, target: u32) -> Sys<Held> {
-        let view = self.view()?;
-        let path = view.target(target as usize).ok_or(Errno(libc::EIO))?.path;
-        let name = StorePath::from_bytes(path);
-        let owners = [self.owner(), 0, sys::geteuid()];
-        let (fd, _) = within::open_root(name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, &owners).map_err(|refusal| match refusal {
-            Refusal::Os(within::Os::NOENT | within::Os::NOTDIR) => {
-                log::say(b"this target's directory is missing; mount or restore it, or run stripewise store fsck", path);
-                Errno(libc::EIO)
-            }
-            refusal => refused(path, [b""; 3], refusal),
-        })?;
-        let dir = Held::new(fd);
-        if !is_target(&dir, &owners, view.uuid(), target as usize)? {
-            log::say(
-                b"this directory does not say that it is this store's target: is its file system mounted? it is not used; run stripewise store fsck",
-                path,
-            );
-            return Err(Errno(libc::EIO));
-        }
-        Ok(dir)
-    }
-}
-
-/// Whether a directory's identity file names the store and the number.
-#[inline(never)] // As above.
-fn is_target(dir: &Held, owners: &[u32], uuid: [u8; 16], index: usize) -> Sys<bool> {
-    let name = PartName::from_bytes(IDENTITY_FILE.as_bytes());
-    let name = name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
-    let expected = Expected::of(owners).at_most(TEXT_BYTES_MAX);
-    let fd = match within::open_file(borrow(dir.fd()), name, OpenFlags::RDONLY, expected) {
-        Ok((fd, _)) => Held::new(fd),
-        // What this process lacks says nothing about the target.
-        Err(Refusal::Os(errno @ (within::Os::MFILE | within::Os::NFILE | within::Os::NOMEM))) => return Err(Errno(errno.raw_os_error())),
-        Err(_) => return Ok(false),
-    };
-    let mut text = [0u8; 2048];
-    let len = sys::read(fd.fd(), &mut text).unwrap_or(0);
-    Ok(text.get(..len).and_then(Identity::parse).is_some_and(|identity| identity.uuid == uuid && identity.index == index))
 }
 
 /// Takes a file that is only ever replaced, never changed in place: mapped where nobody but this user and root could cut it, else copied.
