@@ -72,12 +72,22 @@ $(STATIC): $(RUST_SOURCES)
 	cargo build --locked --profile preload -p stripewise-runtime
 	touch $@
 
+# A library that knows one kind of target more, and the process that has its objects: tests/program/test_seam.py.
+SEAM := $(TARGET)/served/libstripewise.so $(TARGET)/served/examples/serve
+$(SEAM) &: $(RUST_SOURCES) $(SHIM_SOURCES) $(SHIM_HEADERS)
+	cargo build --locked --quiet --profile served -p stripewise-target --features suite --example serve
+	cargo build --locked --quiet --profile served -p stripewise-runtime --features served
+	$(call link-library,$(TARGET)/served/libstripewise.so,$(TARGET)/served/libstripewise_runtime.a)
+	touch $(SEAM)
+NATIVE += $(SEAM)
+
 # Only what the shim marks EXPORT is visible to the program that the library is preloaded into; its constructor runs before all others. Nothing but
 # the C library is loaded along with it, and it carries no debugging information: every program that starts pays for its size.
+link-library = $(CC) $(CFLAGS) -std=gnu11 -fPIC -fvisibility=hidden -shared $(WARNINGS) -o $(1) $(SHIM_SOURCES) $(2) \
+	-Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-z,initfirst -Wl,-S -static-libgcc -lgcc_eh -lpthread -lm -ldl
 $(LIBRARY): $(STATIC) $(SHIM_SOURCES) $(SHIM_HEADERS)
 	mkdir -p $(@D)
-	$(CC) $(CFLAGS) -std=gnu11 -fPIC -fvisibility=hidden -shared $(WARNINGS) -o $@ $(SHIM_SOURCES) $(STATIC) \
-		-Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-z,initfirst -Wl,-S -static-libgcc -lgcc_eh -lpthread -lm -ldl
+	$(call link-library,$@,$(STATIC))
 
 $(MPIIO): $(VENV)/.requirements $(wildcard workloads/*.c workloads/*.h)
 	mkdir -p $(@D)

@@ -16,10 +16,12 @@ use crate::sys::{self, Errno, Sys, of_target};
 use core::sync::atomic::{AtomicI32, Ordering};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use stripewise_layout::MAX_LOGICAL;
+use stripewise_store::bin::StoreView;
 use stripewise_store::rights::{OWNER_LOOK_NS, OWNER_LOOKS, Part, may_lack_objects};
 use stripewise_target::any::{Any, AnyObject, Handle};
 use stripewise_target::devices::{now_ns, sleep_until};
 use stripewise_target::interface::{Facts, Object, Opening, Target};
+use stripewise_target::kind::MAX_TARGETS;
 use stripewise_target::names::{ObjectName, object_name, object_path};
 use stripewise_target::text::StorePath;
 use stripewise_target::within::{Os, Refusal};
@@ -150,7 +152,13 @@ impl File {
 
     /// Objects that are open, and where their words are.
     fn kept_objects(&'static self) -> impl Iterator<Item = (u32, u32, &'static AtomicI32, OpenObject)> {
-        let all = self.objects.iter().enumerate().map(|(place, holder)| ((place / 2) as u32, (place % 2) as u32, holder));
+        let targets = self.store().and_then(Store::view).map_or(MAX_TARGETS, StoreView::target_count);
+        let all = self
+            .objects
+            .iter()
+            .take(object_place(targets as u32, 0))
+            .enumerate()
+            .map(|(place, holder)| ((place / 2) as u32, (place % 2) as u32, holder));
         all.filter_map(|(target, plane, holder)| Some((target, plane, holder, self.object_of(target, plane, held(holder)?).ok()?)))
     }
 

@@ -3,7 +3,7 @@
 //! locks, so others remove, export and move it at will, and no objects, whose blocks would outlive it. It is looked at again before it is used.
 
 use super::lines::Lines;
-use super::{File, MAX_OBJECTS, New, object_place, removal};
+use super::{File, MAX_OBJECTS, New, removal};
 use crate::epoch;
 use crate::fds::{self, held};
 use crate::lock::Lock;
@@ -307,7 +307,7 @@ impl File {
         if !self.ctl_fd().is_ok_and(|ctl| locks::give_all_back(ctl).is_ok()) {
             return false;
         }
-        self.close_objects();
+        self.drop_objects();
         self.lines.reset();
         true
     }
@@ -355,10 +355,5 @@ impl File {
             && (head.links, head.owner) == (1, self.owner.load(Ordering::Relaxed))
             // Control words that were lost and made anew are others.
             && self.ctl_fd().and_then(sys::fstat).is_ok_and(|ctl| ctl.st_nlink == 1)
-    }
-
-    fn close_objects(&'static self) {
-        let targets = self.store().and_then(Store::view).map_or(MAX_OBJECTS / 2, |view| view.target_count());
-        self.objects.iter().take(object_place(targets as u32, 0)).for_each(fds::close_internal);
     }
 }

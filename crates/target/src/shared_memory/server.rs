@@ -33,13 +33,14 @@ struct Server {
 pub fn serve() {
     let Some(path) = std::env::var_os("STRIPEWISE_TEST_SEGMENT") else { return };
     let client = rustix::process::getppid();
-    serve_until(Path::new(&path), || rustix::process::getppid() != client);
+    serve_until(Path::new(&path), &[], || rustix::process::getppid() != client);
 }
 
-/// Serves the segment at a path until `is_over`.
-pub fn serve_until(path: &Path, is_over: impl Fn() -> bool) {
+/// Serves the segment at a path, of a target that has this identity, until `is_over`.
+pub fn serve_until(path: &Path, identity: &[u8], is_over: impl Fn() -> bool) {
     let mapped = Mapped::new(File::options().read(true).write(true).open(path).unwrap());
-    let mut server = Server { segment: mapped.segment(), disk: Disk::new(), objects: Vec::new(), names: BTreeMap::new(), identity: Vec::new() };
+    let mut server =
+        Server { segment: mapped.segment(), disk: Disk::new(), objects: Vec::new(), names: BTreeMap::new(), identity: identity.to_vec() };
     while !is_over() {
         let rung = server.segment.header().doorbell.load(Ordering::SeqCst);
         if !server.serve_all() {
