@@ -1,6 +1,7 @@
 //! Reading and writing managed files: what a request moves, and how far it counts. [`rounds`] moves the bytes.
 
 mod rounds;
+mod source;
 
 use crate::extending::{self, Change};
 use crate::gate;
@@ -9,6 +10,7 @@ use crate::open::OpenFile;
 use crate::sys::{Errno, Sys};
 use crate::vector::Buffers;
 use rounds::{Asked, Moved};
+use source::Source;
 use stripewise_layout::MAX_LOGICAL;
 use stripewise_store::sizing::Written;
 use stripewise_target::devices::sleep_until;
@@ -28,7 +30,7 @@ pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> S
     }
     let len = buffers.len().min(size - at);
     let is_nowait = flags & libc::RWF_NOWAIT != 0;
-    let moved = rounds::run(&Asked { file, view: &passed.loaded.view, buffers, at, len, direction: Direction::Read, is_nowait });
+    let moved = rounds::run(&Asked { source: Source::home(file, &passed), buffers, at, len, direction: Direction::Read, is_nowait });
     // A truncate that came in between has made zeros of what lies behind the new end: they are not the file's bytes.
     let read = moved.result(at)?.min(file.size()?.saturating_sub(at));
     sleep_until(moved.until_ns);
@@ -52,7 +54,7 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
     let is_nowait = flags & libc::RWF_NOWAIT != 0;
     let mut wrote: Option<Moved> = None;
     let size_before = extending::change(file, Change { at, len, reach: end, writes_all: true }, |passed| {
-        let moved = rounds::run(&Asked { file, view: &passed.loaded.view, buffers, at, len, direction: Direction::Write, is_nowait });
+        let moved = rounds::run(&Asked { source: Source::home(file, passed), buffers, at, len, direction: Direction::Write, is_nowait });
         // With nothing written the file stays as long as it is.
         let reached = if moved.prefix > at { moved.prefix } else { 0 };
         let leaves_bytes = moved.some && moved.prefix < end && end > passed.ctl.size();

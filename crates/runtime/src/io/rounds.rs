@@ -2,14 +2,14 @@
 //! same time, and one that is too long for a round goes on in the next. All lies on the stack, which a thread may have little of.
 
 use crate::faults;
-use crate::file::File;
+use crate::io::source::Source;
 use crate::room;
 use crate::store::OpenObject;
 use crate::sys::{Errno, Sys};
 use crate::vector::Buffers;
 use core::mem::MaybeUninit;
-use stripewise_layout::{Extent, ExtentPieces, Logical, Piece, View};
-use stripewise_target::batch::{Request, submit};
+use stripewise_layout::{Extent, ExtentPieces, Piece};
+use stripewise_target::batch::{self, Request, submit};
 use stripewise_target::op::{Direction, Memory, Op};
 
 /// Operations of one round.
@@ -20,10 +20,8 @@ const STRETCHES: usize = 128;
 /// What is asked for.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
-    /// The file.
-    pub file: &'static File,
-    /// Its layout in force.
-    pub view: &'a View<'static>,
+    /// Where its bytes are.
+    pub source: Source<'a>,
     /// The program's memory.
     pub buffers: &'a Buffers<'a>,
     /// First byte in the file.
@@ -66,9 +64,9 @@ impl Moved {
 #[inline]
 pub fn run(asked: &Asked<'_>) -> Moved {
     let mut moved = Moved { prefix: asked.at + asked.len, some: false, error: None, until_ns: 0 };
-    match (asked.buffers.single(), asked.view.pieces(Logical(asked.at), asked.len).next()) {
-        (Some(base), Some(piece)) if piece.len == asked.len => run_one(asked, &piece, base, &mut moved),
-        _ => run_rounds(asked, &mut moved),
+    match asked.buffers.single().zip(asked.source.single(asked.at, asked.len)) {
+        Some((base, piece)) => run_one(asked, &piece, base, &mut moved),
+        None => run_rounds(asked, &mut moved),
     }
     moved
 }
@@ -82,10 +80,10 @@ fn run_one(asked: &Asked<'_>, piece: &Piece, base: *mut u8, moved: &mut Moved) {
     };
     let mut memory = [Memory { base, len: asked.len as usize }];
     // SAFETY: the program's own, for the length of its call; the kernel finds what is no good address.
-    let mut requests = [Request::new(&object, unsafe { asked.op(&mut memory, piece.object_offset) })];
-    moved.until_ns = submit(&mut requests).finish();
-    let [request] = &mut requests;
-    let (done, error) = settle(asked, &mut request.op, piece.target);
+    let mut op = unsafe { asked.op(&mut memory, piece.object_offset) };
+    batch::run_one(&object, &mut op);
+    moved.until_ns = op.outcome.end_ns;
+    let (done, error) = settle(asked, &op, piece.target);
     moved.some = done > 0;
     if done < piece.len {
         moved.stopped_at(asked.at + done, error);
@@ -95,8 +93,8 @@ fn run_one(asked: &Asked<'_>, piece: &Piece, base: *mut u8, moved: &mut Moved) {
 /// The object of an operation, which for a write has room.
 #[inline]
 fn object_for(asked: &Asked<'_>, (target, plane): (u32, u32), offset: u64, len: u64) -> Sys<OpenObject> {
-    let object = asked.file.object(target, plane)?;
-    if asked.direction == Direction::Write && !room::is_there(asked.file, target, &object, offset, len)? {
+    let object = asked.source.object(target, plane)?;
+    if asked.direction == Direction::Write && !room::is_there(asked.source.file(), target, &object, offset, len)? {
         return Err(Errno(libc::ENOSPC));
     }
     Ok(object)
@@ -114,10 +112,10 @@ impl Asked<'_> {
 
 /// How far an operation came, and why no further: behind the end of an object there are zeros, and what is no good address is an error.
 #[inline]
-fn settle(asked: &Asked<'_>, op: &mut Op<'_>, target: u32) -> (u64, Option<Errno>) {
+fn settle(asked: &Asked<'_>, op: &Op<'_>, target: u32) -> (u64, Option<Errno>) {
     let error = op.outcome.error.map(|errno| Errno(errno.raw_os_error()));
     if let Some(errno) = error {
-        faults::note(asked.file, target, errno);
+        faults::note(asked.source.file(), target, errno);
     } else if asked.direction == Direction::Read && op.outcome.done < op.len() {
         return zero_rest(op);
     }
@@ -238,8 +236,8 @@ impl<'v> Round<'v> {
         // SAFETY: as many as were written above.
         let requests = unsafe { core::slice::from_raw_parts_mut(requests.as_mut_ptr().cast::<Request<'_, OpenObject>>(), count) };
         moved.until_ns = moved.until_ns.max(submit(requests).finish());
-        for (request, planned) in requests.iter_mut().zip(self.planned.iter().flatten()) {
-            let (done, error) = settle(asked, &mut request.op, planned.extent.target);
+        for (request, planned) in requests.iter().zip(self.planned.iter().flatten()) {
+            let (done, error) = settle(asked, &request.op, planned.extent.target);
             moved.some |= done > 0;
             if done < request.op.len() {
                 moved.stopped_at(first_missing(&planned.extent, planned.before + done), error);
@@ -250,7 +248,7 @@ impl<'v> Round<'v> {
 
 #[inline(never)] // What it has on the stack most requests do not need.
 fn run_rounds(asked: &Asked<'_>, moved: &mut Moved) {
-    let mut extents = asked.view.extents(Logical(asked.at), asked.len);
+    let mut extents = asked.source.extents(asked.at, asked.len);
     let mut rest: Option<Rest<'_>> = None;
     loop {
         let mut round = Round::new();
