@@ -18,10 +18,9 @@ FILES_MAX = 20
 #: Folders that are still too full, and how full they may be at most.
 FULL = {
     "crates/disk/src": 25,
-    "crates/runtime/src": 41,
     "shim": 21,
     "tests/native/posix": 26,
-    "tests/program": 70,
+    "tests/program": 71,
     "tests/program/matrix/sources": 25,
 }
 #: What stands in one file, and where: the mixing of SplitMix64, CRC-32C, threads for all cores, how much a verb copies.

@@ -1,7 +1,7 @@
 //! The descriptor table that the shim looks up, and the library's own descriptors: they live high, are hidden from the program's
 //! close, dup2 and close_range, and give way when the program wants their number.
 
-use crate::sys::{self, Errno, Sys};
+use crate::base::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use stripewise_target::text::ProcPath;
 

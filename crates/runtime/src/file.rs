@@ -1,5 +1,7 @@
 //! Managed files that this process has open: layout, control words and object descriptors, shared by all descriptors of a file.
 
+pub mod access;
+
 mod family;
 mod layouts;
 pub mod lines;
@@ -17,13 +19,13 @@ pub use table::{
 };
 
 use self::lines::Lines;
+use crate::base::guard;
+use crate::base::lock::Lock;
+use crate::base::locks;
+use crate::base::sys::{self, Errno, Sys};
 use crate::fds::{self, held};
-use crate::guard;
-use crate::lock::Lock;
-use crate::locks;
-use crate::part::{self, At, Held};
+use crate::store::part::{self, At, Held};
 use crate::store::{self, Store};
-use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use stripewise_store::ctl::{CTL_BYTES, CTL_RESERVED_BYTES, Ctl, FLAG_UNLINKED};

@@ -2,11 +2,15 @@
 //! also look for a truncate that drains (`extending.rs`). This is the programs' half of the protocol in ARCHITECTURE.md. The order matters: the move word is looked at first and the layout after it, or a
 //! write could go to a home that was left in between.
 
-use crate::epoch::{self, Inside};
+pub mod cutting;
+pub mod epoch;
+pub mod extending;
+
+use self::epoch::Inside;
+use crate::base::log;
+use crate::base::sys::{self, Errno, Sys};
 use crate::file::{File, Loaded};
-use crate::log;
-use crate::part;
-use crate::sys::{self, Errno, Sys};
+use crate::store::part;
 use stripewise_store::ctl::Ctl;
 use stripewise_store::moving::{self, Publication, Turn, Words};
 use stripewise_store::names;

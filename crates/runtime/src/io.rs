@@ -1,14 +1,22 @@
 //! Reading and writing managed files: what a request moves, and how far it counts. [`rounds`] moves the bytes.
 
+pub mod advice;
+pub mod capacity;
+pub mod copy;
+pub mod endpoint;
+pub mod faults;
+pub mod ioctl;
+pub mod limit;
+pub mod size;
+
 mod rounds;
 mod source;
 
-use crate::extending::{self, Change};
+use crate::base::sys::{Errno, Sys};
+use crate::base::vector::Buffers;
 use crate::gate;
-use crate::limit;
+use crate::gate::extending::{self, Change};
 use crate::open::OpenFile;
-use crate::sys::{Errno, Sys};
-use crate::vector::Buffers;
 use rounds::{Asked, Moved};
 use source::Source;
 use stripewise_layout::MAX_LOGICAL;
@@ -69,7 +77,7 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
     open.touch(file);
     // An object's bytes alone would not be enough: the size is kept elsewhere.
     if open.is_sync() || flags & (libc::RWF_DSYNC | libc::RWF_SYNC) != 0 {
-        crate::size::sync(file, open, true)?;
+        crate::io::size::sync(file, open, true)?;
     }
     Ok(wrote)
 }

@@ -1,19 +1,23 @@
 //! The process's life under the library: start, descriptors inherited across exec, fork, the end of a thread.
 
-use crate::config;
-use crate::epoch;
+pub mod companions;
+pub mod exec;
+pub mod rings;
+pub mod unreached;
+
+use crate::base::config;
+use crate::base::lock::Lock;
+use crate::base::process;
+use crate::base::sys;
+use crate::base::tls;
 use crate::fds;
 use crate::file;
-use crate::heads::{head_of, is_programs, named_head};
-use crate::limit;
-use crate::lock::Lock;
+use crate::gate::epoch;
+use crate::io::limit;
 use crate::map;
 use crate::open;
-use crate::process;
-use crate::rings;
 use crate::store;
-use crate::sys;
-use crate::tls;
+use crate::store::heads::{head_of, is_programs, named_head};
 use crate::trace;
 
 unsafe fn number(environ: *const *const libc::c_char, names: &[&[u8]]) -> i32 {

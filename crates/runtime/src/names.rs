@@ -8,10 +8,10 @@ pub use leaving::Leaving;
 pub use record::record_link;
 pub use shown::Shown;
 
+use crate::base::sys::{self, Errno, Sys};
 use crate::file::{self, File};
-use crate::part::{self, At, Pinned, Transient};
+use crate::store::part::{self, At, Pinned, Transient};
 use crate::store::{self, Store};
-use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use stripewise_store::ctl::FLAG_UNLINKED;
@@ -106,7 +106,7 @@ fn behind(dirfd: i32, name: &CStr, (store, id): (&[u8], u64), follow: bool, note
     let store = match store::attach(store) {
         // What acts on the link itself takes it for what it is: a link, to nothing that there is or that this process would use. An emulator
         // does no more with it: the program that it runs has the library, too.
-        Err(errno) if (!follow || crate::config::is_emulator()) && store::is_no_store(errno) => return Ok(None),
+        Err(errno) if (!follow || crate::base::config::is_emulator()) && store::is_no_store(errno) => return Ok(None),
         attached => attached?,
     };
     Ok(match link {
@@ -182,7 +182,7 @@ pub unsafe fn behind_descriptor(dirfd: i32, path: *const libc::c_char, follow: b
     }
     let fd = sys::openat(dirfd, path, libc::O_PATH | libc::O_CLOEXEC, 0).ok()?;
     let mut text = [0u8; PATH_MAX];
-    let head = crate::heads::head_of(fd, &mut text);
+    let head = crate::store::heads::head_of(fd, &mut text);
     sys::close(fd);
     let (store, id) = head?;
     Some(Managed::without_name(store::attach(store).ok()?, id))
@@ -191,7 +191,7 @@ pub unsafe fn behind_descriptor(dirfd: i32, path: *const libc::c_char, follow: b
 /// Whether a name that the kernel does not find takes a managed file for a directory: a plain file in its place gives ENOTDIR.
 #[inline(never)] // Its buffers would lie on the stack below every other call by name.
 pub fn leads_through_a_file(dirfd: i32, path: &CStr) -> bool {
-    if crate::config::store_path().is_none() && store::all().next().is_none() {
+    if crate::base::config::store_path().is_none() && store::all().next().is_none() {
         return false;
     }
     let mut name = FixedPath::from_bytes(path.to_bytes());

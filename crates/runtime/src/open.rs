@@ -2,15 +2,18 @@
 //! one of `head` in access mode 3: the kernel lets fstat, dup, fsync, lseek and close through and refuses everything that would move bytes.
 //! A private companion, opened as the program asked, carries locks and status flags, and is inherited like the program's.
 
+pub mod by_name;
+pub mod create;
+
 pub mod managed;
 mod offset;
 
+use crate::base::lock::Lock;
+use crate::base::process;
+use crate::base::sys::{self, Errno, Sys};
 use crate::fds::{self, TRACED, held};
 use crate::file::{self, File};
-use crate::lock::Lock;
-use crate::process;
 use crate::store::Store;
-use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use stripewise_target::devices::now_ns;
 
@@ -309,7 +312,7 @@ impl OpenFile {
         let Some(companion) = self.companion() else { return };
         let has_set_id = sys::fstat(companion).is_ok_and(|st| st.st_mode & (libc::S_ISUID | libc::S_ISGID) != 0);
         let cut = || {
-            let Some(size) = file.size().ok().filter(|size| !crate::limit::exceeds(*size)) else { return false };
+            let Some(size) = file.size().ok().filter(|size| !crate::io::limit::exceeds(*size)) else { return false };
             let done = sys::ftruncate(companion, size).is_ok();
             if done {
                 file.mirrored.store(size + 1, Ordering::Release);

@@ -1,5 +1,8 @@
 //! Stores that this process uses: their directories, configuration, devices and this process's slot, opened at the first managed file.
 
+pub mod heads;
+pub mod part;
+
 mod load;
 mod slots;
 mod targets;
@@ -8,12 +11,12 @@ mod trusted;
 pub use load::take_file;
 pub use targets::OpenObject;
 
-use crate::config;
+use crate::base::config;
+use crate::base::lock::Lock;
+use crate::base::locks;
+use crate::base::process::{self, MAX_STORES};
+use crate::base::sys::{self, Errno, Sys};
 use crate::fds::{self, held};
-use crate::lock::Lock;
-use crate::locks;
-use crate::process::{self, MAX_STORES};
-use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use load::Root;
@@ -182,7 +185,7 @@ fn attach_now(path: &[u8]) -> Sys<&'static Store> {
     if let Some(store) = all().find(|s| s.inner().identity == identity) {
         return Ok(store);
     }
-    crate::process::refuse_vfork_child()?;
+    crate::base::process::refuse_vfork_child()?;
     let (own, others) = STORES.split_at(1);
     let mut places = if is_own { own.iter() } else { others.iter() };
     let store = places.find(|s| s.state.load(Ordering::Acquire) == 0).ok_or(Errno(libc::EMFILE))?;
@@ -304,7 +307,7 @@ impl Store {
     fn close_all(&self) {
         let inner = self.inner_mut();
         if let Some(devices) = inner.devices.take() {
-            crate::guard::forget(devices.base());
+            crate::base::guard::forget(devices.base());
             // SAFETY: mapped by this attach, and used by nobody.
             unsafe { sys::munmap(devices.base(), devices_bytes(devices.targets())) };
         }

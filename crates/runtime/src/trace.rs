@@ -1,9 +1,9 @@
 //! Recording calls: the runtime's side of crates/trace. Costs nothing but one load when tracing is off.
 
+use crate::base::sys::{self, Errno, Sys};
+use crate::base::tls;
 use crate::fds::{self, INTERNAL, TRACED};
 use crate::open;
-use crate::sys::{self, Errno, Sys};
-use crate::tls;
 use core::sync::atomic::{AtomicU32, Ordering};
 use stripewise_trace::clock::now_ticks;
 use stripewise_trace::{Op, Process, Record, ThreadLog, after_fork_child, flags, record, thread_exit};
@@ -58,7 +58,7 @@ struct Call {
 }
 
 fn put(file: u32, fd: i32, start: u64, call: &Call) {
-    crate::process::notice_fork();
+    crate::base::process::notice_fork();
     // A child of vfork shares this thread's log; its calls are not recorded.
     let record_ = Record {
         start_ticks: start,

@@ -1,9 +1,9 @@
 //! posix_fadvise, readahead, sync_file_range, syncfs and lockf.
 
-use crate::advice;
-use crate::desc;
+use crate::base::sys::{self, Errno, Sys, to_c};
+use crate::descriptors;
+use crate::io::advice;
 use crate::open::of_fd;
-use crate::sys::{self, Errno, Sys, to_c};
 use libc::off_t;
 
 /// posix_fadvise.
@@ -36,7 +36,7 @@ pub extern "C" fn sw_lockf(fd: i32, cmd: i32, len: off_t) -> i64 {
     let mut range = libc::flock { l_type: libc::F_WRLCK as i16, l_whence: libc::SEEK_CUR as i16, l_start: 0, l_len: len, l_pid: 0 };
     let mut ask = |op: i32, kind: i32| -> Sys<i64> {
         range.l_type = kind as i16;
-        desc::fcntl(fd, op, &raw mut range as usize)
+        descriptors::fcntl(fd, op, &raw mut range as usize)
     };
     to_c(match cmd {
         libc::F_LOCK => ask(libc::F_SETLKW, libc::F_WRLCK),

@@ -1,12 +1,12 @@
 //! Attributes of managed files: mode, owner, times, extended attributes with the ACL; and giving rights up.
 
 use super::PASS;
-use crate::access;
+use crate::base::sys::{self, Errno, Sys, to_c};
 use crate::file;
+use crate::file::access;
+use crate::io::size;
 use crate::names::{self, Managed};
 use crate::open::{self, OpenFile, of_fd};
-use crate::size;
-use crate::sys::{self, Errno, Sys, to_c};
 use crate::trace;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn sw_futimens(fd: i32, times: *const timespec) -> i64 {
 
 fn is_acl(name: *const c_char) -> bool {
     // SAFETY: a name that the program gave as a C string; null is left to the kernel.
-    !name.is_null() && unsafe { CStr::from_ptr(name) } == crate::part::ACL
+    !name.is_null() && unsafe { CStr::from_ptr(name) } == crate::store::part::ACL
 }
 
 /// Does a call on extended attributes on the file whose path (or descriptor, for the calls that take one) is given.
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn sw_flistxattr(fd: i32, list: *mut u8, len: usize) -> i6
 /// The process has another root directory now.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_root_moved() {
-    crate::process::root_moves();
+    crate::base::process::root_moves();
 }
 
 /// Before this process gives up rights (or its root directory): open files stay usable.

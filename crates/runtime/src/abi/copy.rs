@@ -1,11 +1,11 @@
 //! copy_file_range, sendfile, splice and tee with a managed file on either side: the checks, in the kernel's order, and what becomes of offsets.
 
-use crate::copy;
-use crate::ends::End;
+use crate::base::sys::{Errno, Sys, to_c};
+use crate::base::vector::REQUEST_MAX;
 use crate::fds;
-use crate::sys::{Errno, Sys, to_c};
+use crate::io::copy;
+use crate::io::endpoint::End;
 use crate::trace;
-use crate::vector::REQUEST_MAX;
 use libc::off_t;
 use stripewise_trace::Op;
 
@@ -28,7 +28,7 @@ impl<'a> Place<'a> {
     unsafe fn of(end: &'a End, given: *mut off_t) -> Sys<Self> {
         // A stream has no position and needs none.
         // SAFETY: the caller's promise.
-        let at = if given.is_null() { end.position().unwrap_or(0) } else { unsafe { crate::memory::copy_in(given)? } };
+        let at = if given.is_null() { end.position().unwrap_or(0) } else { unsafe { crate::base::memory::copy_in(given)? } };
         Ok(Self { end, given, at })
     }
 
@@ -46,7 +46,7 @@ impl<'a> Place<'a> {
                 self.end.set_position(now);
             } else {
                 // SAFETY: as in `of`. The bytes have moved, whether this can be told or not.
-                let _ = unsafe { crate::memory::bytes_out(self.given.cast(), &now.to_ne_bytes()) };
+                let _ = unsafe { crate::base::memory::bytes_out(self.given.cast(), &now.to_ne_bytes()) };
             }
         }
         let (fd, at) = (self.end.fd, self.at as u64);

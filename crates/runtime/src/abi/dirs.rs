@@ -2,12 +2,12 @@
 //! of a managed descriptor's name is the name that the program knows.
 
 use super::PASS;
-use crate::config;
-use crate::heads;
+use crate::base::config;
+use crate::base::sys::{self, Errno, Sys, to_c};
 use crate::names::{self, Managed};
-use crate::part;
 use crate::store;
-use crate::sys::{self, Errno, Sys, to_c};
+use crate::store::heads;
+use crate::store::part;
 use core::ffi::CStr;
 use libc::c_char;
 use stripewise_store::names as store_names;
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn sw_readlinkat(dirfd: i32, path: *const c_char, into: *m
             let shown = known.as_ref().map_or(target, |name| name.as_bytes());
             let n = shown.len().min(len);
             // SAFETY: the program's buffer of `len` bytes.
-            to_c(unsafe { crate::memory::bytes_out(into, shown.get(..n).unwrap_or(&[])) }.map(|()| n as i64))
+            to_c(unsafe { crate::base::memory::bytes_out(into, shown.get(..n).unwrap_or(&[])) }.map(|()| n as i64))
         }
         Err(Errno(libc::ENOENT)) if names::leads_through_a_file(dirfd, path) => -i64::from(libc::ENOTDIR),
         Err(errno) => to_c(Err(errno)),

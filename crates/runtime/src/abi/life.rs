@@ -1,10 +1,10 @@
 //! The exec and spawn families: the environment of the new program, the companions that go along with its descriptors, and a hint in the log
 //! when it is one that no preloaded library reaches.
 
-use crate::desc;
-use crate::exec;
-use crate::lend;
-use crate::shed;
+use crate::descriptors;
+use crate::life::companions;
+use crate::life::exec;
+use crate::life::unreached;
 use libc::c_char;
 
 /// What the copy of an environment needs.
@@ -66,23 +66,23 @@ pub unsafe extern "C" fn sw_exec_environment(
 /// `name` is null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_exec_begin(name: *const c_char, search: i32) {
-    lend::begin_exec();
-    crate::guard::before_exec();
+    companions::begin_exec();
+    crate::base::guard::before_exec();
     // SAFETY: the caller's promise.
-    unsafe { shed::hint(name, search != 0) };
+    unsafe { unreached::hint(name, search != 0) };
 }
 
 /// daemon and its kin have put other files behind the standard descriptors.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_rewired() {
-    desc::rewired();
+    descriptors::rewired();
 }
 
 /// An exec came back.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_exec_failed() {
-    lend::exec_failed();
-    crate::guard::exec_failed();
+    companions::exec_failed();
+    crate::base::guard::exec_failed();
 }
 
 /// Before a spawn; `rewired`: the child will close and duplicate descriptors before it starts.
@@ -91,17 +91,17 @@ pub extern "C" fn sw_exec_failed() {
 /// `name` is null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_spawn_begin(name: *const c_char, search: i32, rewired: i32) {
-    lend::begin_spawn(rewired != 0);
-    crate::guard::before_exec();
+    companions::begin_spawn(rewired != 0);
+    crate::base::guard::before_exec();
     // SAFETY: the caller's promise.
-    unsafe { shed::hint(name, search != 0) };
+    unsafe { unreached::hint(name, search != 0) };
 }
 
 /// After a spawn.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_spawn_end(rewired: i32) {
-    lend::end_spawn(rewired != 0);
-    crate::guard::exec_failed();
+    companions::end_spawn(rewired != 0);
+    crate::base::guard::exec_failed();
 }
 
 /// exit and _exit.

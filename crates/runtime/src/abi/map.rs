@@ -1,7 +1,7 @@
 //! Memory and ioctl, for the shim.
 
 use super::{PASS, to_c};
-use crate::ioctl;
+use crate::io::ioctl;
 use crate::map::{self, remap};
 use crate::trace;
 use libc::off_t;

@@ -11,15 +11,15 @@ pub mod names;
 pub mod requests;
 pub mod stdio;
 
-use crate::desc;
+use crate::base::sys::{self, Errno, Sys, to_c};
+use crate::base::vector::Buffers;
+use crate::descriptors;
 use crate::io;
+use crate::io::size;
 use crate::names::find;
+use crate::open::by_name;
 use crate::open::of_fd;
-use crate::opening;
-use crate::size;
-use crate::sys::{self, Errno, Sys, to_c};
 use crate::trace;
-use crate::vector::Buffers;
 use core::ffi::CStr;
 use libc::{c_char, iovec, off_t};
 use stripewise_trace::Op;
@@ -44,10 +44,10 @@ fn offset(at: off_t) -> Sys<u64> {
 pub unsafe extern "C" fn sw_openat(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> i64 {
     let start = trace::begin();
     // SAFETY: passed through.
-    let (result, managed) = unsafe { opening::open_any(dirfd, path, flags, mode) };
+    let (result, managed) = unsafe { by_name::open_any(dirfd, path, flags, mode) };
     if start != 0 && !matches!(result, Err(Errno(libc::EFAULT | libc::ENAMETOOLONG))) {
         // SAFETY: the kernel has read it.
-        opening::record(unsafe { CStr::from_ptr(path) }, dirfd, flags, &result, managed, start);
+        by_name::record(unsafe { CStr::from_ptr(path) }, dirfd, flags, &result, managed, start);
     }
     stdio::arrived(result)
 }
@@ -55,13 +55,13 @@ pub unsafe extern "C" fn sw_openat(dirfd: i32, path: *const c_char, flags: i32, 
 /// close.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_close(fd: i32) -> i64 {
-    to_c(desc::close(fd))
+    to_c(descriptors::close(fd))
 }
 
 /// close_range.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_close_range(first: u32, last: u32, flags: u32) -> i64 {
-    to_c(desc::close_range(first, last, flags))
+    to_c(descriptors::close_range(first, last, flags))
 }
 
 fn traced(fd: i32, op: Op, at: u64, asked: u64, work: impl FnOnce() -> Sys<u64>) -> i64 {
@@ -252,24 +252,24 @@ pub extern "C" fn sw_fsync(fd: i32, data_only: i32) -> i64 {
 /// dup.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_dup(fd: i32) -> i64 {
-    stdio::arrived(desc::dup(fd))
+    stdio::arrived(descriptors::dup(fd))
 }
 
 /// dup2 (flags -1), dup3.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_dup3(fd: i32, to: i32, flags: i32) -> i64 {
-    stdio::arrived(desc::dup3(fd, to, flags))
+    stdio::arrived(descriptors::dup3(fd, to, flags))
 }
 
 /// fcntl.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_fcntl(fd: i32, op: i32, arg: usize) -> i64 {
-    let result = desc::fcntl(fd, op, arg);
+    let result = descriptors::fcntl(fd, op, arg);
     if matches!(op, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) { stdio::arrived(result) } else { to_c(result) }
 }
 
 /// flock.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_flock(fd: i32, op: i32) -> i64 {
-    to_c(desc::flock(fd, op))
+    to_c(descriptors::flock(fd, op))
 }

@@ -1,11 +1,11 @@
 //! Calls by name: stat, access, unlink, rename. They go to the kernel first; only a name that leads nowhere can be a managed file's.
 
+use crate::base::sys::{self, Errno, Sys, to_c};
 use crate::fds::{self, TRACED};
 use crate::file::File;
 use crate::names::{self, Leaving, Managed, Shown};
 use crate::open::of_fd;
-use crate::part::Seen;
-use crate::sys::{self, Errno, Sys, to_c};
+use crate::store::part::Seen;
 use core::ffi::CStr;
 use libc::c_char;
 use stripewise_target::text::FixedPath;

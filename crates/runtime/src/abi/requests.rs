@@ -2,10 +2,10 @@
 //! as a whole, and unknown ones are refused as the kernel refuses them.
 
 use super::traced;
+use crate::base::sys::{Errno, Sys};
+use crate::base::vector::Buffers;
 use crate::io;
 use crate::open::{OpenFile, of_fd};
-use crate::sys::{Errno, Sys};
-use crate::vector::Buffers;
 use libc::{iovec, off_t};
 use stripewise_trace::Op;
 

@@ -1,10 +1,10 @@
 //! What the C library's streams need: opening by name when the file is managed, and word when a managed file arrives behind standard
 //! input, output or error. The streams themselves are the shim's (shim/stream.c).
 
+use crate::base::process::in_vfork_child;
+use crate::base::sys::{Errno, Sys, to_c};
+use crate::open::by_name;
 use crate::open::of_fd;
-use crate::opening;
-use crate::process::in_vfork_child;
-use crate::sys::{Errno, Sys, to_c};
 use crate::trace;
 use core::ffi::CStr;
 use libc::c_char;
@@ -21,14 +21,14 @@ unsafe extern "C" {
 pub unsafe extern "C" fn sw_stream_open(path: *const c_char, flags: i32, mode: u32) -> i64 {
     let start = trace::begin();
     // SAFETY: the caller's promise.
-    let result = match unsafe { opening::open_if_managed(path, flags, mode) } {
+    let result = match unsafe { by_name::open_if_managed(path, flags, mode) } {
         Ok(None) => return super::PASS,
         Ok(Some(fd)) => Ok(fd),
         Err(errno) => Err(errno),
     };
     if start != 0 && !matches!(result, Err(Errno(libc::EFAULT | libc::ENAMETOOLONG))) {
         // SAFETY: the kernel has read it.
-        opening::record(unsafe { CStr::from_ptr(path) }, libc::AT_FDCWD, flags, &result, true, start);
+        by_name::record(unsafe { CStr::from_ptr(path) }, libc::AT_FDCWD, flags, &result, true, start);
     }
     to_c(result)
 }

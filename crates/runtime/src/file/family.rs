@@ -4,9 +4,9 @@
 //! share keeps everybody else away.
 
 use super::{File, held};
+use crate::base::sys::{self, Errno, Sys};
 use crate::fds;
-use crate::part::{self, At, Held};
-use crate::sys::{self, Errno, Sys};
+use crate::store::part::{self, At, Held};
 use core::sync::atomic::Ordering;
 use stripewise_target::text::ProcPath;
 

@@ -2,10 +2,10 @@
 //! thread may be inside an I/O by one of them.
 
 use super::{File, object_place};
-use crate::log;
-use crate::part::{Held, Stat};
+use crate::base::log;
+use crate::base::sys::{self, Errno, Sys};
+use crate::store::part::{Held, Stat};
 use crate::store::{self, Store};
-use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use stripewise_layout::View;
 use stripewise_store::bin::LAYOUT_BYTES_MAX;
@@ -193,7 +193,7 @@ impl File {
     fn renew(&'static self) -> Sys<&'static Loaded> {
         let loaded = self.reload()?;
         // A move has made objects: they are opened as those before them were, before somebody changes our rights to them.
-        if self.is_foreign() && !crate::process::in_vfork_child() {
+        if self.is_foreign() && !crate::base::process::in_vfork_child() {
             for (target, plane) in loaded.objects() {
                 let _ = self.object_if_made(loaded, target, plane);
             }

@@ -1,8 +1,8 @@
 //! What this process knows of the lines of a file's ctl: which are its own, which a thread is using (`extending.rs` has the rules).
 
 use super::File;
-use crate::locks;
-use crate::tls;
+use crate::base::locks;
+use crate::base::tls;
 use core::sync::atomic::{AtomicU64, Ordering};
 use stripewise_store::ctl::Ctl;
 use stripewise_store::locks::{How, LINES_AT};

@@ -5,14 +5,14 @@
 
 use super::rights::replace;
 use super::{File, Loaded, held, object_place};
-use crate::access;
+use crate::base::log;
+use crate::base::sys::{self, Errno, Sys, of_target};
 use crate::fds;
+use crate::file::access;
 use crate::gate;
-use crate::log;
-use crate::part;
-use crate::size::FLAG_DURABLE;
+use crate::io::size::FLAG_DURABLE;
+use crate::store::part;
 use crate::store::{OpenObject, Store};
-use crate::sys::{self, Errno, Sys, of_target};
 use core::sync::atomic::{AtomicI32, Ordering};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use stripewise_layout::MAX_LOGICAL;
@@ -140,7 +140,7 @@ impl File {
         }
         let word = match object.into_handle().ok_or(Errno(libc::EIO))? {
             // Its parent must not take this number for its own: the descriptor serves once, and ends with the child's exec.
-            Handle::Descriptor(fd) if crate::process::in_vfork_child() => fd,
+            Handle::Descriptor(fd) if crate::base::process::in_vfork_child() => fd,
             Handle::Descriptor(fd) => fds::make_internal(fd, holder, true)?,
             Handle::Number(number) => {
                 holder.store(number as i32 + 1, Ordering::Release);

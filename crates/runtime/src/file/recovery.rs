@@ -1,9 +1,9 @@
 //! The size of a file after a power cut, or when its control words were lost: the largest of head's and what the objects hold.
 
 use super::File;
-use crate::log;
-use crate::size::FLAG_DURABLE;
-use crate::sys::{Errno, Sys};
+use crate::base::log;
+use crate::base::sys::{Errno, Sys};
+use crate::io::size::FLAG_DURABLE;
 use core::sync::atomic::Ordering;
 use stripewise_layout::MovePhase;
 use stripewise_store::ctl::{Ctl, FLAG_TRUNCATING};

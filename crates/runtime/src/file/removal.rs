@@ -1,8 +1,8 @@
 //! Files whose last name has gone: freed by the last close.
 
 use super::File;
-use crate::part::{self, At};
-use crate::sys::{self, Errno};
+use crate::base::sys::{self, Errno};
+use crate::store::part::{self, At};
 use core::sync::atomic::Ordering;
 use stripewise_store::names;
 

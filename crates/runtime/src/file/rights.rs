@@ -3,11 +3,11 @@
 //! one does: its objects are opened before ([`File::prime`]), and opened wider when a later open is allowed more ([`File::widen`]).
 
 use super::{File, held};
-use crate::locks;
-use crate::log;
-use crate::part::{self, At};
+use crate::base::locks;
+use crate::base::log;
+use crate::base::sys::{self, Errno, Sys};
+use crate::store::part::{self, At};
 use crate::store::{self, Store};
-use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicI32, Ordering};
 use stripewise_store::ctl::CTL_BYTES;
 use stripewise_store::locks::{How, PRESENCE_BYTE};

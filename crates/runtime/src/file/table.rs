@@ -4,14 +4,14 @@
 
 use super::lines::Lines;
 use super::{File, MAX_OBJECTS, New, removal};
-use crate::epoch;
+use crate::base::lock::Lock;
+use crate::base::locks;
+use crate::base::process::MAX_FILES;
+use crate::base::sys::{self, Errno, Sys};
 use crate::fds::{self, held};
-use crate::lock::Lock;
-use crate::locks;
-use crate::part::{self, Seen};
-use crate::process::MAX_FILES;
+use crate::gate::epoch;
 use crate::store::Store;
-use crate::sys::{self, Errno, Sys};
+use crate::store::part::{self, Seen};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use stripewise_store::locks::{How, PRESENCE_BYTE};
@@ -66,7 +66,7 @@ fn place_of(store: &Store, id: u64) -> Option<(usize, &'static File)> {
 
 /// The file `id` of `store`, opened in this process if it was not; the caller gives it back with [`release`].
 pub fn acquire(store: &'static Store, id: u64) -> Sys<u32> {
-    acquire_unless(store, id, crate::process::refuse_vfork_child)
+    acquire_unless(store, id, crate::base::process::refuse_vfork_child)
 }
 
 /// The same where it is open; `None` where it is not.
@@ -193,7 +193,7 @@ fn forget_idle_beyond(left: usize) {
 /// Closes all idle files: before a fork, whose child would share what they have open, and before this process gives up rights or changes its root directory.
 pub fn forget_idle() {
     if IDLE.load(Ordering::Relaxed) > 0
-        && !crate::process::in_vfork_child()
+        && !crate::base::process::in_vfork_child()
         && let Some(_held) = TABLE.lock()
     {
         forget_idle_beyond(0);
@@ -219,7 +219,7 @@ pub fn look_at_idle<T>(store: &Store, id: u64, work: impl FnOnce(&'static File) 
 /// The process ends: open files without a name, which nobody else has open, go for good as they do at their last close. Threads may still be
 /// at them, so all of their parts are opened first.
 pub fn leave() {
-    if open_files().next().is_none() || crate::process::in_vfork_child() {
+    if open_files().next().is_none() || crate::base::process::in_vfork_child() {
         return;
     }
     let Some(_held) = TABLE.lock() else { return };

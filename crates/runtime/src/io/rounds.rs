@@ -1,12 +1,12 @@
 //! A request as operations on objects: one for what it has on a target in a window. They go to their targets in rounds; those of a round are under way at the
 //! same time, and one that is too long for a round goes on in the next. All lies on the stack, which a thread may have little of.
 
-use crate::faults;
+use crate::base::sys::{Errno, Sys};
+use crate::base::vector::Buffers;
+use crate::io::capacity;
+use crate::io::faults;
 use crate::io::source::Source;
-use crate::room;
 use crate::store::OpenObject;
-use crate::sys::{Errno, Sys};
-use crate::vector::Buffers;
 use core::mem::MaybeUninit;
 use stripewise_layout::{Extent, ExtentPieces, Piece};
 use stripewise_target::batch::{self, Request, submit};
@@ -94,7 +94,7 @@ fn run_one(asked: &Asked<'_>, piece: &Piece, base: *mut u8, moved: &mut Moved) {
 #[inline]
 fn object_for(asked: &Asked<'_>, (target, plane): (u32, u32), offset: u64, len: u64) -> Sys<OpenObject> {
     let object = asked.source.object(target, plane)?;
-    if asked.direction == Direction::Write && !room::is_there(asked.source.file(), target, &object, offset, len)? {
+    if asked.direction == Direction::Write && !capacity::is_there(asked.source.file(), target, &object, offset, len)? {
         return Err(Errno(libc::ENOSPC));
     }
     Ok(object)
@@ -126,7 +126,7 @@ fn settle(asked: &Asked<'_>, op: &Op<'_>, target: u32) -> (u64, Option<Errno>) {
 fn zero_rest(op: &Op<'_>) -> (u64, Option<Errno>) {
     let mut done = op.outcome.done;
     for stretch in op.stretches(done, op.len() - done) {
-        match crate::memory::zero(stretch.base, stretch.len) {
+        match crate::base::memory::zero(stretch.base, stretch.len) {
             Ok(zeroed) if zeroed == stretch.len => done += zeroed as u64,
             Ok(zeroed) => return (done + zeroed as u64, Some(Errno(libc::EFAULT))),
             Err(errno) => return (done, Some(errno)),

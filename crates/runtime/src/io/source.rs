@@ -1,9 +1,9 @@
 //! Where the bytes of a request are: between the gate, which says which layout is in force, and the operations on objects. Today that is the file's home.
 
+use crate::base::sys::Sys;
 use crate::file::File;
 use crate::gate::Passed;
 use crate::store::OpenObject;
-use crate::sys::Sys;
 use stripewise_layout::{Extents, Logical, Piece, View};
 
 /// What a request is cut by, and where its objects are.

@@ -1,15 +1,15 @@
 //! Where a map cannot be made of objects (it would take too many areas, pages are longer than stripes, a kind of target has no maps), one that only reads is a copy, up to a
 //! cap: in memory with a descriptor, so that it ends with SIGBUS as a file does, and that the kernel refuses to make writable what is shared.
 
+use crate::base::log;
+use crate::base::sys::{self, Errno, Sys};
+use crate::base::vector::{Buffers, REQUEST_MAX};
 use crate::fds;
 use crate::file::File;
 use crate::io;
-use crate::log;
 use crate::map::copy_bytes;
 use crate::map::pages::{Range, is_shared, page};
 use crate::open::OpenFile;
-use crate::sys::{self, Errno, Sys};
-use crate::vector::{Buffers, REQUEST_MAX};
 
 /// Fills the range with a copy of the file as it is now.
 pub fn copy(open: &'static OpenFile, file: &'static File, range: Range, prot: i32, flags: i32, why_not: Errno) -> Sys<()> {

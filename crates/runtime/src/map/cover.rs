@@ -2,10 +2,10 @@
 //! are as long as its size asks for, no longer (recovery takes the size from them), and stay so when the file grows by leaving a hole. Objects that cannot
 //! be mapped are none of that.
 
-use crate::cutting::drained;
+use crate::base::sys::{self, Errno, Sys};
 use crate::file::File;
+use crate::gate::cutting::drained;
 use crate::map::records;
-use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::Ordering;
 use std::os::fd::AsRawFd;
 use stripewise_target::interface::Object;

@@ -9,14 +9,14 @@ mod pieces;
 pub mod records;
 pub mod remap;
 
-use crate::cutting;
+use crate::base::log;
+use crate::base::process;
+use crate::base::sys::{self, Errno, Sys};
 use crate::file::File;
-use crate::heads;
-use crate::log;
+use crate::gate::cutting;
+use crate::io::capacity;
 use crate::open::{OpenFile, of_fd};
-use crate::process;
-use crate::room;
-use crate::sys::{self, Errno, Sys};
+use crate::store::heads;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use pages::{Range, is_shared, page};
 use records::Map;
@@ -150,7 +150,7 @@ fn allocate(file: &'static File, range: Range, size: u64) -> Sys<()> {
     let has_capacity = |target: u32| store.view().is_ok_and(|view| view.target(target as usize).is_some_and(|t| t.capacity_bytes != 0));
     for extent in file.current()?.view.extents(Logical(range.offset), range.inside(size)).filter(|e| has_capacity(e.target)) {
         let object = file.object(extent.target, extent.plane)?;
-        if !room::is_there(file, extent.target, &object, extent.object_offset, extent.len)? {
+        if !capacity::is_there(file, extent.target, &object, extent.object_offset, extent.len)? {
             return Err(Errno(libc::ENOSPC));
         }
         let Some(fd) = object.descriptor() else { continue };

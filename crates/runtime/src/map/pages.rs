@@ -1,6 +1,6 @@
 //! Ranges of memory and pages, and what the flags of a map say.
 
-use crate::sys;
+use crate::base::sys;
 use core::sync::atomic::{AtomicU64, Ordering};
 use stripewise_layout::GRANULE;
 

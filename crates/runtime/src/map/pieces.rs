@@ -1,10 +1,10 @@
 //! The areas that a map is made of: one per run of the file that is contiguous in an object.
 
+use crate::base::sys::{self, Errno, Sys, of_target};
 use crate::fds;
 use crate::file::{File, Loaded};
 use crate::map::pages::{Range, page};
-use crate::part::{Held, borrow};
-use crate::sys::{self, Errno, Sys, of_target};
+use crate::store::part::{Held, borrow};
 use std::os::fd::AsRawFd;
 use stripewise_layout::{Logical, Piece};
 use stripewise_target::file::FileObject;

@@ -1,11 +1,11 @@
 //! Which maps of managed files this process has. munmap, mremap and msync need them; and while there is one, a shared lock on byte 1 of ctl tells
 //! whoever would move the file that it is pinned: a map writes without asking the gate. Forked children share that lock with their maps.
 
+use crate::base::lock::Lock;
+use crate::base::locks;
+use crate::base::sys::{self, Errno, Sys};
 use crate::fds;
 use crate::file::{self, File};
-use crate::lock::Lock;
-use crate::locks;
-use crate::sys::{self, Errno, Sys};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use stripewise_layout::Logical;

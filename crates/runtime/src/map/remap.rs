@@ -1,15 +1,15 @@
 //! munmap, mremap and msync on memory that has maps of managed files. The kernel's mremap knows one area at a time and would let an area grow into
 //! its object, where other stripes lie: here a map is moved area by area and grows by new ones.
 
-use crate::cutting;
+use crate::base::process;
+use crate::base::sys::{self, Errno, Sys};
 use crate::file::{self, File};
+use crate::gate::cutting;
+use crate::io::size;
 use crate::map::pages::{Range, page};
 use crate::map::records::{self, Map};
 use crate::map::{cover, pieces};
 use crate::open;
-use crate::process;
-use crate::size;
-use crate::sys::{self, Errno, Sys};
 use std::os::fd::AsRawFd;
 use stripewise_layout::Logical;
 use stripewise_target::interface::Object;

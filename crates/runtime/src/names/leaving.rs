@@ -1,7 +1,7 @@
 //! Names that go.
 
 use super::{Managed, find};
-use crate::sys;
+use crate::base::sys;
 use core::ffi::CStr;
 
 /// A name that is about to go (unlinked, or replaced by a rename): its link is held open, so that afterwards the kernel says whether it

@@ -1,9 +1,9 @@
 //! The record of where the link lies that is a file's name: made with the file and with every rename, and what tells the file's own link from a copy.
 
 use super::Managed;
+use crate::base::sys::{self, Errno, Sys};
 use crate::file;
-use crate::part::{self, At};
-use crate::sys::{self, Errno, Sys};
+use crate::store::part::{self, At};
 use stripewise_store::names;
 use stripewise_target::text::{FixedPath, FixedText, PATH_MAX, PartName};
 

@@ -2,10 +2,10 @@
 //! open until just now, tells by its control words; of another the words are read, and nothing of it is opened for good: a directory's listing asks for each file once.
 
 use super::Managed;
+use crate::base::sys::{self, Errno, Sys};
 use crate::file::{self, File};
-use crate::part::{self, Held, Seen};
 use crate::store::Store;
-use crate::sys::{self, Errno, Sys};
+use crate::store::part::{self, Held, Seen};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use stripewise_layout::{MAX_LOGICAL, View};

@@ -1,13 +1,13 @@
 //! Managed files opened and closed: their descriptors are made here, and what the last of them leaves is in order.
 
 use super::{ACCESS_NONE, CLOSING, COMPANION_FLAGS, OpenFile, SETTABLE_FLAGS, STATUS_FLAGS, claim, of_entry};
-use crate::cutting;
+use crate::base::process;
+use crate::base::sys::{self, Errno, Sys};
 use crate::fds;
 use crate::file::{self, File};
-use crate::process;
-use crate::size;
+use crate::gate::cutting;
+use crate::io::size;
 use crate::store::Store;
-use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::Ordering;
 
 /// Opens file `id` of `store` as the program asked; returns its descriptor.

@@ -1,8 +1,8 @@
 //! The offset of an open file, which the kernel keeps for all descriptors and processes that share it.
 
 use super::OpenFile;
-use crate::sys::{self, Errno, Sys};
-use crate::vector::REQUEST_MAX;
+use crate::base::sys::{self, Errno, Sys};
+use crate::base::vector::REQUEST_MAX;
 use core::sync::atomic::Ordering;
 
 impl OpenFile {

@@ -1,11 +1,11 @@
 //! Attaching a store: its directories are opened once, looked at, and held; everything else is reached from them.
 
 use super::{Boot, Store};
+use crate::base::locks;
+use crate::base::log;
+use crate::base::sys::{self, Errno, Sys};
 use crate::fds::{self, held};
-use crate::locks;
-use crate::log;
-use crate::part::{self, Held, borrow, refused};
-use crate::sys::{self, Errno, Sys};
+use crate::store::part::{self, Held, borrow, refused};
 use core::sync::atomic::AtomicI32;
 use std::os::fd::{IntoRawFd, OwnedFd};
 use stripewise_store::bin::STORE_BIN_BYTES_MAX;
@@ -183,7 +183,7 @@ impl Store {
                 if let Ok(base) = base
                     && self.is_common()
                 {
-                    crate::guard::watch(base, bytes, &self.devices_cut);
+                    crate::base::guard::watch(base, bytes, &self.devices_cut);
                 }
                 base
             }
@@ -210,7 +210,7 @@ impl Store {
             return Ok(HeldDir(fd, None));
         }
         let dir = open()?;
-        if crate::process::in_vfork_child() {
+        if crate::base::process::in_vfork_child() {
             return Ok(HeldDir(-1, Some(dir)));
         }
         let Some(_held) = self.targets_lock.lock() else { return Ok(HeldDir(-1, Some(dir))) };

@@ -1,11 +1,11 @@
 //! This process's slot in a store: made at its first use of the store, and anew in every child of a fork.
 
 use super::{ATTACH, STORES, Store};
+use crate::base::log;
+use crate::base::process::PAGE;
+use crate::base::sys::{self, Errno, Sys};
 use crate::fds;
-use crate::log;
-use crate::part::borrow;
-use crate::process::PAGE;
-use crate::sys::{self, Errno, Sys};
+use crate::store::part::borrow;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use std::os::fd::IntoRawFd;
 use stripewise_store::run;
@@ -81,7 +81,7 @@ impl Store {
                 fds::make_internal(fd, self.slot_fd_static(), true)?;
                 if self.is_common() {
                     // Made by the user that the thread is at this moment, who may cut it: then the next I/O makes another.
-                    crate::guard::watch_slot(base, SLOT_BYTES, self.slot_word());
+                    crate::base::guard::watch_slot(base, SLOT_BYTES, self.slot_word());
                 }
                 inner.slot_name = name;
                 self.mapped.store(base, Ordering::Release);
@@ -116,7 +116,7 @@ impl Store {
         self.slot_word().store(core::ptr::null_mut(), Ordering::Release);
         let base = self.mapped.swap(core::ptr::null_mut(), Ordering::AcqRel);
         if !base.is_null() {
-            crate::guard::forget(base);
+            crate::base::guard::forget(base);
             // The mapping alone would keep the flock, too. SAFETY: the only thread of this child, outside any I/O.
             unsafe { sys::munmap(base, SLOT_BYTES) };
         }

@@ -3,15 +3,17 @@
 
 use super::Store;
 use super::load::HeldDir;
-use crate::log;
-use crate::part::{Held, borrow, refused};
-use crate::sys::{self, Errno, Sys};
+use crate::base::log;
+use crate::base::sys::{self, Errno, Sys};
+use crate::store::part::{Held, borrow, refused};
 use std::os::fd::BorrowedFd;
 use stripewise_target::any::{Any, AnyObject};
 use stripewise_target::emulated::Clock;
 use stripewise_target::identity::Identity;
 use stripewise_target::interface::Target;
 use stripewise_target::names::ObjectName;
+#[cfg(feature = "served")]
+use stripewise_target::shared_memory::Served;
 use stripewise_target::text::StorePath;
 use stripewise_target::within::{self, Os, Refusal};
 
@@ -53,7 +55,7 @@ impl Store {
     pub fn object(&'static self, index: u32, word: i32, name: ObjectName) -> OpenObject {
         #[cfg(feature = "served")]
         if let Some(link) = self.target_fds.get(index as usize).and_then(crate::fds::held).and_then(|fd| served::link(self, index, fd)) {
-            return AnyObject::Served(link.object(word as u32));
+            return AnyObject::Served(Served::new(link, word as u32));
         }
         AnyObject::of_descriptor(borrow(word), self.clock(index), name)
     }
@@ -113,9 +115,9 @@ fn is_target(target: &Any<BorrowedFd<'_>>, owners: &[u32], uuid: [u8; 16], index
 #[cfg(feature = "served")]
 mod served {
     use super::Store;
-    use crate::part::{Held, borrow};
-    use crate::process::MAX_STORES;
-    use crate::sys::{self, Errno, Sys};
+    use crate::base::process::MAX_STORES;
+    use crate::base::sys::{self, Errno, Sys};
+    use crate::store::part::{Held, borrow};
     use core::sync::atomic::{AtomicPtr, Ordering};
     use stripewise_target::kind::MAX_TARGETS;
     use stripewise_target::shared_memory::{Link, SEGMENT_BYTES, SEGMENT_FILE};

@@ -1,9 +1,9 @@
 //! Whose stores this process uses: the rule of `stripewise_store::trust`, asked with the rights that the calling thread has now. A store that was fine
 //! for root is asked about again by the user that the process has become.
 
-use crate::config;
-use crate::log;
-use crate::sys::{self, Errno, Sys};
+use crate::base::config;
+use crate::base::log;
+use crate::base::sys::{self, Errno, Sys};
 use stripewise_store::trust::{LIST_BYTES_MAX, OVERFLOW_UID, SITE_LIST, is_listed, owner_is_trusted};
 use stripewise_target::text::FixedPath;
 
@@ -14,7 +14,7 @@ pub fn judge(path: &[u8], owner: u32, euid: u32, is_own: bool) -> Sys<()> {
         return Err(Errno(libc::EACCES));
     }
     // Lists name paths, which mean something else once the process has another root directory.
-    let is_named = || crate::process::root_moves_seen() == 0 && (is_listed(config::trusted(), b':', path) || is_listed_by_site(path));
+    let is_named = || crate::base::process::root_moves_seen() == 0 && (is_listed(config::trusted(), b':', path) || is_listed_by_site(path));
     if is_own || owner_is_trusted(owner, euid, overflow_uid()) || is_named() {
         return Ok(());
     }

@@ -5,6 +5,7 @@
 mod link;
 mod segment;
 mod served;
+mod target;
 
 pub use link::Link;
 pub use segment::{SEGMENT_BYTES, SEGMENT_FILE};

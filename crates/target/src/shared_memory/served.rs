@@ -15,7 +15,9 @@ pub struct Served {
 }
 
 impl Served {
-    pub(super) const fn new(link: Link, number: u32) -> Self {
+    /// The object of a number that it was given when it was opened.
+    #[must_use]
+    pub const fn new(link: Link, number: u32) -> Self {
         Self { link, number }
     }
 

@@ -3,8 +3,8 @@
 //! [`PAGE`] is one page that the kernel empties in every child of fork, however it was made: `_Fork` and a bare clone run no handlers, and the child must not go
 //! on in its parent's epoch slots. What is asked for on the hot path anyhow lies here, so that noticing costs nothing: a null slot, a process id of 0.
 
-use crate::log;
-use crate::sys;
+use crate::base::log;
+use crate::base::sys;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// Most stores that one process may use at a time; the first place is kept for the one that it was started with.

@@ -1,9 +1,9 @@
 //! What a program says about its data without moving any: advice and early write-back, passed on to those objects that are files, extent by extent, and syncfs, which
 //! reaches every file system that the file's bytes lie on.
 
+use crate::base::sys::{self, Errno, Sys, call, of_target};
 use crate::file::File;
 use crate::open::OpenFile;
-use crate::sys::{self, Errno, Sys, call, of_target};
 use std::os::fd::AsRawFd;
 use stripewise_layout::Logical;
 use stripewise_target::interface::Object;
@@ -70,7 +70,7 @@ pub fn sync_file_range(open: &OpenFile, at: i64, len: i64, flags: u32) -> Sys<()
 /// syncfs: the directory's file system and those of all targets of the file.
 pub fn syncfs(open: &OpenFile) -> Sys<()> {
     let file = file_of(open)?;
-    crate::size::sync(file, open, false)?;
+    crate::io::size::sync(file, open, false)?;
     let passed = crate::gate::for_read(file)?;
     for (target, plane) in passed.loaded.objects() {
         let Some(object) = file.object_if_made(passed.loaded, target, plane)? else { continue };

@@ -2,11 +2,11 @@
 //! note that the memory is no good any more, so that the file's calls fail with EIO and the program goes on. Nothing is installed before the first such
 //! memory is mapped, and every other SIGBUS gets to what the program itself has set for it (shim/signals.c).
 
-use crate::sys;
+use crate::base::sys;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 /// Areas that are watched at most: every file, and devices and slot of every store. One more is mapped all the same.
-const AREAS: usize = crate::process::MAX_FILES + 2 * crate::process::MAX_STORES;
+const AREAS: usize = crate::base::process::MAX_FILES + 2 * crate::base::process::MAX_STORES;
 
 struct Area {
     base: AtomicUsize,
@@ -82,7 +82,7 @@ pub fn forget(base: *mut u8) {
 /// Whether this is a child in its parent's memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_in_vfork_child() -> i32 {
-    i32::from(crate::process::in_vfork_child())
+    i32::from(crate::base::process::in_vfork_child())
 }
 
 /// SIGBUS at an address: 1 if it was ours and is mended. Runs in the signal handler: atomics and one system call.

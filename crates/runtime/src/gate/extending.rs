@@ -3,13 +3,13 @@
 //! whose line nobody locks is a dead one's, and whoever would show those bytes by growing the file takes them away first. The order of the steps is
 //! `stripewise_store::sizing`'s.
 
-use crate::cutting;
-use crate::epoch;
+use crate::base::locks;
+use crate::base::sys::{Errno, Sys};
 use crate::file::File;
 use crate::file::lines::{LOCKED_LINE, Lines, byte_of};
+use crate::gate::cutting;
+use crate::gate::epoch;
 use crate::gate::{self, Passed};
-use crate::locks;
-use crate::sys::{Errno, Sys};
 use core::sync::atomic::Ordering;
 use stripewise_store::ctl::{Ctl, FLAG_TRUNCATING};
 use stripewise_store::locks::How;

@@ -1,15 +1,15 @@
 //! New managed files. The name (a symbolic link) comes last and is the claim: before it nobody can see the file, and a kill leaves
 //! only an entry that fsck recognises as a creation that was never finished.
 
-use crate::access;
-use crate::config;
+use crate::base::config;
+use crate::base::locks;
+use crate::base::process;
+use crate::base::sys::{self, Errno, Sys};
+use crate::file::access;
 use crate::file::{self, New, Raw};
-use crate::locks;
 use crate::names as managed;
-use crate::part::{self, At, Held, Transient};
-use crate::process;
+use crate::store::part::{self, At, Held, Transient};
 use crate::store::{self, Store};
-use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use stripewise_store::bin::Action;

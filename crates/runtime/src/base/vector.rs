@@ -1,6 +1,6 @@
 //! The program's buffers as one sequence of bytes.
 
-use crate::sys::{Errno, Sys};
+use crate::base::sys::{Errno, Sys};
 use stripewise_target::op::Memory;
 
 /// Most bytes of one read or write, as the kernel has it.
@@ -27,7 +27,7 @@ impl<'a> Buffers<'a> {
         if count == 0 {
             return Ok(Self { iov: &[], total: 0 });
         }
-        crate::memory::check_vector(iov, count)?;
+        crate::base::memory::check_vector(iov, count)?;
         // SAFETY: the kernel has just read it, or cannot be asked: the caller's promise.
         Self::of(unsafe { core::slice::from_raw_parts(iov, count) })
     }

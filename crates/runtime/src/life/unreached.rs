@@ -1,8 +1,8 @@
 //! Programs that shed the library: statically linked ones, those with more rights than their caller (setuid, setgid, file capabilities), those for
 //! another architecture, and Go's, whose runtime calls the kernel itself. They find managed files to be links to nowhere; where a log is kept, it says which program that was and what to do.
 
-use crate::log;
-use crate::sys::{self, Errno, Sys};
+use crate::base::log;
+use crate::base::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use libc::c_char;
 use stripewise_target::text::FixedPath;
@@ -16,7 +16,7 @@ unsafe extern "C" {
 /// # Safety
 /// `name` is null or a C string.
 pub unsafe fn hint(name: *const c_char, search: bool) {
-    if name.is_null() || crate::config::log_path().is_none() {
+    if name.is_null() || crate::base::config::log_path().is_none() {
         return;
     }
     // SAFETY: the caller's promise.
@@ -26,7 +26,7 @@ pub unsafe fn hint(name: *const c_char, search: bool) {
         return;
     }
     // SAFETY: the C library's environment.
-    let path = unsafe { crate::config::variable(environ, b"PATH") }.unwrap_or(b"/bin:/usr/bin");
+    let path = unsafe { crate::base::config::variable(environ, b"PATH") }.unwrap_or(b"/bin:/usr/bin");
     for dir in path.split(|c| *c == b':') {
         let mut file = FixedPath::from_bytes(if dir.is_empty() { b"." } else { dir });
         file.push(b"/").push(name.to_bytes());
@@ -113,7 +113,7 @@ fn linkage(file: &CStr) -> Sys<Linkage> {
         let mut parts = file.to_bytes().rsplit(|c| *c == b'/');
         let name = parts.next().unwrap_or(b"");
         let loader = name.starts_with(b"ld-") || name.starts_with(b"ld.") || parts.next() == Some(b"valgrind");
-        let loader = loader || crate::config::emulates_this_machine(name);
+        let loader = loader || crate::base::config::emulates_this_machine(name);
         let go = table.chunks_exact(ENTRY_BYTES).filter(|entry| word(entry, 0).map(u32::from_le_bytes) == Ok(NOTE)).any(|entry| is_go(fd, entry));
         Ok(match (has || loader, go) {
             (false, _) => Linkage::Static,

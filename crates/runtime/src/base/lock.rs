@@ -1,8 +1,8 @@
 //! A lock between the threads of this process. Knows its owner, so that a signal handler that comes back into the library on
 //! the thread that holds it gets an error instead of a deadlock; one that was left by siglongjmp is free for that thread again.
 
-use crate::sys;
-use crate::tls;
+use crate::base::sys;
+use crate::base::tls;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Beside the owner's thread id: somebody may be waiting.
@@ -28,7 +28,7 @@ impl Lock {
 
     /// Waits for the lock; `None` when this very thread holds it.
     pub fn lock(&self) -> Option<Held<'_>> {
-        crate::process::notice_fork();
+        crate::base::process::notice_fork();
         let me = tls::id();
         // Whoever has waited does not know who else does.
         let mut taken = me;

@@ -1,10 +1,10 @@
 //! Opening by name: a new file that the rules send into the store, a managed one behind a link to nowhere, or a plain one, which the
 //! C library opens as ever.
 
-use crate::create;
+use crate::base::sys::{self, Errno, Sys};
 use crate::names::{self, is_of_a_descriptor};
+use crate::open::create;
 use crate::open::{self, of_fd};
-use crate::sys::{self, Errno, Sys};
 use crate::trace;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
@@ -116,7 +116,7 @@ fn open_found(found: &names::Managed, flags: i32) -> Sys<i64> {
         return Err(Errno(libc::EEXIST));
     }
     if changes(flags) && found.is_copy()? {
-        crate::log::say(b"this link is a copy of a managed file's name and opens read-only", found.head().as_bytes());
+        crate::base::log::say(b"this link is a copy of a managed file's name and opens read-only", found.head().as_bytes());
         return Err(Errno(libc::EROFS));
     }
     open::managed::open_managed(found.store, found.id, flags).map(i64::from)
@@ -132,7 +132,7 @@ unsafe fn reopened_head(path: *const c_char, fd: i32, flags: i32) -> Option<Sys<
         return None;
     }
     let mut text = [0u8; 4096];
-    let (store, id) = crate::heads::head_of(fd, &mut text)?;
+    let (store, id) = crate::store::heads::head_of(fd, &mut text)?;
     sys::close(fd);
     Some(crate::store::attach(store).and_then(|store| open::managed::open_managed(store, id, flags & !libc::O_CREAT)).map(i64::from))
 }
@@ -141,7 +141,7 @@ unsafe fn reopened_head(path: *const c_char, fd: i32, flags: i32) -> Option<Sys<
 #[inline(never)] // As above.
 unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sys<Option<i64>> {
     // O_DIRECTORY is in O_TMPFILE too, and creates nothing by itself.
-    if path.is_null() || flags & (libc::O_CREAT | libc::O_DIRECTORY) != libc::O_CREAT || crate::config::store_path().is_none() {
+    if path.is_null() || flags & (libc::O_CREAT | libc::O_DIRECTORY) != libc::O_CREAT || crate::base::config::store_path().is_none() {
         return Ok(None);
     }
     // SAFETY: a C string or a bad address, which the kernel tells apart.

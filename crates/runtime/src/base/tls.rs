@@ -1,6 +1,6 @@
 //! The per-thread block in the shim's initial-exec storage, and where this thread's stack is.
 
-use crate::sys;
+use crate::base::sys;
 
 /// `struct sw_thread` of the shim.
 #[repr(C, align(16))]

@@ -1,6 +1,6 @@
 //! What this process was told (STRIPEWISE_STORE, _MANAGE, _TRACE, _LOG, _TRUST), as it was when it began.
 
-use crate::sys;
+use crate::base::sys;
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, Ordering};

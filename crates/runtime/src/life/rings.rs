@@ -5,8 +5,10 @@
 //! a link led to; a process that is only traced sees what it would see without the library. Setting up by calls that a program carries inside
 //! itself is out of the hooks' reach: on request (`STRIPEWISE_SECCOMP=1`) a filter of the kernel's refuses these, too.
 
-use crate::sys::{self, Sys};
-use crate::{config, log, store};
+use crate::base::config;
+use crate::base::log;
+use crate::base::sys::{self, Sys};
+use crate::store;
 use core::ffi::CStr;
 use syscalls::Sysno;
 

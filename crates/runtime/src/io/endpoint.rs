@@ -1,11 +1,11 @@
 //! The two ends of a copy between descriptors: a managed file, or anything else that the kernel knows. Both are asked the same questions, and
 //! moved to and from by explicit offsets; only streams (pipes, sockets, terminals) have none.
 
+use crate::base::sys::{self, Errno, Sys, call};
+use crate::base::vector::Buffers;
 use crate::fds::{self, INTERNAL, TRACED};
 use crate::io;
 use crate::open::{OpenFile, of_fd};
-use crate::sys::{self, Errno, Sys, call};
-use crate::vector::Buffers;
 use stripewise_layout::MAX_LOGICAL;
 use syscalls::Sysno;
 

@@ -1,9 +1,9 @@
 //! Which descriptors are of a store's heads: by what they are, not by what their path looks like. `files/<16 digits>/head` may be anybody's file, and
 //! in a mount namespace of his own anybody may put one in the place of ours. A path alone tells only which store and file to ask for.
 
-use crate::part::Transient;
+use crate::base::sys;
 use crate::store;
-use crate::sys;
+use crate::store::part::Transient;
 use stripewise_target::text::{ProcPath, parse_id};
 
 /// Whether a descriptor is that of the head of file `id` of a store at `store` that this process uses.

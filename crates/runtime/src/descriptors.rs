@@ -1,11 +1,11 @@
 //! Descriptors: close, dup, close_range, fcntl and locks, as the program sees them. The library's own descriptors do not exist for it.
 
-use crate::epoch;
+use crate::base::process::in_vfork_child;
+use crate::base::sys::{self, Errno, Sys};
 use crate::fds::{self, INTERNAL, TRACED, entry, set_entry};
-use crate::heads;
+use crate::gate::epoch;
 use crate::open::{self, OpenFile};
-use crate::process::in_vfork_child;
-use crate::sys::{self, Errno, Sys};
+use crate::store::heads;
 use crate::trace;
 use core::sync::atomic::Ordering;
 
@@ -226,7 +226,7 @@ fn managed_fcntl(open: &'static OpenFile, fd: i32, op: i32, arg: usize) -> Sys<i
 /// absolute first: the companion's offset and head's size are not the file's.
 fn lock(open: &'static OpenFile, fd: i32, companion: i32, op: i32, arg: usize) -> Sys<i64> {
     // SAFETY: fcntl's contract: the argument of a lock command points to a struct flock.
-    let mut range = unsafe { crate::memory::copy_in(arg as *const libc::flock)? };
+    let mut range = unsafe { crate::base::memory::copy_in(arg as *const libc::flock)? };
     let base = match i32::from(range.l_whence) {
         libc::SEEK_CUR => sys::lseek(open.offset_fd(fd), 0, libc::SEEK_CUR)? as i64,
         libc::SEEK_END => open.file()?.size()? as i64,

@@ -1,10 +1,10 @@
 //! Cutting the objects of a file: for a truncate, and for what dead ones left behind its end. The order of the steps is `stripewise_store::sizing`'s, here is
 //! what each does. A cut that its maker did not live to end is ended by whoever finds its intent under the file's exclusive lock.
 
-use crate::epoch;
+use crate::base::sys::{Errno, Sys, of_target};
 use crate::file::File;
+use crate::gate::epoch;
 use crate::gate::{self, Passed};
-use crate::sys::{Errno, Sys, of_target};
 use stripewise_layout::MAX_LOGICAL;
 use stripewise_store::ctl::Ctl;
 use stripewise_store::sizing::{self, Cutter, Sizes};
@@ -74,7 +74,7 @@ impl Cutter for Cutting {
             // What a move has copied into the same object stays: it may lie further out there than the home's last byte, and is not copied again.
             let end = loaded.view.end_with_copies(target, plane, size);
             if of_target(object.len())? > end {
-                of_target(object.set_len(end)).inspect_err(|errno| crate::faults::note(self.file, target, *errno))?;
+                of_target(object.set_len(end)).inspect_err(|errno| crate::io::faults::note(self.file, target, *errno))?;
                 self.has_cut = true;
             }
         }

@@ -1,13 +1,13 @@
 //! Size, place and durability of managed files: seek, truncate, fallocate, sync.
 
-use crate::cutting;
-use crate::extending::{self, Change};
+use crate::base::sys::{self, Errno, Sys, of_target};
 use crate::file::File;
+use crate::gate::cutting;
+use crate::gate::extending::{self, Change};
 use crate::gate::{self, Passed};
-use crate::limit;
+use crate::io::limit;
 use crate::open::OpenFile;
-use crate::part;
-use crate::sys::{self, Errno, Sys, of_target};
+use crate::store::part;
 use core::sync::atomic::Ordering;
 use std::os::fd::AsRawFd;
 use stripewise_layout::{Logical, MAX_LOGICAL};
@@ -203,7 +203,7 @@ fn allocate(file: &'static File, passed: &Passed, mode: i32, at: u64, stop: u64)
     let punches = mode & libc::FALLOC_FL_PUNCH_HOLE != 0;
     for extent in passed.loaded.view.extents(Logical(at), stop - at) {
         let object = file.object(extent.target, extent.plane)?;
-        if !punches && !crate::room::is_there(file, extent.target, &object, extent.object_offset, extent.len)? {
+        if !punches && !crate::io::capacity::is_there(file, extent.target, &object, extent.object_offset, extent.len)? {
             return Err(Errno(libc::ENOSPC));
         }
         let object_mode = if punches { mode } else { mode & !libc::FALLOC_FL_KEEP_SIZE };
@@ -256,7 +256,7 @@ pub fn sync(file: &'static File, open: &OpenFile, data_only: bool) -> Sys<()> {
     for (target, plane) in passed.loaded.objects() {
         if let Some(object) = file.object_if_made(passed.loaded, target, plane)? {
             let flushed = if data_only { object.sync_data() } else { object.sync() };
-            of_target(flushed).inspect_err(|errno| crate::faults::note(file, target, *errno))?;
+            of_target(flushed).inspect_err(|errno| crate::io::faults::note(file, target, *errno))?;
         }
     }
     drop(passed);

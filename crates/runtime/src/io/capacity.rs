@@ -1,9 +1,9 @@
 //! Capacities: a target with a configured capacity must not be overfilled. The common case costs one load and one add on a shared
 //! estimate that only errs upwards; only near the limit are blocks really counted.
 
+use crate::base::sys::{Errno, Sys, of_target};
 use crate::file::File;
 use crate::store::OpenObject;
-use crate::sys::{Errno, Sys, of_target};
 use core::sync::atomic::Ordering;
 use stripewise_target::interface::{Object, Target};
 

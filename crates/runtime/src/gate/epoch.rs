@@ -1,8 +1,8 @@
 //! Epochs: entering and leaving an I/O so that movers and truncating processes know when nobody is inside any more.
 
+use crate::base::sys::Sys;
+use crate::base::tls::{Thread, is_left_behind, stack_here, thread};
 use crate::store::{self, Store};
-use crate::sys::Sys;
-use crate::tls::{Thread, is_left_behind, stack_here, thread};
 use core::sync::atomic::{AtomicU64, Ordering};
 use stripewise_store::slot::SLOT_LINES;
 use stripewise_target::devices::now_ns;

@@ -1,8 +1,8 @@
 //! Copies between descriptors of which at least one is managed: read into a buffer, written from it. Nothing is consumed that was not written:
 //! positions and offsets move by what arrived at the other end, and a pipe is emptied only of what has been stored.
 
-use crate::ends::End;
-use crate::sys::{self, Sys, call};
+use crate::base::sys::{self, Sys, call};
+use crate::io::endpoint::End;
 use syscalls::Sysno;
 
 /// Most bytes in flight between files.

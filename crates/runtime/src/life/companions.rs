@@ -2,10 +2,10 @@
 //! duplicated it onto a standard stream (in a vfork child, in posix_spawn's actions) behind our back. Access mode, O_APPEND and locks would be
 //! lost with the companion, so those that are needed are let through; start-up of the new program closes what no descriptor needs.
 
-use crate::heads;
+use crate::base::process;
+use crate::base::sys;
 use crate::open::{self, OpenFile};
-use crate::process;
-use crate::sys;
+use crate::store::heads;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Spawns under way that let all companions through.

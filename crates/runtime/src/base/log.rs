@@ -1,7 +1,7 @@
 //! The library's own messages: they go to the file that `STRIPEWISE_LOG` names, and nowhere else. Each is one write to the end of the file, so
 //! that lines of many processes do not mix, and each process says a thing once.
 
-use crate::sys;
+use crate::base::sys;
 use core::sync::atomic::{AtomicU64, Ordering};
 use stripewise_target::text::FixedPath;
 
@@ -41,7 +41,7 @@ fn push_printable(line: &mut FixedPath, text: &[u8]) {
 #[cold]
 #[inline(never)]
 pub fn say(what: &[u8], path: &[u8]) {
-    let Some(log) = crate::config::log_path() else { return };
+    let Some(log) = crate::base::config::log_path() else { return };
     if said_before(hash([what, path])) {
         return;
     }

@@ -1,9 +1,9 @@
 //! The limit of a file's size (`RLIMIT_FSIZE`). The kernel would count it on each object; the program means the file. It is kept here, so that a
 //! write costs one comparison, and asked for again whenever the program sets it.
 
+use crate::base::process::in_vfork_child;
+use crate::base::sys::{self, Errno, Sys};
 use crate::fds;
-use crate::process::in_vfork_child;
-use crate::sys::{self, Errno, Sys};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);

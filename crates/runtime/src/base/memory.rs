@@ -1,7 +1,7 @@
 //! The program's memory, read and written as the kernel does it: a bad address is an error and never a signal. The kernel is asked to copy
 //! between the process and itself.
 
-use crate::sys::{Errno, Sys, call, getpid};
+use crate::base::sys::{Errno, Sys, call, getpid};
 use syscalls::Sysno;
 
 /// Writes zeros into the program's memory as the kernel would: a bad address is an error, not a signal. Returns the bytes before it.

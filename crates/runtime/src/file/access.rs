@@ -1,11 +1,11 @@
 //! Owner, mode and ACL of a managed file: head has them, objects, directory and ctl carry them. In the course of a change no part ever allows more than
 //! the file does before or after it: a mode narrows the objects first and widens them last. What a kill leaves half done `fsck` finds.
 
+use crate::base::sys::{self, Errno, Sys};
 use crate::file::File;
 use crate::names::Managed;
-use crate::part::ACL;
-use crate::part::{self, At, Pinned};
-use crate::sys::{self, Errno, Sys};
+use crate::store::part::ACL;
+use crate::store::part::{self, At, Pinned};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use std::os::fd::AsRawFd;

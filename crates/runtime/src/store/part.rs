@@ -2,9 +2,9 @@
 //! store (docs/security.md). What is changed by name in the kernel's interface (mode, owner, attributes, length of what is not open) is changed through
 //! the /proc name of a descriptor that was looked at first ([`Pinned`]).
 
-use crate::log;
+use crate::base::log;
+use crate::base::sys::{self, Errno, Sys};
 use crate::store::Store;
-use crate::sys::{self, Errno, Sys};
 use core::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use stripewise_store::names;
@@ -110,7 +110,7 @@ impl Pinned {
 
     /// Its name; none, and so ENOENT, where /proc is not the kernel's.
     pub fn path(&self) -> &CStr {
-        self.path.as_c_str().filter(|_| crate::process::has_proc()).unwrap_or(c"")
+        self.path.as_c_str().filter(|_| crate::base::process::has_proc()).unwrap_or(c"")
     }
 
     /// The descriptor itself (`O_PATH`).

@@ -1,9 +1,9 @@
 //! A target whose device or server fails: counted per target, where `store info` finds it, and named in the library's log. Quotas and
 //! full disks are the program's to know and are passed on as they are.
 
+use crate::base::log;
+use crate::base::sys::Errno;
 use crate::file::File;
-use crate::log;
-use crate::sys::Errno;
 use core::sync::atomic::Ordering;
 use stripewise_target::text::FixedPath;
 

@@ -1,8 +1,8 @@
 //! Locks between processes, as `stripewise_store::locks` has them, by raw system calls. None waits while a lock of this process is held that all its threads
 //! need: who cannot have a lock there says so ([`IN_USE`]), gives up what he holds, and comes again ([`patiently`]).
 
-use crate::log;
-use crate::sys::{self, Errno, Sys};
+use crate::base::log;
+use crate::base::sys::{self, Errno, Sys};
 use stripewise_store::locks::{How, is_taken, range};
 use stripewise_target::devices::{now_ns, sleep_until};
 

@@ -1,11 +1,11 @@
 //! ioctl on managed descriptors. What acts on a file's blocks would act on head's, so it is refused; what asks for size or position is answered from
 //! the file; the rest goes to the kernel, which has only a descriptor that moves no bytes.
 
-use crate::desc;
+use crate::base::sys::{Errno, Sys};
+use crate::descriptors;
 use crate::fds::{self, INTERNAL, TRACED};
+use crate::io::size;
 use crate::open::{OpenFile, of_fd};
-use crate::size;
-use crate::sys::{Errno, Sys};
 
 const FICLONE: u32 = 0x4004_9409;
 const FICLONERANGE: u32 = 0x4020_940d;
@@ -67,14 +67,14 @@ unsafe fn managed(open: &'static OpenFile, fd: i32, command: u32, arg: usize) ->
     let fault = Errno(libc::EFAULT);
     match command {
         FICLONE | FICLONERANGE | FIDEDUPERANGE | FIBMAP | FIEMAP | FS_IOC_SETFLAGS | FS_IOC_FSSETXATTR => Err(Errno(libc::EOPNOTSUPP)),
-        FIOCLEX => desc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC as usize).map(|_| Some(0)),
-        FIONCLEX => desc::fcntl(fd, libc::F_SETFD, 0).map(|_| Some(0)),
+        FIOCLEX => descriptors::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC as usize).map(|_| Some(0)),
+        FIONCLEX => descriptors::fcntl(fd, libc::F_SETFD, 0).map(|_| Some(0)),
         FIONBIO => {
             // SAFETY: the command's argument.
             let on = unsafe { (arg as *const i32).as_ref() }.ok_or(fault)?;
-            let flags = desc::fcntl(fd, libc::F_GETFL, 0)? as i32;
+            let flags = descriptors::fcntl(fd, libc::F_GETFL, 0)? as i32;
             let flags = if *on != 0 { flags | libc::O_NONBLOCK } else { flags & !libc::O_NONBLOCK };
-            desc::fcntl(fd, libc::F_SETFL, flags as usize).map(|_| Some(0))
+            descriptors::fcntl(fd, libc::F_SETFL, flags as usize).map(|_| Some(0))
         }
         FIONREAD => {
             // SAFETY: the command's argument.
