@@ -161,11 +161,15 @@ impl<F: AsFd + Send + Sync> Target for Dir<F> {
 
     fn identity(&self, owners: &[u32], into: &mut [u8]) -> Result<usize, Refusal> {
         let name = PartName::from_bytes(IDENTITY_FILE.as_bytes());
-        let file = match open_file(self.fd(), c(&name)?, OFlags::RDONLY, Expected::of(owners).at_most(TEXT_BYTES_MAX)) {
-            Err(Refusal::Os(Errno::NOENT)) => return Ok(0),
-            opened => FileObject::new(opened?.0),
-        };
-        Ok(crate::batch::read_at(&file, into, 0)?)
+        // It is only ever replaced. That it does not wait was for the opening alone, and changes no read of a regular file.
+        match open_file(self.fd(), c(&name)?, OFlags::RDONLY | OFlags::NONBLOCK, Expected::of(owners).at_most(TEXT_BYTES_MAX)) {
+            Err(Refusal::Os(Errno::NOENT)) => Ok(0),
+            opened => {
+                let (file, stat) = opened?;
+                let len = into.len().min(stat.st_size as usize);
+                Ok(crate::batch::read_at(&FileObject::new(file), into.get_mut(..len).unwrap_or(&mut []), 0)?)
+            }
+        }
     }
 
     fn identify(&self, text: &[u8]) -> Result<(), Errno> {

@@ -89,7 +89,6 @@ impl Store {
         fds::make_internal(files.into_raw_fd(), &self.files_fd, true)?;
         fds::make_internal(self.own_dir(c"run")?.0.into_raw_fd(), &self.run_fd, true)?;
         inner.boot = Boot::now()?;
-        self.refuse_other_machine()?;
         // Shared as long as this process lives; an offline move holds it exclusively, and we wait for it.
         let lock = self.open_session_lock()?;
         if !locks::take(lock.fd(), How::Shared, PRESENCE_BYTE)? {
@@ -103,7 +102,7 @@ impl Store {
                 *model = view.target(i).filter(|t| t.kind == Kind::Emulated).map(|t| t.model);
             }
         }
-        self.make_slot()
+        Ok(())
     }
 
     #[inline(never)] // As above.
@@ -111,8 +110,13 @@ impl Store {
         let inner = self.inner_mut();
         let root = held(&self.root_fd).ok_or(Errno(libc::EIO))?;
         let owners = self.owners();
-        let opened = within::open_file(borrow(root), c"store.bin", OpenFlags::RDONLY, Expected::of(&owners).at_most(STORE_BIN_BYTES_MAX))
-            .map_err(|refusal| refused(path, [b"store.bin", b"", b""], refusal));
+        let opened = within::open_file(
+            borrow(root),
+            c"store.bin",
+            OpenFlags::RDONLY | OpenFlags::NONBLOCK,
+            Expected::of(&owners).at_most(STORE_BIN_BYTES_MAX),
+        )
+        .map_err(|refusal| refused(path, [b"store.bin", b"", b""], refusal));
         let bytes = opened
             .and_then(|(fd, stat)| take_file(&Held::new(fd), &stat))
             .inspect_err(|_| log::say(b"store.bin cannot be read; is this store complete? run: stripewise store fsck", path))?;
@@ -133,7 +137,8 @@ impl Store {
         let run = self.run_dir()?;
         let owners = self.owners();
         // Programs lock it shared, for which reading is enough.
-        let open = || within::open_file(borrow(run), run::SESSION_LOCK, OpenFlags::RDONLY, Expected::of(&owners)).map(|(fd, _)| fd);
+        let open =
+            || within::open_file(borrow(run), run::SESSION_LOCK, OpenFlags::RDONLY | OpenFlags::NONBLOCK, Expected::of(&owners)).map(|(fd, _)| fd);
         let opened = match open() {
             Err(Refusal::Os(within::Os::NOENT)) if owners.contains(&sys::geteuid()) => {
                 let mode = if self.is_shared()? { 0o644 } else { 0o600 };
