@@ -183,9 +183,17 @@ pub fn open_dir_as(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags, owners: &[u3
         if is_link { Refusal::Link } else { Refusal::from(errno) }
     })?;
     let stat = fs::fstat(&fd)?;
-    check_owner(&stat, owners)?;
-    check_writers(&stat)?;
+    check_dir(&stat, owners)?;
     Ok((fd, stat))
+}
+
+/// Looks at a directory that was opened before: it still is what [`open_dir`] would open.
+///
+/// # Errors
+/// What does not fit.
+pub fn check_dir(stat: &Stat, owners: &[u32]) -> Result<(), Refusal> {
+    check_owner(stat, owners)?;
+    check_writers(stat)
 }
 
 /// Holds the root of a store or of a target open; symbolic links on the way are followed, this once.
@@ -195,8 +203,7 @@ pub fn open_dir_as(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags, owners: &[u3
 pub fn open_root(path: &CStr, owners: &[u32]) -> Result<(OwnedFd, Stat), Refusal> {
     let fd = fs::openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(Refusal::Os)?;
     let stat = fs::fstat(&fd)?;
-    check_owner(&stat, owners)?;
-    check_writers(&stat)?;
+    check_dir(&stat, owners)?;
     Ok((fd, stat))
 }
 

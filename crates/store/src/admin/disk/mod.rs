@@ -397,7 +397,7 @@ impl Medium for RealDisk {
     }
 
     fn run_fd(&self, run_dir: &Path) -> io::Result<Option<OwnedFd>> {
-        self.roots.dir(run_dir).map(Some)
+        Ok(Some(self.roots.dir(run_dir)?.try_clone()?))
     }
 
     fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>> {

@@ -4,12 +4,12 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, FileType, statat};
 use stripewise_target::identity::IDENTITY_FILE;
 use stripewise_target::names::object_stem;
 use stripewise_target::text::parse_id;
-use stripewise_target::within::{Expected, TEXT_BYTES_MAX, open_dir};
+use stripewise_target::within::{Expected, TEXT_BYTES_MAX};
 
 use crate::bin::{LAYOUT_BYTES_MAX, STORE_BIN_BYTES_MAX};
 use crate::run::boot_of_slot;
@@ -79,13 +79,13 @@ pub(super) fn of_store(place: &[&OsStr], owner: u32) -> Allowed {
     }
 }
 
-/// What a file on a target may be: objects are their file's owner's.
-pub(super) fn of_target(store: BorrowedFd<'_>, name: &OsStr, owner: u32) -> Allowed {
+/// What a file on a target may be: objects are their file's owner's, whom `owner_of` tells by the file's name in the store.
+pub(super) fn of_target(name: &OsStr, owner: u32, owner_of: impl FnOnce(&OsStr) -> Option<u32>) -> Allowed {
     let bytes = name.as_bytes();
     if bytes == IDENTITY_FILE.as_bytes() {
         return Allowed::of(&[owner, 0]).at_most(TEXT_BYTES_MAX);
     }
-    match object_stem(bytes).filter(|stem| parse_id(stem).is_some()).and_then(|stem| owner_of_file(store, stem)) {
+    match object_stem(bytes).filter(|stem| parse_id(stem).is_some()).and_then(|stem| owner_of(OsStr::from_bytes(stem))) {
         Some(head) => Allowed::of(&[head]),
         None => Allowed::of(&[owner, 0]),
     }
@@ -96,17 +96,8 @@ pub(super) fn may_own_file_dir(dir: BorrowedFd<'_>, dir_owner: u32, owner: u32) 
     [owner, 0].contains(&dir_owner) || head_owner(dir).is_none_or(|head| head == dir_owner)
 }
 
-fn owner_of_file(store: BorrowedFd<'_>, stem: &[u8]) -> Option<u32> {
-    let id = std::ffi::CString::new(stem).ok()?;
-    [c"files", c"trash"].into_iter().find_map(|place| {
-        let (place, _) = open_dir(store, place, &[]).ok()?;
-        let (dir, _) = open_dir(place.as_fd(), &id, &[]).ok()?;
-        head_owner(dir.as_fd())
-    })
-}
-
 /// The owner of a file whose directory this is; `None` when there is no head that can be one.
-fn head_owner(dir: BorrowedFd<'_>) -> Option<u32> {
+pub(super) fn head_owner(dir: BorrowedFd<'_>) -> Option<u32> {
     let stat = statat(dir, c"head", AtFlags::SYMLINK_NOFOLLOW).ok()?;
     (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink == 1).then_some(stat.st_uid)
 }

@@ -7,16 +7,16 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 use stripewise_target::identity::IDENTITY_FILE;
 use stripewise_target::text::parse_id;
-use stripewise_target::within::{Refusal, open_dir, open_root};
+use stripewise_target::within::{Refusal, check_dir, open_dir, open_root};
 
-use super::parts::{Allowed, may_own_file_dir, of_file, of_store, of_target};
+use super::parts::{Allowed, head_owner, may_own_file_dir, of_file, of_store, of_target};
 use crate::admin::medium::Root;
 use crate::admin::refused::refused;
 
@@ -26,6 +26,16 @@ struct Held {
     path: PathBuf,
     kind: HeldKind,
     dir: Result<(OwnedFd, u32), Refusal>,
+    /// The way that was gone last: verbs do many things in one directory after another. Each step is looked at anew before it is trusted.
+    steps: Mutex<Vec<Step>>,
+}
+
+/// A directory on the way down that is open, and which inode it is.
+#[derive(Clone, Debug)]
+struct Step {
+    name: CString,
+    fd: Arc<OwnedFd>,
+    inode: (u64, u64),
 }
 
 #[derive(Debug)]
@@ -40,6 +50,37 @@ impl Held {
     fn dir(&self) -> io::Result<(BorrowedFd<'_>, u32)> {
         self.dir.as_ref().map(|(fd, owner)| (fd.as_fd(), *owner)).map_err(|why| refused(&self.path, *why))
     }
+
+    /// Opens a directory of one of these users, the step of this number on a way of which all before were the last way's (`is_known`); tells whether this one is,
+    /// too.
+    fn step(
+        &self,
+        above: BorrowedFd<'_>,
+        (number, name): (usize, &CStr),
+        owners: &[u32],
+        is_known: bool,
+    ) -> Result<(Arc<OwnedFd>, Stat, bool), Refusal> {
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = steps.get(number).filter(|step| is_known && *step.name == *name)
+            && let Ok(stat) = statat(above, name, AtFlags::SYMLINK_NOFOLLOW)
+            && (stat.st_dev, stat.st_ino) == known.inode
+        {
+            check_dir(&stat, owners)?;
+            return Ok((Arc::clone(&known.fd), stat, true));
+        }
+        let (fd, stat) = open_dir(above, name, owners)?;
+        let fd = Arc::new(fd);
+        steps.truncate(number);
+        if steps.len() == number {
+            steps.push(Step { name: name.to_owned(), fd: Arc::clone(&fd), inode: (stat.st_dev, stat.st_ino) });
+        }
+        Ok((fd, stat, false))
+    }
+
+    /// The directory of a file in a store, or in its trash, if it can be one; for a look at who owns it.
+    fn dir_of_file(self: &Arc<Self>, id: &OsStr) -> Option<Dir> {
+        ["files", "trash"].into_iter().find_map(|place| walk(self, &[OsStr::new(place), id]).ok()).map(|(dir, _)| dir)
+    }
 }
 
 /// The directories that are held.
@@ -50,7 +91,7 @@ pub(super) struct Roots(RwLock<Vec<Arc<Held>>>);
 #[derive(Debug)]
 enum Dir {
     Held(Arc<Held>),
-    Open(OwnedFd),
+    Open(Arc<OwnedFd>),
 }
 
 /// Where a name stands, and what may stand there.
@@ -64,13 +105,19 @@ pub(super) struct Spot {
     pub owners: Vec<u32>,
 }
 
+impl Dir {
+    fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Held(held) => held.dir.as_ref().map_or(CWD, |(fd, _)| fd.as_fd()),
+            Self::Open(fd) => fd.as_fd(),
+        }
+    }
+}
+
 impl Spot {
     /// The directory, for the `*at` calls.
     pub fn dir(&self) -> BorrowedFd<'_> {
-        match &self.dir {
-            Dir::Held(held) => held.dir.as_ref().map_or(CWD, |(fd, _)| fd.as_fd()),
-            Dir::Open(fd) => fd.as_fd(),
-        }
+        self.dir.fd()
     }
 }
 
@@ -105,7 +152,7 @@ impl Roots {
             _ => CString::new(path.as_os_str().as_bytes())
                 .map_or(Err(Refusal::Os(Errno::INVAL)), |path| open_root(&path, &[]).map(|(fd, st)| (fd, st.st_uid))),
         };
-        let held = Arc::new(Held { path: path.to_path_buf(), kind, dir: opened });
+        let held = Arc::new(Held { path: path.to_path_buf(), kind, dir: opened, steps: Mutex::default() });
         let result = held.dir().map(drop);
         let mut roots = self.0.write().unwrap_or_else(PoisonError::into_inner);
         roots.retain(|other| other.path != path);
@@ -139,8 +186,8 @@ impl Roots {
 
     fn above<'p>(&self, path: &'p Path) -> Option<(Arc<Held>, &'p Path)> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let held = all.iter().filter(|held| path.starts_with(&held.path)).max_by_key(|held| held.path.as_os_str().len())?;
-        Some((Arc::clone(held), path.strip_prefix(&held.path).ok()?))
+        let (held, rest) = all.iter().filter_map(|held| Some((held, below(path, &held.path)?))).min_by_key(|(_, rest)| rest.as_os_str().len())?;
+        Some((Arc::clone(held), rest))
     }
 
     /// Where the last component of a path stands. Below a held directory no symbolic link is followed; elsewhere those of the directories are, for they
@@ -171,8 +218,8 @@ impl Roots {
                 return Err(refused(path, Refusal::Foreign));
             }
             HeldKind::Target(store, _) => {
-                let (store, owner) = store.dir()?;
-                (of_target(store, name, owner), vec![owner, 0])
+                let (_, owner) = store.dir()?;
+                (of_target(name, owner, |id| store.dir_of_file(id).and_then(|dir| head_owner(dir.fd()))), vec![owner, 0])
             }
             HeldKind::Place => (Allowed::anything(), Vec::new()),
         };
@@ -180,13 +227,22 @@ impl Roots {
     }
 
     /// Holds a directory open, to name what is in it.
-    pub fn dir(&self, path: &Path) -> io::Result<OwnedFd> {
+    pub fn dir(&self, path: &Path) -> io::Result<Arc<OwnedFd>> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let Some((held, rest)) = self.above(path) else { return Ok(openat(CWD, path, flags, Mode::empty())?) };
+        let Some((held, rest)) = self.above(path) else { return Ok(Arc::new(openat(CWD, path, flags, Mode::empty())?)) };
         Ok(match walk(&held, &components(path, rest)?)?.0 {
-            Dir::Held(held) => held.dir()?.0.try_clone_to_owned()?,
+            Dir::Held(held) => Arc::new(held.dir()?.0.try_clone_to_owned()?),
             Dir::Open(fd) => fd,
         })
+    }
+}
+
+/// What of a path lies below a directory. Most paths are the directory's own with more behind them; the others are compared part by part.
+fn below<'p>(path: &'p Path, dir: &Path) -> Option<&'p Path> {
+    match path.as_os_str().as_bytes().strip_prefix(dir.as_os_str().as_bytes()) {
+        Some([]) => Some(Path::new("")),
+        Some([b'/', rest @ ..]) if rest.first() != Some(&b'/') => Some(Path::new(OsStr::from_bytes(rest))),
+        _ => path.strip_prefix(dir).ok(),
     }
 }
 
@@ -209,6 +265,7 @@ fn walk(held: &Arc<Held>, way: &[&OsStr]) -> io::Result<(Dir, u32)> {
     let mut at = held.path.clone();
     let mut dir = Dir::Held(Arc::clone(held));
     let mut dir_owner = owner;
+    let mut is_known = true;
     for (depth, part) in way.iter().enumerate() {
         at.push(part);
         let above = match &dir {
@@ -220,7 +277,9 @@ fn walk(held: &Arc<Held>, way: &[&OsStr]) -> io::Result<(Dir, u32)> {
         let first = way.first().map_or(&b""[..], |first| first.as_bytes());
         let anybody = !within_store || (depth == 1 && matches!(first, b"files" | b"trash" | b"run"));
         let owners = [owner, 0];
-        let (fd, stat) = open_dir(above, &c_name(part)?, if anybody { &[] } else { &owners }).map_err(|why| refused(&at, why))?;
+        let owners: &[u32] = if anybody { &[] } else { &owners };
+        let (fd, stat, was_known) = held.step(above, (depth, &c_name(part)?), owners, is_known).map_err(|why| refused(&at, why))?;
+        is_known = was_known;
         if within_store && depth == 1 && first == b"files" && !may_own_file_dir(fd.as_fd(), stat.st_uid, owner) {
             return Err(refused(&at, Refusal::Owner));
         }
@@ -237,7 +296,7 @@ fn outside(path: &Path) -> io::Result<Spot> {
         _ => (path, c".".to_owned()),
     };
     let dir = openat(CWD, parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    Ok(Spot { dir: Dir::Open(dir), name, allowed: Allowed::anything(), owners: Vec::new() })
+    Ok(Spot { dir: Dir::Open(Arc::new(dir)), name, allowed: Allowed::anything(), owners: Vec::new() })
 }
 
 /// Opens a directory whose path holds no symbolic link any more: one that has appeared since it was resolved leads elsewhere.
