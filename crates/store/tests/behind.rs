@@ -285,3 +285,21 @@ fn a_size_that_no_file_has_is_an_error_and_no_offset() {
     assert!(codes(&disk, &root, true).contains(&"size-insane"));
     assert_eq!(read_all(&store, 2 * SIZE), pattern(3, 0, SIZE));
 }
+
+#[test]
+fn a_repair_tells_what_it_found_and_not_what_it_left() {
+    let (disk, root) = disk();
+    let store = Store::open(&disk, &root).unwrap();
+    let says = |words: &str| {
+        let report = fsck(&store, Options { repair: true, ..Options::default() }).unwrap();
+        let found = report.findings.iter().find(|finding| finding.repaired && finding.message.contains(words));
+        assert!(found.is_some(), "{words}: {:?}", report.problems);
+    };
+    let map = open_ctl(&store, ID, &store.layout(ID).unwrap()).unwrap();
+    map.ctl().header().generation.store(77, std::sync::atomic::Ordering::SeqCst);
+    says("it names generation 77, the layout is 1");
+    map.ctl().set_size(u64::MAX);
+    says("the size 18446744073709551615 is past every layout");
+    drop(map);
+    assert_eq!(read_all(&store, 2 * SIZE), pattern(3, 0, SIZE));
+}

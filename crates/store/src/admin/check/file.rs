@@ -230,24 +230,20 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
     let head = head_size(store, id)?;
     if ctl.size() >= stripewise_layout::MAX_LOGICAL {
         let size = recovered_size(store, id, layout)?;
+        let text = format!("{}: the size {} is past every layout", path.display(), ctl.size());
         if check.repair {
             ctl.set_size(size);
         }
-        let text = format!("{}: the size {} is past every layout", path.display(), ctl.size());
         check.found(Severity::Error, "size-insane", id, text, "`stripewise store fsck --repair` takes it from head and the objects", check.repair);
         return Ok(size);
     }
     if check.idle {
-        if ctl.header().generation.load(Ordering::SeqCst) != layout.generation {
+        let generation = ctl.header().generation.load(Ordering::SeqCst);
+        if generation != layout.generation {
+            let text = format!("{}: it names generation {generation}, the layout is {}", path.display(), layout.generation);
             if check.repair {
                 ctl.header().generation.store(layout.generation, Ordering::SeqCst);
             }
-            let text = format!(
-                "{}: it names generation {}, the layout is {}",
-                path.display(),
-                ctl.header().generation.load(Ordering::SeqCst),
-                layout.generation
-            );
             check.found(Severity::Warning, "ctl-generation", id, text, "`stripewise store fsck --repair` corrects it", check.repair);
         }
         if MoveState::of(ctl.word()) != MoveState::Idle {
