@@ -28,7 +28,7 @@ NATIVE += $(patsubst tests/native/modules/%.c,$(TARGET)/native/%.so,$(wildcard t
 SEED ?= 1
 N ?= 1000000
 PROGRAM_TESTS := $(wildcard tests/program)
-MOVING_TESTS := $(addprefix tests/program/test_,churn.py churn_matrix.py churn_posix.py stops.py moving_kills.py size_kills.py moving_powercuts.py)
+MOVING_TESTS := tests/program/moving tests/program/posix/test_size_kills.py
 UNIT_TESTS := $(wildcard tests/python)
 # Of the tests, how many files at a time: most wait for emulated devices most of the time.
 WORKERS ?= $(shell expr $$(nproc) + 1)
@@ -72,7 +72,7 @@ $(STATIC): $(RUST_SOURCES)
 	cargo build --locked --profile preload -p stripewise-runtime
 	touch $@
 
-# A library that knows one kind of target more, and the process that has its objects: tests/program/test_seam.py.
+# A library that knows one kind of target more, and the process that has its objects: tests/program/jobs/test_seam.py.
 SEAM := $(TARGET)/served/libstripewise.so $(TARGET)/served/examples/serve
 $(SEAM) &: $(RUST_SOURCES) $(SHIM_SOURCES) $(SHIM_HEADERS)
 	cargo build --locked --quiet --profile served -p stripewise-target --features suite --example serve
@@ -102,9 +102,9 @@ $(TARGET)/native/%: tests/native/%.cpp
 	$(CXX) $(CFLAGS) -std=c++17 $(WARNINGS:-Werror=implicit-function-declaration=) -o $@ $<
 
 # A directory with a main.c is one program.
-$(PROGRAMS): $(TARGET)/native/%: tests/native/%/main.c $(wildcard tests/native/*/*.c tests/native/*/*.h)
+$(PROGRAMS): $(TARGET)/native/%: tests/native/%/main.c $(wildcard tests/native/*/*.c tests/native/*/*/*.c tests/native/*/*.h)
 	mkdir -p $(@D)
-	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $(<D)/*.c -lpthread
+	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -I$(<D) -o $@ $(wildcard $(<D)/*.c $(<D)/*/*.c) -lpthread
 
 # Modules that programs load.
 $(TARGET)/native/%.so: tests/native/modules/%.c

@@ -19,9 +19,6 @@ FILES_MAX = 20
 FULL = {
     "crates/disk/src": 25,
     "shim": 21,
-    "tests/native/posix": 26,
-    "tests/program": 71,
-    "tests/program/matrix/sources": 25,
 }
 #: What stands in one file, and where: the mixing of SplitMix64, CRC-32C, threads for all cores, how much a verb copies.
 ONCE = {

@@ -30,7 +30,7 @@ class Case:
     job: str
     #: Programs, `python:<module>` or `pkg-config:<library>`; the first one gives the version in the table.
     needs: tuple[str, ...]
-    #: A shell script (`sh -eu`), or the name of a Python script in `sources/`.
+    #: A shell script (`sh -eu`), or the name of a Python script in `sources/python/`.
     script: str = ""
     python: str = ""
     #: Prints the version (shell); empty: `<first need> --version`.

@@ -176,7 +176,7 @@ class Bench:
         if case.build:
             env = self.environment("bare", work, case) | {"TMPDIR": str(work)}
             execute(["sh", "-eu", "-c", case.build], env, cwd=work, timeout_s=case.timeout_s)
-        script = (HERE / "sources" / case.python).read_text() if case.python else case.script
+        script = (HERE / "sources" / "python" / case.python).read_text() if case.python else case.script
         (work / "script").write_text(script)
         if self.user:
             execute(["chown", "-R", f"{NOBODY}:{NOBODY}", self.store.base])

@@ -6,7 +6,7 @@ from .case import Case
 
 
 def script(name: str, job: str, volatile: tuple[str, ...] = ()) -> Case:
-    """The script `sources/python_<name>.py`."""
+    """The script `sources/python/python_<name>.py`."""
     return Case(
         name=f"python-{name.replace('_', '-')}",
         job=job,

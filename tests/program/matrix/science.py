@@ -12,7 +12,7 @@ def script(
     job: str,
     volatile: tuple[str, ...] = (),
 ) -> Case:
-    """A script of `sources/` around the module that `needs` names first."""
+    """A script of `sources/python/` around the module that `needs` names first."""
     return Case(name=name, job=job, needs=needs, python=source, volatile=volatile)
 
 
