@@ -1,8 +1,8 @@
 """Stripewise: learns how a program touches its files and lays the files out to match.
 
 The public package: a cluster (`cluster`), a trace (`workload`), a policy that prices layouts with `model`, the plan it
-returns (`plan`) and the store that a plan is applied to (`store`). Nothing here needs the native module until a store
-or a raw trace is touched.
+returns (`plan`) and the store that a plan is applied to (`store`). Nothing here needs the native module until a store,
+a plan or a raw trace is touched.
 """
 
 from .cluster import Cluster, Target, read_cluster

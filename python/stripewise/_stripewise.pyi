@@ -1,11 +1,62 @@
 """The native module: JSON in and out (docs/formats.md), columns as buffers and bytes; errors are one sentence each."""
 
 from collections.abc import Callable
+from typing import TypedDict
 
 from typing_extensions import Buffer
 
-_Four = tuple[float, float, float, float]
-_Columns = tuple[Buffer, Buffer, Buffer, Buffer]
+class _Keys(TypedDict):
+    offset: Buffer
+    size: Buffer
+    write: Buffer
+    count: Buffer
+    first: Buffer
+
+class _Figures(TypedDict):
+    startup_read_s: float
+    per_byte_read_s: float
+    startup_write_s: float
+    per_byte_write_s: float
+
+class _CostParameters(TypedDict):
+    p: float
+    c: float
+    e: float
+    t: float
+    hdd: _Figures
+    ssd: _Figures
+
+class _Weighing(TypedDict):
+    weight: list[float]
+    others_s: Buffer
+
+class _Lists(TypedDict):
+    first: Buffer
+    at: Buffer
+    value: Buffer
+
+class _Problem(TypedDict):
+    windows: int
+    regions: int
+    shapes: int
+    choices: int
+    resources: int
+    servers: int
+    features: Buffer
+    valid_bytes: Buffer
+    capacity: Buffer
+    shape: Buffer
+    entries: _Lists
+    stores: _Lists
+    leave: _Lists
+    enter: _Lists
+    penalty_s: Buffer
+
+GRANULE: int
+MAX_LOGICAL: int
+MAX_REGIONS: int
+MAX_RULES: int
+MAX_TARGETS: int
 
 def store_create(store: str, spec_json: str, shared: bool = False) -> str | None: ...
 def store_configure(store: str, spec_json: str) -> str | None: ...
@@ -21,46 +72,19 @@ def store_programs(store: str) -> str: ...
 def group_requests(
     offset: Buffer, size: Buffer, write: Buffer, region_bytes: int
 ) -> tuple[bytes, bytes, bytes, bytes, bytes]: ...
-def cycle_costs(
-    job: _Four, hdd: _Four, ssd: _Four, cycle: list[tuple[bool, int]], columns: _Columns, first: Buffer
-) -> bytes: ...
+def cycle_costs(parameters: _CostParameters, cycle: list[tuple[bool, int]], keys: _Keys) -> bytes: ...
 def cheapest_pairs(
-    job: _Four,
-    hdd: _Four,
-    ssd: _Four,
+    parameters: _CostParameters,
     servers: tuple[int, int],
     pairs: list[tuple[int, int]],
-    columns: _Columns,
-    first: Buffer,
-    weight: list[float],
-    beside: Buffer,
+    keys: _Keys,
+    weighing: _Weighing,
 ) -> tuple[bytes, bytes]: ...
 def service_demand(
-    cycle: list[tuple[int, _Four]], columns: _Columns, network: tuple[float, float]
+    cycle: list[tuple[int, _Figures]], keys: _Keys, network: tuple[float, float]
 ) -> tuple[list[tuple[float, int, float]], float]: ...
 def assign(
-    sizes: tuple[int, int, int, int, int, int],
-    features: Buffer,
-    valid_bytes: Buffer,
-    capacity: Buffer,
-    shape: Buffer,
-    entry_first: Buffer,
-    entry_resource: Buffer,
-    entry_q: Buffer,
-    store_first: Buffer,
-    store_server: Buffer,
-    store_share: Buffer,
-    leave_first: Buffer,
-    leave_resource: Buffer,
-    leave_s_per_byte: Buffer,
-    enter_first: Buffer,
-    enter_resource: Buffer,
-    enter_s_per_byte: Buffer,
-    penalty_s: Buffer,
-    starts: list[Buffer],
-    seconds: float,
-    gap: float,
-    seed: int,
+    problem: _Problem, starts: list[Buffer], seconds: float, gap: float, seed: int
 ) -> tuple[bytes, list[float], float, bytes, bytes] | None: ...
 def block_export(
     workload_json: str,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import native
 from .cluster import Cluster, Target
 from .errors import LayoutError, StripewiseError
 from .files.fields import Fields
@@ -22,8 +23,7 @@ from .units import GRANULE_BYTES, OFFSET_BYTES_MAX
 
 #: (target name, width in bytes), in the order of the cycle.
 Stripes = tuple[tuple[str, int], ...]
-REGIONS_MAX = 1_000_000
-#: Targets that a cycle names at most, and so those of a store; models and simulations take more.
+#: Targets that a cycle of a plan names at most, which may be for a simulation; a store has fewer (MAX_TARGETS).
 STRIPES_MAX = 4096
 
 
@@ -118,8 +118,8 @@ def parse_regions(
     """
     if not items:
         raise raises(f"{source}: {where} is empty; a layout needs at least one region")
-    if len(items) > REGIONS_MAX:
-        raise raises(f"{source}: {where} has {len(items)} regions, more than {REGIONS_MAX}; use longer regions")
+    if len(items) > (most := native.limit("MAX_REGIONS")):
+        raise raises(f"{source}: {where} has {len(items)} regions, more than {most}; use longer regions")
     known = None if names is None else frozenset(names)
     regions = []
     end = 0

@@ -22,11 +22,16 @@ def _module() -> Any:
 
 
 def _named(name: str) -> Any:
-    """The binding's function or class `name`."""
+    """The binding's function, class or constant `name`."""
     found = getattr(_module(), name, None)
     if found is None:
         raise StoreError(f"the native module has no {name}; it is older than this package: build it with 'make build'")
     return found
+
+
+def limit(name: str) -> int:
+    """A limit of stores and layouts that Rust defines: MAX_TARGETS, MAX_RULES, MAX_REGIONS."""
+    return int(_named(name))
 
 
 def call(name: str, *arguments: Any) -> Any:

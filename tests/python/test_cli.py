@@ -61,6 +61,8 @@ def a_trace(tmp_path) -> Path:
 class Paper(types.ModuleType):
     """A native module that remembers: one file of 8 MiB, devices whose HDD works twice as long under DEF."""
 
+    MAX_REGIONS, MAX_RULES, MAX_TARGETS = 1 << 20, 1024, 256
+
     class StripewiseError(Exception):
         pass
 

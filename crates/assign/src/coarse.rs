@@ -2,7 +2,7 @@
 //! problem that this makes are found quickly, and every server's own follow from them: at the best prices a request costs the same on all of its kind.
 
 use crate::prices::Duals;
-use crate::problem::{FEATURES, Lists, Problem};
+use crate::problem::{Choices, FEATURES, Lists, Problem};
 
 /// From so many choices on prices come from groups.
 pub(crate) const MANY: usize = 200;
@@ -86,7 +86,7 @@ impl Coarse {
         let stores = Lists::from_lists((0..groups.len() as u32).map(|group| vec![(group, 1.0)]));
         let (leave, enter) = (merged(&problem.leave), merged(&problem.enter));
         let resources = groups.len() * kinds + shared.len();
-        let small = problem.with_choices(resources, entries, stores, (leave, enter), capacity, largest, penalty_s);
+        let small = problem.with_choices(Choices { resources, entries, stores, leave, enter, capacity, largest, penalty_s });
         Coarse { problem: small, groups, own, shared }
     }
 

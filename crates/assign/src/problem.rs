@@ -54,6 +54,18 @@ pub struct Tables {
 /// One member of a [`Lists`]: where, and how much.
 pub(crate) type Member<T> = (u32, T);
 
+/// The tables of a [`Problem`] that depend on its choices.
+pub(crate) struct Choices {
+    pub resources: usize,
+    pub entries: Lists<[f64; FEATURES]>,
+    pub stores: Lists<f64>,
+    pub leave: Lists<f64>,
+    pub enter: Lists<f64>,
+    pub capacity: Vec<f64>,
+    pub largest: Vec<f64>,
+    pub penalty_s: Vec<f64>,
+}
+
 /// Lists per choice, checked and packed.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists<T> {
@@ -225,17 +237,8 @@ impl Problem {
     }
 
     /// The same regions on other choices, all of the first shape.
-    #[allow(clippy::too_many_arguments)] // one per table
-    pub(crate) fn with_choices(
-        &self,
-        resources: usize,
-        entries: Lists<[f64; FEATURES]>,
-        stores: Lists<f64>,
-        (leave, enter): (Lists<f64>, Lists<f64>),
-        capacity: Vec<f64>,
-        largest: Vec<f64>,
-        penalty_s: Vec<f64>,
-    ) -> Problem {
+    pub(crate) fn with_choices(&self, of: Choices) -> Problem {
+        let Choices { resources, entries, stores, leave, enter, capacity, largest, penalty_s } = of;
         let choices = penalty_s.len();
         let shape = self.runs.first().map_or(0, |run| run.shape);
         let same: Vec<u32> = (0..choices as u32).collect();

@@ -82,7 +82,7 @@ fn one_placement(places: &Places<'_>, i: usize, cycle: u64, flags: u32) -> Resul
         return fail("a striped placement needs at least one stripe");
     }
     if c.count > MAX_TARGETS {
-        return fail("a cycle names at most 4096 targets");
+        return fail("a cycle names at most 256 targets, as many as a store has");
     }
     let mut seen = Targets::new();
     let (mut sum, mut largest, mut equal) = (0u64, 0, true);
@@ -100,7 +100,7 @@ fn one_placement(places: &Places<'_>, i: usize, cycle: u64, flags: u32) -> Resul
             return fail("the cycle must be at most 2^62 bytes; use narrower stripes");
         }
         if !seen.insert(s.target) {
-            return fail("targets must be below 4096 and stand once in a cycle; join the widths of one that stands twice");
+            return fail("targets must be below 256 and stand once in a cycle; join the widths of one that stands twice");
         }
         equal &= s.width == width0;
         largest = largest.max(s.target + 1);

@@ -61,8 +61,8 @@ pub const MAX_PLACEMENTS: u64 = 1 << 20;
 /// Stripes of all placements together: 4 per region at the most regions; keeps the file below 200 MiB.
 pub const MAX_STRIPES: u64 = 1 << 22;
 
-/// Targets of a store: one word of a bitmap per 64, so that a check for duplicates fits the stack.
-pub const MAX_TARGETS: u32 = 4096;
+/// Targets of a store, which no cycle can outnumber (`stripewise_target::kind`, which knows no layouts; `crates/store` holds the two together).
+pub const MAX_TARGETS: u32 = 256;
 
 /// Replicas of one file: one per process and pattern of a large job.
 pub const MAX_REPLICAS: u64 = 4096;

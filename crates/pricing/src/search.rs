@@ -1,6 +1,6 @@
 //! The cheapest stripe pair of every region: what Algorithm 1 of H2DP asks for, over all pairs of a grid at once.
 //!
-//! Keys that occur in many regions are priced once per pair, eight pairs beside each other, and a region's total is the sum over its rows; regions
+//! Keys that occur in many regions are priced once per pair, eight pairs at a time, and a region's total is the sum over its rows; regions
 //! with the same keys and counts share one search. Where nearly every key is the only one of its kind, rows are priced where they stand.
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use crate::cost::{Params, Priced};
 use crate::cycle::Cycle;
 use crate::{Key, Keys, map};
 
-/// Pairs priced beside each other: a cache line of prices.
+/// Pairs priced at a time: a cache line of prices.
 const LANES: usize = 8;
 /// More distinct keys than this are not worth a table: their prices would not stay in the cache.
 const KEYS_MAX: usize = 1 << 20;
@@ -19,13 +19,13 @@ const TIE: f64 = 1.0 + 1e-12;
 
 type Lane = [f64; LANES];
 
-/// What is minimised: `weight * T(pair) + (1 - weight) * beside`, with a weight per pair and a cost per region; plain T when both are empty.
+/// What is minimised: `weight * T(pair) + (1 - weight) * others_s`, with a weight per pair and a cost per region; plain T when both are empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Objective<'a> {
     /// One per pair, or empty for 1.
     pub weight: &'a [f64],
     /// Seconds per region, or empty for 0.
-    pub beside: &'a [f64],
+    pub others_s: &'a [f64],
 }
 
 /// The best pair of a region.
@@ -77,20 +77,20 @@ pub fn search(
         return None;
     }
     let ranges: Vec<(i64, i64)> = first.iter().copied().zip(first.iter().copied().skip(1)).collect();
-    if !(objective.beside.is_empty() || objective.beside.len() == ranges.len()) {
+    if !(objective.others_s.is_empty() || objective.others_s.len() == ranges.len()) {
         return None;
     }
     let cycles: Vec<Cycle<bool>> = pairs.iter().map(|(h, s)| Cycle::pair((false, m, *h), (true, n, *s))).collect::<Option<_>>()?;
-    let (members, shared) = share(keys, &ranges, objective.beside);
+    let (members, shared) = share(keys, &ranges, objective.others_s);
     let numbered = Numbered::new(keys, &shared);
     let mut best = vec![NONE; shared.len()];
     for (block, cycles) in cycles.chunks(LANES).enumerate() {
         let totals = block_totals(params, cycles, keys, &shared, numbered.as_ref());
         for ((best, totals), region) in best.iter_mut().zip(&totals).zip(&shared) {
-            let beside = objective.beside.get(region.number).copied().unwrap_or(0.0);
+            let others_s = objective.others_s.get(region.number).copied().unwrap_or(0.0);
             for (pair, total) in (block * LANES..).zip(totals).take(cycles.len()) {
                 let weight = objective.weight.get(pair).copied().unwrap_or(1.0);
-                let value = if weight < 1.0 { weight * total + (1.0 - weight) * beside } else { *total };
+                let value = if weight < 1.0 { weight * total + (1.0 - weight) * others_s } else { *total };
                 if value <= best.value * TIE {
                     *best = Choice { pair, cost_s: *total, value };
                 }
@@ -108,12 +108,12 @@ struct Region {
     high: i64,
 }
 
-/// One region per distinct list of rows (and cost beside it), and for every region the position of its representative.
-fn share(keys: Keys<'_>, ranges: &[(i64, i64)], beside: &[f64]) -> (Vec<usize>, Vec<Region>) {
+/// One region per distinct list of rows (and its cost elsewhere), and for every region the position of its representative.
+fn share(keys: Keys<'_>, ranges: &[(i64, i64)], others_s: &[f64]) -> (Vec<usize>, Vec<Region>) {
     let mut seen: Table<u64, Vec<usize>> = Table::default();
     let mut shared: Vec<Region> = Vec::new();
     let members = ranges.iter().enumerate().map(|(number, &(low, high))| {
-        let cost = beside.get(number).map_or(0, |cost| cost.to_bits());
+        let cost = others_s.get(number).map_or(0, |cost| cost.to_bits());
         let mut mixer = Mixer(cost);
         for (key, count) in keys.rows(low, high) {
             key.hash(&mut mixer);
@@ -122,7 +122,7 @@ fn share(keys: Keys<'_>, ranges: &[(i64, i64)], beside: &[f64]) -> (Vec<usize>, 
         let alike = seen.entry(mixer.finish()).or_default();
         let same = |other: &&usize| {
             shared.get(**other).is_some_and(|other| {
-                beside.get(other.number).map_or(0, |cost| cost.to_bits()) == cost && keys.rows(other.low, other.high).eq(keys.rows(low, high))
+                others_s.get(other.number).map_or(0, |cost| cost.to_bits()) == cost && keys.rows(other.low, other.high).eq(keys.rows(low, high))
             })
         };
         if let Some(position) = alike.iter().find(same) {
@@ -229,13 +229,13 @@ mod tests {
             let keys = Keys { offset: &offset, size: &size, write: &write, count: &count };
             let pairs: Vec<(u64, u64)> = (0..4).flat_map(|h| (1..4).map(move |s| (h * 4096, s * 4096))).collect();
             let weight: Vec<f64> = if weighted { (0..pairs.len()).map(|i| 0.3 + 0.05 * i as f64).collect() } else { Vec::new() };
-            let beside: Vec<f64> = if weighted { (0..regions.len()).map(|g| g as f64 * 0.01).collect() } else { Vec::new() };
-            let found = search(&PARAMS, (m, n), &pairs, keys, &first, Objective { weight: &weight, beside: &beside }).unwrap();
+            let others_s: Vec<f64> = if weighted { (0..regions.len()).map(|g| g as f64 * 0.01).collect() } else { Vec::new() };
+            let found = search(&PARAMS, (m, n), &pairs, keys, &first, Objective { weight: &weight, others_s: &others_s }).unwrap();
             for (g, choice) in found.iter().enumerate() {
                 let values: Vec<f64> = pairs.iter().enumerate().map(|(i, (h, s))| {
                     let cycle = Cycle::pair((false, m, *h), (true, n, *s)).unwrap();
                     let cost = cycle_costs(&PARAMS, &cycle, keys, &first).unwrap()[g];
-                    if weighted { weight[i] * cost + (1.0 - weight[i]) * beside[g] } else { cost }
+                    if weighted { weight[i] * cost + (1.0 - weight[i]) * others_s[g] } else { cost }
                 }).collect();
                 let least = values.iter().copied().fold(f64::INFINITY, f64::min);
                 prop_assert!(values[choice.pair] <= least * (1.0 + 1e-9));

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod assign;
 mod blocks;
 mod errors;
+mod limits;
 mod mover;
 mod passage;
 mod pricing;
@@ -16,6 +17,7 @@ mod trace;
 
 #[pymodule]
 fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    limits::register(module)?;
     store::register(module)?;
     mover::register(module)?;
     passage::register(module)?;

@@ -6,14 +6,58 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stripewise_pricing::{Cycle, Figures, Keys, Network, Objective, Params, Server};
 
-/// Columns of request keys: offset, size (int64), write (uint8), count (int64).
-type Columns = (PyBuffer<i64>, PyBuffer<i64>, PyBuffer<u8>, PyBuffer<i64>);
-/// startup_read_s, per_byte_read_s, startup_write_s, per_byte_write_s.
-type FourFigures = (f64, f64, f64, f64);
+/// Request keys: columns of equal length; rows `first[g]..first[g + 1]` are those of region g.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct KeyColumns {
+    offset: PyBuffer<i64>,
+    size: PyBuffer<i64>,
+    write: PyBuffer<u8>,
+    count: PyBuffer<i64>,
+    first: PyBuffer<i64>,
+}
+
+/// What one server takes.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct DeviceFigures {
+    startup_read_s: f64,
+    per_byte_read_s: f64,
+    startup_write_s: f64,
+    per_byte_write_s: f64,
+}
+
+/// What the model knows of job, network and servers; [`Params`] says what its letters mean.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct CostParameters {
+    p: f64,
+    c: f64,
+    e: f64,
+    t: f64,
+    hdd: DeviceFigures,
+    ssd: DeviceFigures,
+}
+
+/// What makes a pair of widths the best: weights per pair and the other seconds per region; both empty: the seconds alone.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Weighing {
+    weight: Vec<f64>,
+    others_s: PyBuffer<f64>,
+}
+
 /// Service demand in seconds, accesses, bytes.
 type Load = (f64, i64, f64);
-/// Offset, size, write, count.
-type Owned = (Vec<i64>, Vec<i64>, Vec<u8>, Vec<i64>);
+
+/// The columns copied, to be read without the interpreter.
+struct Owned {
+    offset: Vec<i64>,
+    size: Vec<i64>,
+    write: Vec<u8>,
+    count: Vec<i64>,
+    first: Vec<i64>,
+}
 
 /// Adds the functions to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -23,20 +67,35 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(service_demand, module)?)
 }
 
-fn figures((startup_read_s, per_byte_read_s, startup_write_s, per_byte_write_s): FourFigures) -> Figures {
-    Figures { startup_read_s, per_byte_read_s, startup_write_s, per_byte_write_s }
+impl From<DeviceFigures> for Figures {
+    fn from(of: DeviceFigures) -> Self {
+        let DeviceFigures { startup_read_s, per_byte_read_s, startup_write_s, per_byte_write_s } = of;
+        Self { startup_read_s, per_byte_read_s, startup_write_s, per_byte_write_s }
+    }
 }
 
-fn params((p, c, e, t): (f64, f64, f64, f64), hdd: FourFigures, ssd: FourFigures) -> Params {
-    Params { p, c, e, t, hdd: figures(hdd), ssd: figures(ssd) }
+impl From<CostParameters> for Params {
+    fn from(of: CostParameters) -> Self {
+        Self { p: of.p, c: of.c, e: of.e, t: of.t, hdd: of.hdd.into(), ssd: of.ssd.into() }
+    }
 }
 
-fn owned(py: Python<'_>, (offset, size, write, count): &Columns) -> PyResult<Owned> {
-    Ok((offset.to_vec(py)?, size.to_vec(py)?, write.to_vec(py)?, count.to_vec(py)?))
+impl KeyColumns {
+    fn read(&self, py: Python<'_>) -> PyResult<Owned> {
+        Ok(Owned {
+            offset: self.offset.to_vec(py)?,
+            size: self.size.to_vec(py)?,
+            write: self.write.to_vec(py)?,
+            count: self.count.to_vec(py)?,
+            first: self.first.to_vec(py)?,
+        })
+    }
 }
 
-fn keys((offset, size, write, count): &Owned) -> Keys<'_> {
-    Keys { offset, size, write, count }
+impl Owned {
+    fn keys(&self) -> Keys<'_> {
+        Keys { offset: &self.offset, size: &self.size, write: &self.write, count: &self.count }
+    }
 }
 
 pub(crate) fn numbers<'py, T: Copy, const N: usize>(py: Python<'py>, column: &[T], bytes: impl Fn(T) -> [u8; N]) -> PyResult<Bound<'py, PyBytes>> {
@@ -72,46 +131,33 @@ fn group_requests<'py>(
     ])
 }
 
-/// Seconds of every region, rows `first[g]..first[g + 1]` of the columns, on the cycle of (is it an SSD, width) pairs.
+/// Seconds of every region on the cycle of (is it an SSD, width) pairs.
 #[pyfunction]
-fn cycle_costs<'py>(
-    py: Python<'py>,
-    job: (f64, f64, f64, f64),
-    hdd: FourFigures,
-    ssd: FourFigures,
-    cycle: Vec<(bool, u64)>,
-    columns: Columns,
-    first: PyBuffer<i64>,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let (columns, first, params) = (owned(py, &columns)?, first.to_vec(py)?, params(job, hdd, ssd));
+fn cycle_costs<'py>(py: Python<'py>, parameters: CostParameters, cycle: Vec<(bool, u64)>, keys: KeyColumns) -> PyResult<Bound<'py, PyBytes>> {
+    let (owned, params) = (keys.read(py)?, parameters.into());
     let costs = py.detach(|| {
         let servers: Vec<Server<bool>> = cycle.into_iter().map(|(kind, width_bytes)| Server { kind, width_bytes }).collect();
-        stripewise_pricing::cycle_costs(&params, &Cycle::new(&servers)?, keys(&columns), &first)
+        stripewise_pricing::cycle_costs(&params, &Cycle::new(&servers)?, owned.keys(), &owned.first)
     });
     numbers(py, &costs.ok_or_else(|| unsound("cycle_costs"))?, f64::to_ne_bytes)
 }
 
 /// For every region the position of the best (h, s) pair on M HServers and N SServers, and its seconds.
 ///
-/// Best is the least of weight * T + (1 - weight) * beside, of T alone where both are empty; the last among equals.
+/// Best is the least of weight * T + (1 - weight) * others, of T alone where both are empty; the last among equals.
 #[pyfunction]
-#[allow(clippy::too_many_arguments)] // one argument per thing that Python names
 fn cheapest_pairs<'py>(
     py: Python<'py>,
-    job: (f64, f64, f64, f64),
-    hdd: FourFigures,
-    ssd: FourFigures,
+    parameters: CostParameters,
     servers: (u64, u64),
     pairs: Vec<(u64, u64)>,
-    columns: Columns,
-    first: PyBuffer<i64>,
-    weight: Vec<f64>,
-    beside: PyBuffer<f64>,
+    keys: KeyColumns,
+    weighing: Weighing,
 ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-    let (columns, first, beside, params) = (owned(py, &columns)?, first.to_vec(py)?, beside.to_vec(py)?, params(job, hdd, ssd));
-    let objective = Objective { weight: &weight, beside: &beside };
+    let (owned, others_s, params) = (keys.read(py)?, weighing.others_s.to_vec(py)?, parameters.into());
+    let objective = Objective { weight: &weighing.weight, others_s: &others_s };
     let choices = py
-        .detach(|| stripewise_pricing::search(&params, servers, &pairs, keys(&columns), &first, objective))
+        .detach(|| stripewise_pricing::search(&params, servers, &pairs, owned.keys(), &owned.first, objective))
         .ok_or_else(|| unsound("cheapest_pairs"))?;
     Ok((numbers(py, &choices, |choice| (choice.pair as i64).to_ne_bytes())?, numbers(py, &choices, |choice| choice.cost_s.to_ne_bytes())?))
 }
@@ -119,11 +165,11 @@ fn cheapest_pairs<'py>(
 /// (service demand in seconds, accesses, bytes) of every server of the cycle of (width, figures), and the sum over requests of their time alone,
 /// on a network of (establish_s, per_byte_s).
 #[pyfunction]
-fn service_demand(py: Python<'_>, cycle: Vec<(u64, FourFigures)>, columns: Columns, network: (f64, f64)) -> PyResult<(Vec<Load>, f64)> {
-    let columns = owned(py, &columns)?;
+fn service_demand(py: Python<'_>, cycle: Vec<(u64, DeviceFigures)>, keys: KeyColumns, network: (f64, f64)) -> PyResult<(Vec<Load>, f64)> {
+    let owned = keys.read(py)?;
     let found = py.detach(|| {
-        let servers: Vec<Server<Figures>> = cycle.into_iter().map(|(width_bytes, four)| Server { kind: figures(four), width_bytes }).collect();
-        stripewise_pricing::demand(&Cycle::new(&servers)?, keys(&columns), Network { establish_s: network.0, per_byte_s: network.1 })
+        let servers: Vec<Server<Figures>> = cycle.into_iter().map(|(width_bytes, of)| Server { kind: of.into(), width_bytes }).collect();
+        stripewise_pricing::demand(&Cycle::new(&servers)?, owned.keys(), Network { establish_s: network.0, per_byte_s: network.1 })
     });
     let found = found.ok_or_else(|| unsound("service_demand"))?;
     Ok((found.servers.iter().map(|load| (load.demand_s, load.accesses, load.bytes as f64)).collect(), found.alone_s))

@@ -11,7 +11,6 @@ use stripewise_store::admin::identity::mismatch;
 use stripewise_store::admin::medium::Lock;
 use stripewise_store::admin::probe::{Clock, Request, Scratch, Series, Timed};
 use stripewise_store::admin::{Result, Store, StoreError};
-use stripewise_target::kind::Kind;
 
 use crate::errors::from_store;
 use crate::store::{absolute, text};
@@ -49,10 +48,7 @@ fn subject(root: &Path, target: u32, scratch_bytes: u64) -> Result<Subject> {
     if let Some(why) = mismatch(store.medium, &info.path, &store.uuid, target as usize) {
         return Err(StoreError::NotFound(format!("target {}: {why}", info.name)));
     }
-    Ok(match info.kind {
-        Kind::Emulated => Subject::Clock(Clock::new(&store, target)?),
-        Kind::Dir => Subject::Scratch(Scratch::new(&info.path, scratch_bytes)?),
-    })
+    Ok(if info.kind.is_emulated() { Subject::Clock(Clock::new(&store, target)?) } else { Subject::Scratch(Scratch::new(&info.path, scratch_bytes)?) })
 }
 
 fn begun(inner: &mut Inner) -> Result<&mut Subject> {

@@ -10,7 +10,7 @@ use stripewise_store::admin::disk::RealDisk;
 use stripewise_store::admin::ids::{id_from, id_text};
 use stripewise_store::admin::moves::apply;
 use stripewise_store::admin::spec::{LayoutJson, SpecJson};
-use stripewise_store::admin::{Result, Store, StoreError, catalogue, create, info, trusting};
+use stripewise_store::admin::{Result, Store, StoreError, create, info, trusting};
 
 use crate::errors::from_store;
 
@@ -107,19 +107,15 @@ fn store_apply(py: Python<'_>, store: PathBuf, id: String, layout_json: String, 
     }
 }
 
-/// Checks a store. Options: {"repair", "rebuild", "purge"}, all false when left out. Returns {"findings", "files", "objects",
+/// Checks a store. Options: {"repair", "purge"}, both false when left out. Returns {"findings", "files", "objects",
 /// "data_bytes", "errors", "warnings", "mended", "problems", "repaired"}.
 #[pyfunction]
 #[pyo3(signature = (store, options_json="{}".to_string()))]
 fn store_fsck(py: Python<'_>, store: PathBuf, options_json: String) -> PyResult<String> {
     with_store(py, &store, |s| {
-        let options: findings::Options = serde_json::from_str(&options_json)
-            .map_err(|e| StoreError::Invalid(format!("fsck options: {e}; known are repair, rebuild and purge")))?;
-        let report = fsck::fsck(s, options)?;
-        if options.rebuild {
-            catalogue::Catalogue::open(s)?.rebuild(s)?;
-        }
-        Ok(text(&as_json(&report)?))
+        let options: findings::Options =
+            serde_json::from_str(&options_json).map_err(|e| StoreError::Invalid(format!("fsck options: {e}; known are repair and purge")))?;
+        Ok(text(&as_json(&fsck::fsck(s, options)?)?))
     })
 }
 
@@ -148,18 +144,6 @@ fn store_programs(py: Python<'_>, store: PathBuf) -> PyResult<String> {
     with_store(py, &store, |s| Ok(text(&json!({"programs": as_json(&s.programs()?)?}))))
 }
 
-/// Adds a JSON object to a table of the index (runs, patterns, plans, results): {"key"}.
-#[pyfunction]
-fn catalogue_add(py: Python<'_>, store: PathBuf, table: String, payload_json: String) -> PyResult<String> {
-    with_store(py, &store, |s| Ok(text(&json!({"key": catalogue::Catalogue::open(s)?.add(&table, &payload_json, s.medium.now_s())?}))))
-}
-
-/// Rows of a table of the index, oldest first: {"rows"}.
-#[pyfunction]
-fn catalogue_list(py: Python<'_>, store: PathBuf, table: String) -> PyResult<String> {
-    with_store(py, &store, |s| Ok(text(&json!({"rows": catalogue::Catalogue::open(s)?.list(&table)?}))))
-}
-
 /// Adds the functions to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store_create, module)?)?;
@@ -172,7 +156,5 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store_resolve, module)?)?;
     module.add_function(wrap_pyfunction!(store_judge, module)?)?;
     module.add_function(wrap_pyfunction!(store_devices, module)?)?;
-    module.add_function(wrap_pyfunction!(store_programs, module)?)?;
-    module.add_function(wrap_pyfunction!(catalogue_add, module)?)?;
-    module.add_function(wrap_pyfunction!(catalogue_list, module)?)
+    module.add_function(wrap_pyfunction!(store_programs, module)?)
 }

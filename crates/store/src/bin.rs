@@ -15,6 +15,9 @@ pub const STORE_BIN_BYTES_MAX: u64 = 64 << 20;
 /// Longest layout file that is read: the most regions and stripes of the format stay below 200 MiB.
 pub const LAYOUT_BYTES_MAX: u64 = 256 << 20;
 
+// Neither crate knows the other: here is where a layout that no store could hold would be let in.
+const _: () = assert!(MAX_TARGETS == stripewise_layout::MAX_TARGETS as usize);
+
 const HEADER: usize = 128;
 const TARGET: usize = 128;
 const RULE: usize = 32;

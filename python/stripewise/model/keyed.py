@@ -19,8 +19,6 @@ from .bound import Bound
 from .figures import CostParameters, DeviceFigures, OpFigures
 from .general import Bool, Float, Int
 
-#: startup and per byte of a read, then of a write.
-_Four = tuple[float, float, float, float]
 _NOTHING: Float = np.zeros(0, dtype=np.float64)
 
 
@@ -48,14 +46,15 @@ class Keys:
         rows = np.arange(first[-1], dtype=np.int64) + np.repeat(starts - first[:-1], lengths)
         return Keys(self.offset[rows], self.size[rows], self.write[rows], self.count[rows], first)
 
-    def columns(self) -> tuple[Int, Int, NDArray[np.uint8], Int]:
+    def columns(self) -> dict[str, Int | NDArray[np.uint8]]:
         """What the native module takes."""
-        return (
-            _plain(self.offset),
-            _plain(self.size),
-            _as_bytes(self.write),
-            _plain(self.count),
-        )
+        return {
+            "offset": _plain(self.offset),
+            "size": _plain(self.size),
+            "write": _as_bytes(self.write),
+            "count": _plain(self.count),
+            "first": _plain(self.first),
+        }
 
 
 def _plain(column: Int) -> Int:
@@ -87,21 +86,27 @@ def _int(raw: bytes) -> Int:
     return np.frombuffer(raw, dtype=np.int64)
 
 
-def _four(read: OpFigures, write: OpFigures) -> _Four:
-    return (read.startup_s, read.per_byte_s, write.startup_s, write.per_byte_s)
+def _figures(read: OpFigures, write: OpFigures) -> dict[str, float]:
+    return {
+        "startup_read_s": read.startup_s,
+        "per_byte_read_s": read.per_byte_s,
+        "startup_write_s": write.startup_s,
+        "per_byte_write_s": write.per_byte_s,
+    }
 
 
-def _job(params: CostParameters) -> tuple[tuple[float, ...], _Four, _Four]:
-    def both(figures: DeviceFigures) -> _Four:
-        return _four(figures.read, figures.write)
+def _parameters(params: CostParameters) -> dict[str, object]:
+    def both(figures: DeviceFigures) -> dict[str, float]:
+        return _figures(figures.read, figures.write)
 
-    return (params.p, params.c, params.e, params.t), both(params.hdd), both(params.ssd)
+    return {
+        "p": params.p, "c": params.c, "e": params.e, "t": params.t, "hdd": both(params.hdd), "ssd": both(params.ssd),
+    }  # fmt: skip
 
 
 def keyed_costs(params: CostParameters, cycle: Sequence[tuple[bool, int]], keys: Keys) -> Float:
     """Seconds of every region on the cycle of (is it an SSD, width) pairs: `request_cost` summed over its requests."""
-    first = _plain(keys.first)
-    raw = native.call("cycle_costs", *_job(params), list(cycle), keys.columns(), first)
+    raw = native.call("cycle_costs", _parameters(params), list(cycle), keys.columns())
     return np.frombuffer(raw, dtype=np.float64)
 
 
@@ -119,11 +124,8 @@ def cheapest_pairs(
     Best is the least T; with a `weight` w per pair and `others_s` per region the least w*T + (1 - w)*others. Among
     equals the last counts.
     """
-    first = _plain(keys.first)
-    others = np.ascontiguousarray(others_s, dtype=np.float64)
-    chosen, seconds = native.call(
-        "cheapest_pairs", *_job(params), (M, N), list(pairs), keys.columns(), first, list(weight), others
-    )
+    weighing = {"weight": list(weight), "others_s": np.ascontiguousarray(others_s, dtype=np.float64)}
+    chosen, seconds = native.call("cheapest_pairs", _parameters(params), (M, N), list(pairs), keys.columns(), weighing)
     return _int(chosen), np.frombuffer(seconds, dtype=np.float64)
 
 
@@ -138,7 +140,7 @@ def keyed_bound(
     Servers that nothing asks for are left out.
     """
     net = network or Network()
-    cycle = [(width, _four(read, write)) for (_, read, write), width in zip(servers, widths, strict=True)]
+    cycle = [(width, _figures(read, write)) for (_, read, write), width in zip(servers, widths, strict=True)]
     loads, alone = native.call("service_demand", cycle, keys.columns(), (net.establish_s, net.per_byte_s))
     named = [(name, *load) for (name, _, _), load in zip(servers, loads, strict=True) if load[1]]
     bound = Bound({name: seconds for name, seconds, _, _ in named}, alone, processes_per_node=net.processes_per_node)

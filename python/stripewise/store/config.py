@@ -18,20 +18,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .. import native
 from ..cluster import Cluster, Target, cluster_from_mapping
 from ..cluster.form import VERSION, cluster_lines, toml_string
 from ..errors import ClusterError, LayoutError
 from ..files.documents import read_json, read_toml
 from ..files.fields import Fields
 from ..files.parts import read_part
-from ..layout import STRIPES_MAX, Layout, parse_layout, to_indexes, whole_file
+from ..layout import Layout, parse_layout, to_indexes, whole_file
 from ..units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX
 from .substitute import on_active
 
 DEFAULT_STRIPE_BYTES = 64 * KIB
 DEFAULT_REGION_BYTES = 64 * MIB
 BUILT_IN_LAYOUTS = ("def", "hservers")
-RULES_MAX = 1024
 #: Of a store, what lives as long as programs and movers of this boot: their slots, locks and words.
 RUN_DIR = "run"
 #: Longest path of a store or a target, as in crates/store.
@@ -148,16 +148,16 @@ class StoreConfig:
 
     def with_rules(self, rules: Sequence[Rule]) -> StoreConfig:
         """The same with other rules."""
-        if len(rules) > RULES_MAX:
-            raise ClusterError(f"{self.path}: {len(rules)} rules are more than {RULES_MAX}; use wider globs")
+        if len(rules) > (most := native.limit("MAX_RULES")):
+            raise ClusterError(f"{self.path}: {len(rules)} [[rule]] tables are more than {most}; use wider globs")
         return replace(self, rules=tuple(rules))
 
 
 def check_store_size(cluster: Cluster) -> None:
     """ClusterError for more targets than a store holds."""
-    if len(cluster.targets) > STRIPES_MAX:
+    if len(cluster.targets) > (most := native.limit("MAX_TARGETS")):
         raise ClusterError(
-            f"{cluster.source}: {len(cluster.targets)} [[target]] tables are more than the {STRIPES_MAX} that a "
+            f"{cluster.source}: {len(cluster.targets)} [[target]] tables are more than the {most} that a "
             f"store holds; use fewer targets, or simulate only"
         )
 

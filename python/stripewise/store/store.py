@@ -76,9 +76,9 @@ class Store:
         """Living programs: `pid`, `is_stale` (began before the last change of store.toml), `targets` that they know."""
         return list(native.call("store_programs", str(self.root))["programs"])
 
-    def fsck(self, rebuild: bool, repair: bool) -> dict[str, Any]:
+    def fsck(self, repair: bool) -> dict[str, Any]:
         """What the check found; see docs/formats.md."""
-        return dict(native.call("store_fsck", str(self.root), json.dumps({"rebuild": rebuild, "repair": repair})))
+        return dict(native.call("store_fsck", str(self.root), json.dumps({"repair": repair})))
 
     def apply_layout(
         self, identity: str, plan_file: FilePlan, progress: native.Progress | None = None

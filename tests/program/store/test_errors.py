@@ -48,7 +48,7 @@ def while_it_is_used(store: Store) -> None:
     script = "import sys\nwith open(sys.argv[1]): print('open', flush=True); sys.stdin.readline()"
     with talking([sys.executable, "-c", script, store.data / "f"], store.environment()) as user:
         assert user.line() == "open\n"
-        native.call("store_fsck", str(store.root), json.dumps({"rebuild": False, "repair": True}))
+        native.call("store_fsck", str(store.root), json.dumps({"repair": True}))
 
 
 def onto_a_full_target(store: Store) -> None:

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stripewise.cluster import cluster_from_mapping, read_cluster
+from stripewise import native
+from stripewise.cluster import Cluster, cluster_from_mapping, read_cluster
 from stripewise.errors import ClusterError
-from stripewise.store.config import Rule, StoreConfig, new_uuid, read_store
+from stripewise.store.config import Rule, StoreConfig, check_store_size, new_uuid, read_store
+from stripewise.units import GRANULE_BYTES, OFFSET_BYTES_MAX
 
 TARGET = """
 [[target]]
@@ -163,3 +165,29 @@ def test_a_bad_store_toml_is_one_sentence(tmp_path, old, new, said):
 def test_a_directory_that_is_no_store_says_how_to_make_one(tmp_path):
     with pytest.raises(ClusterError, match="stripewise store create"):
         read_store(tmp_path)
+
+
+def test_a_store_has_as_many_targets_as_the_library_takes(tmp_path):
+    most = native.limit("MAX_TARGETS")
+
+    def cluster(count: int) -> Cluster:
+        return read_cluster(written(tmp_path, "".join(TARGET.replace("hdd0", f"hdd{i}") for i in range(count))))
+
+    check_store_size(cluster(most))
+    larger = cluster(most + 1)
+    with pytest.raises(ClusterError) as caught:
+        check_store_size(larger)
+    said = str(caught.value)
+    assert f"{larger.source}: 257 [[target]] tables are more than the 256" in said and "use fewer targets" in said
+
+
+def test_a_store_has_as_many_rules_as_the_library_takes(tmp_path):
+    most = native.limit("MAX_RULES")
+    config = a_store(tmp_path)
+    assert len(config.with_rules([Rule(f"/data/{i}") for i in range(most)]).rules) == most
+    with pytest.raises(ClusterError, match=rf"{most + 1} \[\[rule\]\] tables are more than {most}; use wider globs"):
+        config.with_rules([Rule(f"/data/{i}") for i in range(most + 1)])
+
+
+def test_bytes_of_a_layout_are_counted_as_the_library_counts_them():
+    assert (native.limit("GRANULE"), native.limit("MAX_LOGICAL")) == (GRANULE_BYTES, OFFSET_BYTES_MAX)

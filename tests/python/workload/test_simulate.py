@@ -117,7 +117,7 @@ def test_ten_thousand_servers_are_planned_for_and_simulated_but_make_no_store():
     assert len(_growth(plan.files[0].regions[0], servers, 64 * KIB, PlanOptions()).stripes) <= STRIPES_MAX
     report = simulate_plan(load_description(described), servers, plan).report
     assert report["requests"] == 1000 and len(report["servers"]) == 10_000
-    with pytest.raises(ValueError, match="more than the 4096 that a store holds"):
+    with pytest.raises(ValueError, match="more than the 256 that a store holds"):
         check_store_size(servers)
 
 

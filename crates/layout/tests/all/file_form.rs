@@ -191,7 +191,7 @@ fn version_one_opens_and_is_the_present_one_once_it_is_stamped() {
 #[test]
 fn each_rule_of_placements_is_kept() {
     let refused = |p: Placement| matches!(one(p).validate(), Err(LayoutError::Placement { index: 0, .. }));
-    assert!(!refused(stripes(&[(0, 4096), (4095, 8192)])));
+    assert!(!refused(stripes(&[(0, 4096), (MAX_TARGETS - 1, 8192)])));
     assert!(refused(stripes(&[])));
     assert!(refused(stripes(&[(0, 0)])));
     assert!(refused(stripes(&[(0, 4097)])));

@@ -1,8 +1,7 @@
-//! The half of the store that allocates: create and configure, apply (the mover), fsck, sizes after a power cut, the index.
+//! The half of the store that allocates: create and configure, apply (the mover), fsck, sizes after a power cut.
 //! Nothing here runs inside the preloaded library. Every change of durable state goes through [`medium::Medium`].
 
 pub mod capacity;
-pub mod catalogue;
 pub mod check;
 pub mod create;
 pub mod disk;
@@ -17,7 +16,6 @@ pub mod medium;
 pub mod metadata;
 pub mod moves;
 pub mod objects;
-mod owner_rights;
 pub mod passage;
 pub mod probe;
 pub mod refused;

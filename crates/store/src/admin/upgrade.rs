@@ -4,7 +4,6 @@
 use stripewise_target::identity::IDENTITY_FILE;
 use stripewise_target::within::TEXT_BYTES_MAX;
 
-use super::catalogue::Catalogue;
 use super::check::sums;
 use super::error::{Context, Result, StoreError};
 use super::medium::{Open, read_small};
@@ -62,9 +61,6 @@ pub fn upgrade(store: &Store<'_>) -> Result<Upgraded> {
             Err(e) => return Err(e),
         }
         done.files += 1;
-    }
-    if store.root.join("catalogue.db").exists() {
-        Catalogue::open(store)?;
     }
     Ok(done)
 }

@@ -9,7 +9,7 @@ use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::medium::Medium;
 use stripewise_store::admin::metadata::data;
 use stripewise_store::admin::moves::apply;
-use stripewise_store::admin::{Store, StoreError, capacity, catalogue, create, info};
+use stripewise_store::admin::{Store, StoreError, capacity, create, info};
 use stripewise_store::locks::How;
 
 struct Rig {
@@ -163,7 +163,7 @@ fn the_check_sees_and_mends_what_is_wrong(kind: &str) {
     assert_eq!(rig.codes(), ["stranger", "object-orphaned"]);
     rig.check(true);
     assert!(rig.base.path().join("t1/00000000000000ff.data").exists(), "bytes are never removed unasked");
-    fsck(&rig.store(), Options { repair: true, purge: true, rebuild: false }).unwrap();
+    fsck(&rig.store(), Options { repair: true, purge: true }).unwrap();
     assert!(!rig.base.path().join("t1/00000000000000ff.data").exists());
     std::fs::remove_file(rig.object(2)).unwrap();
     assert!(rig.codes().contains(&"object-missing"));
@@ -207,24 +207,6 @@ fn the_trash_is_emptied_only_when_asked_and_old_enough(kind: &str) {
     assert_eq!(gc(&rig.store(), &gc::Options::default()).unwrap().trash, 1);
     assert_eq!(rig.codes(), Vec::<&str>::new());
     assert_eq!(capacity::used_bytes(&rig.store()).unwrap(), [0, 0, 0]);
-}
-
-fn the_index_is_made_anew_from_the_layouts(kind: &str) {
-    let rig = Rig::new(kind, 0);
-    rig.fill(12_345);
-    let mut index = catalogue::Catalogue::open(&rig.store()).unwrap();
-    assert_eq!(index.rebuild(&rig.store()).unwrap(), 1);
-    index.add("runs", r#"{"file": "x", "mb_s": 3}"#, 5).unwrap();
-    drop(index);
-    let index = catalogue::Catalogue::open(&rig.store()).unwrap();
-    assert_eq!(index.list("files").unwrap()[0]["size"], 12_345);
-    assert_eq!(index.list("runs").unwrap()[0]["payload"]["mb_s"], 3);
-    assert!(matches!(index.add("files; DROP TABLE runs", "{}", 0), Err(StoreError::Invalid(_))));
-    assert!(matches!(index.add("runs", "[1]", 0), Err(StoreError::Invalid(_))));
-    drop(index);
-    std::fs::write(rig.root.join("catalogue.db"), b"no database at all, but long enough to be looked at").unwrap();
-    assert!(matches!(catalogue::Catalogue::open(&rig.store()), Err(StoreError::Damaged(_))));
-    assert_eq!(info::store_files(&rig.store()).unwrap()[0].size, 12_345, "the truth needs no index");
 }
 
 fn another_machines_slots_keep_the_store_closed_for_a_day(kind: &str) {
@@ -279,7 +261,6 @@ for_every_kind!(
     a_missing_name_is_reported_and_nothing_deleted,
     a_wrong_or_missing_target_directory_is_noticed,
     the_trash_is_emptied_only_when_asked_and_old_enough,
-    the_index_is_made_anew_from_the_layouts,
     another_machines_slots_keep_the_store_closed_for_a_day,
     what_an_older_version_left_of_a_boot_keeps_the_store_closed_or_goes,
 );

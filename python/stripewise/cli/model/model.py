@@ -10,6 +10,7 @@ import typer
 
 from ...cluster import Cluster, read_cluster
 from ...errors import UsageError
+from ...layout import STRIPES_MAX
 from ...model import parameters
 from ...model.documented import documented_cluster
 from ...model.price_sweep import Cell, PriceSweep, keys_of, parse_sweeps
@@ -22,7 +23,6 @@ from ..options import JsonOption, StepOption, StripeOption, size
 from ..output import print_json
 from .show import print_list, print_sweep, save_plot
 
-SERVERS_MAX = 4096
 PROCESSES_MAX = 1 << 24
 REQUEST_BYTES_MAX = 1 << 40
 #: Along a sweep Algorithm 1's steps are widened so that s takes at most so many values.
@@ -40,8 +40,8 @@ def _devices(cluster: Path | None, hservers: int | None, sservers: int | None) -
         raise UsageError("model: give --cluster cluster.toml, or --hservers M --sservers N for the documented devices")
     counts = {"--hservers": hservers or 0, "--sservers": sservers or 0}
     for flag, count in counts.items():
-        if not 0 <= count <= SERVERS_MAX:
-            raise UsageError(f"{flag}: {count} is not a number of servers from 0 to {SERVERS_MAX}")
+        if not 0 <= count <= STRIPES_MAX:
+            raise UsageError(f"{flag}: {count} is not a number of servers from 0 to {STRIPES_MAX}")
     if not any(counts.values()):
         raise UsageError("--hservers: is 0 and so is --sservers; give at least one server")
     return documented_cluster(*counts.values())

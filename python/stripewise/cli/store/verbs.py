@@ -113,13 +113,12 @@ def grouped(found: Mapping[str, Any]) -> Iterator[str]:
 @app.command("fsck")
 def fsck(
     store: StoreArgument,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Make the index anew from the layout files.")] = False,
     repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended without a loss.")] = False,
     sums: Annotated[bool, typer.Option("--scrub", help="Then read everything, as store scrub does.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Prove that every byte has one home, no slices overlap, no object is missing, capacities hold."""
-    found = Store(store).fsck(rebuild, repair)
+    found = Store(store).fsck(repair)
     problems = [str(problem) for problem in found.get("problems", [])]
     if json:
         print_json(found)

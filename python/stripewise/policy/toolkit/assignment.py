@@ -77,23 +77,29 @@ class Problem:
         if self.features.ndim != 4 or self.features.shape[3] != FEATURES:
             raise ValueError(f"features: shape {self.features.shape} is not [window, region, shape, {FEATURES}]")
         windows, regions, shapes, _ = self.features.shape
-        sizes = (windows, regions, shapes, len(self.choices), self.resources, len(self.capacity))
         entries = [choice.entries for choice in self.choices]
         for number, (_, q) in ((number, entry) for number, members in enumerate(entries) for entry in members):
             if len(q) != FEATURES:
                 raise ValueError(f"choice {number}: an entry has {len(q)} numbers instead of {FEATURES}")
         found = native.call(
             "assign",
-            sizes,
-            _floats(self.features),
-            _floats(self.valid_bytes),
-            _floats(self.capacity),
-            _ints([choice.shape for choice in self.choices]),
-            *_lists(entries),
-            *_lists([choice.shares for choice in self.choices]),
-            *_lists([choice.leave for choice in self.choices]),
-            *_lists([choice.enter for choice in self.choices]),
-            _floats([choice.penalty_s for choice in self.choices]),
+            {
+                "windows": windows,
+                "regions": regions,
+                "shapes": shapes,
+                "choices": len(self.choices),
+                "resources": self.resources,
+                "servers": len(self.capacity),
+                "features": _floats(self.features),
+                "valid_bytes": _floats(self.valid_bytes),
+                "capacity": _floats(self.capacity),
+                "shape": _ints([choice.shape for choice in self.choices]),
+                "entries": _lists(entries),
+                "stores": _lists([choice.shares for choice in self.choices]),
+                "leave": _lists([choice.leave for choice in self.choices]),
+                "enter": _lists([choice.enter for choice in self.choices]),
+                "penalty_s": _floats([choice.penalty_s for choice in self.choices]),
+            },
             [_ints(start) for start in starts],
             float(seconds),
             float(gap),
@@ -145,9 +151,10 @@ def _ints(numbers: _Int | Sequence[int]) -> _Int:
     return np.ascontiguousarray(numbers, dtype=np.int64).ravel()
 
 
-def _lists(lists: Sequence[Sequence[tuple[int, float | tuple[float, ...]]]]) -> tuple[_Int, _Int, _Float]:
-    """Firsts, places and values of lists that stand behind each other."""
+def _lists(lists: Sequence[Sequence[tuple[int, float | tuple[float, ...]]]]) -> dict[str, _Int | _Float]:
+    """Lists one after the other: where each begins, and the places and values of their members."""
     first = np.zeros(len(lists) + 1, dtype=np.int64)
     np.cumsum([len(members) for members in lists], out=first[1:])
     flat = [member for members in lists for member in members]
-    return first, _ints([at for at, _ in flat]), np.array([value for _, value in flat], dtype=np.float64).ravel()
+    values = np.array([value for _, value in flat], dtype=np.float64).ravel()
+    return {"first": first, "at": _ints([at for at, _ in flat]), "value": values}

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ... import native
 from ...errors import PlanError, WorkloadError
-from ...layout import REGIONS_MAX
 from ...memoize import Memoized
 from ...model.general import Bool, Int
 from ...model.keyed import Keys, group_requests
@@ -66,13 +66,14 @@ def _build(workload: Workload, region_bytes: int) -> RegionTable:
     file_of, number_of, valid_of = [], [], []
     cuts = []
     base = 0
+    most = native.limit("MAX_REGIONS")
     for index, file in enumerate(workload.files):
         size = checked_size(file, workload.source)
         count = -(-size // region_bytes)
-        if base + count > REGIONS_MAX:
-            need = -(-size * 2 // REGIONS_MAX)
+        if base + count > most:
+            need = -(-size * 2 // most)
             raise PlanError(
-                f"{file.path}: {size} bytes make {count} regions of {region_bytes}, more than {REGIONS_MAX} in all; "
+                f"{file.path}: {size} bytes make {count} regions of {region_bytes}, more than {most} in all; "
                 f"use --region-size {max(-(-need // 4096) * 4096, 2 * region_bytes)}"
             )
         numbers = np.arange(count, dtype=np.int64)

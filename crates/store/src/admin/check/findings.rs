@@ -41,8 +41,6 @@ pub struct Finding {
 pub struct Options {
     /// Mend what can be mended without losing a byte that anybody wrote durably.
     pub repair: bool,
-    /// Make the index anew from the layout files.
-    pub rebuild: bool,
     /// With repair: also remove objects that no file owns.
     pub purge: bool,
 }
