@@ -241,6 +241,16 @@ def create_store(
     return store
 
 
+def crc32c(data: bytes) -> int:
+    """CRC-32C, bit by bit."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
 def mpiio_command(processes: int, file: Path, *options: str) -> list[str | Path]:
     """The MPI workload under mpiexec."""
     return [MPIEXEC, "-n", str(processes), MPIIO, "--file", file, *options]

@@ -63,6 +63,8 @@ macro_rules! forwarded {
     };
 }
 
+pub(crate) use forwarded;
+
 impl<T: Target> Target for Boxed<T> {
     type Object = Box<DynObject>;
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rig import LIBRARY, ROOT, Maker, Store, execute, is_managed, mpiio_command, parse_mpiio
+from rig import LIBRARY, ROOT, Maker, Store, crc32c, execute, is_managed, mpiio_command, parse_mpiio
 
 SEAM = ROOT / "target" / "served"
 #: Of store.bin: docs/formats.md.
@@ -22,16 +22,6 @@ SERVED = 1000
 #: ROMIO reads and writes them in pieces, in holes, and together.
 PATTERNS = ("sequential", "interleaved", "strided", "random", "zipf", "nested", "tiles")
 SIZES = ("--file-size", "4MiB", "--request-size", "48KiB", "--region-size", "480KiB", "--pieces", "4")
-
-
-def crc32c(data: bytes) -> int:
-    """Castagnoli's."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
 
 
 def make_served(store: Store) -> None:

@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 from hostile import PYTHON, needs_root
-from rig import Maker, Store, dirs, stripewise
+from rig import Maker, Store, crc32c, dirs, stripewise
 
 WIDTH = 64 * 1024
 TARGETS = 4
@@ -260,16 +260,6 @@ def test_a_maker_who_fails_takes_nothing_from_one_who_does_not(make_store: Maker
             on(store, file, "os.pwrite(fd, b'IMPORTANT', 3 * 65536)\nos.fsync(fd)")
         failing.wait()
         assert "b'MPORTANT'" in on(store, file, "print(os.pread(fd, 8, 3 * 65536 + 1))")
-
-
-def crc32c(data: bytes) -> int:
-    """CRC-32C, bit by bit."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
 
 
 def test_a_layout_of_the_version_before_opens(make_store: Maker) -> None:

@@ -17,6 +17,6 @@ mod remote;
 mod server;
 
 #[cfg(feature = "suite")]
-pub use remote::{Remote, RemoteObject};
+pub use remote::Remote;
 #[cfg(feature = "suite")]
 pub use server::{serve, serve_until};

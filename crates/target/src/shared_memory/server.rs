@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 
 use super::link::{NAMES_MAX, name_of, words_of};
-use super::remote::Mapped;
+use super::remote::link_to;
 use super::segment::{ASKED, Call, DONE, SLOTS, Segment, WINDOW_BYTES, set_state, sleep_while};
 use crate::batch::{read_at, write_at};
 use crate::fake::{Disk, FakeObject};
@@ -38,9 +38,9 @@ pub fn serve() {
 
 /// Serves the segment at a path, of a target that has this identity, until `is_over`.
 pub fn serve_until(path: &Path, identity: &[u8], is_over: impl Fn() -> bool) {
-    let mapped = Mapped::new(File::options().read(true).write(true).open(path).unwrap());
+    let segment = *link_to(File::options().read(true).write(true).open(path).unwrap()).segment();
     let mut server =
-        Server { segment: mapped.segment(), disk: Disk::new(), objects: Vec::new(), names: BTreeMap::new(), identity: identity.to_vec() };
+        Server { segment, disk: Disk::new(), objects: Vec::new(), names: BTreeMap::new(), identity: identity.to_vec() };
     while !is_over() {
         let rung = server.segment.header().doorbell.load(Ordering::SeqCst);
         if !server.serve_all() {
