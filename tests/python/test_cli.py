@@ -58,6 +58,23 @@ def a_trace(tmp_path) -> Path:
     )  # fmt: skip
 
 
+class PaperMover:
+    """A mover that only notes what it is told to do."""
+
+    def __init__(self, paper, watch):
+        self.paper = paper
+        self.watch = watch
+
+    def apply(self, identity, layout):
+        self.paper.applied.append(json.loads(layout))
+        seen = ("copied_bytes", "duty", "baseline_ns", "latency_ns", "frozen_ns_max", "aborted")
+        assert self.watch(json.dumps(dict.fromkeys(seen, 0))) == "go"
+        return json.dumps({"moved_bytes": 4096, "seconds": 0.5})
+
+    def close(self):
+        pass
+
+
 class Paper(types.ModuleType):
     """A native module that remembers: one file of 8 MiB, devices whose HDD works twice as long under DEF."""
 
@@ -77,6 +94,7 @@ class Paper(types.ModuleType):
     def store_create(self, store, spec, shared=False):
         self.specs.append(json.loads(spec))
         (Path(store) / "store.bin").write_bytes(b"")
+        (Path(store) / "run").mkdir()
 
     def store_configure(self, store, spec):
         self.specs.append(json.loads(spec))
@@ -92,10 +110,8 @@ class Paper(types.ModuleType):
     def store_layout(self, store, identity):
         return json.dumps(self.applied[-1] if self.applied else self.specs[-1]["default_layout"])
 
-    def store_apply(self, store, identity, layout, progress):
-        self.applied.append(json.loads(layout))
-        progress(1, 2)
-        return json.dumps({"moved_bytes": 4096, "seconds": 0.5})
+    def Mover(self, store, options, watch):  # noqa: N802
+        return PaperMover(self, watch)
 
     def store_resolve(self, path):
         return json.dumps({"store": str(self.base / "store"), "id": "a" * 16} if path == self.file else None)

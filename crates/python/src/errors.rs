@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use stripewise_store::admin::StoreError;
 
 /// The class for a kind of error as [`StoreError::kind`] spells it.
-fn class_of(kind: &str) -> &'static str {
+pub fn class_of(kind: &str) -> &'static str {
     match kind {
         "not_found" => "NotFoundError",
         "invalid" => "InvalidError",

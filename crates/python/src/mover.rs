@@ -15,7 +15,7 @@ use stripewise_store::admin::session::MoverLock;
 use stripewise_store::admin::spec::LayoutJson;
 use stripewise_store::admin::{Result, Store, StoreError};
 
-use crate::errors::from_store;
+use crate::errors::{class_of, from_store};
 use crate::store::{absolute, as_json, text};
 
 /// What one call into Python raised: handed on when the work has ended.
@@ -94,8 +94,8 @@ impl Mover {
         Ok(Self { inner: Mutex::new(Some(inner.map_err(from_store)?)), raised })
     }
 
-    /// Gives a file a layout: {"spans", "groups", "moved_bytes", "generation", "seconds"}, or what kept it from it: {"error": kind, "message",
-    /// "target": the name of the target that failed, if one did}.
+    /// Gives a file a layout: {"spans", "groups", "moved_bytes", "generation", "seconds"}, or what kept it from it: {"error": kind, "class": that of
+    /// `stripewise.errors`, "message", "target": the name of the target that failed, if one did}.
     fn apply(&self, py: Python<'_>, id: String, layout_json: String) -> PyResult<String> {
         let done = self.with(py, |inner| {
             let begin = Instant::now();
@@ -110,7 +110,7 @@ impl Mover {
                     }
                     text(&value)
                 }
-                Err(e) => text(&json!({"error": e.kind(), "message": e.to_string(), "target": failed_target(store, &e)})),
+                Err(e) => text(&json!({"error": e.kind(), "class": class_of(e.kind()), "message": e.to_string(), "target": failed_target(store, &e)})),
             })
         })?;
         done.map_err(from_store)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import StoreError
+from ..preloaded import LIBRARY, without_library
 from ..run import runner
 from ..run.elf import Kind, Program, own_machine, read_program
 from .finding import Examined, Finding, bad, note, ok
@@ -94,7 +95,7 @@ def out_of_reach(command: tuple[str, ...]) -> Finding | None:
 
 def preload_is_free(examined: Examined) -> Iterator[Finding]:
     """What else is preloaded comes after the library."""
-    others = runner.without_library(examined.environment.get("LD_PRELOAD", ""))
+    others = without_library(examined.environment.get("LD_PRELOAD", ""))
     if "darshan" in others.lower():
         yield note(
             f"LD_PRELOAD holds {others}: the library goes in front, so calls on managed files are not counted there",
@@ -201,7 +202,7 @@ def _loads(path: Path) -> Iterator[Finding]:
     if complaint:
         yield bad(f"{path}: the loader says: {complaint}", "install what is missing, or build the library here anew")
         return
-    if runner.LIBRARY not in said:
+    if LIBRARY not in said:
         yield bad(f"{path}: the loader does not load the library", "check LD_PRELOAD and the loader that starts it")
         return
     yield ok(f"{path} loads the library")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import StoreError
-from ..run.runner import without_library
+from ..preloaded import without_library
 from .mover_status import read_status
 
 #: How long a mover may take to get hold of the store, and to stop between two chunks.

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-from .. import native
+from .. import errors, native
 from ..layout import Region, to_indexes
 from ..store import Store
 from .mover_status import MoverStatus
@@ -35,16 +35,22 @@ class Limits:
 
 @dataclass(frozen=True)
 class Moved:
-    """How a move ended: bytes moved, or the kind of error and a sentence."""
+    """How a move ended: bytes moved, or the kind of error, its class and a sentence."""
 
     moved_bytes: int
     error: str = ""
     message: str = ""
+    error_class: str = ""
 
     @property
     def was_stopped(self) -> bool:
         """Whether somebody called it off."""
         return self.error == "stopped"
+
+    def check(self) -> None:
+        """Raises the StoreError that kept the file where it was, if one did."""
+        if self.error:
+            raise getattr(errors, self.error_class)(self.message)
 
 
 class MoverSession:
@@ -111,7 +117,7 @@ class MoverSession:
         if "error" in said:
             where = f"target {said['target']}: " if said.get("target") else ""
             self.stopped = self.stopped or said["error"] == "stopped"
-            return Moved(0, said["error"], f"{where}{' '.join(str(said['message']).split())}")
+            return Moved(0, said["error"], f"{where}{' '.join(str(said['message']).split())}", said["class"])
         self.done_bytes += size
         self._rate.add(int(said["moved_bytes"]), float(said["seconds"]))
         return Moved(int(said["moved_bytes"]))

@@ -21,11 +21,11 @@ from pathlib import Path
 from types import FrameType
 
 from ..errors import StoreError
+from ..preloaded import LIBRARY, without_library
 from ..store import trust
 from ..store.globs import manage_globs
 from .elf import read_program
 
-LIBRARY = "libstripewise.so"
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 #: Of a program's output, so many of the last bytes of a line are kept to look for its result.
 LINE_BYTES_MAX = 1 << 20
@@ -66,11 +66,6 @@ def library_path() -> Path:
             f"install it elsewhere"
         )
     return path
-
-
-def without_library(value: str) -> str:
-    """LD_PRELOAD's value without our library."""
-    return ":".join(part for part in value.replace(" ", ":").split(":") if part and not part.endswith("/" + LIBRARY))
 
 
 def unload() -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from .. import native
 from ..errors import StoreError, WorkloadError
+from ..moving.plan_applier import apply_plan
 from ..plan import Plan
 from ..policy import PlanOptions, Policy
 from ..store import Store, Temporary
@@ -157,5 +158,7 @@ class Tuner:
 
     def _apply(self, temporary: Temporary, plan: Plan) -> None:
         with self.moving() as step:
-            self.store.apply(plan, self.store.identities(plan, "the plan"), step)
+            applied = apply_plan(self.store, plan, self.store.identities(plan, "the plan"), progress=step)
+        if applied.signal is not None:
+            raise KeyboardInterrupt
         temporary.templates({escape(file.path): file for file in plan.files})

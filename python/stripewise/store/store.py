@@ -80,13 +80,6 @@ class Store:
         """What the check found; see docs/formats.md."""
         return dict(native.call("store_fsck", str(self.root), json.dumps({"repair": repair})))
 
-    def apply_layout(
-        self, identity: str, plan_file: FilePlan, progress: native.Progress | None = None
-    ) -> dict[str, Any]:
-        """Moves one file's bytes to where `plan_file` puts them."""
-        text = json.dumps(to_indexes(plan_file.layout, self.config.cluster))
-        return dict(native.call("store_apply", str(self.root), identity, text, progress))
-
     def identities(self, plan: Plan, source: Path | str) -> dict[str, str]:
         """The id of every planned file by path; StoreError for one that is not in this store."""
         ids = {}
@@ -122,19 +115,6 @@ class Store:
         after = target_bytes(file.layout, file.size)
         return sum(after.get(name, 0) - before.get(name, 0) for name in limited)
 
-    def apply(self, plan: Plan, ids: Mapping[str, str], progress: native.Progress | None = None) -> dict[str, Any]:
-        """Applies a plan file by file; those that free limited targets go first. Returns bytes moved and seconds."""
-        order = sorted(plan.files, key=lambda file: self.limited_growth(ids[file.path], file))
-        total = sum(file.size for file in plan.files)
-        moved, seconds, base = 0, 0.0, 0
-        for file in order:
-            step = None if progress is None else _shifted(progress, base, total)
-            result = self.apply_layout(ids[file.path], file, step)
-            moved += int(result.get("moved_bytes", 0))
-            seconds += float(result.get("seconds", 0.0))
-            base += file.size
-        return {"files": len(order), "moved_bytes": moved, "seconds": seconds}
-
     @contextlib.contextmanager
     def configured(self) -> Iterator[Temporary]:
         """Lets the caller change the compiled form for a while; store.toml's comes back at the end.
@@ -165,10 +145,3 @@ class Temporary:
             for glob, file in list(globs.items())[:TEMPORARY_RULES_MAX]
         ]
         native.call("store_configure", str(self.store.root), self.store.config.spec(FOREIGN_DIGEST, first=rules))
-
-
-def _shifted(progress: native.Progress, base: int, total: int) -> native.Progress:
-    def step(done_bytes: int, total_bytes: int) -> None:
-        progress(min(base + done_bytes, total), max(total, total_bytes))
-
-    return step

@@ -372,3 +372,21 @@ def test_a_target_that_went_away_costs_no_byte_and_is_named(make_store: Maker) -
     assert placement(store, file) == "hsh"
     (store.base / "away").rename(store.base / "targets" / "s0")
     assert read(store, file) == content
+
+
+def test_apply_is_a_mover_as_migrate_is(make_store: Maker) -> None:
+    store = make_store(SLOW)
+    file, content = filled(store, "f", 8, grid([HDD] * 8))
+    plan = store.plan(store.base / "second.json", file, grid([SSD] * 8), len(content))
+    words = [STRIPEWISE, "apply", plan, "--store", store.root, "--bandwidth", "2MiB"]
+    slow = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: "moving" in stripewise("migrate", "--status", store.root).out)
+    assert "apply" in stripewise("migrate", "--status", store.root).out
+    refused = stripewise("apply", plan, "--store", store.root, code=1)
+    assert "is moving files of the store" in refused.err and len(refused.err.splitlines()) == 1, refused.report
+    stripewise("migrate", "--stop", store.root)
+    _, said = slow.communicate(timeout=60)
+    assert slow.returncode == 1 and len(said.splitlines()) == 1, said
+    assert "s" not in placement(store, file) or "h" in placement(store, file)
+    stripewise("apply", plan, "--store", store.root)
+    assert placement(store, file) == "s" * 8 and read(store, file) == content
