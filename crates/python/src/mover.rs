@@ -110,7 +110,9 @@ impl Mover {
                     }
                     text(&value)
                 }
-                Err(e) => text(&json!({"error": e.kind(), "class": class_of(e.kind()), "message": e.to_string(), "target": failed_target(store, &e)})),
+                Err(e) => {
+                    text(&json!({"error": e.kind(), "class": class_of(e.kind()), "message": e.to_string(), "target": failed_target(store, &e)}))
+                }
             })
         })?;
         done.map_err(from_store)

@@ -181,8 +181,6 @@ impl File {
 
     /// Opens its parts: those that it has in the store, or those of a file that is being made.
     fn open(&'static self, new: Option<New>) -> Sys<()> {
-        // What keeps this process from I/O keeps it from the file.
-        self.store()?.slot()?;
         for word in &self.head {
             word.store(0, Ordering::Relaxed);
         }

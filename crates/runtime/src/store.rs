@@ -43,8 +43,6 @@ pub struct Store {
     root_fd: AtomicI32,
     files_fd: AtomicI32,
     run_fd: AtomicI32,
-    /// No other machine was found to use it.
-    is_alone: AtomicBool,
     /// Opened when first needed.
     trash_fd: AtomicI32,
     /// Directories of the targets, opened when first needed.
@@ -137,7 +135,6 @@ static STORES: [Store; MAX_STORES] = {
             root_fd: AtomicI32::new(0),
             files_fd: AtomicI32::new(0),
             run_fd: AtomicI32::new(0),
-            is_alone: AtomicBool::new(false),
             trash_fd: AtomicI32::new(0),
             target_fds: [const { AtomicI32::new(0) }; MAX_TARGETS],
             targets_lock: Lock::new(),

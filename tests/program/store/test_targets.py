@@ -179,3 +179,28 @@ def test_what_cannot_be_drained_or_removed_is_said_in_one_line(make_store: Maker
     taken = ("store", "add", store.root, "t0", "--path", store.base / "x", "--class", "hdd")
     assert "t0" in stripewise(*taken, code=1).err
     assert subprocess.run([STRIPEWISE, "store", "add", store.root, "n", "--path", "/x", "--class", "q"]).returncode == 2
+
+
+def test_who_has_only_looked_at_a_file_keeps_it_from_targets_that_he_does_not_know(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    file, content = write(store, "f")
+    code = (
+        "import os, sys\n"
+        "os.stat(sys.argv[1])\n"
+        "print('seen', flush=True)\n"
+        "sys.stdin.read()\n"
+        "sys.stdout.buffer.write(open(sys.argv[1], 'rb').read())\n"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    looker = subprocess.Popen([sys.executable, "-c", code, file], env=store.environment(), **pipes)
+    try:
+        assert looker.stdout is not None and looker.stdout.readline() == b"seen\n"
+        stripewise("store", "add", store.root, "t9", "--path", store.base / "targets" / "t9", "--class", "hdd")
+        refused = stripewise("store", "rebalance", store.root, "--json", code=1)
+        assert f"process {looker.pid} began before target t9 was added" in refused.out, refused.report
+        assert looker.communicate(timeout=60)[0] == content
+    finally:
+        looker.kill()
+        looker.wait()
+    stripewise("store", "rebalance", store.root)
+    assert objects(store, "t9") and read(store, file) == content

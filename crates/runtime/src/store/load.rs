@@ -89,6 +89,7 @@ impl Store {
         fds::make_internal(files.into_raw_fd(), &self.files_fd, true)?;
         fds::make_internal(self.own_dir(c"run")?.0.into_raw_fd(), &self.run_fd, true)?;
         inner.boot = Boot::now()?;
+        self.refuse_other_machine()?;
         // Shared as long as this process lives; an offline move holds it exclusively, and we wait for it.
         let lock = self.open_session_lock()?;
         if !locks::take(lock.fd(), How::Shared, PRESENCE_BYTE)? {
@@ -102,7 +103,7 @@ impl Store {
                 *model = view.target(i).filter(|t| t.kind == Kind::Emulated).map(|t| t.model);
             }
         }
-        Ok(())
+        self.make_slot()
     }
 
     #[inline(never)] // As above.

@@ -1,4 +1,5 @@
-//! This process's slot in a store: made when it first opens one of its files (a look at one needs none), and anew in every child of a fork.
+//! This process's slot in a store: made at its first use of the store, and anew in every child of a fork. It also tells movers which targets the process
+//! knows, so that no region goes to one that it has never heard of.
 
 use super::{ATTACH, STORES, Store};
 use crate::base::log;
@@ -22,10 +23,10 @@ impl Store {
         PAGE.slots.get(self.index).unwrap_or(&PAGE.slots[0])
     }
 
-    /// This process's slot, made when there is none (the first file, or a forked child).
+    /// This process's slot, made when there is none (first use, or a forked child).
     ///
     /// # Errors
-    /// Those of making it; `EIO` where another machine uses the store.
+    /// Those of making it.
     #[inline]
     pub fn slot(&self) -> Sys<Slot> {
         match self.slot_if_any() {
@@ -48,17 +49,13 @@ impl Store {
         if let Some(slot) = self.slot_if_any() {
             return Ok(slot);
         }
-        if !self.is_alone.load(Ordering::Acquire) {
-            self.refuse_other_machine()?;
-            self.is_alone.store(true, Ordering::Release);
-        }
         // Without a slot movers and those who truncate would not wait for us: better no I/O than one at bytes that are somebody else's by then.
         self.make_slot().inspect_err(|_| log::say(b"no slot could be made in the store's run directory; is it full or read-only?", self.path()))?;
         self.slot_if_any().ok_or(Errno(libc::EIO))
     }
 
     #[inline(never)] // Threads may have small stacks: one path less at a time.
-    fn make_slot(&self) -> Sys<()> {
+    pub(super) fn make_slot(&self) -> Sys<()> {
         let inner = self.inner_mut();
         let pid = sys::getpid();
         let (config, targets) = inner.view.as_ref().map_or((0, 0), |view| (view.checksum(), view.target_count() as u32));
@@ -128,7 +125,7 @@ impl Store {
 
     /// One machine uses a `dir` store at a time: slots of another one are an error.
     #[inline(never)] // As above.
-    fn refuse_other_machine(&self) -> Sys<()> {
+    pub(super) fn refuse_other_machine(&self) -> Sys<()> {
         let boot = self.inner().boot.clone();
         let run = self.run_dir()?;
         let mut foreign = false;

@@ -39,8 +39,7 @@ pub fn serve() {
 /// Serves the segment at a path, of a target that has this identity, until `is_over`.
 pub fn serve_until(path: &Path, identity: &[u8], is_over: impl Fn() -> bool) {
     let segment = *link_to(File::options().read(true).write(true).open(path).unwrap()).segment();
-    let mut server =
-        Server { segment, disk: Disk::new(), objects: Vec::new(), names: BTreeMap::new(), identity: identity.to_vec() };
+    let mut server = Server { segment, disk: Disk::new(), objects: Vec::new(), names: BTreeMap::new(), identity: identity.to_vec() };
     while !is_over() {
         let rung = server.segment.header().doorbell.load(Ordering::SeqCst);
         if !server.serve_all() {
