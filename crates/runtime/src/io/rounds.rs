@@ -93,8 +93,15 @@ fn run_one(asked: &Asked<'_>, piece: &Piece, base: *mut u8, moved: &mut Moved) {
 /// The object of an operation, which for a write has room.
 #[inline]
 fn object_for(asked: &Asked<'_>, (target, plane): (u32, u32), offset: u64, len: u64) -> Sys<OpenObject> {
-    let object = asked.source.object(target, plane)?;
-    if asked.direction == Direction::Write && !capacity::is_there(asked.source.file(), target, &object, offset, len)? {
+    let is_write = asked.direction == Direction::Write;
+    let opened = asked.source.object(target, plane);
+    // One that is only read may be missing for other reasons than its target's.
+    let object = opened.inspect_err(|errno| {
+        if is_write {
+            faults::note(asked.source.file(), target, *errno)
+        }
+    })?;
+    if is_write && !capacity::is_there(asked.source.file(), target, &object, offset, len)? {
         return Err(Errno(libc::ENOSPC));
     }
     Ok(object)
