@@ -63,6 +63,7 @@ macro_rules! forwarded {
     };
 }
 
+#[cfg(feature = "suite")]
 pub(crate) use forwarded;
 
 impl<T: Target> Target for Boxed<T> {
