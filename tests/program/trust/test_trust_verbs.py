@@ -120,7 +120,7 @@ VERBS = (
     "from stripewise.errors import StripewiseError\n"
     "from stripewise.store import Store\n"
     "said = []\n"
-    "for verb in (Store.files, Store.devices, lambda s: s.fsck(False, False), Store.programs):\n"
+    "for verb in (Store.files, Store.devices, lambda s: s.fsck(False), Store.programs):\n"
     "    try: verb(Store(Path(sys.argv[1])))\n"
     "    except StripewiseError as error: said.append(str(error))\n"
     "print(json.dumps(said))\n"
