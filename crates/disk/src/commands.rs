@@ -1,6 +1,6 @@
 //! What a command costs beside the arm: its overhead, by what it asks for and what came before it, and the way of its data to or from the host.
 
-use crate::spec::{DiskSpec, Overhead};
+use crate::drive::spec::{DiskSpec, Overhead};
 use crate::time::milliseconds;
 
 /// Overhead of a command, ns, after a read and after a write.

@@ -3,10 +3,10 @@
 use stripewise_swd::{Scheme, SwdError};
 
 use crate::commands::Commands;
+use crate::counts::report::CounterReport;
 use crate::error::Error;
 use crate::idle::idle;
 use crate::medium::TimedMedium;
-use crate::report::CounterReport;
 use crate::settings::{Background, Settings};
 use crate::timed::{TimedScheme, each};
 

@@ -2,14 +2,14 @@
 
 use stripewise_swd::{Extent, Geometry, Medium, MediumError, Purpose, Spare};
 
-use crate::accounts::Accounts;
-use crate::ahead::{Ahead, Lookup, ReadCache};
-use crate::areas::{Area, Areas, geometry, sectors};
-use crate::behind::WriteCache;
+use crate::counts::accounts::Accounts;
+use crate::drive::ahead::{Ahead, Lookup, ReadCache};
+use crate::drive::areas::{Area, Areas, geometry, sectors};
+use crate::drive::behind::WriteCache;
+use crate::drive::layout::Place;
+use crate::drive::mechanics::{Mechanics, Motion, transfer_ns};
+use crate::drive::spec::DiskSpec;
 use crate::error::Error;
-use crate::layout::Place;
-use crate::mechanics::{Mechanics, Motion, transfer_ns};
-use crate::spec::DiskSpec;
 
 /// How the disk's memory is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

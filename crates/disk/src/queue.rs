@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 use stripewise_blocks::BlockRequest;
 
-use crate::layout::Place;
+use crate::drive::layout::Place;
 use crate::medium::TimedMedium;
 
 /// An order of service.

@@ -11,14 +11,14 @@ use stripewise_blocks::{BlockRequest, Error as SourceError};
 use stripewise_swd::Scheme;
 
 use crate::commands::Commands;
+use crate::counts::report::Report;
+use crate::counts::stalls::Stalls;
+use crate::counts::tally::Tally;
 use crate::error::Error;
 use crate::idle::idle;
 use crate::medium::TimedMedium;
 use crate::queue::{Pending, Queue};
-use crate::report::Report;
 use crate::settings::{Arrivals, Settings};
-use crate::stalls::Stalls;
-use crate::tally::Tally;
 use crate::time::milliseconds;
 use crate::timed::TimedScheme;
 

@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 
+use crate::drive::spec::DiskSpec;
 use crate::error::Error;
 use crate::queue::QueueOrder;
 use crate::scheme::SchemeSpec;
-use crate::spec::DiskSpec;
 
 /// Version of the settings.
 pub const SETTINGS_VERSION: u32 = 1;

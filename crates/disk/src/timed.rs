@@ -2,9 +2,9 @@
 
 use stripewise_swd::{InPlace, Indirection, IndirectionParameters, Scheme, SwdError, TrackLayer};
 
-use crate::areas::Areas;
+use crate::drive::areas::Areas;
+use crate::drive::mechanics::Mechanics;
 use crate::error::Error;
-use crate::mechanics::Mechanics;
 use crate::medium::{CacheUse, TimedMedium};
 use crate::scheme::Kind;
 use crate::settings::{Settings, Writes};

@@ -1,9 +1,9 @@
 //! Arm, heads and rotation: how long an access to a track's sectors takes from where the disk stands.
 
+use crate::drive::layout::{Layout, Place};
+use crate::drive::seek::SeekTable;
+use crate::drive::spec::DiskSpec;
 use crate::error::Error;
-use crate::layout::{Layout, Place};
-use crate::seek::SeekTable;
-use crate::spec::DiskSpec;
 use crate::time::{Rotation, milliseconds};
 
 /// What an access to the medium took.

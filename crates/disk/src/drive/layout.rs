@@ -6,9 +6,9 @@
 //! nothing, while across the border of two groups of runs it would overlap a track whose number is not the next: a real disk leaves a guard of W-1
 //! tracks there. Schemes are told only numbers and take each border for an overlap, so they keep as many tracks free as the guards would take.
 
+use crate::drive::seek::SeekTable;
+use crate::drive::spec::{DiskSpec, Skew, ZoneSpec};
 use crate::error::Error;
-use crate::seek::SeekTable;
-use crate::spec::{DiskSpec, Skew, ZoneSpec};
 use crate::time::{Angle, milliseconds};
 
 /// Where a track is.

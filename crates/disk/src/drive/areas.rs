@@ -2,8 +2,8 @@
 
 use stripewise_swd::{Geometry, Zone};
 
+use crate::drive::layout::Layout;
 use crate::error::Error;
-use crate::layout::Layout;
 
 /// Tracks of a disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

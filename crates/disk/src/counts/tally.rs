@@ -2,12 +2,12 @@
 
 use stripewise_swd::{Counters, Purpose};
 
-use crate::accounts::Accounts;
+use crate::counts::accounts::Accounts;
+use crate::counts::latency::Latencies;
+use crate::counts::report::{Report, TimeSplit};
+use crate::counts::stalls::Stalls;
 use crate::error::Error;
 use crate::idle::Worked;
-use crate::latency::Latencies;
-use crate::report::{Report, TimeSplit};
-use crate::stalls::Stalls;
 use crate::time::in_seconds;
 
 /// Times of one direction, ns.

@@ -1,6 +1,6 @@
 //! Seek times: a table with the time of every distance, interpolated once between the points of the disk's file.
 
-use crate::spec::DiskSpec;
+use crate::drive::spec::DiskSpec;
 use crate::time::milliseconds;
 
 /// Times by cylinders of distance, ns.

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::accounts::{AccountsReport, SeekRange};
-use crate::latency::Latency;
-use crate::stalls::StallReport;
+use crate::counts::accounts::{AccountsReport, SeekRange};
+use crate::counts::latency::Latency;
+use crate::counts::stalls::StallReport;
 
 /// The outcome of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]

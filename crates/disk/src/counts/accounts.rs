@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stripewise_swd::Purpose;
 
-use crate::mechanics::Motion;
+use crate::drive::mechanics::Motion;
 use crate::time::in_seconds;
 
 /// Accesses of one purpose, ns.
