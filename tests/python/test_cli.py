@@ -61,18 +61,20 @@ def a_trace(tmp_path) -> Path:
 class PaperMover:
     """A mover that only notes what it is told to do."""
 
-    def __init__(self, paper, watch):
+    def __init__(self, paper, look):
         self.paper = paper
-        self.watch = watch
+        self.look = look
 
-    def apply(self, identity, layout):
+    def expect(self, total_bytes):
+        pass
+
+    def apply(self, path, identity, layout, start, size):
         self.paper.applied.append(json.loads(layout))
-        seen = ("copied_bytes", "duty", "baseline_ns", "latency_ns", "frozen_ns_max", "aborted")
-        assert self.watch(json.dumps(dict.fromkeys(seen, 0))) == "go"
+        assert self.look(0, size)
         return json.dumps({"moved_bytes": 4096, "seconds": 0.5})
 
-    def close(self):
-        pass
+    def end(self, state):
+        assert state == "ended"
 
 
 class Paper(types.ModuleType):
@@ -110,8 +112,8 @@ class Paper(types.ModuleType):
     def store_layout(self, store, identity):
         return json.dumps(self.applied[-1] if self.applied else self.specs[-1]["default_layout"])
 
-    def Mover(self, store, options, watch):  # noqa: N802
-        return PaperMover(self, watch)
+    def MoveSession(self, store, options, head, look):  # noqa: N802
+        return PaperMover(self, look)
 
     def store_resolve(self, path):
         return json.dumps({"store": str(self.base / "store"), "id": "a" * 16} if path == self.file else None)

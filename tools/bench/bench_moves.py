@@ -51,12 +51,16 @@ def spread(name: str, values: np.ndarray[Any, np.dtype[np.float64]]) -> str:
     return f"{name} p50 {p50:.1f} ms p99 {p99:.1f} ms"
 
 
+def mover_of(store: Path, options: dict[str, object] | None = None) -> _stripewise.MoveSession:
+    return _stripewise.MoveSession(str(store), json.dumps(options or {}), '{"verb": "bench"}', lambda *_: True)
+
+
 def cut(store: Path, file_mib: int) -> str:
     """Cuts the only file into regions, homes unchanged, so that only the move itself is measured; its id."""
     identity = str(json.loads(run(STRIPEWISE, "store", "ls", store, "--json"))[0]["id"])
-    mover = _stripewise.Mover(str(store), "{}", lambda _: "go")
-    said = json.loads(mover.apply(identity, json.dumps(quartered(file_mib, -1, []))))
-    mover.close()
+    mover = mover_of(store)
+    said = json.loads(mover.apply("", identity, json.dumps(quartered(file_mib, -1, [])), 0, 0))
+    mover.end("ended")
     if "error" in said:
         sys.exit(f"bench: cutting the file failed: {said['message']}")
     return identity
@@ -82,13 +86,13 @@ def foreground(scratch: Path, effort: Effort) -> dict[str, object]:
     try:
         time.sleep(effort.around_s + 2)
         budget = effort.file_mib * MIB // 4 / (0.5 * effort.move_s)
-        options = {"bandwidth_bytes_per_s": int(budget), "max_slowdown": 0.0}
-        mover = _stripewise.Mover(str(store), json.dumps(options), lambda _: "go")
+        options: dict[str, object] = {"bandwidth_bytes_per_s": int(budget), "max_slowdown": 0.0}
+        mover = mover_of(store, options)
         begun = time.time_ns()
         wide = [[0, 65536], [1, 65536], [2, 65536], [3, 65536], [4, 262144], [5, 262144]]
-        said = json.loads(mover.apply(identity, json.dumps(quartered(effort.file_mib, 1, wide))))
+        said = json.loads(mover.apply("", identity, json.dumps(quartered(effort.file_mib, 1, wide)), 0, 0))
         ended = time.time_ns()
-        mover.close()
+        mover.end("ended")
         if "error" in said:
             sys.exit(f"bench: the move failed: {said['message']}")
         job.wait(timeout=300)
@@ -158,19 +162,21 @@ def freezes(scratch: Path, effort: Effort) -> dict[str, object]:
     aborted = moved = 0
     try:
         time.sleep(3)
-        mover = _stripewise.Mover(str(store), "{}", lambda _: "go")
+        mover = mover_of(store)
         until = time.monotonic() + effort.freezes_s
         turn = 0
         while time.monotonic() < until:
             turn += 1
             stripes = [[target, 65536] for target in range(6)][turn % 2 :]
-            said = json.loads(mover.apply(identity, json.dumps(quartered(effort.file_mib, turn % 4, stripes))))
+            said = json.loads(
+                mover.apply("", identity, json.dumps(quartered(effort.file_mib, turn % 4, stripes)), 0, 0)
+            )
             if "error" in said:
                 continue
             lengths += said["freezes_ns"]
             aborted += said["aborted_freezes"]
             moved += said["moved_bytes"]
-        mover.close()
+        mover.end("ended")
     finally:
         os.killpg(job.pid, 9)
         job.wait()

@@ -17,10 +17,10 @@ mod cycle;
 mod edit;
 #[cfg(feature = "alloc")]
 mod encode;
-mod ends;
 mod error;
 mod extents;
 mod format;
+mod lengths;
 mod moves;
 #[cfg(feature = "alloc")]
 mod owned;

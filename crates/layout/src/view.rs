@@ -212,9 +212,9 @@ impl<'a> View<'a> {
         self.home.end_of(target, plane, size)
     }
 
-    /// As [`View::end_of`], while a move has copies: a length that holds all bytes of offsets below `size`, of the home, of the new one and of the old one, and none
-    /// at or above it. Who is still reading by the layout before must not find its home cut, and a copy that goes on behind the size would show once it is
-    /// the home and the file grows.
+    /// As [`View::end_of`], while a move has copies: a length that holds all bytes of offsets below `size`, of the home, of the new one and of the old one,
+    /// and none at or above it. Who is still reading by the layout before must not find its home cut, and a copy that goes on behind the size would show once
+    /// it is the home and the file grows.
     ///
     /// Such a length exists where no byte's old and new home share a plane, as movers have it: the windows of one plane, of whichever list, then stand in the
     /// object in the order of the file. Where a move has regions in both planes, the start of a window, with which `end_of` is content, may lie far behind it.

@@ -7,20 +7,20 @@ mod blocks;
 mod errors;
 mod limits;
 mod mover;
-mod passage;
 mod pricing;
 mod probe;
 mod sim;
 mod store;
 mod swd;
 mod trace;
+mod transfer;
 
 #[pymodule]
 fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     limits::register(module)?;
     store::register(module)?;
     mover::register(module)?;
-    passage::register(module)?;
+    transfer::register(module)?;
     pricing::register(module)?;
     probe::register(module)?;
     module.add_function(wrap_pyfunction!(assign::assign, module)?)?;

@@ -1,18 +1,13 @@
-//! The mover for Python: holds the store's mover lock as long as it lives, moves file after file under one throttle, and asks Python ten times a second
-//! whether to go on.
+//! The mover for Python, which says what moves next: `stripewise_store::admin::moves::session`, with the interpreter's signals looked at ten times a second.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use pyo3::prelude::*;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use stripewise_store::admin::disk::RealDisk;
-use stripewise_store::admin::ids::id_from;
-use stripewise_store::admin::moves::apply;
-use stripewise_store::admin::moves::throttle::{Options, Order, Seen, Throttle};
-use stripewise_store::admin::session::MoverLock;
-use stripewise_store::admin::spec::LayoutJson;
+use stripewise_store::admin::moves::session::{MoveSession, Step};
+use stripewise_store::admin::moves::throttle::Options;
 use stripewise_store::admin::{Result, Store, StoreError};
 
 use crate::errors::{class_of, from_store};
@@ -21,119 +16,129 @@ use crate::store::{absolute, as_json, text};
 /// What one call into Python raised: handed on when the work has ended.
 type Raised = Arc<Mutex<Option<PyErr>>>;
 
+/// The session borrows the disk for as long as Python likes; what that holds open goes with the session.
 struct Inner {
+    session: Option<MoveSession<'static>>,
     disk: &'static RealDisk,
-    store: Store<'static>,
-    _lock: MoverLock,
-    throttle: Throttle,
-}
-
-/// A mover of one store. `watch` is called with JSON of how things are ({"copied_bytes", "duty", "baseline_ns", "latency_ns", "is_paused",
-/// "frozen_ns_max", "aborted"}) and returns "go", "pause" or "stop"; an exception in it stops the move, the file then is whole.
-#[pyclass]
-pub struct Mover {
-    inner: Mutex<Option<Inner>>,
-    raised: Raised,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.session = None;
         self.disk.let_go();
     }
 }
 
-fn ask(watch: &Py<PyAny>, seen: &Seen, raised: &Raised) -> Order {
-    let asked = Python::attach(|py| -> PyResult<Order> {
+/// Moves files of one store. `look` is called with the bytes done and in all, and returns whether to go on; an exception in it stops the move, the file then
+/// is whole.
+#[pyclass(name = "MoveSession")]
+pub struct SessionHandle {
+    inner: Mutex<Option<Inner>>,
+    raised: Raised,
+}
+
+fn ask(look: &Py<PyAny>, (done, total): (u64, u64), raised: &Raised) -> bool {
+    let asked = Python::attach(|py| {
         py.check_signals()?;
-        let told = as_json(seen).map_err(from_store)?;
-        let said: String = watch.call1(py, (text(&told),))?.extract(py)?;
-        Ok(match said.as_str() {
-            "go" => Order::Go,
-            "pause" => Order::Pause,
-            _ => Order::Stop,
-        })
+        look.call1(py, (done, total))?.extract(py)
     });
     asked.unwrap_or_else(|e| {
         raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
-        Order::Stop
+        false
     })
 }
 
-impl Mover {
-    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Inner) -> Result<T> + Send) -> PyResult<Result<T>> {
+fn map(json: &str) -> Result<Map<String, Value>> {
+    serde_json::from_str(json).map_err(|e| StoreError::Invalid(format!("status of the mover: {e}; it is a JSON object")))
+}
+
+impl SessionHandle {
+    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut MoveSession<'static>) -> Result<T> + Send) -> PyResult<T> {
         let result = py.detach(|| {
             let mut held = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            match held.as_mut() {
-                Some(inner) => work(inner),
-                None => Err(StoreError::Invalid("the mover is closed; make another".into())),
+            match held.as_mut().and_then(|inner| inner.session.as_mut()) {
+                Some(session) => work(session),
+                None => Err(StoreError::Invalid("the mover has ended; begin another".into())),
             }
         });
         match self.raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some(e) => Err(e),
-            None => Ok(result),
+            None => result.map_err(from_store),
         }
     }
 }
 
 #[pymethods]
-impl Mover {
+impl SessionHandle {
     #[new]
-    fn new(py: Python<'_>, store: PathBuf, options_json: String, watch: Py<PyAny>) -> PyResult<Self> {
+    fn new(py: Python<'_>, store: PathBuf, options_json: String, head_json: String, look: Py<PyAny>) -> PyResult<Self> {
         let raised = Raised::default();
         let theirs = Arc::clone(&raised);
         let inner = py.detach(|| -> Result<Inner> {
-            let options: Options =
-                serde_json::from_str(&options_json).map_err(|e| StoreError::Invalid(format!("options of the mover: {e}; see Mover in mover.rs")))?;
-            // The store borrows it for as long as Python likes; what it holds open goes with the mover.
+            let options: Options = serde_json::from_str(&options_json)
+                .map_err(|e| StoreError::Invalid(format!("limits of the mover: {e}; see Options in throttle.rs")))?;
             let disk: &'static RealDisk = Box::leak(Box::default());
+            let mut inner = Inner { session: None, disk };
             let store = Store::open(disk, &absolute(&store)?)?;
-            let lock = store.lock_mover()?;
-            let throttle = Throttle::new(options, store.run()?, Box::new(move |seen| ask(&watch, seen, &theirs)));
-            Ok(Inner { disk, store, _lock: lock, throttle })
+            let asked = move |done, total| ask(&look, (done, total), &theirs);
+            inner.session = Some(MoveSession::begin(store, options, map(&head_json)?, Box::new(asked))?);
+            Ok(inner)
         });
         Ok(Self { inner: Mutex::new(Some(inner.map_err(from_store)?)), raised })
     }
 
+    /// So many bytes are to be moved from here on.
+    fn expect(&self, py: Python<'_>, total_bytes: u64) -> PyResult<()> {
+        self.with(py, |session| {
+            session.expect(total_bytes);
+            Ok(())
+        })
+    }
+
+    /// The status says this besides (a JSON object).
+    fn tell(&self, py: Python<'_>, said_json: String) -> PyResult<()> {
+        self.with(py, |session| {
+            session.tell(map(&said_json)?);
+            Ok(())
+        })
+    }
+
     /// Gives a file a layout: {"spans", "groups", "moved_bytes", "generation", "seconds"}, or what kept it from it: {"error": kind, "class": that of
     /// `stripewise.errors`, "message", "target": the name of the target that failed, if one did}.
-    fn apply(&self, py: Python<'_>, id: String, layout_json: String) -> PyResult<String> {
-        let done = self.with(py, |inner| {
-            let begin = Instant::now();
-            let Inner { store, throttle, .. } = inner;
-            let result = move_file(store, throttle, &id, &layout_json);
-            throttle.ended();
-            Ok(match result {
-                Ok(applied) => {
+    fn apply(&self, py: Python<'_>, path: String, id: String, layout_json: String, start: u64, size: u64) -> PyResult<String> {
+        self.with(py, |session| {
+            Ok(match session.apply(&Step { id: &id, path: &path, layout: &layout_json, start, bytes: size }) {
+                Ok((applied, seconds)) => {
                     let mut value = as_json(&applied)?;
                     if let Some(object) = value.as_object_mut() {
-                        object.insert("seconds".into(), json!(begin.elapsed().as_secs_f64()));
+                        object.insert("seconds".into(), json!(seconds));
                     }
                     text(&value)
                 }
-                Err(e) => {
-                    text(&json!({"error": e.kind(), "class": class_of(e.kind()), "message": e.to_string(), "target": failed_target(store, &e)}))
-                }
+                Err(e) => text(
+                    &json!({"error": e.kind(), "class": class_of(e.kind()), "message": e.to_string(), "target": failed_target(session.store(), &e)}),
+                ),
             })
-        })?;
-        done.map_err(from_store)
+        })
     }
 
     /// Waits for `seconds` and watches the programs meanwhile; false when it was told to stop.
-    fn idle(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
+    fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
         let ns = (seconds.clamp(0.0, 1e9) * 1e9) as u64;
-        self.with(py, |inner| Ok(inner.throttle.idle(ns)))?.map_err(from_store)
+        self.with(py, |session| Ok(session.wait(ns)))
     }
 
-    /// Gives the store's mover lock back.
-    fn close(&self, py: Python<'_>) {
+    /// Says how it ended (`ended`, `stopped`, `failed`), and gives the store's mover lock back.
+    fn end(&self, py: Python<'_>, state: String) {
         let held = self.inner.lock().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(|| drop(held));
+        py.detach(|| {
+            if let Some(mut inner) = held
+                && let Some(session) = inner.session.take()
+            {
+                session.end(&state);
+            }
+        });
     }
-}
-
-fn move_file(store: &Store<'static>, throttle: &mut Throttle, id: &str, layout_json: &str) -> Result<apply::Applied> {
-    let wanted = LayoutJson::parse(layout_json)?.regions(&format!("layout of file {id}"), store.targets.len())?;
-    apply::move_to(store, id_from(id)?, wanted, throttle)
 }
 
 /// The target on which a system call failed.
@@ -144,5 +149,5 @@ fn failed_target(store: &Store<'_>, e: &StoreError) -> Option<String> {
 
 /// Adds the class to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Mover>()
+    module.add_class::<SessionHandle>()
 }

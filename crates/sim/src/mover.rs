@@ -46,7 +46,7 @@ pub(crate) enum Order {
     Write(Chunk, Home),
 }
 
-pub(crate) struct Mover {
+pub(crate) struct SimulatedMover {
     moves: Vec<Move>,
     /// The move that is being copied.
     current: usize,
@@ -62,7 +62,7 @@ pub(crate) struct Mover {
     pub ended_ns: u64,
 }
 
-impl Mover {
+impl SimulatedMover {
     /// Plans all moves; the lanes are the actors from `first_actor` on.
     pub(crate) fn new(scenario: &Scenario, mut base: u64, first_actor: u32, agenda: &mut impl Agenda) -> Self {
         let mut moves = Vec::with_capacity(scenario.moves.len());
@@ -76,7 +76,7 @@ impl Mover {
         let copy = &scenario.copy;
         let interval_ns = if copy.rate_bytes_per_s > 0.0 { nanoseconds(copy.chunk_bytes as f64 / copy.rate_bytes_per_s) } else { 0 };
         let lanes = if moves.is_empty() { 0 } else { copy.in_flight as usize };
-        let mut mover = Mover {
+        let mut mover = SimulatedMover {
             moves,
             current: 0,
             lanes: vec![Lane::Idle; lanes],

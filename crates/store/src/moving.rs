@@ -122,8 +122,9 @@ pub fn mark_dirty(words: &impl Words, at: u64, len: u64) {
     });
 }
 
-/// The writers' half, asked inside the epoch and before the layout in force is looked up: may `[at, at + len)` be changed now? While the span is copied its chunks are marked, before any byte is
-/// written; while it is frozen the writer waits, but not longer than the deadline; and a mover that was stopped or killed in the last step is not waited for.
+/// The writers' half, asked inside the epoch and before the layout in force is looked up: may `[at, at + len)` be changed now? While the span is copied its
+/// chunks are marked, before any byte is written; while it is frozen the writer waits, but not longer than the deadline; and a mover that was stopped or
+/// killed in the last step is not waited for.
 pub fn turn(words: &impl Words, at: u64, len: u64, now_ns: impl FnOnce() -> u64) -> Turn {
     let word = words.word();
     let state = MoveState::of(word);

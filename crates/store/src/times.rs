@@ -1,5 +1,6 @@
-//! Times of head. Whoever mirrors the size to head moves its times and puts the old ones back: a mover, or a process that closes the file, while a program may be
-//! setting them. A word of ctl keeps both apart without a lock: odd while somebody is at it, another number when he is done. Who sets times in between sets them again.
+//! Times of head. Whoever mirrors the size to head moves its times and puts the old ones back: a mover, or a process that closes the file, while a program
+//! may be setting them. A word of ctl keeps both apart without a lock: odd while somebody is at it, another number when he is done. Who sets times in between
+//! sets them again.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

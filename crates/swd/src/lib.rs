@@ -2,8 +2,9 @@
 //! lost. The schemes are written once, against the small trait [`Medium`]; whether that is a simulated disk, a file or memory is not known here.
 //!
 //! [`InPlace`] holds the static mappings of the second seed's chapter 4 (`hdd`, `1234`, `R(4123)`, `124R(3)`, `14R(23)`), [`TrackLayer`] the track-level
-//! translation layer of chapter 5 (`tstl-greedy`, `tstl-smart`, and `tstl-adaptive` of our own) with its checkpoints and recovery, [`Indirection`] the S-block system (`is`) that the seed
-//! compares with. [`CheckingMedium`] really destroys what a write destroys and refuses to read it back, so that a wrong scheme shows at once.
+//! translation layer of chapter 5 (`tstl-greedy`, `tstl-smart`, and `tstl-adaptive` of our own) with its checkpoints and recovery, [`Indirection`] the
+//! S-block system (`is`) that the seed compares with. [`CheckingMedium`] really destroys what a write destroys and refuses to read it back, so that a wrong
+//! scheme shows at once.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod amplification;

@@ -1,7 +1,8 @@
-"""The mover as Python steers it: one throttle and one lock for many moves, signals and commands heard between chunks.
+"""A mover as Python schedules it: which file gets which layout next; the native session has lock, throttle, status and
+orders.
 
-It tells the status how it gets on, and turns what kept a move from happening into a sentence; nothing that happens to
-one file is fatal to the others.
+It hears signals, and turns what kept a move from happening into a sentence; nothing that happens to one file is fatal
+to the others.
 """
 
 from __future__ import annotations
@@ -9,9 +10,8 @@ from __future__ import annotations
 import json
 import signal
 import threading
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -19,7 +19,6 @@ from typing import Any
 from .. import errors, native
 from ..layout import Region, to_indexes
 from ..store import Store
-from .mover_status import MoverStatus
 
 #: Signals that stop a mover between two chunks, the file whole.
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -68,119 +67,59 @@ class MoverSession:
         shown: Callable[[int, int], None] | None = None,
     ) -> None:
         self.store = store
-        self._head = head
-        self.status: MoverStatus
         self.limits = limits
         self.shown = shown
-        self.copied_bytes = 0
-        self.done_bytes = 0
-        self.total_bytes = 0
         self.signal: int | None = None
         self.stopped = False
-        self._paused = False
-        self._copied_before = 0
-        self._rate = Rate()
+        self._head = head
         self._native: Any = None
         self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> MoverSession:
-        options = json.dumps(
-            {"bandwidth_bytes_per_s": self.limits.bandwidth_bytes_per_s, "max_slowdown": self.limits.max_slowdown}
-        )
-        # Its lock first: another mover's status is not ours to replace.
-        self._native = native.call("Mover", str(self.store.root), options, self._watch)
-        self.status = MoverStatus(self.store.root, self._head)
+        options, head = json.dumps(asdict(self.limits)), json.dumps(self._head)
+        self._native = native.call("MoveSession", str(self.store.root), options, head, self._look)
         if threading.current_thread() is threading.main_thread():
             for number in STOPPING:
                 self._handlers[number] = signal.signal(number, self._on_signal)
-        self.status.tell(force=True, state="waiting")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
-        self._native.close()
-        state = "stopped" if self.stopped else "failed" if error is not None else "ended"
-        self.status.tell(force=True, state=state, moving=None, seconds_left=0.0)
+        self._native.end("stopped" if self.stopped else "failed" if error is not None else "ended")
 
     def expect(self, total_bytes: int) -> None:
         """So many bytes are to be moved from here on."""
-        self.done_bytes = 0
-        self.total_bytes = total_bytes
+        self._native.expect(total_bytes)
+
+    def tell(self, **said: Any) -> None:
+        """The status says this besides."""
+        self._native.tell(json.dumps(said))
 
     def move(self, path: str, identity: str, regions: Sequence[Region], start: int, size: int) -> Moved:
         """Gives a file a layout; `start` and `size` say which of its bytes that is about."""
-        self.status.tell(state="moving", moving={"file": path, "id": identity, "start": start, "bytes": size})
         text = json.dumps(to_indexes(regions, self.store.config.cluster))
-        self._copied_before = self.copied_bytes
-        said = json.loads(self._native.apply(identity, text))
+        said = json.loads(self._native.apply(path, identity, text, start, size))
         if "error" in said:
             where = f"target {said['target']}: " if said.get("target") else ""
             self.stopped = self.stopped or said["error"] == "stopped"
             return Moved(0, said["error"], f"{where}{' '.join(str(said['message']).split())}", said["class"])
-        self.done_bytes += size
-        self._rate.add(int(said["moved_bytes"]), float(said["seconds"]))
         return Moved(int(said["moved_bytes"]))
 
     def wait(self, seconds: float) -> bool:
         """Waits, watching the programs; False when somebody said stop."""
-        self.status.tell(state="waiting", moving=None)
-        goes_on = bool(self._native.idle(seconds))
+        goes_on = bool(self._native.wait(seconds))
         self.stopped = self.stopped or not goes_on
         return goes_on
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
         self.signal = number
 
-    def _watch(self, text: str) -> str:
-        """Called by the native mover ten times a second."""
-        seen = json.loads(text)
-        self.copied_bytes = int(seen["copied_bytes"])
-        command = self.status.command()
-        if command is not None:
-            self._paused = command == "pause"
-        if self.signal is not None or command == "stop":
-            self.stopped = True
-        under_way = min(self.copied_bytes - self._copied_before, max(self.total_bytes - self.done_bytes, 0))
-        done = self.done_bytes + (under_way if self.status.state.get("moving") else 0)
-        was_paused = self.status.state.get("state") == "paused"
-        state = "paused" if self._paused else ("moving" if self.status.state.get("moving") else "waiting")
-        self.status.tell(
-            force=was_paused != self._paused,
-            state=state,
-            copied_bytes=self.copied_bytes,
-            done_bytes=done,
-            total_bytes=self.total_bytes,
-            seconds_left=self._rate.seconds(self.total_bytes - done),
-            duty=round(float(seen["duty"]), 3),
-            baseline_s=seen["baseline_ns"] / 1e9,
-            latency_s=seen["latency_ns"] / 1e9,
-            frozen_max_s=seen["frozen_ns_max"] / 1e9,
-            aborted_freezes=int(seen["aborted"]),
-            updated_unix=time.time(),
-        )
+    def _look(self, done_bytes: int, total_bytes: int) -> bool:
+        """Called by the native session ten times a second; False stops it."""
         if self.shown is not None:
-            self.shown(done, self.total_bytes)
-        return "stop" if self.stopped else "pause" if self._paused else "go"
-
-
-class Rate:
-    """Bytes per second of what was moved so far, the last gigabyte or so counting most."""
-
-    def __init__(self) -> None:
-        self.bytes = 0.0
-        self.seconds_spent = 0.0
-
-    def add(self, count: int, seconds: float) -> None:
-        """One more move."""
-        if self.bytes > 1e9:
-            self.bytes, self.seconds_spent = self.bytes / 2, self.seconds_spent / 2
-        self.bytes += count
-        self.seconds_spent += seconds
-
-    def seconds(self, count: int) -> float | None:
-        """How long `count` bytes will take; None while nothing is known."""
-        return count * self.seconds_spent / self.bytes if self.bytes > 0 else None
+            self.shown(done_bytes, total_bytes)
+        return self.signal is None
 
 
 def identity_of(store: Store, path: str) -> str | None:

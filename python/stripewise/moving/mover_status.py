@@ -1,12 +1,11 @@
-"""Where a mover says how it gets on and hears what it should do: two small files in the store's run directory.
+"""What a mover says of itself, and what others tell it: two small files in the store's run directory.
 
-`mover.json` is replaced at once several times a second; `mover.command` is written by others (`stripewise migrate
---pause`), and removed by the mover when it obeys. Both are drawn in docs/formats.md.
+The mover replaces `mover.json` at once several times a second; `mover.command` is written here, and removed by the
+mover when it obeys. Both are drawn in docs/formats.md.
 """
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
@@ -21,10 +20,6 @@ from ..store.config import RUN_DIR
 VERSION = 1
 STATUS = "mover.json"
 COMMAND = "mover.command"
-COMMANDS = ("pause", "resume", "stop")
-COMMAND_BYTES_MAX = 64
-#: How often the status is written while the mover works, seconds.
-STATUS_EVERY_S = 0.2
 #: How long a command may take to be obeyed: longer than a mover waits between two looks.
 OBEY_S = 30.0
 
@@ -32,44 +27,6 @@ OBEY_S = 30.0
 def _replace(path: Path, text: str) -> None:
     """Replaces a file at once; it need not outlive a power cut."""
     replace_part(path.parent.parent, f"{path.parent.name}/{path.name}", text, durably=False)
-
-
-class MoverStatus:
-    """The mover's side."""
-
-    def __init__(self, root: Path, head: dict[str, Any]) -> None:
-        self.run = root / RUN_DIR
-        if self.run.is_symlink() or not self.run.is_dir():
-            raise StoreError(f"{self.run}: is no directory; restore it, or see 'stripewise store fsck'")
-        self.state: dict[str, Any] = {"version": VERSION, "pid": os.getpid(), **head}
-        self._written = 0.0
-        # Another user's stays, and is not heard.
-        with contextlib.suppress(OSError):
-            (self.run / COMMAND).unlink(missing_ok=True)
-
-    def tell(self, force: bool = False, **state: Any) -> None:
-        """Takes in what changed, and writes the status when it is time or when `force` says so."""
-        self.state |= state
-        now = time.monotonic()
-        if force or now - self._written >= STATUS_EVERY_S:
-            self._written = now
-            # A full disk must not stop a mover that makes room.
-            with contextlib.suppress(OSError):
-                _replace(self.run / STATUS, json.dumps(self.state) + "\n")
-
-    def command(self) -> str | None:
-        """What somebody wants, once. Only the mover's own user and root are heard."""
-        path = self.run / COMMAND
-        try:
-            owner = path.lstat().st_uid
-            text = read_part(self.run, COMMAND, COMMAND_BYTES_MAX, ANYBODY).decode().strip()
-            # The name may have been given to another's file in between.
-            owner = owner if owner == path.lstat().st_uid else -1
-        except (OSError, ValueError):
-            return None
-        with contextlib.suppress(OSError):
-            path.unlink()
-        return text if owner in (0, os.geteuid()) and text in COMMANDS else None
 
 
 def read_status(root: Path) -> dict[str, Any]:

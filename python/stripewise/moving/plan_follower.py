@@ -148,7 +148,7 @@ class PlanFollower:
         self.result.stopped = self.session.stopped
         self.result.signal = self.session.signal
         self.result.seconds = time.monotonic() - started
-        self.session.status.tell(left=self.result.left, moves=self.result.moves, moved_bytes=self.result.moved_bytes)
+        self.session.tell(left=self.result.left, moves=self.result.moves, moved_bytes=self.result.moved_bytes)
         return self.result
 
     def _due(self) -> int | None:
@@ -164,7 +164,7 @@ class PlanFollower:
             self._window = window
             self._failures.clear()
             self._made.clear()
-            self.session.status.tell(force=True, window=window, windows=sorted(self.schedule.starts_s))
+            self.session.tell(window=window, windows=sorted(self.schedule.starts_s))
             if window is not None:
                 self.session.expect(sum(step.bytes for step in self._steps(window)))
         return window
@@ -227,7 +227,7 @@ class PlanFollower:
             return False
         self.result.moves += 1
         self.result.moved_bytes += moved.moved_bytes
-        self.session.status.tell(moves=self.result.moves, moved_bytes=self.result.moved_bytes)
+        self.session.tell(moves=self.result.moves, moved_bytes=self.result.moved_bytes)
         return True
 
     def _fail(self, step: Step, message: str, is_standing: bool = False) -> None:

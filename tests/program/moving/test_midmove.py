@@ -48,16 +48,18 @@ def moved(store: Store, file: Path, layout: str, copied: int = 0, meanwhile: Cal
     """Moves the file; `meanwhile` runs once so many bytes are copied."""
     waiting = [meanwhile] if meanwhile is not None else []
 
-    def watch(told: str) -> str:
-        if waiting and json.loads(told)["copied_bytes"] >= copied:
+    def look(done: int, _: int) -> bool:
+        if waiting and done >= copied:
             waiting.pop()()
-        return "go"
+        return True
 
-    mover = native.Mover(str(store.root), json.dumps({"bandwidth_bytes_per_s": 8 * MIB if waiting else 0}), watch)
+    limits = json.dumps({"bandwidth_bytes_per_s": 8 * MIB if waiting else 0})
+    mover = native.MoveSession(str(store.root), limits, "{}", look)
     try:
-        said = json.loads(mover.apply(identity(file), layout))
+        mover.expect(1 << 40)
+        said = json.loads(mover.apply(str(file), identity(file), layout, 0, 0))
     finally:
-        mover.close()
+        mover.end("ended")
     assert "error" not in said, said
     assert not waiting
 

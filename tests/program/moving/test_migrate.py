@@ -378,7 +378,7 @@ def test_apply_is_a_mover_as_migrate_is(make_store: Maker) -> None:
     store = make_store(SLOW)
     file, content = filled(store, "f", 8, grid([HDD] * 8))
     plan = store.plan(store.base / "second.json", file, grid([SSD] * 8), len(content))
-    words = [STRIPEWISE, "apply", plan, "--store", store.root, "--bandwidth", "2MiB"]
+    words = [STRIPEWISE, "apply", plan, "--store", store.root, "--bandwidth", "512KiB"]
     slow = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: "moving" in stripewise("migrate", "--status", store.root).out)
     assert "apply" in stripewise("migrate", "--status", store.root).out

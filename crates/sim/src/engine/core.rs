@@ -7,7 +7,7 @@ use crate::ahead::{Ahead, Plan};
 use crate::clients::{Agenda, Clients};
 use crate::device::{Builtin, Disk};
 use crate::map::{Cycle, FileMap, maps};
-use crate::mover::Mover;
+use crate::mover::SimulatedMover;
 use crate::request::{REQUEST_BYTES_MAX, Request};
 use crate::scenario::MAX_LOGICAL;
 use crate::server::{AnyDevice, Server};
@@ -19,7 +19,7 @@ pub(crate) struct Core {
     pub cycles: Vec<Cycle>,
     pub maps: Vec<FileMap>,
     pub clients: Clients,
-    pub mover: Mover,
+    pub mover: SimulatedMover,
     pub ahead: Option<Ahead>,
     pub tally: Tally,
     names: Vec<String>,
@@ -52,7 +52,7 @@ impl Core {
         }
         let (cycles, maps, end) = maps(scenario);
         let clients = Clients::begin(source, agenda)?;
-        let mover = Mover::new(scenario, end, clients.count(), agenda);
+        let mover = SimulatedMover::new(scenario, end, clients.count(), agenda);
         let names = scenario.servers.iter().map(|s| s.name.clone()).collect();
         let ahead = Ahead::new(scenario.read_ahead_bytes);
         Ok(Core {

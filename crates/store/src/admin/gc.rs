@@ -18,8 +18,8 @@ use super::metadata::settle::empty_trash;
 use super::metadata::trash::to_trash;
 use super::metadata::unlinked::{alone, has_name, was_unlinked};
 use super::objects;
-use super::passage::relink::walk;
 use super::store::Store;
+use super::transfer::relink::walk;
 use crate::locks::How;
 use crate::slot::SLOT_BYTES;
 

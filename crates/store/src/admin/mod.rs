@@ -16,12 +16,12 @@ pub mod medium;
 pub mod metadata;
 pub mod moves;
 pub mod objects;
-pub mod passage;
 pub mod probe;
 pub mod refused;
 pub mod session;
 pub mod spec;
 pub mod store;
+pub mod transfer;
 pub mod trusting;
 pub mod upgrade;
 

@@ -9,7 +9,7 @@ use stripewise_store::admin::fake::FakeDisk;
 use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::medium::{FsyncPoint, Kind, Medium, Open};
 use stripewise_store::admin::metadata::data;
-use stripewise_store::admin::passage::{adopt, export};
+use stripewise_store::admin::transfer::{adopt, export};
 use stripewise_store::admin::{Store, StoreError, create};
 
 /// Power cuts per step; STRIPEWISE_SEEDS asks for more (`make soak`).

@@ -28,8 +28,9 @@ pub struct TrackParameters {
     /// Whether a power cut loses nothing that was flushed, at the price of flushes and of a checkpoint before a track that the last one does not have is
     /// written in place. Without, old copies are written over at once, as in the seed, and a cut may lose what was being updated.
     pub keeps_flushed: bool,
-    /// Whether Smart writes down where it will write before it does, so that recovery need not look at all tracks ([`Scan::Pools`](super::recover::Scan::Pools); the seed's further
-    /// improvement, chapter 5.2.6), at the price of a write to the random access zone for each pool.
+    /// Whether Smart writes down where it will write before it does, so that recovery need not look at all tracks
+    /// ([`Scan::Pools`](super::recover::Scan::Pools); the seed's further improvement, chapter 5.2.6), at the price of a write to the random access zone for
+    /// each pool.
     pub declares_pools: bool,
     /// What marks the records of this disk on the medium.
     pub disk_id: u32,

@@ -1,6 +1,6 @@
 //! Mapped words that another user may cut while a verb works on his file. The kernel answers the next access with SIGBUS; here that becomes a page of
-//! zeros, which are no valid words, so that the verb ends with an error of that file and not by a signal. Every other SIGBUS gets to what was set for it before.
-//! The preloaded library has the same for programs, with their own handlers to reckon with (`runtime/base/guard.rs`).
+//! zeros, which are no valid words, so that the verb ends with an error of that file and not by a signal. Every other SIGBUS gets to what was set for it
+//! before. The preloaded library has the same for programs, with their own handlers to reckon with (`runtime/base/guard.rs`).
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};

@@ -51,8 +51,8 @@ impl Held {
         self.dir.as_ref().map(|(fd, owner)| (fd.as_fd(), *owner)).map_err(|why| refused(&self.path, *why))
     }
 
-    /// Opens a directory of one of these users, the step of this number on a way of which all before were the last way's (`is_known`); tells whether this one is,
-    /// too.
+    /// Opens a directory of one of these users, the step of this number on a way of which all before were the last way's (`is_known`); tells whether this one
+    /// is, too.
     fn step(
         &self,
         above: BorrowedFd<'_>,

@@ -1,5 +1,5 @@
-//! A store's disk for crash tests: the fake file system of [`stripewise_target::fake`] as a [`Medium`](super::medium::Medium), which leaves out any one flush by
-//! name and knows locks, leases and boots.
+//! A store's disk for crash tests: the fake file system of [`stripewise_target::fake`] as a [`Medium`](super::medium::Medium), which leaves out any one flush
+//! by name and knows locks, leases and boots.
 
 mod file;
 mod medium;

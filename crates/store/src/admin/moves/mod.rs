@@ -5,4 +5,5 @@ pub mod copy;
 pub mod guide;
 pub mod mover;
 pub mod protocol;
+pub mod session;
 pub mod throttle;

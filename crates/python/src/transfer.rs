@@ -10,9 +10,9 @@ use stripewise_store::admin::check::scrub;
 use stripewise_store::admin::ids::id_from;
 use stripewise_store::admin::info::current_size;
 use stripewise_store::admin::metadata::reader::{Objects, layout_bytes, view};
-use stripewise_store::admin::passage::places::{place, resolved};
-use stripewise_store::admin::passage::{adopt, export, relink};
 use stripewise_store::admin::spec::LayoutJson;
+use stripewise_store::admin::transfer::places::{place, resolved};
+use stripewise_store::admin::transfer::{adopt, export, relink};
 use stripewise_store::admin::{Result, Store, StoreError, gc, upgrade};
 use stripewise_target::interface::Opening;
 
