@@ -3,6 +3,7 @@
 use crate::base::process::in_vfork_child;
 use crate::base::sys::{self, Errno, Sys};
 use crate::fds::{self, INTERNAL, TRACED, entry, set_entry};
+use crate::file;
 use crate::gate::epoch;
 use crate::open::{self, OpenFile};
 use crate::store::heads;
@@ -43,13 +44,14 @@ pub fn close(fd: i32) -> Sys<i64> {
     }
     let before = set_entry(fd, 0);
     let timer = trace::begin();
+    open::forget_left_behind();
     if before & TRACED == 0 && before != 0 {
-        open::managed::release(before);
+        open::release(before);
     }
     let result = real_close(fd);
     trace::closed(before, fd, &result, timer);
     if before & TRACED != 0 {
-        open::managed::release(before);
+        open::release(before);
     }
     result
 }
@@ -99,20 +101,20 @@ pub fn dup3(fd: i32, to: i32, flags: i32) -> Sys<i64> {
     if in_vfork_child() {
         return sys::dup3(fd, to, flags.max(0));
     }
-    if is_internal(to) && fds::give_way(to)? {
+    if is_internal(to) && file::with_room(|| if is_internal(to) { fds::give_way(to) } else { Ok(false) })? {
         // Whoever read the old number finishes first.
         epoch::quiesce(QUIESCE_NS);
     }
     let from = entry(fd);
-    if from != 0 {
-        open::retain(from);
+    if from != 0 && !open::retain(from) {
+        return Err(Errno(libc::EBADF));
     }
     // The old file behind `to` must be let go before its descriptor closes, and its number must not be used meanwhile.
     let before = set_entry(to, 0);
     match sys::dup3(fd, to, flags.max(0)) {
         Ok(_) => {
             if before != 0 {
-                open::managed::release(before);
+                open::release(before);
             }
             set_entry(to, from);
             mirror_cloexec(from, flags.max(0) & libc::O_CLOEXEC != 0);
@@ -121,7 +123,7 @@ pub fn dup3(fd: i32, to: i32, flags: i32) -> Sys<i64> {
         Err(errno) => {
             set_entry(to, before);
             if from != 0 {
-                open::managed::release(from);
+                open::release(from);
             }
             Err(errno)
         }
@@ -147,7 +149,7 @@ pub fn rewired() {
         };
         if before != 0 && before & INTERNAL == 0 && is_other {
             set_entry(fd, 0);
-            open::managed::release(before);
+            open::release(before);
         }
     }
 }
@@ -161,22 +163,25 @@ pub fn fcntl(fd: i32, op: i32, arg: usize) -> Sys<i64> {
     // SAFETY: the C library's fcntl; `arg` is what the program gave.
     let plain = || sys::from_c(unsafe { sw_real_fcntl(fd, op, arg) });
     if matches!(op, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) {
-        let to = plain()?;
-        if e != 0 && !in_vfork_child() {
-            open::retain(e);
-            set_entry(to as i32, e);
-            mirror_cloexec(e, op == libc::F_DUPFD_CLOEXEC);
+        if e == 0 || in_vfork_child() {
+            return plain();
         }
+        // Another thread may be closing it.
+        if !open::retain(e) {
+            return Err(Errno(libc::EBADF));
+        }
+        let to = file::with_room(plain).inspect_err(|_| open::release(e))?;
+        set_entry(to as i32, e);
+        mirror_cloexec(e, op == libc::F_DUPFD_CLOEXEC);
         return Ok(to);
     }
     if e == 0 || e & TRACED != 0 {
         return plain();
     }
-    let open = open::of_entry(e).ok_or(Errno(libc::EBADF))?;
-    managed_fcntl(open, fd, op, arg)
+    managed_fcntl(&*open::of_fd(fd)?, fd, op, arg)
 }
 
-fn managed_fcntl(open: &'static OpenFile, fd: i32, op: i32, arg: usize) -> Sys<i64> {
+fn managed_fcntl(open: &OpenFile, fd: i32, op: i32, arg: usize) -> Sys<i64> {
     let Some(companion) = open.companion() else { return sys::fcntl(fd, op, arg) };
     match op {
         libc::F_SETFD => {
@@ -224,7 +229,7 @@ fn managed_fcntl(open: &'static OpenFile, fd: i32, op: i32, arg: usize) -> Sys<i
 
 /// Byte-range locks are those of head, taken through the companion. Ranges that count from the offset or the end are made
 /// absolute first: the companion's offset and head's size are not the file's.
-fn lock(open: &'static OpenFile, fd: i32, companion: i32, op: i32, arg: usize) -> Sys<i64> {
+fn lock(open: &OpenFile, fd: i32, companion: i32, op: i32, arg: usize) -> Sys<i64> {
     // SAFETY: fcntl's contract: the argument of a lock command points to a struct flock.
     let mut range = unsafe { crate::base::memory::copy_in(arg as *const libc::flock)? };
     let base = match i32::from(range.l_whence) {

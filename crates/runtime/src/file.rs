@@ -16,6 +16,7 @@ pub use layouts::{Loaded, Raw};
 pub use rights::prime_all;
 pub use table::{
     acquire, acquire_if_open, acquire_new, acquire_to_open, after_fork, forget_idle, get, leave, look_at_idle, release, table_lock, with_known,
+    with_room,
 };
 
 use self::lines::Lines;
@@ -278,6 +279,17 @@ impl File {
         result
     }
 
+    /// Lets go of what a thread of this process holds that has left its frame.
+    pub fn abandon_locks(&self) {
+        if self.exclusive.abandon() {
+            self.lines.set_draining(false);
+            for fd in [held(&self.dir_fd), held(&self.ctl_fd), held(&self.family)].into_iter().flatten() {
+                let _ = sys::flock(fd, libc::LOCK_UN);
+            }
+        }
+        self.lock.abandon();
+    }
+
     fn lock(&self, fd: i32) -> Sys<()> {
         match sys::flock(fd, libc::LOCK_EX | libc::LOCK_NB) {
             // While the file is being opened, TABLE is held.
@@ -323,23 +335,17 @@ impl File {
         self.opening.load(Ordering::Acquire)
     }
 
-    fn drop_parts(&'static self, quiet: bool) {
+    /// Closes what it has open, where nobody uses it any more.
+    fn drop_parts(&'static self) {
         self.drop_objects();
-        // The kernel keeps a descriptor's locks as long as a mapping by it stands. Those of lines stay: a write that is still under way has one.
-        if !quiet && !self.shares_locks() {
-            let _ = self.ctl_fd().and_then(|fd| locks::give_back(fd, PRESENCE_BYTE));
-        }
         fds::close_internal(&self.ctl_fd);
         fds::close_internal(&self.dir_fd);
         fds::close_internal(&self.family);
         self.has_parents_locks.store(false, Ordering::Release);
         self.lines.reset();
         let loaded = self.loaded.swap(core::ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: refs is 0 and nobody is inside (or the mappings are leaked).
+        // SAFETY: refs is 0, and whoever works on the file has a reference.
         let ctl = unsafe { (*self.ctl.get()).take() };
-        if !quiet {
-            return;
-        }
         if let Some(ctl) = ctl {
             guard::forget(ctl.base());
             // SAFETY: as above.

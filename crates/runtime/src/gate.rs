@@ -1,6 +1,6 @@
 //! The gate before every use of a managed file's objects: enter the epoch, respect a move that is under way, take the layout in force; those who write
-//! also look for a truncate that drains (`extending.rs`). This is the programs' half of the protocol in ARCHITECTURE.md. The order matters: the move word is looked at first and the layout after it, or a
-//! write could go to a home that was left in between.
+//! also look for a truncate that drains (`extending.rs`). This is the programs' half of the protocol in ARCHITECTURE.md. The order matters: the move word is
+//! looked at first and the layout after it, or a write could go to a home that was left in between.
 
 pub mod cutting;
 pub mod epoch;

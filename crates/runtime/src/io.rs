@@ -86,10 +86,6 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
 pub fn append(open: &OpenFile, buffers: &Buffers<'_>, flags: i32) -> Sys<(u64, u64)> {
     let file = open.writable()?;
     file.exclusively(|| {
-        // Another thread may have closed it while the lock was waited for, and its place be another file's by now.
-        if !core::ptr::eq(open.writable()?, file) {
-            return Err(Errno(libc::EBADF));
-        }
         let at = file.size()?;
         let n = write_at(open, buffers, at, flags)?;
         Ok((n, at + n))

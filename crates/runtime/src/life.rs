@@ -195,5 +195,6 @@ fn forked() {
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_thread_exit() {
     trace::at_thread_exit();
+    open::thread_exit();
     epoch::thread_exit();
 }

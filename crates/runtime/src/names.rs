@@ -47,6 +47,15 @@ pub unsafe fn find(dirfd: i32, path: *const libc::c_char, follow: bool) -> Sys<O
     Ok(unsafe { find_noting(dirfd, path, follow, Note::Link)? }.map(|(found, _)| found))
 }
 
+/// The same for one who only shows what he finds: the link's own stat may be of one that has just been put in its place.
+///
+/// # Safety
+/// As [`find`].
+pub unsafe fn find_to_show(dirfd: i32, path: *const libc::c_char, follow: bool) -> Sys<Option<Managed>> {
+    // SAFETY: the caller's promise.
+    Ok(unsafe { find_noting(dirfd, path, follow, Note::Names)? }.map(|(found, _)| found))
+}
+
 /// The same for one who only reads the file: nothing is asked of the link but where it leads.
 ///
 /// # Safety
@@ -71,16 +80,43 @@ pub unsafe fn find_link(dirfd: i32, path: *const libc::c_char, follow: bool) -> 
 /// What is asked of the managed link itself.
 #[derive(Clone, Copy, PartialEq)]
 enum Note {
+    /// Which it is.
     Link,
+    /// How many names it has.
+    Names,
     Nothing,
 }
 
+/// How often a name is looked at that others change meanwhile.
+const LOOKS: u32 = 100;
+
+/// What a managed link was found to be.
+enum Behind {
+    File(Managed),
+    /// What acts on the link itself takes it for a link.
+    Link,
+    /// The name led elsewhere, or nowhere, when it was looked at again.
+    Changed,
+}
+
 /// The same, with the name of the managed link where it is another than `path`.
-#[inline(never)] // Its buffer would lie on the stack below every other call by name.
 unsafe fn find_noting(dirfd: i32, path: *const libc::c_char, follow: bool, note: Note) -> Sys<Option<(Managed, Option<FixedPath>)>> {
     if path.is_null() {
         return Ok(None);
     }
+    for _ in 0..LOOKS {
+        // SAFETY: the caller's promise.
+        if let Some(found) = unsafe { look(dirfd, path, follow, note)? } {
+            return Ok(found);
+        }
+    }
+    Err(Errno(libc::ENOENT))
+}
+
+/// One look at a name; `None` where it changed meanwhile.
+#[inline(never)] // Its buffer would lie on the stack below every other call by name.
+#[allow(clippy::type_complexity)] // What is found, of a look that may find nothing certain.
+unsafe fn look(dirfd: i32, path: *const libc::c_char, follow: bool, note: Note) -> Sys<Option<Option<(Managed, Option<FixedPath>)>>> {
     let mut text = [core::mem::MaybeUninit::uninit(); PATH_MAX];
     // SAFETY: the kernel checks.
     let first = unsafe { sys::readlinkat_raw(dirfd, path, &mut text) };
@@ -91,39 +127,42 @@ unsafe fn find_noting(dirfd: i32, path: *const libc::c_char, follow: bool, note:
     let path = unsafe { CStr::from_ptr(path) };
     match first {
         Ok(target) => match names::parse_link(target) {
-            Some((store, id)) => Ok(behind(dirfd, path, (store, id), follow, note)?.map(|found| (found, None))),
-            None if follow => Ok(follow_links(dirfd, path, target, note)?.map(|(found, last)| (found, Some(last)))),
-            None => Ok(None),
+            Some(named) => Ok(match behind(dirfd, path, named, follow, note)? {
+                Behind::File(found) => Some(Some((found, None))),
+                Behind::Link => Some(None),
+                Behind::Changed => None,
+            }),
+            None if follow => Ok(Some(follow_links(dirfd, path, target, note)?.map(|(found, last)| (found, Some(last))))),
+            None => Ok(Some(None)),
         },
         Err(Errno(libc::ENOENT)) if leads_through_a_file(dirfd, path) => Err(Errno(libc::ENOTDIR)),
-        Err(_) => Ok(None),
+        Err(_) => Ok(Some(None)),
     }
 }
 
 /// The file behind a managed link.
-fn behind(dirfd: i32, name: &CStr, (store, id): (&[u8], u64), follow: bool, note: Note) -> Sys<Option<Managed>> {
-    let link = (note == Note::Link || !follow).then(|| sys::lstat_at(dirfd, name));
-    let store = match store::attach(store) {
-        // What acts on the link itself takes it for what it is: a link, to nothing that there is or that this process would use. An emulator
-        // does no more with it: the program that it runs has the library, too.
-        Err(errno) if (!follow || crate::base::config::is_emulator()) && store::is_no_store(errno) => return Ok(None),
-        attached => attached?,
-    };
+fn behind(dirfd: i32, name: &CStr, (store, id): (&[u8], u64), follow: bool, note: Note) -> Sys<Behind> {
+    let link = (note != Note::Nothing || !follow).then(|| sys::lstat_at(dirfd, name));
+    let Some(store) = store_behind(store, follow)? else { return Ok(Behind::Link) };
     Ok(match link {
-        Some(Ok(st)) if !follow && !shows_file(store, id, st.st_uid) => None,
-        Some(Ok(st)) => Some(Managed {
-            store,
-            id,
-            link: st.st_ino,
-            device: st.st_dev,
-            owner: st.st_uid,
-            changed_ns: st.st_ctime.wrapping_mul(1_000_000_000).wrapping_add(st.st_ctime_nsec),
-            names: st.st_nlink,
-        }),
-        // It has just gone: a name, but nothing that could be changed through it.
-        Some(Err(_)) => Some(Managed { store, id, link: u64::MAX, device: 0, owner: u32::MAX, changed_ns: 0, names: 1 }),
-        None => Some(Managed::without_name(store, id)),
+        Some(Ok(st)) if !follow && !shows_file(store, id, st.st_uid) => Behind::Link,
+        Some(Ok(st)) => {
+            let found = Managed::behind_link(store, id, &st);
+            // Two looks at one name: what it was and where it led go together only if neither changed in between.
+            if note != Note::Link || found.is_known() || found.is_still_at(dirfd, name) { Behind::File(found) } else { Behind::Changed }
+        }
+        Some(Err(_)) => Behind::Changed,
+        None => Behind::File(Managed::without_name(store, id)),
     })
+}
+
+/// The store that a link names. What acts on the link itself takes it for what it is where that is none: a link, to nothing that there is or that this
+/// process would use. An emulator does no more with it: the program that it runs has the library, too.
+fn store_behind(store: &[u8], follow: bool) -> Sys<Option<&'static Store>> {
+    match store::attach(store) {
+        Err(errno) if (!follow || crate::base::config::is_emulator()) && store::is_no_store(errno) => Ok(None),
+        attached => attached.map(Some),
+    }
 }
 
 /// Follows a link that leads to `first` until one leads into a store; with the name of that one.
@@ -144,7 +183,10 @@ fn follow_links(dirfd: i32, path: &CStr, first: &[u8], note: Note) -> Sys<Option
             Err(_) => return Ok(None),
         };
         if let Some(managed) = names::parse_link(target) {
-            return Ok(behind(dirfd, c_name, managed, true, note)?.map(|found| (found, name)));
+            return Ok(match behind(dirfd, c_name, managed, true, note)? {
+                Behind::File(found) => Some((found, name)),
+                Behind::Link | Behind::Changed => None,
+            });
         }
     }
     Ok(None)
@@ -215,6 +257,26 @@ pub fn leads_through_a_file(dirfd: i32, path: &CStr) -> bool {
 }
 
 impl Managed {
+    /// The file behind a link.
+    fn behind_link(store: &'static Store, id: u64, link: &libc::stat) -> Self {
+        Self {
+            store,
+            id,
+            link: link.st_ino,
+            device: link.st_dev,
+            owner: link.st_uid,
+            changed_ns: link.st_ctime.wrapping_mul(1_000_000_000).wrapping_add(link.st_ctime_nsec),
+            names: link.st_nlink,
+        }
+    }
+
+    /// Whether a name is a link to it now.
+    #[inline(never)] // Its buffers would lie on the stack below every other call by name.
+    pub fn is_still_at(&self, dirfd: i32, name: &CStr) -> bool {
+        let mut text = [0u8; PATH_MAX];
+        sys::readlinkat(dirfd, name, &mut text).is_ok_and(|target| target == names::link_text(self.store.path(), self.id).as_bytes())
+    }
+
     /// The file behind a descriptor, not behind a name.
     pub fn without_name(store: &'static Store, id: u64) -> Self {
         Self { store, id, link: 0, device: 0, owner: 0, changed_ns: 0, names: 0 }
@@ -276,9 +338,10 @@ impl Managed {
         });
     }
 
-    /// Puts it into the trash: called when its link is gone. Freed at once when nobody has it open, else by the last closer or by gc.
-    pub fn discard(&self) {
-        let Ok(index) = file::acquire(self.store, self.id) else { return };
+    /// Puts it into the trash: called when its link is gone, with the reference that its caller has, if he has one. Freed at once when nobody else has it
+    /// open, else by the last closer or by gc.
+    fn discard(&self, held: Option<u32>) {
+        let Some(index) = held.or_else(|| file::acquire(self.store, self.id).ok()) else { return };
         if let Some(file) = file::get(index)
             && let Some(ctl) = file.ctl().filter(|_| file.may_write())
         {

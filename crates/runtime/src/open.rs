@@ -7,6 +7,7 @@ pub mod create;
 
 pub mod managed;
 mod offset;
+mod using;
 
 use crate::base::lock::Lock;
 use crate::base::process;
@@ -14,15 +15,15 @@ use crate::base::sys::{self, Errno, Sys};
 use crate::fds::{self, TRACED, held};
 use crate::file::{self, File};
 use crate::store::Store;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+
 use stripewise_target::devices::now_ns;
+pub use using::{Use, another, forget_left_behind, of_fd, release, retain, thread_exit};
 
 /// Most open files (not descriptors: dups share one) of one process.
 pub const MAX_OPEN: usize = 65_536;
 /// "ioctl only": neither readable nor writable, but not O_PATH either.
 const ACCESS_NONE: i32 = 3;
-/// References of a place whose last descriptor is going: taken, but to be used by nobody.
-const CLOSING: u32 = u32::MAX;
 /// Flags of the program's open that its companion is opened with.
 const COMPANION_FLAGS: i32 = libc::O_ACCMODE | STATUS_FLAGS | libc::O_NOATIME;
 /// Flags that the program's descriptor has, too, should its companion get lost on the way to another program.
@@ -32,7 +33,8 @@ const SETTABLE_FLAGS: i32 = libc::O_APPEND | libc::O_NONBLOCK | libc::O_NOATIME 
 
 /// One open file.
 pub struct OpenFile {
-    refs: AtomicU32,
+    /// Descriptors that refer to it, and calls that work on it (`using`).
+    refs: AtomicU64,
     /// Place in the table of files plus one; 0 for a plain file that is only recorded.
     file: AtomicU32,
     flags: AtomicI32,
@@ -54,7 +56,7 @@ pub struct OpenFile {
 
 static TABLE: [OpenFile; MAX_OPEN] = [const {
     OpenFile {
-        refs: AtomicU32::new(0),
+        refs: AtomicU64::new(0),
         file: AtomicU32::new(0),
         flags: AtomicI32::new(0),
         companion: AtomicI32::new(0),
@@ -77,24 +79,14 @@ pub fn of_entry(entry: u32) -> Option<&'static OpenFile> {
     TABLE.get((entry & !TRACED) as usize)
 }
 
-/// The open file of a managed descriptor.
-#[inline]
-pub fn of_fd(fd: i32) -> Sys<&'static OpenFile> {
-    let entry = fds::entry(fd);
-    if entry == 0 || entry & (TRACED | fds::INTERNAL) != 0 {
-        return Err(Errno(libc::EBADF));
-    }
-    of_entry(entry).ok_or(Errno(libc::EBADF))
-}
-
 fn used() -> impl Iterator<Item = (u32, &'static OpenFile)> {
     let high = HIGH_WATER.load(Ordering::Acquire) as usize + 1;
     TABLE.iter().take(high).enumerate().map(|(i, o)| (i as u32, o)).filter(|(_, o)| o.refs.load(Ordering::Acquire) > 0)
 }
 
 /// The open files that have a companion, with its descriptor.
-pub fn companions() -> impl Iterator<Item = (&'static OpenFile, i32)> {
-    used().filter_map(|(_, open)| open.companion().map(|companion| (open, companion)))
+pub fn companions() -> impl Iterator<Item = (Use, i32)> {
+    using::all().filter_map(|open| open.companion().map(|companion| (open, companion)))
 }
 
 /// Takes a free place with one reference.
@@ -103,7 +95,7 @@ fn claim() -> Sys<(u32, &'static OpenFile)> {
     let start = (LOWEST_FREE.load(Ordering::Relaxed) as usize).clamp(1, MAX_OPEN - 1);
     for at in (start..MAX_OPEN).chain(1..start) {
         if let Some(open) = TABLE.get(at)
-            && open.refs.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            && open.refs.compare_exchange(0, using::DESCRIPTOR, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         {
             let _ = LOWEST_FREE.compare_exchange(start as u32, at as u32 + 1, Ordering::Relaxed, Ordering::Relaxed);
             HIGH_WATER.fetch_max(at as u32, Ordering::AcqRel);
@@ -152,16 +144,9 @@ pub fn inherit(store: &'static Store, id: u64, fd: i32, companion: Option<i32>) 
     Ok(place)
 }
 
-/// One more descriptor refers to the open file of `entry`.
-pub fn retain(entry: u32) {
-    if let Some(open) = of_entry(entry) {
-        open.refs.fetch_add(1, Ordering::AcqRel);
-    }
-}
-
-/// A companion of any of this process's open files of `file`.
-pub fn any_companion(file: &'static File) -> Option<i32> {
-    used().find(|(_, open)| open.file().is_ok_and(|other| core::ptr::eq(other, file))).and_then(|(_, open)| open.companion())
+/// This process's open files of `file` that have a companion, with its descriptor.
+pub fn companions_of(file: &'static File) -> impl Iterator<Item = (Use, i32)> {
+    companions().filter(move |(open, _)| open.file().is_ok_and(|other| core::ptr::eq(other, file)))
 }
 
 /// Whether a companion may be that of a program's descriptor as far as their status flags tell, which are kept alike.
@@ -179,13 +164,10 @@ pub fn share_all() {
 
 /// In a forked child.
 pub fn after_fork() {
-    for (place, open) in used() {
+    for (_, open) in used() {
         open.offset_lock.reset();
-        // The thread that was closing it is gone.
-        if open.refs.load(Ordering::Acquire) == CLOSING {
-            open.give_up(place);
-        }
     }
+    using::after_fork();
 }
 
 /// The mark that ties a companion to its descriptor across exec: equal signal numbers, which nobody receives without O_ASYNC.
@@ -240,6 +222,7 @@ impl OpenFile {
         if let Some(index) = file.checked_sub(1) {
             file::release(index);
         }
+        using::forget(place);
         self.refs.store(0, Ordering::Release);
         LOWEST_FREE.fetch_min(place, Ordering::Relaxed);
     }
@@ -329,7 +312,7 @@ impl OpenFile {
     /// Close-on-exec of a descriptor changed: the companion stays open across exec as long as any descriptor does.
     pub fn mirror_close_on_exec(&self, close_on_exec: bool) {
         if let Some(companion) = self.companion()
-            && (!close_on_exec || self.refs.load(Ordering::Acquire) == 1)
+            && (!close_on_exec || self.has_one_descriptor())
         {
             let _ = sys::fcntl(companion, libc::F_SETFD, if close_on_exec { libc::FD_CLOEXEC as usize } else { 0 });
         }
@@ -348,10 +331,7 @@ pub fn any_managed() -> bool {
     used().any(|(_, open)| open.file.load(Ordering::Relaxed) != 0)
 }
 
-/// A companion of `file` that may write head, whatever rights are left by now.
-pub fn writing_companion(file: &'static File) -> Option<i32> {
-    used()
-        .filter(|(_, open)| open.file().is_ok_and(|other| core::ptr::eq(other, file)))
-        .filter_map(|(_, open)| open.companion())
-        .find(|fd| sys::fcntl(*fd, libc::F_GETFL, 0).is_ok_and(|flags| flags as i32 & libc::O_ACCMODE != libc::O_RDONLY))
+/// One that has a companion that may write head, whatever rights are left by now.
+pub fn writing_companion(file: &'static File) -> Option<(Use, i32)> {
+    companions_of(file).find(|(_, fd)| sys::fcntl(*fd, libc::F_GETFL, 0).is_ok_and(|flags| flags as i32 & libc::O_ACCMODE != libc::O_RDONLY))
 }

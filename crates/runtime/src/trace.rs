@@ -124,7 +124,7 @@ pub fn lock(fd: i32, op: i32, arg: usize, result: &Sys<i64>, start: u64) {
     // SAFETY: fcntl's contract for lock commands, at an address that was good.
     let range = unsafe { &*(arg as *const libc::flock) };
     let (done, errno) = split(result);
-    let id = open::of_fd(fd).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
+    let id = open::another(fd).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
     put(
         id,
         fd,
@@ -138,7 +138,7 @@ pub fn data(fd: i32, op: Op, at: u64, requested: u64, result: &Sys<i64>, start: 
     if start == 0 {
         return;
     }
-    let Ok(open) = open::of_fd(fd) else { return };
+    let Ok(open) = open::another(fd) else { return };
     let (done, errno) = split(result);
     let mut bits = flags::MANAGED | if open.is_append() { flags::APPEND } else { 0 };
     let offset = if at == u64::MAX {

@@ -9,25 +9,25 @@ use libc::off_t;
 /// posix_fadvise.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_fadvise(fd: i32, at: off_t, len: off_t, advice: i32) -> i64 {
-    to_c(of_fd(fd).and_then(|open| advice::fadvise(open, at, len, advice)).map(|()| 0))
+    to_c(of_fd(fd).and_then(|open| advice::fadvise(&open, at, len, advice)).map(|()| 0))
 }
 
 /// readahead.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_readahead(fd: i32, at: off_t, len: usize) -> i64 {
-    to_c(of_fd(fd).and_then(|open| advice::readahead(open, at, len)).map(|()| 0))
+    to_c(of_fd(fd).and_then(|open| advice::readahead(&open, at, len)).map(|()| 0))
 }
 
 /// sync_file_range.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_sync_file_range(fd: i32, at: off_t, len: off_t, flags: u32) -> i64 {
-    to_c(of_fd(fd).and_then(|open| advice::sync_file_range(open, at, len, flags)).map(|()| 0))
+    to_c(of_fd(fd).and_then(|open| advice::sync_file_range(&open, at, len, flags)).map(|()| 0))
 }
 
 /// syncfs.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_syncfs(fd: i32) -> i64 {
-    to_c(of_fd(fd).and_then(advice::syncfs).map(|()| 0))
+    to_c(of_fd(fd).and_then(|open| advice::syncfs(&open)).map(|()| 0))
 }
 
 /// lockf: a byte-range lock from the current position on, as the C library makes it of fcntl.

@@ -25,27 +25,24 @@ unsafe fn named(dirfd: i32, path: *const c_char, flags: i32) -> Sys<Option<Manag
 }
 
 /// Does `work` on the managed file that a call names; PASS for any other name, and for flags that the plain call refuses.
-unsafe fn on_name(dirfd: i32, path: *const c_char, flags: i32, work: impl FnOnce(&Managed) -> Sys<i64>) -> i64 {
+unsafe fn on_name(dirfd: i32, path: *const c_char, flags: i32, work: impl Fn(&Managed) -> Sys<i64>) -> i64 {
     if flags & !(libc::AT_SYMLINK_NOFOLLOW | libc::AT_EMPTY_PATH) != 0 {
         return PASS;
     }
     // SAFETY: the caller's promise.
-    match unsafe { named(dirfd, path, flags) } {
-        Ok(Some(found)) => to_c(work(&found)),
-        Ok(None) => PASS,
-        Err(errno) => to_c(Err(errno)),
-    }
+    let done = file::with_room(|| unsafe { named(dirfd, path, flags)? }.map(|found| work(&found)).transpose());
+    done.map_or_else(|errno| to_c(Err(errno)), |done| done.unwrap_or(PASS))
 }
 
 /// The same for a managed descriptor; one that was opened with O_PATH changes and shows nothing.
-fn on_fd(fd: i32, op: Op, work: impl FnOnce(&'static OpenFile, &Managed) -> Sys<i64>) -> i64 {
+fn on_fd(fd: i32, op: Op, work: impl FnOnce(&OpenFile, &Managed) -> Sys<i64>) -> i64 {
     let start = trace::begin();
     let result = of_fd(fd).and_then(|open| {
         if open.flags() & libc::O_PATH != 0 {
             return Err(Errno(libc::EBADF));
         }
         let file = open.file()?;
-        work(open, &Managed::without_name(file.store()?, file.id()))
+        work(&open, &Managed::without_name(file.store()?, file.id()))
     });
     trace::data(fd, op, 0, 0, &result, start);
     to_c(result)
@@ -196,7 +193,7 @@ pub unsafe extern "C" fn sw_listxattr(path: *const c_char, list: *mut u8, len: u
     unsafe { on_name(libc::AT_FDCWD, path, flags, |found| head_of(found, |head| sys::xattr_raw(Sysno::listxattr, head.as_ptr() as usize, args))) }
 }
 
-fn companion(open: &'static OpenFile) -> Sys<usize> {
+fn companion(open: &OpenFile) -> Sys<usize> {
     open.companion().map(|fd| fd as usize).ok_or(Errno(libc::EBADF))
 }
 

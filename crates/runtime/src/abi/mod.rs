@@ -14,9 +14,10 @@ pub mod stdio;
 use crate::base::sys::{self, Errno, Sys, to_c};
 use crate::base::vector::Buffers;
 use crate::descriptors;
+use crate::file;
 use crate::io;
 use crate::io::size;
-use crate::names::find;
+use crate::names::{Managed, find};
 use crate::open::by_name;
 use crate::open::of_fd;
 use crate::trace;
@@ -44,7 +45,7 @@ fn offset(at: off_t) -> Sys<u64> {
 pub unsafe extern "C" fn sw_openat(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> i64 {
     let start = trace::begin();
     // SAFETY: passed through.
-    let (result, managed) = unsafe { by_name::open_any(dirfd, path, flags, mode) };
+    let (result, managed) = unsafe { by_name::open_with_room(dirfd, path, flags, mode) };
     if start != 0 && !matches!(result, Err(Errno(libc::EFAULT | libc::ENAMETOOLONG))) {
         // SAFETY: the kernel has read it.
         by_name::record(unsafe { CStr::from_ptr(path) }, dirfd, flags, &result, managed, start);
@@ -74,7 +75,7 @@ fn traced(fd: i32, op: Op, at: u64, asked: u64, work: impl FnOnce() -> Sys<u64>)
 fn read_here(fd: i32, buffers: &Buffers<'_>) -> Sys<u64> {
     let open = of_fd(fd)?;
     open.readable()?;
-    open.read_at_offset(fd, buffers.len(), |at| io::read_at(open, buffers, at, 0))
+    open.read_at_offset(fd, buffers.len(), |at| io::read_at(&open, buffers, at, 0))
 }
 
 fn write_here(fd: i32, buffers: &Buffers<'_>) -> Sys<u64> {
@@ -84,9 +85,9 @@ fn write_here(fd: i32, buffers: &Buffers<'_>) -> Sys<u64> {
         return Ok(0);
     }
     if open.is_append() {
-        return open.at_offset(fd, |_| io::append(open, buffers, 0));
+        return open.at_offset(fd, |_| io::append(&open, buffers, 0));
     }
-    open.at_offset(fd, |at| io::write_at(open, buffers, at, 0).map(|n| (n, at + n)))
+    open.at_offset(fd, |at| io::write_at(&open, buffers, at, 0).map(|n| (n, at + n)))
 }
 
 /// read.
@@ -106,7 +107,7 @@ pub extern "C" fn sw_write(fd: i32, from: *mut u8, len: usize) -> i64 {
 pub extern "C" fn sw_pread(fd: i32, to: *mut u8, len: usize, at: off_t) -> i64 {
     traced(fd, Op::Read, at as u64, len as u64, || {
         let at = offset(at)?;
-        io::read_at(of_fd(fd)?, &Buffers::of(&[one(to, len)])?, at, 0)
+        io::read_at(&*of_fd(fd)?, &Buffers::of(&[one(to, len)])?, at, 0)
     })
 }
 
@@ -118,7 +119,7 @@ pub extern "C" fn sw_pwrite(fd: i32, from: *mut u8, len: usize, at: off_t) -> i6
         let open = of_fd(fd)?;
         let vector = [one(from, len)];
         let buffers = Buffers::of(&vector)?;
-        if open.is_append() { io::append(open, &buffers, 0).map(|(n, _)| n) } else { io::write_at(open, &buffers, at, 0) }
+        if open.is_append() { io::append(&open, &buffers, 0).map(|(n, _)| n) } else { io::write_at(&open, &buffers, at, 0) }
     })
 }
 
@@ -154,7 +155,7 @@ pub unsafe extern "C" fn sw_preadv(fd: i32, iov: *const iovec, count: i32, at: o
     let buffers = unsafe { Buffers::new(iov, count) };
     traced(fd, Op::Read, at as u64, buffers.map_or(0, |b| b.len()), || {
         let at = offset(at)?;
-        io::read_at(of_fd(fd)?, &buffers?, at, 0)
+        io::read_at(&*of_fd(fd)?, &buffers?, at, 0)
     })
 }
 
@@ -169,7 +170,7 @@ pub unsafe extern "C" fn sw_pwritev(fd: i32, iov: *const iovec, count: i32, at: 
     traced(fd, Op::Write, at as u64, buffers.map_or(0, |b| b.len()), || {
         let at = offset(at)?;
         let open = of_fd(fd)?;
-        if open.is_append() { io::append(open, &buffers?, 0).map(|(n, _)| n) } else { io::write_at(open, &buffers?, at, 0) }
+        if open.is_append() { io::append(&open, &buffers?, 0).map(|(n, _)| n) } else { io::write_at(&open, &buffers?, at, 0) }
     })
 }
 
@@ -177,7 +178,7 @@ pub unsafe extern "C" fn sw_pwritev(fd: i32, iov: *const iovec, count: i32, at: 
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_lseek(fd: i32, at: off_t, whence: i32) -> i64 {
     let start = trace::begin();
-    let result = of_fd(fd).and_then(|open| size::seek(open, fd, at, whence));
+    let result = of_fd(fd).and_then(|open| size::seek(&open, fd, at, whence));
     trace::data(fd, Op::Seek, at as u64, whence as u64, &result, start);
     to_c(result)
 }
@@ -205,35 +206,34 @@ pub extern "C" fn sw_ftruncate(fd: i32, len: off_t) -> i64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_truncate(path: *const c_char, len: off_t) -> i64 {
     // SAFETY: the caller's promise.
-    match unsafe { find(libc::AT_FDCWD, path, true) } {
-        Ok(None) => PASS,
-        Err(errno) => to_c(Err(errno)),
-        Ok(Some(found)) => to_c((|| {
-            if found.is_copy()? {
-                return Err(Errno(libc::EROFS));
-            }
-            let head = found.pin_head()?;
-            // SAFETY: a valid C string.
-            unsafe { sys::faccessat_raw(libc::AT_FDCWD, head.path().as_ptr(), libc::W_OK, libc::AT_EACCESS)? };
-            found.with(|file| {
-                file.widen();
-                let before = file.ctl().map(|ctl| ctl.size());
-                size::truncate(file, len)?;
-                if before != Some(len as u64) {
-                    return crate::open::touch_head(file);
-                }
-                // Whether times move then is the file system's habit.
-                sys::truncate(head.path(), len as u64)
-            })
-        })()),
+    let done = file::with_room(|| unsafe { find(libc::AT_FDCWD, path, true)? }.map(|found| truncate_found(&found, len)).transpose());
+    done.map_or_else(|errno| to_c(Err(errno)), |done| done.unwrap_or(PASS))
+}
+
+fn truncate_found(found: &Managed, len: off_t) -> Sys<i64> {
+    if found.is_copy()? {
+        return Err(Errno(libc::EROFS));
     }
+    let head = found.pin_head()?;
+    // SAFETY: a valid C string.
+    unsafe { sys::faccessat_raw(libc::AT_FDCWD, head.path().as_ptr(), libc::W_OK, libc::AT_EACCESS)? };
+    found.with(|file| {
+        file.widen();
+        let before = file.ctl().map(|ctl| ctl.size());
+        size::truncate(file, len)?;
+        if before != Some(len as u64) {
+            return crate::open::touch_head(file);
+        }
+        // Whether times move then is the file system's habit.
+        sys::truncate(head.path(), len as u64)
+    })
 }
 
 /// fallocate.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_fallocate(fd: i32, mode: i32, at: off_t, len: off_t) -> i64 {
     let start = trace::begin();
-    let result = of_fd(fd).and_then(|open| size::fallocate(open, mode, at, len)).map(|()| 0);
+    let result = of_fd(fd).and_then(|open| size::fallocate(&open, mode, at, len)).map(|()| 0);
     trace::data(fd, Op::Fallocate, at as u64, len as u64, &result, start);
     to_c(result)
 }
@@ -243,7 +243,7 @@ pub extern "C" fn sw_fallocate(fd: i32, mode: i32, at: off_t, len: off_t) -> i64
 pub extern "C" fn sw_fsync(fd: i32, data_only: i32) -> i64 {
     let start = trace::begin();
     let result = of_fd(fd)
-        .and_then(|open| if open.flags() & libc::O_PATH != 0 { Err(Errno(libc::EBADF)) } else { size::sync(open.file()?, open, data_only != 0) })
+        .and_then(|open| if open.flags() & libc::O_PATH != 0 { Err(Errno(libc::EBADF)) } else { size::sync(open.file()?, &open, data_only != 0) })
         .map(|()| 0);
     trace::data(fd, Op::Sync, 0, data_only as u64, &result, start);
     to_c(result)

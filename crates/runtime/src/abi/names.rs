@@ -2,9 +2,9 @@
 
 use crate::base::sys::{self, Errno, Sys, to_c};
 use crate::fds::{self, TRACED};
-use crate::file::File;
+use crate::file;
 use crate::names::{self, Leaving, Managed, Shown};
-use crate::open::of_fd;
+use crate::open::{Use, of_fd};
 use crate::store::part::Seen;
 use core::ffi::CStr;
 use libc::c_char;
@@ -16,15 +16,14 @@ use stripewise_target::text::FixedPath;
 /// As the C library's fstatat.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_fstatat(dirfd: i32, path: *const c_char, st: *mut libc::stat, flags: i32) -> i64 {
-    // SAFETY: passed through; the kernel checks.
-    let plain = unsafe { sys::fstatat_raw(dirfd, path, st, flags) };
-    // SAFETY: passed through; the struct is read only when the kernel has filled it.
-    let answer = unsafe { settled(dirfd, path, flags, plain, || (*st).st_mode) };
-    to_c(
-        match answer {
+    to_c(file::with_room(|| {
+        // SAFETY: passed through; the kernel checks.
+        let plain = unsafe { sys::fstatat_raw(dirfd, path, st, flags) };
+        // SAFETY: passed through; the struct is read only when the kernel has filled it.
+        match unsafe { settled(dirfd, path, flags, plain, || (*st).st_mode) } {
             Answer::Plain(result) => result,
             // SAFETY: the kernel has just filled it.
-            Answer::Head(file) => file.and_then(Shown::of).map(|shown| shown.put(unsafe { &mut *st })),
+            Answer::Head(open) => open.and_then(|open| Shown::of(open.file()?)).map(|shown| shown.put(unsafe { &mut *st })),
             // SAFETY: as above.
             Answer::Behind(found) => or_of_head(found.with(Shown::of).map(|shown| shown.put(unsafe { &mut *st }))),
             Answer::Named(found) => {
@@ -34,16 +33,19 @@ pub unsafe extern "C" fn sw_fstatat(dirfd: i32, path: *const c_char, st: *mut li
                 found.shown(ask).map(|shown| shown.into_iter().for_each(|shown| shown.put(unsafe { &mut *st })))
             }
         }
-        .map(|()| 0),
-    )
+        .map(|()| 0)
+    }))
 }
+
+/// How often a name that others change is looked at anew before a rename replaces it.
+const LOOKS: u32 = 100;
 
 /// What the kernel's answer to a stat means.
 enum Answer {
     /// It is the answer.
     Plain(Sys<()>),
     /// It is about head, which a managed descriptor led to.
-    Head(Sys<&'static File>),
+    Head(Sys<Use>),
     /// It is about head, which a name like /proc/self/fd/3 led to.
     Behind(Managed),
     /// It is about the link of a managed file, or there is none because the link leads nowhere.
@@ -64,7 +66,7 @@ unsafe fn settled(dirfd: i32, path: *const c_char, flags: i32, plain: Sys<()>, m
         if flags & libc::AT_EMPTY_PATH != 0 && (path.is_null() || unsafe { *path == 0 }) {
             let entry = fds::entry(dirfd);
             let is_managed = entry != 0 && entry & (TRACED | fds::INTERNAL) == 0;
-            return if is_managed { Answer::Head(of_fd(dirfd).and_then(|open| open.file())) } else { Answer::Plain(plain) };
+            return if is_managed { Answer::Head(of_fd(dirfd)) } else { Answer::Plain(plain) };
         }
         let kind = mode() & libc::S_IFMT;
         if follow || kind != libc::S_IFLNK {
@@ -76,7 +78,7 @@ unsafe fn settled(dirfd: i32, path: *const c_char, flags: i32, plain: Sys<()>, m
         return Answer::Plain(plain);
     }
     // SAFETY: the caller's promise.
-    match unsafe { names::find(dirfd, path, follow) } {
+    match unsafe { names::find_to_show(dirfd, path, follow) } {
         Ok(None) => Answer::Plain(plain),
         Err(errno) => Answer::Plain(Err(errno)),
         Ok(Some(found)) => Answer::Named(found),
@@ -89,16 +91,15 @@ unsafe fn settled(dirfd: i32, path: *const c_char, flags: i32, plain: Sys<()>, m
 /// As the C library's statx.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_statx(dirfd: i32, path: *const c_char, flags: i32, mask: u32, st: *mut libc::statx) -> i64 {
-    // SAFETY: passed through.
-    let plain = unsafe { sys::statx_raw(dirfd, path, flags, mask, st) };
     // SAFETY: the kernel has filled it.
     let put = |shown: Shown| shown.put_x(unsafe { &mut *st });
-    // SAFETY: passed through; the struct is read only when the kernel has filled it.
-    let answer = unsafe { settled(dirfd, path, flags, plain, || u32::from((*st).stx_mode)) };
-    to_c(
-        match answer {
+    to_c(file::with_room(|| {
+        // SAFETY: passed through.
+        let plain = unsafe { sys::statx_raw(dirfd, path, flags, mask, st) };
+        // SAFETY: passed through; the struct is read only when the kernel has filled it.
+        match unsafe { settled(dirfd, path, flags, plain, || u32::from((*st).stx_mode)) } {
             Answer::Plain(result) => result,
-            Answer::Head(file) => file.and_then(Shown::of).map(put),
+            Answer::Head(open) => open.and_then(|open| Shown::of(open.file()?)).map(put),
             Answer::Behind(found) => or_of_head(found.with(Shown::of).map(put)),
             Answer::Named(found) => {
                 // What tells one head from another is asked for, too.
@@ -110,21 +111,20 @@ pub unsafe extern "C" fn sw_statx(dirfd: i32, path: *const c_char, flags: i32, m
                 found.shown(ask).map(|shown| shown.into_iter().for_each(put))
             }
         }
-        .map(|()| 0),
-    )
+        .map(|()| 0)
+    }))
 }
 
 /// Does a call by name; when the name leads nowhere and is managed, does it again on head.
-unsafe fn on_head(dirfd: i32, path: *const c_char, follow: bool, plain: Sys<i64>, again: impl FnOnce(&CStr) -> Sys<i64>) -> i64 {
+unsafe fn on_head(dirfd: i32, path: *const c_char, follow: bool, plain: Sys<i64>, again: impl Fn(&CStr) -> Sys<i64>) -> i64 {
     if plain != Err(Errno(libc::ENOENT)) {
         return to_c(plain);
     }
     // SAFETY: the caller's promise.
-    match unsafe { names::find(dirfd, path, follow) } {
-        Ok(Some(found)) => to_c(found.pin_head().and_then(|head| again(head.path()))),
-        Ok(None) => to_c(plain),
-        Err(errno) => to_c(Err(errno)),
-    }
+    to_c(file::with_room(|| match unsafe { names::find_to_show(dirfd, path, follow)? } {
+        Some(found) => found.pin_head().and_then(|head| again(head.path())),
+        None => plain,
+    }))
 }
 
 /// statfs.
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn sw_faccessat(dirfd: i32, path: *const c_char, mode: i32
     let follow = flags & libc::AT_SYMLINK_NOFOLLOW == 0;
     // Everybody may do everything with a symbolic link: the kernel must not be asked about it.
     // SAFETY: the caller's promise.
-    let is_link = !follow && matches!(unsafe { names::find(dirfd, path, false) }, Ok(Some(_)));
+    let is_link = !follow && matches!(unsafe { names::find_to_show(dirfd, path, false) }, Ok(Some(_)));
     // SAFETY: passed through.
     let plain = if is_link { Err(Errno(libc::ENOENT)) } else { unsafe { sys::faccessat_raw(dirfd, path, mode, flags) } };
     // SAFETY: passed through.
@@ -160,12 +160,13 @@ pub unsafe extern "C" fn sw_faccessat(dirfd: i32, path: *const c_char, mode: i32
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_unlinkat(dirfd: i32, path: *const c_char, flags: i32) -> i64 {
     // SAFETY: the caller's promise.
-    let leaving = if flags & libc::AT_REMOVEDIR == 0 { unsafe { Leaving::hold(dirfd, path) } } else { None };
-    // SAFETY: passed through.
-    let result = unsafe { sys::unlinkat_raw(dirfd, path, flags) };
-    if let (Some(leaving), Ok(_)) = (leaving, result) {
-        leaving.settle();
-    }
+    let leaving = if flags == 0 { file::with_room(|| unsafe { Leaving::hold(dirfd, path) }) } else { Ok(None) };
+    let result = leaving.and_then(|leaving| {
+        // SAFETY: passed through.
+        let gone = unsafe { sys::unlinkat_raw(dirfd, path, flags)? };
+        leaving.into_iter().for_each(Leaving::settle);
+        Ok(gone)
+    });
     // SAFETY: the caller's promise.
     to_c(unsafe { or_not_a_directory(result, dirfd, path) })
 }
@@ -201,10 +202,10 @@ pub unsafe extern "C" fn sw_not_a_directory(dirfd: i32, path: *const c_char, its
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_renameat2(from_dir: i32, from: *const c_char, to_dir: i32, to: *const c_char, flags: u32) -> i64 {
     // SAFETY: the caller's promise.
-    let (moved, replaced) = unsafe { (names::find(from_dir, from, false).unwrap_or(None), Leaving::hold(to_dir, to)) };
+    let moved = unsafe { names::find(from_dir, from, false).unwrap_or(None) };
     // SAFETY: passed through.
-    let result = unsafe { sys::renameat2_raw(from_dir, from, to_dir, to, flags) };
-    if result.is_ok() {
+    let renamed = unsafe { replace(from_dir, from, to_dir, to, flags) };
+    if let Ok(replaced) = renamed {
         let exchange = flags & libc::RENAME_EXCHANGE != 0;
         // SAFETY: paths that the kernel has just followed.
         let record = |found: Managed, dir: i32, path: *const c_char| unsafe {
@@ -226,8 +227,30 @@ pub unsafe extern "C" fn sw_renameat2(from_dir: i32, from: *const c_char, to_dir
         }
         return 0;
     }
+    let result = renamed.map(|_| 0);
     // SAFETY: the caller's promise.
     to_c(unsafe { or_not_a_directory(or_not_a_directory(result, from_dir, from), to_dir, to) })
+}
+
+/// renameat2, with what it replaces held. Where there was nothing nothing is replaced: what others put there meanwhile is held first.
+unsafe fn replace(from_dir: i32, from: *const c_char, to_dir: i32, to: *const c_char, flags: u32) -> Sys<Option<Leaving>> {
+    for _ in 0..LOOKS {
+        // SAFETY: the caller's promise.
+        let (replaced, careful) = match file::with_room(|| unsafe { Leaving::hold(to_dir, to) }) {
+            Err(Errno(libc::ENOENT)) if flags == 0 => (None, libc::RENAME_NOREPLACE),
+            Err(Errno(libc::ENOENT)) => (None, flags),
+            held => (held?, flags),
+        };
+        // SAFETY: passed through.
+        match unsafe { sys::renameat2_raw(from_dir, from, to_dir, to, careful) } {
+            Err(Errno(libc::EEXIST)) if careful != flags => {}
+            // A file system that knows no flags.
+            Err(Errno(libc::EINVAL)) if careful != flags => break,
+            renamed => return renamed.map(|_| replaced),
+        }
+    }
+    // SAFETY: as above.
+    unsafe { sys::renameat2_raw(from_dir, from, to_dir, to, flags) }.map(|_| None)
 }
 
 /// The managed file that a link is to be made to, and the name of its symbolic link. A descriptor's file has the name that it is recorded under.

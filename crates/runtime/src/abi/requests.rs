@@ -5,7 +5,7 @@ use super::traced;
 use crate::base::sys::{Errno, Sys};
 use crate::base::vector::Buffers;
 use crate::io;
-use crate::open::{OpenFile, of_fd};
+use crate::open::{Use, of_fd};
 use libc::{iovec, off_t};
 use stripewise_trace::Op;
 
@@ -29,7 +29,7 @@ fn check(flags: i32) -> Sys<()> {
     if flags & both == both { Err(Errno(libc::EINVAL)) } else { Ok(()) }
 }
 
-fn read(open: &'static OpenFile, fd: i32, buffers: &Buffers<'_>, at: Option<u64>, flags: i32) -> Sys<u64> {
+fn read(open: &Use, fd: i32, buffers: &Buffers<'_>, at: Option<u64>, flags: i32) -> Sys<u64> {
     open.readable()?;
     if buffers.len() == 0 {
         return Ok(0);
@@ -42,7 +42,7 @@ fn read(open: &'static OpenFile, fd: i32, buffers: &Buffers<'_>, at: Option<u64>
     }
 }
 
-fn write(open: &'static OpenFile, fd: i32, buffers: &Buffers<'_>, at: Option<u64>, flags: i32) -> Sys<u64> {
+fn write(open: &Use, fd: i32, buffers: &Buffers<'_>, at: Option<u64>, flags: i32) -> Sys<u64> {
     open.writable()?;
     if buffers.len() == 0 {
         return Ok(0);
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn sw_preadv2(fd: i32, iov: *const iovec, count: i32, at: 
     let buffers = unsafe { Buffers::new(iov, count) };
     traced(fd, Op::Read, at as u64, buffers.map_or(0, |b| b.len()), || {
         let at = place(at)?;
-        read(of_fd(fd)?, fd, &buffers?, at, flags)
+        read(&of_fd(fd)?, fd, &buffers?, at, flags)
     })
 }
 
@@ -81,6 +81,6 @@ pub unsafe extern "C" fn sw_pwritev2(fd: i32, iov: *const iovec, count: i32, at:
     let buffers = unsafe { Buffers::new(iov, count) };
     traced(fd, Op::Write, at as u64, buffers.map_or(0, |b| b.len()), || {
         let at = place(at)?;
-        write(of_fd(fd)?, fd, &buffers?, at, flags)
+        write(&of_fd(fd)?, fd, &buffers?, at, flags)
     })
 }

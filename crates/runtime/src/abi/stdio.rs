@@ -1,5 +1,5 @@
 //! What the C library's streams need: opening by name when the file is managed, and word when a managed file arrives behind standard
-//! input, output or error. The streams themselves are the shim's (shim/stream.c).
+//! input, output or error. The streams themselves are the shim's (shim/streams/stream.c).
 
 use crate::base::process::in_vfork_child;
 use crate::base::sys::{Errno, Sys, to_c};

@@ -8,10 +8,13 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// Beside the owner's thread id: somebody may be waiting.
 const WAITED_FOR: u32 = 1 << 31;
 
+/// No frame has been left that is as far out as this: who comes in between finds the lock taken by itself.
+const NOWHERE: u64 = u64::MAX - (1 << 20);
+
 /// The lock; 0 = free, else the owner's thread id, with [`WAITED_FOR`].
 pub struct Lock {
     word: AtomicU32,
-    /// Where the owner's stack was when it took the lock.
+    /// Where the owner's stack was when it took the lock; [`NOWHERE`] until it has said so.
     stack: AtomicU64,
 }
 
@@ -23,7 +26,7 @@ pub struct Held<'a> {
 impl Lock {
     /// A free lock.
     pub const fn new() -> Self {
-        Self { word: AtomicU32::new(0), stack: AtomicU64::new(0) }
+        Self { word: AtomicU32::new(0), stack: AtomicU64::new(NOWHERE) }
     }
 
     /// Waits for the lock; `None` when this very thread holds it.
@@ -60,14 +63,25 @@ impl Lock {
         drop(Held { lock: self });
     }
 
+    /// Frees the lock where this thread has left its frame without giving it back; whether it has.
+    pub fn abandon(&self) -> bool {
+        let is_own = self.word.load(Ordering::Relaxed) & !WAITED_FOR == tls::id();
+        if is_own {
+            self.go_on();
+        }
+        is_own
+    }
+
     /// Frees the lock in a forked child, whose other threads are gone.
     pub fn reset(&self) {
+        self.stack.store(NOWHERE, Ordering::Relaxed);
         self.word.store(0, Ordering::Release);
     }
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
+        self.lock.stack.store(NOWHERE, Ordering::Relaxed);
         if self.lock.word.swap(0, Ordering::Release) & WAITED_FOR != 0 {
             sys::futex_wake(&self.lock.word);
         }

@@ -1,7 +1,7 @@
 //! The process: its id, whether it is the child of a fork or vfork, whether it changes its root directory.
 //!
-//! [`PAGE`] is one page that the kernel empties in every child of fork, however it was made: `_Fork` and a bare clone run no handlers, and the child must not go
-//! on in its parent's epoch slots. What is asked for on the hot path anyhow lies here, so that noticing costs nothing: a null slot, a process id of 0.
+//! [`PAGE`] is one page that the kernel empties in every child of fork, however it was made: `_Fork` and a bare clone run no handlers, and the child must not
+//! go on in its parent's epoch slots. What is asked for on the hot path anyhow lies here, so that noticing costs nothing: a null slot, a process id of 0.
 
 use crate::base::log;
 use crate::base::sys;

@@ -19,7 +19,10 @@ pub struct Thread {
     pub held: u64,
     /// This thread's id, as far as it was asked for; 0 = not yet, or in the child of a fork.
     pub tid: u64,
-    spare: [u64; 2],
+    /// Place of the open file that this thread's call works on; 0 = it is in none (`open::using`).
+    pub using: u64,
+    /// Stack pointer there.
+    pub using_stack: u64,
 }
 
 unsafe extern "C" {

@@ -1,7 +1,7 @@
-//! Locks of an open file that parent and child have together. A child of fork opens control words and directory of its files once more, or what it locks there its
-//! parent would have locked, too. A process that has given up the right to do that (a daemon after setuid; a user whose file another has made read-only) makes,
-//! before it forks, a file in memory that all its descendants lock first, each by a descriptor of its own: it keeps them apart, and the lock that they
-//! share keeps everybody else away.
+//! Locks of an open file that parent and child have together. A child of fork opens control words and directory of its files once more, or what it locks
+//! there its parent would have locked, too. A process that has given up the right to do that (a daemon after setuid; a user whose file another has made
+//! read-only) makes, before it forks, a file in memory that all its descendants lock first, each by a descriptor of its own: it keeps them apart, and the
+//! lock that they share keeps everybody else away.
 
 use super::{File, held};
 use crate::base::sys::{self, Errno, Sys};
@@ -75,5 +75,5 @@ impl File {
 /// Before a fork, in the parent.
 pub fn before_fork() {
     super::forget_idle();
-    super::table::open_files().for_each(File::make_family);
+    super::table::each_open(File::make_family);
 }

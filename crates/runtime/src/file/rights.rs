@@ -6,8 +6,8 @@ use super::{File, held};
 use crate::base::locks;
 use crate::base::log;
 use crate::base::sys::{self, Errno, Sys};
+use crate::store::Store;
 use crate::store::part::{self, At};
-use crate::store::{self, Store};
 use core::sync::atomic::{AtomicI32, Ordering};
 use stripewise_store::ctl::CTL_BYTES;
 use stripewise_store::locks::{How, PRESENCE_BYTE};
@@ -167,15 +167,11 @@ impl File {
 
 /// Before this process gives rights up (setuid and its kin): what it has open stays usable, as plain files do.
 pub fn prime_all() {
-    for store in store::all() {
-        for file in super::table::open_files() {
-            if file.store.load(Ordering::Relaxed) as usize == store.index {
-                // What it may not make later.
-                if crate::open::writing_companion(file).is_some() {
-                    let _ = file.make_all_objects();
-                }
-                file.prime();
-            }
+    super::table::each_open(|file| {
+        // What it may not make later.
+        if crate::open::writing_companion(file).is_some() {
+            let _ = file.make_all_objects();
         }
-    }
+        file.prime();
+    });
 }

@@ -9,7 +9,6 @@ use crate::base::locks;
 use crate::base::process::MAX_FILES;
 use crate::base::sys::{self, Errno, Sys};
 use crate::fds::{self, held};
-use crate::gate::epoch;
 use crate::store::Store;
 use crate::store::part::{self, Seen};
 use core::cell::UnsafeCell;
@@ -17,8 +16,6 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64,
 use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::names;
 
-/// How long the last close of a file waits for threads that still are inside an I/O.
-const CLOSE_PATIENCE_NS: u64 = 100_000_000;
 /// Most idle files: each keeps two descriptors.
 const IDLE_MAX: usize = 128;
 /// Of the descriptors that the process may have, so many for one idle file.
@@ -47,8 +44,19 @@ fn used() -> impl Iterator<Item = &'static File> {
     FILES.iter().take(HIGH_WATER.load(Ordering::Acquire) as usize)
 }
 
+/// Does `work` on each file that is open, held meanwhile.
+pub fn each_open(work: impl Fn(&'static File)) {
+    for (index, file) in used().enumerate() {
+        let is_open = TABLE.lock().is_some_and(|_held| file.refs.load(Ordering::Acquire) > 0 && file.refs.fetch_add(1, Ordering::AcqRel) > 0);
+        if is_open {
+            work(file);
+            release(index as u32);
+        }
+    }
+}
+
 /// The files that are open.
-pub fn open_files() -> impl Iterator<Item = &'static File> {
+fn open_files() -> impl Iterator<Item = &'static File> {
     used().filter(|file| file.refs.load(Ordering::Acquire) > 0)
 }
 
@@ -105,7 +113,18 @@ fn acquire_now(store: &'static Store, id: u64, refuse: impl Fn() -> Sys<()>) -> 
         }
         close(index, file);
     }
-    open_at_free_place(store, id, None)
+    or_with_room(|| open_at_free_place(store, id, None))
+}
+
+/// Does what opens descriptors, under the table's lock: where the process has none left, once more without those of idle files.
+fn or_with_room(open: impl Fn() -> Sys<u32>) -> Sys<u32> {
+    match open() {
+        Err(Errno(libc::EMFILE)) if IDLE.load(Ordering::Relaxed) > 0 => {
+            forget_idle_beyond(0);
+            open()
+        }
+        opened => opened,
+    }
 }
 
 /// A file that is being made; the caller gives it back with [`release`].
@@ -154,7 +173,7 @@ pub fn release(index: u32) {
     if file.is_unlinked() {
         removal::remove_if_last(file);
         close(index as usize, file);
-    } else if table.is_some() && epoch::quiesce(CLOSE_PATIENCE_NS) && file.rest() {
+    } else if table.is_some() && file.rest() {
         set_idle(index as usize, CLOCK.fetch_add(1, Ordering::Relaxed) + 1);
         forget_idle_beyond(IDLE_MAX.min(fds::limit() / DESCRIPTORS_PER_IDLE));
     } else {
@@ -173,8 +192,7 @@ fn set_idle(index: usize, since: u64) {
 
 /// Closes a file that nobody uses, under the table's lock.
 fn close(index: usize, file: &'static File) {
-    // Where somebody stays inside, the mappings are leaked rather than unmapped.
-    file.drop_parts(epoch::quiesce(CLOSE_PATIENCE_NS));
+    file.drop_parts();
     set_idle(index, 0);
     word(&KEYS, index).store(0, Ordering::Relaxed);
 }
@@ -190,13 +208,24 @@ fn forget_idle_beyond(left: usize) {
     }
 }
 
-/// Closes all idle files: before a fork, whose child would share what they have open, and before this process gives up rights or changes its root directory.
-pub fn forget_idle() {
+/// Closes all idle files, and says whether there were any: before a fork, whose child would share what they have open, before this process gives up rights or
+/// changes its root directory, and when it has no descriptor left.
+pub fn forget_idle() -> bool {
     if IDLE.load(Ordering::Relaxed) > 0
         && !crate::base::process::in_vfork_child()
         && let Some(_held) = TABLE.lock()
     {
         forget_idle_beyond(0);
+        return true;
+    }
+    false
+}
+
+/// Does a call; where the process has no descriptor left for it, once more without those of idle files.
+pub fn with_room<T>(mut call: impl FnMut() -> Sys<T>) -> Sys<T> {
+    match call() {
+        Err(Errno(libc::EMFILE)) if forget_idle() => call(),
+        done => done,
     }
 }
 
@@ -248,7 +277,7 @@ pub fn after_fork() {
         }
         if held(&file.ctl_fd).is_some() || !file.loaded.load(Ordering::Acquire).is_null() {
             // Idle, or a thread that is gone was opening or closing it: the next file at this place must not get its objects.
-            file.drop_parts(true);
+            file.drop_parts();
         }
         set_idle(index, 0);
         word(&KEYS, index).store(0, Ordering::Relaxed);
@@ -314,17 +343,22 @@ impl File {
 
     /// Takes an idle file into use again; false where it is not what it was.
     fn wake(&'static self) -> Sys<bool> {
-        match locks::take(self.ctl_fd()?, How::Shared, PRESENCE_BYTE) {
+        // Without one it was left while it was being closed.
+        let Ok(ctl) = self.ctl_fd() else { return Ok(false) };
+        match locks::take(ctl, How::Shared, PRESENCE_BYTE) {
             Ok(true) => {}
             Ok(false) => return Err(self.in_use()),
             // The program has closed it behind our back.
             Err(_) => return Ok(false),
         }
-        let head = self.head_by_name()?;
+        // What cannot be looked at is opened anew, and says why it cannot.
+        let head = self.head_by_name().unwrap_or(None);
         if !head.is_some_and(|head| self.is_what_it_was(&head)) || !self.ctl().is_some_and(|ctl| self.is_of_this_boot(&ctl)) {
             return Ok(false);
         }
         self.begin_use();
+        // A repair may have removed what it had not reached.
+        self.current()?.made_to.store(0, Ordering::Relaxed);
         self.note_if_new();
         Ok(true)
     }

@@ -75,9 +75,7 @@ impl Block {
         // SAFETY: as above.
         let me = unsafe { &mut *self.0 };
         if me.line == 0 {
-            me.line = take_line() as u64 + 1;
-            // SAFETY: registers this thread's exit.
-            unsafe { sw_watch_thread() };
+            watch_thread();
         }
         me.line as usize - 1
     }
@@ -176,6 +174,24 @@ pub fn quiesce(patience_ns: u64) -> bool {
     store::all()
         .filter_map(Store::slot_if_any)
         .all(|slot| slot.wait_until_left(lines().filter(|line| *line != own), || now_ns() < until, || true).is_ok())
+}
+
+/// Gives this thread a line, which it keeps until it ends.
+#[cold]
+pub fn watch_thread() {
+    // SAFETY: only this thread touches its block.
+    unsafe { (*thread()).line = take_line() as u64 + 1 };
+    // SAFETY: registers this thread's exit.
+    unsafe { sw_watch_thread() };
+}
+
+/// Leaves the I/O whose frame this thread has left behind.
+pub fn leave_behind() {
+    // SAFETY: only this thread touches its block.
+    let me = unsafe { &mut *thread() };
+    if me.depth > 0 && me.line > 0 && is_left_behind(me.stack) {
+        leave_for_good(me, me.line as usize - 1);
+    }
 }
 
 /// Gives this thread's line back when it ends.

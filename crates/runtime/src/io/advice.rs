@@ -1,5 +1,5 @@
-//! What a program says about its data without moving any: advice and early write-back, passed on to those objects that are files, extent by extent, and syncfs, which
-//! reaches every file system that the file's bytes lie on.
+//! What a program says about its data without moving any: advice and early write-back, passed on to those objects that are files, extent by extent, and
+//! syncfs, which reaches every file system that the file's bytes lie on.
 
 use crate::base::sys::{self, Errno, Sys, call, of_target};
 use crate::file::File;
@@ -16,7 +16,8 @@ fn file_of(open: &OpenFile) -> Sys<&'static File> {
     if open.flags() & libc::O_PATH != 0 { Err(Errno(libc::EBADF)) } else { open.file() }
 }
 
-/// Calls `each` with descriptor, offset and length, in an object that is a file, of every extent of `[at, at + len)` inside the file; a length of 0 means up to its end.
+/// Calls `each` with descriptor, offset and length, in an object that is a file, of every extent of `[at, at + len)` inside the file; a length of 0 means up
+/// to its end.
 fn for_extents(file: &'static File, at: i64, len: i64, mut each: impl FnMut(i32, u64, u64) -> Sys<()>) -> Sys<()> {
     let size = file.size()?;
     let from = u64::try_from(at).unwrap_or(0);

@@ -5,7 +5,7 @@ use crate::base::sys::{self, Errno, Sys, call};
 use crate::base::vector::Buffers;
 use crate::fds::{self, INTERNAL, TRACED};
 use crate::io;
-use crate::open::{OpenFile, of_fd};
+use crate::open::{Use, another};
 use stripewise_layout::MAX_LOGICAL;
 use syscalls::Sysno;
 
@@ -15,7 +15,7 @@ const NOWAIT_HERE: usize = usize::MAX;
 pub struct End {
     /// The program's descriptor.
     pub fd: i32,
-    managed: Option<&'static OpenFile>,
+    managed: Option<Use>,
     flags: i32,
     stat: libc::stat,
 }
@@ -24,8 +24,8 @@ impl End {
     /// The end behind a descriptor; EBADF for those that cannot move bytes at all.
     pub fn of(fd: i32) -> Sys<Self> {
         let entry = fds::entry(fd);
-        let managed = if entry == 0 || entry & (TRACED | INTERNAL) == TRACED { None } else { Some(of_fd(fd)?) };
-        let flags = match managed {
+        let managed = if entry == 0 || entry & (TRACED | INTERNAL) == TRACED { None } else { Some(another(fd)?) };
+        let flags = match &managed {
             Some(open) => open.flags() & !libc::O_APPEND | if open.is_append() { libc::O_APPEND } else { 0 },
             None => sys::fcntl(fd, libc::F_GETFL, 0)? as i32,
         };
@@ -91,7 +91,7 @@ impl End {
 
     /// Bytes in the file.
     pub fn size(&self) -> Sys<u64> {
-        match self.managed {
+        match &self.managed {
             Some(open) => open.file()?.size(),
             None => Ok(self.stat.st_size as u64),
         }
@@ -103,7 +103,7 @@ impl End {
     }
 
     fn offset_fd(&self) -> i32 {
-        self.managed.map_or(self.fd, |open| open.offset_fd(self.fd))
+        self.managed.as_ref().map_or(self.fd, |open| open.offset_fd(self.fd))
     }
 
     /// The current position; ESPIPE for streams.
@@ -118,7 +118,7 @@ impl End {
 
     /// Reads at an offset.
     pub fn read_at(&self, to: &mut [u8], at: u64) -> Sys<usize> {
-        match self.managed {
+        match &self.managed {
             Some(open) => {
                 let one = [libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() }];
                 io::read_at(open, &Buffers::of(&one)?, at, 0).map(|n| n as usize)
@@ -130,7 +130,7 @@ impl End {
 
     /// Writes at an offset.
     pub fn write_at(&self, from: &[u8], at: u64) -> Sys<usize> {
-        match self.managed {
+        match &self.managed {
             Some(open) => {
                 let one = [libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: from.len() }];
                 io::write_at(open, &Buffers::of(&one)?, at, 0).map(|n| n as usize)

@@ -48,7 +48,7 @@ pub unsafe fn ioctl(fd: i32, command: u32, arg: usize) -> Sys<Option<i64>> {
     }
     let Ok(open) = of_fd(fd) else { return Ok(None) };
     // SAFETY: the caller's promise.
-    unsafe { managed(open, fd, command, arg) }
+    unsafe { managed(&open, fd, command, arg) }
 }
 
 /// # Safety
@@ -63,7 +63,7 @@ unsafe fn dedupe_names_managed(arg: usize) -> bool {
 
 /// # Safety
 /// `arg` is what the command asks for.
-unsafe fn managed(open: &'static OpenFile, fd: i32, command: u32, arg: usize) -> Sys<Option<i64>> {
+unsafe fn managed(open: &OpenFile, fd: i32, command: u32, arg: usize) -> Sys<Option<i64>> {
     let fault = Errno(libc::EFAULT);
     match command {
         FICLONE | FICLONERANGE | FIDEDUPERANGE | FIBMAP | FIEMAP | FS_IOC_SETFLAGS | FS_IOC_FSSETXATTR => Err(Errno(libc::EOPNOTSUPP)),

@@ -148,7 +148,7 @@ fn mirror(file: &'static File, size: u64) -> Sys<()> {
         if before != size {
             sys::truncate(at.pin_head()?.path(), size).or_else(|errno| match crate::open::writing_companion(file) {
                 // Rights may have changed since the file was opened.
-                Some(fd) => sys::ftruncate(fd, size),
+                Some((_open, fd)) => sys::ftruncate(fd, size),
                 None => Err(errno),
             })?;
         }
@@ -293,7 +293,11 @@ fn make_reachable(file: &'static File) -> Sys<()> {
     let (at, store) = (file.at()?, file.store()?);
     let owner = at.head_stat()?.st_uid;
     for part in [c"layout", c"link"] {
-        let (fd, _) = at.open_part(part, libc::O_RDONLY, owner, u64::MAX)?;
+        let (fd, _) = match at.open_part(part, libc::O_RDONLY, owner, u64::MAX) {
+            // Another process is making the file, and has not recorded its name yet.
+            Err(Errno(libc::ENOENT)) if part == c"link" => continue,
+            opened => opened?,
+        };
         let flushed = sys::fsync(fd, false);
         sys::close(fd);
         flushed?;
@@ -306,7 +310,10 @@ fn make_reachable(file: &'static File) -> Sys<()> {
     }
     // The directory of the name: recorded in `link` as "dev ino path".
     let mut text = [0u8; PATH_MAX + 64];
-    let text = at.read_part(c"link", &mut text)?;
+    let text = match at.read_part(c"link", &mut text) {
+        Err(Errno(libc::ENOENT)) => &[],
+        text => text?,
+    };
     if let Some(start) = text.iter().position(|b| *b == b'/')
         && let Some(name) = text.get(start..)
         && let Some(slash) = name.iter().rposition(|b| *b == b'/')

@@ -24,11 +24,11 @@ pub fn begin_exec() {
             && let Ok(st) = sys::fstat(fd)
         {
             let same = |companion: i32| sys::fstat(companion).is_ok_and(|c| (c.st_ino, c.st_dev) == (st.st_ino, st.st_dev));
-            open::companions().filter(|(_, companion)| same(*companion)).for_each(|(open, companion)| lend(open, companion));
+            open::companions().filter(|(_, companion)| same(*companion)).for_each(|(open, companion)| let_through(&open, companion));
         }
     });
     if walked.is_err() {
-        open::companions().for_each(|(open, companion)| lend(open, companion));
+        open::companions().for_each(|(open, companion)| let_through(&open, companion));
     }
 }
 
@@ -41,7 +41,7 @@ pub fn exec_failed() {
 pub fn begin_spawn(rewired: bool) {
     if rewired {
         SPAWNING.fetch_add(1, Ordering::AcqRel);
-        open::companions().for_each(|(open, companion)| lend(open, companion));
+        open::companions().for_each(|(open, companion)| let_through(&open, companion));
     }
 }
 
@@ -52,7 +52,7 @@ pub fn end_spawn(rewired: bool) {
     }
 }
 
-fn lend(open: &OpenFile, companion: i32) {
+fn let_through(open: &OpenFile, companion: i32) {
     if sys::fcntl(companion, libc::F_GETFD, 0).is_ok_and(|flags| flags & i64::from(libc::FD_CLOEXEC) != 0)
         && sys::fcntl(companion, libc::F_SETFD, 0).is_ok()
         && !process::in_vfork_child()

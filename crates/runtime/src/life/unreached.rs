@@ -1,5 +1,6 @@
 //! Programs that shed the library: statically linked ones, those with more rights than their caller (setuid, setgid, file capabilities), those for
-//! another architecture, and Go's, whose runtime calls the kernel itself. They find managed files to be links to nowhere; where a log is kept, it says which program that was and what to do.
+//! another architecture, and Go's, whose runtime calls the kernel itself. They find managed files to be links to nowhere; where a log is kept, it says which
+//! program that was and what to do.
 
 use crate::base::log;
 use crate::base::sys::{self, Errno, Sys};

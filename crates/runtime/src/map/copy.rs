@@ -1,5 +1,5 @@
-//! Where a map cannot be made of objects (it would take too many areas, pages are longer than stripes, a kind of target has no maps), one that only reads is a copy, up to a
-//! cap: in memory with a descriptor, so that it ends with SIGBUS as a file does, and that the kernel refuses to make writable what is shared.
+//! Where a map cannot be made of objects (it would take too many areas, pages are longer than stripes, a kind of target has no maps), one that only reads is
+//! a copy, up to a cap: in memory with a descriptor, so that it ends with SIGBUS as a file does, and that the kernel refuses to make writable what is shared.
 
 use crate::base::log;
 use crate::base::sys::{self, Errno, Sys};
@@ -12,7 +12,7 @@ use crate::map::pages::{Range, is_shared, page};
 use crate::open::OpenFile;
 
 /// Fills the range with a copy of the file as it is now.
-pub fn copy(open: &'static OpenFile, file: &'static File, range: Range, prot: i32, flags: i32, why_not: Errno) -> Sys<()> {
+pub fn copy(open: &OpenFile, file: &'static File, range: Range, prot: i32, flags: i32, why_not: Errno) -> Sys<()> {
     let refuse = |why: &[u8]| {
         if let Ok(path) = file.part(b"") {
             log::say(why, path.as_bytes());

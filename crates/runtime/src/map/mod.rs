@@ -96,14 +96,14 @@ pub unsafe fn map(fd: i32, at: usize, len: usize, prot: i32, flags: i32, offset:
     // SAFETY: the caller's promise.
     let start = unsafe { sys::mmap_at(at, len, prot, flags & !TOUCHING, companion, offset)? };
     let range = Range { start, bytes: (len as u64).next_multiple_of(page()), offset: offset as u64 };
-    fill(open, file, range, prot, flags & !PLACING).inspect_err(|_| {
+    fill(&open, file, range, prot, flags & !PLACING).inspect_err(|_| {
         // SAFETY: ours since the call above.
         let _ = unsafe { sys::munmap_at(range.start, range.bytes as usize) };
     })?;
     Ok(Some(start))
 }
 
-fn fill(open: &'static OpenFile, file: &'static File, range: Range, prot: i32, flags: i32) -> Sys<()> {
+fn fill(open: &OpenFile, file: &'static File, range: Range, prot: i32, flags: i32) -> Sys<()> {
     if range.offset.checked_add(range.bytes).is_none_or(|end| end > MAX_LOGICAL) {
         return Err(Errno(libc::EOVERFLOW));
     }

@@ -98,7 +98,7 @@ pub fn sync(at: usize, len: usize, flags: i32) -> Sys<i64> {
 fn persist(file: &'static File) -> Sys<()> {
     // A power cut's recovery takes the longest object for the file's end.
     cutting::settle_all(file)?;
-    if let Some(companion) = open::any_companion(file) {
+    if let Some((_open, companion)) = open::companions_of(file).next() {
         return size::sync_names(file, Some(companion));
     }
     // No descriptor is left, so there is no lock to lose by opening head and closing it.

@@ -1,34 +1,58 @@
 //! Names that go.
 
-use super::{Managed, find};
-use crate::base::sys;
+use super::{Managed, shows_file, store_behind};
+use crate::base::sys::{self, Errno, Sys};
+use crate::file;
 use core::ffi::CStr;
+use stripewise_store::names;
+use stripewise_target::text::PATH_MAX;
 
 /// A name that is about to go (unlinked, or replaced by a rename): its link is held open, so that afterwards the kernel says whether it
-/// was the last one.
+/// was the last one. So is the file, where it is: what frees its bytes must not fail once the name is gone.
 pub struct Leaving {
     managed: Managed,
     link: i32,
+    file: Option<u32>,
 }
 
 impl Leaving {
     /// Holds the link of a name, if it is a managed file's and no copy.
     ///
+    /// # Errors
+    /// `ENOENT` where nothing has that name: what others put there meanwhile is not to go unheld. `EMFILE` and its kin: nothing has gone yet.
+    ///
     /// # Safety
-    /// `path` is a C string or null.
-    pub unsafe fn hold(dirfd: i32, path: *const libc::c_char) -> Option<Self> {
-        // SAFETY: the caller's promise.
-        let managed = unsafe { find(dirfd, path, false) }.ok()??;
-        if managed.is_copy() != Ok(false) {
-            return None;
+    /// `path` is a C string or null, or no good address.
+    pub unsafe fn hold(dirfd: i32, path: *const libc::c_char) -> Sys<Option<Self>> {
+        // SAFETY: the caller's promise; it was read where there is a link.
+        if path.is_null() || unsafe { !is_managed(dirfd, path)? } {
+            return Ok(None);
         }
-        // SAFETY: found, so not null.
-        let link = sys::openat(dirfd, unsafe { CStr::from_ptr(path) }, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0).ok()?;
-        if sys::fstat(link).is_ok_and(|st| st.st_ino == managed.link) {
-            return Some(Self { managed, link });
+        // SAFETY: as above.
+        let link = match sys::openat(dirfd, unsafe { CStr::from_ptr(path) }, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0) {
+            Err(errno) if is_shortage(errno) || errno == Errno(libc::ENOENT) => return Err(errno),
+            Err(_) => return Ok(None),
+            Ok(link) => link,
+        };
+        let held = of_link(link).and_then(|managed| match managed {
+            Some(managed) if !managed.is_copy()? => Ok(Some(managed)),
+            _ => Ok(None),
+        });
+        let mut leaving = match held {
+            Ok(Some(managed)) => Self { managed, link, file: None },
+            // What cannot be asked, for want of rights say, is the kernel's to refuse.
+            other => {
+                sys::close(link);
+                return other.map(|_| None).or_else(|errno| if is_shortage(errno) { Err(errno) } else { Ok(None) });
+            }
+        };
+        if leaving.managed.names == 1 {
+            leaving.file = match file::acquire(leaving.managed.store, leaving.managed.id) {
+                Err(errno) if is_shortage(errno) => return Err(errno),
+                acquired => acquired.ok(),
+            };
         }
-        sys::close(link);
-        None
+        Ok(Some(leaving))
     }
 
     /// The file.
@@ -37,11 +61,11 @@ impl Leaving {
     }
 
     /// After the call: with the last name the file goes, else one name less is shown.
-    pub fn settle(&self) {
+    pub fn settle(mut self) {
         let left = sys::fstat(self.link).map(|st| st.st_nlink);
         // Not while a link of it lies where its own was recorded: then this one was none.
         if left == Ok(0) && self.managed.recorded_link().is_none() {
-            return self.managed.discard();
+            return self.managed.discard(self.file.take());
         }
         self.managed.status_changed();
         if let Ok(left @ 1..) = left {
@@ -53,5 +77,35 @@ impl Leaving {
 impl Drop for Leaving {
     fn drop(&mut self) {
         sys::close(self.link);
+        if let Some(index) = self.file {
+            file::release(index);
+        }
     }
+}
+
+fn is_shortage(Errno(errno): Errno) -> bool {
+    matches!(errno, libc::EMFILE | libc::ENFILE | libc::ENOMEM)
+}
+
+/// # Safety
+/// As [`Leaving::hold`].
+#[inline(never)] // Its buffer would lie on the stack below what is done after it.
+unsafe fn is_managed(dirfd: i32, path: *const libc::c_char) -> Sys<bool> {
+    let mut text = [core::mem::MaybeUninit::uninit(); PATH_MAX];
+    // SAFETY: the kernel checks.
+    match unsafe { sys::readlinkat_raw(dirfd, path, &mut text) } {
+        Ok(target) => Ok(names::parse_link(target).is_some()),
+        Err(errno @ Errno(libc::ENOENT)) => Err(errno),
+        Err(_) => Ok(false),
+    }
+}
+
+/// The file that a link leads to, which is held.
+#[inline(never)] // As above.
+fn of_link(link: i32) -> Sys<Option<Managed>> {
+    let mut text = [0u8; PATH_MAX];
+    let Some((store, id)) = names::parse_link(sys::readlinkat(link, c"", &mut text)?) else { return Ok(None) };
+    let Some(store) = store_behind(store, false)? else { return Ok(None) };
+    let st = sys::fstat(link)?;
+    Ok(shows_file(store, id, st.st_uid).then(|| Managed::behind_link(store, id, &st)))
 }

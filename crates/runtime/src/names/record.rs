@@ -7,9 +7,9 @@ use crate::store::part::{self, At};
 use stripewise_store::names;
 use stripewise_target::text::{FixedPath, FixedText, PATH_MAX, PartName};
 
-/// Records where the name of a file lies: "dev ino path", path absolute.
+/// Records where the name of a file lies: "dev ino path", path absolute; returns what lies there.
 #[inline(never)] // Threads may have small stacks: what one step needs must not lie below the next.
-pub fn record_link(at: &At, path: &FixedPath) -> Sys<()> {
+pub fn record_link(at: &At, path: &FixedPath) -> Sys<Managed> {
     let st = sys::stat(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::AT_SYMLINK_NOFOLLOW)?;
     let mut text = FixedText::<{ PATH_MAX + 64 }>::new();
     text.push_decimal(st.st_dev).push(b" ").push_decimal(st.st_ino).push(b" ").push(path.as_bytes()).push(b"\n");
@@ -22,7 +22,8 @@ pub fn record_link(at: &At, path: &FixedPath) -> Sys<()> {
     sys::close(fd);
     wrote.and_then(|_| sys::renameat(at.dir, temporary, at.dir, c"link").map(|_| ())).inspect_err(|_| {
         let _ = sys::unlinkat(at.dir, temporary, 0);
-    })
+    })?;
+    Ok(Managed::behind_link(at.store, at.id, &st))
 }
 
 impl Managed {
@@ -33,19 +34,34 @@ impl Managed {
         if self.link == 0 {
             return Ok(false);
         }
-        let link = [self.device, self.link, self.changed_ns as u64, u64::from(self.owner)];
-        if file::with_known(self.store, self.id, |file| file.has_own_link(link)) == Some(true) {
+        if self.is_known() {
             return Ok(false);
         }
         let own = self.is_own_link();
         if own == Ok(true) {
-            file::with_known(self.store, self.id, |file| file.note_own_link(link));
+            file::with_known(self.store, self.id, |file| file.note_own_link(self.identity()));
         }
         match own {
-            // What this process lacks says nothing about the link.
-            Err(errno @ Errno(libc::EMFILE | libc::ENFILE | libc::ENOMEM)) => Err(errno),
+            // What this process lacks says nothing about the link, and of a file that has just gone nobody can tell.
+            Err(errno @ Errno(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOENT)) => Err(errno),
             own => Ok(own != Ok(true)),
         }
+    }
+
+    /// The link of a file that this process has just made, and recorded, is its own, where nobody else can have put it there.
+    pub fn note_own(&self) {
+        if self.owner == sys::geteuid() {
+            file::with_known(self.store, self.id, |file| file.note_own_link(self.identity()));
+        }
+    }
+
+    fn identity(&self) -> [u64; 4] {
+        [self.device, self.link, self.changed_ns as u64, u64::from(self.owner)]
+    }
+
+    /// Whether the link was found to be the file's own since this process opened it, and has not changed.
+    pub(super) fn is_known(&self) -> bool {
+        file::with_known(self.store, self.id, |file| file.has_own_link(self.identity())) == Some(true)
     }
 
     fn is_own_link(&self) -> Sys<bool> {

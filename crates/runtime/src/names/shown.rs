@@ -1,5 +1,6 @@
 //! What a stat of a managed file shows: head's own, with the file's size, its names, and the blocks of its objects. A file that this process has open, or had
-//! open until just now, tells by its control words; of another the words are read, and nothing of it is opened for good: a directory's listing asks for each file once.
+//! open until just now, tells by its control words; of another the words are read, and nothing of it is opened for good: a directory's listing asks for each
+//! file once.
 
 use super::Managed;
 use crate::base::sys::{self, Errno, Sys};

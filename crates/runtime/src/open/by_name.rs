@@ -2,6 +2,7 @@
 //! C library opens as ever.
 
 use crate::base::sys::{self, Errno, Sys};
+use crate::file;
 use crate::names::{self, is_of_a_descriptor};
 use crate::open::create;
 use crate::open::{self, of_fd};
@@ -9,16 +10,27 @@ use crate::trace;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use libc::c_char;
+use stripewise_store::names::parse_link;
+use stripewise_target::text::PATH_MAX;
 
 unsafe extern "C" {
     fn sw_real_openat(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> i64;
 }
 
-/// The descriptor, and whether the file is managed.
+/// The descriptor, and whether the file is managed. Where the process has none left, those of idle files go first.
 ///
 /// # Safety
 /// `path` is a C string or null.
-pub unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (Sys<i64>, bool) {
+pub unsafe fn open_with_room(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (Sys<i64>, bool) {
+    // SAFETY: the caller's promise.
+    match unsafe { open_any(dirfd, path, flags, mode) } {
+        // SAFETY: as above.
+        (Err(Errno(libc::EMFILE)), _) if file::forget_idle() => unsafe { open_any(dirfd, path, flags, mode) },
+        opened => opened,
+    }
+}
+
+unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (Sys<i64>, bool) {
     // SAFETY: the caller's promise.
     match unsafe { open_new(dirfd, path, flags, mode) } {
         Ok(Some(fd)) => return (Ok(fd), true),
@@ -27,7 +39,8 @@ pub unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -
     }
     // SAFETY: as given by the program.
     let result = sys::from_c(unsafe { sw_real_openat(dirfd, path, flags, mode) });
-    // A managed name looks like a link to nowhere: a directory that does not exist, a file that does, or a link too many. O_PATH with O_NOFOLLOW opens the link itself.
+    // A managed name looks like a link to nowhere: a directory that does not exist, a file that does, or a link too many. O_PATH with O_NOFOLLOW opens the
+    // link itself.
     // SAFETY: the caller's promise.
     if let Ok(fd) = result
         && let Some(reopened) = unsafe { reopened_head(path, fd as i32, flags) }
@@ -56,7 +69,7 @@ pub unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -
             // An export may have put the plain file in the link's place since it was read.
             if opened == Err(Errno(libc::ENOENT)) {
                 // SAFETY: as given by the program.
-                let plain = sys::from_c(unsafe { sw_real_openat(dirfd, path, flags, mode) });
+                let plain = sys::from_c(unsafe { sw_real_openat(dirfd, path, flags & !libc::O_CREAT, mode) });
                 if plain.is_ok() {
                     return (plain, false);
                 }
@@ -137,30 +150,88 @@ unsafe fn reopened_head(path: *const c_char, fd: i32, flags: i32) -> Option<Sys<
     Some(crate::store::attach(store).and_then(|store| open::managed::open_managed(store, id, flags & !libc::O_CREAT)).map(i64::from))
 }
 
-/// Creates a managed file when the open may create, the name does not exist and the rules say so.
-#[inline(never)] // As above.
+/// How often an open that may create begins anew because others change the name meanwhile.
+const LOOKS: u32 = 100;
+
+/// An open that may create: of a managed file, or of one that becomes so because the name does not exist and the rules say so. `None` for every other
+/// name. The kernel is not asked to create what it may find gone by then: a plain file would come where a managed one is to be.
 unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sys<Option<i64>> {
     // O_DIRECTORY is in O_TMPFILE too, and creates nothing by itself.
-    if path.is_null() || flags & (libc::O_CREAT | libc::O_DIRECTORY) != libc::O_CREAT || crate::base::config::store_path().is_none() {
+    let creates = flags & (libc::O_CREAT | libc::O_DIRECTORY | libc::O_PATH) == libc::O_CREAT;
+    if path.is_null() || !creates || crate::base::config::store_path().is_none() {
         return Ok(None);
     }
+    for _ in 0..LOOKS {
+        // SAFETY: the caller's promise.
+        let found = unsafe {
+            match is_managed(dirfd, path) {
+                None => create_new(dirfd, CStr::from_ptr(path), flags, mode)?,
+                Some(true) => open_there(dirfd, path, flags)?,
+                Some(false) => return Ok(None),
+            }
+        };
+        match found {
+            Found::Opened(fd) => return Ok(Some(fd)),
+            Found::Plain => return Ok(None),
+            Found::Changed => {}
+        }
+    }
+    Err(Errno(libc::ENOENT))
+}
+
+/// What an open that may create came to.
+enum Found {
+    Opened(i64),
+    /// Nothing of ours.
+    Plain,
+    /// The name is not what it was when it was looked at.
+    Changed,
+}
+
+/// Whether a name is a managed file's link; `None` where there is no such name, and the path can be read.
+#[inline(never)] // As above.
+unsafe fn is_managed(dirfd: i32, path: *const c_char) -> Option<bool> {
+    let mut text = [core::mem::MaybeUninit::uninit(); PATH_MAX];
     // SAFETY: a C string or a bad address, which the kernel tells apart.
-    if unsafe { sys::faccessat_raw(dirfd, path, libc::F_OK, libc::AT_SYMLINK_NOFOLLOW) } != Err(Errno(libc::ENOENT)) {
-        return Ok(None);
+    match unsafe { sys::readlinkat_raw(dirfd, path, &mut text) } {
+        Ok(target) => Some(parse_link(target).is_some()),
+        Err(Errno(libc::ENOENT)) => None,
+        Err(_) => Some(false),
     }
-    // SAFETY: the kernel has just read this path.
-    let Some(place) = create::place_for(dirfd, unsafe { CStr::from_ptr(path) })? else { return Ok(None) };
+}
+
+/// Opens what a managed link leads to.
+unsafe fn open_there(dirfd: i32, path: *const c_char, flags: i32) -> Sys<Found> {
+    if flags & libc::O_EXCL != 0 {
+        return Err(Errno(libc::EEXIST));
+    }
+    // SAFETY: the caller's promise.
+    let Some(found) = (unsafe { find_to_open(dirfd, path, flags)? }) else {
+        // SAFETY: as above.
+        return Ok(if unsafe { is_managed(dirfd, path) } == Some(true) { Found::Plain } else { Found::Changed });
+    };
+    match open_found(&found, flags) {
+        // SAFETY: as above.
+        Err(Errno(libc::ENOENT)) if !found.is_still_at(dirfd, unsafe { CStr::from_ptr(path) }) => Ok(Found::Changed),
+        opened => opened.map(Found::Opened),
+    }
+}
+
+/// Creates a managed file where the rules say so.
+#[inline(never)] // As above.
+fn create_new(dirfd: i32, path: &CStr, flags: i32, mode: u32) -> Sys<Found> {
+    let Some(place) = create::place_for(dirfd, path)? else { return Ok(Found::Plain) };
     match create::create(&place, mode) {
         Ok(created) => {
             let fd = open::managed::open_acquired(created.index, flags & !libc::O_TRUNC).inspect_err(|_| {
                 let _ = created.opened();
-                crate::file::release(created.index);
+                file::release(created.index);
             })?;
             created.opened()?;
-            Ok(Some(i64::from(fd)))
+            Ok(Found::Opened(i64::from(fd)))
         }
         // Another process was first: its file is the one.
-        Err(Errno(libc::EEXIST)) if flags & libc::O_EXCL == 0 => Ok(None),
+        Err(Errno(libc::EEXIST)) if flags & libc::O_EXCL == 0 => Ok(Found::Changed),
         Err(errno) => Err(errno),
     }
 }

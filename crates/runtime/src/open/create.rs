@@ -211,7 +211,7 @@ fn name(place: &Place, at: &At) -> Sys<()> {
     match managed::record_link(at, &place.path) {
         // Another process has renamed or removed it already: from the moment of the link on the file is everybody's.
         Err(Errno(libc::ENOENT)) => Ok(()),
-        recorded => recorded,
+        recorded => recorded.map(|link| link.note_own()),
     }
 }
 

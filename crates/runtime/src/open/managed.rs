@@ -1,11 +1,11 @@
-//! Managed files opened and closed: their descriptors are made here, and what the last of them leaves is in order.
+//! Managed files opened: their descriptors are made here.
 
-use super::{ACCESS_NONE, CLOSING, COMPANION_FLAGS, OpenFile, SETTABLE_FLAGS, STATUS_FLAGS, claim, of_entry};
+use super::using::DESCRIPTOR;
+use super::{ACCESS_NONE, COMPANION_FLAGS, OpenFile, SETTABLE_FLAGS, STATUS_FLAGS, claim};
 use crate::base::process;
 use crate::base::sys::{self, Errno, Sys};
 use crate::fds;
 use crate::file::{self, File};
-use crate::gate::cutting;
 use crate::io::size;
 use crate::store::Store;
 use core::sync::atomic::Ordering;
@@ -84,7 +84,7 @@ pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
         Err(_) => {
             // The file's reference is the caller's.
             open.file.store(0, Ordering::Relaxed);
-            open.give_up(place);
+            open.give_back(place, DESCRIPTOR);
         }
     }
     result
@@ -100,34 +100,5 @@ impl OpenFile {
         size::truncate(file, 0)?;
         self.touch_now(file);
         Ok(())
-    }
-}
-
-/// One descriptor less; the last one closes companion and file.
-pub fn release(entry: u32) {
-    let Some(open) = of_entry(entry) else { return };
-    // Two threads may close the last two descriptors at the same moment: exactly one of them sees that it is the last.
-    let leave = |refs: u32| match refs {
-        0 | CLOSING => None,
-        1 => Some(CLOSING),
-        more => Some(more - 1),
-    };
-    if open.refs.fetch_update(Ordering::AcqRel, Ordering::Acquire, leave) != Ok(1) {
-        return;
-    }
-    if let Ok(file) = open.file()
-        && open.flags.load(Ordering::Relaxed) & libc::O_ACCMODE != libc::O_RDONLY
-    {
-        at_close(file, open.companion());
-    }
-    open.give_up(entry & !fds::TRACED);
-}
-
-/// The last close of a writable open file: head shows size and times as they are now.
-fn at_close(file: &'static File, companion: Option<i32>) {
-    if file.may_write() {
-        // What a killed one left must not count as the file's after a power cut; what cannot be done now is done before the file grows.
-        let _ = cutting::settle_all(file);
-        let _ = size::mirror_size_quietly(file, companion);
     }
 }

@@ -2,7 +2,7 @@
  * whose functions call the hooks on the descriptor, and whose descriptor number is put back where fileno() finds it. */
 #ifndef STRIPEWISE_STREAM_H
 #define STRIPEWISE_STREAM_H
-#include "hook.h"
+#include "../hook.h"
 #include <stdio.h>
 #include <stdio_ext.h>
 

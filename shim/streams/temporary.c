@@ -1,6 +1,6 @@
 /* The symbols of the preloaded library for temporary files with a name: the C library opens them inside itself, so that one made beside managed
  * files (and renamed over one of them, as rsync and sed -i do) would be plain. */
-#include "hook.h"
+#include "../hook.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
