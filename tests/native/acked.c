@@ -31,7 +31,8 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Where in its slot the block lies: the same for all versions, and on words of the file, which no kill tears: pieces end at pages. Words of 8 bytes: version in the low half, a check in the high half. */
+/* Where in its slot the block lies: the same for all versions, and on words of the file, which no kill tears: pieces end at pages. Words of 8 bytes:
+   version in the low half, a check in the high half. */
 static uint32_t block_start(uint32_t slot)
 {
     return (uint32_t)(mix(slot) % 3000 / 8 * 8);

@@ -4,7 +4,8 @@
  *
  * usage: failclosed [--carried | --library] (FILE | --fd N)
  * Without an option every way must fail and leave its buffer alone. With --library those that it carries must work, the others fail. With --carried,
- * on a plain file, every way must work: else this test would prove nothing. FILE must begin with bytes that are not zero. Built a second time statically: then no hook is there at all.
+ * on a plain file, every way must work: else this test would prove nothing. FILE must begin with bytes that are not zero. Built a second time statically:
+ * then no hook is there at all.
  */
 #define _GNU_SOURCE
 #include "inlined.h"

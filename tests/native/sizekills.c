@@ -5,7 +5,8 @@
  *
  * Children change FILE, whose size stays below MOST: cut, append, write and allocate over the end and behind it, empty it by open, rename OTHER over it. A
  * child is killed at its n-th entry or return of a system call, n from 1 until it survives (steps), or anywhere (random), or where it enters its n-th
- * ftruncate in a cut of MOST bytes to 10 (cuts); or of several that write in turns behind each other's end, one is killed after the other (peers). After each kill the file has its
+ * ftruncate in a cut of MOST bytes to 10 (cuts); or of several that write in turns behind each other's end, one is killed after the other (peers). After
+ * each kill the file has its
  * size of before or of after; all before it is what was written, or the killed write's own; and however it grows then, zeros appear. Exit code 0 and a line
  * of what was done when all was so; else 1 and what was wrong.
  */

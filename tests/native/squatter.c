@@ -4,7 +4,8 @@
  * usage: squatter FILES TARGET...
  *
  * Watches the directory FILES, where each file of a store has a directory of its own named by its id, and at each new one makes ID.data, ID.data1 and ID.repl
- * in every TARGET, writable by everybody. Until there is a line on standard input; then it says how many it had first (`had N`), and what other users have put into
+ * in every TARGET, writable by everybody. Until there is a line on standard input; then it says how many it had first (`had N`), and what other users have
+ * put into
  * them (`received N`, in bytes); it then goes on waiting until standard input ends.
  */
 #define _GNU_SOURCE

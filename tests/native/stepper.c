@@ -3,7 +3,8 @@
  *
  * usage: stepper PHASE STEP CTL COMMAND [ARGUMENT...]
  *
- * What COMMAND prints goes to standard error. It sends itself SIGUSR1 where the counting begins, and again where it ends. Every entry and every return of a system call between, while the move of
+ * What COMMAND prints goes to standard error. It sends itself SIGUSR1 where the counting begins, and again where it ends. Every entry and every return of a
+ * system call between, while the move of
  * the file whose control words are CTL is in PHASE (any, before, copying, frozen, publishing, after), is a step. When step STEP is reached the program stays
  * stopped, and "stopped STEP NUMBER entry|return" (NUMBER: of the system call) is printed; then a line is awaited on standard input: "go" lets the program
  * run on by itself, anything else kills it. A program that has fewer steps runs to its end, and "steps N" is printed. Exit code: the program's; 137 when it
