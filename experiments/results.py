@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -22,6 +23,8 @@ from stripewise.units import format_size
 
 HOME = Path(__file__).resolve().parent
 PAGE = HOME.parent / "docs" / "results.md"
+#: Columns of its prose.
+WIDTH = 158
 #: The picture of the first page.
 FIRST = "throughput-view"
 #: In this order; others behind them.
@@ -327,6 +330,20 @@ def picture(result: Mapping[str, Any], names: Sequence[str]) -> None:
     )  # fmt: skip
 
 
+def _filled(part: str) -> str:
+    """A paragraph or a list in lines of the page's width; tables, headings and pictures as they are."""
+    if part.startswith(("|", "#", "!")):
+        return part
+    lines = part.split("\n")
+    if any(line.startswith("|") for line in lines):
+        return part
+    indents = ["  " if line.startswith("- ") else "" for line in lines]
+    return "\n".join(
+        textwrap.fill(line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        for line, indent in zip(lines, indents, strict=True)
+    )
+
+
 def main() -> None:
     found = experiments()
     first = dict(found)[FIRST]
@@ -335,6 +352,7 @@ def main() -> None:
         "\n\n".join([text, *(section(name, result) for name, result in found), *filter(None, [broken_promises()])])
         + "\n"
     )
+    page = "\n\n".join(map(_filled, page.split("\n\n")))
     if sys.argv[1:] == ["--check"]:
         if not PAGE.is_file() or PAGE.read_text() != page:
             sys.exit(f"{PAGE.name}: is not what the result files say; run: make results")
