@@ -12,8 +12,8 @@ unexport PYTHONPATH PYTHONHOME
 CFLAGS ?= -O2
 WARNINGS := -Wall -Wextra -Werror=implicit-function-declaration
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
-SHIM_SOURCES := $(wildcard shim/*.c)
-SHIM_HEADERS := $(wildcard shim/*.h)
+SHIM_SOURCES := $(wildcard shim/*.c shim/*/*.c)
+SHIM_HEADERS := $(wildcard shim/*.h shim/*/*.h)
 LIBRARY := python/stripewise/lib/libstripewise.so
 STATIC := $(TARGET)/preload/libstripewise_runtime.a
 BINDING := $(VENV)/.binding
@@ -51,7 +51,8 @@ help:
 	@echo 'make experiment NAME=throughput-view  one experiment: result.json and result.svg in its folder (experiments/README.md)'
 	@echo 'make experiments  all of them (40 minutes), then docs/results.md (make results: only the page)'
 	@echo 'make soak    the long tests: the move protocol at length, N simulated histories from SEED on,'
-	@echo '             all workloads, 20,000 kills, 3000 stops of a mover, 150 power cuts (needs root; hours)'
+	@echo '             all workloads, 20,000 kills, 3000 stops of a mover, 150 power cuts (needs root; hours),'
+	@echo '             a minute of fuzzing for each native parser'
 	@echo 'make soak-moving  of these, the ones in which regions move while programs run'
 	@echo 'make clean   remove everything that was built'
 
@@ -136,6 +137,7 @@ pytest: build $(NATIVE)
 
 lint: build
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	$(VENV)/bin/ruff check python tests tools experiments
 	$(VENV)/bin/ruff format --check python tests tools experiments
@@ -183,6 +185,7 @@ soak: build $(NATIVE)
 	command -v pjdfstest || cargo install --locked --quiet pjdfstest || echo 'pjdfstest cannot be installed: its test does not run'
 	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-store --test all -- --nocapture model:: history:: sizes:: interleaved:: crash::
 	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-swd --test all -- --nocapture history::
+	tools/fuzz.sh 60
 	STRIPEWISE_SOAK=1 $(MAKE) --no-print-directory pytest TIMEOUT_S=7200 UNIT_TESTS=
 
 # Of these, the ones in which regions move while programs run.
