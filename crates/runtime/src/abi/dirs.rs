@@ -1,7 +1,7 @@
 //! Directories and the text of names: a managed file's entry is one of a regular file, its name leads to itself, and what the kernel tells
 //! of a managed descriptor's name is the name that the program knows.
 
-use super::PASS;
+use super::{PASS, called_by_name};
 use crate::base::config;
 use crate::base::sys::{self, Errno, Sys, to_c};
 use crate::names::{self, Managed};
@@ -131,20 +131,22 @@ pub unsafe extern "C" fn sw_readlinkat(dirfd: i32, path: *const c_char, into: *m
 /// `path` is a C string or null, `into` has room for PATH_MAX bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_realpath(path: *const c_char, into: *mut u8) -> i64 {
-    // SAFETY: the caller's promise.
-    match unsafe { resolved(path) } {
-        Ok(None) => PASS,
-        Err(errno) => to_c(Err(errno)),
-        Ok(Some(name)) => match name.as_c_str() {
-            Some(name) => {
-                let bytes = name.to_bytes_with_nul();
-                // SAFETY: a FixedPath's string is at most PATH_MAX bytes long.
-                unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len()) };
-                0
-            }
-            None => -i64::from(libc::ENAMETOOLONG),
-        },
-    }
+    called_by_name(|| {
+        // SAFETY: the caller's promise.
+        match unsafe { resolved(path) } {
+            Ok(None) => PASS,
+            Err(errno) => to_c(Err(errno)),
+            Ok(Some(name)) => match name.as_c_str() {
+                Some(name) => {
+                    let bytes = name.to_bytes_with_nul();
+                    // SAFETY: a FixedPath's string is at most PATH_MAX bytes long.
+                    unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len()) };
+                    0
+                }
+                None => -i64::from(libc::ENAMETOOLONG),
+            },
+        }
+    })
 }
 
 unsafe fn resolved(path: *const c_char) -> Sys<Option<FixedPath>> {
@@ -163,14 +165,16 @@ unsafe fn resolved(path: *const c_char) -> Sys<Option<FixedPath>> {
 /// As [`sw_realpath`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_head_path(dirfd: i32, path: *const c_char, follow: i32, into: *mut u8) -> i32 {
-    // SAFETY: the caller's promise.
-    let Ok(Some(found)) = (unsafe { names::find(dirfd, path, follow != 0) }) else { return 0 };
-    let head = found.head();
-    let Some(head) = head.as_c_str() else { return 0 };
-    let bytes = head.to_bytes_with_nul();
-    // SAFETY: a FixedPath's string is at most PATH_MAX bytes long.
-    unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len()) };
-    1
+    called_by_name(|| {
+        // SAFETY: the caller's promise.
+        let Ok(Some(found)) = (unsafe { names::find(dirfd, path, follow != 0) }) else { return 0 };
+        let head = found.head();
+        let Some(head) = head.as_c_str() else { return 0 };
+        let bytes = head.to_bytes_with_nul();
+        // SAFETY: a FixedPath's string is at most PATH_MAX bytes long.
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len()) };
+        1
+    })
 }
 
 /// Whether a name that the kernel has just followed may have led to an open descriptor, and so to a head.
@@ -191,8 +195,8 @@ pub unsafe extern "C" fn sw_is_of_a_descriptor(path: *const c_char) -> i32 {
 pub unsafe extern "C" fn sw_is_managed(dirfd: i32, path: *const c_char, flags: i32) -> i32 {
     let follow = flags & libc::AT_SYMLINK_FOLLOW != 0;
     // SAFETY: the caller's promise; find has found out whether the path can be read.
-    i32::from(match unsafe { names::find(dirfd, path, follow) } {
+    i32::from(called_by_name(|| match unsafe { names::find(dirfd, path, follow) } {
         Ok(None) => unsafe { names::behind_descriptor(dirfd, path, follow, flags & libc::AT_EMPTY_PATH != 0) }.is_some(),
         found => found.is_ok(),
-    })
+    }))
 }

@@ -19,7 +19,7 @@ use crate::io;
 use crate::io::size;
 use crate::names::{Managed, find};
 use crate::open::by_name;
-use crate::open::of_fd;
+use crate::open::{forget_left_behind, of_fd};
 use crate::trace;
 use core::ffi::CStr;
 use libc::{c_char, iovec, off_t};
@@ -37,20 +37,35 @@ fn offset(at: off_t) -> Sys<u64> {
     u64::try_from(at).map_err(|_| Errno(libc::EINVAL))
 }
 
+/// A call by name. One that this thread has left by siglongjmp ends first, seen from a frame that is no deeper than its own was: what it held is no lock of a
+/// call below this one.
+#[inline(always)]
+fn called_by_name<T>(work: impl FnOnce() -> T) -> T {
+    forget_left_behind();
+    in_a_frame_below(work)
+}
+
+#[inline(never)] // Its buffers.
+fn in_a_frame_below<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}
+
 /// openat and all its spellings.
 ///
 /// # Safety
 /// `path` is a C string or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_openat(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> i64 {
-    let start = trace::begin();
-    // SAFETY: passed through.
-    let (result, managed) = unsafe { by_name::open_with_room(dirfd, path, flags, mode) };
-    if start != 0 && !matches!(result, Err(Errno(libc::EFAULT | libc::ENAMETOOLONG))) {
-        // SAFETY: the kernel has read it.
-        by_name::record(unsafe { CStr::from_ptr(path) }, dirfd, flags, &result, managed, start);
-    }
-    stdio::arrived(result)
+    called_by_name(|| {
+        let start = trace::begin();
+        // SAFETY: passed through.
+        let (result, managed) = unsafe { by_name::open_with_room(dirfd, path, flags, mode) };
+        if start != 0 && !matches!(result, Err(Errno(libc::EFAULT | libc::ENAMETOOLONG))) {
+            // SAFETY: the kernel has read it.
+            by_name::record(unsafe { CStr::from_ptr(path) }, dirfd, flags, &result, managed, start);
+        }
+        stdio::arrived(result)
+    })
 }
 
 /// close.
@@ -206,7 +221,8 @@ pub extern "C" fn sw_ftruncate(fd: i32, len: off_t) -> i64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_truncate(path: *const c_char, len: off_t) -> i64 {
     // SAFETY: the caller's promise.
-    let done = file::with_room(|| unsafe { find(libc::AT_FDCWD, path, true)? }.map(|found| truncate_found(&found, len)).transpose());
+    let truncated = || unsafe { find(libc::AT_FDCWD, path, true)? }.map(|found| truncate_found(&found, len)).transpose();
+    let done = called_by_name(|| file::with_room(truncated));
     done.map_or_else(|errno| to_c(Err(errno)), |done| done.unwrap_or(PASS))
 }
 

@@ -1,5 +1,6 @@
 //! Calls by name: stat, access, unlink, rename. They go to the kernel first; only a name that leads nowhere can be a managed file's.
 
+use super::called_by_name;
 use crate::base::sys::{self, Errno, Sys, to_c};
 use crate::fds::{self, TRACED};
 use crate::file;
@@ -16,24 +17,27 @@ use stripewise_target::text::FixedPath;
 /// As the C library's fstatat.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_fstatat(dirfd: i32, path: *const c_char, st: *mut libc::stat, flags: i32) -> i64 {
-    to_c(file::with_room(|| {
-        // SAFETY: passed through; the kernel checks.
-        let plain = unsafe { sys::fstatat_raw(dirfd, path, st, flags) };
-        // SAFETY: passed through; the struct is read only when the kernel has filled it.
-        match unsafe { settled(dirfd, path, flags, plain, || (*st).st_mode) } {
-            Answer::Plain(result) => result,
-            // SAFETY: the kernel has just filled it.
-            Answer::Head(open) => open.and_then(|open| Shown::of(open.file()?)).map(|shown| shown.put(unsafe { &mut *st })),
-            // SAFETY: as above.
-            Answer::Behind(found) => or_of_head(found.with(Shown::of).map(|shown| shown.put(unsafe { &mut *st }))),
-            Answer::Named(found) => {
-                // SAFETY: the kernel checks the struct, and then has filled it.
-                let ask = |dir, head: &CStr| unsafe { sys::fstatat_raw(dir, head.as_ptr(), st, libc::AT_SYMLINK_NOFOLLOW).map(|()| Seen::of(&*st)) };
+    to_c(called_by_name(|| {
+        file::with_room(|| {
+            // SAFETY: passed through; the kernel checks.
+            let plain = unsafe { sys::fstatat_raw(dirfd, path, st, flags) };
+            // SAFETY: passed through; the struct is read only when the kernel has filled it.
+            match unsafe { settled(dirfd, path, flags, plain, || (*st).st_mode) } {
+                Answer::Plain(result) => result,
+                // SAFETY: the kernel has just filled it.
+                Answer::Head(open) => open.and_then(|open| Shown::of(open.file()?)).map(|shown| shown.put(unsafe { &mut *st })),
                 // SAFETY: as above.
-                found.shown(ask).map(|shown| shown.into_iter().for_each(|shown| shown.put(unsafe { &mut *st })))
+                Answer::Behind(found) => or_of_head(found.with(Shown::of).map(|shown| shown.put(unsafe { &mut *st }))),
+                Answer::Named(found) => {
+                    // SAFETY: the kernel checks the struct, and then has filled it.
+                    let ask =
+                        |dir, head: &CStr| unsafe { sys::fstatat_raw(dir, head.as_ptr(), st, libc::AT_SYMLINK_NOFOLLOW).map(|()| Seen::of(&*st)) };
+                    // SAFETY: as above.
+                    found.shown(ask).map(|shown| shown.into_iter().for_each(|shown| shown.put(unsafe { &mut *st })))
+                }
             }
-        }
-        .map(|()| 0)
+            .map(|()| 0)
+        })
     }))
 }
 
@@ -93,25 +97,27 @@ unsafe fn settled(dirfd: i32, path: *const c_char, flags: i32, plain: Sys<()>, m
 pub unsafe extern "C" fn sw_statx(dirfd: i32, path: *const c_char, flags: i32, mask: u32, st: *mut libc::statx) -> i64 {
     // SAFETY: the kernel has filled it.
     let put = |shown: Shown| shown.put_x(unsafe { &mut *st });
-    to_c(file::with_room(|| {
-        // SAFETY: passed through.
-        let plain = unsafe { sys::statx_raw(dirfd, path, flags, mask, st) };
-        // SAFETY: passed through; the struct is read only when the kernel has filled it.
-        match unsafe { settled(dirfd, path, flags, plain, || u32::from((*st).stx_mode)) } {
-            Answer::Plain(result) => result,
-            Answer::Head(open) => open.and_then(|open| Shown::of(open.file()?)).map(put),
-            Answer::Behind(found) => or_of_head(found.with(Shown::of).map(put)),
-            Answer::Named(found) => {
-                // What tells one head from another is asked for, too.
-                let mask = mask | libc::STATX_TYPE | libc::STATX_MODE | libc::STATX_NLINK | libc::STATX_UID | libc::STATX_INO;
-                // SAFETY: the kernel checks the struct, and then has filled it.
-                let ask = |dir, head: &CStr| unsafe {
-                    sys::statx_raw(dir, head.as_ptr(), flags | libc::AT_SYMLINK_NOFOLLOW, mask, st).map(|()| Seen::of_x(&*st))
-                };
-                found.shown(ask).map(|shown| shown.into_iter().for_each(put))
+    to_c(called_by_name(|| {
+        file::with_room(|| {
+            // SAFETY: passed through.
+            let plain = unsafe { sys::statx_raw(dirfd, path, flags, mask, st) };
+            // SAFETY: passed through; the struct is read only when the kernel has filled it.
+            match unsafe { settled(dirfd, path, flags, plain, || u32::from((*st).stx_mode)) } {
+                Answer::Plain(result) => result,
+                Answer::Head(open) => open.and_then(|open| Shown::of(open.file()?)).map(put),
+                Answer::Behind(found) => or_of_head(found.with(Shown::of).map(put)),
+                Answer::Named(found) => {
+                    // What tells one head from another is asked for, too.
+                    let mask = mask | libc::STATX_TYPE | libc::STATX_MODE | libc::STATX_NLINK | libc::STATX_UID | libc::STATX_INO;
+                    // SAFETY: the kernel checks the struct, and then has filled it.
+                    let ask = |dir, head: &CStr| unsafe {
+                        sys::statx_raw(dir, head.as_ptr(), flags | libc::AT_SYMLINK_NOFOLLOW, mask, st).map(|()| Seen::of_x(&*st))
+                    };
+                    found.shown(ask).map(|shown| shown.into_iter().for_each(put))
+                }
             }
-        }
-        .map(|()| 0)
+            .map(|()| 0)
+        })
     }))
 }
 
@@ -121,9 +127,11 @@ unsafe fn on_head(dirfd: i32, path: *const c_char, follow: bool, plain: Sys<i64>
         return to_c(plain);
     }
     // SAFETY: the caller's promise.
-    to_c(file::with_room(|| match unsafe { names::find_to_show(dirfd, path, follow)? } {
-        Some(found) => found.pin_head().and_then(|head| again(head.path())),
-        None => plain,
+    to_c(called_by_name(|| {
+        file::with_room(|| match unsafe { names::find_to_show(dirfd, path, follow)? } {
+            Some(found) => found.pin_head().and_then(|head| again(head.path())),
+            None => plain,
+        })
     }))
 }
 
@@ -146,7 +154,7 @@ pub unsafe extern "C" fn sw_faccessat(dirfd: i32, path: *const c_char, mode: i32
     let follow = flags & libc::AT_SYMLINK_NOFOLLOW == 0;
     // Everybody may do everything with a symbolic link: the kernel must not be asked about it.
     // SAFETY: the caller's promise.
-    let is_link = !follow && matches!(unsafe { names::find_to_show(dirfd, path, false) }, Ok(Some(_)));
+    let is_link = !follow && matches!(called_by_name(|| unsafe { names::find_to_show(dirfd, path, false) }), Ok(Some(_)));
     // SAFETY: passed through.
     let plain = if is_link { Err(Errno(libc::ENOENT)) } else { unsafe { sys::faccessat_raw(dirfd, path, mode, flags) } };
     // SAFETY: passed through.
@@ -160,7 +168,7 @@ pub unsafe extern "C" fn sw_faccessat(dirfd: i32, path: *const c_char, mode: i32
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_unlinkat(dirfd: i32, path: *const c_char, flags: i32) -> i64 {
     // SAFETY: the caller's promise.
-    let leaving = if flags == 0 { file::with_room(|| unsafe { Leaving::hold(dirfd, path) }) } else { Ok(None) };
+    let leaving = if flags == 0 { called_by_name(|| file::with_room(|| unsafe { Leaving::hold(dirfd, path) })) } else { Ok(None) };
     let result = leaving.and_then(|leaving| {
         // SAFETY: passed through.
         let gone = unsafe { sys::unlinkat_raw(dirfd, path, flags)? };
@@ -188,7 +196,7 @@ unsafe fn or_not_a_directory(result: Sys<i64>, dirfd: i32, path: *const c_char) 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_not_a_directory(dirfd: i32, path: *const c_char, itself: i32) -> i64 {
     // SAFETY: the caller's promise.
-    if itself != 0 && matches!(unsafe { names::find(dirfd, path, true) }, Ok(Some(_))) {
+    if itself != 0 && matches!(called_by_name(|| unsafe { names::find(dirfd, path, true) }), Ok(Some(_))) {
         return -i64::from(libc::ENOTDIR);
     }
     // SAFETY: the caller's promise.
@@ -201,6 +209,11 @@ pub unsafe extern "C" fn sw_not_a_directory(dirfd: i32, path: *const c_char, its
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_renameat2(from_dir: i32, from: *const c_char, to_dir: i32, to: *const c_char, flags: u32) -> i64 {
+    // SAFETY: passed through.
+    to_c(called_by_name(|| unsafe { rename(from_dir, from, to_dir, to, flags) }))
+}
+
+unsafe fn rename(from_dir: i32, from: *const c_char, to_dir: i32, to: *const c_char, flags: u32) -> Sys<i64> {
     // SAFETY: the caller's promise.
     let moved = unsafe { names::find(from_dir, from, false).unwrap_or(None) };
     // SAFETY: passed through.
@@ -225,11 +238,11 @@ pub unsafe extern "C" fn sw_renameat2(from_dir: i32, from: *const c_char, to_dir
             Some(replaced) => replaced.settle(),
             None => {}
         }
-        return 0;
+        return Ok(0);
     }
     let result = renamed.map(|_| 0);
     // SAFETY: the caller's promise.
-    to_c(unsafe { or_not_a_directory(or_not_a_directory(result, from_dir, from), to_dir, to) })
+    unsafe { or_not_a_directory(or_not_a_directory(result, from_dir, from), to_dir, to) }
 }
 
 /// renameat2, with what it replaces held. Where there was nothing nothing is replaced: what others put there meanwhile is held first.
@@ -277,6 +290,11 @@ unsafe fn link_of(dirfd: i32, path: *const c_char, flags: i32) -> Sys<Option<(Ma
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_linkat(from_dir: i32, from: *const c_char, to_dir: i32, to: *const c_char, flags: i32) -> i64 {
+    // SAFETY: passed through.
+    to_c(called_by_name(|| unsafe { link(from_dir, from, to_dir, to, flags) }))
+}
+
+unsafe fn link(from_dir: i32, from: *const c_char, to_dir: i32, to: *const c_char, flags: i32) -> Sys<i64> {
     // SAFETY: the caller's promise.
     let result = match unsafe { link_of(from_dir, from, flags) } {
         Ok(Some((found, link))) => {
@@ -296,5 +314,5 @@ pub unsafe extern "C" fn sw_linkat(from_dir: i32, from: *const c_char, to_dir: i
         Err(errno) => Err(errno),
     };
     // SAFETY: the caller's promise.
-    to_c(unsafe { or_not_a_directory(result, to_dir, to) })
+    unsafe { or_not_a_directory(result, to_dir, to) }
 }

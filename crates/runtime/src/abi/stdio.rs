@@ -21,7 +21,7 @@ unsafe extern "C" {
 pub unsafe extern "C" fn sw_stream_open(path: *const c_char, flags: i32, mode: u32) -> i64 {
     let start = trace::begin();
     // SAFETY: the caller's promise.
-    let result = match unsafe { by_name::open_if_managed(path, flags, mode) } {
+    let result = match super::called_by_name(|| unsafe { by_name::open_if_managed(path, flags, mode) }) {
         Ok(None) => return super::PASS,
         Ok(Some(fd)) => Ok(fd),
         Err(errno) => Err(errno),
