@@ -177,7 +177,7 @@ pub(crate) fn covers_all(list: &'static str, table: &Table<'_>) -> Result<(), La
     if table.start() != 0 {
         return Err(LayoutError::Region { list, index: 0, reason: "the first region must start at byte 0" });
     }
-    if !table.record(last as u32).repeats {
+    if !table.record(last as u32).repeats() {
         return Err(LayoutError::Region { list, index: last as u64, reason: "the last region must repeat" });
     }
     Ok(())

@@ -85,14 +85,14 @@ impl Table<'_> {
             };
             let bytes = size - region.start;
             if region.is_original() {
-                let all = if region.repeats { bytes } else { bytes.min(region.len) };
+                let all = if region.repeats() { bytes } else { bytes.min(region.len) };
                 sum += if target == ORIGINAL { all } else { 0 };
                 continue;
             }
             let Some(stripe) = region.cycle.find(target) else {
                 continue;
             };
-            let (whole, rest) = if region.repeats { (bytes / region.len, bytes % region.len) } else { (0, bytes.min(region.len)) };
+            let (whole, rest) = if region.repeats() { (bytes / region.len, bytes % region.len) } else { (0, bytes.min(region.len)) };
             sum += whole * Cycle::below(stripe, region.cycle.split(region.len)) + Cycle::below(stripe, region.cycle.split(rest));
         }
         sum

@@ -36,7 +36,7 @@ pub(crate) fn check(view: &View<'_>) -> Result<(), LayoutError> {
     if moving.is_empty() || moving.start() != span.start || moving.end() != end || end > MAX_LOGICAL {
         return fail("pending or retired regions must cover the span exactly; the last repeats only when the span goes to the end");
     }
-    let repeats = moving.region(moving.len() - 1).is_some_and(|r| r.repeats);
+    let repeats = moving.region(moving.len() - 1).is_some_and(|r| r.repeats());
     if repeats != span.is_to_end() {
         return fail("the last pending or retired region must repeat exactly when the span goes to the end");
     }
@@ -55,7 +55,7 @@ fn planes(home: &Table<'_>, moving: &Table<'_>, end: u64) -> Result<(), LayoutEr
         if x.start >= end || y.start >= end {
             return Ok(());
         }
-        if x.repeats && y.repeats {
+        if x.repeats() && y.repeats() {
             if x.plane() != y.plane() {
                 return Ok(());
             }

@@ -25,13 +25,13 @@ pub struct Pieces<'a> {
     table: Table<'a>,
     at: u64,
     end: u64,
-    /// The window of `at`, once a request has turned out to have more than one run: keeping it would cost the others more than the look-up.
+    /// The window of `at`.
     region: Option<RegionRef<'a>>,
     ahead: Option<Piece>,
 }
 
 /// The run that begins at `at`, within one stripe and one window, and ends at `end` at the latest.
-#[inline]
+#[inline(always)]
 fn run(region: &RegionRef<'_>, at: u64, end: u64) -> Piece {
     let left = region.reach().min(end) - at;
     if region.is_original() {
@@ -44,6 +44,14 @@ fn run(region: &RegionRef<'_>, at: u64, end: u64) -> Piece {
 }
 
 impl<'a> Pieces<'a> {
+    /// The run of one object that the whole request is; `None` where it is several, though they may continue each other.
+    #[inline(always)] // Most requests are one: what an iterator keeps in memory would cost more than the look-up.
+    pub(crate) fn single(table: &Table<'a>, at: u64, len: u64) -> Option<Piece> {
+        let region = table.region_at(at)?;
+        let piece = run(&region, at, at.saturating_add(len));
+        (piece.len == len).then_some(piece)
+    }
+
     #[inline]
     pub(crate) fn new(table: Table<'a>, at: u64, len: u64) -> Pieces<'a> {
         let end = at.saturating_add(len);
@@ -65,10 +73,12 @@ impl<'a> Pieces<'a> {
         self.at += piece.len;
         Some(piece)
     }
+}
 
-    /// The next piece of a request of several runs: joins runs as long as they continue each other in the object.
-    #[inline(never)]
-    fn merged(&mut self) -> Option<Piece> {
+impl Iterator for Pieces<'_> {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
         let mut piece = match self.ahead.take() {
             Some(piece) => piece,
             None => self.cut()?,
@@ -81,23 +91,5 @@ impl<'a> Pieces<'a> {
             piece.len += next.len;
         }
         Some(piece)
-    }
-}
-
-impl Iterator for Pieces<'_> {
-    type Item = Piece;
-
-    #[inline(always)] // The first piece is most often the whole request: then none of the state is needed.
-    fn next(&mut self) -> Option<Piece> {
-        if self.region.is_none() && self.at < self.end {
-            // Most requests are one run: answered without writing any state but the position.
-            let region = self.table.region_at(self.at)?;
-            let piece = run(&region, self.at, self.end);
-            if self.at + piece.len == self.end {
-                self.at = self.end;
-                return Some(piece);
-            }
-        }
-        self.merged()
     }
 }

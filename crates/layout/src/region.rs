@@ -4,6 +4,7 @@
 
 use crate::MAX_LOGICAL;
 use crate::cycle::{Cycle, StripeRef};
+use crate::format::REPEATS;
 
 /// One region, or one repetition of the repeating one: the unit that has a slice of its own on every target.
 #[derive(Clone, Copy, Debug)]
@@ -16,8 +17,8 @@ pub struct RegionRef<'a> {
     pub generation: u32,
     /// Number of the region in its list.
     pub index: u32,
-    /// Whether the region repeats for ever.
-    pub repeats: bool,
+    /// The record's: a word, for a bool's padding would be copied in pieces that the processor cannot forward.
+    pub(crate) flags: u32,
     pub(crate) cycle: Cycle<'a>,
     pub(crate) slice: u64,
 }
@@ -41,6 +42,13 @@ impl<'a> RegionRef<'a> {
     #[must_use]
     pub fn end(&self) -> u64 {
         self.start.saturating_add(self.len)
+    }
+
+    /// Whether the region repeats for ever.
+    #[inline]
+    #[must_use]
+    pub fn repeats(&self) -> bool {
+        self.flags & REPEATS != 0
     }
 
     /// Whether the bytes lie in the plain file.
@@ -86,7 +94,7 @@ impl<'a> RegionRef<'a> {
     /// Where the window ends for addressing: original bytes are contiguous through all repetitions.
     #[inline]
     pub(crate) fn reach(&self) -> u64 {
-        if self.repeats && self.is_original() { MAX_LOGICAL } else { self.end() }
+        if self.repeats() && self.is_original() { MAX_LOGICAL } else { self.end() }
     }
 }
 

@@ -4,9 +4,9 @@
 //! that a look-up touches one or two records whatever their number; the short ones are searched.
 
 use crate::cycle::Places;
-use crate::format::{INDEX, REGION, REPEATS, div_rem, record, u32_at, u64_at};
+use crate::format::{INDEX, REGION, div_rem, record, u32_at, u64_at};
 use crate::region::RegionRef;
-use crate::{Extents, MAX_LOGICAL, ORIGINAL, Pieces};
+use crate::{Extents, MAX_LOGICAL, ORIGINAL, Piece, Pieces};
 
 /// An ordered list of regions without gaps. Copy it freely: it borrows the mapped bytes.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ impl<'a> Table<'a> {
         if count > 0 {
             let last = table.record(count - 1);
             table.start = table.record_start(0);
-            table.end = if last.repeats { MAX_LOGICAL } else { last.end() };
+            table.end = if last.repeats() { MAX_LOGICAL } else { last.end() };
         }
         table
     }
@@ -77,16 +77,16 @@ impl<'a> Table<'a> {
     #[inline]
     pub(crate) fn record(&self, i: u32) -> RegionRef<'a> {
         let r = record::<REGION>(self.regions, i as usize);
-        let region = RegionRef {
-            start: u64_at(r, 0),
+        let start = u64_at(r, 0);
+        RegionRef {
+            start,
             len: u64_at(r, 8),
             generation: u32_at(r, 16),
             index: i,
-            repeats: u32_at(r, 24) & REPEATS != 0,
+            flags: u32_at(r, 24),
             cycle: self.places.get(u32_at(r, 20)),
-            slice: 0,
-        };
-        self.placed(region)
+            slice: self.slice_of(start),
+        }
     }
 
     /// Region record `i`: the first repetition when it repeats; `None` past the end.
@@ -95,11 +95,11 @@ impl<'a> Table<'a> {
         (i < self.count as usize).then(|| self.record(i as u32))
     }
 
+    /// Where the slices of a window that begins at `start` begin in their objects.
     #[inline]
-    fn placed(&self, mut region: RegionRef<'a>) -> RegionRef<'a> {
+    fn slice_of(&self, start: u64) -> u64 {
         // Wrapping: sums of validated values fit; unvalidated ones are only looked at by the check.
-        region.slice = region.start.wrapping_add(self.base);
-        region
+        start.wrapping_add(self.base)
     }
 
     #[inline]
@@ -107,9 +107,9 @@ impl<'a> Table<'a> {
         u32_at(self.index, i as usize * INDEX)
     }
 
-    /// The region record that holds `at`; `at` must not lie before the first.
-    #[inline]
-    fn find(&self, at: u64) -> RegionRef<'a> {
+    /// Number of the region record that holds `at`; `at` must not lie before the first.
+    #[inline(always)]
+    fn find(&self, at: u64) -> u32 {
         let last = self.count.saturating_sub(1);
         let bucket = at >> self.shift;
         let entries = (self.index.len() / INDEX) as u64;
@@ -118,17 +118,17 @@ impl<'a> Table<'a> {
             () if entries > 0 => last,
             () => 0,
         };
-        let guess = self.record(lo);
+        let guess = record::<REGION>(self.regions, lo as usize);
         // Nearly always right, so the processor predicts it: most buckets lie wholly in one region.
-        if at - guess.start < guess.len || lo == last {
-            return guess;
+        if at - u64_at(guess, 0) < u64_at(guess, 8) || lo == last {
+            return lo;
         }
         let hi = if bucket + 1 < entries { self.index_entry(bucket + 1) } else { last };
         self.search(at, lo + 1, hi)
     }
 
-    /// The last record among `lo..=hi` that starts at or below `at`.
-    fn search(&self, at: u64, mut lo: u32, mut hi: u32) -> RegionRef<'a> {
+    /// Number of the last record among `lo..=hi` that starts at or below `at`.
+    fn search(&self, at: u64, mut lo: u32, mut hi: u32) -> u32 {
         while lo < hi {
             let mid = lo + (hi - lo).div_ceil(2);
             if self.record_start(mid) <= at {
@@ -137,22 +137,22 @@ impl<'a> Table<'a> {
                 hi = mid - 1;
             }
         }
-        self.record(lo)
+        lo
     }
 
     /// The window that holds byte `at`; `None` outside `start()..end()`.
-    #[inline]
+    #[inline(always)] // Its result would go through memory, in parts that the processor cannot forward.
     #[must_use]
     pub fn region_at(&self, at: u64) -> Option<RegionRef<'a>> {
         if at < self.start || at >= self.end {
             return None;
         }
-        let mut region = self.find(at);
+        let mut region = self.record(self.find(at));
         let l = at - region.start;
-        if region.repeats && l >= region.len {
+        if region.repeats() && l >= region.len {
             let past = if region.len.is_power_of_two() { l & (region.len - 1) } else { div_rem(l, region.len).1 };
             region.start = at - past;
-            region = self.placed(region);
+            region.slice = self.slice_of(region.start);
         }
         Some(region)
     }
@@ -160,11 +160,11 @@ impl<'a> Table<'a> {
     /// The window that follows.
     #[inline]
     pub(crate) fn after(&self, region: &RegionRef<'a>) -> Option<RegionRef<'a>> {
-        if !region.repeats {
+        if !region.repeats() {
             return (region.index + 1 < self.count).then(|| self.record(region.index + 1));
         }
         let start = region.end();
-        (start < self.end).then(|| self.placed(RegionRef { start, ..*region }))
+        (start < self.end).then(|| RegionRef { start, slice: self.slice_of(start), ..*region })
     }
 
     /// The windows that touch `[from, to)`, in order; a repeating region gives one per repetition.
@@ -172,6 +172,13 @@ impl<'a> Table<'a> {
     pub fn windows(&self, from: u64, to: u64) -> Windows<'a> {
         let next = if from < to { self.region_at(from.max(self.start)) } else { None };
         Windows { table: *self, next, to }
+    }
+
+    /// The run of one object that `[at, at + len)` is; `None` where it is several, or does not lie inside `start()..end()`.
+    #[inline(always)]
+    #[must_use]
+    pub fn single(&self, at: u64, len: u64) -> Option<Piece> {
+        Pieces::single(self, at, len)
     }
 
     /// Cuts `[at, at + len)` into pieces, in logical order. Empty when the request does not lie inside `start()..end()`.

@@ -9,7 +9,7 @@ use crate::format::{DIM, HEADER, ID_AT, INDEX, ORIGINAL_KIND, PLACEMENT, REGION,
 use crate::stamp::check_envelope;
 use crate::{
     Extents, LayoutError, Logical, MAX_DIMS, MAX_INDEX, MAX_PLACEMENTS, MAX_REGIONS, MAX_REPLICAS, MAX_STRIPES, MovePhase, ORIGINAL, ObjectOffset,
-    Pieces, RegionRef, Span, Table,
+    Piece, Pieces, RegionRef, Span, Table,
 };
 
 /// A validated layout in its mapped form.
@@ -185,6 +185,14 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The run of one object that a request is, as most are: inside one stripe, or on one target. `None` where it is several runs, even ones that continue
+    /// each other in the object, and where it reaches past [`crate::MAX_LOGICAL`].
+    #[inline(always)]
+    #[must_use]
+    pub fn single(&self, at: Logical, len: u64) -> Option<Piece> {
+        self.home.single(at.0, len)
+    }
+
     /// Cuts a request into pieces, in logical order. Empty when it reaches past [`crate::MAX_LOGICAL`]: test that first where it is an error.
     #[inline]
     #[must_use]
@@ -243,7 +251,7 @@ impl<'a> View<'a> {
         let span = self.span();
         let names = |table: Table<'_>| {
             let mut regions =
-                (0..table.len()).filter_map(|i| table.region(i)).filter(|r| r.start < span.end() && (r.repeats || r.end() > span.start));
+                (0..table.len()).filter_map(|i| table.region(i)).filter(|r| r.start < span.end() && (r.repeats() || r.end() > span.start));
             regions.any(|r| !r.is_original() && r.plane() == plane && r.stripes().any(|(t, _)| t == target))
         };
         names(self.pending) || names(self.retired) || (self.phase() == MovePhase::Punching && names(self.home))

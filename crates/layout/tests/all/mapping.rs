@@ -59,6 +59,20 @@ proptest! {
     }
 
     #[test]
+    fn a_request_of_one_run_has_one_piece_and_so_has_each_that_is_shorter(layout in layout(), at in 0..REACH, len in 1..REACH) {
+        let bytes = layout.encode().unwrap();
+        let view = View::parse(&bytes).unwrap();
+        let pieces: Vec<_> = view.pieces(Logical(at), len).collect();
+        match view.single(Logical(at), len) {
+            Some(piece) => {
+                prop_assert_eq!(&pieces, &vec![piece]);
+                prop_assert_eq!(view.single(Logical(at), 1 + len / 2).map(|piece| piece.len), Some(1 + len / 2));
+            }
+            None => prop_assert!(len > 1 || pieces.is_empty()),
+        }
+    }
+
+    #[test]
     fn extents_hold_the_bytes_of_the_pieces_one_per_window_and_target(layout in layout(), at in 0..REACH, len in 1..REACH) {
         let bytes = layout.encode().unwrap();
         let view = View::parse(&bytes).unwrap();

@@ -22,6 +22,7 @@ pub struct Inside {
 }
 
 #[derive(PartialEq)]
+#[repr(usize)] // A byte's padding would be copied in pieces that the processor cannot forward.
 enum Kind {
     Outermost,
     Nested,
@@ -99,7 +100,7 @@ impl Block {
 ///
 /// # Errors
 /// Those of making a slot in a forked child. Without one a mover would not wait for us, and take the bytes away that we are at.
-#[inline]
+#[inline(always)] // As `gate::for_read`.
 pub fn enter(store: &'static Store) -> Sys<Inside> {
     // Before anything of this thread's is looked at: in a child that has not noticed its fork yet, this makes a new slot.
     let slot = store.slot()?;

@@ -63,36 +63,42 @@ impl Moved {
 /// Moves the bytes of a request, all of which lie in the layout.
 #[inline]
 pub fn run(asked: &Asked<'_>) -> Moved {
-    let mut moved = Moved { prefix: asked.at + asked.len, some: false, error: None, until_ns: 0 };
-    match asked.buffers.single().zip(asked.source.single(asked.at, asked.len)) {
-        Some((base, piece)) => run_one(asked, &piece, base, &mut moved),
-        None => run_rounds(asked, &mut moved),
+    match asked.buffers.single() {
+        Some(base) => match asked.source.single(asked.at, asked.len) {
+            Some(piece) => run_one(asked, &piece, base),
+            None => run_joined(asked, base),
+        },
+        None => run_rounds(asked),
     }
-    moved
+}
+
+/// Several runs, which may continue each other in one object.
+#[inline(never)] // Off the way of the most requests.
+fn run_joined(asked: &Asked<'_>, base: *mut u8) -> Moved {
+    match asked.source.joined(asked.at, asked.len) {
+        Some(piece) => run_one(asked, &piece, base),
+        None => run_rounds(asked),
+    }
 }
 
 /// One operation on one stretch of memory, as most requests are.
 #[inline]
-fn run_one(asked: &Asked<'_>, piece: &Piece, base: *mut u8, moved: &mut Moved) {
-    let object = match object_for(asked, (piece.target, piece.plane), piece.object_offset, piece.len) {
+fn run_one(asked: &Asked<'_>, piece: &Piece, base: *mut u8) -> Moved {
+    let object = match object_for(asked, piece.target, piece.plane, piece.object_offset, piece.len) {
         Ok(object) => object,
-        Err(errno) => return moved.stopped_at(asked.at, Some(errno)),
+        Err(errno) => return Moved { prefix: asked.at, some: false, error: Some(errno), until_ns: 0 },
     };
     let mut memory = [Memory { base, len: asked.len as usize }];
     // SAFETY: the program's own, for the length of its call; the kernel finds what is no good address.
     let mut op = unsafe { asked.op(&mut memory, piece.object_offset) };
     batch::run_one(&object, &mut op);
-    moved.until_ns = op.outcome.end_ns;
     let (done, error) = settle(asked, &op, piece.target);
-    moved.some = done > 0;
-    if done < piece.len {
-        moved.stopped_at(asked.at + done, error);
-    }
+    Moved { prefix: asked.at + done, some: done > 0, error: if done < piece.len { error } else { None }, until_ns: op.outcome.end_ns }
 }
 
 /// The object of an operation, which for a write has room.
 #[inline]
-fn object_for(asked: &Asked<'_>, (target, plane): (u32, u32), offset: u64, len: u64) -> Sys<OpenObject> {
+fn object_for(asked: &Asked<'_>, target: u32, plane: u32, offset: u64, len: u64) -> Sys<OpenObject> {
     let is_write = asked.direction == Direction::Write;
     let opened = asked.source.object(target, plane);
     // One that is only read may be missing for other reasons than its target's.
@@ -254,7 +260,8 @@ impl<'v> Round<'v> {
 }
 
 #[inline(never)] // What it has on the stack most requests do not need.
-fn run_rounds(asked: &Asked<'_>, moved: &mut Moved) {
+fn run_rounds(asked: &Asked<'_>) -> Moved {
+    let mut moved = Moved { prefix: asked.at + asked.len, some: false, error: None, until_ns: 0 };
     let mut extents = asked.source.extents(asked.at, asked.len);
     let mut rest: Option<Rest<'_>> = None;
     loop {
@@ -266,14 +273,14 @@ fn run_rounds(asked: &Asked<'_>, moved: &mut Moved) {
                 continue;
             }
             let len = next.extent.len - next.planned;
-            match object_for(asked, (next.extent.target, next.extent.plane), next.extent.object_offset + next.planned, len) {
+            match object_for(asked, next.extent.target, next.extent.plane, next.extent.object_offset + next.planned, len) {
                 Ok(object) => rest = round.plan(asked, next, object),
                 Err(errno) => moved.stopped_at(next.first(), Some(errno)),
             }
         }
         if round.count == 0 {
-            return;
+            return moved;
         }
-        round.run(asked, moved);
+        round.run(asked, &mut moved);
     }
 }

@@ -25,9 +25,14 @@ impl<'a> Source<'a> {
         self.file
     }
 
-    /// The run of one object that the request is, if it is one.
-    #[inline]
+    /// The run of one object that the request is, as most are.
+    #[inline(always)]
     pub fn single(&self, at: u64, len: u64) -> Option<Piece> {
+        self.view.single(Logical(at), len)
+    }
+
+    /// The same for one of several runs that continue each other in the object.
+    pub fn joined(&self, at: u64, len: u64) -> Option<Piece> {
         self.view.pieces(Logical(at), len).next().filter(|piece| piece.len == len)
     }
 
@@ -41,7 +46,7 @@ impl<'a> Source<'a> {
     ///
     /// # Errors
     /// `EIO` for one that is missing, and those of opening it.
-    #[inline]
+    #[inline(always)]
     pub fn object(&self, target: u32, plane: u32) -> Sys<OpenObject> {
         self.file.object(target, plane)
     }
