@@ -211,8 +211,8 @@ pub trait DevicesMap: Send {
     fn devices(&self) -> Devices;
 }
 
-/// Everything the admin half does to durable state.
-pub trait Medium: Send + Sync {
+/// Directories that are held open from the moment they are named, and the targets among them.
+pub trait Places {
     /// Opens a directory and holds it: what is named below it from now on lies in this very directory. Where it cannot be opened, neither can what
     /// is below.
     fn hold(&self, dir: &Path, root: Root<'_>) -> io::Result<()>;
@@ -224,20 +224,14 @@ pub trait Medium: Send + Sync {
     fn object_owners(&self, path: &Path) -> io::Result<Vec<u32>>;
     /// Gives a new object owner, mode and ACL that follow from those of its file, where its target knows such.
     fn give_object(&self, object: &dyn Object, like: &Attributes) -> io::Result<()>;
-    /// Whether a flush of what is at `path` is done: a test leaves some out.
-    fn flushes(&self, _path: &Path, _point: FsyncPoint) -> io::Result<bool> {
-        Ok(true)
-    }
+}
+
+/// What is made, found, renamed and removed by name.
+pub trait Names {
     /// Opens a file.
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>>;
     /// Makes a directory that not everybody may write; an error when the name is taken.
     fn mkdir(&self, path: &Path) -> io::Result<()>;
-    /// Sets a directory's mode, whatever the umask.
-    fn set_dir_mode(&self, path: &Path, mode: u32) -> io::Result<()>;
-    /// Takes bits from the mode of a file, and gives it others.
-    fn change_mode(&self, path: &Path, take: u32, give: u32) -> io::Result<()>;
-    /// Makes an empty file that all may use who may use the directory, if it is missing.
-    fn make_common(&self, path: &Path) -> io::Result<()>;
     /// Renames within one file system, replacing.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file or link.
@@ -259,21 +253,14 @@ pub trait Medium: Send + Sync {
     fn list(&self, dir: &Path) -> io::Result<Vec<OsString>>;
     /// What a name leads to; `None` when it does not exist.
     fn stat(&self, path: &Path) -> io::Result<Option<Stat>>;
-    /// Makes `[from, to)` of several objects durable, with what is needed to find it again, and the length of one that ends before. What others write elsewhere
-    /// in them need not be.
-    fn sync_objects(&self, objects: &[(PathBuf, AnyObject)], (from, to): (u64, u64), point: FsyncPoint) -> io::Result<()> {
-        objects.iter().try_for_each(|(path, object)| if self.flushes(path, point)? { Ok(object.sync_range(from, to)?) } else { Ok(()) })
-    }
-    /// Makes a directory's entries durable.
-    fn sync_dir(&self, dir: &Path, point: FsyncPoint) -> io::Result<()>;
-    /// Takes the presence lock of ctl or of the session ([`crate::locks`]) without waiting; `None` when somebody else has it.
-    fn try_presence(&self, path: &Path, how: How) -> io::Result<Option<Box<dyn Lock>>>;
-    /// Takes `flock` of a file of our own kind (a slot, the mover's lock, a journal) without waiting; `None` when somebody else has it.
-    fn try_lock(&self, path: &Path, exclusive: bool) -> io::Result<Option<Box<dyn Lock>>>;
-    /// Maps a ctl file; made (zeroes) when missing and `create`. An error of kind InvalidData when it is too short.
-    fn ctl(&self, path: &Path, create: bool) -> io::Result<Box<dyn CtlMap>>;
-    /// Maps the device clocks of this boot. `None` when there are none; with `create` the file is made, or made this boot's, first.
-    fn devices(&self, run_dir: &Path, targets: usize, create: bool) -> io::Result<Option<Box<dyn DevicesMap>>>;
+}
+
+/// Whose a file is, and who may do what with it.
+pub trait Rights {
+    /// Sets a directory's mode, whatever the umask.
+    fn set_dir_mode(&self, path: &Path, mode: u32) -> io::Result<()>;
+    /// Takes bits from the mode of a file, and gives it others.
+    fn change_mode(&self, path: &Path, take: u32, give: u32) -> io::Result<()>;
     /// Owner, mode and so on of a file.
     fn attributes(&self, path: &Path) -> io::Result<Attributes>;
     /// Gives a part of a file what head lets it have. An error when it belongs to somebody else than head's owner, but for one of our own that holds
@@ -285,18 +272,51 @@ pub trait Medium: Send + Sync {
     fn own_link(&self, link: &Path, text: &Path, uid: u32, gid: u32) -> io::Result<()>;
     /// The ACL of a file, empty when it has none beyond its mode.
     fn acl(&self, path: &Path) -> io::Result<Vec<u8>>;
+}
+
+/// What becomes durable; a file's own content with its [`Handle`].
+pub trait Flushes {
+    /// Whether a flush of what is at `path` is done: a test leaves some out.
+    fn flushes(&self, _path: &Path, _point: FsyncPoint) -> io::Result<bool> {
+        Ok(true)
+    }
+    /// Makes `[from, to)` of several objects durable, with what is needed to find it again, and the length of one that ends before. What others write elsewhere
+    /// in them need not be.
+    fn sync_objects(&self, objects: &[(PathBuf, AnyObject)], (from, to): (u64, u64), point: FsyncPoint) -> io::Result<()> {
+        objects.iter().try_for_each(|(path, object)| if self.flushes(path, point)? { Ok(object.sync_range(from, to)?) } else { Ok(()) })
+    }
+    /// Makes a directory's entries durable.
+    fn sync_dir(&self, dir: &Path, point: FsyncPoint) -> io::Result<()>;
+}
+
+/// What verbs and programs meet by: locks ([`crate::locks`]), control words, device clocks, slots.
+pub trait Meetings {
+    /// Makes an empty file that all may use who may use the directory, if it is missing.
+    fn make_common(&self, path: &Path) -> io::Result<()>;
+    /// Takes the presence lock of ctl or of the session ([`crate::locks`]) without waiting; `None` when somebody else has it.
+    fn try_presence(&self, path: &Path, how: How) -> io::Result<Option<Box<dyn Lock>>>;
+    /// Takes `flock` of a file of our own kind (a slot, the mover's lock, a journal) without waiting; `None` when somebody else has it.
+    fn try_lock(&self, path: &Path, exclusive: bool) -> io::Result<Option<Box<dyn Lock>>>;
+    /// Waits for the lock of a file's directory that appends and truncates take. An error of kind TimedOut when somebody else keeps it.
+    fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>>;
     /// Processes that hold a lock on a file, as far as the system tells.
     fn lock_holders(&self, path: &Path) -> io::Result<Vec<u32>>;
-    /// Waits.
-    fn pause(&self, ms: u64);
+    /// Whether some process has a map of the file, by the lock that it holds on ctl.
+    fn is_pinned(&self, ctl: &Path) -> io::Result<bool>;
+    /// Maps a ctl file; made (zeroes) when missing and `create`. An error of kind InvalidData when it is too short.
+    fn ctl(&self, path: &Path, create: bool) -> io::Result<Box<dyn CtlMap>>;
+    /// Maps the device clocks of this boot. `None` when there are none; with `create` the file is made, or made this boot's, first.
+    fn devices(&self, run_dir: &Path, targets: usize, create: bool) -> io::Result<Option<Box<dyn DevicesMap>>>;
     /// Waits until every live program was outside an I/O once; false when one stayed inside for `patience_ns`.
     fn grace(&self, run_dir: &Path, patience_ns: u64) -> io::Result<bool>;
     /// The run directory, to read slots in; `None` on a medium that has none.
     fn run_fd(&self, run_dir: &Path) -> io::Result<Option<OwnedFd>>;
-    /// Waits for the lock of a file's directory that appends and truncates take. An error of kind TimedOut when somebody else keeps it.
-    fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>>;
-    /// Whether some process has a map of the file, by the lock that it holds on ctl.
-    fn is_pinned(&self, ctl: &Path) -> io::Result<bool>;
+}
+
+/// The machine itself, and its time.
+pub trait Machine {
+    /// Waits.
+    fn pause(&self, ms: u64);
     /// This boot's id, as the kernel spells it.
     fn boot_id(&self) -> io::Result<String>;
     /// This machine's id: text that differs between machines and survives reboots; empty when it has none.
@@ -304,6 +324,11 @@ pub trait Medium: Send + Sync {
     /// Seconds since 1970.
     fn now_s(&self) -> i64;
 }
+
+/// Everything the admin half does to durable state.
+pub trait Medium: Places + Names + Rights + Flushes + Meetings + Machine + Send + Sync {}
+
+impl<M: Places + Names + Rights + Flushes + Meetings + Machine + Send + Sync> Medium for M {}
 
 /// Reads a whole small file (at most `limit` bytes; longer is an error of kind InvalidData).
 pub fn read_small(medium: &dyn Medium, path: &Path, limit: u64) -> io::Result<Vec<u8>> {

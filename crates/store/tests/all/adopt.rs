@@ -7,7 +7,7 @@ use stripewise_store::admin::check::findings::{Options, Severity};
 use stripewise_store::admin::check::fsck::fsck;
 use stripewise_store::admin::fake::FakeDisk;
 use stripewise_store::admin::gc::{self, gc};
-use stripewise_store::admin::medium::{FsyncPoint, Kind, Medium, Open};
+use stripewise_store::admin::medium::{FsyncPoint, Kind, Names, Open};
 use stripewise_store::admin::metadata::data;
 use stripewise_store::admin::transfer::{adopt, export};
 use stripewise_store::admin::{Store, StoreError, create};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use stripewise_store::admin::check::findings::Options;
 use stripewise_store::admin::check::fsck::fsck;
 use stripewise_store::admin::fake::FakeDisk;
-use stripewise_store::admin::medium::{Medium, Open};
+use stripewise_store::admin::medium::{Names, Open};
 use stripewise_store::admin::metadata::data;
 use stripewise_store::admin::metadata::size::open_ctl;
 use stripewise_store::admin::moves::apply;

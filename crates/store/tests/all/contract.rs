@@ -6,7 +6,7 @@ use stripewise_store::admin::check::findings::{Options, Report};
 use stripewise_store::admin::check::fsck::fsck;
 use stripewise_store::admin::disk::RealDisk;
 use stripewise_store::admin::gc::{self, gc};
-use stripewise_store::admin::medium::Medium;
+use stripewise_store::admin::medium::{Machine, Meetings};
 use stripewise_store::admin::metadata::data;
 use stripewise_store::admin::moves::apply;
 use stripewise_store::admin::{Store, StoreError, capacity, create, info};

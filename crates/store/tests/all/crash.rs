@@ -7,7 +7,7 @@ use stripewise_store::admin::check::findings::{Options, Severity};
 use stripewise_store::admin::check::fsck::fsck;
 use stripewise_store::admin::fake::FakeDisk;
 use stripewise_store::admin::gc::{self, gc};
-use stripewise_store::admin::medium::{FsyncPoint, Medium, Open};
+use stripewise_store::admin::medium::{FsyncPoint, Names, Open};
 use stripewise_store::admin::metadata::size::open_ctl;
 use stripewise_store::admin::metadata::{data, newfile};
 use stripewise_store::admin::spec::{LayoutJson, SpecJson};

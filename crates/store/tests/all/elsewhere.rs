@@ -10,7 +10,7 @@ use stripewise_store::admin::check::fsck::fsck;
 use stripewise_store::admin::check::scrub::{Pace, Scrubbed, scrub_file};
 use stripewise_store::admin::fake::FakeDisk;
 use stripewise_store::admin::gc::{self, gc};
-use stripewise_store::admin::medium::{Medium, Open};
+use stripewise_store::admin::medium::{Names, Open};
 use stripewise_store::admin::metadata::data;
 use stripewise_store::admin::spec::LayoutJson;
 use stripewise_store::admin::transfer::{adopt, export};

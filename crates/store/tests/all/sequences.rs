@@ -9,7 +9,7 @@ use stripewise_store::admin::check::findings::Options;
 use stripewise_store::admin::check::fsck::fsck;
 use stripewise_store::admin::disk::RealDisk;
 use stripewise_store::admin::fake::FakeDisk;
-use stripewise_store::admin::medium::Medium;
+use stripewise_store::admin::medium::Names;
 use stripewise_store::admin::metadata::data;
 use stripewise_store::admin::metadata::publish::objects_of;
 use stripewise_store::admin::spec::LayoutJson;

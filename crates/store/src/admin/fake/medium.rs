@@ -13,7 +13,9 @@ use stripewise_target::interface::Object;
 
 use super::file::{FakeCtl, FakeFile, FakeLock, Unlocked};
 use super::{FakeDisk, MODE};
-use crate::admin::medium::{Attributes, CtlMap, DevicesMap, FsyncPoint, Handle, Kind, Leased, Lock, Medium, Open, Root, Stat};
+use crate::admin::medium::{
+    Attributes, CtlMap, DevicesMap, Flushes, FsyncPoint, Handle, Kind, Leased, Lock, Machine, Meetings, Names, Open, Places, Rights, Root, Stat,
+};
 use crate::ctl::CTL_BYTES;
 use crate::locks::How;
 use crate::rights::Part;
@@ -22,14 +24,12 @@ fn missing(path: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, format!("no {} on the fake disk", path.display()))
 }
 
-impl Medium for FakeDisk {
-    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
-        let file = match how {
-            Open::Read | Open::Write => self.disk.open(path)?,
-            Open::CreateNew => self.disk.make_file(path)?,
-        };
-        Ok(Box::new(FakeFile { disk: self.clone(), file }))
+impl Places for FakeDisk {
+    fn hold(&self, _dir: &Path, _root: Root<'_>) -> io::Result<()> {
+        Ok(())
     }
+
+    fn close_target(&self, _dir: &Path) {}
 
     fn target(&self, dir: &Path) -> io::Result<Any> {
         self.disk.find(dir).ok_or_else(|| missing(dir))?;
@@ -46,27 +46,15 @@ impl Medium for FakeDisk {
     fn give_object(&self, _object: &dyn Object, _like: &Attributes) -> io::Result<()> {
         Ok(())
     }
+}
 
-    fn flushes(&self, _path: &Path, point: FsyncPoint) -> io::Result<bool> {
-        self.is_flushed(point)
-    }
-
-    fn hold(&self, _dir: &Path, _root: Root<'_>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn close_target(&self, _dir: &Path) {}
-
-    fn set_dir_mode(&self, _path: &Path, _mode: u32) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn change_mode(&self, _path: &Path, _take: u32, _give: u32) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn make_common(&self, path: &Path) -> io::Result<()> {
-        if self.disk.find(path).is_some() { Ok(()) } else { Ok(self.disk.make_file(path).map(drop)?) }
+impl Names for FakeDisk {
+    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
+        let file = match how {
+            Open::Read | Open::Write => self.disk.open(path)?,
+            Open::CreateNew => self.disk.make_file(path)?,
+        };
+        Ok(Box::new(FakeFile { disk: self.clone(), file }))
     }
 
     fn mkdir(&self, path: &Path) -> io::Result<()> {
@@ -132,37 +120,15 @@ impl Medium for FakeDisk {
         let mode = if kind == Kind::Dir { Part::Dir.mode(MODE) } else { MODE };
         Ok(Some(Stat { kind, size, allocated_bytes, dev: 1, ino, mtime_s: 0, mtime_ns: 0, ctime_ns: 0, links, mode, uid: 0, gid: 0 }))
     }
+}
 
-    fn sync_dir(&self, dir: &Path, point: FsyncPoint) -> io::Result<()> {
-        if self.is_flushed(point)? { Ok(self.disk.sync_dir(dir)?) } else { Ok(()) }
+impl Rights for FakeDisk {
+    fn set_dir_mode(&self, _path: &Path, _mode: u32) -> io::Result<()> {
+        Ok(())
     }
 
-    fn try_presence(&self, path: &Path, how: How) -> io::Result<Option<Box<dyn Lock>>> {
-        self.try_lock(path, how == How::Exclusive)
-    }
-
-    fn try_lock(&self, path: &Path, exclusive: bool) -> io::Result<Option<Box<dyn Lock>>> {
-        self.disk.find(path).ok_or_else(|| missing(path))?;
-        match self.more().locks.entry(path.to_path_buf()) {
-            Entry::Occupied(held) if exclusive || held.get().1 => return Ok(None),
-            Entry::Occupied(mut held) => held.get_mut().0 += 1,
-            Entry::Vacant(room) => {
-                room.insert((1, exclusive));
-            }
-        }
-        Ok(Some(Box::new(FakeLock { disk: self.clone(), path: path.to_path_buf() })))
-    }
-
-    fn ctl(&self, path: &Path, create: bool) -> io::Result<Box<dyn CtlMap>> {
-        match self.disk.memory(path, CTL_BYTES / 8, create) {
-            Ok(memory) => Ok(Box::new(FakeCtl(memory))),
-            Err(Errno::INVAL) => Err(io::Error::new(io::ErrorKind::InvalidData, "not a ctl")),
-            Err(errno) => Err(errno.into()),
-        }
-    }
-
-    fn devices(&self, _run_dir: &Path, _targets: usize, _create: bool) -> io::Result<Option<Box<dyn DevicesMap>>> {
-        Ok(None)
+    fn change_mode(&self, _path: &Path, _take: u32, _give: u32) -> io::Result<()> {
+        Ok(())
     }
 
     fn attributes(&self, _path: &Path) -> io::Result<Attributes> {
@@ -184,12 +150,62 @@ impl Medium for FakeDisk {
     fn acl(&self, _path: &Path) -> io::Result<Vec<u8>> {
         Ok(Vec::new())
     }
+}
+
+impl Flushes for FakeDisk {
+    fn flushes(&self, _path: &Path, point: FsyncPoint) -> io::Result<bool> {
+        self.is_flushed(point)
+    }
+
+    fn sync_dir(&self, dir: &Path, point: FsyncPoint) -> io::Result<()> {
+        if self.is_flushed(point)? { Ok(self.disk.sync_dir(dir)?) } else { Ok(()) }
+    }
+}
+
+impl Meetings for FakeDisk {
+    fn make_common(&self, path: &Path) -> io::Result<()> {
+        if self.disk.find(path).is_some() { Ok(()) } else { Ok(self.disk.make_file(path).map(drop)?) }
+    }
+
+    fn try_presence(&self, path: &Path, how: How) -> io::Result<Option<Box<dyn Lock>>> {
+        self.try_lock(path, how == How::Exclusive)
+    }
+
+    fn try_lock(&self, path: &Path, exclusive: bool) -> io::Result<Option<Box<dyn Lock>>> {
+        self.disk.find(path).ok_or_else(|| missing(path))?;
+        match self.more().locks.entry(path.to_path_buf()) {
+            Entry::Occupied(held) if exclusive || held.get().1 => return Ok(None),
+            Entry::Occupied(mut held) => held.get_mut().0 += 1,
+            Entry::Vacant(room) => {
+                room.insert((1, exclusive));
+            }
+        }
+        Ok(Some(Box::new(FakeLock { disk: self.clone(), path: path.to_path_buf() })))
+    }
+
+    fn lock_dir(&self, _dir: &Path) -> io::Result<Box<dyn Lock>> {
+        Ok(Box::new(Unlocked))
+    }
 
     fn lock_holders(&self, _path: &Path) -> io::Result<Vec<u32>> {
         Ok(Vec::new())
     }
 
-    fn pause(&self, _ms: u64) {}
+    fn is_pinned(&self, _ctl: &Path) -> io::Result<bool> {
+        Ok(false)
+    }
+
+    fn ctl(&self, path: &Path, create: bool) -> io::Result<Box<dyn CtlMap>> {
+        match self.disk.memory(path, CTL_BYTES / 8, create) {
+            Ok(memory) => Ok(Box::new(FakeCtl(memory))),
+            Err(Errno::INVAL) => Err(io::Error::new(io::ErrorKind::InvalidData, "not a ctl")),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn devices(&self, _run_dir: &Path, _targets: usize, _create: bool) -> io::Result<Option<Box<dyn DevicesMap>>> {
+        Ok(None)
+    }
 
     fn grace(&self, _run_dir: &Path, _patience_ns: u64) -> io::Result<bool> {
         Ok(true)
@@ -198,14 +214,10 @@ impl Medium for FakeDisk {
     fn run_fd(&self, _run_dir: &Path) -> io::Result<Option<OwnedFd>> {
         Ok(None)
     }
+}
 
-    fn lock_dir(&self, _dir: &Path) -> io::Result<Box<dyn Lock>> {
-        Ok(Box::new(Unlocked))
-    }
-
-    fn is_pinned(&self, _ctl: &Path) -> io::Result<bool> {
-        Ok(false)
-    }
+impl Machine for FakeDisk {
+    fn pause(&self, _ms: u64) {}
 
     fn boot_id(&self) -> io::Result<String> {
         Ok(format!("00000000-0000-4000-8000-{:012x}", self.disk.boot()))

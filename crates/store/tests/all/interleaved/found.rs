@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use stripewise_store::admin::Store;
 use stripewise_store::admin::fake::FakeDisk;
-use stripewise_store::admin::medium::Medium;
+use stripewise_store::admin::medium::Meetings;
 use stripewise_store::admin::moves::apply;
 use stripewise_store::admin::spec::LayoutJson;
 use stripewise_store::moving::{self, MoveState, Turn, Words};

@@ -105,7 +105,7 @@ fn short(path: &Path) -> String {
     text.rsplit('/').take(2).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("/")
 }
 
-impl Medium for Hooked {
+impl Places for Hooked {
     fn hold(&self, dir: &Path, root: Root<'_>) -> io::Result<()> {
         self.disk.hold(dir, root)
     }
@@ -122,10 +122,9 @@ impl Medium for Hooked {
     fn give_object(&self, object: &dyn Object, like: &Attributes) -> io::Result<()> {
         self.disk.give_object(object, like)
     }
-    fn flushes(&self, path: &Path, point: FsyncPoint) -> io::Result<bool> {
-        self.st.at(&format!("sync {} {point:?}", short(path)))?;
-        self.disk.flushes(path, point)
-    }
+}
+
+impl Names for Hooked {
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
         self.st.at(&format!("open {} {how:?}", short(path)))?;
         let inner = self.disk.open(path, how)?;
@@ -133,15 +132,6 @@ impl Medium for Hooked {
     }
     fn mkdir(&self, path: &Path) -> io::Result<()> {
         self.disk.mkdir(path)
-    }
-    fn set_dir_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
-        self.disk.set_dir_mode(path, mode)
-    }
-    fn change_mode(&self, path: &Path, take: u32, give: u32) -> io::Result<()> {
-        self.disk.change_mode(path, take, give)
-    }
-    fn make_common(&self, path: &Path) -> io::Result<()> {
-        self.disk.make_common(path)
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.st.at(&format!("rename {} {}", short(from), short(to)))?;
@@ -176,21 +166,14 @@ impl Medium for Hooked {
         self.st.at(&format!("stat {}", short(path)))?;
         self.disk.stat(path)
     }
-    fn sync_dir(&self, dir: &Path, point: FsyncPoint) -> io::Result<()> {
-        self.st.at(&format!("sync_dir {}", short(dir)))?;
-        self.disk.sync_dir(dir, point)
+}
+
+impl Rights for Hooked {
+    fn set_dir_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
+        self.disk.set_dir_mode(path, mode)
     }
-    fn try_presence(&self, path: &Path, how: How) -> io::Result<Option<Box<dyn Lock>>> {
-        self.disk.try_presence(path, how)
-    }
-    fn try_lock(&self, path: &Path, exclusive: bool) -> io::Result<Option<Box<dyn Lock>>> {
-        self.disk.try_lock(path, exclusive)
-    }
-    fn ctl(&self, path: &Path, create: bool) -> io::Result<Box<dyn CtlMap>> {
-        self.disk.ctl(path, create)
-    }
-    fn devices(&self, run_dir: &Path, targets: usize, create: bool) -> io::Result<Option<Box<dyn DevicesMap>>> {
-        self.disk.devices(run_dir, targets, create)
+    fn change_mode(&self, path: &Path, take: u32, give: u32) -> io::Result<()> {
+        self.disk.change_mode(path, take, give)
     }
     fn attributes(&self, path: &Path) -> io::Result<Attributes> {
         self.disk.attributes(path)
@@ -207,11 +190,46 @@ impl Medium for Hooked {
     fn acl(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.disk.acl(path)
     }
+}
+
+impl Flushes for Hooked {
+    fn flushes(&self, path: &Path, point: FsyncPoint) -> io::Result<bool> {
+        self.st.at(&format!("sync {} {point:?}", short(path)))?;
+        self.disk.flushes(path, point)
+    }
+    fn sync_dir(&self, dir: &Path, point: FsyncPoint) -> io::Result<()> {
+        self.st.at(&format!("sync_dir {}", short(dir)))?;
+        self.disk.sync_dir(dir, point)
+    }
+}
+
+impl Meetings for Hooked {
+    fn make_common(&self, path: &Path) -> io::Result<()> {
+        self.disk.make_common(path)
+    }
+    fn try_presence(&self, path: &Path, how: How) -> io::Result<Option<Box<dyn Lock>>> {
+        self.disk.try_presence(path, how)
+    }
+    fn try_lock(&self, path: &Path, exclusive: bool) -> io::Result<Option<Box<dyn Lock>>> {
+        self.disk.try_lock(path, exclusive)
+    }
+    fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>> {
+        self.st.at("lock_dir")?;
+        let inner = self.disk.lock_dir(dir)?;
+        self.st.dir_locked.store(true, Ordering::SeqCst);
+        Ok(Box::new(DirLock { _held: inner, st: self.st.clone() }))
+    }
     fn lock_holders(&self, path: &Path) -> io::Result<Vec<u32>> {
         self.disk.lock_holders(path)
     }
-    fn pause(&self, ms: u64) {
-        self.disk.pause(ms)
+    fn is_pinned(&self, ctl: &Path) -> io::Result<bool> {
+        self.disk.is_pinned(ctl)
+    }
+    fn ctl(&self, path: &Path, create: bool) -> io::Result<Box<dyn CtlMap>> {
+        self.disk.ctl(path, create)
+    }
+    fn devices(&self, run_dir: &Path, targets: usize, create: bool) -> io::Result<Option<Box<dyn DevicesMap>>> {
+        self.disk.devices(run_dir, targets, create)
     }
     fn grace(&self, run_dir: &Path, patience_ns: u64) -> io::Result<bool> {
         self.st.at("grace")?;
@@ -220,14 +238,11 @@ impl Medium for Hooked {
     fn run_fd(&self, run_dir: &Path) -> io::Result<Option<OwnedFd>> {
         self.disk.run_fd(run_dir)
     }
-    fn lock_dir(&self, dir: &Path) -> io::Result<Box<dyn Lock>> {
-        self.st.at("lock_dir")?;
-        let inner = self.disk.lock_dir(dir)?;
-        self.st.dir_locked.store(true, Ordering::SeqCst);
-        Ok(Box::new(DirLock { _held: inner, st: self.st.clone() }))
-    }
-    fn is_pinned(&self, ctl: &Path) -> io::Result<bool> {
-        self.disk.is_pinned(ctl)
+}
+
+impl Machine for Hooked {
+    fn pause(&self, ms: u64) {
+        self.disk.pause(ms)
     }
     fn boot_id(&self) -> io::Result<String> {
         self.disk.boot_id()

@@ -18,7 +18,7 @@ use stripewise_store::admin::Store;
 use stripewise_store::admin::check::findings::Options;
 use stripewise_store::admin::check::fsck::fsck;
 use stripewise_store::admin::fake::FakeDisk;
-use stripewise_store::admin::medium::Medium;
+use stripewise_store::admin::medium::{Meetings, Names};
 use stripewise_store::admin::metadata::data;
 use stripewise_store::admin::moves::apply;
 use stripewise_store::admin::moves::guide::Guide;
