@@ -35,10 +35,10 @@ __attribute__((constructor)) static void resolve(int argc, char **argv, char **e
 
 /* The environment that the new program gets: the one given, or a copy on this frame's stack with what it lacks. */
 #define WITH_LIBRARY(envp)                                              \
-    struct sw_room room_;                                               \
-    sw_exec_room((envp), &room_);                                       \
-    char *made_[room_.pointers + 1], text_[room_.bytes + 1];            \
-    char *const *env = sw_exec_environment((envp), &room_, made_, text_)
+    struct sw_environment_size size_;                                               \
+    sw_exec_environment_size((envp), &size_);                                       \
+    char *made_[size_.pointers + 1], text_[size_.bytes + 1];            \
+    char *const *env = sw_exec_environment((envp), &size_, made_, text_)
 
 /* An exec that comes back has failed. */
 #define EXEC(name, search, call)   \

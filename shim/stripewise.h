@@ -82,12 +82,12 @@ long sw_lockf(int fd, int cmd, off_t len);
 long sw_preadv2(int fd, const struct iovec *iov, int count, off_t at, int flags);
 long sw_pwritev2(int fd, const struct iovec *iov, int count, off_t at, int flags);
 /* Process life: what a new program's environment needs beyond the one given. */
-struct sw_room {
+struct sw_environment_size {
     size_t pointers, bytes;
 };
 void sw_exec_start(char *const envp[], const char *library);
-void sw_exec_room(char *const envp[], struct sw_room *room);
-char *const *sw_exec_environment(char *const envp[], const struct sw_room *room, char **pointers, char *text);
+void sw_exec_environment_size(char *const envp[], struct sw_environment_size *size);
+char *const *sw_exec_environment(char *const envp[], const struct sw_environment_size *size, char **pointers, char *text);
 void sw_exec_begin(const char *name, int search);
 void sw_exec_failed(void);
 void sw_spawn_begin(const char *name, int search, int rewired);

@@ -41,7 +41,7 @@ pub(crate) fn least(numbers: &[f64]) -> f64 {
     lanes.iter().chain(rest).fold(f64::INFINITY, |a, b| if *b < a { *b } else { a })
 }
 
-fn worth(members: &[(u32, f64)], prices: &[f64]) -> f64 {
+fn priced(members: &[(u32, f64)], prices: &[f64]) -> f64 {
     members.iter().map(|(at, value)| prices[*at as usize] * value).sum()
 }
 
@@ -58,7 +58,7 @@ impl Prices {
                         feature[(window * FEATURES + at) * choices + choice] += lambda[*resource as usize] * second;
                     }
                 }
-                byte[window * choices + choice] = worth(problem.stores.of(choice), pi);
+                byte[window * choices + choice] = priced(problem.stores.of(choice), pi);
             }
         }
         Prices { feature, byte, moves: Moves::new(problem, &duals.lambda) }
@@ -76,8 +76,8 @@ impl Moves {
         for (window, lambda) in lambda.chunks_exact(problem.resources).enumerate() {
             let row = window * choices..(window + 1) * choices;
             for choice in 0..choices {
-                moves.leave[row.start + choice] = worth(problem.leave.of(choice), lambda);
-                moves.enter[row.start + choice] = worth(problem.enter.of(choice), lambda);
+                moves.leave[row.start + choice] = priced(problem.leave.of(choice), lambda);
+                moves.enter[row.start + choice] = priced(problem.enter.of(choice), lambda);
             }
             if window > 0 {
                 moves.least = moves.least.min(least(&moves.leave[row.clone()]) + least(&moves.enter[row]));

@@ -265,8 +265,8 @@ impl Problem {
         &self.features[(window * self.regions + region) * self.shapes + shape]
     }
 
-    /// Room of a server that may be filled.
-    pub(crate) fn room(&self, server: usize) -> f64 {
+    /// Bytes of a server that may be filled.
+    pub(crate) fn fillable(&self, server: usize) -> f64 {
         self.capacity[server] * (1.0 + ROOM_SLACK)
     }
 

@@ -183,7 +183,7 @@ impl<'a> State<'a> {
     /// Whether a window has room for so many bytes more on a choice.
     pub(crate) fn fits(&self, window: usize, choice: usize, bytes: f64) -> bool {
         let from = window * self.problem.servers;
-        let limit = |at: usize| self.problem.room(at) * if self.pi.get(from + at).is_some_and(|pi| *pi > 0.0) { OVERFULL } else { 1.0 };
+        let limit = |at: usize| self.problem.fillable(at) * if self.pi.get(from + at).is_some_and(|pi| *pi > 0.0) { OVERFULL } else { 1.0 };
         bytes <= self.problem.largest[choice]
             && self.problem.stores.of(choice).iter().all(|(at, share)| self.used[from + *at as usize] + share * bytes <= limit(*at as usize))
     }
@@ -201,13 +201,13 @@ impl<'a> State<'a> {
                 .stores
                 .of(*choice as usize)
                 .iter()
-                .any(|(at, _)| self.used[window * servers + *at as usize] > self.problem.room(*at as usize))
+                .any(|(at, _)| self.used[window * servers + *at as usize] > self.problem.fillable(*at as usize))
         })
     }
 
     /// Whether no server holds more than it has room for.
     pub(crate) fn has_room(&self) -> bool {
-        self.used.iter().enumerate().all(|(at, used)| *used <= self.problem.room(at % self.problem.servers))
+        self.used.iter().enumerate().all(|(at, used)| *used <= self.problem.fillable(at % self.problem.servers))
     }
 
     /// Seconds of the busiest resource of each window.

@@ -30,7 +30,7 @@ fn one() -> f64 {
     1.0
 }
 
-fn once() -> u64 {
+fn one_time() -> u64 {
     1
 }
 
@@ -49,7 +49,7 @@ pub struct BlockWorkload {
     #[serde(default = "one")]
     pub stretch: f64,
     /// Factor of all first blocks, before they are folded. 512 takes offsets in bytes for blocks, which spreads requests over the whole space.
-    #[serde(default = "once")]
+    #[serde(default = "one_time")]
     pub lba_factor: u64,
     /// What becomes of requests beyond the space.
     #[serde(default)]

@@ -101,7 +101,7 @@ pub fn dup3(fd: i32, to: i32, flags: i32) -> Sys<i64> {
     if in_vfork_child() {
         return sys::dup3(fd, to, flags.max(0));
     }
-    if is_internal(to) && file::with_room(|| if is_internal(to) { fds::give_way(to) } else { Ok(false) })? {
+    if is_internal(to) && file::freeing_idle(|| if is_internal(to) { fds::give_way(to) } else { Ok(false) })? {
         // Whoever read the old number finishes first.
         epoch::quiesce(QUIESCE_NS);
     }
@@ -170,7 +170,7 @@ pub fn fcntl(fd: i32, op: i32, arg: usize) -> Sys<i64> {
         if !open::retain(e) {
             return Err(Errno(libc::EBADF));
         }
-        let to = file::with_room(plain).inspect_err(|_| open::release(e))?;
+        let to = file::freeing_idle(plain).inspect_err(|_| open::release(e))?;
         set_entry(to as i32, e);
         mirror_cloexec(e, op == libc::F_DUPFD_CLOEXEC);
         return Ok(to);

@@ -15,8 +15,8 @@ pub use family::before_fork;
 pub use layouts::{Loaded, Raw};
 pub use rights::prime_all;
 pub use table::{
-    acquire, acquire_if_open, acquire_new, acquire_to_open, after_fork, forget_idle, get, leave, look_at_idle, release, table_lock, with_known,
-    with_room,
+    acquire, acquire_if_open, acquire_new, acquire_to_open, after_fork, forget_idle, freeing_idle, get, leave, look_at_idle, release, table_lock,
+    with_known,
 };
 
 use self::lines::Lines;

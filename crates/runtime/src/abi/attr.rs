@@ -30,7 +30,7 @@ unsafe fn on_name(dirfd: i32, path: *const c_char, flags: i32, work: impl Fn(&Ma
         return PASS;
     }
     // SAFETY: the caller's promise.
-    let done = super::called_by_name(|| file::with_room(|| unsafe { named(dirfd, path, flags)? }.map(|found| work(&found)).transpose()));
+    let done = super::called_by_name(|| file::freeing_idle(|| unsafe { named(dirfd, path, flags)? }.map(|found| work(&found)).transpose()));
     done.map_or_else(|errno| to_c(Err(errno)), |done| done.unwrap_or(PASS))
 }
 

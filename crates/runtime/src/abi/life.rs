@@ -9,7 +9,7 @@ use libc::c_char;
 
 /// What the copy of an environment needs.
 #[repr(C)]
-pub struct Room {
+pub struct EnvironmentSize {
     pointers: usize,
     bytes: usize,
 }
@@ -24,38 +24,38 @@ pub unsafe extern "C" fn sw_exec_start(envp: *const *const c_char, library: *con
     unsafe { exec::start(envp, library) }
 }
 
-/// Room for the copy of an environment; none: it is complete.
+/// What the copy of an environment takes; nothing: it is complete.
 ///
 /// # Safety
-/// `envp` is null or a null-terminated array of C strings, `room` is writable.
+/// `envp` is null or a null-terminated array of C strings, `size` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_exec_room(envp: *const *const c_char, room: *mut Room) {
+pub unsafe extern "C" fn sw_exec_environment_size(envp: *const *const c_char, size: *mut EnvironmentSize) {
     // SAFETY: the caller's promise.
     unsafe {
-        let (pointers, bytes) = exec::room(envp);
-        *room = Room { pointers, bytes };
+        let (pointers, bytes) = exec::environment_size(envp);
+        *size = EnvironmentSize { pointers, bytes };
     }
 }
 
 /// The environment for the new program: `envp` itself, or a copy in `pointers` and `text` with what it lacks.
 ///
 /// # Safety
-/// `pointers` and `text` have the room that `room` says.
+/// `pointers` and `text` are as long as `size` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_exec_environment(
     envp: *const *const c_char,
-    room: *const Room,
+    size: *const EnvironmentSize,
     pointers: *mut *const c_char,
     text: *mut u8,
 ) -> *const *const c_char {
     // SAFETY: the caller's promise.
     unsafe {
-        let room = &*room;
-        if room.pointers == 0 {
+        let size = &*size;
+        if size.pointers == 0 {
             return envp;
         }
-        let copy = core::slice::from_raw_parts_mut(pointers, room.pointers);
-        let text = core::slice::from_raw_parts_mut(text, room.bytes);
+        let copy = core::slice::from_raw_parts_mut(pointers, size.pointers);
+        let text = core::slice::from_raw_parts_mut(text, size.bytes);
         if exec::fill(envp, copy, text) { pointers.cast_const() } else { envp }
     }
 }

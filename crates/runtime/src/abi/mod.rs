@@ -59,7 +59,7 @@ pub unsafe extern "C" fn sw_openat(dirfd: i32, path: *const c_char, flags: i32, 
     called_by_name(|| {
         let start = trace::begin();
         // SAFETY: passed through.
-        let (result, managed) = unsafe { by_name::open_with_room(dirfd, path, flags, mode) };
+        let (result, managed) = unsafe { by_name::open_freeing_idle(dirfd, path, flags, mode) };
         if start != 0 && !matches!(result, Err(Errno(libc::EFAULT | libc::ENAMETOOLONG))) {
             // SAFETY: the kernel has read it.
             by_name::record(unsafe { CStr::from_ptr(path) }, dirfd, flags, &result, managed, start);
@@ -222,7 +222,7 @@ pub extern "C" fn sw_ftruncate(fd: i32, len: off_t) -> i64 {
 pub unsafe extern "C" fn sw_truncate(path: *const c_char, len: off_t) -> i64 {
     // SAFETY: the caller's promise.
     let truncated = || unsafe { find(libc::AT_FDCWD, path, true)? }.map(|found| truncate_found(&found, len)).transpose();
-    let done = called_by_name(|| file::with_room(truncated));
+    let done = called_by_name(|| file::freeing_idle(truncated));
     done.map_or_else(|errno| to_c(Err(errno)), |done| done.unwrap_or(PASS))
 }
 

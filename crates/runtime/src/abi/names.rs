@@ -18,7 +18,7 @@ use stripewise_target::text::FixedPath;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_fstatat(dirfd: i32, path: *const c_char, st: *mut libc::stat, flags: i32) -> i64 {
     to_c(called_by_name(|| {
-        file::with_room(|| {
+        file::freeing_idle(|| {
             // SAFETY: passed through; the kernel checks.
             let plain = unsafe { sys::fstatat_raw(dirfd, path, st, flags) };
             // SAFETY: passed through; the struct is read only when the kernel has filled it.
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn sw_statx(dirfd: i32, path: *const c_char, flags: i32, m
     // SAFETY: the kernel has filled it.
     let put = |shown: Shown| shown.put_x(unsafe { &mut *st });
     to_c(called_by_name(|| {
-        file::with_room(|| {
+        file::freeing_idle(|| {
             // SAFETY: passed through.
             let plain = unsafe { sys::statx_raw(dirfd, path, flags, mask, st) };
             // SAFETY: passed through; the struct is read only when the kernel has filled it.
@@ -128,7 +128,7 @@ unsafe fn on_head(dirfd: i32, path: *const c_char, follow: bool, plain: Sys<i64>
     }
     // SAFETY: the caller's promise.
     to_c(called_by_name(|| {
-        file::with_room(|| match unsafe { names::find_to_show(dirfd, path, follow)? } {
+        file::freeing_idle(|| match unsafe { names::find_to_show(dirfd, path, follow)? } {
             Some(found) => found.pin_head().and_then(|head| again(head.path())),
             None => plain,
         })
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn sw_faccessat(dirfd: i32, path: *const c_char, mode: i32
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_unlinkat(dirfd: i32, path: *const c_char, flags: i32) -> i64 {
     // SAFETY: the caller's promise.
-    let leaving = if flags == 0 { called_by_name(|| file::with_room(|| unsafe { Leaving::hold(dirfd, path) })) } else { Ok(None) };
+    let leaving = if flags == 0 { called_by_name(|| file::freeing_idle(|| unsafe { Leaving::hold(dirfd, path) })) } else { Ok(None) };
     let result = leaving.and_then(|leaving| {
         // SAFETY: passed through.
         let gone = unsafe { sys::unlinkat_raw(dirfd, path, flags)? };
@@ -249,7 +249,7 @@ unsafe fn rename(from_dir: i32, from: *const c_char, to_dir: i32, to: *const c_c
 unsafe fn replace(from_dir: i32, from: *const c_char, to_dir: i32, to: *const c_char, flags: u32) -> Sys<Option<Leaving>> {
     for _ in 0..LOOKS {
         // SAFETY: the caller's promise.
-        let (replaced, careful) = match file::with_room(|| unsafe { Leaving::hold(to_dir, to) }) {
+        let (replaced, careful) = match file::freeing_idle(|| unsafe { Leaving::hold(to_dir, to) }) {
             Err(Errno(libc::ENOENT)) if flags == 0 => (None, libc::RENAME_NOREPLACE),
             Err(Errno(libc::ENOENT)) => (None, flags),
             held => (held?, flags),

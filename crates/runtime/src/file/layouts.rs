@@ -86,8 +86,8 @@ impl Raw {
     /// The layout of a new file: a template with its id.
     pub fn of_new(template: &[u8], id: u64, store: &Store) -> Sys<Self> {
         let mut raw = Self::of_length(template.len(), store.objects_max()?)?;
-        raw.room().copy_from_slice(template);
-        stripewise_layout::stamp(raw.room(), [id, 0]).map_err(|_| Errno(libc::EIO))?;
+        raw.bytes_mut().copy_from_slice(template);
+        stripewise_layout::stamp(raw.bytes_mut(), [id, 0]).map_err(|_| Errno(libc::EIO))?;
         Ok(raw)
     }
 
@@ -100,7 +100,7 @@ impl Raw {
         self.mapped.unwrap_or_else(|| unsafe { core::slice::from_raw_parts(self.memory.base.add(Self::before(self.objects)), self.len) })
     }
 
-    fn room(&mut self) -> &mut [u8] {
+    fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above.
         unsafe { core::slice::from_raw_parts_mut(self.memory.base.add(Self::before(self.objects)), self.len) }
     }
@@ -267,7 +267,7 @@ impl File {
         }
         let mut raw = Raw::of_length(len as usize, objects)?;
         // It is replaced, never changed in place: one that is shorter than it was has been tampered with.
-        match sys::read(fd.fd(), raw.room()) {
+        match sys::read(fd.fd(), raw.bytes_mut()) {
             Ok(got) if got as u64 == len => Ok(raw),
             got => Err(got.err().unwrap_or(Errno(libc::EIO))),
         }

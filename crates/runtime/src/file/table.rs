@@ -113,11 +113,11 @@ fn acquire_now(store: &'static Store, id: u64, refuse: impl Fn() -> Sys<()>) -> 
         }
         close(index, file);
     }
-    or_with_room(|| open_at_free_place(store, id, None))
+    or_freeing_idle(|| open_at_free_place(store, id, None))
 }
 
 /// Does what opens descriptors, under the table's lock: where the process has none left, once more without those of idle files.
-fn or_with_room(open: impl Fn() -> Sys<u32>) -> Sys<u32> {
+fn or_freeing_idle(open: impl Fn() -> Sys<u32>) -> Sys<u32> {
     match open() {
         Err(Errno(libc::EMFILE)) if IDLE.load(Ordering::Relaxed) > 0 => {
             forget_idle_beyond(0);
@@ -222,7 +222,7 @@ pub fn forget_idle() -> bool {
 }
 
 /// Does a call; where the process has no descriptor left for it, once more without those of idle files.
-pub fn with_room<T>(mut call: impl FnMut() -> Sys<T>) -> Sys<T> {
+pub fn freeing_idle<T>(mut call: impl FnMut() -> Sys<T>) -> Sys<T> {
     match call() {
         Err(Errno(libc::EMFILE)) if forget_idle() => call(),
         done => done,

@@ -118,7 +118,7 @@ unsafe fn look(envp: *const *const c_char) -> Seen {
 ///
 /// # Safety
 /// `envp` is null or a null-terminated array of C strings.
-pub unsafe fn room(envp: *const *const c_char) -> (usize, usize) {
+pub unsafe fn environment_size(envp: *const *const c_char) -> (usize, usize) {
     let Some(kept) = kept().filter(|k| k.preload.as_c_str().is_some()) else { return (0, 0) };
     // SAFETY: the caller's promise.
     let seen = unsafe { look(envp) };
@@ -133,7 +133,7 @@ pub unsafe fn room(envp: *const *const c_char) -> (usize, usize) {
 /// Fills the copy; false when the environment has grown meanwhile and it does not fit.
 ///
 /// # Safety
-/// `envp` as in [`room`]; the strings that the copy points to are those of `envp`, of `text` and statics.
+/// `envp` as in [`environment_size`]; the strings that the copy points to are those of `envp`, of `text` and statics.
 pub unsafe fn fill(envp: *const *const c_char, into: &mut [*const c_char], text: &mut [u8]) -> bool {
     let Some(kept) = kept() else { return false };
     // SAFETY: the caller's promise.

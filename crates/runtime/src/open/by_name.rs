@@ -21,7 +21,7 @@ unsafe extern "C" {
 ///
 /// # Safety
 /// `path` is a C string or null.
-pub unsafe fn open_with_room(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (Sys<i64>, bool) {
+pub unsafe fn open_freeing_idle(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (Sys<i64>, bool) {
     // SAFETY: the caller's promise.
     match unsafe { open_any(dirfd, path, flags, mode) } {
         // SAFETY: as above.

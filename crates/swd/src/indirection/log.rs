@@ -66,7 +66,7 @@ impl<M: Medium> Indirection<M> {
         while self.cache.size() - self.cached.sectors() < sectors + reserve {
             self.group_destage()?;
         }
-        while self.cache.room() < sectors + self.longest_track {
+        while self.cache.writable() < sectors + self.longest_track {
             self.cache_buffer_defrag()?;
         }
         self.medium.purpose(purpose);
@@ -167,7 +167,7 @@ impl<M: Medium> Indirection<M> {
     fn group_destage(&mut self) -> Result<(), SwdError> {
         let Some(oldest) = self.oldest_sector() else { return Ok(()) };
         let block = (oldest / self.s_block_sectors) as usize;
-        while self.store.room() < 2 {
+        while self.store.writable() < 2 {
             self.s_block_buffer_defrag()?;
         }
         let first = block as u64 * self.s_block_sectors;

@@ -70,7 +70,7 @@ impl Ring {
     }
 
     /// Positions that can be written before the gap.
-    pub(super) fn room(&self) -> u64 {
+    pub(super) fn writable(&self) -> u64 {
         (self.size - (self.head - self.tail)).saturating_sub(self.gap)
     }
 
