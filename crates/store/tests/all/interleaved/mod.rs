@@ -207,12 +207,23 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
+/// Names the history that fails.
+struct OnPanic(u64);
+
+impl Drop for OnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("seed {}: STRIPEWISE_SEED={} STRIPEWISE_HISTORIES=20 does it again", self.0, self.0);
+        }
+    }
+}
+
 fn histories(trial: Trial) {
     let first = number("STRIPEWISE_SEED", 1);
     // Each is a move of some hundred operations: of those that are asked for, a twentieth.
     let count = number("STRIPEWISE_HISTORIES", 8_000).div_ceil(20);
     for seed in first..first + count {
-        println!("seed {seed}");
+        let _named = OnPanic(seed);
         history(seed, trial);
     }
 }
