@@ -34,19 +34,19 @@ __attribute__((constructor)) static void resolve(int argc, char **argv, char **e
 }
 
 /* The environment that the new program gets: the one given, or a copy on this frame's stack with what it lacks. */
-#define WITH_LIBRARY(envp)                                              \
-    struct sw_environment_size size_;                                               \
-    sw_exec_environment_size((envp), &size_);                                       \
-    char *made_[size_.pointers + 1], text_[size_.bytes + 1];            \
+#define WITH_LIBRARY(envp)                                   \
+    struct sw_environment_size size_;                        \
+    sw_exec_environment_size((envp), &size_);                \
+    char *made_[size_.pointers + 1], text_[size_.bytes + 1]; \
     char *const *env = sw_exec_environment((envp), &size_, made_, text_)
 
 /* An exec that comes back has failed. */
-#define EXEC(name, search, call)   \
-    do {                           \
+#define EXEC(name, search, call)     \
+    do {                             \
         sw_exec_begin(name, search); \
-        int r_ = call;             \
-        sw_exec_failed();          \
-        return r_;                 \
+        int r_ = call;               \
+        sw_exec_failed();            \
+        return r_;                   \
     } while (0)
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])

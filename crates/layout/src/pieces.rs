@@ -44,11 +44,15 @@ fn run(region: &RegionRef<'_>, at: u64, end: u64) -> Piece {
 }
 
 impl<'a> Pieces<'a> {
-    /// The run of one object that the whole request is; `None` where it is several, though they may continue each other.
+    /// The run of one object that the whole request is; `None` where it is several, though they may continue each other, where it is empty, and where
+    /// the table does not map all of it.
     #[inline(always)] // Most requests are one: what an iterator keeps in memory would cost more than the look-up.
     pub(crate) fn single(table: &Table<'a>, at: u64, len: u64) -> Option<Piece> {
-        let region = table.region_at(at)?;
-        let piece = run(&region, at, at.saturating_add(len));
+        let end = at.saturating_add(len);
+        if end > table.end() || len == 0 {
+            return None;
+        }
+        let piece = run(&table.region_at(at)?, at, end);
         (piece.len == len).then_some(piece)
     }
 

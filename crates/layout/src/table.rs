@@ -174,7 +174,7 @@ impl<'a> Table<'a> {
         Windows { table: *self, next, to }
     }
 
-    /// The run of one object that `[at, at + len)` is; `None` where it is several, or does not lie inside `start()..end()`.
+    /// The run of one object that `[at, at + len)` is; `None` where it is several or empty, or does not lie inside `start()..end()`.
     #[inline(always)]
     #[must_use]
     pub fn single(&self, at: u64, len: u64) -> Option<Piece> {

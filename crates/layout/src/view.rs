@@ -186,7 +186,7 @@ impl<'a> View<'a> {
     }
 
     /// The run of one object that a request is, as most are: inside one stripe, or on one target. `None` where it is several runs, even ones that continue
-    /// each other in the object, and where it reaches past [`crate::MAX_LOGICAL`].
+    /// each other in the object, where it is empty, and where it reaches past [`crate::MAX_LOGICAL`].
     #[inline(always)]
     #[must_use]
     pub fn single(&self, at: Logical, len: u64) -> Option<Piece> {

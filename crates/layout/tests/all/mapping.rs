@@ -187,6 +187,10 @@ proptest! {
         for (at, len) in [(u64::MAX, 1), (u64::MAX, u64::MAX), (0, u64::MAX), (MAX_LOGICAL, 1), (5, 0)] {
             prop_assert_eq!(view.pieces(Logical(at), len).next(), None);
             prop_assert!(view.extents(Logical(at), len).next().is_none());
+            prop_assert_eq!(view.single(Logical(at), len), None);
+        }
+        if let Some(piece) = view.single(Logical(at), len) {
+            prop_assert_eq!(view.pieces(Logical(at), len).collect::<Vec<_>>(), vec![piece]);
         }
         let region = view.region_at(Logical(at));
         prop_assert!(region.start <= at && at < region.end());

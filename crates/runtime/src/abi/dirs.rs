@@ -103,26 +103,28 @@ pub unsafe extern "C" fn sw_readlinkat(dirfd: i32, path: *const c_char, into: *m
     if path.is_null() || len == 0 {
         return PASS;
     }
-    let mut text = [core::mem::MaybeUninit::uninit(); PATH_MAX];
-    // SAFETY: the kernel checks.
-    let target = unsafe { sys::readlinkat_raw(dirfd, path, &mut text) };
-    if let Err(errno @ Errno(libc::EFAULT | libc::ENAMETOOLONG)) = target {
-        return to_c(Err(errno));
-    }
-    // SAFETY: the kernel has just read it.
-    let path = unsafe { CStr::from_ptr(path) };
-    match target {
-        Ok(target) if is_used(target, dirfd, path) => -i64::from(libc::EINVAL),
-        Ok(target) => {
-            let known = if path.to_bytes().is_empty() { None } else { known_name(target) };
-            let shown = known.as_ref().map_or(target, |name| name.as_bytes());
-            let n = shown.len().min(len);
-            // SAFETY: the program's buffer of `len` bytes.
-            to_c(unsafe { crate::base::memory::bytes_out(into, shown.get(..n).unwrap_or(&[])) }.map(|()| n as i64))
+    called_by_name(|| {
+        let mut text = [core::mem::MaybeUninit::uninit(); PATH_MAX];
+        // SAFETY: the kernel checks.
+        let target = unsafe { sys::readlinkat_raw(dirfd, path, &mut text) };
+        if let Err(errno @ Errno(libc::EFAULT | libc::ENAMETOOLONG)) = target {
+            return to_c(Err(errno));
         }
-        Err(Errno(libc::ENOENT)) if names::leads_through_a_file(dirfd, path) => -i64::from(libc::ENOTDIR),
-        Err(errno) => to_c(Err(errno)),
-    }
+        // SAFETY: the kernel has just read it.
+        let path = unsafe { CStr::from_ptr(path) };
+        match target {
+            Ok(target) if is_used(target, dirfd, path) => -i64::from(libc::EINVAL),
+            Ok(target) => {
+                let known = if path.to_bytes().is_empty() { None } else { known_name(target) };
+                let shown = known.as_ref().map_or(target, |name| name.as_bytes());
+                let n = shown.len().min(len);
+                // SAFETY: the program's buffer of `len` bytes.
+                to_c(unsafe { crate::base::memory::bytes_out(into, shown.get(..n).unwrap_or(&[])) }.map(|()| n as i64))
+            }
+            Err(Errno(libc::ENOENT)) if names::leads_through_a_file(dirfd, path) => -i64::from(libc::ENOTDIR),
+            Err(errno) => to_c(Err(errno)),
+        }
+    })
 }
 
 /// realpath: the path of a managed file, its directories resolved, into PATH_MAX bytes.
