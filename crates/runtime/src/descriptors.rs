@@ -34,7 +34,6 @@ fn real_close(fd: i32) -> Sys<i64> {
     sys::from_c(unsafe { sw_real_close(fd) })
 }
 
-/// close.
 pub fn close(fd: i32) -> Sys<i64> {
     if is_internal(fd) {
         return Err(Errno(libc::EBADF));
@@ -85,7 +84,6 @@ pub fn close_range(first: u32, last: u32, flags: u32) -> Sys<i64> {
     if gap <= last { sys::close_range(gap, last, flags) } else { Ok(0) }
 }
 
-/// dup.
 pub fn dup(fd: i32) -> Sys<i64> {
     fcntl(fd, libc::F_DUPFD, 0)
 }
@@ -154,7 +152,6 @@ pub fn rewired() {
     }
 }
 
-/// fcntl.
 pub fn fcntl(fd: i32, op: i32, arg: usize) -> Sys<i64> {
     let e = entry(fd);
     if e & INTERNAL != 0 {

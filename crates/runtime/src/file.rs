@@ -26,7 +26,7 @@ use crate::base::locks;
 use crate::base::sys::{self, Errno, Sys};
 use crate::fds::{self, held};
 use crate::store::part::{self, At, Held};
-use crate::store::{self, Store};
+use crate::store::{self, Attached};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use stripewise_store::ctl::{CTL_BYTES, CTL_RESERVED_BYTES, Ctl, FLAG_UNLINKED};
@@ -55,7 +55,6 @@ pub struct New {
     pub dir: Held,
     /// What its head is.
     pub head: libc::stat,
-    /// Its layout.
     pub layout: Raw,
 }
 
@@ -120,11 +119,10 @@ unsafe impl Sync for File {}
 
 impl File {
     /// The store it is in.
-    pub fn store(&self) -> Sys<&'static Store> {
+    pub fn store(&self) -> Sys<&'static Attached> {
         store::get(self.store.load(Ordering::Relaxed) as usize).ok_or(Errno(libc::EIO))
     }
 
-    /// Its id.
     pub fn id(&self) -> u64 {
         self.id.load(Ordering::Relaxed)
     }

@@ -11,7 +11,7 @@ pub use shown::Shown;
 use crate::base::sys::{self, Errno, Sys};
 use crate::file::{self, File};
 use crate::store::part::{self, At, Pinned, Transient};
-use crate::store::{self, Store};
+use crate::store::{self, Attached};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use stripewise_store::ctl::FLAG_UNLINKED;
@@ -25,8 +25,7 @@ const MAX_LINKS: usize = 40;
 #[derive(Clone, Copy)]
 pub struct Managed {
     /// Its store, attached.
-    pub store: &'static Store,
-    /// Its id.
+    pub store: &'static Attached,
     pub id: u64,
     /// The symbolic link that led there: inode (0 when a descriptor did), device, owner.
     link: u64,
@@ -80,7 +79,6 @@ pub unsafe fn find_link(dirfd: i32, path: *const libc::c_char, follow: bool) -> 
 /// What is asked of the managed link itself.
 #[derive(Clone, Copy, PartialEq)]
 enum Note {
-    /// Which it is.
     Link,
     /// How many names it has.
     Names,
@@ -158,7 +156,7 @@ fn behind(dirfd: i32, name: &CStr, (store, id): (&[u8], u64), follow: bool, note
 
 /// The store that a link names. What acts on the link itself takes it for what it is where that is none: a link, to nothing that there is or that this
 /// process would use. An emulator does no more with it: the program that it runs has the library, too.
-fn store_behind(store: &[u8], follow: bool) -> Sys<Option<&'static Store>> {
+fn store_behind(store: &[u8], follow: bool) -> Sys<Option<&'static Attached>> {
     match store::attach(store) {
         Err(errno) if (!follow || crate::base::config::is_emulator()) && store::is_no_store(errno) => Ok(None),
         attached => attached.map(Some),
@@ -194,7 +192,7 @@ fn follow_links(dirfd: i32, path: &CStr, first: &[u8], note: Note) -> Sys<Option
 
 /// Whether what acts on a link itself (lstat, readdir, an archiver) sees the file: not where somebody else has made the link, for a plain symbolic link
 /// of his would not hand the file's bytes over either.
-pub fn shows_file(store: &'static Store, id: u64, owner: u32) -> bool {
+pub fn shows_file(store: &'static Attached, id: u64, owner: u32) -> bool {
     owner == 0 || owner == store.owner() || owner == sys::geteuid() || part::head_stat(store, id).is_ok_and(|head| head.st_uid == owner)
 }
 
@@ -258,7 +256,7 @@ pub fn leads_through_a_file(dirfd: i32, path: &CStr) -> bool {
 
 impl Managed {
     /// The file behind a link.
-    fn behind_link(store: &'static Store, id: u64, link: &libc::stat) -> Self {
+    fn behind_link(store: &'static Attached, id: u64, link: &libc::stat) -> Self {
         Self {
             store,
             id,
@@ -278,7 +276,7 @@ impl Managed {
     }
 
     /// The file behind a descriptor, not behind a name.
-    pub fn without_name(store: &'static Store, id: u64) -> Self {
+    pub fn without_name(store: &'static Attached, id: u64) -> Self {
         Self { store, id, link: 0, device: 0, owner: 0, changed_ns: 0, names: 0 }
     }
 

@@ -14,7 +14,7 @@ use crate::base::process;
 use crate::base::sys::{self, Errno, Sys};
 use crate::fds::{self, TRACED, held};
 use crate::file::{self, File};
-use crate::store::Store;
+use crate::store::Attached;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use stripewise_target::devices::now_ns;
@@ -126,7 +126,7 @@ pub fn register_plain(fd: i32, trace_id: u32) {
 }
 
 /// Takes over a descriptor that an earlier image of this process (or its parent) had of `head`.
-pub fn inherit(store: &'static Store, id: u64, fd: i32, companion: Option<i32>) -> Sys<u32> {
+pub fn inherit(store: &'static Attached, id: u64, fd: i32, companion: Option<i32>) -> Sys<u32> {
     let index = file::acquire(store, id)?;
     let (place, open) = claim().inspect_err(|_| file::release(index))?;
     open.file.store(index + 1, Ordering::Relaxed);
@@ -227,7 +227,6 @@ impl OpenFile {
         LOWEST_FREE.fetch_min(place, Ordering::Relaxed);
     }
 
-    /// The file.
     #[inline]
     pub fn file(&self) -> Sys<&'static File> {
         self.file.load(Ordering::Acquire).checked_sub(1).and_then(file::get).ok_or(Errno(libc::EBADF))

@@ -28,8 +28,8 @@ use stripewise_target::text::StorePath;
 
 const READY: u32 = 2;
 
-/// One store.
-pub struct Store {
+/// A store that this process uses.
+pub struct Attached {
     /// Its place in the table.
     pub index: usize,
     state: AtomicU32,
@@ -100,7 +100,7 @@ impl Boot {
     }
 }
 
-/// Apart from [`Store`], so that all of it is zero at first and takes no room in the library's file.
+/// Apart from [`Attached`], so that all of it is zero at first and takes no room in the library's file.
 struct InnerCell(UnsafeCell<Inner>);
 
 // SAFETY: written under ATTACH before `state` becomes READY, and only read afterwards (slot_name: under ATTACH).
@@ -121,10 +121,10 @@ static INNER: [InnerCell; MAX_STORES] = [const {
         boot: Boot::none(),
     }))
 }; MAX_STORES];
-static STORES: [Store; MAX_STORES] = {
+static STORES: [Attached; MAX_STORES] = {
     let mut index = 0;
     let mut stores = [const {
-        Store {
+        Attached {
             index: 0,
             state: AtomicU32::new(0),
             inner: &INNER[0],
@@ -151,12 +151,12 @@ static STORES: [Store; MAX_STORES] = {
     stores
 };
 /// The stores in use.
-pub fn all() -> impl Iterator<Item = &'static Store> {
+pub fn all() -> impl Iterator<Item = &'static Attached> {
     STORES.iter().filter(|s| s.state.load(Ordering::Acquire) == READY)
 }
 
 /// The store of an index.
-pub fn get(index: usize) -> Option<&'static Store> {
+pub fn get(index: usize) -> Option<&'static Attached> {
     STORES.get(index).filter(|s| s.state.load(Ordering::Acquire) == READY)
 }
 
@@ -164,12 +164,12 @@ pub fn get(index: usize) -> Option<&'static Store> {
 ///
 /// # Errors
 /// `EACCES` for one that this process, with the rights that it has now, does not trust.
-pub fn attach(path: &[u8]) -> Sys<&'static Store> {
+pub fn attach(path: &[u8]) -> Sys<&'static Attached> {
     // Waited for outside of ATTACH: other stores are none of that.
     locks::patiently(path, || attach_now(path))
 }
 
-fn attach_now(path: &[u8]) -> Sys<&'static Store> {
+fn attach_now(path: &[u8]) -> Sys<&'static Attached> {
     if let Some(store) = all().find(|s| s.path() == path) {
         return store.admit(path);
     }
@@ -213,7 +213,7 @@ fn is_started_with(path: &[u8], identity: (u64, u64)) -> bool {
     told == path && process::root_moves_seen() == 0
 }
 
-impl Store {
+impl Attached {
     #[allow(clippy::mut_from_ref)]
     fn inner_mut(&self) -> &mut Inner {
         // SAFETY: called under ATTACH only, see `Sync`.

@@ -34,7 +34,6 @@ unsafe extern "C" {
     fn sw_guard_exec(goes: i32);
 }
 
-/// Before an exec.
 pub fn before_exec() {
     // SAFETY: no preconditions.
     unsafe { sw_guard_exec(1) };

@@ -12,7 +12,6 @@ pub const MAX_STORES: usize = 16;
 /// Most managed files that one process has open at a time.
 pub const MAX_FILES: usize = 8192;
 
-/// The page.
 #[repr(C, align(4096))]
 pub struct Page {
     /// Process id; 0 = not started, or forked and not noticed yet.

@@ -5,7 +5,7 @@ use super::{File, object_place};
 use crate::base::log;
 use crate::base::sys::{self, Errno, Sys};
 use crate::store::part::{Held, Stat};
-use crate::store::{self, Store};
+use crate::store::{self, Attached};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use stripewise_layout::View;
 use stripewise_store::bin::LAYOUT_BYTES_MAX;
@@ -84,7 +84,7 @@ impl Raw {
     }
 
     /// The layout of a new file: a template with its id.
-    pub fn of_new(template: &[u8], id: u64, store: &Store) -> Sys<Self> {
+    pub fn of_new(template: &[u8], id: u64, store: &Attached) -> Sys<Self> {
         let mut raw = Self::of_length(template.len(), store.objects_max()?)?;
         raw.bytes_mut().copy_from_slice(template);
         stripewise_layout::stamp(raw.bytes_mut(), [id, 0]).map_err(|_| Errno(libc::EIO))?;

@@ -12,7 +12,7 @@ use crate::file::access;
 use crate::gate;
 use crate::io::size::FLAG_DURABLE;
 use crate::store::part;
-use crate::store::{OpenObject, Store};
+use crate::store::{Attached, OpenObject};
 use core::sync::atomic::{AtomicI32, Ordering};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use stripewise_layout::MAX_LOGICAL;
@@ -152,7 +152,7 @@ impl File {
 
     /// Objects that are open, and where their words are.
     fn kept_objects(&'static self) -> impl Iterator<Item = (u32, u32, &'static AtomicI32, OpenObject)> {
-        let targets = self.store().and_then(Store::view).map_or(MAX_TARGETS, StoreView::target_count);
+        let targets = self.store().and_then(Attached::view).map_or(MAX_TARGETS, StoreView::target_count);
         let all = self
             .objects
             .iter()
@@ -215,7 +215,7 @@ impl File {
     #[cold]
     #[inline(never)] // As above.
     fn missing(&self, refusal: Refusal, target: u32, plane: u32) -> Errno {
-        let path = self.store().and_then(Store::view).ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
+        let path = self.store().and_then(Attached::view).ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
         match refusal {
             Refusal::Os(Os::NOENT | Os::NOTDIR) => {
                 let path: StorePath = object_path(path, self.id(), plane);
@@ -337,7 +337,8 @@ impl File {
     #[inline(never)] // As above.
     fn say_not_made(&self, errno: Errno, target: u32) {
         if errno != Errno(libc::EEXIST) {
-            let path = self.store().and_then(Store::view).ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
+            let path =
+                self.store().and_then(Attached::view).ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
             log::say(b"an object could not be created on this target", path);
         }
     }

@@ -6,7 +6,7 @@ use super::{File, held};
 use crate::base::locks;
 use crate::base::log;
 use crate::base::sys::{self, Errno, Sys};
-use crate::store::Store;
+use crate::store::Attached;
 use crate::store::part::{self, At};
 use core::sync::atomic::{AtomicI32, Ordering};
 use stripewise_store::ctl::CTL_BYTES;
@@ -81,7 +81,7 @@ impl File {
     /// What to say where another process has the file for itself.
     #[cold]
     pub(super) fn in_use(&self) -> Errno {
-        let is_common = self.store().map_or(true, Store::is_common);
+        let is_common = self.store().map_or(true, Attached::is_common);
         // Who might write it once, or owned it, may still have what he opened then.
         if is_common { locks::IN_USE_BY_OTHERS } else { locks::IN_USE }
     }

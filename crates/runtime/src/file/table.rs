@@ -9,7 +9,7 @@ use crate::base::locks;
 use crate::base::process::MAX_FILES;
 use crate::base::sys::{self, Errno, Sys};
 use crate::fds::{self, held};
-use crate::store::Store;
+use crate::store::Attached;
 use crate::store::part::{self, Seen};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -65,7 +65,7 @@ fn word(words: &'static [AtomicU64; MAX_FILES], index: usize) -> &'static Atomic
 }
 
 /// The place of a file that is open or idle, under the table's lock.
-fn place_of(store: &Store, id: u64) -> Option<(usize, &'static File)> {
+fn place_of(store: &Attached, id: u64) -> Option<(usize, &'static File)> {
     let high = HIGH_WATER.load(Ordering::Acquire) as usize;
     let is_it = |file: &File| file.id.load(Ordering::Relaxed) == id && file.store.load(Ordering::Relaxed) as usize == store.index;
     let named = KEYS.iter().take(high).zip(&FILES).enumerate().filter(|(_, (key, _))| key.load(Ordering::Relaxed) == id | NAMED);
@@ -73,12 +73,12 @@ fn place_of(store: &Store, id: u64) -> Option<(usize, &'static File)> {
 }
 
 /// The file `id` of `store`, opened in this process if it was not; the caller gives it back with [`release`].
-pub fn acquire(store: &'static Store, id: u64) -> Sys<u32> {
+pub fn acquire(store: &'static Attached, id: u64) -> Sys<u32> {
     acquire_unless(store, id, crate::base::process::refuse_vfork_child)
 }
 
 /// The same where it is open; `None` where it is not.
-pub fn acquire_if_open(store: &'static Store, id: u64) -> Option<u32> {
+pub fn acquire_if_open(store: &'static Attached, id: u64) -> Option<u32> {
     let _held = TABLE.lock()?;
     let (index, file) = place_of(store, id).filter(|(_, file)| file.refs.load(Ordering::Acquire) > 0)?;
     file.refs.fetch_add(1, Ordering::AcqRel);
@@ -86,16 +86,16 @@ pub fn acquire_if_open(store: &'static Store, id: u64) -> Option<u32> {
 }
 
 /// The same for one who has asked whether this is a child of vfork, which may open no files.
-pub fn acquire_to_open(store: &'static Store, id: u64) -> Sys<u32> {
+pub fn acquire_to_open(store: &'static Attached, id: u64) -> Sys<u32> {
     acquire_unless(store, id, || Ok(()))
 }
 
-fn acquire_unless(store: &'static Store, id: u64, refuse: impl Fn() -> Sys<()>) -> Sys<u32> {
+fn acquire_unless(store: &'static Attached, id: u64, refuse: impl Fn() -> Sys<()>) -> Sys<u32> {
     // Waited for outside of TABLE, or one file that a verb has for itself would stop all others.
     locks::patiently(names::id_name(id).as_bytes(), || acquire_now(store, id, &refuse))
 }
 
-fn acquire_now(store: &'static Store, id: u64, refuse: impl Fn() -> Sys<()>) -> Sys<u32> {
+fn acquire_now(store: &'static Attached, id: u64, refuse: impl Fn() -> Sys<()>) -> Sys<u32> {
     let Some(_held) = TABLE.lock() else { return Err(Errno(libc::EDEADLK)) };
     let there = place_of(store, id);
     if let Some((index, file)) = there
@@ -128,13 +128,13 @@ fn or_freeing_idle(open: impl Fn() -> Sys<u32>) -> Sys<u32> {
 }
 
 /// A file that is being made; the caller gives it back with [`release`].
-pub fn acquire_new(store: &'static Store, id: u64, new: New) -> Sys<u32> {
+pub fn acquire_new(store: &'static Attached, id: u64, new: New) -> Sys<u32> {
     let Some(_held) = TABLE.lock() else { return Err(Errno(libc::EDEADLK)) };
     open_at_free_place(store, id, Some(new))
 }
 
 /// Opens a file that is neither open nor idle, under the table's lock.
-fn open_at_free_place(store: &'static Store, id: u64, new: Option<New>) -> Sys<u32> {
+fn open_at_free_place(store: &'static Attached, id: u64, new: Option<New>) -> Sys<u32> {
     let (index, file) = free_place().ok_or(Errno(libc::ENFILE))?;
     file.store.store(store.index as u32, Ordering::Relaxed);
     file.id.store(id, Ordering::Relaxed);
@@ -230,13 +230,13 @@ pub fn freeing_idle<T>(mut call: impl FnMut() -> Sys<T>) -> Sys<T> {
 }
 
 /// Does `work` on what this process knows of a file that is open or idle.
-pub fn with_known<T>(store: &Store, id: u64, work: impl FnOnce(&'static File) -> T) -> Option<T> {
+pub fn with_known<T>(store: &Attached, id: u64, work: impl FnOnce(&'static File) -> T) -> Option<T> {
     let _held = TABLE.lock()?;
     place_of(store, id).map(|(_, file)| work(file))
 }
 
 /// Does `work` on an idle file, for a mere look at it, if it still is what it was; `None` where it is not, or not idle.
-pub fn look_at_idle<T>(store: &Store, id: u64, work: impl FnOnce(&'static File) -> Option<Sys<T>>) -> Option<Sys<T>> {
+pub fn look_at_idle<T>(store: &Attached, id: u64, work: impl FnOnce(&'static File) -> Option<Sys<T>>) -> Option<Sys<T>> {
     if IDLE.load(Ordering::Relaxed) == 0 {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use crate::base::sys::Sys;
 use crate::base::tls::{Thread, is_left_behind, stack_here, thread};
-use crate::store::{self, Store};
+use crate::store::{self, Attached};
 use core::sync::atomic::{AtomicU64, Ordering};
 use stripewise_store::slot::SLOT_LINES;
 use stripewise_target::devices::now_ns;
@@ -16,7 +16,7 @@ static LINES: [AtomicU64; SLOT_LINES / 64] = [const { AtomicU64::new(0) }; SLOT_
 
 /// Inside an I/O until dropped.
 pub struct Inside {
-    store: &'static Store,
+    store: &'static Attached,
     line: usize,
     kind: Kind,
 }
@@ -82,7 +82,7 @@ impl Block {
     }
 
     /// Says that the I/O of the frame at `stack` is the outermost.
-    fn take(&self, stack: u64, store: &Store) {
+    fn take(&self, stack: u64, store: &Attached) {
         // SAFETY: as above.
         unsafe {
             (&raw mut (*self.0).store).write_volatile(store.index as u64);
@@ -101,7 +101,7 @@ impl Block {
 /// # Errors
 /// Those of making a slot in a forked child. Without one a mover would not wait for us, and take the bytes away that we are at.
 #[inline(always)] // As `gate::for_read`.
-pub fn enter(store: &'static Store) -> Sys<Inside> {
+pub fn enter(store: &'static Attached) -> Sys<Inside> {
     // Before anything of this thread's is looked at: in a child that has not noticed its fork yet, this makes a new slot.
     let slot = store.slot()?;
     let stack = stack_here();
@@ -173,7 +173,7 @@ pub fn quiesce(patience_ns: u64) -> bool {
     let of_word = |(number, bits): (usize, u64)| (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| number * 64 + bit);
     let lines = || words().flat_map(of_word).chain([SLOT_LINES - 1]);
     store::all()
-        .filter_map(Store::slot_if_any)
+        .filter_map(Attached::slot_if_any)
         .all(|slot| slot.wait_until_left(lines().filter(|line| *line != own), || now_ns() < until, || true).is_ok())
 }
 
@@ -216,7 +216,7 @@ pub fn thread_exit() {
 /// Ended inside an I/O, by pthread_exit in a signal handler or by cancellation: nobody else would leave it, and whoever waits would wait for ever.
 fn leave_for_good(me: &mut Thread, line: usize) {
     me.depth = 0;
-    if let Some(slot) = store::get(me.store as usize).and_then(Store::slot_if_any)
+    if let Some(slot) = store::get(me.store as usize).and_then(Attached::slot_if_any)
         && slot.is_inside(line)
     {
         slot.leave(line);

@@ -50,7 +50,6 @@ pub fn fadvise(open: &OpenFile, at: i64, len: i64, advice: i32) -> Sys<()> {
     }
 }
 
-/// readahead.
 pub fn readahead(open: &OpenFile, at: i64, len: usize) -> Sys<()> {
     open.readable()?;
     let len = i64::try_from(len).map_err(|_| Errno(libc::EINVAL))?;

@@ -64,7 +64,6 @@ impl End {
         self.stat.st_mode & libc::S_IFMT == kind
     }
 
-    /// A pipe.
     pub fn is_pipe(&self) -> bool {
         self.is(libc::S_IFIFO)
     }
@@ -74,7 +73,6 @@ impl End {
         self.is(libc::S_IFREG)
     }
 
-    /// A directory.
     pub fn is_directory(&self) -> bool {
         self.is(libc::S_IFDIR)
     }

@@ -20,7 +20,6 @@ impl<'a> Source<'a> {
         Self { file, view: &passed.loaded.view }
     }
 
-    /// The file.
     pub const fn file(&self) -> &'static File {
         self.file
     }

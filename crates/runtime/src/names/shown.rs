@@ -5,7 +5,7 @@
 use super::Managed;
 use crate::base::sys::{self, Errno, Sys};
 use crate::file::{self, File};
-use crate::store::Store;
+use crate::store::Attached;
 use crate::store::part::{self, Held, Seen};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
@@ -121,7 +121,7 @@ impl Managed {
 /// A file that this process has not open, of a store in which nobody else writes: its words and its layout read once. `None` where they are not those of a
 /// file at rest, or do not agree with each other: then it is opened.
 #[inline(never)] // Its buffer would lie on the stack below what is done instead.
-fn at_a_glance(store: &'static Store, id: u64) -> Option<Sys<Shown>> {
+fn at_a_glance(store: &'static Attached, id: u64) -> Option<Sys<Shown>> {
     let mut bytes = [0u8; LAYOUT_BYTES];
     let read = |part: &CStr, bytes: &mut [u8]| {
         let fd = sys::openat(store.files_dir().ok()?, part::name_below(id, part).as_c_str()?, libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0)

@@ -9,7 +9,7 @@ use crate::file::access;
 use crate::file::{self, New, Raw};
 use crate::names as managed;
 use crate::store::part::{self, At, Held, Transient};
-use crate::store::{self, Store};
+use crate::store::{self, Attached};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 use stripewise_store::bin::Action;
@@ -20,7 +20,7 @@ use stripewise_target::text::{FixedPath, FixedText, ProcPath};
 
 /// Where a new file goes, if it is to be managed.
 pub struct Place {
-    store: &'static Store,
+    store: &'static Attached,
     path: FixedPath,
     layout: &'static [u8],
 }
@@ -99,7 +99,7 @@ pub fn create(place: &Place, mode: u32) -> Sys<Created> {
 }
 
 /// The directory of a new file, open for reading.
-fn open_new_dir(store: &'static Store, id: u64) -> Sys<Held> {
+fn open_new_dir(store: &'static Attached, id: u64) -> Sys<Held> {
     match part::open_dir_to_lock(store, id) {
         Ok((dir, _)) => {
             let dir = Held::new(dir);
@@ -229,7 +229,7 @@ fn write_layout(at: &At, template: &[u8]) -> Sys<Raw> {
 
 /// Takes back what a failed creation made.
 #[inline(never)] // Its buffers would lie on the stack below what is done after it.
-fn undo(store: &'static Store, id: u64) {
+fn undo(store: &'static Attached, id: u64) {
     let (Ok(view), Ok(at)) = (store.view(), Transient::open(store, id)) else { return };
     let owner = sys::geteuid();
     for target in 0..view.target_count() as u32 {

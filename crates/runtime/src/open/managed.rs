@@ -7,11 +7,11 @@ use crate::base::sys::{self, Errno, Sys};
 use crate::fds;
 use crate::file::{self, File};
 use crate::io::size;
-use crate::store::Store;
+use crate::store::Attached;
 use core::sync::atomic::Ordering;
 
 /// Opens file `id` of `store` as the program asked; returns its descriptor.
-pub fn open_managed(store: &'static Store, id: u64, flags: i32) -> Sys<i32> {
+pub fn open_managed(store: &'static Attached, id: u64, flags: i32) -> Sys<i32> {
     if flags & libc::O_DIRECTORY != 0 {
         return Err(Errno(libc::ENOTDIR));
     }

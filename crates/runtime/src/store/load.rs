@@ -1,6 +1,6 @@
 //! Attaching a store: its directories are opened once, looked at, and held; everything else is reached from them.
 
-use super::{Boot, Store};
+use super::{Attached, Boot};
 use crate::base::locks;
 use crate::base::log;
 use crate::base::sys::{self, Errno, Sys};
@@ -63,7 +63,7 @@ impl Root {
     }
 }
 
-impl Store {
+impl Attached {
     /// Users whom the store's own parts belong to.
     pub(super) fn owners(&self) -> [u32; 2] {
         [self.owner(), 0]

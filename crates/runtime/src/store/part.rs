@@ -4,7 +4,7 @@
 
 use crate::base::log;
 use crate::base::sys::{self, Errno, Sys};
-use crate::store::Store;
+use crate::store::Attached;
 use core::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use stripewise_store::names;
@@ -135,7 +135,7 @@ pub struct At {
     /// Its descriptor.
     pub dir: i32,
     /// The file's store.
-    pub store: &'static Store,
+    pub store: &'static Attached,
     /// The file's id.
     pub id: u64,
     /// Device and inode that head must have, where the file is open.
@@ -157,21 +157,21 @@ impl core::ops::Deref for Transient {
 
 impl Transient {
     /// Opens the directory of file `id`.
-    pub fn open(store: &'static Store, id: u64) -> Sys<Self> {
+    pub fn open(store: &'static Attached, id: u64) -> Sys<Self> {
         let held = Held::new(open_dir(store, id)?.0);
         Ok(Self { at: At { dir: held.fd(), store, id, head: None }, _held: held })
     }
 }
 
 /// Opens the directory of file `id`.
-pub fn open_dir(store: &'static Store, id: u64) -> Sys<(OwnedFd, Stat)> {
+pub fn open_dir(store: &'static Attached, id: u64) -> Sys<(OwnedFd, Stat)> {
     let name = names::id_name(id);
     let opened = within::open_dir(borrow(store.files_dir()?), c(&name)?, &[]);
     opened.map_err(|refusal| refused(store.path(), [b"files", name.as_bytes(), b""], refusal))
 }
 
 /// The same, for reading where this user may, so that it can be locked.
-pub fn open_dir_to_lock(store: &'static Store, id: u64) -> Sys<(OwnedFd, Stat)> {
+pub fn open_dir_to_lock(store: &'static Attached, id: u64) -> Sys<(OwnedFd, Stat)> {
     let name = names::id_name(id);
     let files = borrow(store.files_dir()?);
     let opened = match within::open_dir_as(files, c(&name)?, OpenFlags::RDONLY, &[]) {
@@ -194,7 +194,6 @@ pub struct Seen {
     pub mode: u32,
     /// Names.
     pub links: u64,
-    /// Owner.
     pub owner: u32,
 }
 
@@ -212,7 +211,7 @@ impl Seen {
 }
 
 /// A head is a regular file with one name and, where the file is open, the one that was opened.
-pub fn check_head(store: &'static Store, id: u64, head: &Seen, open: Option<(u64, u64)>) -> Sys<()> {
+pub fn check_head(store: &'static Attached, id: u64, head: &Seen, open: Option<(u64, u64)>) -> Sys<()> {
     let refusal = match head.mode & libc::S_IFMT {
         libc::S_IFREG if head.links > 1 => Refusal::HardLink,
         libc::S_IFREG if open.is_some_and(|open| open != head.identity) => Refusal::Owner,
@@ -231,7 +230,7 @@ pub fn name_below(id: u64, part: &CStr) -> PartName {
 }
 
 /// Head of a file, looked at.
-pub fn head_stat(store: &'static Store, id: u64) -> Sys<libc::stat> {
+pub fn head_stat(store: &'static Attached, id: u64) -> Sys<libc::stat> {
     if store.is_common() {
         return Transient::open(store, id)?.head_stat();
     }
@@ -241,7 +240,7 @@ pub fn head_stat(store: &'static Store, id: u64) -> Sys<libc::stat> {
 }
 
 /// Head of a file, looked at and held.
-pub fn pin_head(store: &'static Store, id: u64) -> Sys<Pinned> {
+pub fn pin_head(store: &'static Attached, id: u64) -> Sys<Pinned> {
     if store.is_common() {
         return Transient::open(store, id)?.pin_head();
     }
@@ -296,7 +295,6 @@ impl At {
         if self.head.is_none_or(|open| open == (head.st_dev, head.st_ino)) { Ok(()) } else { Err(self.refused(c"head", Refusal::Owner)) }
     }
 
-    /// Pins head.
     pub fn pin_head(&self) -> Sys<Pinned> {
         let head = Pinned::open(self.dir, c"head", Expected::of(&[])).map_err(|refusal| self.refused(c"head", refusal))?;
         self.check_identity(&head.stat)?;
@@ -375,7 +373,7 @@ pub fn sync_dir(dir: i32) -> Sys<()> {
 }
 
 /// What there is to say of an object without a right to its bytes; `None` where there is none.
-pub fn object_facts(store: &'static Store, id: u64, (target, plane): (u32, u32)) -> Result<Option<Facts>, Refusal> {
+pub fn object_facts(store: &'static Attached, id: u64, (target, plane): (u32, u32)) -> Result<Option<Facts>, Refusal> {
     let held = store.target(target).map_err(os)?;
     let facts = held.any().look(ObjectName::of_plane(id, plane))?;
     match facts.and_then(|facts| facts.unfit) {
@@ -385,7 +383,7 @@ pub fn object_facts(store: &'static Store, id: u64, (target, plane): (u32, u32))
 }
 
 /// Pins the file that an object of one of `owners` is (none named: whosever); `None` where the kind has no files.
-pub fn pin_object(store: &'static Store, id: u64, (target, plane): (u32, u32), owners: &[u32]) -> Result<Option<Pinned>, Refusal> {
+pub fn pin_object(store: &'static Attached, id: u64, (target, plane): (u32, u32), owners: &[u32]) -> Result<Option<Pinned>, Refusal> {
     let held = store.target(target).map_err(os)?;
     let (any, name) = (held.any(), object_name(id, plane));
     let Some(dir) = any.directory() else { return Ok(None) };
@@ -393,7 +391,7 @@ pub fn pin_object(store: &'static Store, id: u64, (target, plane): (u32, u32), o
 }
 
 /// Removes an object of a file of `owner`; anything else that has its name stays.
-pub fn remove_object(store: &'static Store, id: u64, (target, plane): (u32, u32), owner: u32) -> Result<(), Refusal> {
+pub fn remove_object(store: &'static Attached, id: u64, (target, plane): (u32, u32), owner: u32) -> Result<(), Refusal> {
     store.target(target).map_err(os)?.any().remove(ObjectName::of_plane(id, plane), &[owner])
 }
 

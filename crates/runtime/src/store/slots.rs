@@ -1,7 +1,7 @@
 //! This process's slot in a store: made at its first use of the store, and anew in every child of a fork. It also tells movers which targets the process
 //! knows, so that no region goes to one that it has never heard of.
 
-use super::{ATTACH, STORES, Store};
+use super::{ATTACH, Attached, STORES};
 use crate::base::log;
 use crate::base::process::PAGE;
 use crate::base::sys::{self, Errno, Sys};
@@ -17,7 +17,7 @@ use stripewise_target::within::{self, Expected, OpenFlags};
 /// Names tried for a slot before the store is called unusable.
 const SLOT_ATTEMPTS: u32 = 1000;
 
-impl Store {
+impl Attached {
     #[inline]
     fn slot_word(&self) -> &'static AtomicPtr<u8> {
         PAGE.slots.get(self.index).unwrap_or(&PAGE.slots[0])

@@ -1,7 +1,7 @@
 //! The targets of a store as this process reaches them: each is opened at its first use, once it has shown that it is this store's, and held. Between calls a
 //! target is a descriptor and an open object a word; here they become what the seam knows.
 
-use super::Store;
+use super::Attached;
 use super::load::HeldDir;
 use crate::base::log;
 use crate::base::sys::{self, Errno, Sys};
@@ -23,7 +23,7 @@ pub type OpenObject = AnyObject<BorrowedFd<'static>>;
 /// A target of a store.
 pub struct HeldTarget {
     held: HeldDir,
-    store: &'static Store,
+    store: &'static Attached,
     index: u32,
 }
 
@@ -38,7 +38,7 @@ impl HeldTarget {
     }
 }
 
-impl Store {
+impl Attached {
     /// A target of this store, once it has shown that it is this store's and of this number: another user's directory, or a mount point whose file system is
     /// not there, is not.
     ///
@@ -114,7 +114,7 @@ fn is_target(target: &Any<BorrowedFd<'_>>, owners: &[u32], uuid: [u8; 16], index
 /// Targets whose objects another process has: a kind for tests, in a library built for them.
 #[cfg(feature = "served")]
 mod served {
-    use super::Store;
+    use super::Attached;
     use crate::base::process::MAX_STORES;
     use crate::base::sys::{self, Errno, Sys};
     use crate::store::part::{Held, borrow};
@@ -126,19 +126,19 @@ mod served {
 
     static BASES: [[AtomicPtr<u8>; MAX_TARGETS]; MAX_STORES] = [const { [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_TARGETS] }; MAX_STORES];
 
-    fn base(store: &Store, index: u32) -> Option<&'static AtomicPtr<u8>> {
+    fn base(store: &Attached, index: u32) -> Option<&'static AtomicPtr<u8>> {
         BASES.get(store.index)?.get(index as usize)
     }
 
     /// The target behind a segment that is mapped.
-    pub fn link(store: &Store, index: u32, file: i32) -> Option<Link> {
+    pub fn link(store: &Attached, index: u32, file: i32) -> Option<Link> {
         let base = base(store, index)?.load(Ordering::Acquire);
         // SAFETY: mapped for the life of the process; the descriptor is the store's.
         (!base.is_null()).then(|| unsafe { Link::new(base, borrow(file)) })
     }
 
     /// Opens and maps the segment in a directory.
-    pub fn open(store: &Store, index: u32, dir: &Held) -> Sys<Held> {
+    pub fn open(store: &Attached, index: u32, dir: &Held) -> Sys<Held> {
         let name = PartName::from_bytes(SEGMENT_FILE.as_bytes());
         let opened = open_file(borrow(dir.fd()), name.as_c_str().ok_or(Errno(libc::EIO))?, OpenFlags::RDWR, Expected::of(&[]));
         let file = Held::new(opened.map_err(|_| Errno(libc::EIO))?.0);
