@@ -113,6 +113,30 @@ def test_prose_has_lines_that_can_be_read() -> None:
     assert not wide, wide
 
 
+def words(text: str) -> set[str]:
+    """Those that say something, in the singular; `NamesFile` has two."""
+    found = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", text)
+    return {word.lower().removesuffix("s") for word in found} - {"it", "the", "a", "of"}
+
+
+def repeated(lines: list[str]) -> Iterator[str]:
+    """Doc comments of one line whose words are all in the name that they stand at."""
+    name = re.compile(r"\s*(?:pub(?:\(.*?\))? )?(?:(?:const|unsafe|fn|struct|enum|trait|type|static) )*(\w+)")
+    for n, line in enumerate(lines[1:-1], 1):
+        if line.lstrip().startswith("/// ") and not any("///" in lines[beside] for beside in (n - 1, n + 1)):
+            named = name.match(next(item for item in lines[n + 1 :] if not item.lstrip().startswith("#[")))
+            if named and words(line) <= words(named[1]):
+                yield line.strip()
+
+
+def test_no_doc_comment_repeats_the_name() -> None:
+    example = ["", "/// Its bytes.", "pub bytes_read: u64,", "/// Bytes, of reads.", "pub reads: u64,", ""]
+    assert [*repeated(example)] == ["/// Its bytes."]
+    sources = [file for crate in CRATES for file in crate.rglob("*.rs")]
+    found = [f"{file}: {line}" for file in sources for line in repeated(file.read_text().splitlines())]
+    assert not found, "\n".join(found)
+
+
 def test_what_is_common_stands_once() -> None:
     rust = [file for file in files() if file.suffix == ".rs" and "src" in file.parts]
     sources = {str(file.relative_to(ROOT)): file.read_text() for file in rust}

@@ -21,7 +21,6 @@ pub struct List<T> {
 pub struct Tables {
     /// Windows, at least 1.
     pub windows: usize,
-    /// Regions.
     pub regions: usize,
     /// Shapes that requests can be cut in.
     pub shapes: usize,

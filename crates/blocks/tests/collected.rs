@@ -1,5 +1,5 @@
 //! The two collected traces that may lie beside the checkout (`../shared/data/block`) are read whole; without them there is nothing to test.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
 

@@ -47,7 +47,6 @@ pub struct SchemeSpec {
     /// Tracks of the cache buffer, `is`; not given: the E-region.
     #[serde(default)]
     pub cache_tracks: Option<u32>,
-    /// Sectors of an S-block, `is`.
     #[serde(default)]
     pub s_block_sectors: Option<u32>,
 }

@@ -7,7 +7,6 @@ use crate::error::Error;
 use crate::queue::QueueOrder;
 use crate::scheme::SchemeSpec;
 
-/// Version of the settings.
 pub const SETTINGS_VERSION: u32 = 1;
 
 /// A run, but for its requests.
@@ -28,7 +27,6 @@ pub struct Settings {
     /// Size of the E-region after it, which only `is` uses.
     #[serde(default)]
     pub e_region_bytes: u64,
-    /// The scheme.
     pub scheme: SchemeSpec,
     /// Logical blocks of 512 bytes that requests are for; `None`: all.
     #[serde(default)]

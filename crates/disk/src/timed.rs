@@ -16,7 +16,6 @@ pub enum TimedScheme {
     InPlace(Box<InPlace<TimedMedium>>),
     /// `tstl-*`.
     Track(Box<TrackLayer<TimedMedium>>),
-    /// `is`.
     Indirection(Box<Indirection<TimedMedium>>),
 }
 

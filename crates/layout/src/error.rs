@@ -34,11 +34,9 @@ pub enum LayoutError {
     },
     /// More of something than the format allows.
     TooMany {
-        /// Of what.
         what: &'static str,
         /// How many there are.
         count: u64,
-        /// The limit.
         limit: u64,
     },
     /// A field of the header is wrong.

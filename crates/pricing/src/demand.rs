@@ -33,7 +33,6 @@ pub struct Load {
 /// The load of every server of the cycle, in its order, and the sum over requests of their time alone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Demand {
-    /// Server by server.
     pub servers: Vec<Load>,
     /// The sum of T_j.
     pub alone_s: f64,

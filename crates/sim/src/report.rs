@@ -96,9 +96,7 @@ pub struct LinkSum {
 /// Latencies by operation; `None` where there was no such request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Latencies {
-    /// Of reads.
     pub read: Option<Latency>,
-    /// Of writes.
     pub write: Option<Latency>,
 }
 

@@ -53,7 +53,6 @@ pub trait Words {
     fn take(&self, index: u64) -> u64;
     /// CLOCK_MONOTONIC ns from which on a waiter need not wait any more.
     fn deadline_ns(&self) -> u64;
-    /// Sets it.
     fn set_deadline_ns(&self, deadline_ns: u64);
     /// Generation of the layout that is published when the move word says so.
     fn next_generation(&self) -> u64;

@@ -4,7 +4,6 @@
 /// A part that follows head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// An object.
     Object,
     /// The control words.
     Ctl,
@@ -31,7 +30,6 @@ const MASK: u16 = 0x10;
 const OTHERS: u16 = 0x20;
 
 impl Part {
-    /// Its mode.
     #[must_use]
     pub const fn mode(self, head: u32) -> u32 {
         match self {

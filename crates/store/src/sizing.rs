@@ -71,7 +71,6 @@ pub const CUT: [CutStep; 6] = [CutStep::Intend, CutStep::Drain, CutStep::Resize,
 pub trait Cutter {
     /// Why a step failed.
     type Error;
-    /// The words.
     type Words: Sizes;
     /// The file's.
     fn words(&self) -> Self::Words;
@@ -196,7 +195,6 @@ pub fn touched(size: u64, at: u64, len: u64, reach: u64) -> (u64, u64) {
 /// What an extension touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extension {
-    /// Its line.
     pub line: usize,
     /// What it writes.
     pub note: Note,
@@ -221,7 +219,6 @@ pub trait Extender {
     fn make(&mut self, size: u64) -> Result<(), Self::Error>;
     /// Whether the owner of a line lives.
     fn is_alive(&mut self, line: usize) -> bool;
-    /// Writes.
     fn write(&mut self) -> Written;
 }
 

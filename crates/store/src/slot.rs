@@ -44,7 +44,6 @@ pub struct SlotHeader {
     pub pid: u32,
     /// Checksum of the store.bin that it knows; 0 = an older library.
     pub config: u32,
-    /// Targets in that.
     pub targets: u32,
     /// Where it runs.
     pub machine: MachineId,
@@ -147,7 +146,6 @@ impl Slot {
         if line < SLOT_LINES - 1 { word & 1 == 1 } else { word != 0 }
     }
 
-    /// Leaves it.
     #[inline]
     pub fn leave(&self, line: usize) {
         let word = self.line(line);

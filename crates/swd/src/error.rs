@@ -74,15 +74,9 @@ pub enum SwdError {
     /// The random access zone holds no track table of this disk.
     NoTable,
     /// The track table or a back pointer names a track that the disk does not have.
-    Table {
-        /// The logical track.
-        logical_track: u32,
-    },
+    Table { logical_track: u32 },
     /// No free track of a band can be written, nor can its free tracks be brought together.
-    NoFreeTrack {
-        /// The band.
-        band: usize,
-    },
+    NoFreeTrack { band: usize },
     /// The medium failed.
     Medium(MediumError),
 }

@@ -59,7 +59,6 @@ impl Geometry {
         self.head_tracks
     }
 
-    /// Bytes of a sector.
     #[must_use]
     pub fn sector_bytes(&self) -> u32 {
         self.sector_bytes

@@ -19,7 +19,6 @@ use ring::{Region, Ring};
 pub struct IndirectionParameters {
     /// Tracks of the cache buffer (E-region), from the first on, W-1 of them its gap.
     pub cache_tracks: u32,
-    /// Sectors of an S-block.
     pub s_block_sectors: u32,
 }
 

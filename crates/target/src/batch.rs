@@ -12,7 +12,6 @@ use crate::op::{Op, Outcome};
 /// An operation and the object that it is for.
 #[derive(Debug)]
 pub struct Request<'a, O: ?Sized> {
-    /// The object.
     pub object: &'a O,
     /// The operation.
     pub op: Op<'a>,

@@ -127,13 +127,10 @@ pub struct DeviceLine {
     pub next_free_ns: AtomicU64,
     /// Key of the byte after the last access.
     pub position: AtomicU64,
-    /// Accesses that read.
     pub accesses_read: AtomicU64,
     /// Accesses that wrote.
     pub accesses_write: AtomicU64,
-    /// Bytes read.
     pub bytes_read: AtomicU64,
-    /// Bytes written.
     pub bytes_written: AtomicU64,
     /// Service time of reads, ns.
     pub busy_read_ns: AtomicU64,
@@ -158,7 +155,6 @@ pub struct Access {
     pub object: u64,
     /// First byte in the object.
     pub offset: u64,
-    /// Bytes.
     pub bytes: u64,
 }
 

@@ -48,7 +48,6 @@ pub struct Identity {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Fixed {
-    /// [`HEADER_BYTES`].
     pub header_bytes: u32,
     /// 64.
     pub record_bytes: u32,

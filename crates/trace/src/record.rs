@@ -62,7 +62,6 @@ macro_rules! ops {
 ops! {
     /// open, openat, creat: aux = flags, done = descriptor or -1.
     Open = 1, "open";
-    /// close.
     Close = 2, "close";
     /// read, pread, readv, ...
     Read = 3, "read";
@@ -98,11 +97,9 @@ ops! {
     Exec = 18, "exec";
     /// mmap of a file: offset, requested = the range, aux = protection.
     Mmap = 19, "mmap";
-    /// munmap.
     Munmap = 20, "munmap";
     /// mkdir, mkdirat.
     Mkdir = 21, "mkdir";
-    /// rmdir.
     Rmdir = 22, "rmdir";
     /// link, linkat: aux = file id of the new name.
     Link = 23, "link";

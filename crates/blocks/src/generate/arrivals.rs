@@ -10,25 +10,13 @@ use crate::Error;
 #[serde(tag = "law", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Arrivals {
     /// Always the mean.
-    Fixed {
-        /// ms.
-        mean_ms: f64,
-    },
+    Fixed { mean_ms: f64 },
     /// Normal; a gap below 0 counts as 0 (thesis, chapters 4.6.2 and 5.3.3).
-    Normal {
-        /// ms.
-        mean_ms: f64,
-        /// ms.
-        deviation_ms: f64,
-    },
+    Normal { mean_ms: f64, deviation_ms: f64 },
     /// Exponential: a Poisson process.
-    Exponential {
-        /// ms.
-        mean_ms: f64,
-    },
+    Exponential { mean_ms: f64 },
     /// Bursts: hyperexponential of two phases with balanced means, so that standard deviation over mean is `variation`, above 1.
     Bursty {
-        /// ms.
         mean_ms: f64,
         /// Coefficient of variation.
         variation: f64,

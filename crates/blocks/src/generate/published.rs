@@ -21,7 +21,6 @@ pub struct Published {
     pub request_blocks: f64,
     /// Largest size, blocks, where it is printed.
     pub request_blocks_max: Option<u32>,
-    /// Share of writes.
     pub write_share: f64,
     /// Share of writes within 10,000 blocks of the write before; where figure 5.8 does not say: assumed.
     pub near_share: f64,

@@ -37,7 +37,6 @@ fn slow() -> Arrivals {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UniformSpec {
-    /// Blocks of a request.
     #[serde(default = "blocks")]
     pub request_blocks: u32,
     /// Share of writes, 0 to 1.
@@ -52,7 +51,6 @@ pub struct UniformSpec {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ZipfSpec {
-    /// Blocks of a request.
     #[serde(default = "blocks")]
     pub request_blocks: u32,
     /// Share of writes, 0 to 1.
@@ -73,7 +71,6 @@ pub struct ZipfSpec {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SynSpec {
-    /// Blocks of a request.
     #[serde(default = "blocks")]
     pub request_blocks: u32,
     /// Share of writes, 0 to 1.

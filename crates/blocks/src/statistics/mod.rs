@@ -43,7 +43,6 @@ pub struct Distances {
 /// Stack distances: how many other tracks were updated between two updates of a track.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Stacks {
-    /// Blocks of a track.
     pub track_blocks: u64,
     /// Tracks that were updated.
     pub tracks: u64,
@@ -60,7 +59,6 @@ pub struct Stacks {
 pub struct Summary {
     /// Reads and writes.
     pub requests: u64,
-    /// Writes.
     pub writes: u64,
     /// Writes over requests.
     pub write_share: f64,

@@ -73,7 +73,6 @@ impl FromStr for Format {
 /// One line's meaning.
 #[derive(Debug, PartialEq, Eq)]
 enum Line<'a> {
-    /// A request.
     Request(Traced<'a>),
     /// Something else that the format knows.
     Other,

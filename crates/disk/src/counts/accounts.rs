@@ -81,7 +81,6 @@ impl Accounts {
         }
     }
 
-    /// For a report.
     #[must_use]
     pub fn report(&self) -> AccountsReport {
         AccountsReport {

@@ -17,7 +17,6 @@ pub struct Latencies {
 /// Distribution of a time, seconds; mean and max exact, quantiles to three digits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Latency {
-    /// Mean.
     pub mean: f64,
     /// Median.
     pub p50: f64,

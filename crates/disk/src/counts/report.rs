@@ -19,15 +19,12 @@ pub struct Report {
     pub requests: u64,
     /// Of these, reads.
     pub reads: u64,
-    /// And writes.
     pub writes: u64,
     /// When the last request was done, from the beginning or the end of the warm-up on.
     pub seconds: f64,
     /// From arrival to end, all requests.
     pub response_s: Option<Latency>,
-    /// Of reads.
     pub read_response_s: Option<Latency>,
-    /// Of writes.
     pub write_response_s: Option<Latency>,
     /// Where the time of all reads together went.
     pub read_time: TimeSplit,

@@ -8,7 +8,6 @@ use crate::error::Error;
 /// Tracks of a disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Area {
-    /// Its first.
     pub first_track: u32,
     /// How many.
     pub tracks: u32,

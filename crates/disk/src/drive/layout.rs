@@ -14,17 +14,13 @@ use crate::time::{Angle, milliseconds};
 /// Where a track is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Place {
-    /// Its cylinder.
     pub cylinder: u32,
-    /// Its surface.
     pub surface: u32,
-    /// Its sectors.
     pub sectors: u32,
     /// Block number of its first sector, counted through all tracks in order.
     pub first_block: u64,
     /// Angle at which its first sector begins.
     pub(crate) angle: Angle,
-    /// Angle of a sector.
     pub(crate) sector_angle: Angle,
     /// Time of a sector, 2^-20 ns.
     pub(crate) sector_fixed: u64,

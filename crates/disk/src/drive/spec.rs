@@ -27,7 +27,6 @@ pub struct DiskSpec {
     /// Blocks that the drive offers; `None`: all there are. Where the zones hold more, the rest are spares.
     #[serde(default)]
     pub blocks: Option<u64>,
-    /// Bytes of a block.
     #[serde(default = "default_block_bytes")]
     pub block_bytes: u32,
     /// Rotations per minute.
@@ -51,7 +50,6 @@ pub struct DiskSpec {
     /// Segments of the cache for reads; 0: none.
     #[serde(default)]
     pub cache_segments: u32,
-    /// Blocks of a segment.
     #[serde(default)]
     pub cache_segment_blocks: u32,
     /// How many segments may hold written data.
@@ -116,7 +114,6 @@ pub enum Skew {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(untagged)]
 pub enum Overhead {
-    /// Always.
     Always(f64),
     /// After a read, after a write.
     After(f64, f64),

@@ -51,7 +51,6 @@ pub struct Scenario {
 pub struct ServerSpec {
     /// Name in the report.
     pub name: String,
-    /// Its device.
     pub device: DeviceSpec,
     /// A mechanical disk under a scheme of shingled writing in place of `device`, whose figures then are only what planners believe of it.
     #[serde(default)]

@@ -48,7 +48,6 @@ pub fn free_bytes(store: &Store<'_>) -> Result<Vec<u64>> {
 /// What moving one span takes and gives back, in bytes of data per target.
 #[derive(Clone, Debug)]
 pub struct SpanCost {
-    /// The span.
     pub span: Span,
     /// Bytes that land on each target.
     pub incoming: BTreeMap<u32, u64>,

@@ -12,7 +12,6 @@ use stripewise_target::within::{Expected, open_file};
 use crate::run::boot_of_slot;
 use crate::slot::{SLOT_BYTES, SLOT_HEADER_BYTES, SLOT_LINES};
 
-/// Bytes of a line.
 const LINE_BYTES: usize = 64;
 /// The last line is shared by all threads beyond and counts those inside: how many have ended it does not tell, so it is left out.
 const OWN_LINES: usize = SLOT_LINES - 1;

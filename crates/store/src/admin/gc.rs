@@ -41,7 +41,6 @@ pub struct Options {
 /// A file whose name is gone or taken.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct Orphan {
-    /// Its id.
     pub id: String,
     /// Its last known name, empty when there is no record.
     pub path: String,

@@ -97,7 +97,6 @@ pub struct Stat {
     pub kind: Kind,
     /// Length in bytes.
     pub size: u64,
-    /// Bytes allocated.
     pub allocated_bytes: u64,
     /// Device.
     pub dev: u64,

@@ -34,7 +34,6 @@ pub struct LayoutJson {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetJson {
-    /// Name.
     pub name: String,
     /// `any`, `hdd`, `ssd` or `swd`.
     pub class: String,
@@ -44,9 +43,7 @@ pub struct TargetJson {
     pub path: String,
     /// Bytes it may hold, 0 = what its file system has.
     pub capacity_bytes: u64,
-    /// Startup of a read, ns.
     pub startup_read_ns: u64,
-    /// Startup of a write, ns.
     pub startup_write_ns: u64,
     /// Transfer of a read, picoseconds per byte.
     pub read_ps_per_byte: u64,

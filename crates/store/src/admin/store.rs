@@ -17,7 +17,6 @@ use crate::bin::{LAYOUT_BYTES_MAX, STORE_BIN_BYTES_MAX};
 /// One target.
 #[derive(Clone, Debug)]
 pub struct TargetInfo {
-    /// Name.
     pub name: String,
     /// Directory, absolute.
     pub path: PathBuf,
@@ -137,7 +136,6 @@ impl<'m> Store<'m> {
         })
     }
 
-    /// `files/`.
     pub fn files_dir(&self) -> PathBuf {
         self.root.join("files")
     }
@@ -152,12 +150,10 @@ impl<'m> Store<'m> {
         self.file_dir(id).join(part)
     }
 
-    /// `trash/`.
     pub fn trash_dir(&self) -> PathBuf {
         self.root.join("trash")
     }
 
-    /// `run/`.
     pub fn run_dir(&self) -> PathBuf {
         self.root.join("run")
     }

@@ -17,7 +17,6 @@ pub const SLOTS: usize = 24;
 pub const WINDOW_BYTES: usize = 1 << 15;
 const SLOT_BYTES: usize = 256;
 const WINDOWS_AT: usize = 1 << 16;
-/// Bytes of the segment.
 pub const SEGMENT_BYTES: usize = WINDOWS_AT + SLOTS * WINDOW_BYTES;
 
 pub const FREE: u32 = 0;

@@ -22,11 +22,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 pub(crate) use start::check_file_size_limit;
 
-/// Bytes of a chunk.
 pub(crate) const CHUNK_BYTES: u64 = 1 << 20;
 /// Bytes given to a log that begins: programs that do little should not take a chunk per thread.
 pub(crate) const FIRST_BYTES: u64 = 64 << 10;
-/// Bytes of the window.
 pub(crate) const WINDOW_BYTES: u64 = 2 * CHUNK_BYTES;
 /// Bytes before the window for each of fork page and header: the largest page size Linux runs with.
 pub(crate) const FRONT_BYTES: usize = 64 << 10;

@@ -20,7 +20,6 @@ pub enum Error {
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its version.
         version: u32,
         /// The newest that this program knows.
         known: u32,

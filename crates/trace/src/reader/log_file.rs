@@ -48,7 +48,6 @@ pub struct LogHeader {
 pub struct LogFile {
     /// Where it lies.
     pub path: PathBuf,
-    /// Its header.
     pub header: LogHeader,
 }
 

@@ -17,7 +17,6 @@ pub struct Name {
     pub inode: u64,
 }
 
-/// A names file.
 #[derive(Clone, Debug, Default)]
 pub struct NamesFile {
     /// Whose.

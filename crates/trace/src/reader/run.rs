@@ -14,7 +14,6 @@ type Clock = ([u8; 16], u32);
 /// The logs of one process.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessLogs {
-    /// Which.
     pub identity: Identity,
     /// Rank in MPI_COMM_WORLD, -1 unknown.
     pub rank: i32,

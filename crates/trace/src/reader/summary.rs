@@ -81,9 +81,7 @@ pub struct FileSummary {
     pub reads: u64,
     /// Writes that did not fail.
     pub writes: u64,
-    /// Bytes read.
     pub bytes_read: u64,
-    /// Bytes written.
     pub bytes_written: u64,
     /// End of the furthest byte read or written.
     pub extent_bytes: u64,
@@ -94,6 +92,5 @@ pub struct FileSummary {
 pub struct Skipped {
     /// Its name.
     pub file: String,
-    /// Why.
     pub why: String,
 }

@@ -5,7 +5,6 @@ use crate::admin::store::Store;
 
 /// A check that is under way.
 pub struct Check<'a> {
-    /// The store.
     pub store: &'a Store<'a>,
     /// Whether to mend.
     pub repair: bool,

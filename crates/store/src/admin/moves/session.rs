@@ -78,7 +78,6 @@ impl<'d> MoveSession<'d> {
         Ok(Self { _lock: lock, store, throttle: Throttle::new(options, watched, Box::new(watch)), status })
     }
 
-    /// The store.
     pub fn store(&self) -> &Store<'d> {
         &self.store
     }

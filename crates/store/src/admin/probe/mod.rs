@@ -24,7 +24,6 @@ pub const CLOCK_IN_FLIGHT_MAX: usize = 65_536;
 pub struct Request {
     /// First byte in the probed range.
     pub offset: u64,
-    /// Bytes.
     pub bytes: u64,
 }
 

@@ -32,7 +32,6 @@ const WATCH_STEP_MS: u64 = 10;
 pub struct Adopted {
     /// The new file.
     pub id: String,
-    /// Its size.
     pub size: u64,
     /// Bytes of data that were copied.
     pub data_bytes: u64,

@@ -23,7 +23,6 @@ use crate::admin::store::Store;
 pub struct Exported {
     /// The plain file.
     pub path: String,
-    /// Its size.
     pub size: u64,
     /// Bytes of data that were copied.
     pub data_bytes: u64,
