@@ -4,7 +4,8 @@
  *   calls pread PLAIN MANAGED           ns of one cached 4 KiB pread: direct, hooked on the plain file, hooked on the managed file
  *   calls bulk PLAIN MANAGED            bytes/s of 1 MiB reads, overwrites and extending writes: direct on the plain file, hooked on the managed
  *   calls small PLAIN MANAGED BATCHES   ns of open + close, stat, create + close + unlink and a 4 KiB pread over the files of two directories, which it
- *                                       makes: direct on the plain ones, hooked on both
+ *                                       makes: direct on the plain ones, hooked on both; and of the system calls without which the parts of a managed
+ *                                       file neither come nor go, on plain ones
  *   calls closed REQUESTS PROCS FILE... closed loop: PROCS processes per file read REQUESTS random 4 KiB blocks each; seconds in all */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -185,6 +187,51 @@ static void one_small(const struct side *side, const struct small *files, int ki
     }
 }
 
+static int made_part(int dir, const char *name, const char *bytes, size_t len)
+{
+    int fd = (int)syscall(SYS_openat, dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0 || (len && syscall(SYS_write, fd, bytes, len) != (long)len)) die(name);
+    return fd;
+}
+
+/* What comes and goes with a managed file (docs/formats.md): a directory of layout, head, ctl and the record of its link, and the link. Nothing is
+ * looked at, checked or locked. */
+static void bare_parts(const char *place, const char *link)
+{
+    static const char bytes[236];
+    enum { CTL = 65536 };
+    int at = AT_FDCWD;
+    char trash[BLOCK + 8];
+    snprintf(trash, sizeof trash, "%s.trash", place);
+    if (syscall(SYS_mkdirat, at, place, 0711)) die(place);
+    int dir = (int)syscall(SYS_openat, at, place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    syscall(SYS_close, made_part(dir, "layout", bytes, sizeof bytes));
+    int head = made_part(dir, "head", NULL, 0), ctl = made_part(dir, "ctl", NULL, 0);
+    if (syscall(SYS_fallocate, ctl, 0, 0, BLOCK) || syscall(SYS_ftruncate, ctl, CTL)) die("ctl");
+    volatile char *words = mmap(NULL, CTL, PROT_READ | PROT_WRITE, MAP_SHARED, ctl, 0);
+    if (words == MAP_FAILED) die("ctl");
+    words[0] = 1;
+    if (syscall(SYS_symlinkat, "/stripewise:/a/store/0123456789abcdef", at, link)) die(link);
+    syscall(SYS_close, made_part(dir, "link.new", bytes, 60));
+    if (syscall(SYS_renameat2, dir, "link.new", dir, "link", 0)) die("link");
+    syscall(SYS_close, head);
+    if (syscall(SYS_unlinkat, at, link, 0) || syscall(SYS_renameat2, at, place, at, trash, 0)) die(link);
+    static const char *parts[] = {"link", "layout", "ctl", "head"};
+    for (int i = 0; i < 4; i++)
+        if (syscall(SYS_unlinkat, dir, parts[i], 0)) die(parts[i]);
+    if (syscall(SYS_unlinkat, at, trash, AT_REMOVEDIR)) die(trash);
+    syscall(SYS_close, ctl);
+    syscall(SYS_close, dir);
+    munmap((void *)words, CTL);
+}
+
+static double bare_batch(const struct small *files, const char *place)
+{
+    double start = now();
+    for (int i = 0; i < 4 * SMALL_FILES; i++) bare_parts(place, files->fresh[i % SMALL_FILES]);
+    return (now() - start) / (4 * SMALL_FILES) * 1e9;
+}
+
 static double small_batch(const struct side *side, struct small *files, int kind, int open_now)
 {
     /* What stays open would spare the next opening its work: descriptors are open only while they are read from. */
@@ -206,17 +253,20 @@ static void small_costs(const char *plain_dir, const char *managed_dir, int batc
     make_small(&plain, plain_dir), make_small(&managed, managed_dir);
     for (int i = 0; i < SMALL_FILES; i++) close(plain.fd[i]), close(managed.fd[i]);
     static const char *kinds[SMALL_KINDS] = {"open_close", "stat", "pread_4k", "create_unlink"};
+    char place[BLOCK];
+    snprintf(place, sizeof place, "%s/parts", plain_dir);
     printf("{");
     for (int kind = 0; kind < SMALL_KINDS; kind++) {
-        double times[3][BATCHES];
+        double times[4][BATCHES];
         int n = batches < 1 ? 1 : batches > BATCHES ? BATCHES : batches;
         for (int i = 0; i < n; i++) {
             times[0][i] = small_batch(&direct, &plain, kind, kind == 2);
             times[1][i] = small_batch(&hooked, &plain, kind, kind == 2);
             times[2][i] = small_batch(&hooked, &managed, kind, kind == 2);
+            times[3][i] = kind == 3 ? bare_batch(&plain, place) : 0;
         }
-        printf("%s\"%s\": {\"plain_ns\": %.1f, \"hooked_plain_ns\": %.1f, \"managed_ns\": %.1f}", kind ? ", " : "", kinds[kind],
-               median(times[0], n), median(times[1], n), median(times[2], n));
+        printf("%s\"%s\": {\"plain_ns\": %.1f, \"hooked_plain_ns\": %.1f, \"managed_ns\": %.1f, \"parts_ns\": %.1f}", kind ? ", " : "", kinds[kind],
+               median(times[0], n), median(times[1], n), median(times[2], n), median(times[3], n));
     }
     printf("}\n");
 }

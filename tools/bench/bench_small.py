@@ -89,11 +89,13 @@ def small(scratch: Path, effort: Effort, other: Path | None) -> list[dict[str, o
         ]
     entries: list[dict[str, object]] = []
     for kind, (what, goal) in KINDS.items():
-        plain, hooked, managed = (
+        plain, hooked, managed, parts = (
             statistics.median(mine[kind][side] for mine, _ in pairs)
-            for side in ("plain_ns", "hooked_plain_ns", "managed_ns")
+            for side in ("plain_ns", "hooked_plain_ns", "managed_ns", "parts_ns")
         )
         beside = f"{where}, four directories; plain {plain:.0f} ns, {hooked:.0f} ns through the library"
+        if parts:
+            beside += f", the bare calls that make and remove its parts {parts:.0f} ns ({parts / plain:.1f} times)"
         entries.append(
             {
                 "name": f"runtime.{kind}_ratio",
