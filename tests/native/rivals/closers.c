@@ -48,7 +48,7 @@ static int holds_only(const char *base, int number, char letter, size_t length)
 
 /* --- another thread closes it -------------------------------------------------------------------------------------------------------- */
 static int victim, go[2];
-static volatile sig_atomic_t is_inside;
+static volatile sig_atomic_t is_inside, has_ended;
 static char *letters;
 
 static void stay(int unused)
@@ -62,10 +62,11 @@ static void stay(int unused)
 static void *write_long(void *wrote)
 {
     *(ssize_t *)wrote = pwrite(victim, letters, LONG, 0);
+    has_ended = 1;
     return NULL;
 }
 
-/* Returns what the write returned that the descriptor was closed under. */
+/* Returns what the write returned that the descriptor was closed under; -1 where it came to its end, or had not begun, before that. */
 static ssize_t write_and_close(int *whole)
 {
     ssize_t wrote = 0;
@@ -73,11 +74,11 @@ static ssize_t write_and_close(int *whole)
     char *others = memset(malloc(SHORT), 'c', SHORT);
     pthread_t writer;
     must(pipe(go), "pipe");
-    is_inside = 0;
+    is_inside = has_ended = 0;
     signal(SIGUSR1, stay);
     victim = fresh_victim("A", 0);
     pthread_create(&writer, NULL, write_long, &wrote);
-    while (!is_inside) {
+    while (!is_inside && !has_ended) {
         usleep(2000);
         pthread_kill(writer, SIGUSR1);
     }
@@ -99,7 +100,7 @@ static ssize_t write_and_close(int *whole)
     }
     close(go[0]);
     free(others);
-    return wrote;
+    return is_inside ? wrote : -1;
 }
 
 static void under_a_write(void)
