@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from rig import MPIEXEC, NATIVE, SOURCE_BYTES, Store, execute, is_managed, parse_mpiio, stripewise
+from rig import LIBRARY, MPIEXEC, NATIVE, SOURCE_BYTES, Store, execute, is_managed, parse_mpiio, stripewise
 
 LIFE = NATIVE / "life"
 SLURP = NATIVE / "slurp.so"
@@ -35,6 +35,11 @@ def python(store: Store, code: str, *words: str | Path) -> str:
 def copying(store: Store) -> list[str | Path]:
     """A command that copies the managed file to a plain one, of four arguments."""
     return [shutil.which("dd") or "dd", f"if={store.data / 'f'}", f"of={store.plain / 'g'}", "bs=1M", "status=none"]
+
+
+def test_the_tables_of_the_library_take_no_room_in_its_file() -> None:
+    # One word that is not zero in what a table is made of puts the whole table into the file: 38 MB, once.
+    assert LIBRARY.stat().st_size < 4 << 20
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -14,8 +14,9 @@ const NOWHERE: u64 = u64::MAX - (1 << 20);
 /// The lock; 0 = free, else the owner's thread id, with [`WAITED_FOR`].
 pub struct Lock {
     word: AtomicU32,
-    /// Where the owner's stack was when it took the lock; [`NOWHERE`] until it has said so.
-    stack: AtomicU64,
+    /// How far below [`NOWHERE`] the owner's stack was when it took the lock; 0 until it has said so. A free lock is all zeros: tables of thousands take
+    /// no room in the library's file.
+    below: AtomicU64,
 }
 
 /// Held until dropped.
@@ -26,7 +27,7 @@ pub struct Held<'a> {
 impl Lock {
     /// A free lock.
     pub const fn new() -> Self {
-        Self { word: AtomicU32::new(0), stack: AtomicU64::new(NOWHERE) }
+        Self { word: AtomicU32::new(0), below: AtomicU64::new(0) }
     }
 
     /// Waits for the lock; `None` when this very thread holds it.
@@ -38,7 +39,7 @@ impl Lock {
         loop {
             match self.word.compare_exchange(0, taken, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => break,
-                Err(seen) if seen & !WAITED_FOR == me && tls::is_left_behind(self.stack.load(Ordering::Relaxed)) => break,
+                Err(seen) if seen & !WAITED_FOR == me && tls::is_left_behind(NOWHERE - self.below.load(Ordering::Relaxed)) => break,
                 Err(seen) if seen & !WAITED_FOR == me => return None,
                 Err(seen) => {
                     taken = me | WAITED_FOR;
@@ -49,7 +50,7 @@ impl Lock {
                 }
             }
         }
-        self.stack.store(tls::stack_here(), Ordering::Relaxed);
+        self.below.store(NOWHERE - tls::stack_here(), Ordering::Relaxed);
         Some(Held { lock: self })
     }
 
@@ -74,14 +75,14 @@ impl Lock {
 
     /// Frees the lock in a forked child, whose other threads are gone.
     pub fn reset(&self) {
-        self.stack.store(NOWHERE, Ordering::Relaxed);
+        self.below.store(0, Ordering::Relaxed);
         self.word.store(0, Ordering::Release);
     }
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.lock.stack.store(NOWHERE, Ordering::Relaxed);
+        self.lock.below.store(0, Ordering::Relaxed);
         if self.lock.word.swap(0, Ordering::Release) & WAITED_FOR != 0 {
             sys::futex_wake(&self.lock.word);
         }
