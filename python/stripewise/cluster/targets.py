@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from ..units import GRANULE_BYTES, round_up
 from .calibration import Calibration
 from .device import Device
 
@@ -41,6 +42,28 @@ class Target:
     def is_active(self) -> bool:
         """Whether data may be put on this target."""
         return self.state == "active"
+
+    @property
+    def usable_bytes(self) -> int:
+        """What plans may put on this target, slices in whole granules; 0 where only the file system limits it.
+
+        The one rule of capacity: the planners, the proof and `plan --check` ask it. The file system takes a part for
+        finding the slices, two blocks and a thousandth: capacities are held against allocated blocks, and ext4
+        allocates one 4 KiB block per 340 extents.
+        """
+        metadata_bytes = 2 * GRANULE_BYTES + round_up(self.capacity_bytes // 1024)
+        return self.capacity_bytes - min(metadata_bytes, self.capacity_bytes // 16)
+
+    @property
+    def channels(self) -> int:
+        """Accesses that it serves at once."""
+        return self.device.channels or 1
+
+    @property
+    def continued_part(self) -> float:
+        """Part of its startup, 0 to 1, that an access pays which continues the one before; 0 unless given."""
+        given = self.device.sequential_discount
+        return 0.0 if given is None else 1.0 - given
 
     @property
     def is_ssd(self) -> bool:
@@ -92,7 +115,7 @@ class Cluster:
         parts = [repr((self.network.establish_s, self.network.per_byte_s, self.network.processes_per_node))]
         parts += [
             repr((t.name, t.klass, t.capacity_bytes, t.startup_read_s, t.startup_write_s,
-                  t.per_byte_read_s, t.per_byte_write_s, *_spreads(t)))
+                  t.per_byte_read_s, t.per_byte_write_s, *_spreads(t), *_served(t)))
             for t in self.active
         ]  # fmt: skip
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -102,3 +125,9 @@ def _spreads(target: Target) -> tuple[float, ...]:
     """Nothing where there is no spread: plans made before it could be said keep their cluster."""
     spreads = (target.startup_read_spread_s, target.startup_write_spread_s)
     return spreads if any(spreads) else ()
+
+
+def _served(target: Target) -> tuple[object, ...]:
+    """Nothing of a plain target, as with spreads."""
+    served = (target.channels, target.continued_part)
+    return () if served == (1, 0.0) else served

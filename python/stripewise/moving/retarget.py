@@ -135,7 +135,7 @@ def _off(store: Store, name: str) -> Callable[[StoredFile, tuple[Region, ...]], 
                 held[holder] = held.get(holder, 0) + count
     for target in store.config.cluster.targets:
         if target.capacity_bytes:
-            room = target.capacity_bytes - held.get(target.name, 0)
+            room = target.usable_bytes - held.get(target.name, 0)
             free[target.name] = min(free[target.name], max(0, room))
 
     def moved(file: StoredFile, regions: tuple[Region, ...]) -> tuple[Region, ...]:

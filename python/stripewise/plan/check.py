@@ -17,7 +17,7 @@ def check_plan(plan: Plan, cluster: Cluster, source: Path | str) -> list[str]:
 
     Raises PlanError for a target that is not there and for one that would be overfilled.
     """
-    known = {target.name: target.capacity_bytes for target in cluster.active}
+    known = {target.name: target.usable_bytes for target in cluster.active}
     for number, file in enumerate(plan.files):
         for position, region in enumerate(file.regions):
             _exist(region.stripes, known, cluster, f"{source}: files[{number}].regions[{position}]")
@@ -48,8 +48,8 @@ def _fit(held: Mapping[str, int], known: Mapping[str, int], cluster: Cluster, wh
     for name, count in held.items():
         if known[name] and count > known[name]:
             raise PlanError(
-                f"{where} puts {count} bytes on '{name}', whose capacity_bytes in {cluster.source} is {known[name]}; "
-                f"move regions to another target"
+                f"{where} puts {count} bytes on '{name}', whose capacity_bytes in {cluster.source} leaves room for "
+                f"{known[name]}; move regions to another target"
             )
 
 

@@ -89,8 +89,9 @@ class Expected:
     """Sums over all requests in seconds: the model's cost, and the bound on the makespan; each also under DEF.
 
     What only policies that optimise tell, else None: `objective_s` is the least bound that was found, `proven_s` what
-    no layout undercuts; `gain_low` and `gain_high` hold the factor over DEF with nine chances in ten, as far as the
-    devices' figures are known; `simulated_s` and `simulated_def_s` are simulated runs of the requests.
+    no layout undercuts where every access pays its startup, `proven_continued_s` what none does even if every access
+    continues the one before it; `gain_low` and `gain_high` hold the factor over DEF with nine chances in ten, as far as
+    the devices' figures are known; `simulated_s` and `simulated_def_s` are simulated runs of the requests.
     """
 
     cost_s: float
@@ -99,6 +100,7 @@ class Expected:
     bound_def_s: float = 0.0
     objective_s: float | None = None
     proven_s: float | None = None
+    proven_continued_s: float | None = None
     gain_low: float | None = None
     gain_high: float | None = None
     simulated_s: float | None = None
@@ -135,7 +137,7 @@ class Expected:
 
 
 #: The keys of `expected` that may be missing.
-OPTIONAL = ("objective_s", "proven_s", "gain_low", "gain_high", "simulated_s", "simulated_def_s")
+OPTIONAL = ("objective_s", "proven_s", "proven_continued_s", "gain_low", "gain_high", "simulated_s", "simulated_def_s")
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def checked(plan: object, who: str, workload: Workload, cluster: Cluster, option
     remarks = check_plan(plan, cluster, who)
     if remarks:
         raise PlanError(remarks[0])
-    capacity = {target.name: target.capacity_bytes for target in cluster.active}
+    capacity = {target.name: target.usable_bytes for target in cluster.active}
     for name, count in plan.bytes_per_target().items():
         held = options.reserved_bytes.get(name, 0)
         if capacity[name] and count and count + held > capacity[name]:

@@ -18,14 +18,6 @@ UNLIMITED_BYTES = 1 << 63
 SHARES_MAX = 2_000_000
 
 
-def metadata_bytes(capacity_bytes: int) -> int:
-    """What the file system itself takes of a target for finding the slices: two blocks and a thousandth.
-
-    Capacities are held against allocated blocks, and ext4 allocates one 4 KiB block per 340 extents.
-    """
-    return min(2 * GRANULE_BYTES + round_up(capacity_bytes // 1024), capacity_bytes // 16)
-
-
 class Space:
     """Free bytes per target name."""
 
@@ -37,8 +29,7 @@ class Space:
         self.free: dict[str, int] = {}
         for target in cluster.active:
             if target.capacity_bytes:
-                usable = target.capacity_bytes - metadata_bytes(target.capacity_bytes)
-                self.free[target.name] = max(0, usable - held.get(target.name, 0))
+                self.free[target.name] = max(0, target.usable_bytes - held.get(target.name, 0))
             else:
                 self.free[target.name] = UNLIMITED_BYTES
 
