@@ -55,8 +55,11 @@ TimeLimitOption = Annotated[
     str | None, typer.Option("--time-limit", help="best: how long it may search, e.g. 10s or 5min (default: 60s).")
 ]
 SmoothOption = Annotated[
-    bool,
-    typer.Option("--smooth", help="best: plan for runs like the traced one and not for its very requests."),
+    bool | None,
+    typer.Option(
+        "--smooth/--no-smooth",
+        help="best: plan for runs like the traced one (default), or for one that repeats its very requests.",
+    ),
 ]
 FileOption = Annotated[
     list[str] | None, typer.Option("--file", help="Only files whose path matches this glob (default: managed files).")
@@ -96,7 +99,7 @@ class SearchOptions:
     sigma: SigmaOption = None
     servers: ServersOption = None
     time_limit: TimeLimitOption = None
-    smooth: SmoothOption = False
+    smooth: SmoothOption = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,8 @@ class PlanOptions:
     between windows is made; None tests only moves to other stripes of the same class, with the factor 1. `sigma` is the
     imbalance above which SLAL looks for another stripe (None: 0.20), `servers` the ones it takes as equals: `hdd`,
     `ssd` or `all` (None: HServers where there are any, else SServers). `time_limit_s` is how long a search may take
-    (None: a minute). `smooth` plans for runs like the traced one and not for its very requests. What is None was not
+    (None: a minute). `smooth` plans for runs like the traced one (None: so), False for one that repeats its very
+    requests. What is None was not
     given; only policies that name it in `Policy.takes` may be given it.
     """
 

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stripewise.cluster import Network
-from stripewise.layout import Stripes, share_bytes
 from stripewise.plan.check import check_plan
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.best.best import _Search
@@ -25,14 +24,11 @@ from stripewise.policy.best.heads import (
     period_of_each,
     periods_of,
 )
-from stripewise.policy.best.limits import Prices, asked, dual_bound, least
-from stripewise.policy.best.nested import least_of_blocks, levels_of
 from stripewise.policy.best.problem import pose
 from stripewise.policy.toolkit.pricing import plan_bound
 from stripewise.policy.toolkit.regions import RegionTable, build_regions
 from stripewise.workload import Workload
 from support import KIB, MIB, cluster, file_of, walk, workloads, zipf_workload
-from test_best import uneven
 
 OPTIONS = PlanOptions(region_bytes=MIB)
 
@@ -184,72 +180,6 @@ def test_the_solver_s_loads_of_heads_are_those_of_their_stripes(network):
         )
 
 
-# The bound -----------------------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=40)
-@given(st.integers(0, 2**32), st.integers(1, 5))
-def test_the_least_of_a_period_is_that_of_its_best_layout(seed, intervals):
-    rng = np.random.default_rng(seed)
-    started = -np.sort(-rng.uniform(0, 3, (2, intervals, 3)), axis=1)
-    inside, space = rng.uniform(0, 1, (2, intervals, 3)), rng.uniform(0, 1, (2, intervals, 3))
-    for region, found in enumerate(least_of_blocks(started, inside, space)):
-        costs = []
-        for homes in product(range(3), repeat=intervals):
-            cost = sum((inside + space)[region, k, home] for k, home in enumerate(homes))
-            costs.append(cost + sum(started[region, homes.index(home), home] for home in set(homes)))
-        assert found == pytest.approx(min(costs))
-
-
-def any_stripes(rng: np.random.Generator, names: list[str], period: int, sizes: list[int]) -> Stripes:
-    """Any layout at all of a region, half of them heads."""
-    members = [names[n] for n in rng.permutation(len(names))[: rng.integers(1, len(names) + 1)]]
-    if len(members) > 1 and rng.random() < 0.5:
-        width = int(rng.choice([size for size in sizes if size < period]))
-        return ((members[0], width), (members[1], period - width))
-    return tuple((name, int(rng.integers(1, 64)) * 4096) for name in members)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32), st.sampled_from([0.0, 0.0, 0.3, 1.0]))
-def test_no_layout_of_nested_requests_undercuts_the_bound_whatever_room_costs(seed, alone):
-    # Capacities are what the layout itself takes: so a price of room can only be too dear for another one.
-    rng = np.random.default_rng(seed)
-    on = uneven(rng, 2, 2)
-    period = int(rng.choice([64, 256, 1024])) * KIB
-    sizes = sorted({4 * KIB, period, *(int(size) * KIB for size in rng.choice([8, 16, 32, 64], 2))})
-    workload = alike(rng, 3, period, [size for size in sizes if size <= period])
-    table = build_regions(workload, MIB)
-    each = np.full(table.regions, period)
-    names = [target.name for target in on.active]
-    weight = rng.dirichlet(np.ones(4)) * (1 - alone)
-    processes = workload.processes
-    for _ in range(2):
-        prices = Prices(weight, alone, rng.uniform(0, 1, 4) ** 4 * 1e-6, np.zeros(4), np.zeros(4))
-        placed = [any_stripes(rng, names, period, sizes) for _ in range(table.regions)]
-        held = np.zeros(4)
-        for stripes in placed:
-            for name, share in share_bytes(stripes, MIB).items():
-                held[names.index(name)] += share
-        bound = dual_bound([asked(table, table.regions, each)], on, table.valid_bytes, held, processes, [[prices]])
-        assert bound <= plan_bound(table, on, placed).makespan_s(processes) * (1 + 1e-9)
-
-
-def test_fewer_intervals_prove_less_but_nothing_wrong(monkeypatch):
-    rng = np.random.default_rng(6)
-    sizes = [4 * KIB << shift for shift in range(9)]
-    table = build_regions(alike(rng, 4, MIB, sizes), MIB)
-    on = uneven(rng, 2, 2)
-    prices = Prices(np.array([0.1, 0.1, 0.4, 0.4]), 0.0, np.array([0, 0, 3e-8, 3e-8]), np.zeros(4), np.zeros(4))
-    found = []
-    for work in (1, 40, 1000, 100_000):
-        monkeypatch.setattr("stripewise.policy.best.nested.WORK_MAX", work)
-        requests = asked(table, table.regions, np.full(table.regions, MIB))
-        found.append(float(least(requests, on, table.valid_bytes, 8, prices).sum()))
-    assert found == sorted(found) and found[0] < 0.9 * found[-1]
-    assert levels_of(np.array(sizes), 4, 4)[0] == 4 * KIB
-
-
 # The policy ----------------------------------------------------------------------------------------------------------
 
 
@@ -284,12 +214,12 @@ def test_heads_follow_a_hot_set_from_window_to_window():
     workload = Workload((file_of(offsets, sizes, size_bytes=48 * MIB),), 64)
     options = replace(OPTIONS, window_ns=4_000_000)
     search = _Search(workload, cluster(3, 1, 2 * MIB), options)
-    proven_s, found, _, _ = search._search()
+    proven, found, _, _ = search._search()
     moves = found[0].plan.migrations[0].moves
     assert any("first 64.0 KiB of every 1.0 MiB" in move.reason for move in moves if move.direction == "in")
     static = replace(search.options, window_ns=None)
     still = _Search(workload, cluster(3, 1, 2 * MIB), static)
-    assert proven_s < found[0].bound_s < still._search()[0]
+    assert proven.seconds < found[0].bound_s < still._search()[0].seconds
 
 
 def test_a_handful_of_nested_regions_is_solved_with_heads_among_the_choices():
@@ -307,16 +237,13 @@ def test_with_few_processes_several_hdds_share_the_tails():
     offsets = rng.integers(0, 64, 600) * MIB
     workload = Workload((file_of(offsets, rng.choice([4 * KIB, 4 * KIB, MIB], 600), size_bytes=64 * MIB),), 1)
     plan = policy_named("best").plan(workload, cluster(2, 1, 4 * MIB), replace(OPTIONS, region_bytes=16 * MIB))
-    first, *rest = plan.files[0].regions[0].stripes
-    assert first == ("ssd0", 4 * KIB) and {name for name, _ in rest} == {"hdd0", "hdd1"}
+    assert any({"hdd0", "hdd1"} <= {name for name, _ in region.stripes} for region in plan.files[0].regions[:-1])
     assert plan.expected.simulated_s < 0.7 * plan.expected.simulated_def_s
 
 
 def test_tables_without_nested_sizes_are_priced_as_they_were():
     table = build_regions(zipf_workload(20, 500), MIB)
     assert isinstance(table, RegionTable)
-    requests = asked(table, table.regions)
-    assert not requests.period.any()
     search = _Search(zipf_workload(20, 500), cluster(4, 2), OPTIONS)
     ground = search._ground(whole_regions(search.whole), search.periods)
     assert ground.periods == () and ground.headed == []

@@ -23,7 +23,7 @@ def plan_options(
         sigma=search.sigma,
         servers=search.servers,
         time_limit_s=None if search.time_limit is None else parse_span(search.time_limit, "--time-limit") / 1e9,
-        smooth=search.smooth or None,
+        smooth=search.smooth,
     )
 
 

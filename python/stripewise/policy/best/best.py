@@ -41,12 +41,13 @@ from .certainty import gain_interval
 from .cuts import Cuts, choose_cuts, cut_for_balance, cut_table, whole_regions
 from .exact import BINARIES_MAX, count_of, solve_exactly
 from .explain import reasons
-from .heads import cuts_between, period_of_each, periods_of
+from .heads import periods_of
 from .layout import Layout, carry_out, lay_out, named, settle_untouched, window_bounds
-from .limits import Asked, asked
+from .likely import heats_of, likely_run
 from .merge import merge_neighbours
+from .places import places
 from .problem import Ground, Posed, capacities, pose
-from .prove import proven_s
+from .prove import Proof, Proven, prices_found
 from .relaxed import Relaxed, classed, solve_relaxed
 from .start import as_solution, greedy, spread
 from .teams import BUSY
@@ -63,6 +64,10 @@ HEADED_BIASES = ((8.0, 0.0), (4.0, 0.3), (2.5, 0.2), (4.0, 0.0), (1.0, 0.2))
 LEFT_PART, HEADED_LEFT_PART = 0.5, 0.25
 #: DEF is tried with these stripes too: equal ones suit sequences that no bound knows of.
 WIDER_STRIPES = (256 * KIB, MIB)
+#: Runs like the traced one that candidates are judged by, at least and at most, and their requests together.
+LIKELY_RUNS, LIKELY_REQUESTS = (2, 8), 100_000
+#: Requests of a trace beyond which its chance is small.
+LIKELY_MAX = 2_000_000
 #: A plan must be quicker than leaving it as it is by this share.
 WORTHWHILE = 0.01
 #: Simulated seconds that differ by less are a tie, which the bound decides.
@@ -126,6 +131,7 @@ class _Search:
         self.periods = periods_of(self.whole)
         self.processes = max(1, workload.processes)
         self.capacity = capacities(cluster, Space(cluster, options.reserved_bytes))
+        self.heats = heats_of(workload)
         self.baseline, _ = place_default(self.whole, workload, cluster, options)
 
     def plan(self) -> Plan:
@@ -135,10 +141,12 @@ class _Search:
         candidates = [default]
         proven, found, by_heat, ground = self._search()
         candidates += [*found, *(self._exactly(ground) or self._exactly(by_heat))]
+        candidates += self._by_places(default)
         candidates += self._others(default_s)
         objective_s = min(each.bound_s for each in candidates)
         bounds_s = [each.bound_s for each in candidates]
-        seconds = trial_s([each.plan for each in candidates], bounds_s, self.workload, self.cluster)
+        plans = [each.plan for each in candidates]
+        seconds = np.mean([trial_s(plans, bounds_s, run, self.cluster) for run in self._runs()], axis=0).tolist()
         quickest = min(seconds)
         tied = [n for n, each in enumerate(seconds) if each <= quickest * (1 + TIE)]
         chosen = min(tied, key=lambda n: (candidates[n].bound_s, n))
@@ -147,6 +155,7 @@ class _Search:
             1 + WORTHWHILE
         ):
             chosen, comment = 0, "leave it as it is: no layout is quicker by more than a hundredth"
+        traced_s = trial_s([default.plan, candidates[chosen].plan], [0.0, 0.0], self.workload, self.cluster)
         plan, bounds = candidates[chosen].plan, candidates[chosen].bounds
         low, high = gain_interval(bounds, default.bounds, self.cluster, self.processes, self.options.seed)
         if chosen and plan.policy != Best.name:
@@ -156,17 +165,26 @@ class _Search:
             bound_s=candidates[chosen].bound_s,
             bound_def_s=default.bound_s,
             objective_s=objective_s,
-            proven_s=min(proven, objective_s),
+            proven_s=proven.seconds,
+            proven_continued_s=proven.continued_s,
             gain_low=low,
             gain_high=high,
-            simulated_s=seconds[chosen],
-            simulated_def_s=seconds[0],
+            simulated_s=traced_s[1],
+            simulated_def_s=traced_s[0],
         )
         return replace(plan, policy=Best.name, options=self.options.as_json(), comment=comment, expected=expected)
 
+    def _runs(self) -> list[Workload]:
+        """What candidates are judged by: likely runs, or the trace itself where it tells enough or has windows."""
+        repeats = self.options.smooth is False
+        if repeats or len(self.windows) > 1 or self.workload.requests > LIKELY_MAX:
+            return [self.workload]
+        runs = int(np.clip(LIKELY_REQUESTS // max(1, self.workload.requests), *LIKELY_RUNS))
+        return [likely_run(self.workload, self.heats, seed) for seed in range(runs)]
+
     # The grounds -----------------------------------------------------------------------------------------------------
 
-    def _ground(self, cuts: Cuts, periods: tuple[int, ...] = (), natural: Cuts | None = None) -> Ground:
+    def _ground(self, cuts: Cuts, periods: tuple[int, ...] = ()) -> Ground:
         whole = cut_table(self.whole, cuts)
         pieces = tuple(
             None if table is None else whole if table is self.whole else cut_table(table, cuts) for table in self.tables
@@ -181,25 +199,17 @@ class _Search:
             self.capacity,
             tuple(file.path for file in self.workload.files),
             periods,
-            natural if self.options.smooth else None,
         )
-
-    def _for_proof(self, cuts: Cuts) -> tuple[Ground, list[Asked]]:
-        """Regions as they are proven, and what is asked of them."""
-        if self.periods:
-            # A piece that begins inside a period would count what one layout gives a request as two requests.
-            cuts = cuts_between(cuts, period_of_each(self.whole, self.periods))
-        ground = self._ground(cuts, self.periods)
-        period = period_of_each(ground.whole, self.periods)
-        return ground, [asked(table, cuts.pieces, period) for table in ground.windows]
 
     # The candidates --------------------------------------------------------------------------------------------------
 
-    def _search(self) -> tuple[float, list[Candidate], Ground, Ground]:
+    def _search(self) -> tuple[Proven, list[Candidate], Ground, Ground]:
         """What is proven, the layouts for every bias, and the grounds: cut by heat alone, and as finely as it gains."""
         natural = choose_cuts(self.whole, self.tables, self.workload.weight)
-        by_heat, requests = self._for_proof(natural)
-        proven, ground, round_part = 0.0, self._ground(natural, self.periods, natural), ROUND_PART
+        by_heat = self._ground(natural, self.periods)
+        proof = Proof(self.windows, self.cluster, self.capacity, self.processes)
+        proven = proof.at([[] for _ in self.windows])
+        ground, round_part = by_heat, ROUND_PART
         gap, biases = (HEADED_GAP, HEADED_BIASES) if ground.headed else (SOLVER_GAP, BIASES)
         found: list[Candidate] = []
         for number, share in enumerate(FAIR_SHARES):
@@ -208,23 +218,19 @@ class _Search:
                 break
             if cuts.pieces < PIECES_PER_SERVER * len(self.cluster.active) and number < len(FAIR_SHARES) - 1:
                 continue
-            ground = self._ground(cuts, self.periods, natural)
+            ground = self._ground(cuts, self.periods)
             posed = pose(ground, float(self.processes))
             if len(ground.windows) * cuts.pieces * len(posed.teams) > ONE_ROUND:
                 round_part = ONE_PART
             solution, relaxed = self._solve(posed, round_part, gap)
-            proven = max(proven, proven_s(posed, by_heat, requests, solution, relaxed))
+            proven = proven.or_more(proof.at(prices_found(posed, solution, relaxed)))
             candidate = self._laid_out(posed, solution)
             if candidate is None:
                 continue
             found.append(candidate)
-            near = solution.gap if self.options.smooth and solution else candidate.bound_s / max(proven, 1e-300) - 1
+            near = candidate.bound_s / max(proven.seconds, 1e-300) - 1
             if near <= FINE_GAP or round_part == ONE_PART:
                 break
-        if found and min(each.bound_s for each in found) < proven:
-            # Finer cuts than heat asks for found this trace's chance; the proof is that of layouts that know it too.
-            finest, requests = self._for_proof(ground.cuts)
-            proven = min(proven, proven_s(posed, finest, requests, solution, relaxed))
         busy = self.processes >= BUSY * len(self.cluster.active)
         for latency, lean in () if busy or not found else biases:
             if self._late(ground):
@@ -286,7 +292,7 @@ class _Search:
 
     def _exactly(self, ground: Ground) -> list[Candidate]:
         """The optimum over all subsets of servers for the very requests, where there are few enough of them."""
-        if self.options.smooth or count_of(ground) > BINARIES_MAX:
+        if count_of(ground) > BINARIES_MAX:
             return []
         found = solve_exactly(ground, min(EXACT_S, 0.3 * self.limit_s))
         if found is None:
@@ -310,6 +316,22 @@ class _Search:
         texts = reasons(posed, layout.first, solution.prices, solution.room_prices)
         plan = self._build(ground, layout, texts, bound_s)
         return Candidate(plan, bound_s, bounds)
+
+    def _by_places(self, default: Candidate) -> list[Candidate]:
+        """The layouts that follow heat to the requests' own grid."""
+        if len(self.windows) > 1:
+            return []
+        spans = [each.window for each in self.windows]
+        found = places(
+            self.workload,
+            self.heats,
+            self.cluster,
+            self.options,
+            self.capacity,
+            spans,
+            default.plan.expected.cost_def_s,
+        )
+        return [Candidate(plan, bound.makespan_s(self.processes), [bound]) for plan, bound in found]
 
     def _others(self, default_s: float) -> list[Candidate]:
         """The plans of all other policies, and of DEF with wider stripes, as far as there is time.

@@ -40,7 +40,8 @@ class Choices:
         servers = len(cluster.active)
         self.servers = servers
         alone = np.array([mix.startup_s(target) + typical_bytes * mix.per_byte_s(target) for target in cluster.active])
-        self.counted = (alone / max(float(alone.min()), 1e-12)) ** lean if lean else np.ones(servers)
+        counted = (alone / max(float(alone.min()), 1e-12)) ** lean if lean else np.ones(servers)
+        self.counted = counted / np.array([target.channels for target in cluster.active])
         self.resources = servers + 1 + (2 * servers + 2 if network else 0)
 
     def of(self, team: Team, shape: int, scale_s: float) -> Choice:
@@ -61,7 +62,7 @@ class Choices:
                 (leave, target.startup_read_s, target.per_byte_read_s),
                 (enter, target.startup_write_s, target.per_byte_write_s),
             ):
-                moves.append((i, startup_s / COPY_CHUNK_BYTES + share * per_byte_s))
+                moves.append((i, (startup_s / COPY_CHUNK_BYTES + share * per_byte_s) / target.channels))
         entries.append((self.servers, self._alone(shares)))
         if self.network:
             entries += self._network(shares)
@@ -93,8 +94,8 @@ class Choices:
             store.append((i, share))
             # Stripes that are wider than the mover's chunk take several of them.
             startups = min(1 / COPY_CHUNK_BYTES, share / min(share * head.period, COPY_CHUNK_BYTES))
-            leave.append((i, startups * target.startup_read_s + share * target.per_byte_read_s))
-            enter.append((i, startups * target.startup_write_s + share * target.per_byte_write_s))
+            leave.append((i, (startups * target.startup_read_s + share * target.per_byte_read_s) / target.channels))
+            enter.append((i, (startups * target.startup_write_s + share * target.per_byte_write_s) / target.channels))
             if self.network:
                 entries.append((first + i, _sums(column + 2, of * net.per_byte_s)))
                 entries.append((first + self.servers + i, _sums(column, of * net.establish_s)))

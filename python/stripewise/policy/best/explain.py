@@ -90,15 +90,13 @@ def _reason(
     classes: dict[str, str],
 ) -> str:
     where = named(stripes, posed.ground.cluster, posed.ground.periods)
-    expected = posed.ground.natural is not None
     if not asked[REQUESTS] + asked[REQUESTS + 1]:
-        return f"{where}: {'hardly a request expected' if expected else 'not touched in the trace'}"
+        return f"{where}: not touched in the trace"
     said = []
     for operation, word in enumerate(("reads", "writes")):
         if asked[REQUESTS + operation]:
             mean = asked[BYTES + operation] / asked[REQUESTS + operation]
-            count = f"{asked[REQUESTS + operation]:.1f} expected" if expected else f"{asked[REQUESTS + operation]:.0f}"
-            said.append(f"{count} {word} of {format_size(round(mean))}")
+            said.append(f"{asked[REQUESTS + operation]:.0f} {word} of {format_size(round(mean))}")
     mine = _group_of(posed, stripes, classes)
     here = (
         float(cost[by_name[stripes[0][0]]])

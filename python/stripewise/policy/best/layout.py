@@ -194,7 +194,7 @@ def copy_demand(stripes: Stripes, valid_bytes: int, write: bool, targets: Mappin
                 if write
                 else (target.startup_read_s, target.per_byte_read_s)
             )
-            seconds[name] = chunks * startup + share * per_byte
+            seconds[name] = (chunks * startup + share * per_byte) / target.channels
     return seconds
 
 

@@ -23,7 +23,6 @@ from .cuts import Cuts
 from .demand import FEATURES, features
 from .heads import heads_of
 from .limits import Prices
-from .smooth import expected_features
 from .teams import Mix, Team, head_teams, stripes_of, teams_of
 
 
@@ -33,7 +32,7 @@ class Ground:
 
     `whole` has the requests of all windows together; `request_bytes` is r of every piece, `capacity` the bytes that
     every active target can take, `paths` those of the files, `periods` those at which requests of different sizes begin
-    (`heads.py`). `natural` are the cuts by heat alone where demands are those of runs alike (`smooth.py`), else None.
+    (`heads.py`).
     """
 
     cluster: Cluster
@@ -45,7 +44,6 @@ class Ground:
     capacity: Float
     paths: tuple[str, ...]
     periods: tuple[int, ...] = ()
-    natural: Cuts | None = None
 
     @cached_property
     def write_share(self) -> Float:
@@ -95,7 +93,7 @@ class Posed:
             self.teams[choice], int(ground.cuts.length[piece]), int(ground.request_bytes[piece]), mix, turn
         )
 
-    def prices(self, resource: Float, space: Float) -> Prices:
+    def prices(self, resource: Float) -> Prices:
         """A window's prices by what they are for; those of nodes' links and connections fall on every server."""
         servers = len(self.ground.cluster.active)
         link = connect = np.zeros(servers)
@@ -107,7 +105,9 @@ class Posed:
             second = first + servers
             connect = resource[second : second + servers] + resource[first + 2 * servers + 1] / nodes
             connect = connect * net.establish_s
-        return Prices(resource[:servers], float(resource[servers]), space, link, connect)
+        # A second of a server with several channels is a second of each.
+        channels = np.array([target.channels for target in self.ground.cluster.active])
+        return Prices(resource[:servers] / channels, float(resource[servers]), link, connect)
 
 
 def pose(ground: Ground, in_flight: float, lean: float = 0.0) -> Posed:
@@ -128,9 +128,6 @@ def pose(ground: Ground, in_flight: float, lean: float = 0.0) -> Posed:
                 made[number, :, position] = (
                     head.features(table, shape[0] - 1) if head else features(table, ground.request_bytes, shape[0])
                 )
-            if ground.natural is not None:
-                group = ground.natural.holding(ground.cuts, ground.whole.region_bytes)
-                made[number] = expected_features(table, group, ground.whole.valid_bytes, made[number])
     network = bool(cluster.network.establish_s or cluster.network.per_byte_s)
     typical, mix = ground.typical
     choice = Choices(cluster, ground.processes, in_flight, typical, mix, network, lean)

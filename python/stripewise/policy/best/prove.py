@@ -1,68 +1,128 @@
-"""What is proven of a problem: the larger of the bounds that the prices at hand give.
-
-Prices come from the solver and from the linear programme over classes of servers; `limits.py` evaluates each exactly
-over all ways to serve a request. The regions are those cut by heat alone: where regions are also cut for balance,
-through requests, these pay startups that another layout need not pay.
-"""
+"""What is proven of a problem: the larger of what the servers' work over all cells and the requests' own time prove."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...cluster import Cluster
-from ...units import round_up
+from ...model.general import Float
+from ...workload.requests import FileRequests, Workload
 from ..toolkit.assignment import Solution
-from ..toolkit.regions import RegionTable
-from .limits import Asked, Prices, dual_bound
-from .problem import Ground, Posed
+from ..toolkit.regions import build_regions, checked_size
+from ..toolkit.windows import WindowTable
+from .limits import Asked, Prices, asked, dual_bound
+from .problem import Posed
+from .proof import ROUNDING, Touched, least_s
 from .relaxed import Relaxed
 
+#: Bytes of all files' regions together at most.
+ADDRESSES_MAX = 1 << 62
 
-def proven_s(
-    posed: Posed,
-    natural: Ground,
-    windows: Sequence[Asked],
-    solution: Solution | None,
-    relaxed: Sequence[Relaxed | None],
-) -> float:
-    """Seconds that no layout undercuts; `natural` are the same regions without cuts for balance, `windows` what is
-    asked of them."""
-    valid = np.array([round_up(int(each)) for each in natural.whole.valid_bytes], dtype=np.int64)
-    found = None
-    if solution is not None:
-        found = [posed.prices(*each) for each in zip(solution.prices, solution.room_prices, strict=True)]
-    tried: list[list[Prices]] = []
-    for number, one in enumerate(relaxed):
-        prices = [] if found is None else [found[number]]
-        tried.append(prices if one is None else [posed.prices(one.resource, one.space)])
-    free = dual_bound(windows, natural.cluster, valid, natural.capacity, natural.processes, tried)
-    cut_more = int(posed.ground.whole.count.sum()) > int(natural.whole.count.sum())
-    if solution is None or found is None or len(windows) == 1 or solution.gap <= 0 or cut_more or natural.periods:
-        # A search that came to its end proves more than duality does, but of the solver's choices only; heads
-        # may lie in more ways than it is given.
-        return free
-    # The solver's choices are all there is as long as the requests' own time has no price.
-    slowest = sum(
-        each.alone / natural.processes * _slowest_s(table, natural.cluster)
-        for each, table in zip(found, natural.windows, strict=True)
-        if table is not None
+
+@dataclass(frozen=True)
+class Proven:
+    """Seconds that no layout undercuts, all windows together.
+
+    `seconds` where every access pays its startup, `continued_s` even if every access continues the one before it.
+    """
+
+    seconds: float
+    continued_s: float
+
+    def or_more(self, other: Proven) -> Proven:
+        """The larger of both."""
+        return Proven(max(self.seconds, other.seconds), max(self.continued_s, other.continued_s))
+
+
+class Proof:
+    """The requests as they are proven: not cut anywhere, for a layout need not cut them there."""
+
+    def __init__(self, windows: Sequence[WindowTable], cluster: Cluster, rooms: Float, processes: int) -> None:
+        self.cluster, self.processes = cluster, processes
+        self.workloads = [each.workload for each in windows]
+        self.asked = [_asked(each) for each in self.workloads]
+        touched = [[] if each is None else _touched(each) for each in self.workloads]
+        self.seconds = sum(least_s(each, cluster, rooms) for each in touched)
+        self.continued_s = self.seconds
+        if any(target.continued_part < 1 for target in cluster.active):
+            self.continued_s = sum(least_s(each, cluster, rooms, True) for each in touched)
+            self.continued_s = max(
+                self.continued_s, dual_bound(self.asked, _continuing(cluster), processes, self._none)
+            )
+
+    @property
+    def _none(self) -> list[list[Prices]]:
+        return [[] for _ in self.asked]
+
+    def at(self, prices: Sequence[Sequence[Prices]]) -> Proven:
+        """What is proven with these prices of every window beside."""
+        seconds = max(self.seconds, dual_bound(self.asked, self.cluster, self.processes, prices) * (1 - ROUNDING))
+        plain = self.continued_s if any(target.continued_part < 1 for target in self.cluster.active) else seconds
+        return Proven(seconds, plain)
+
+
+def prices_found(posed: Posed, solution: Solution | None, relaxed: Sequence[Relaxed | None]) -> list[list[Prices]]:
+    """The prices of every window that the solver and the linear programme over classes found."""
+    found: list[list[Prices]] = [[] for _ in relaxed]
+    for window, programme in enumerate(relaxed):
+        if solution is not None:
+            found[window].append(posed.prices(solution.prices[window]))
+        if programme is not None:
+            found[window].append(posed.prices(programme.resource))
+    return found
+
+
+def whole_bytes(workload: Workload) -> int:
+    """A length that holds any of the files whole; 0 where so many cannot be numbered through."""
+    largest = max(checked_size(file, workload.source) for file in workload.files)
+    length = 1 << max(12, int(largest).bit_length())
+    return length if length * len(workload.files) <= ADDRESSES_MAX else 0
+
+
+def _asked(workload: Workload | None) -> Asked:
+    if workload is None or not (length := whole_bytes(workload)):
+        return asked(None)
+    return asked(build_regions(workload, length))
+
+
+def _touched(workload: Workload) -> list[Touched]:
+    if not (length := whole_bytes(workload)):
+        return [_plainly(file, workload) for file in workload.files]
+    table = build_regions(workload, length)
+    rows = np.repeat(np.arange(table.regions), np.diff(table.first))
+    made = []
+    for region in range(table.regions):
+        of = rows == region
+        made.append(
+            Touched(
+                table.offset[of], table.size[of], table.write[of], table.count[of].astype(np.float64),
+                int(table.valid_bytes[region]),
+            )
+        )  # fmt: skip
+    return made
+
+
+def _plainly(file: FileRequests, workload: Workload) -> Touched:
+    moved = file.requests[file.requests["size"] > 0]
+    return Touched(
+        moved["offset"].astype(np.int64), moved["size"].astype(np.int64), moved["write"].astype(bool),
+        np.full(len(moved), float(workload.weight)), checked_size(file, workload.source),
+    )  # fmt: skip
+
+
+def _continuing(cluster: Cluster) -> Cluster:
+    """The cluster where every access continues the one before it."""
+    return replace(
+        cluster,
+        targets=tuple(
+            replace(
+                target,
+                startup_read_s=target.startup_read_s * target.continued_part,
+                startup_write_s=target.startup_write_s * target.continued_part,
+            )
+            for target in cluster.targets
+        ),
     )
-    return max(free, solution.bound_s - slowest)
-
-
-def _slowest_s(table: RegionTable, cluster: Cluster) -> float:
-    """Seconds of all requests of a window one after the other, each on the server that is slowest for it."""
-    total = 0.0
-    for write in (False, True):
-        chosen = table.write == write
-        if chosen.any():
-            sizes, inverse = np.unique(table.size[chosen], return_inverse=True)
-            count = np.bincount(inverse, weights=table.count[chosen].astype(np.float64))
-            slowest = np.zeros(len(sizes))
-            for t in cluster.active:
-                figures = (t.startup_write_s, t.per_byte_write_s) if write else (t.startup_read_s, t.per_byte_read_s)
-                slowest = np.maximum(slowest, figures[0] + figures[1] * sizes)
-            total += float((count * slowest).sum())
-    return total

@@ -54,7 +54,7 @@ def classes_of(cluster: Cluster, capacity: Float) -> Int:
     """The class of every active target: same figures, same room."""
     found: dict[tuple[float, ...], int] = {}
     keys = [
-        (t.startup_read_s, t.startup_write_s, t.per_byte_read_s, t.per_byte_write_s, float(room))
+        (t.startup_read_s, t.startup_write_s, t.per_byte_read_s, t.per_byte_write_s, t.channels, float(room))
         for t, room in zip(cluster.active, capacity, strict=True)
     ]
     return np.array([found.setdefault(key, len(found)) for key in keys], dtype=np.int64)

@@ -114,4 +114,7 @@ def plan_bound(table: RegionTable, cluster: Cluster, placed: Sequence[Stripes]) 
         if shifts.any():
             keys = replace(keys, offset=keys.offset + np.repeat(shifts, np.diff(keys.first)))
         bound.add(keyed_bound(servers, [width for _, width in stripes], keys, cluster.network))
+    for t in cluster.targets:
+        # Accesses that a target serves at once share its work.
+        bound.demand_s[t.name] /= t.channels
     return bound

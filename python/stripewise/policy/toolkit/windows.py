@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import PlanError, WorkloadError
 from ...plan import Window
-from ...workload.requests import FileRequests, Requests, Workload
+from ...workload.requests import Requests, Workload
 from .regions import RegionTable, build_regions, checked_size
 
 #: A window is a pass over all regions, and a migration each.
@@ -24,10 +24,11 @@ SPAN_NS_MAX = 1 << 62
 
 @dataclass(frozen=True)
 class WindowTable:
-    """One window and its requests as the policies price them; no table where it has none."""
+    """One window and its requests, as they were and as the policies price them; neither where it has none."""
 
     window: Window
     table: RegionTable | None
+    workload: Workload | None
 
 
 def window_tables(
@@ -44,7 +45,7 @@ def window_tables(
     ends = [int(file.requests["end_ns"].max()) for file in workload.files if len(file.requests)]
     span = Window(min(starts), max(min(starts), *ends))
     if window_ns is None:
-        return whole, [WindowTable(span, whole)]
+        return whole, [WindowTable(span, whole, workload)]
     moving = [file.requests[file.requests["size"] > 0] for file in workload.files]
     first = min(int(each["start_ns"].min()) for each in moving if len(each))
     last = max(int(each["start_ns"].max()) for each in moving if len(each))
@@ -54,7 +55,7 @@ def window_tables(
         )
     count = (last - first) // window_ns + 1
     if count == 1:
-        return whole, [WindowTable(span, whole)]
+        return whole, [WindowTable(span, whole, workload)]
     if count > WINDOWS_MAX:
         need_s = -(-(last - first + 1) // (WINDOWS_MAX * 10**9))
         raise PlanError(
@@ -71,7 +72,9 @@ def window_tables(
         ]
         begin = first + number * window_ns
         end = begin + window_ns if number + 1 < count else max(begin, span.end_ns)
-        tables.append(WindowTable(Window(begin, end), _table(workload, files, region_bytes)))
+        here = replace(workload, files=tuple(files)) if any(len(file.requests) for file in files) else None
+        table = None if here is None else build_regions(here, region_bytes)
+        tables.append(WindowTable(Window(begin, end), table, here))
     return whole, tables
 
 
@@ -85,9 +88,3 @@ def _split(requests: Requests, first: int, window_ns: int, count: int) -> list[R
         start = requests["start_ns"]
     edges = np.searchsorted((start - first) // window_ns, np.arange(count + 1))
     return [requests[low:high] for low, high in pairwise(edges.tolist())]
-
-
-def _table(workload: Workload, files: list[FileRequests], region_bytes: int) -> RegionTable | None:
-    if not any(len(file.requests) for file in files):
-        return None
-    return build_regions(replace(workload, files=tuple(files)), region_bytes)

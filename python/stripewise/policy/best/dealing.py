@@ -1,0 +1,362 @@
+"""Spans dealt out to servers: kinds by the prices of the least makespan, servers of a kind by longest processing time.
+
+The work may nearly be divided: runs are cut until no part is more than a small share of what a server does in the least
+makespan, or of its room. So what is lost to whole parts is small where the trace tells of small parts, and the bound
+says how small.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...cluster import Cluster
+from ...layout import STRIPES_MAX, Stripes, share_bytes
+from ...model.general import Float, Int
+from ...units import format_size, round_up
+from .duality import Prices, alike, prices_of
+from .explain import RUNNERS_UP
+from .kinds import Kinds, kinds_of
+from .layout import named
+from .spans import Spans
+
+#: Of a server's room, what one part of a run takes at most.
+PART_ROOM = 0.1
+#: Parts of all runs together at most, about.
+PARTS_MAX = 60_000
+#: What kinds may take beyond the least makespan before work goes to the next best kind.
+SLACK = 1.002
+#: Fewer requests than this are hardly any.
+HARDLY = 0.05
+#: Of a typical request: startups of reads and writes, bytes read and written.
+TYPICAL = np.array([0.5, 0.5, 32768.0, 32768.0])
+#: Cells that cost nothing go to slow servers: a tie is worth this much.
+TIE = 1e-15
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Bytes [start, start + length) of a file, by its number in the workload, and their stripes.
+
+    It is made of the runs from `first_run` to before `end_run` of the spans that were dealt out.
+    """
+
+    file: int
+    start: int
+    length: int
+    stripes: Stripes
+    first_run: int
+    end_run: int
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """Pieces in order, without gaps in a file, and why each lies where it does."""
+
+    pieces: list[Piece]
+    reasons: list[str]
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to deal: as if `processes` were in flight; slow servers count as `lean` makes them slower than they are.
+
+    A kind that takes k times the swiftest one's time for a request of 64 KiB counts k^lean times as busy: with few
+    requests in flight those that wait at slow servers are missed at the swift ones. With `stripe_bytes` a span lies on
+    all servers of a kind in such stripes, which serve large requests side by side; else whole on one.
+    """
+
+    processes: float
+    lean: float = 0.0
+    stripe_bytes: int = 0
+    #: Of all room, what is used: less where pieces that are cut unevenly did not fit.
+    filled: float = 1.0
+    #: Of a server's time in the least makespan, what one part of a run takes at most.
+    part: float = 0.02
+
+
+def deal(spans: Spans, cluster: Cluster, rooms: Float, way: Way) -> Dealt | None:
+    """The spans on servers with `rooms` bytes each (inf: any); None where they do not fit.
+
+    Whether stripes fit is the caller's to see.
+    """
+    kinds = kinds_of(cluster, rooms * way.filled)
+    cost = _cost(spans, kinds, way)
+    prices = _prices(cost, spans.length, kinds)
+    cut = spans.cut(_parts(spans, cost, kinds, prices, way.part))
+    cost = _cost(cut, kinds, way)
+    chosen = _Kinded(cost, cut.length, kinds, prices).chosen()
+    if way.stripe_bytes:
+        pieces = _striped(cut, chosen, kinds, cluster, way.stripe_bytes)
+    else:
+        server = _Dealer(cost, cut.length, cluster, rooms, kinds, chosen).deal()
+        if server is None:
+            return None
+        pieces, chosen = _pieces(cut, server, cluster), kinds.of[server]
+    priced = prices.of(cost.work, cut.length, cost.alone)
+    return Dealt(pieces, _reasons(pieces, cut, priced, chosen, kinds, cluster))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of every span on every kind: channel-seconds of work, and seconds alone over the processes in flight."""
+
+    work: Float
+    alone: Float
+
+
+def _cost(spans: Spans, kinds: Kinds, way: Way) -> Cost:
+    """What spans cost whole on one server, or in stripes over all servers of a kind."""
+    pace = TYPICAL @ kinds.figures
+    counted = (pace / max(float(pace.min()), 1e-12)) ** way.lean
+    fixed = spans.asked[:, :2] @ kinds.figures[:2] * counted
+    byte = spans.asked[:, 2:] @ kinds.figures[2:] * counted
+    pieces: Float | float = 1.0
+    if way.stripe_bytes:
+        started, moved = spans.asked[:, :2].sum(axis=1), spans.asked[:, 2:].sum(axis=1)
+        size = np.divide(moved, started, out=np.zeros(len(moved)), where=started > 0)
+        servers = np.bincount(kinds.of, minlength=kinds.count)
+        pieces = np.clip(np.ceil(size / way.stripe_bytes)[:, None], 1, servers)
+    return Cost(fixed * pieces + byte, (fixed + byte / pieces) / way.processes)
+
+
+def _prices(cost: Cost, length: Float, kinds: Kinds) -> Prices:
+    rows, _, many = alike(np.column_stack([cost.work, cost.alone, length]))
+    work, alone, each = rows[:, : kinds.count], rows[:, kinds.count : -1], rows[:, -1]
+    return prices_of(work, each, many, kinds.channels, kinds.rooms, alone)
+
+
+def _parts(spans: Spans, cost: Cost, kinds: Kinds, prices: Prices, part: float) -> Int:
+    """In how many parts every run is cut."""
+    work = cost.work
+    priced = prices.of(work, spans.length, cost.alone)
+    chosen = np.where(kinds.rooms > 0, priced, np.inf).argmin(axis=1)
+    rows = np.arange(len(chosen))
+    servers = np.bincount(kinds.of, minlength=kinds.count)
+    each_s = prices.bound_s * kinds.channels / servers
+    room = np.where(np.isfinite(kinds.rooms), kinds.rooms / servers, np.inf)
+    timed = work[rows, chosen] / np.maximum(each_s[chosen] * part, 1e-300)
+    housed = np.where(work[rows, chosen] > 0, spans.length / np.maximum(room[chosen] * PART_ROOM, 4096.0), 0.0)
+    # What nobody asks for is cut by the largest room alone, so that it fits between other things.
+    cold = spans.length / max(4096.0, float(room.max()) / 4)
+    wanted = np.maximum.reduce([timed, housed, cold])
+    parts = np.zeros(len(spans.start))
+    np.maximum.at(parts, spans.run, wanted)
+    while float(np.ceil(parts).sum()) > PARTS_MAX + len(parts):
+        parts /= 2
+    return np.maximum(1, np.ceil(parts)).astype(np.int64)
+
+
+class _Kinded:
+    """Spans by kinds: each on its cheapest, as long as that has time and room; dearest mistakes first."""
+
+    def __init__(self, cost: Cost, length: Float, kinds: Kinds, prices: Prices) -> None:
+        self.work, self.length, self.kinds, self.prices = cost.work, length, kinds, prices
+        priced = np.where(kinds.rooms > 0, prices.of(cost.work, length, cost.alone), np.inf)
+        self.priced = priced + TIE * np.arange(kinds.count)[::-1]
+
+    def chosen(self) -> Int:
+        """The kind of every span."""
+        kinds = self.kinds
+        priced = self.priced.copy()
+        limit = self.prices.bound_s * kinds.channels * SLACK
+        busy, held = np.zeros(kinds.count), np.zeros(kinds.count)
+        chosen = np.full(len(priced), -1, dtype=np.int64)
+        waiting = np.arange(len(priced))
+        for _ in range(kinds.count):
+            if not len(waiting):
+                break
+            order = np.sort(priced[waiting], axis=1)
+            regret = order[:, 1] - order[:, 0] if kinds.count > 1 else order[:, 0]
+            waiting = waiting[np.argsort(-np.nan_to_num(regret, posinf=np.inf), kind="stable")]
+            wanted = priced[waiting].argmin(axis=1)
+            refused = []
+            for kind in range(kinds.count):
+                of = waiting[wanted == kind]
+                work = self.work[of, kind]
+                fits = held[kind] + np.cumsum(self.length[of]) <= kinds.rooms[kind]
+                timely = (busy[kind] + np.cumsum(work) <= limit[kind]) | (work <= 0)
+                taken, left = of[fits & timely], of[~(fits & timely)]
+                chosen[taken] = kind
+                busy[kind] += self.work[taken, kind].sum()
+                held[kind] += self.length[taken].sum()
+                priced[left, kind] = np.inf
+                refused.append(left)
+            waiting = np.concatenate(refused)
+        chosen[waiting] = self.priced[waiting].argmin(axis=1)
+        return chosen
+
+
+class _Dealer:
+    """How busy and how full every server is."""
+
+    def __init__(self, cost: Cost, length: Float, cluster: Cluster, rooms: Float, kinds: Kinds, chosen: Int) -> None:
+        self.kinds, self.work, self.length, self.chosen = kinds, cost.work, length, chosen
+        self.rooms = rooms.copy()
+        self.channels = np.array([target.channels for target in cluster.active], dtype=np.float64)
+        self.busy = np.zeros(len(rooms))
+
+    def deal(self) -> Int | None:
+        """The server of every span; None where something has no room."""
+        server = np.full(len(self.length), -1, dtype=np.int64)
+        left = []
+        for kind in range(self.kinds.count):
+            left += self._within(np.flatnonzero(self.chosen == kind), kind, server)
+        for cell in left:
+            if not self._anywhere(cell, server):
+                return None
+        return server
+
+    def _within(self, cells: Int, kind: int, server: Int) -> list[int]:
+        """Deals cells to a kind's servers; returns those for which none has room."""
+        members = np.flatnonzero(self.kinds.of == kind)
+        queue = [(self.busy[at] / self.channels[at], -self.rooms[at], int(at)) for at in members]
+        heapq.heapify(queue)
+        left = []
+        order = cells[np.lexsort((-self.length[cells], -self.work[cells, kind]))]
+        for cell in order.tolist():
+            length, full = self.length[cell], []
+            while queue and self.rooms[queue[0][2]] < length:
+                full.append(heapq.heappop(queue))
+            if queue:
+                at = queue[0][2]
+                self._put(cell, kind, at, server)
+                heapq.heapreplace(queue, (self.busy[at] / self.channels[at], -self.rooms[at], at))
+            else:
+                left.append(cell)
+            for each in full:
+                heapq.heappush(queue, each)
+        return left
+
+    def _put(self, cell: int, kind: int, at: int, server: Int) -> None:
+        server[cell] = at
+        self.rooms[at] -= self.length[cell]
+        self.busy[at] += self.work[cell, kind]
+
+    def _anywhere(self, cell: int, server: Int) -> bool:
+        """The cell on the server that is done first with it, of all that have room."""
+        kind = self.kinds.of
+        after = (self.busy + self.work[cell, kind]) / self.channels
+        after[self.rooms < self.length[cell]] = np.inf
+        at = int(after.argmin())
+        if not np.isfinite(after[at]):
+            return False
+        self._put(cell, int(kind[at]), at, server)
+        return True
+
+
+def _pieces(spans: Spans, server: Int, cluster: Cluster) -> list[Piece]:
+    """Every run with its spans' servers as a cycle, one server's as one stripe."""
+    names = [target.name for target in cluster.active]
+    first = np.flatnonzero(np.diff(spans.run, prepend=-1)).tolist()
+    pieces: list[Piece] = []
+    for run, (low, high) in enumerate(zip(first, [*first[1:], len(spans.run)], strict=True)):
+        widths: list[tuple[int, int]] = []
+        for span in range(low, high):
+            at, width = int(server[span]), int(spans.high[span] - spans.low[span])
+            if widths and (widths[-1][0] == at or at in {each for each, _ in widths}):
+                # A cycle names a server once: a span between two of its own goes with the one before it.
+                widths[-1] = (widths[-1][0], widths[-1][1] + width)
+            else:
+                widths.append((at, width))
+        length = int(spans.slots[run] * spans.slot_bytes[run])
+        stripes = (
+            ((names[widths[0][0]], length),) if len(widths) == 1 else tuple((names[at], width) for at, width in widths)
+        )
+        file, start = int(spans.file[run]), int(spans.start[run])
+        last = pieces[-1] if pieces else None
+        if (
+            last
+            and last.file == file
+            and len(stripes) == len(last.stripes) == 1
+            and stripes[0][0] == last.stripes[0][0]
+        ):
+            length += last.length
+            pieces[-1] = Piece(file, last.start, length, ((stripes[0][0], length),), last.first_run, run + 1)
+        else:
+            pieces.append(Piece(file, start, length, stripes, run, run + 1))
+    return pieces
+
+
+def _striped(spans: Spans, chosen: Int, kinds: Kinds, cluster: Cluster, stripe_bytes: int) -> list[Piece]:
+    """Every run with its spans on all servers of their kinds, beginning with the one that holds least."""
+    names: list[list[str]] = [[] for _ in range(kinds.count)]
+    for target, kind in zip(cluster.active, kinds.of.tolist(), strict=True):
+        names[kind].append(target.name)
+    held = dict.fromkeys((target.name for target in cluster.active), 0)
+    first = np.flatnonzero(np.diff(spans.run, prepend=-1)).tolist()
+    pieces: list[Piece] = []
+    whole = -1
+    for run, (low, high) in enumerate(zip(first, [*first[1:], len(spans.run)], strict=True)):
+        file, start = int(spans.file[run]), int(spans.start[run])
+        length = int(spans.slots[run] * spans.slot_bytes[run])
+        widths = _widths(chosen[low:high].tolist(), (spans.high - spans.low)[low:high].tolist())
+        before = pieces[-1] if pieces else None
+        if len(widths) == 1 and before and before.file == file and whole in widths:
+            pieces[-1] = replace(before, length=before.length + length, end_run=run + 1)
+            for name, share in share_bytes(before.stripes, length).items():
+                held[name] += share
+            continue
+        made: Stripes = ()
+        for kind, width in widths.items():
+            members = _from_least(names[kind], held)
+            alone = len(widths) == 1
+            each = stripe_bytes if alone else max(stripe_bytes, round_up(-(-width // len(members))))
+            made += tuple(
+                (name, each if alone else min(each, width - number * each))
+                for number, name in enumerate(members)
+                if alone or number * each < width
+            )
+        for name, share in share_bytes(made, length).items():
+            held[name] += share
+        whole = next(iter(widths)) if len(widths) == 1 else -1
+        pieces.append(Piece(file, start, length, made, run, run + 1))
+    return pieces
+
+
+def _widths(kinds: list[int], widths: list[int]) -> dict[int, int]:
+    """The bytes of a slot by kind, in the order of the cycle; a kind that comes back goes with the one before it."""
+    found: dict[int, int] = {}
+    last = -1
+    for kind, width in zip(kinds, widths, strict=True):
+        last = last if kind in found else kind
+        found[last] = found.get(last, 0) + width
+    return found
+
+
+def _from_least(names: list[str], held: dict[str, int]) -> list[str]:
+    """The servers in turn, from the one that holds least on."""
+    first = min(range(len(names)), key=lambda number: held[names[number]])
+    return [*names[first:], *names[:first]][:STRIPES_MAX]
+
+
+def _reasons(
+    pieces: Sequence[Piece], spans: Spans, priced: Float, chosen: Int, kinds: Kinds, cluster: Cluster
+) -> list[str]:
+    """Of every piece: what is expected of it, what that costs where it lies, and what other servers would cost."""
+    names = [f"one {'ssd' if target.is_ssd else target.klass}" for target in
+             (cluster.active[int(np.flatnonzero(kinds.of == kind)[0])] for kind in range(kinds.count))]  # fmt: skip
+    here = priced[np.arange(len(chosen)), chosen]
+    sums: Float = np.zeros((len(spans.start) + 1, 5 + kinds.count))
+    np.add.at(sums, spans.run + 1, np.column_stack([spans.asked, here, priced]))
+    sums = np.cumsum(sums, axis=0)
+    texts = []
+    for piece in pieces:
+        reads, writes, read_bytes, written, cost, *others = (sums[piece.end_run] - sums[piece.first_run]).tolist()
+        where = named(piece.stripes, cluster)
+        said = [
+            f"{count:.1f} expected {word} of {format_size(round(moved / count))}"
+            for count, moved, word in ((reads, read_bytes, "reads"), (writes, written, "writes"))
+            if count >= HARDLY
+        ]
+        if not said:
+            texts.append(f"{where}: hardly a request expected")
+            continue
+        dearer = sorted((each, name) for each, name in zip(others, names, strict=True) if each > cost * (1 + 1e-9))
+        rejected = ", ".join(f"{name} {each:.4g} s" for each, name in dearer[:RUNNERS_UP])
+        text = f"{' and '.join(said)}: {where}, {cost:.4g} s of the run"
+        texts.append(text + (f"; rejected: {rejected}" if rejected else ""))
+    return texts
