@@ -37,6 +37,7 @@ from ..toolkit.regions import RegionTable
 from ..toolkit.space import Space
 from ..toolkit.striping import region_requests
 from ..toolkit.windows import WindowTable, window_tables
+from .case import Case
 from .certainty import gain_interval
 from .cuts import Cuts, choose_cuts, cut_for_balance, cut_table, whole_regions
 from .exact import BINARIES_MAX, count_of, solve_exactly
@@ -45,8 +46,8 @@ from .heads import periods_of
 from .layout import Layout, carry_out, lay_out, named, settle_untouched, window_bounds
 from .likely import heats_of, likely_run
 from .merge import merge_neighbours
-from .places import places
 from .problem import Ground, Posed, capacities, pose
+from .propose import propose
 from .prove import Proof, Proven, prices_found
 from .relaxed import Relaxed, classed, solve_relaxed
 from .start import as_solution, greedy, spread
@@ -141,7 +142,7 @@ class _Search:
         candidates = [default]
         proven, found, by_heat, ground = self._search()
         candidates += [*found, *(self._exactly(ground) or self._exactly(by_heat))]
-        candidates += self._by_places(default)
+        candidates += self._proposed(default)
         candidates += self._others(default_s)
         objective_s = min(each.bound_s for each in candidates)
         bounds_s = [each.bound_s for each in candidates]
@@ -317,20 +318,13 @@ class _Search:
         plan = self._build(ground, layout, texts, bound_s)
         return Candidate(plan, bound_s, bounds)
 
-    def _by_places(self, default: Candidate) -> list[Candidate]:
-        """The layouts that follow heat to the requests' own grid."""
+    def _proposed(self, default: Candidate) -> list[Candidate]:
+        """The layouts of all strategies that know no windows."""
         if len(self.windows) > 1:
             return []
+        case = Case(self.heats, self.cluster, self.capacity, self.processes)
         spans = [each.window for each in self.windows]
-        found = places(
-            self.workload,
-            self.heats,
-            self.cluster,
-            self.options,
-            self.capacity,
-            spans,
-            default.plan.expected.cost_def_s,
-        )
+        found = propose(case, self.workload, self.options, spans, default.plan.expected.cost_def_s)
         return [Candidate(plan, bound.makespan_s(self.processes), [bound]) for plan, bound in found]
 
     def _others(self, default_s: float) -> list[Candidate]:

@@ -8,19 +8,16 @@ says how small.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...cluster import Cluster
-from ...layout import STRIPES_MAX, Stripes, share_bytes
 from ...model.general import Float, Int
-from ...units import format_size, round_up
+from .case import Piece
 from .duality import Prices, alike, prices_of
-from .explain import RUNNERS_UP
 from .kinds import Kinds, kinds_of
-from .layout import named
+from .pieces import striped, whole, with_reasons
 from .spans import Spans
 
 #: Of a server's room, what one part of a run takes at most.
@@ -29,35 +26,10 @@ PART_ROOM = 0.1
 PARTS_MAX = 60_000
 #: What kinds may take beyond the least makespan before work goes to the next best kind.
 SLACK = 1.002
-#: Fewer requests than this are hardly any.
-HARDLY = 0.05
 #: Of a typical request: startups of reads and writes, bytes read and written.
 TYPICAL = np.array([0.5, 0.5, 32768.0, 32768.0])
 #: Cells that cost nothing go to slow servers: a tie is worth this much.
 TIE = 1e-15
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Bytes [start, start + length) of a file, by its number in the workload, and their stripes.
-
-    It is made of the runs from `first_run` to before `end_run` of the spans that were dealt out.
-    """
-
-    file: int
-    start: int
-    length: int
-    stripes: Stripes
-    first_run: int
-    end_run: int
-
-
-@dataclass(frozen=True)
-class Dealt:
-    """Pieces in order, without gaps in a file, and why each lies where it does."""
-
-    pieces: list[Piece]
-    reasons: list[str]
 
 
 @dataclass(frozen=True)
@@ -78,7 +50,7 @@ class Way:
     part: float = 0.02
 
 
-def deal(spans: Spans, cluster: Cluster, rooms: Float, way: Way) -> Dealt | None:
+def deal(spans: Spans, cluster: Cluster, rooms: Float, way: Way) -> list[Piece] | None:
     """The spans on servers with `rooms` bytes each (inf: any); None where they do not fit.
 
     Whether stripes fit is the caller's to see.
@@ -90,14 +62,14 @@ def deal(spans: Spans, cluster: Cluster, rooms: Float, way: Way) -> Dealt | None
     cost = _cost(cut, kinds, way)
     chosen = _Kinded(cost, cut.length, kinds, prices).chosen()
     if way.stripe_bytes:
-        pieces = _striped(cut, chosen, kinds, cluster, way.stripe_bytes)
+        pieces = striped(cut, chosen, kinds, cluster, way.stripe_bytes)
     else:
         server = _Dealer(cost, cut.length, cluster, rooms, kinds, chosen).deal()
         if server is None:
             return None
-        pieces, chosen = _pieces(cut, server, cluster), kinds.of[server]
+        pieces, chosen = whole(cut, server, cluster), kinds.of[server]
     priced = prices.of(cost.work, cut.length, cost.alone)
-    return Dealt(pieces, _reasons(pieces, cut, priced, chosen, kinds, cluster))
+    return with_reasons(pieces, cut, priced, chosen, kinds, cluster)
 
 
 @dataclass(frozen=True)
@@ -246,117 +218,3 @@ class _Dealer:
             return False
         self._put(cell, int(kind[at]), at, server)
         return True
-
-
-def _pieces(spans: Spans, server: Int, cluster: Cluster) -> list[Piece]:
-    """Every run with its spans' servers as a cycle, one server's as one stripe."""
-    names = [target.name for target in cluster.active]
-    first = np.flatnonzero(np.diff(spans.run, prepend=-1)).tolist()
-    pieces: list[Piece] = []
-    for run, (low, high) in enumerate(zip(first, [*first[1:], len(spans.run)], strict=True)):
-        widths: list[tuple[int, int]] = []
-        for span in range(low, high):
-            at, width = int(server[span]), int(spans.high[span] - spans.low[span])
-            if widths and (widths[-1][0] == at or at in {each for each, _ in widths}):
-                # A cycle names a server once: a span between two of its own goes with the one before it.
-                widths[-1] = (widths[-1][0], widths[-1][1] + width)
-            else:
-                widths.append((at, width))
-        length = int(spans.slots[run] * spans.slot_bytes[run])
-        stripes = (
-            ((names[widths[0][0]], length),) if len(widths) == 1 else tuple((names[at], width) for at, width in widths)
-        )
-        file, start = int(spans.file[run]), int(spans.start[run])
-        last = pieces[-1] if pieces else None
-        if (
-            last
-            and last.file == file
-            and len(stripes) == len(last.stripes) == 1
-            and stripes[0][0] == last.stripes[0][0]
-        ):
-            length += last.length
-            pieces[-1] = Piece(file, last.start, length, ((stripes[0][0], length),), last.first_run, run + 1)
-        else:
-            pieces.append(Piece(file, start, length, stripes, run, run + 1))
-    return pieces
-
-
-def _striped(spans: Spans, chosen: Int, kinds: Kinds, cluster: Cluster, stripe_bytes: int) -> list[Piece]:
-    """Every run with its spans on all servers of their kinds, beginning with the one that holds least."""
-    names: list[list[str]] = [[] for _ in range(kinds.count)]
-    for target, kind in zip(cluster.active, kinds.of.tolist(), strict=True):
-        names[kind].append(target.name)
-    held = dict.fromkeys((target.name for target in cluster.active), 0)
-    first = np.flatnonzero(np.diff(spans.run, prepend=-1)).tolist()
-    pieces: list[Piece] = []
-    whole = -1
-    for run, (low, high) in enumerate(zip(first, [*first[1:], len(spans.run)], strict=True)):
-        file, start = int(spans.file[run]), int(spans.start[run])
-        length = int(spans.slots[run] * spans.slot_bytes[run])
-        widths = _widths(chosen[low:high].tolist(), (spans.high - spans.low)[low:high].tolist())
-        before = pieces[-1] if pieces else None
-        if len(widths) == 1 and before and before.file == file and whole in widths:
-            pieces[-1] = replace(before, length=before.length + length, end_run=run + 1)
-            for name, share in share_bytes(before.stripes, length).items():
-                held[name] += share
-            continue
-        made: Stripes = ()
-        for kind, width in widths.items():
-            members = _from_least(names[kind], held)
-            alone = len(widths) == 1
-            each = stripe_bytes if alone else max(stripe_bytes, round_up(-(-width // len(members))))
-            made += tuple(
-                (name, each if alone else min(each, width - number * each))
-                for number, name in enumerate(members)
-                if alone or number * each < width
-            )
-        for name, share in share_bytes(made, length).items():
-            held[name] += share
-        whole = next(iter(widths)) if len(widths) == 1 else -1
-        pieces.append(Piece(file, start, length, made, run, run + 1))
-    return pieces
-
-
-def _widths(kinds: list[int], widths: list[int]) -> dict[int, int]:
-    """The bytes of a slot by kind, in the order of the cycle; a kind that comes back goes with the one before it."""
-    found: dict[int, int] = {}
-    last = -1
-    for kind, width in zip(kinds, widths, strict=True):
-        last = last if kind in found else kind
-        found[last] = found.get(last, 0) + width
-    return found
-
-
-def _from_least(names: list[str], held: dict[str, int]) -> list[str]:
-    """The servers in turn, from the one that holds least on."""
-    first = min(range(len(names)), key=lambda number: held[names[number]])
-    return [*names[first:], *names[:first]][:STRIPES_MAX]
-
-
-def _reasons(
-    pieces: Sequence[Piece], spans: Spans, priced: Float, chosen: Int, kinds: Kinds, cluster: Cluster
-) -> list[str]:
-    """Of every piece: what is expected of it, what that costs where it lies, and what other servers would cost."""
-    names = [f"one {'ssd' if target.is_ssd else target.klass}" for target in
-             (cluster.active[int(np.flatnonzero(kinds.of == kind)[0])] for kind in range(kinds.count))]  # fmt: skip
-    here = priced[np.arange(len(chosen)), chosen]
-    sums: Float = np.zeros((len(spans.start) + 1, 5 + kinds.count))
-    np.add.at(sums, spans.run + 1, np.column_stack([spans.asked, here, priced]))
-    sums = np.cumsum(sums, axis=0)
-    texts = []
-    for piece in pieces:
-        reads, writes, read_bytes, written, cost, *others = (sums[piece.end_run] - sums[piece.first_run]).tolist()
-        where = named(piece.stripes, cluster)
-        said = [
-            f"{count:.1f} expected {word} of {format_size(round(moved / count))}"
-            for count, moved, word in ((reads, read_bytes, "reads"), (writes, written, "writes"))
-            if count >= HARDLY
-        ]
-        if not said:
-            texts.append(f"{where}: hardly a request expected")
-            continue
-        dearer = sorted((each, name) for each, name in zip(others, names, strict=True) if each > cost * (1 + 1e-9))
-        rejected = ", ".join(f"{name} {each:.4g} s" for each, name in dearer[:RUNNERS_UP])
-        text = f"{' and '.join(said)}: {where}, {cost:.4g} s of the run"
-        texts.append(text + (f"; rejected: {rejected}" if rejected else ""))
-    return texts

@@ -1,0 +1,54 @@
+"""The strategy by heat: places followed as finely as the trace tells them, dealt out as work that can be divided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...units import KIB, MIB
+from .case import Attempt, Case, Proposals
+from .dealing import Way, deal
+from .spans import Spans, spans_of
+
+#: With fewer processes per channel than this, layouts for so many times fewer in flight are made as well.
+SHORT_QUEUES = 8
+LATENCIES = (1.0, 4.0)
+#: How much slower than they are slow servers count, as powers (`Way`).
+LEANS = (0.0, 0.3, 0.7, 1.5)
+#: Stripes over all servers of a kind.
+STRIPES = (16 * KIB, 64 * KIB, 256 * KIB, MIB)
+#: Of a server's time, what the longest parts take.
+LONG_PARTS = (0.3, 1.0)
+#: Of all room, what is tried to be used, until the pieces fit.
+FILLED = (1.0, 0.95, 0.8)
+
+
+def by_heat(case: Case) -> Proposals:
+    """Layouts for as many processes as there are, and for fewer where queues are short."""
+    spans = spans_of(case.heats)
+    for way in _ways(case):
+        yield _attempts(spans, case, way)
+
+
+def _attempts(spans: Spans, case: Case, way: Way) -> Iterator[Attempt]:
+    for filled in FILLED:
+        pieces = deal(spans, case.cluster, case.rooms, replace(way, filled=filled))
+        if pieces is not None:
+            yield pieces
+
+
+def _ways(case: Case) -> Iterator[Way]:
+    """The ways that are tried: all of them where queues are short, for there no bound tells."""
+    channels = sum(target.channels for target in case.cluster.active)
+    yield Way(case.processes)
+    # What goes through a file in sequence is served without startups where a server has a long part of it.
+    for part in LONG_PARTS:
+        yield Way(case.processes, part=part)
+    if case.processes >= SHORT_QUEUES * channels:
+        return
+    for lean in LEANS:
+        for latency in LATENCIES:
+            if (lean, latency) != (0.0, 1.0):
+                yield Way(case.processes / latency, lean)
+        for stripe in STRIPES:
+            yield Way(case.processes, lean, stripe)

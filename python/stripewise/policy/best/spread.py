@@ -1,0 +1,80 @@
+"""The strategy that spreads whole files: one cycle over all servers, wider on those that are quicker or have more room.
+
+Where a file is gone through in sequence every server of a cycle goes through its own bytes in sequence, so accesses
+continue each other on all of them at once, which parts of the file on single servers do only one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...cluster import Cluster
+from ...layout import STRIPES_MAX, Stripes
+from ...model.general import Float
+from ...units import GRANULE_BYTES, KIB, MIB, round_up
+from .case import Attempt, Case, Piece, Proposals
+from .layout import named
+from .likely import FileHeat
+
+#: Bytes of a stripe on average.
+WIDTHS = (16 * KIB, 64 * KIB, 256 * KIB, MIB)
+#: Of all room, what is tried to be used.
+FILLED = 0.98
+
+
+def spreads(case: Case) -> Proposals:
+    """Stripes of every width, shares by what accesses take that pay their startups, and that continue."""
+    heats, cluster = case.heats, case.cluster
+    known = [heat for heat in heats if heat is not None]
+    total = float(sum(heat.end for heat in known))
+    sizes = np.concatenate([heat.size for heat in known]) if known else np.zeros(0)
+    if not len(sizes):
+        return
+    writes = float(np.concatenate([heat.write for heat in known]).mean())
+    typical = float((sizes.astype(np.float64) ** 2).sum() / sizes.sum())
+    seen = set()
+    for continued in (False, True):
+        for width in WIDTHS:
+            share = _shares(cluster, case.rooms * FILLED / total, min(typical, float(width)), writes, continued)
+            many = int((share > 0).sum())
+            widths = np.round(share * many * width / GRANULE_BYTES).astype(np.int64) * GRANULE_BYTES
+            stripes: Stripes = tuple(
+                (target.name, each) for target, each in zip(cluster.active, widths.tolist(), strict=True) if each
+            )[:STRIPES_MAX]
+            if not stripes or stripes in seen:
+                continue
+            seen.add(stripes)
+            yield iter([_laid_out(heats, stripes, cluster)])
+
+
+def _shares(cluster: Cluster, rooms: Float, size: float, writes: float, continued: bool) -> Float:
+    """Of all bytes, every server's: as quick as it is with accesses of `size` bytes, and no more than it has room for.
+
+    `rooms` are shares of all bytes too.
+    """
+    speed = []
+    for target in cluster.active:
+        startup = (1 - writes) * target.startup_read_s + writes * target.startup_write_s
+        per_byte = (1 - writes) * target.per_byte_read_s + writes * target.per_byte_write_s
+        paid = target.continued_part if continued else 1.0
+        speed.append(target.channels * size / max(startup * paid + per_byte * size, 1e-12))
+    rate, share = np.array(speed), np.zeros(len(speed))
+    free = np.ones(len(speed), dtype=bool)
+    while free.any():
+        wanted = (1 - share[~free].sum()) * rate / max(float(rate[free].sum()), 1e-300)
+        full = free & (wanted > rooms)
+        if not full.any():
+            share[free] = np.maximum(wanted[free], 0.0)
+            break
+        share[full] = rooms[full]
+        free &= ~full
+    return share
+
+
+def _laid_out(heats: Sequence[FileHeat | None], stripes: Stripes, cluster: Cluster) -> Attempt:
+    reason = f"{named(stripes, cluster)}: the whole file, by how quick every server is"
+    return [
+        Piece(number, 0, round_up(heat.end), stripes, reason) for number, heat in enumerate(heats) if heat is not None
+    ]
