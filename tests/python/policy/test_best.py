@@ -21,10 +21,10 @@ from stripewise.model.figures import OpFigures
 from stripewise.plan import dump_plan, plan_from_json
 from stripewise.plan.check import check_plan
 from stripewise.policy import POLICIES, PlanOptions, policy_named
-from stripewise.policy.best.cuts import choose_cuts, cut_for_balance, cut_table, whole_regions
-from stripewise.policy.best.demand import BYTES, LARGEST, PIECES, REQUESTS, features
-from stripewise.policy.best.limits import Prices, asked, dual_bound
-from stripewise.policy.best.teams import Mix, Team, split_bytes, stripes_of, teams_of
+from stripewise.policy.best.proven.limits import Prices, asked, dual_bound
+from stripewise.policy.best.regions.cuts import choose_cuts, cut_for_balance, cut_table, whole_regions
+from stripewise.policy.best.regions.demand import BYTES, LARGEST, PIECES, REQUESTS, features
+from stripewise.policy.best.regions.teams import Mix, Team, split_bytes, stripes_of, teams_of
 from stripewise.policy.toolkit.pricing import plan_bound
 from stripewise.policy.toolkit.regions import build_regions
 from stripewise.policy.toolkit.striping import region_requests

@@ -9,12 +9,12 @@ import pytest
 
 from stripewise.cluster import Cluster, Network
 from stripewise.policy import PlanOptions, policy_named
-from stripewise.policy.best.cuts import cut_for_balance, whole_regions
-from stripewise.policy.best.limits import asked, dual_bound
-from stripewise.policy.best.problem import Ground, Posed, pose
-from stripewise.policy.best.relaxed import _Model, classed, solve_relaxed
-from stripewise.policy.best.start import as_solution, spread
-from stripewise.policy.best.teams import Mix, split_bytes
+from stripewise.policy.best.proven.limits import asked, dual_bound
+from stripewise.policy.best.regions.cuts import cut_for_balance, whole_regions
+from stripewise.policy.best.regions.problem import Ground, Posed, pose
+from stripewise.policy.best.regions.relaxed import _Model, classed, solve_relaxed
+from stripewise.policy.best.regions.start import as_solution, spread
+from stripewise.policy.best.regions.teams import Mix, split_bytes
 from stripewise.policy.best.trial import trial_s
 from stripewise.policy.toolkit.regions import build_regions
 from stripewise.policy.toolkit.striping import region_requests

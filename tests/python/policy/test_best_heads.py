@@ -14,8 +14,8 @@ from stripewise.cluster import Network
 from stripewise.plan.check import check_plan
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.best.best import _Search
-from stripewise.policy.best.cuts import Cuts, whole_regions
-from stripewise.policy.best.heads import (
+from stripewise.policy.best.regions.cuts import Cuts, whole_regions
+from stripewise.policy.best.regions.heads import (
     CHOICES_MAX,
     Head,
     cuts_between,
@@ -24,7 +24,7 @@ from stripewise.policy.best.heads import (
     period_of_each,
     periods_of,
 )
-from stripewise.policy.best.problem import pose
+from stripewise.policy.best.regions.problem import pose
 from stripewise.policy.toolkit.pricing import plan_bound
 from stripewise.policy.toolkit.regions import RegionTable, build_regions
 from stripewise.workload import Workload

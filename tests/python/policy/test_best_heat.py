@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stripewise.policy import PlanOptions, policy_named
-from stripewise.policy.best.heat import Runs, heat_of
-from stripewise.policy.best.likely import heats_of, likely_run
-from stripewise.policy.best.spans import spans_of
+from stripewise.policy.best.expected.heat import Runs, heat_of
+from stripewise.policy.best.expected.likely import heats_of, likely_run
+from stripewise.policy.best.expected.spans import spans_of
 from stripewise.policy.best.trial import trial_s
 from stripewise.workload import Workload
 from support import KIB, MIB, cluster, file_of, workloads, zipf_workload

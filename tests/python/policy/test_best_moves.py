@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from stripewise.cluster import Cluster
 from stripewise.layout import Stripes
 from stripewise.policy import PlanOptions
-from stripewise.policy.best.cuts import whole_regions
-from stripewise.policy.best.layout import Layout, carry_out
-from stripewise.policy.best.problem import Ground, capacities
+from stripewise.policy.best.regions.cuts import whole_regions
+from stripewise.policy.best.regions.layout import Layout, carry_out
+from stripewise.policy.best.regions.problem import Ground, capacities
 from stripewise.policy.toolkit.space import Space
 from stripewise.policy.toolkit.striping import region_requests
 from stripewise.policy.toolkit.windows import window_tables

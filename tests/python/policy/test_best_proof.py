@@ -16,9 +16,9 @@ from portfolio.judge import Piece, as_plan, fits, plan_s
 from stripewise.cluster import Cluster
 from stripewise.cluster.device import Device
 from stripewise.policy import PlanOptions, policy_named
-from stripewise.policy.best.duality import prices_of
-from stripewise.policy.best.problem import capacities
-from stripewise.policy.best.prove import Proof
+from stripewise.policy.best.proven.duality import prices_of
+from stripewise.policy.best.proven.prove import Proof
+from stripewise.policy.best.regions.problem import capacities
 from stripewise.policy.toolkit.space import Space
 from stripewise.policy.toolkit.windows import window_tables
 from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload

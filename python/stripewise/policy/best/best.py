@@ -37,21 +37,21 @@ from ..toolkit.regions import RegionTable
 from ..toolkit.space import Space
 from ..toolkit.striping import region_requests
 from ..toolkit.windows import WindowTable, window_tables
-from .case import Case
 from .certainty import gain_interval
-from .cuts import Cuts, choose_cuts, cut_for_balance, cut_table, whole_regions
-from .exact import BINARIES_MAX, count_of, solve_exactly
-from .explain import reasons
-from .heads import periods_of
-from .layout import Layout, carry_out, lay_out, named, settle_untouched, window_bounds
-from .likely import heats_of, likely_run
-from .merge import merge_neighbours
-from .problem import Ground, Posed, capacities, pose
-from .propose import propose
-from .prove import Proof, Proven, prices_found
-from .relaxed import Relaxed, classed, solve_relaxed
-from .start import as_solution, greedy, spread
-from .teams import BUSY
+from .expected.likely import heats_of, likely_run
+from .proven.prove import Proof, Proven
+from .regions.cuts import Cuts, choose_cuts, cut_for_balance, cut_table, whole_regions
+from .regions.exact import BINARIES_MAX, count_of, solve_exactly
+from .regions.explain import reasons
+from .regions.heads import periods_of
+from .regions.layout import Layout, carry_out, lay_out, named, settle_untouched, window_bounds
+from .regions.merge import merge_neighbours
+from .regions.problem import Ground, Posed, capacities, pose
+from .regions.relaxed import Relaxed, classed, prices_found, solve_relaxed
+from .regions.start import as_solution, greedy, spread
+from .regions.teams import BUSY
+from .strategies.case import Case
+from .strategies.propose import propose
 from .trial import trial_s
 
 #: Seconds for the whole search, unless the user gives them.

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...cluster import Cluster
-from ...model.general import Bool, Float, Int
-from ...units import GRANULE_BYTES
+from ....cluster import Cluster
+from ....model.general import Bool, Float, Int
+from ....units import GRANULE_BYTES
 from .duality import Prices, alike, prices_of
 from .kinds import Kinds, kinds_of
 

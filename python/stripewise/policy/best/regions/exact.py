@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...layout import Stripes, share_bytes
-from ...model import Bound
-from ...units import GRANULE_BYTES, round_up
-from ..toolkit.pricing import plan_bound
-from ..toolkit.regions import RegionTable
+from ....layout import Stripes, share_bytes
+from ....model import Bound
+from ....units import GRANULE_BYTES, round_up
+from ...toolkit.pricing import plan_bound
+from ...toolkit.regions import RegionTable
 from .layout import copy_demand
 from .problem import Ground
 from .teams import Mix, split_bytes, stripes_of

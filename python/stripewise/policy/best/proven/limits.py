@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...cluster import Cluster
-from ...model.general import Bool, Float, Int
-from ...units import GRANULE_BYTES
-from ..toolkit.regions import RegionTable
+from ....cluster import Cluster
+from ....model.general import Bool, Float, Int
+from ....units import GRANULE_BYTES
+from ...toolkit.regions import RegionTable
 
 #: Steps of T.
 STEPS = 160

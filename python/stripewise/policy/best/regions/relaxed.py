@@ -13,12 +13,15 @@ within a class regions are dealt out by longest processing time (`start.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...cluster import Cluster
-from ...model.general import Float, Int
+from ....cluster import Cluster
+from ....model.general import Float, Int
+from ...toolkit.assignment import Solution
+from ..proven.limits import Prices
 from .demand import FEATURES
 from .problem import Posed
 
@@ -243,3 +246,14 @@ class _Model:
         longest_s = float(np.where(whole > 0, self.longest(), 0.0).max())
         resource = (price / classes.resources)[classes.resource]
         return Relaxed(seconds, np.asarray(resource), np.asarray(room[classes.server]), choice, longest_s)
+
+
+def prices_found(posed: Posed, solution: Solution | None, relaxed: Sequence[Relaxed | None]) -> list[list[Prices]]:
+    """The prices of every window that the solver and the linear programme over classes found."""
+    found: list[list[Prices]] = [[] for _ in relaxed]
+    for window, programme in enumerate(relaxed):
+        if solution is not None:
+            found[window].append(posed.prices(solution.prices[window]))
+        if programme is not None:
+            found[window].append(posed.prices(programme.resource))
+    return found

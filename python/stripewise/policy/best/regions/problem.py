@@ -11,18 +11,18 @@ from functools import cached_property
 
 import numpy as np
 
-from ...cluster import Cluster
-from ...layout import Stripes
-from ...model.general import Float, Int
-from ...units import round_up
-from ..toolkit.assignment import Problem
-from ..toolkit.regions import RegionTable
-from ..toolkit.space import UNLIMITED_BYTES, Space
+from ....cluster import Cluster
+from ....layout import Stripes
+from ....model.general import Float, Int
+from ....units import round_up
+from ...toolkit.assignment import Problem
+from ...toolkit.regions import RegionTable
+from ...toolkit.space import UNLIMITED_BYTES, Space
+from ..proven.limits import Prices
 from .choices import Choices
 from .cuts import Cuts
 from .demand import FEATURES, features
 from .heads import heads_of
-from .limits import Prices
 from .teams import Mix, Team, head_teams, stripes_of, teams_of
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...cluster import Cluster, Target
-from ...model.general import Float, Int
-from ...units import GRANULE_BYTES
-from ..toolkit.regions import RegionTable
+from ....cluster import Cluster, Target
+from ....model.general import Float, Int
+from ....units import GRANULE_BYTES
+from ...toolkit.regions import RegionTable
 
 #: Bins per region: the finest cut is a sixteenth of it.
 BINS = 16

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...model.general import Float, Int
-from ...units import GRANULE_BYTES, round_up
+from ....model.general import Float, Int
+from ....units import GRANULE_BYTES, round_up
 from .likely import FileHeat
 
 #: Spans of a slot at most.

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...model.general import Float, Int
-from ...units import GRANULE_BYTES
-from ..toolkit.regions import RegionTable
+from ....model.general import Float, Int
+from ....units import GRANULE_BYTES
+from ...toolkit.regions import RegionTable
 
 #: Of reads, then of writes: pieces, bytes, requests, and the bytes of every request's largest piece.
 FEATURES = 8

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...cluster import Cluster
-from ...layout import Stripes
-from ...model.general import Bool, Float, Int
-from ...units import GRANULE_BYTES, round_up
-from ..toolkit.regions import RegionTable
+from ....cluster import Cluster
+from ....layout import Stripes
+from ....model.general import Bool, Float, Int
+from ....units import GRANULE_BYTES, round_up
+from ...toolkit.regions import RegionTable
 from .cuts import Cuts
 
 #: Requests that begin at one place are of different sizes where the largest is so many times the smallest.

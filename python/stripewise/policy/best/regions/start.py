@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...model.general import Bool, Float, Int
-from ..toolkit.assignment import Problem, Solution
+from ....model.general import Bool, Float, Int
+from ...toolkit.assignment import Problem, Solution
 from .problem import Posed
 from .relaxed import Classes, Relaxed
 from .teams import Team

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ...cluster import Cluster
-from ...layout import Stripes
-from ...model.general import Float
-from .likely import FileHeat
+from ....cluster import Cluster
+from ....layout import Stripes
+from ....model.general import Float
+from ..expected.likely import FileHeat
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...model.general import Bool, Float, Int
+from ....model.general import Bool, Float, Int
 
 #: How far from even splits may be: parameters of symmetric Beta distributions.
 SHAPES = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4])

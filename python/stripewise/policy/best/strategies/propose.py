@@ -6,22 +6,22 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ...cluster import Cluster
-from ...errors import PlanError
-from ...layout import Stripes
-from ...model import Bound, parameters
-from ...plan import Plan, Window
-from ...workload.requests import Workload
-from ..base import PlanOptions
-from ..toolkit.build import build_plan
-from ..toolkit.pricing import Prices, plan_bound, region_costs
-from ..toolkit.regions import build_regions
-from ..toolkit.space import Space
+from ....cluster import Cluster
+from ....errors import PlanError
+from ....layout import Stripes
+from ....model import Bound, parameters
+from ....plan import Plan, Window
+from ....workload.requests import Workload
+from ...base import PlanOptions
+from ...toolkit.build import build_plan
+from ...toolkit.pricing import Prices, plan_bound, region_costs
+from ...toolkit.regions import build_regions
+from ...toolkit.space import Space
+from ..proven.prove import whole_bytes
+from ..regions.cuts import Cuts, cut_table
+from ..regions.merge import merge_neighbours
 from .by_heat import by_heat
 from .case import Attempt, Case, Proposals
-from .cuts import Cuts, cut_table
-from .merge import merge_neighbours
-from .prove import whole_bytes
 from .spread import spreads
 
 #: One server's stripe for pricing, whatever the length: regions on the same server are priced together.

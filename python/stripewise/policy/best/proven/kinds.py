@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...cluster import Cluster, Target
-from ...model.general import Float, Int
+from ....cluster import Cluster, Target
+from ....model.general import Float, Int
 
 #: Kinds that are told apart; of more the nearest become one with the best figures of each.
 KINDS_MAX = 24

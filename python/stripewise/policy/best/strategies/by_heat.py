@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...units import KIB, MIB
+from ....units import KIB, MIB
+from ..expected.spans import Spans, spans_of
 from .case import Attempt, Case, Proposals
 from .dealing import Way, deal
-from .spans import Spans, spans_of
 
 #: With fewer processes per channel than this, layouts for so many times fewer in flight are made as well.
 SHORT_QUEUES = 8

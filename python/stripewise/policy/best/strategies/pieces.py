@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...cluster import Cluster
-from ...layout import STRIPES_MAX, Stripes, share_bytes
-from ...model.general import Float, Int
-from ...units import format_size, round_up
+from ....cluster import Cluster
+from ....layout import STRIPES_MAX, Stripes, share_bytes
+from ....model.general import Float, Int
+from ....units import format_size, round_up
+from ..expected.spans import Spans
+from ..proven.kinds import Kinds
+from ..regions.explain import RUNNERS_UP
+from ..regions.layout import named
 from .case import Piece
-from .explain import RUNNERS_UP
-from .kinds import Kinds
-from .layout import named
-from .spans import Spans
 
 #: Fewer requests than this are hardly any.
 HARDLY = 0.05

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...cluster import Cluster
-from ...layout import STRIPES_MAX, Stripes
-from ...model.general import Float
-from ...units import GRANULE_BYTES, KIB, MIB, round_up
+from ....cluster import Cluster
+from ....layout import STRIPES_MAX, Stripes
+from ....model.general import Float
+from ....units import GRANULE_BYTES, KIB, MIB, round_up
+from ..expected.likely import FileHeat
+from ..regions.layout import named
 from .case import Attempt, Case, Piece, Proposals
-from .layout import named
-from .likely import FileHeat
 
 #: Bytes of a stripe on average.
 WIDTHS = (16 * KIB, 64 * KIB, 256 * KIB, MIB)

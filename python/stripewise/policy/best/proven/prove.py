@@ -7,16 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...cluster import Cluster
-from ...model.general import Float
-from ...workload.requests import FileRequests, Workload
-from ..toolkit.assignment import Solution
-from ..toolkit.regions import build_regions, checked_size
-from ..toolkit.windows import WindowTable
+from ....cluster import Cluster
+from ....model.general import Float
+from ....workload.requests import FileRequests, Workload
+from ...toolkit.regions import build_regions, checked_size
+from ...toolkit.windows import WindowTable
 from .limits import Asked, Prices, asked, dual_bound
-from .problem import Posed
 from .proof import ROUNDING, Touched, least_s
-from .relaxed import Relaxed
 
 #: Bytes of all files' regions together at most.
 ADDRESSES_MAX = 1 << 62
@@ -62,17 +59,6 @@ class Proof:
         seconds = max(self.seconds, dual_bound(self.asked, self.cluster, self.processes, prices) * (1 - ROUNDING))
         plain = self.continued_s if any(target.continued_part < 1 for target in self.cluster.active) else seconds
         return Proven(seconds, plain)
-
-
-def prices_found(posed: Posed, solution: Solution | None, relaxed: Sequence[Relaxed | None]) -> list[list[Prices]]:
-    """The prices of every window that the solver and the linear programme over classes found."""
-    found: list[list[Prices]] = [[] for _ in relaxed]
-    for window, programme in enumerate(relaxed):
-        if solution is not None:
-            found[window].append(posed.prices(solution.prices[window]))
-        if programme is not None:
-            found[window].append(posed.prices(programme.resource))
-    return found
 
 
 def whole_bytes(workload: Workload) -> int:

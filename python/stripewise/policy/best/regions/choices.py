@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...cluster import Cluster, Target
-from ...units import GRANULE_BYTES
-from ..toolkit.assignment import Choice
-from ..toolkit.copying import COPY_CHUNK_BYTES
+from ....cluster import Cluster, Target
+from ....units import GRANULE_BYTES
+from ...toolkit.assignment import Choice
+from ...toolkit.copying import COPY_CHUNK_BYTES
 from .demand import BYTES, FEATURES, LARGEST, PIECES, REQUESTS
 from .heads import Head
 from .teams import Mix, Team, split_bytes

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...model.general import Float, Int
+from ....model.general import Float, Int
 
 #: Planes at most, and the share of T between bound and planes at which to end.
 PLANES_MAX = 80

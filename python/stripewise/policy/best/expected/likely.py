@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...model.general import Bool, Int
-from ...units import GRANULE_BYTES, round_up
-from ...workload.requests import FileRequests, Workload
+from ....model.general import Bool, Int
+from ....units import GRANULE_BYTES, round_up
+from ....workload.requests import FileRequests, Workload
 from .heat import Runs, heat_of
 
 #: Runs of all files together at most, and of one at least.

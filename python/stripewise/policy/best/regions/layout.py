@@ -11,17 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...cluster import Cluster, Target
-from ...layout import Stripes, share_bytes
-from ...model import Bound
-from ...model.general import Float, Int
-from ...units import format_size, round_up
-from ...workload.requests import Workload
-from ..base import PlanOptions
-from ..toolkit.build import region_name
-from ..toolkit.copying import COPY_CHUNK_BYTES
-from ..toolkit.pricing import plan_bound
-from ..toolkit.space import Space
+from ....cluster import Cluster, Target
+from ....layout import Stripes, share_bytes
+from ....model import Bound
+from ....model.general import Float, Int
+from ....units import format_size, round_up
+from ....workload.requests import Workload
+from ...base import PlanOptions
+from ...toolkit.build import region_name
+from ...toolkit.copying import COPY_CHUNK_BYTES
+from ...toolkit.pricing import plan_bound
+from ...toolkit.space import Space
 from .heads import is_headed
 from .problem import Ground, Posed
 

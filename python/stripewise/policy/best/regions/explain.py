@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...layout import Stripes
-from ...model.general import Float
-from ...units import format_size
+from ....layout import Stripes
+from ....model.general import Float
+from ....units import format_size
 from .demand import BYTES, REQUESTS
 from .heads import is_headed
 from .layout import named

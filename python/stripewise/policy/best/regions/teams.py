@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...cluster import Cluster, Target
-from ...layout import STRIPES_MAX, Stripes
-from ...units import GRANULE_BYTES, round_up
+from ....cluster import Cluster, Target
+from ....layout import STRIPES_MAX, Stripes
+from ....units import GRANULE_BYTES, round_up
 from .heads import Head, pairs
 
 #: Clusters above this get teams of these sizes only: others would be more than the solver needs.

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...cluster import Cluster
-from ...model.general import Float, Int
+from ....cluster import Cluster
+from ....model.general import Float, Int
+from ..expected.spans import Spans
+from ..proven.duality import Prices, alike, prices_of
+from ..proven.kinds import Kinds, kinds_of
 from .case import Piece
-from .duality import Prices, alike, prices_of
-from .kinds import Kinds, kinds_of
 from .pieces import striped, whole, with_reasons
-from .spans import Spans
 
 #: Of a server's room, what one part of a run takes at most.
 PART_ROOM = 0.1

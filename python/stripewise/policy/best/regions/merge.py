@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...plan import FilePlan, Plan, RegionPlan
+from ....plan import FilePlan, Plan, RegionPlan
 
 #: Reasons longer than this take no more in.
 REASON_MAX = 500

@@ -1,0 +1,1 @@
+"""What the next run is expected to ask for."""

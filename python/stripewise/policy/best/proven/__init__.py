@@ -1,0 +1,1 @@
+"""What no layout undercuts."""

@@ -1,0 +1,1 @@
+"""What is proposed: each strategy a file."""
