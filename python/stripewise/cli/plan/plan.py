@@ -47,7 +47,8 @@ def print_plan(plan: PlanSummary, comment: str, title: str) -> None:
     if expected.gap is not None and expected.gain_low is not None and expected.gain_high is not None:
         typer.echo(
             f"by the bound {expected.gain_low:.2f} to {expected.gain_high:.2f} times with nine chances in ten, "
-            f"as far as the targets' figures are known; the best bound is within {expected.gap:.1%} of what is proven"
+            f"as far as the targets' figures are known; the best bound is within {expected.gap:.1%} of what is "
+            "proven of all layouts, every access paying its startup"
         )
     if expected.simulated_gain is not None:
         typer.echo(f"{expected.simulated_gain:.2f} times faster in simulated runs of these requests")

@@ -19,7 +19,7 @@ from ..regions.layout import named
 from .case import Attempt, Case, Piece, Proposals
 
 #: Bytes of a stripe on average.
-WIDTHS = (16 * KIB, 64 * KIB, 256 * KIB, MIB)
+WIDTHS = (16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
 #: Of all room, what is tried to be used.
 FILLED = 0.98
 
