@@ -19,24 +19,17 @@ import numpy as np
 
 from ...cluster import Cluster
 from ...errors import PlanError
-from ...layout import Stripes
-from ...model import Bound, parameters
-from ...model.general import Float, Int
-from ...plan import Plan, Window, WindowFigures
-from ...plan.migrations import Migration, Move
+from ...model import Bound
+from ...model.general import Int
+from ...plan import Plan
 from ...units import KIB, MIB
 from ...workload.requests import Workload
 from ..base import POLICIES, PlanOptions, Policy, register
 from ..default import place_default
 from ..toolkit.assignment import Solution
-from ..toolkit.build import build_plan
-from ..toolkit.copying import CopyPrices
-from ..toolkit.pricing import Prices as RegionPrices
-from ..toolkit.pricing import region_costs
-from ..toolkit.regions import RegionTable
 from ..toolkit.space import Space
 from ..toolkit.striping import region_requests
-from ..toolkit.windows import WindowTable, window_tables
+from ..toolkit.windows import window_tables
 from .certainty import gain_interval
 from .expected.likely import heats_of, likely_run
 from .proven.prove import Proof, Proven
@@ -45,7 +38,7 @@ from .regions.exact import BINARIES_MAX, count_of, solve_exactly
 from .regions.explain import reasons
 from .regions.heads import periods_of
 from .regions.layout import Layout, carry_out, lay_out, named, settle_untouched, window_bounds
-from .regions.merge import merge_neighbours
+from .regions.plans import Builder, layout_of
 from .regions.problem import Ground, Posed, capacities, pose
 from .regions.relaxed import Relaxed, classed, prices_found, solve_relaxed
 from .regions.start import as_solution, greedy, spread
@@ -133,7 +126,8 @@ class _Search:
         self.processes = max(1, workload.processes)
         self.capacity = capacities(cluster, Space(cluster, options.reserved_bytes))
         self.heats = heats_of(workload)
-        self.baseline, _ = place_default(self.whole, workload, cluster, options)
+        baseline, _ = place_default(self.whole, workload, cluster, options)
+        self.builder = Builder(workload, cluster, options, self.whole, self.windows, baseline)
 
     def plan(self) -> Plan:
         """The plan, with what is expected of it."""
@@ -320,14 +314,14 @@ class _Search:
             f"{named(stripes, self.cluster, ground.periods)}: part of the optimum over all subsets"
             for stripes in layout.first
         ]
-        return [Candidate(self._build(ground, layout, texts, bound_s), bound_s, bounds)]
+        return [Candidate(self.builder.build(ground, layout, texts, bound_s), bound_s, bounds)]
 
     def _planned(self, posed: Posed, solution: Solution, layout: Layout) -> Candidate:
         ground = posed.ground
         bounds = window_bounds(ground, layout)
         bound_s = sum(bound.makespan_s(self.processes) for bound in bounds)
         texts = reasons(posed, layout.first, solution.prices, solution.room_prices)
-        plan = self._build(ground, layout, texts, bound_s)
+        plan = self.builder.build(ground, layout, texts, bound_s)
         return Candidate(plan, bound_s, bounds)
 
     def _proposed(self, default: Candidate) -> list[Candidate]:
@@ -375,7 +369,7 @@ class _Search:
             given = replace(given, window_ns=None)
         plan = policy.plan(self.workload, self.cluster, given)
         ground = self._ground(whole_regions(self.whole))
-        layout = _layout_of(plan, ground)
+        layout = layout_of(plan, ground)
         if layout is None:
             # Regions of its own: one bound for all windows together is all that it tells, and too little for several.
             if len(self.windows) > 1:
@@ -384,118 +378,3 @@ class _Search:
             return Candidate(plan, plan.expected.bound_s, [alone])
         bounds = window_bounds(ground, layout)
         return Candidate(plan, sum(bound.makespan_s(self.processes) for bound in bounds), bounds)
-
-    # The plan --------------------------------------------------------------------------------------------------------
-
-    def _build(self, ground: Ground, layout: Layout, texts: list[str], bound_s: float) -> Plan:
-        params = parameters(self.cluster, self.processes)
-        pieces = ground.cuts.pieces
-        cost, cost_def = np.zeros(pieces), np.zeros(self.whole.regions)
-        spans, migrations = [], []
-        copies = CopyPrices(self.cluster, params)
-        for number, (each, table) in enumerate(zip(self.windows, ground.windows, strict=True)):
-            here = static = np.zeros(pieces)
-            if table is not None:
-                here = region_costs(table, params, self.cluster, layout.placed[number])
-                static = here if not number else region_costs(table, params, self.cluster, layout.first)
-                assert each.table is not None
-                cost_def += region_costs(each.table, params, self.cluster, self.baseline)
-            cost += here
-            if number:
-                start_ns = each.window.start_ns - self.windows[0].window.start_ns
-                before = layout.placed[number - 1]
-                moves = layout.moves[number - 1]
-                old_cost = np.zeros(pieces) if table is None else region_costs(table, params, self.cluster, before)
-                made = tuple(
-                    self._move(ground, move, float(old_cost[move[0]] - here[move[0]]), copies) for move in moves
-                )
-                migrations.append(Migration(number, start_ns, made))
-            spans.append(
-                each.window if len(self.windows) == 1 else self._figures(each, table, layout, number, here, static)
-            )
-        start = ground.cuts.region - np.searchsorted(self.whole.file, self.whole.file)[ground.cuts.region]
-        where = [
-            (int(first) * self.whole.region_bytes + int(inner), int(length))
-            for first, inner, length in zip(start, ground.cuts.start, ground.cuts.length, strict=True)
-        ]
-        prices = RegionPrices(cost, _shared(cost_def, ground), bound_s, 0.0)
-        plan = build_plan(
-            Best.name, ground.whole, self.workload, self.cluster, self.options, layout.first, texts, prices, spans,
-            migrations, where,
-        )  # fmt: skip
-        return merge_neighbours(plan)
-
-    def _move(self, ground: Ground, move: tuple[int, Stripes, Stripes], gain_s: float, copies: CopyPrices) -> Move:
-        piece, old, new = move
-        region = int(ground.cuts.region[piece])
-        start = int(self.whole.number[region]) * self.whole.region_bytes + int(ground.cuts.start[piece])
-        valid = int(ground.whole.valid_bytes[piece])
-        ssd = {target.name: target.is_ssd for target in self.cluster.targets}
-        was, becomes = (any(ssd[name] for name, _ in stripes) for stripes in (old, new))
-        direction = "in" if becomes and not was else "out" if was and not becomes else "restripe"
-        where = named(new, self.cluster, ground.periods)
-        reason = f"{where}: the busiest resource of this window and the later ones gets less to do"
-        return Move(
-            self.workload.files[int(ground.whole.file[piece])].path, start, int(ground.cuts.length[piece]), new,
-            direction, valid, gain_s, copies.cost_s(old, new, valid), reason,
-        )  # fmt: skip
-
-    def _figures(
-        self, each: WindowTable, table: RegionTable | None, layout: Layout, number: int, here: Float, static: Float
-    ) -> Window:
-        ssd = {target.name for target in self.cluster.sservers}
-        hybrid, at_first = (
-            np.array([any(name in ssd for name, _ in stripes) for stripes in placed])
-            for placed in (layout.placed[number], layout.first)
-        )
-        requests = np.zeros(len(hybrid), dtype=np.int64)
-        if table is not None:
-            np.add.at(requests, np.repeat(np.arange(table.regions), np.diff(table.first)), table.count)
-        figures = WindowFigures(
-            requests=int(requests.sum()),
-            hybrid_regions=int(hybrid.sum()),
-            hybrid_requests=int(requests[hybrid].sum()),
-            hybrid_requests_static=int(requests[at_first].sum()),
-            cost_s=float(here.sum()),
-            cost_static_s=float(static.sum()),
-        )
-        return replace(each.window, figures=figures)
-
-
-def _shared(cost_def: Float, ground: Ground) -> Float:
-    """DEF's cost of a region, on its pieces by the bytes that their requests move."""
-    rows = np.repeat(np.arange(ground.whole.regions), np.diff(ground.whole.first))
-    moved = np.bincount(
-        rows, weights=(ground.whole.count * ground.whole.size).astype(np.float64), minlength=ground.whole.regions
-    )
-    every = np.bincount(ground.cuts.region, weights=moved, minlength=len(cost_def))
-    return np.asarray(cost_def[ground.cuts.region] * moved / np.maximum(every, 1.0)[ground.cuts.region])
-
-
-def _layout_of(plan: Plan, ground: Ground) -> Layout | None:
-    """Another policy's plan as a layout of whole regions; None where its regions are others."""
-    first = np.searchsorted(ground.whole.file, np.arange(len(ground.paths) + 1))
-    now: list[Stripes] = []
-    position: dict[tuple[str, int], int] = {}
-    planned = {file.path: file for file in plan.files}
-    for number, path in enumerate(ground.paths):
-        count = int(first[number + 1] - first[number])
-        if not count:
-            continue
-        regions = planned[path].regions[:count]
-        if len(regions) < count or any(region.len != ground.whole.region_bytes for region in regions):
-            return None
-        for region in regions:
-            position[path, region.start] = len(now)
-            now.append(region.stripes)
-    placed, moves = [tuple(now)], []
-    by_window = {migration.window: migration for migration in plan.migrations}
-    for window in range(1, len(ground.windows)):
-        made = []
-        for move in by_window[window].moves if window in by_window else ():
-            piece = position[move.file, move.start]
-            made.append((piece, now[piece], move.stripes))
-            now[piece] = move.stripes
-        moves.append(tuple(made))
-        placed.append(tuple(now))
-    return Layout(tuple(placed), tuple(moves))
