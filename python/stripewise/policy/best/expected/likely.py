@@ -42,17 +42,27 @@ class Grid:
 
 @dataclass(frozen=True)
 class FileHeat:
-    """A file's heat: the requests that moved bytes (`at` in the file's own order), and of each its run, and where in
-    its slot it begins."""
+    """A file's heat: the requests that moved bytes (`at` in the file's own order), and of each its slot, its run, and
+    where in its slot it begins."""
 
     grid: Grid
     runs: Runs
     at: Int
+    slot: Int
     run: Int
     inside: Int
     size: Int
     write: Bool
     end: int
+
+    def at_grain(self, power: int) -> FileHeat:
+        """With runs that may be cut at 2^power times as many slots; the same where no cut runs through requests."""
+        if self.grid.is_apart or not len(self.at):
+            return self
+        unit = max(1, self.grid.unit << power if power > 0 else self.grid.unit >> -power)
+        runs = heat_of(self.slot, np.ones(len(self.slot)), self.grid.slots, unit.bit_length() - 1)
+        run = np.searchsorted(runs.first, self.slot, side="right") - 1
+        return replace(self, grid=replace(self.grid, unit=unit), runs=runs, run=run)
 
 
 def heats_of(workload: Workload) -> list[FileHeat | None]:
@@ -73,12 +83,12 @@ def _heat(file: FileRequests, most: int) -> FileHeat | None:
         nothing = np.zeros(0, dtype=np.int64)
         runs = Runs(np.zeros(1, dtype=np.int64), np.zeros(0))
         grid = Grid(0, GRANULE_BYTES, round_up(end) // GRANULE_BYTES, False, 1)
-        return FileHeat(grid, runs, at, nothing, nothing, size, write, end)
+        return FileHeat(grid, runs, at, nothing, nothing, nothing, size, write, end)
     grid = _grid(offset, size, end)
     slot = (offset - grid.base) // grid.slot_bytes
     runs = heat_of(slot, np.ones(len(slot)), grid.slots, grid.unit.bit_length() - 1, most)
     run = np.searchsorted(runs.first, slot, side="right") - 1
-    return FileHeat(grid, runs, at, run, (offset - grid.base) % grid.slot_bytes, size, write, end)
+    return FileHeat(grid, runs, at, slot, run, (offset - grid.base) % grid.slot_bytes, size, write, end)
 
 
 def _grid(offset: Int, size: Int, end: int) -> Grid:

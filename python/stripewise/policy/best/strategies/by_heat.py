@@ -19,6 +19,8 @@ LEANS = (0.0, 0.3, 0.7, 1.5)
 STRIPES = (16 * KIB, 64 * KIB, 256 * KIB, MIB)
 #: Of a server's time, what the longest parts take.
 LONG_PARTS = (0.3, 1.0)
+#: Powers of two by which runs are told coarser, or finer, than requests are long.
+GRAINS = (-1, 1, 2)
 #: Of all room, what is tried to be used, until the pieces fit.
 FILLED = (1.0, 0.95, 0.8)
 
@@ -28,6 +30,11 @@ def by_heat(case: Case) -> Proposals:
     spans = spans_of(case.heats)
     for way in _ways(case):
         yield _attempts(spans, case, way)
+    # A cut through requests costs a startup more, which longer parts pay less often.
+    if any(heat is not None and not heat.grid.is_apart for heat in case.heats):
+        for power in GRAINS:
+            coarse = [None if heat is None else heat.at_grain(power) for heat in case.heats]
+            yield _attempts(spans_of(coarse), case, Way(case.processes))
 
 
 def _attempts(spans: Spans, case: Case, way: Way) -> Iterator[Attempt]:
