@@ -34,6 +34,9 @@ def spreads(case: Case) -> Proposals:
         return
     writes = float(np.concatenate([heat.write for heat in known]).mean())
     typical = float((sizes.astype(np.float64) ** 2).sum() / sizes.sum())
+    for continued in (False, True):
+        share = _shares(cluster, case.rooms * FILLED / total, typical, writes, continued)
+        yield iter([_ranges(heats, share, cluster)])
     seen = set()
     for continued in (False, True):
         for width in WIDTHS:
@@ -71,6 +74,27 @@ def _shares(cluster: Cluster, rooms: Float, size: float, writes: float, continue
         share[full] = rooms[full]
         free &= ~full
     return share
+
+
+def _ranges(heats: Sequence[FileHeat | None], share: Float, cluster: Cluster) -> Attempt:
+    """All files one behind the other, every server's share of them in one piece: it goes through few parts at once."""
+    total = sum(round_up(heat.end) for heat in heats if heat is not None)
+    edges = np.round(np.cumsum(share) * total / GRANULE_BYTES).astype(np.int64) * GRANULE_BYTES
+    edges[-1] = total
+    pieces, before = [], 0
+    for number, heat in enumerate(heats):
+        if heat is None:
+            continue
+        end, at = before + round_up(heat.end), before
+        for server in np.flatnonzero(edges > before).tolist():
+            high = min(int(edges[server]), end)
+            if high > at:
+                name = cluster.active[server].name
+                reason = f"whole on {name}: its share of all files, by how quick every server is"
+                pieces.append(Piece(number, at - before, high - at, ((name, high - at),), reason))
+                at = high
+        before = end
+    return pieces
 
 
 def _laid_out(heats: Sequence[FileHeat | None], stripes: Stripes, cluster: Cluster) -> Attempt:
