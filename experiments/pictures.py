@@ -32,19 +32,20 @@ def draw_lines(
     label: str,
     ticks: Sequence[str],
     panels: Sequence[Panel],
-    published: Mapping[str, Sequence[float]] | None = None,
+    reference: Mapping[str, Sequence[float]] | None = None,
     bound: Sequence[float] | None = None,
     unit: str = "MB/s, simulated",
     log: bool = False,
 ) -> None:
-    """A panel per (heading, lines), a line per name over the ticks; published is dashed alike, the bound dotted."""
+    """A panel per (heading, lines), a line per name over the ticks; a reference is dashed alike, the bound dotted."""
     figure = new_figure(7.0 * len(panels) if len(panels) < 3 else 13.0, 4.6)
     for axes, (heading, lines) in zip(_axes(figure, len(panels)), panels, strict=True):
         places = range(len(ticks))
         for name, values in lines.items():
             (drawn,) = axes.plot(places, values, marker="o", label=name, **_colour(name))
-            if published and name in published:
-                axes.plot(places, published[name], "--x", color=drawn.get_color(), label=f"{name}, published")
+            if reference and name in reference:
+                label_of = f"{name}, reference simulation"
+                axes.plot(places, reference[name], "--x", color=drawn.get_color(), label=label_of)
         if bound:
             axes.plot(places, bound, "k:", label="bound")
         axes.set_xticks(places, ticks)

@@ -38,6 +38,8 @@ ASIDE = {
     "standard_error",
     "bound_of",
     "off_published",
+    "off_reference",
+    "reference",
     "published",
     "published_gain",
     "h2dp_gain",
@@ -103,6 +105,7 @@ def columns_of(rows: Sequence[Row], label: str = "simulated") -> list[tuple[str,
     made += _nested(rows, "predicted", "{}, by the equations", _figure)
     made += _nested(rows, "war", "{}, WAR, simulated", _figure)
     made += _nested(rows, "published", "{}, published", _figure)
+    made += _nested(rows, "reference", "{}, reference simulation", _figure)
     made += _nested(rows, "h2dp_gain", "h2dp over {}, simulated", _percent)
     made += _nested(rows, "published_gain", "h2dp over {}, published", _percent)
     made += _nested(rows, "slal_gain", "slal over fixed stripes, {}, simulated", _percent)
@@ -277,7 +280,11 @@ def first_page(result: Mapping[str, Any], found: Sequence[tuple[str, Mapping[str
         + "\n\nEvery number was run: **simulated** in the discrete-event simulator (simulator.md says what it "
         "assumes), **real-emulated** by real MPI programs on emulated devices, **measured** on this machine, "
         "**published** by a paper. A column is one of them, never a mixture. Made by `make results` from "
-        "`experiments/*/result.json` and `emulated.json`."
+        "`experiments/*/result.json` and `emulated.json`.\n\n"
+        "The columns of `best`, and of what no layout beats, are still those of the search before it followed heat to "
+        "the requests' own grid and proved by cells (best.md), run on the requests that it planned from. There no "
+        "policy could be ahead, for `best` tries the plans of all of them; what it is worth on others "
+        "only `other-half` tells."
     )
     return text, names
 
