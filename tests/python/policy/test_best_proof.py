@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import replace
 from itertools import product
 
@@ -24,6 +25,7 @@ from stripewise.policy.toolkit.windows import window_tables
 from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload
 from support import KIB, MIB, cluster, workloads
 
+SOAK = bool(os.environ.get("STRIPEWISE_SOAK"))
 #: Simulated times are whole nanoseconds.
 NS = 1e-6
 
@@ -158,7 +160,7 @@ def every_layout(made: Instance, workload: Workload) -> list[list[list[Piece]]]:
 
 def test_a_brute_force_over_tiny_instances_does_not_undercut_the_proof_and_the_plan_comes_near():
     off = []
-    for seed in range(1000 if os.environ.get("STRIPEWISE_SOAK") else 25):
+    for seed in range(1000 if SOAK else 25):
         made, workload = tiny(seed)
         on = made.cluster
         plans = [as_plan(layout, workload) for layout in every_layout(made, workload)]
@@ -172,6 +174,47 @@ def test_a_brute_force_over_tiny_instances_does_not_undercut_the_proof_and_the_p
         assert fits(made, plan), seed
         off.append(plan_s(made, plan, workload) / least)
     assert np.mean(off) <= 1.02 and max(off) <= 1.10, (np.mean(off), np.argsort(off)[-5:], np.sort(off)[-5:])
+
+
+def changed(rng: np.random.Generator, layout: list[list[Piece]], other: list[list[Piece]]) -> list[list[Piece]]:
+    """The layout with the stripes of one piece, or its border to the next, as chance will; or another file's whole."""
+    result = [list(pieces) for pieces in layout]
+    file = int(rng.integers(len(result)))
+    pieces = result[file]
+    at = int(rng.integers(len(pieces)))
+    if rng.random() < 0.2:
+        result[file] = list(other[file])
+    elif rng.random() < 0.3 and at + 1 < len(pieces):
+        moved = min(int(rng.integers(1, 40)) * 4 * KIB, pieces[at + 1].length - 4 * KIB)
+        nearer, further = pieces[at], pieces[at + 1]
+        pieces[at] = replace(nearer, length=nearer.length + moved)
+        pieces[at + 1] = replace(further, start=further.start + moved, length=further.length - moved)
+    else:
+        donor = other[file][int(rng.integers(len(other[file])))]
+        pieces[at] = replace(pieces[at], stripes=donor.stripes)
+    return result
+
+
+def test_an_adversary_finds_no_layout_below_the_proof():
+    # Random restarts over instances and layouts, each followed down: an hour in `make soak`.
+    until = time.monotonic() + 3600
+    for seed in range(1 << 30):
+        if (seed >= 15 and not SOAK) or time.monotonic() > until:
+            break
+        rng = np.random.default_rng((77, seed))
+        made, workload = tiny(int(rng.integers(1 << 30)))
+        on = made.cluster if rng.random() < 0.5 else served(made.cluster, rng)
+        made = replace(made, targets=on.targets)
+        least = proof(workload, on).at([[]]).continued_s
+        best: list[list[Piece]] | None = None
+        seconds = np.inf
+        for _ in range(120):
+            other = any_layout(rng, on, workload)
+            tried = other if best is None or rng.random() < 0.1 else changed(rng, best, other)
+            plan = as_plan(tried, workload)
+            if fits(made, plan) and (taken := plan_s(made, plan, workload)) < seconds:
+                best, seconds = tried, taken
+                assert least <= seconds * (1 + NS) + 1e-8, (seed, seconds, least)
 
 
 @pytest.mark.parametrize("number", [1, 4, 5, 13])

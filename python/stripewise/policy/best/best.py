@@ -125,7 +125,8 @@ class _Search:
         self.periods = periods_of(self.whole)
         self.processes = max(1, workload.processes)
         self.capacity = capacities(cluster, Space(cluster, options.reserved_bytes))
-        self.heats = heats_of(workload)
+        # Likely runs and strategies know no windows.
+        self.heats = heats_of(workload) if len(self.windows) == 1 else []
         baseline, _ = place_default(self.whole, workload, cluster, options)
         self.builder = Builder(workload, cluster, options, self.whole, self.windows, baseline)
 
@@ -331,7 +332,12 @@ class _Search:
         case = Case(self.heats, self.cluster, self.capacity, self.processes)
         spans = [each.window for each in self.windows]
         found = propose(case, self.workload, self.options, spans, default.plan.expected.cost_def_s)
-        return [Candidate(plan, bound.makespan_s(self.processes), [bound]) for plan, bound in found]
+        candidates = []
+        for plan, bound in found:
+            candidates.append(Candidate(plan, bound.makespan_s(self.processes), [bound]))
+            if time.monotonic() > self.until:
+                break
+        return candidates
 
     def _others(self, default_s: float) -> list[Candidate]:
         """The plans of all other policies, and of DEF with wider stripes, as far as there is time.

@@ -21,6 +21,8 @@ from .heat import Runs, heat_of
 RUNS_MAX, RUNS_LEAST = 40_000, 64
 #: Periods are looked for up to so many places, where so many of them go by at least.
 PERIOD_MAX, PERIODS_LEAST = 64, 4
+#: Files whose heat is followed, those that are asked for most; the others' is even.
+FILES_MAX = 2_000
 #: A file of which so many requests continue the one before them, of the same process, is asked for in sequence.
 SEQUENCE = 0.5
 
@@ -68,10 +70,16 @@ class FileHeat:
 def heats_of(workload: Workload) -> list[FileHeat | None]:
     """The heat of every file; None of those without a byte."""
     total = max(1, workload.requests)
-    return [_heat(file, max(RUNS_LEAST, RUNS_MAX * len(file.requests) // total)) for file in workload.files]
+    counts = np.array([len(file.requests) for file in workload.files])
+    told = np.zeros(len(counts), dtype=bool)
+    told[np.argsort(-counts, kind="stable")[:FILES_MAX]] = True
+    return [
+        _heat(file, max(RUNS_LEAST, RUNS_MAX * len(file.requests) // total), is_told)
+        for file, is_told in zip(workload.files, told.tolist(), strict=True)
+    ]
 
 
-def _heat(file: FileRequests, most: int) -> FileHeat | None:
+def _heat(file: FileRequests, most: int, is_told: bool) -> FileHeat | None:
     at = np.flatnonzero(file.requests["size"] > 0)
     moved = file.requests[at]
     offset, size = moved["offset"].astype(np.int64), moved["size"].astype(np.int64)
@@ -86,7 +94,10 @@ def _heat(file: FileRequests, most: int) -> FileHeat | None:
         return FileHeat(grid, runs, at, nothing, nothing, nothing, size, write, end)
     grid = _grid(offset, size, end)
     slot = (offset - grid.base) // grid.slot_bytes
-    runs = heat_of(slot, np.ones(len(slot)), grid.slots, grid.unit.bit_length() - 1, most)
+    if is_told:
+        runs = heat_of(slot, np.ones(len(slot)), grid.slots, grid.unit.bit_length() - 1, most)
+    else:
+        runs = Runs(np.array([0, grid.slots], dtype=np.int64), np.array([float(len(slot))]))
     run = np.searchsorted(runs.first, slot, side="right") - 1
     return FileHeat(grid, runs, at, slot, run, (offset - grid.base) % grid.slot_bytes, size, write, end)
 

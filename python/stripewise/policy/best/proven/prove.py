@@ -78,16 +78,12 @@ def _touched(workload: Workload) -> list[Touched]:
     if not (length := whole_bytes(workload)):
         return [_plainly(file, workload) for file in workload.files]
     table = build_regions(workload, length)
-    rows = np.repeat(np.arange(table.regions), np.diff(table.first))
     made = []
     for region in range(table.regions):
-        of = rows == region
-        made.append(
-            Touched(
-                table.offset[of], table.size[of], table.write[of], table.count[of].astype(np.float64),
-                int(table.valid_bytes[region]),
-            )
-        )  # fmt: skip
+        of = slice(int(table.first[region]), int(table.first[region + 1]))
+        count = table.count[of].astype(np.float64)
+        size_bytes = int(table.valid_bytes[region])
+        made.append(Touched(table.offset[of], table.size[of], table.write[of], count, size_bytes))
     return made
 
 
