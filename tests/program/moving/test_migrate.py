@@ -344,7 +344,8 @@ def test_run_starts_the_mover_beside_the_program_and_stops_it_after(make_store: 
 
 
 def test_a_full_target_is_named_and_other_moves_go_on(make_store: Maker) -> None:
-    small = [Target("h0"), Target("h1"), Target("s0", "ssd", capacity_bytes=2 * MIB)]
+    # Room for two regions and what the file system takes for finding them.
+    small = [Target("h0"), Target("h1"), Target("s0", "ssd", capacity_bytes=2 * MIB + 65_536)]
     store = make_store(small, regions=grid([HDD]))
     regions = grid([HDD] * 3)
     filled(store, "other", 1, grid([SSD]))
