@@ -17,8 +17,10 @@ from portfolio.judge import Piece, as_plan, fits, plan_s
 from stripewise.cluster import Cluster
 from stripewise.cluster.device import Device
 from stripewise.policy import PlanOptions, policy_named
+from stripewise.policy.best.proven import limits
 from stripewise.policy.best.proven.duality import prices_of
-from stripewise.policy.best.proven.prove import Proof
+from stripewise.policy.best.proven.proof import Priced, cells_of, priced_s
+from stripewise.policy.best.proven.prove import Proof, _touched
 from stripewise.policy.best.regions.problem import capacities
 from stripewise.policy.toolkit.space import Space
 from stripewise.policy.toolkit.windows import window_tables
@@ -116,6 +118,28 @@ def test_no_run_on_any_layout_is_quicker_than_what_is_proven(seed, workload, tig
         seconds = plan_s(made, plan, workload)
         assert found.continued_s <= seconds * (1 + NS) + 1e-8
         assert found.continued_s <= found.seconds * (1 + 1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), workloads())
+def test_no_run_is_quicker_than_what_any_prices_of_single_servers_prove(seed, workload):
+    if not any(file.requests["size"].any() for file in workload.files):
+        return
+    rng = np.random.default_rng(seed)
+    on = served(cluster(2, 2), rng)
+    on = replace(on, targets=tuple(replace(t, device=replace(t.device, sequential_discount=0.0)) for t in on.targets))
+    layout = any_layout(rng, on, workload)
+    plan = as_plan(layout, workload)
+    held = plan.bytes_per_target()
+    # Rooms that this very layout fills: no price of room is too dear for it.
+    rooms = np.array([float(held.get(target.name, 0)) for target in on.targets])
+    channels = np.array([target.channels for target in on.targets])
+    none = np.zeros(len(rooms))
+    prices = limits.Prices(rng.dirichlet(np.ones(len(rooms))) / channels, 0.0, none, none)
+    demand = cells_of(_touched(workload))
+    found = priced_s(demand, on, rooms, Priced(prices, rng.uniform(0, 1, len(rooms)) ** 4 * 1e-6))
+    seconds = plan_s(Instance(0, on.targets, (), max(1, workload.processes), 0), plan, workload)
+    assert found <= seconds * (1 + NS) + 1e-8
 
 
 def tiny(seed: int) -> tuple[Instance, Workload]:

@@ -53,6 +53,11 @@ def kinds_of(cluster: Cluster, rooms: Float, continued: bool = False) -> Kinds:
     return Kinds(of, figures[swift].T, channels.astype(np.float64), held)
 
 
+def are_merged(cluster: Cluster) -> bool:
+    """Whether servers are of more kinds than are told apart."""
+    return len({(*_figures(target, False), target.channels) for target in cluster.active}) > KINDS_MAX
+
+
 def _figures(target: Target, continued: bool) -> Sequence[float]:
     paid = target.continued_part if continued else 1.0
     return (

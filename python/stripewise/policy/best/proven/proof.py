@@ -20,6 +20,7 @@ import numpy as np
 from ....cluster import Cluster
 from ....model.general import Bool, Float, Int
 from ....units import GRANULE_BYTES
+from . import limits
 from .duality import Prices, alike, prices_of
 from .kinds import Kinds, kinds_of
 
@@ -27,6 +28,8 @@ from .kinds import Kinds, kinds_of
 SAMPLED = 300_000
 #: Cells beyond which room is taken to be free, which proves less.
 CELLS_MAX = 12_000_000
+#: Elements of the largest table at a time.
+AT_ONCE = 4_000_000
 #: Of the bound, for what floating point rounds.
 ROUNDING = 1e-9
 #: Shares of startups are rounded down to multiples of this, so that cells that are alike are seen to be.
@@ -66,6 +69,31 @@ def least_s(files: Sequence[Touched], cluster: Cluster, rooms: Float, continued:
     limited = np.isfinite(kinds.rooms)
     held = float((prices.byte[limited] * kinds.rooms[limited]).sum())
     return max(0.0, float(priced.min(axis=1) @ demand.many) - held) * (1 - ROUNDING)
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Prices of every server's time and of what lies before it, and of its room in seconds per byte."""
+
+    prices: limits.Prices
+    space: Float
+
+
+def priced_s(demand: Demand, cluster: Cluster, rooms: Float, priced: Priced) -> float:
+    """The bound at the prices of every single server: sharper where servers are of more kinds than are told apart."""
+    targets, prices = cluster.active, priced.prices
+    startup = np.array([[t.startup_read_s for t in targets], [t.startup_write_s for t in targets]])
+    per_byte = np.array([[t.per_byte_read_s for t in targets], [t.per_byte_write_s for t in targets]])
+    cost = np.concatenate([prices.server * startup + prices.connect, prices.server * per_byte + prices.link])
+    # Room without a limit is worth nothing, whatever a solver says of it.
+    space = np.where(np.isfinite(rooms), np.maximum(priced.space, 0.0), 0.0)
+    total, step = 0.0, max(1, AT_ONCE // len(targets))
+    for low in range(0, len(demand.many), step):
+        part = slice(low, low + step)
+        each = demand.asked[part] @ cost + demand.length[part, None] * space
+        total += float(each.min(axis=1) @ demand.many[part])
+    held = float((space * np.where(np.isfinite(rooms), rooms, 0.0)).sum())
+    return max(0.0, total - held) * (1 - ROUNDING)
 
 
 def _prices(demand: Demand, kinds: Kinds) -> Prices:

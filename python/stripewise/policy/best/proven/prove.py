@@ -12,8 +12,9 @@ from ....model.general import Float
 from ....workload.requests import FileRequests, Workload
 from ...toolkit.regions import build_regions, checked_size
 from ...toolkit.windows import WindowTable
+from .kinds import are_merged
 from .limits import Asked, Prices, asked, dual_bound
-from .proof import ROUNDING, Touched, least_s
+from .proof import ROUNDING, Priced, Touched, cells_of, least_s, priced_s
 
 #: Bytes of all files' regions together at most.
 ADDRESSES_MAX = 1 << 62
@@ -43,6 +44,9 @@ class Proof:
         self.asked = [_asked(each) for each in self.workloads]
         touched = [[] if each is None else _touched(each) for each in self.workloads]
         self.seconds = sum(least_s(each, cluster, rooms) for each in touched)
+        # Where kinds had to be merged, the prices of single servers prove more.
+        self.demands = [cells_of(each) if each else None for each in touched] if are_merged(cluster) else []
+        self.rooms = rooms
         self.continued_s = self.seconds
         if any(target.continued_part < 1 for target in cluster.active):
             self.continued_s = sum(least_s(each, cluster, rooms, True) for each in touched)
@@ -54,11 +58,23 @@ class Proof:
     def _none(self) -> list[list[Prices]]:
         return [[] for _ in self.asked]
 
-    def at(self, prices: Sequence[Sequence[Prices]]) -> Proven:
+    def at(self, priced: Sequence[Sequence[Priced]]) -> Proven:
         """What is proven with these prices of every window beside."""
-        seconds = max(self.seconds, dual_bound(self.asked, self.cluster, self.processes, prices) * (1 - ROUNDING))
+        alone_s = dual_bound(
+            self.asked, self.cluster, self.processes, [[one.prices for one in each] for each in priced]
+        )
+        seconds = max(self.seconds, alone_s * (1 - ROUNDING), self._by_servers(priced))
         plain = self.continued_s if any(target.continued_part < 1 for target in self.cluster.active) else seconds
         return Proven(seconds, plain)
+
+    def _by_servers(self, priced: Sequence[Sequence[Priced]]) -> float:
+        """The cells at the prices of single servers, all windows together; 0 where kinds tell as much."""
+        total = 0.0
+        for demand, each in zip(self.demands, priced, strict=False):
+            if demand is not None:
+                found = [priced_s(demand, self.cluster, self.rooms, one) for one in each]
+                total += max(found, default=0.0)
+        return total
 
 
 def whole_bytes(workload: Workload) -> int:

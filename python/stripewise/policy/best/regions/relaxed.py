@@ -21,7 +21,7 @@ import numpy as np
 from ....cluster import Cluster
 from ....model.general import Float, Int
 from ...toolkit.assignment import Solution
-from ..proven.limits import Prices
+from ..proven.proof import Priced
 from .demand import FEATURES
 from .problem import Posed
 
@@ -248,12 +248,12 @@ class _Model:
         return Relaxed(seconds, np.asarray(resource), np.asarray(room[classes.server]), choice, longest_s)
 
 
-def prices_found(posed: Posed, solution: Solution | None, relaxed: Sequence[Relaxed | None]) -> list[list[Prices]]:
+def prices_found(posed: Posed, solution: Solution | None, relaxed: Sequence[Relaxed | None]) -> list[list[Priced]]:
     """The prices of every window that the solver and the linear programme over classes found."""
-    found: list[list[Prices]] = [[] for _ in relaxed]
+    found: list[list[Priced]] = [[] for _ in relaxed]
     for window, programme in enumerate(relaxed):
         if solution is not None:
-            found[window].append(posed.prices(solution.prices[window]))
+            found[window].append(Priced(posed.prices(solution.prices[window]), solution.room_prices[window]))
         if programme is not None:
-            found[window].append(posed.prices(programme.resource))
+            found[window].append(Priced(posed.prices(programme.resource), programme.space))
     return found
