@@ -142,7 +142,8 @@ class _Search:
         objective_s = min(each.bound_s for each in candidates)
         bounds_s = [each.bound_s for each in candidates]
         plans = [each.plan for each in candidates]
-        seconds = self._tried_s(plans, bounds_s)
+        traced_s = trial_s(plans, bounds_s, self.workload, self.cluster)
+        seconds = self._judged_s(plans, bounds_s, traced_s)
         quickest = min(seconds)
         tied = [n for n, each in enumerate(seconds) if each <= quickest * (1 + TIE)]
         chosen = min(tied, key=lambda n: (candidates[n].bound_s, n))
@@ -151,7 +152,6 @@ class _Search:
             1 + WORTHWHILE
         ):
             chosen, comment = 0, "leave it as it is: no layout is quicker by more than a hundredth"
-        traced_s = trial_s([default.plan, candidates[chosen].plan], [0.0, 0.0], self.workload, self.cluster)
         plan, bounds = candidates[chosen].plan, candidates[chosen].bounds
         low, high = gain_interval(bounds, default.bounds, self.cluster, self.processes, self.options.seed)
         if chosen and plan.policy != Best.name:
@@ -165,22 +165,23 @@ class _Search:
             proven_continued_s=proven.continued_s,
             gain_low=low,
             gain_high=high,
-            simulated_s=traced_s[1],
+            simulated_s=traced_s[chosen],
             simulated_def_s=traced_s[0],
         )
         return replace(plan, policy=Best.name, options=self.options.as_json(), comment=comment, expected=expected)
 
-    def _tried_s(self, plans: list[Plan], bounds_s: list[float]) -> list[float]:
+    def _judged_s(self, plans: list[Plan], bounds_s: list[float], traced_s: list[float]) -> list[float]:
         """Simulated seconds of every plan: of the trace, of likely runs, and of the longer of both, on average.
 
         A plan that follows the trace's chance is quick on the trace alone; one that follows what the heat has wrong is
         quick on likely runs alone.
         """
-        traced = np.array(trial_s(plans, bounds_s, self.workload, self.cluster))
-        if runs := self._runs():
-            likely = np.mean([trial_s(plans, bounds_s, run, self.cluster) for run in runs], axis=0)
-            traced = (np.maximum(likely, traced) + likely + traced) / 3
-        return [float(each) for each in traced]
+        runs = self._runs()
+        if not runs:
+            return traced_s
+        likely = np.mean([trial_s(plans, bounds_s, run, self.cluster) for run in runs], axis=0)
+        judged = (np.maximum(likely, traced_s) + likely + traced_s) / 3
+        return [float(each) for each in judged]
 
     def _runs(self) -> list[Workload]:
         """Likely runs; none where the trace tells enough, has windows, or will be repeated."""

@@ -5,7 +5,7 @@ its requests that begin in its left half is either half of them, as chance scatt
 Beta distribution of the level says how far from half. How often it is something else, and the distribution, are what
 makes all splits of the level together most likely (an empirical-Bayes Polya tree; Kolaczyk 1999 has the recursive
 splits of Poisson counts, Efron 2010 the test of all of them together). So heat is followed down to single slots where
-the level shows that it is told by the trace, and is even where it is not; there is no constant of size to be set.
+the level shows that it is told by the trace, and is even where it is not.
 """
 
 from __future__ import annotations

@@ -56,14 +56,20 @@ class Demand:
     many: Float
 
 
-def least_s(files: Sequence[Touched], cluster: Cluster, rooms: Float, continued: bool = False) -> float:
+def demand_of(files: Sequence[Touched]) -> Demand | None:
+    """The cells of all files; None where they are too many."""
+    if sum(4 * len(file.offset) for file in files) > CELLS_MAX:
+        return None
+    return cells_of(files)
+
+
+def least_s(
+    files: Sequence[Touched], demand: Demand | None, cluster: Cluster, rooms: Float, continued: bool = False
+) -> float:
     """Seconds that no layout of these requests undercuts on the servers' time; `rooms` are bytes of active targets."""
     kinds = kinds_of(cluster, rooms, continued)
-    if not any(len(file.offset) for file in files):
-        return 0.0
-    if sum(4 * len(file.offset) for file in files) > CELLS_MAX:
+    if demand is None:
         return _without_rooms(files, kinds)
-    demand = cells_of(files)
     prices = _prices(demand, kinds)
     priced = np.where(kinds.rooms > 0, prices.of(demand.asked @ kinds.figures, demand.length), np.inf)
     limited = np.isfinite(kinds.rooms)

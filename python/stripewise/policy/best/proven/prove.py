@@ -13,8 +13,8 @@ from ....workload.requests import FileRequests, Workload
 from ...toolkit.regions import build_regions, checked_size
 from ...toolkit.windows import WindowTable
 from .kinds import are_merged
-from .limits import Asked, Prices, asked, dual_bound
-from .proof import ROUNDING, Priced, Touched, cells_of, least_s, priced_s
+from .limits import Asked, asked, dual_bound
+from .proof import ROUNDING, Priced, Touched, demand_of, least_s, priced_s
 
 #: Bytes of all files' regions together at most.
 ADDRESSES_MAX = 1 << 62
@@ -39,41 +39,40 @@ class Proof:
     """The requests as they are proven: not cut anywhere, for a layout need not cut them there."""
 
     def __init__(self, windows: Sequence[WindowTable], cluster: Cluster, rooms: Float, processes: int) -> None:
-        self.cluster, self.processes = cluster, processes
-        self.workloads = [each.workload for each in windows]
-        self.asked = [_asked(each) for each in self.workloads]
-        touched = [[] if each is None else _touched(each) for each in self.workloads]
-        self.seconds = sum(least_s(each, cluster, rooms) for each in touched)
-        # Where kinds had to be merged, the prices of single servers prove more.
-        self.demands = [cells_of(each) if each else None for each in touched] if are_merged(cluster) else []
-        self.rooms = rooms
-        self.continued_s = self.seconds
-        if any(target.continued_part < 1 for target in cluster.active):
-            self.continued_s = sum(least_s(each, cluster, rooms, True) for each in touched)
-            self.continued_s = max(
-                self.continued_s, dual_bound(self.asked, _continuing(cluster), processes, self._none)
-            )
+        self.cluster, self.rooms, self.processes = cluster, rooms, processes
+        workloads = [each.workload for each in windows if each.workload is not None]
+        self.asked = [_asked(each) for each in workloads]
+        touched = [_touched(each) for each in workloads]
+        self.demands = [demand_of(each) for each in touched]
+        self.of_windows = [number for number, each in enumerate(windows) if each.workload is not None]
 
-    @property
-    def _none(self) -> list[list[Prices]]:
-        return [[] for _ in self.asked]
+        def work_s(continued: bool) -> float:
+            each = zip(touched, self.demands, strict=True)
+            return sum(least_s(files, demand, cluster, rooms, continued) for files, demand in each)
+
+        self.seconds = work_s(False)
+        self.may_continue = any(target.continued_part < 1 for target in cluster.active)
+        self.continued_s = self.seconds
+        if self.may_continue:
+            alone_s = dual_bound(self.asked, _continuing(cluster), processes, [[] for _ in self.asked])
+            self.continued_s = max(work_s(True), alone_s * (1 - ROUNDING))
 
     def at(self, priced: Sequence[Sequence[Priced]]) -> Proven:
         """What is proven with these prices of every window beside."""
-        alone_s = dual_bound(
-            self.asked, self.cluster, self.processes, [[one.prices for one in each] for each in priced]
-        )
-        seconds = max(self.seconds, alone_s * (1 - ROUNDING), self._by_servers(priced))
-        plain = self.continued_s if any(target.continued_part < 1 for target in self.cluster.active) else seconds
-        return Proven(seconds, plain)
+        tried = [priced[number] for number in self.of_windows]
+        prices = [[one.prices for one in each] for each in tried]
+        alone_s = dual_bound(self.asked, self.cluster, self.processes, prices) * (1 - ROUNDING)
+        seconds = max(self.seconds, alone_s, self._by_servers(tried))
+        return Proven(seconds, self.continued_s if self.may_continue else seconds)
 
     def _by_servers(self, priced: Sequence[Sequence[Priced]]) -> float:
         """The cells at the prices of single servers, all windows together; 0 where kinds tell as much."""
+        if not are_merged(self.cluster):
+            return 0.0
         total = 0.0
-        for demand, each in zip(self.demands, priced, strict=False):
+        for demand, each in zip(self.demands, priced, strict=True):
             if demand is not None:
-                found = [priced_s(demand, self.cluster, self.rooms, one) for one in each]
-                total += max(found, default=0.0)
+                total += max((priced_s(demand, self.cluster, self.rooms, one) for one in each), default=0.0)
         return total
 
 
@@ -84,10 +83,9 @@ def whole_bytes(workload: Workload) -> int:
     return length if length * len(workload.files) <= ADDRESSES_MAX else 0
 
 
-def _asked(workload: Workload | None) -> Asked:
-    if workload is None or not (length := whole_bytes(workload)):
-        return asked(None)
-    return asked(build_regions(workload, length))
+def _asked(workload: Workload) -> Asked:
+    length = whole_bytes(workload)
+    return asked(build_regions(workload, length) if length else None)
 
 
 def _touched(workload: Workload) -> list[Touched]:

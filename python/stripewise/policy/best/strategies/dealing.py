@@ -8,7 +8,7 @@ says how small.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -68,7 +68,9 @@ def deal(spans: Spans, cluster: Cluster, rooms: Float, way: Way) -> list[Piece] 
         if server is None:
             return None
         pieces, chosen = whole(cut, server, cluster), kinds.of[server]
-    priced = prices.of(cost.work, cut.length, cost.alone)
+    # Reasons tell what servers cost as they are, however much slower slow ones were taken to be.
+    plain = _cost(cut, kinds, replace(way, lean=0.0))
+    priced = prices.of(plain.work, cut.length, plain.alone)
     return with_reasons(pieces, cut, priced, chosen, kinds, cluster)
 
 

@@ -37,7 +37,6 @@ def spreads(case: Case) -> Proposals:
     for continued in (False, True):
         share = _shares(cluster, case.rooms * FILLED / total, typical, writes, continued)
         yield iter([_ranges(heats, share, cluster)])
-    seen = set()
     for continued in (False, True):
         for width in WIDTHS:
             share = _shares(cluster, case.rooms * FILLED / total, min(typical, float(width)), writes, continued)
@@ -46,10 +45,8 @@ def spreads(case: Case) -> Proposals:
             stripes: Stripes = tuple(
                 (target.name, each) for target, each in zip(cluster.active, widths.tolist(), strict=True) if each
             )[:STRIPES_MAX]
-            if not stripes or stripes in seen:
-                continue
-            seen.add(stripes)
-            yield iter([_laid_out(heats, stripes, cluster)])
+            if stripes:
+                yield iter([_laid_out(heats, stripes, cluster)])
 
 
 def _shares(cluster: Cluster, rooms: Float, size: float, writes: float, continued: bool) -> Float:
