@@ -53,6 +53,16 @@ def quickest(instance: Instance, workload: Workload, limit_s: float) -> Found:
     return improved(instance, workload, best, until)
 
 
+def layouts(instance: Instance, workload: Workload, limit_s: float) -> Iterator[Layout]:
+    """What the heuristics lay out within about `limit_s` and what fits, without the local search."""
+    until = time.monotonic() + limit_s
+    for _, layout, _ in _tried(instance, workload):
+        if fits(instance, as_plan(layout, workload)):
+            yield layout
+        if time.monotonic() > until:
+            return
+
+
 def _tried(instance: Instance, workload: Workload) -> Iterator[tuple[str, Layout, tuple[Cells, Int] | None]]:
     """Every layout of every heuristic."""
     targets = instance.targets
