@@ -13,7 +13,7 @@ from stripewise.report import new_figure, save_figure
 #: Okabe and Ito's colours, which colour-blind readers tell apart.
 COLOURS = {
     "def": "#7f7f7f", "padp": "#E69F00", "psa": "#56B4E9", "h2dp": "#0072B2", "slal": "#CC79A7", "best": "#D55E00",
-    "best, smooth": "#882255", "whole_region": "#009E73", "h2dp, no moves": "#009E73", "w/o": "#E69F00",
+    "best, for repeats": "#882255", "whole_region": "#009E73", "h2dp, no moves": "#009E73", "w/o": "#E69F00",
 }  # fmt: skip
 Panel = tuple[str, Mapping[str, Sequence[float]]]
 

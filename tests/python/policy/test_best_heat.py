@@ -140,6 +140,17 @@ def test_a_likely_run_asks_as_often_and_inside_the_file(workload, seed):
         assert set(other.requests["size"].tolist()) <= set(file.requests["size"].tolist())
 
 
+def test_a_likely_run_asks_where_the_heat_is():
+    rng = np.random.default_rng(10)
+    places = np.concatenate([rng.integers(0, 4000, 1000), rng.integers(1000, 1040, 3000)])
+    workload = Workload((file_of(places * 64 * KIB, [64 * KIB] * 4000, size_bytes=4000 * 64 * KIB),), 8)
+    (drawn,) = likely_run(workload, heats_of(workload), 1).files
+    found = drawn.requests["offset"] // (64 * KIB)
+    assert 2700 < ((found >= 1000) & (found < 1040)).sum() < 3300
+    # Another run: nearly none of its requests is the trace's own.
+    assert (found == places).mean() < 0.1
+
+
 def test_a_file_that_is_gone_through_in_sequence_is_gone_through_so_again():
     offsets = np.arange(512) * 64 * KIB
     workload = Workload((file_of(offsets, [64 * KIB] * 512),), 1)

@@ -140,18 +140,8 @@ class _Search:
         candidates += self._proposed(default)
         candidates += self._others(default_s)
         objective_s = min(each.bound_s for each in candidates)
-        bounds_s = [each.bound_s for each in candidates]
-        plans = [each.plan for each in candidates]
-        traced_s = trial_s(plans, bounds_s, self.workload, self.cluster)
-        seconds = self._judged_s(plans, bounds_s, traced_s)
-        quickest = min(seconds)
-        tied = [n for n, each in enumerate(seconds) if each <= quickest * (1 + TIE)]
-        chosen = min(tied, key=lambda n: (candidates[n].bound_s, n))
-        comment = ""
-        if seconds[0] <= seconds[chosen] * (1 + WORTHWHILE) and default.bound_s <= candidates[chosen].bound_s * (
-            1 + WORTHWHILE
-        ):
-            chosen, comment = 0, "leave it as it is: no layout is quicker by more than a hundredth"
+        chosen, traced_s = self._chosen(candidates)
+        comment = "" if chosen else "leave it as it is: no layout is quicker by more than a hundredth"
         plan, bounds = candidates[chosen].plan, candidates[chosen].bounds
         low, high = gain_interval(bounds, default.bounds, self.cluster, self.processes, self.options.seed)
         if chosen and plan.policy != Best.name:
@@ -169,6 +159,19 @@ class _Search:
             simulated_def_s=traced_s[0],
         )
         return replace(plan, policy=Best.name, options=self.options.as_json(), comment=comment, expected=expected)
+
+    def _chosen(self, candidates: list[Candidate]) -> tuple[int, list[float]]:
+        """Which candidate is the plan, DEF's being the first, and simulated seconds of the trace under each of them."""
+        plans, bounds_s = [each.plan for each in candidates], [each.bound_s for each in candidates]
+        traced_s = trial_s(plans, bounds_s, self.workload, self.cluster)
+        seconds = self._judged_s(plans, bounds_s, traced_s)
+        quickest = min(seconds)
+        tied = [n for n, each in enumerate(seconds) if each <= quickest * (1 + TIE)]
+        chosen = min(tied, key=lambda n: (bounds_s[n], n))
+        worth_s, worth_bound_s = seconds[chosen] * (1 + WORTHWHILE), bounds_s[chosen] * (1 + WORTHWHILE)
+        if seconds[0] <= worth_s and bounds_s[0] <= worth_bound_s:
+            return 0, traced_s
+        return chosen, traced_s
 
     def _judged_s(self, plans: list[Plan], bounds_s: list[float], traced_s: list[float]) -> list[float]:
         """Simulated seconds of every plan: of the trace, of likely runs, and of the longer of both, on average.
