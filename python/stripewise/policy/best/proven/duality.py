@@ -75,7 +75,7 @@ class _Climb:
         self.work, self.length, self.many = work, length, many
         self.channels, self.rooms, self.alone = channels, rooms, alone
         # Prices in parts of the run: a kind's whole time, the requests' own time, a kind's whole room.
-        self.limited = np.flatnonzero(np.isfinite(rooms))
+        self.limited = np.flatnonzero(np.isfinite(rooms) & (rooms > 0))
         self.timed = kinds + (alone is not None)
         every_s = work.T @ many / channels
         holds_all = rooms >= float(length @ many)
@@ -122,7 +122,7 @@ class _Climb:
         kinds = len(self.channels)
         second = at[:kinds] / self.channels
         byte = np.zeros(kinds)
-        byte[self.limited] = at[self.timed :] * self.scale / np.maximum(self.rooms[self.limited], 1.0)
+        byte[self.limited] = at[self.timed :] * self.scale / self.rooms[self.limited]
         mu = float(at[kinds]) if self.alone is not None else 0.0
         found = Prices(second, byte, mu, 0.0)
         return Prices(second, byte, mu, self._bound_s(found))
@@ -140,7 +140,7 @@ class _Climb:
         """g at these prices and its slope, both in parts of `scale`; g is the slope times the prices."""
         kinds = len(self.channels)
         byte = np.zeros(kinds)
-        byte[self.limited] = at[self.timed :] * self.scale / np.maximum(self.rooms[self.limited], 1.0)
+        byte[self.limited] = at[self.timed :] * self.scale / self.rooms[self.limited]
         mu = float(at[kinds]) if self.alone is not None else 0.0
         chosen = self._priced(Prices(at[:kinds] / self.channels, byte, mu, 0.0)).argmin(axis=1)
         rows = np.arange(len(chosen))
@@ -150,7 +150,7 @@ class _Climb:
         slope[:kinds] = busy / self.scale
         if self.alone is not None:
             slope[kinds] = float((self.alone[rows, chosen] * self.many).sum()) / self.scale
-        slope[self.timed :] = held / np.maximum(self.rooms[self.limited], 1.0) - 1
+        slope[self.timed :] = held / self.rooms[self.limited] - 1
         return float(slope @ at), slope
 
 
