@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.best.expected.heat import Runs, heat_of
-from stripewise.policy.best.expected.likely import heats_of, likely_run
+from stripewise.policy.best.expected.heats import heats_of
+from stripewise.policy.best.expected.likely import likely_run
 from stripewise.policy.best.expected.spans import spans_of
 from stripewise.policy.best.trial import trial_s
 from stripewise.workload import Workload

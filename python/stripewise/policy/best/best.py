@@ -12,7 +12,7 @@ it.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from ...errors import PlanError
 from ...model import Bound
 from ...model.general import Int
 from ...plan import Plan
-from ...units import KIB, MIB
+from ...units import KIB, MIB, round_up
 from ...workload.requests import Workload
 from ..base import POLICIES, PlanOptions, Policy, register
 from ..default import place_default
@@ -31,7 +31,10 @@ from ..toolkit.space import Space
 from ..toolkit.striping import region_requests
 from ..toolkit.windows import window_tables
 from .certainty import gain_interval
-from .expected.likely import heats_of, likely_run
+from .expected.heats import heats_of
+from .expected.likely import likely_run
+from .judge import Judge, Judged
+from .polish import laid_out, pieces_of, polished
 from .proven.prove import Proof, Proven
 from .regions.cuts import Cuts, choose_cuts, cut_for_balance, cut_table, whole_regions
 from .regions.exact import BINARIES_MAX, count_of, solve_exactly
@@ -44,8 +47,7 @@ from .regions.relaxed import Relaxed, classed, prices_found, solve_relaxed
 from .regions.start import as_solution, greedy, spread
 from .regions.teams import BUSY
 from .strategies.case import Case
-from .strategies.propose import propose
-from .trial import trial_s
+from .strategies.propose import plan_of, propose
 
 #: Seconds for the whole search, unless the user gives them.
 TIME_LIMIT_S = 60.0
@@ -85,6 +87,10 @@ LONGEST_PART = 0.5
 SOLVED_MAX = 1_000_000
 #: How many times as long as DEF's plan another policy's takes.
 OTHERS_TAKE = 8.0
+#: Of the quickest candidates, how many are polished, and requests that are simulated for it.
+POLISHED, POLISH_REQUESTS = 3, 60_000_000
+#: Steps of the other policies' searches for stripes, over the largest request: their own would be 10^6 pairs of widths.
+OTHERS_STEPS = 128
 #: What the solver stops at: for the objective itself, with heads among its many choices, and where it is biased.
 SOLVER_GAP, HEADED_GAP, BIASED_GAP = 0.005, 0.01, 0.02
 
@@ -128,6 +134,9 @@ class _Search:
         # Likely runs and strategies know no windows.
         self.heats = heats_of(workload) if len(self.windows) == 1 else []
         baseline, _ = place_default(self.whole, workload, cluster, options)
+        self.runs = self._runs()
+        paths = frozenset(file.path for file in workload.files if (file.requests["size"] > 0).any())
+        self.judge = Judge(workload, self.runs, paths, cluster)
         self.builder = Builder(workload, cluster, options, self.whole, self.windows, baseline)
 
     def plan(self) -> Plan:
@@ -140,7 +149,11 @@ class _Search:
         candidates += self._proposed(default)
         candidates += self._others(default_s)
         objective_s = min(each.bound_s for each in candidates)
-        chosen, traced_s = self._chosen(candidates)
+        seconds, traced_s = self.judge.all_s([each.plan for each in candidates], [each.bound_s for each in candidates])
+        chosen = self._chosen(candidates, seconds)
+        if chosen and len(self.windows) == 1:
+            self._polish(candidates, seconds, traced_s, default)
+            chosen = self._chosen(candidates, seconds)
         comment = "" if chosen else "leave it as it is: no layout is quicker by more than a hundredth"
         plan, bounds = candidates[chosen].plan, candidates[chosen].bounds
         low, high = gain_interval(bounds, default.bounds, self.cluster, self.processes, self.options.seed)
@@ -160,39 +173,67 @@ class _Search:
         )
         return replace(plan, policy=Best.name, options=self.options.as_json(), comment=comment, expected=expected)
 
-    def _chosen(self, candidates: list[Candidate]) -> tuple[int, list[float]]:
-        """Which candidate is the plan, DEF's being the first, and simulated seconds of the trace under each of them."""
-        plans, bounds_s = [each.plan for each in candidates], [each.bound_s for each in candidates]
-        traced_s = trial_s(plans, bounds_s, self.workload, self.cluster)
-        seconds = self._judged_s(plans, bounds_s, traced_s)
+    def _chosen(self, candidates: list[Candidate], seconds: list[float]) -> int:
+        """Which candidate is the plan, by the seconds that decide; DEF's is the first."""
+        bounds_s = [each.bound_s for each in candidates]
         quickest = min(seconds)
         tied = [n for n, each in enumerate(seconds) if each <= quickest * (1 + TIE)]
         chosen = min(tied, key=lambda n: (bounds_s[n], n))
         worth_s, worth_bound_s = seconds[chosen] * (1 + WORTHWHILE), bounds_s[chosen] * (1 + WORTHWHILE)
-        if seconds[0] <= worth_s and bounds_s[0] <= worth_bound_s:
-            return 0, traced_s
-        return chosen, traced_s
+        return 0 if seconds[0] <= worth_s and bounds_s[0] <= worth_bound_s else chosen
 
-    def _judged_s(self, plans: list[Plan], bounds_s: list[float], traced_s: list[float]) -> list[float]:
-        """Simulated seconds of every plan: of the trace, of likely runs, and of the longer of both, on average.
+    def _polish(
+        self, candidates: list[Candidate], seconds: list[float], traced_s: list[float], default: Candidate
+    ) -> None:
+        """Adds the quickest candidates with parts moved, and of these the quickest once more as long as it gains."""
+        last = self.judge.simulated + POLISH_REQUESTS
 
-        A plan that follows the trace's chance is quick on the trace alone; one that follows what the heat has wrong is
-        quick on likely runs alone.
-        """
-        runs = self._runs()
-        if not runs:
-            return traced_s
-        likely = np.mean([trial_s(plans, bounds_s, run, self.cluster) for run in runs], axis=0)
-        judged = (np.maximum(likely, traced_s) + likely + traced_s) / 3
-        return [float(each) for each in judged]
+        def go_on() -> bool:
+            return time.monotonic() < self.until and self.judge.simulated < last
+
+        queue = np.argsort(seconds, kind="stable")[:POLISHED].tolist()
+        seed = self.options.seed
+        while queue and go_on():
+            polished = self._polished(candidates[queue.pop(0)], default, go_on, seed)
+            if polished is not None:
+                candidates.append(polished[0])
+                seconds.append(polished[1].seconds)
+                traced_s.append(polished[1].traced_s)
+            if not queue and seconds[-1] <= min(seconds) and polished is not None:
+                queue, seed = [len(seconds) - 1], seed + 1
+
+    def _polished(
+        self, candidate: Candidate, default: Candidate, go_on: Callable[[], bool], seed: int
+    ) -> tuple[Candidate, Judged] | None:
+        """The candidate with parts moved until runs get no quicker; None where no step made them so."""
+        begun = self.judge.one(candidate.plan)
+        assert begun is not None
+        files = {file.path: file for file in candidate.plan.files}
+        pieces, judged = polished(
+            pieces_of(candidate.plan, self.workload), begun, self.heats, [self.workload, *self.runs], self.cluster,
+            self.capacity, lambda each, than: self.judge.one(laid_out(each, self.workload, files), than), go_on, seed,
+        )  # fmt: skip
+        if judged is begun:
+            return None
+        spans = [each.window for each in self.windows]
+        try:
+            plan, bound = plan_of(
+                pieces, self.workload, self.cluster, self.options, spans, default.plan.expected.cost_def_s
+            )
+        except PlanError:
+            return None
+        return Candidate(plan, bound.makespan_s(self.processes), [bound]), judged
 
     def _runs(self) -> list[Workload]:
         """Likely runs; none where the trace tells enough, has windows, or will be repeated."""
         repeats = self.options.smooth is False
         if repeats or len(self.windows) > 1 or self.workload.requests > LIKELY_MAX:
             return []
+        if all(heat is None or not heat.varies for heat in self.heats):
+            return []
         runs = int(np.clip(LIKELY_REQUESTS // max(1, self.workload.requests), *LIKELY_RUNS))
-        return [likely_run(self.workload, self.heats, seed) for seed in range(runs)]
+        finest = [None if heat is None else heat.finest() for heat in self.heats]
+        return [likely_run(self.workload, finest, seed) for seed in range(runs)]
 
     # The grounds -----------------------------------------------------------------------------------------------------
 
@@ -333,7 +374,9 @@ class _Search:
         """The layouts of all strategies that know no windows."""
         if len(self.windows) > 1:
             return []
-        case = Case(self.heats, self.cluster, self.capacity, self.processes)
+        case = Case(
+            self.heats, self.cluster, self.capacity, self.processes, self.workload, self.runs or [self.workload]
+        )
         spans = [each.window for each in self.windows]
         found = propose(case, self.workload, self.options, spans, default.plan.expected.cost_def_s)
         candidates = []
@@ -372,8 +415,13 @@ class _Search:
     def _candidate_of(self, name: str, stripe_bytes: int | None = None) -> Candidate | None:
         """Another policy's plan, held against the same windows."""
         policy = POLICIES[name]
+        largest = max(int(file.requests["size"].max(initial=0)) for file in self.workload.files)
         given = replace(
-            self.options, time_limit_s=None, smooth=None, stripe_bytes=stripe_bytes or self.options.stripe_bytes
+            self.options,
+            time_limit_s=None,
+            smooth=None,
+            stripe_bytes=stripe_bytes or self.options.stripe_bytes,
+            step_bytes=max(self.options.step_bytes, round_up(largest // OTHERS_STEPS)),
         )
         if "window_ns" not in policy.takes:
             given = replace(given, window_ns=None)

@@ -8,7 +8,8 @@ taken. Simulated seconds decide and are told; they are not measured ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,26 +26,48 @@ REQUESTS_MAX = 400_000
 HOPELESS = 4.0
 
 
-def trial_s(plans: Sequence[Plan], bounds_s: Sequence[float], workload: Workload, cluster: Cluster) -> list[float]:
-    """Simulated seconds of the workload's first requests under every plan, a closed loop with the trace's think times.
+@dataclass(frozen=True)
+class Run:
+    """Simulated seconds, and what every server's channels were busy for on average, by its name."""
+
+    seconds: float
+    busy_s: Mapping[str, float]
+
+
+class Trial:
+    """The first requests of a workload, a closed loop with the trace's think times, to be run under any plan."""
+
+    def __init__(self, workload: Workload, paths: Set[str], cluster: Cluster) -> None:
+        # Files whose requests moved no byte have no place in a plan.
+        files = [file for file in workload.files if len(file.requests) and file.path in paths]
+        self.paths = [file.path for file in files]
+        self.tables = [each.tobytes() for each in _dealt([file.requests for file in files], workload.processes)]
+        self.most = max(1, REQUESTS_MAX // max(1, workload.processes))
+        self.requests = min(REQUESTS_MAX, sum(len(file.requests) for file in files))
+        self.source, self.cluster = workload.source, cluster
+        self.channels = {target.name: target.channels for target in cluster.targets}
+
+    def run(self, plan: Plan) -> Run:
+        """The run under one plan."""
+        described = scenario(plan, self.cluster, self.paths)
+        with naming(self.source):
+            report = native.call("simulate_requests", json.dumps(described), self.tables, self.most)
+        busy_s = {each["name"]: float(each["busy_s"]) / self.channels[each["name"]] for each in report["servers"]}
+        return Run(float(report["seconds"]), busy_s)
+
+
+def trial_s(plans: Sequence[Plan], bounds_s: Sequence[float], trial: Trial) -> list[float]:
+    """Simulated seconds of the workload under every plan.
 
     The first plan is always run, the others by their bounds in ascending order, and those that cannot be the quickest
     are not: inf. A run is quicker than its bound where accesses continue others, so what tells is how much so far.
     """
-    # Files whose requests moved no byte have no place in a plan.
-    planned = {file.path for file in plans[0].files}
-    files = [file for file in workload.files if len(file.requests) and file.path in planned]
-    tables = [each.tobytes() for each in _dealt([file.requests for file in files], workload.processes)]
-    most = max(1, REQUESTS_MAX // max(1, workload.processes))
     seconds = [float("inf")] * len(plans)
     spared = float("inf")
     for number in [0, *sorted(range(1, len(plans)), key=lambda each: bounds_s[each])]:
         if number and bounds_s[number] * spared > HOPELESS * min(seconds):
             break
-        described = scenario(plans[number], cluster, [file.path for file in files])
-        with naming(workload.source):
-            report = native.call("simulate_requests", json.dumps(described), tables, most)
-        seconds[number] = float(report["seconds"])
+        seconds[number] = trial.run(plans[number]).seconds
         spared = min(spared, seconds[number] / max(bounds_s[number], 1e-300))
     return seconds
 

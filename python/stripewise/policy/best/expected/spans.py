@@ -15,7 +15,8 @@ import numpy as np
 
 from ....model.general import Float, Int
 from ....units import GRANULE_BYTES, round_up
-from .likely import FileHeat
+from .heats import FileHeat
+from .phases import SEGMENTS, groups_of
 
 #: Spans of a slot at most.
 SPANS_MAX = 8
@@ -70,6 +71,53 @@ class Spans:
 def spans_of(heats: Sequence[FileHeat | None]) -> Spans:
     """The spans of all files."""
     return _joined([_of_file(number, heat) for number, heat in enumerate(heats) if heat is not None])
+
+
+def groups_of_run(heats: Sequence[FileHeat | None]) -> Int:
+    """The group of every segment of the run, by the phases of all files."""
+    told = [heat for heat in heats if heat is not None and len(heat.at)]
+    return groups_of([heat.phases for heat in told], any(heat.in_sequence for heat in told))
+
+
+def shares_of(spans: Spans, heats: Sequence[FileHeat | None]) -> Float | None:
+    """Of what is asked of every run, the part in every group of segments; None where there is one group only.
+
+    What goes through a file in sequence is asked for where and when it was; else the phases' heat says it.
+    """
+    group = groups_of_run(heats)
+    groups = int(group[-1]) + 1
+    if groups == 1:
+        return None
+    share = np.full((len(spans.start), groups), 1 / groups)
+    for number, heat in enumerate(heats):
+        of = np.flatnonzero(spans.file == number)
+        if heat is None or not len(heat.at):
+            continue
+        first = (spans.start[of] - heat.grid.base) // heat.grid.slot_bytes
+        if heat.in_sequence:
+            share[of] = _counted(heat, first, first + spans.slots[of], group)
+            continue
+        segments = np.bincount(heat.segment, minlength=SEGMENTS).astype(np.float64)
+        phases = np.bincount(heat.phases, weights=segments, minlength=len(heat.by_phase))
+        weight = np.zeros((len(heat.by_phase), groups))
+        np.add.at(weight, (heat.phases, group), segments / np.maximum(phases[heat.phases], 1.0))
+        run = np.clip(np.searchsorted(heat.runs.first, first, side="right") - 1, 0, heat.runs.count - 1)
+        here = heat.by_phase[:, run].T @ weight
+        share[of] = here / np.maximum(here.sum(axis=1, keepdims=True), 1e-300)
+    return share
+
+
+def _counted(heat: FileHeat, low: Int, high: Int, group: Int) -> Float:
+    """Of the requests that began in slots [low, high), the part in every group; of a cold one, that of all."""
+    order = np.argsort(heat.slot, kind="stable")
+    slot, of = heat.slot[order], group[heat.segment[order]]
+    groups = int(group[-1]) + 1
+    sums: Float = np.zeros((len(slot) + 1, groups))
+    sums[np.arange(1, len(slot) + 1), of] = 1.0
+    sums = np.cumsum(sums, axis=0)
+    count = sums[np.searchsorted(slot, high)] - sums[np.searchsorted(slot, low)]
+    count += 1e-6 * sums[-1] / len(slot)
+    return np.asarray(count / count.sum(axis=1, keepdims=True))
 
 
 def _joined(parts: Sequence[Spans]) -> Spans:

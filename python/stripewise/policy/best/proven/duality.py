@@ -12,11 +12,14 @@ Prices lambda_k of a channel-second (sum_k s_k lambda_k = 1) and pi_k of a byte 
 at any prices at all, so what rounding does to them takes nothing from the proof. g is concave and has as many variables
 as there are kinds; it is climbed with cutting planes (Kelley 1960), each of which is an assignment of all cells, so the
 planes' weights at the end are a fractional assignment that comes near T.
+
+Where a run has phases, T is the sum of theirs, and every phase has a row per kind: w_ck is shared out among the phases
+by `share`, and a channel-second has a price in each. That is no bound, since processes may be in different phases.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,18 +36,25 @@ STEP = 0.7
 class Prices:
     """Of every kind: lambda (per channel-second) and pi (seconds per byte), and the bound in seconds that they prove.
 
-    `alone` is mu, the price of the requests' own time over the processes in flight; 0 in a proof.
+    `second`, of shape (phases, kinds), and `alone`, which is mu, the price of the requests' own time over the processes
+    in flight (0 in a proof), are those of each phase.
     """
 
     second: Float
     byte: Float
-    alone: float
+    alone: Float
     bound_s: float
 
-    def of(self, work: Float, length: Float, alone: Float | None = None) -> Float:
-        """What every cell costs on every kind, seconds of the run; shape (cells, kinds)."""
-        priced = work * self.second + length[:, None] * self.byte
-        return np.asarray(priced if alone is None else priced + self.alone * alone)
+    def of(self, work: Float, length: Float, alone: Float | None = None, share: Float | None = None) -> Float:
+        """What every cell costs on every kind, seconds of the run; shape (cells, kinds).
+
+        `share`, of shape (cells, phases), is the part of a cell's work in every phase; without it there is one phase.
+        """
+        second = self.second[0] if share is None else share @ self.second
+        priced = work * second + length[:, None] * self.byte
+        if alone is None:
+            return np.asarray(priced)
+        return np.asarray(priced + alone * (self.alone[0] if share is None else (share @ self.alone)[:, None]))
 
 
 def prices_of(
@@ -54,29 +64,41 @@ def prices_of(
     channels: Float,
     rooms: Float,
     alone: Float | None = None,
+    share: Float | None = None,
 ) -> Prices:
     """The prices that prove most; `many` cells are alike in each row, rooms are infinite where nothing limits them.
+
+    `share` is the part of a cell's work in every phase, if there are several; then the bound is none.
 
     `alone`, of the shape of `work`, is what a cell's requests take alone over the processes in flight: a further
     resource that all kinds share. With it the bound holds for layouts only that lay every cell on one server.
     """
-    return _Climb(work, length, many, channels, rooms, alone).climb()
+    return _Climb(work, length, many, channels, rooms, alone, share).climb()
 
 
 class _Climb:
     """The planes so far, the best prices, and what the planes would have them be."""
 
     def __init__(
-        self, work: Float, length: Float, many: Float, channels: Float, rooms: Float, alone: Float | None
+        self,
+        work: Float,
+        length: Float,
+        many: Float,
+        channels: Float,
+        rooms: Float,
+        alone: Float | None,
+        share: Float | None,
     ) -> None:
         import highspy
 
         kinds = len(channels)
-        self.work, self.length, self.many = work, length, many
+        self.work, self.length, self.many, self.share = work, length, many, share
         self.channels, self.rooms, self.alone = channels, rooms, alone
-        # Prices in parts of the run: a kind's whole time, the requests' own time, a kind's whole room.
+        # Prices in parts of a phase: a kind's whole time, the requests' own time; and a kind's whole room.
         self.limited = np.flatnonzero(np.isfinite(rooms) & (rooms > 0))
-        self.timed = kinds + (alone is not None)
+        self.phases = 1 if share is None else share.shape[1]
+        self.each = kinds + (alone is not None)
+        self.timed = self.each * self.phases
         every_s = work.T @ many / channels
         holds_all = rooms >= float(length @ many)
         self.scale = max(float(every_s[holds_all].min() if holds_all.any() else every_s.max()), 1e-12)
@@ -90,15 +112,16 @@ class _Climb:
             # No room is worth more than the whole run on the servers that have enough of it.
             highs.addVar(0.0, 1.0 if number < self.timed else 4.0)
         highs.changeColCost(columns, -1.0)
-        every = np.arange(self.timed, dtype=np.int32)
-        highs.addRow(1.0, 1.0, self.timed, every, np.ones(self.timed))
+        for phase in range(self.phases):
+            of = np.arange(phase * self.each, (phase + 1) * self.each, dtype=np.int32)
+            highs.addRow(1.0, 1.0, self.each, of, np.ones(self.each))
         self.highs, self.columns = highs, columns
         self.best, self.best_s = np.zeros(columns), -np.inf
 
     def climb(self) -> Prices:
         """Planes until the bound is as good as they let it be."""
         at = np.zeros(self.columns)
-        at[: self.timed] = 1 / self.timed
+        at[: self.timed] = 1 / self.each
         upper = np.inf
         for _ in range(PLANES_MAX):
             value, slope = self._plane(at)
@@ -113,22 +136,23 @@ class _Climb:
             if not solution.value_valid:
                 break
             wanted = np.maximum(np.array(solution.col_value[: self.columns]), 0.0)
-            wanted[: self.timed] /= max(float(wanted[: self.timed].sum()), 1e-300)
+            timed = wanted[: self.timed].reshape(self.phases, self.each)
+            timed /= np.maximum(timed.sum(axis=1, keepdims=True), 1e-300)
             upper = float(solution.col_value[self.columns])
             at = self.best + STEP * (wanted - self.best)
-        return self._told(self.best)
+        found = self._prices(self.best)
+        return replace(found, bound_s=self._bound_s(found))
 
-    def _told(self, at: Float) -> Prices:
+    def _prices(self, at: Float) -> Prices:
         kinds = len(self.channels)
-        second = at[:kinds] / self.channels
+        timed = at[: self.timed].reshape(self.phases, self.each)
         byte = np.zeros(kinds)
         byte[self.limited] = at[self.timed :] * self.scale / self.rooms[self.limited]
-        mu = float(at[kinds]) if self.alone is not None else 0.0
-        found = Prices(second, byte, mu, 0.0)
-        return Prices(second, byte, mu, self._bound_s(found))
+        mu = timed[:, kinds] if self.alone is not None else np.zeros(self.phases)
+        return Prices(timed[:, :kinds] / self.channels, byte, mu, 0.0)
 
     def _priced(self, prices: Prices) -> Float:
-        priced = prices.of(self.work, self.length, self.alone)
+        priced = prices.of(self.work, self.length, self.alone, self.share)
         # A kind without room holds nothing.
         return np.where(self.rooms > 0, priced, np.inf)
 
@@ -139,18 +163,17 @@ class _Climb:
     def _plane(self, at: Float) -> tuple[float, Float]:
         """g at these prices and its slope, both in parts of `scale`; g is the slope times the prices."""
         kinds = len(self.channels)
-        byte = np.zeros(kinds)
-        byte[self.limited] = at[self.timed :] * self.scale / self.rooms[self.limited]
-        mu = float(at[kinds]) if self.alone is not None else 0.0
-        chosen = self._priced(Prices(at[:kinds] / self.channels, byte, mu, 0.0)).argmin(axis=1)
+        chosen = self._priced(self._prices(at)).argmin(axis=1)
         rows = np.arange(len(chosen))
-        busy = np.bincount(chosen, weights=self.work[rows, chosen] * self.many, minlength=kinds) / self.channels
+        share = np.ones((len(chosen), 1)) if self.share is None else self.share
+        busy = np.zeros((self.phases, self.each))
+        work = (self.work[rows, chosen] * self.many)[:, None] * share
+        for kind in range(kinds):
+            busy[:, kind] = work[chosen == kind].sum(axis=0) / self.channels[kind]
         held = np.bincount(chosen, weights=self.length * self.many, minlength=kinds)[self.limited]
-        slope = np.zeros(self.columns)
-        slope[:kinds] = busy / self.scale
         if self.alone is not None:
-            slope[kinds] = float((self.alone[rows, chosen] * self.many).sum()) / self.scale
-        slope[self.timed :] = held / self.rooms[self.limited] - 1
+            busy[:, kinds] = (self.alone[rows, chosen] * self.many) @ share
+        slope = np.concatenate([busy.ravel() / self.scale, held / self.rooms[self.limited] - 1])
         return float(slope @ at), slope
 
 

@@ -39,7 +39,7 @@ def by_heat(case: Case) -> Proposals:
 
 def _attempts(spans: Spans, case: Case, way: Way) -> Iterator[Attempt]:
     for filled in FILLED:
-        pieces = deal(spans, case.cluster, case.rooms, replace(way, filled=filled))
+        pieces = deal(spans, case, replace(way, filled=filled))
         if pieces is not None:
             yield pieces
 

@@ -13,17 +13,21 @@ from dataclasses import dataclass
 from ....cluster import Cluster
 from ....layout import Stripes
 from ....model.general import Float
-from ..expected.likely import FileHeat
+from ....workload.requests import Workload
+from ..expected.heats import FileHeat
 
 
 @dataclass(frozen=True)
 class Case:
-    """The heat of every file (None: nothing in it), the cluster, bytes that each active target takes, and processes."""
+    """The heat of every file (None: nothing in it), the cluster, bytes that each active target takes, processes, and
+    the trace, and likely runs (or the trace, where it will be repeated)."""
 
     heats: Sequence[FileHeat | None]
     cluster: Cluster
     rooms: Float
     processes: int
+    workload: Workload
+    runs: Sequence[Workload]
 
 
 @dataclass(frozen=True)

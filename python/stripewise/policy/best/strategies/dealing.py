@@ -14,10 +14,10 @@ import numpy as np
 
 from ....cluster import Cluster
 from ....model.general import Float, Int
-from ..expected.spans import Spans
+from ..expected.spans import Spans, shares_of
 from ..proven.duality import Prices, alike, prices_of
 from ..proven.kinds import Kinds, kinds_of
-from .case import Piece
+from .case import Case, Piece
 from .pieces import striped, whole, with_reasons
 
 #: Of a server's room, what one part of a run takes at most.
@@ -50,28 +50,69 @@ class Way:
     part: float = 0.02
 
 
-def deal(spans: Spans, cluster: Cluster, rooms: Float, way: Way) -> list[Piece] | None:
-    """The spans on servers with `rooms` bytes each (inf: any); None where they do not fit.
+def deal(spans: Spans, case: Case, way: Way, parts: Float | None = None) -> list[Piece] | None:
+    """The spans on servers with as much room as the case gives them; None where they do not fit.
 
-    Whether stripes fit is the caller's to see.
+    `parts` are those of what is asked of every run in every group of segments, where runs are not to be cut. Whether
+    stripes fit is the caller's to see.
     """
+    cluster, rooms = case.cluster, case.rooms
     kinds = kinds_of(cluster, rooms * way.filled)
     cost = _cost(spans, kinds, way)
     prices = _prices(cost, spans.length, kinds)
     cut = spans.cut(_parts(spans, cost, kinds, prices, way.part))
     cost = _cost(cut, kinds, way)
-    chosen = _Kinded(cost, cut.length, kinds, prices).chosen()
+    share = shares_of(cut, case.heats) if parts is None else parts
+    if share is not None:
+        share = share[cut.run]
+        prices = _prices(cost, cut.length, kinds, share)
+    chosen = _Kinded(cost, cut.length, kinds, prices, share).chosen()
     if way.stripe_bytes:
         pieces = striped(cut, chosen, kinds, cluster, way.stripe_bytes)
     else:
-        server = _Dealer(cost, cut.length, cluster, rooms, kinds, chosen).deal()
+        server = _Dealer(cost, cut.length, cluster, rooms, kinds, chosen, share).deal()
         if server is None:
             return None
         pieces, chosen = whole(cut, server, cluster), kinds.of[server]
     # Reasons tell what servers cost as they are, however much slower slow ones were taken to be.
     plain = _cost(cut, kinds, replace(way, lean=0.0))
-    priced = prices.of(plain.work, cut.length, plain.alone)
+    priced = prices.of(plain.work, cut.length, plain.alone, share)
     return with_reasons(pieces, cut, priced, chosen, kinds, cluster)
+
+
+def listed(spans: Spans, case: Case, share: Float | None) -> list[Piece] | None:
+    """Whole runs on servers, longest first, each where it is done first (Graham's list scheduling, unlike servers).
+
+    Few long runs fill servers better so than by prices, which take them to be divisible. `share` is the part of what
+    is asked of every run in every group of segments. None where they do not fit.
+    """
+    cluster = case.cluster
+    kinds = kinds_of(cluster, case.rooms)
+    channels = np.array([target.channels for target in cluster.active], dtype=np.float64)
+    work = (spans.asked @ kinds.figures)[:, kinds.of] / channels
+    part = np.ones((len(work), 1)) if share is None else share
+    rooms, busy = case.rooms.copy(), np.zeros((len(channels), part.shape[1]))
+    length = spans.length
+    server = np.zeros(len(work), dtype=np.int64)
+    for cell in np.lexsort((-length, -work.max(axis=1))).tolist():
+        after = busy @ part[cell] + work[cell] * float(part[cell] @ part[cell])
+        after[rooms < length[cell]] = np.inf
+        at = int(after.argmin())
+        if not np.isfinite(after[at]):
+            return None
+        server[cell] = at
+        rooms[at] -= length[cell]
+        busy[at] += work[cell, at] * part[cell]
+    plain = _cost(spans, kinds, Way(case.processes))
+    prices = _prices(plain, length, kinds)
+    return with_reasons(
+        whole(spans, server, cluster),
+        spans,
+        prices.of(plain.work, length, plain.alone),
+        kinds.of[server],
+        kinds,
+        cluster,
+    )
 
 
 @dataclass(frozen=True)
@@ -97,10 +138,13 @@ def _cost(spans: Spans, kinds: Kinds, way: Way) -> Cost:
     return Cost(fixed * pieces + byte, (fixed + byte / pieces) / way.processes)
 
 
-def _prices(cost: Cost, length: Float, kinds: Kinds) -> Prices:
-    rows, _, many = alike(np.column_stack([cost.work, cost.alone, length]))
-    work, alone, each = rows[:, : kinds.count], rows[:, kinds.count : -1], rows[:, -1]
-    return prices_of(work, each, many, kinds.channels, kinds.rooms, alone)
+def _prices(cost: Cost, length: Float, kinds: Kinds, share: Float | None = None) -> Prices:
+    columns = [cost.work, cost.alone, length, *([] if share is None else [share])]
+    rows, _, many = alike(np.column_stack(columns))
+    work, alone, each, rest = np.split(rows, [kinds.count, 2 * kinds.count, 2 * kinds.count + 1], axis=1)
+    return prices_of(
+        work, each[:, 0], many, kinds.channels, kinds.rooms, alone, None if share is None else rest
+    )  # fmt: skip
 
 
 def _parts(spans: Spans, cost: Cost, kinds: Kinds, prices: Prices, part: float) -> Int:
@@ -127,9 +171,9 @@ def _parts(spans: Spans, cost: Cost, kinds: Kinds, prices: Prices, part: float) 
 class _Kinded:
     """Spans by kinds: each on its cheapest, as long as that has time and room; dearest mistakes first."""
 
-    def __init__(self, cost: Cost, length: Float, kinds: Kinds, prices: Prices) -> None:
+    def __init__(self, cost: Cost, length: Float, kinds: Kinds, prices: Prices, share: Float | None) -> None:
         self.work, self.length, self.kinds, self.prices = cost.work, length, kinds, prices
-        priced = np.where(kinds.rooms > 0, prices.of(cost.work, length, cost.alone), np.inf)
+        priced = np.where(kinds.rooms > 0, prices.of(cost.work, length, cost.alone, share), np.inf)
         self.priced = priced + TIE * np.arange(kinds.count)[::-1]
 
     def chosen(self) -> Int:
@@ -165,13 +209,23 @@ class _Kinded:
 
 
 class _Dealer:
-    """How busy and how full every server is."""
+    """How busy and how full every server is, phase by phase where there are any."""
 
-    def __init__(self, cost: Cost, length: Float, cluster: Cluster, rooms: Float, kinds: Kinds, chosen: Int) -> None:
-        self.kinds, self.work, self.length, self.chosen = kinds, cost.work, length, chosen
+    def __init__(
+        self,
+        cost: Cost,
+        length: Float,
+        cluster: Cluster,
+        rooms: Float,
+        kinds: Kinds,
+        chosen: Int,
+        share: Float | None,
+    ) -> None:
+        self.kinds, self.work, self.length, self.chosen, self.share = kinds, cost.work, length, chosen, share
         self.rooms = rooms.copy()
         self.channels = np.array([target.channels for target in cluster.active], dtype=np.float64)
         self.busy = np.zeros(len(rooms))
+        self.phased = np.zeros((len(rooms), 1 if share is None else share.shape[1]))
 
     def deal(self) -> Int | None:
         """The server of every span; None where something has no room."""
@@ -187,6 +241,8 @@ class _Dealer:
     def _within(self, cells: Int, kind: int, server: Int) -> list[int]:
         """Deals cells to a kind's servers; returns those for which none has room."""
         members = np.flatnonzero(self.kinds.of == kind)
+        if self.share is not None:
+            return self._within_phases(cells, kind, members, self.share, server)
         queue = [(self.busy[at] / self.channels[at], -self.rooms[at], int(at)) for at in members]
         heapq.heapify(queue)
         left = []
@@ -205,10 +261,31 @@ class _Dealer:
                 heapq.heappush(queue, each)
         return left
 
+    def _within_phases(self, cells: Int, kind: int, members: Int, share: Float, server: Int) -> list[int]:
+        """The same where servers are busy by phases: a cell goes where those that it is asked for in are free.
+
+        The sum of the squares of what keeps servers busy in every phase grows least so, in parts of the phase's mean.
+        """
+        left = []
+        mean = np.maximum(self.work[cells, kind] @ share[cells], 1e-300)
+        order = cells[np.lexsort((-self.length[cells], -self.work[cells, kind]))]
+        for cell in order.tolist():
+            more = share[cell] * self.work[cell, kind] / mean
+            crowded = (self.phased[members] / mean) @ more + TIE * self.busy[members] / mean.sum()
+            crowded[self.rooms[members] < self.length[cell]] = np.inf
+            at = int(crowded.argmin())
+            if np.isfinite(crowded[at]):
+                self._put(cell, kind, int(members[at]), server)
+            else:
+                left.append(cell)
+        return left
+
     def _put(self, cell: int, kind: int, at: int, server: Int) -> None:
         server[cell] = at
         self.rooms[at] -= self.length[cell]
         self.busy[at] += self.work[cell, kind]
+        if self.share is not None:
+            self.phased[at] += self.work[cell, kind] * self.share[cell]
 
     def _anywhere(self, cell: int, server: Int) -> bool:
         """The cell on the server that is done first with it, of all that have room."""

@@ -20,6 +20,7 @@ from ...toolkit.space import Space
 from ..proven.prove import whole_bytes
 from ..regions.cuts import Cuts, cut_table
 from ..regions.merge import merge_neighbours
+from .by_cells import by_cells
 from .by_heat import by_heat
 from .case import Attempt, Case, Proposals
 from .spread import spreads
@@ -27,7 +28,7 @@ from .spread import spreads
 #: One server's stripe for pricing, whatever the length: regions on the same server are priced together.
 ALONE_BYTES = 1 << 60
 #: Tried in this order.
-STRATEGIES: tuple[Callable[[Case], Proposals], ...] = (spreads, by_heat)
+STRATEGIES: tuple[Callable[[Case], Proposals], ...] = (spreads, by_heat, by_cells)
 
 
 def plan_of(

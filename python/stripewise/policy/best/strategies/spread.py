@@ -14,7 +14,7 @@ from ....cluster import Cluster
 from ....layout import STRIPES_MAX, Stripes
 from ....model.general import Float
 from ....units import GRANULE_BYTES, KIB, MIB, round_up
-from ..expected.likely import FileHeat
+from ..expected.heats import FileHeat
 from ..regions.layout import named
 from .case import Attempt, Case, Piece, Proposals
 
@@ -37,6 +37,10 @@ def spreads(case: Case) -> Proposals:
     for continued in (False, True):
         share = _shares(cluster, case.rooms * FILLED / total, typical, writes, continued)
         yield iter([_ranges(heats, share, cluster)])
+        if any(heat.in_sequence for heat in known):
+            for swift_first in (False, True):
+                for striped in (False, True):
+                    yield iter([_in_order(heats, share, cluster, swift_first, striped, int(typical))])
     for continued in (False, True):
         for width in WIDTHS:
             share = _shares(cluster, case.rooms * FILLED / total, min(typical, float(width)), writes, continued)
@@ -90,6 +94,41 @@ def _ranges(heats: Sequence[FileHeat | None], share: Float, cluster: Cluster) ->
                 reason = f"whole on {name}: its share of all files, by how quick every server is"
                 pieces.append(Piece(number, at - before, high - at, ((name, high - at),), reason))
                 at = high
+        before = end
+    return pieces
+
+
+def _in_order(
+    heats: Sequence[FileHeat | None], share: Float, cluster: Cluster, swift_first: bool, striped: bool, typical: int
+) -> Attempt:
+    """The same kind by kind of servers; `striped`: a kind's part on all of its servers, a request on each.
+
+    Streams that lie with a kind whole leave the others alone: what is left goes on in order there.
+    """
+    paces = np.array([target.startup_read_s + target.per_byte_read_s * typical for target in cluster.active])
+    order = np.argsort(paces if swift_first else -paces, kind="stable")
+    kinds = np.split(order, np.flatnonzero(np.diff(paces[order])) + 1)
+    total = sum(round_up(heat.end) for heat in heats if heat is not None)
+    width = round_up(typical)
+    cycles: list[Stripes] = []
+    edges: list[int] = []
+    for members in kinds if striped else [np.array([each]) for each in order]:
+        cycles.append(tuple((cluster.active[int(each)].name, width) for each in members)[:STRIPES_MAX])
+        edges.append(int(share[members].sum() * total) // width * width + (edges[-1] if edges else 0))
+    edges[-1] = total
+    pieces, before = [], 0
+    for number, heat in enumerate(heats):
+        if heat is None:
+            continue
+        end, at = before + round_up(heat.end), before
+        for cycle, edge in zip(cycles, edges, strict=True):
+            high = min(edge, end)
+            if high <= at:
+                continue
+            stripes = cycle if len(cycle) > 1 else ((cycle[0][0], high - at),)
+            reason = f"{named(stripes, cluster)}: their share of all files, one kind of servers after the other"
+            pieces.append(Piece(number, at - before, high - at, stripes, reason))
+            at = high
         before = end
     return pieces
 

@@ -1,0 +1,66 @@
+"""What decides between plans: simulated seconds of the trace, of likely runs, and of the slower of both, on average.
+
+A plan that follows the trace's chance is quick on the trace alone; one that follows what the heat has wrong is quick on
+likely runs alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...cluster import Cluster
+from ...model.general import Float
+from ...plan import Plan
+from ...workload.requests import Workload
+from .trial import Trial, trial_s
+
+#: What a run of the trace may be slower by where likely runs may make up for it.
+SLOWER = 0.003
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Seconds that decide, those of the trace, and what every active server was busy for in the trace."""
+
+    seconds: float
+    traced_s: float
+    busy_s: Float
+
+
+class Judge:
+    """Judges plans of one workload; `runs` are likely ones, none where the trace alone decides."""
+
+    def __init__(self, workload: Workload, runs: Sequence[Workload], paths: frozenset[str], cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.traced = Trial(workload, paths, cluster)
+        self.likely = [Trial(run, paths, cluster) for run in runs]
+        #: Requests that were simulated for single plans: what limits a search, whatever the machine.
+        self.simulated = 0
+
+    def all_s(self, plans: Sequence[Plan], bounds_s: Sequence[float]) -> tuple[list[float], list[float]]:
+        """Seconds that decide, and those of the trace, of every plan; inf of those that cannot be the quickest."""
+        traced_s = trial_s(plans, bounds_s, self.traced)
+        if not self.likely:
+            return traced_s, list(traced_s)
+        likely_s = np.mean([trial_s(plans, bounds_s, trial) for trial in self.likely], axis=0)
+        return [_seconds(each, float(likely)) for each, likely in zip(traced_s, likely_s, strict=True)], traced_s
+
+    def one(self, plan: Plan, than: Judged | None = None) -> Judged | None:
+        """One plan; None where its run of the trace is slower than what was judged before by more than a little."""
+        traced = self.traced.run(plan)
+        self.simulated += self.traced.requests
+        if than is not None and traced.seconds > than.traced_s * (1 + SLOWER * bool(self.likely)):
+            return None
+        seconds = traced.seconds
+        if self.likely:
+            self.simulated += sum(trial.requests for trial in self.likely)
+            seconds = _seconds(seconds, float(np.mean([trial.run(plan).seconds for trial in self.likely])))
+        busy_s = np.array([traced.busy_s.get(target.name, 0.0) for target in self.cluster.active])
+        return Judged(seconds, traced.seconds, busy_s)
+
+
+def _seconds(traced_s: float, likely_s: float) -> float:
+    return (max(likely_s, traced_s) + likely_s + traced_s) / 3

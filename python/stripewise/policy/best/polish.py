@@ -1,0 +1,286 @@
+"""The last step: parts of a layout go from server to server as long as simulated runs get quicker.
+
+No bound tells how requests queue, which of them continue others, or what phases do to a server that is idle half of the
+time. So parts of the chosen layout are moved between servers, and what judges the candidates judges each step; a step
+that is kept must be quicker beyond what ties are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from ...cluster import Cluster
+from ...layout import share_bytes
+from ...model.general import Float, Int
+from ...plan import Expected, FilePlan, Plan, RegionPlan
+from ...units import GRANULE_BYTES, round_up
+from ...workload.requests import Workload
+from .expected.heats import FileHeat
+from .expected.spans import groups_of_run
+from .expected.touched import touched
+from .judge import Judged
+from .strategies.case import Piece
+
+#: Steps in vain after which to end, and draws of steps, some of which cannot be.
+IN_VAIN, STEPS_MAX = 200, 8_000
+#: A step must be quicker by this share.
+QUICKER = 2e-4
+#: Of a server's mean work, and of the least room, what one part has at most; and parts of all files at most, about.
+PART, ROOM, PARTS_MAX = 0.04, 0.1, 4_000
+#: Of the difference between two servers' work, what a step moves: between these shares of its half.
+MOVED = (0.3, 1.2)
+#: Chances: to take from the busiest server, to give to the least busy one.
+BUSIEST, LEAST = 0.7, 0.5
+#: Chances of how parts are chosen: neighbours, those with most work per byte; else any.
+TOGETHER, DENSEST = 0.35, 0.3
+#: Chance that as much comes back: servers that are busy alike in all may not be in every phase.
+EXCHANGED = 0.35
+#: Steps by the figures alone, before any is simulated; of those to be simulated, what part is the one of so many that
+#: evens the load most.
+EVENING, GUIDED, DRAWN = 3_000, 0.5, 12
+#: How much the busiest server counts more than others (a norm).
+NORM = 12.0
+#: Parts that a step moves at most, as a power of two.
+MOST_POWER = 9
+
+
+#: Judges pieces; None where they are slower than what was judged before.
+Judge = Callable[[Sequence[Piece], Judged], Judged | None]
+
+
+def pieces_of(plan: Plan, workload: Workload) -> list[Piece]:
+    """The pieces of a plan's files, up to where the files end."""
+    number = {file.path: each for each, file in enumerate(workload.files)}
+    return [
+        Piece(
+            number[file.path], region.start, min(region.len, round_up(file.size) - region.start), region.stripes,
+            region.reason,
+        )
+        for file in plan.files
+        for region in file.regions
+        if region.start < file.size
+    ]  # fmt: skip
+
+
+def laid_out(pieces: Sequence[Piece], workload: Workload, files: Mapping[str, FilePlan]) -> Plan:
+    """The pieces as a plan for the simulator, without prices; `files` are those of another plan."""
+    regions: dict[int, list[RegionPlan]] = {}
+    for piece in pieces:
+        regions.setdefault(piece.file, []).append(RegionPlan(piece.start, piece.length, piece.stripes))
+    made = [replace(files[workload.files[number].path], regions=tuple(regions[number])) for number in sorted(regions)]
+    return Plan("best", {}, "", (), workload.processes, (), tuple(made), {}, Expected(0.0, 0.0))
+
+
+def polished(
+    pieces: Sequence[Piece],
+    begun: Judged,
+    heats: Sequence[FileHeat | None],
+    runs: Sequence[Workload],
+    cluster: Cluster,
+    rooms: Float,
+    judge: Judge,
+    go_on: Callable[[], bool],
+    seed: int,
+) -> tuple[list[Piece], Judged]:
+    """The pieces after all steps that made them quicker; the same where none did."""
+    state = _State(pieces, heats, runs, cluster, rooms)
+    rng = np.random.default_rng(seed)
+    best, failed = begun, 0
+    evened = state.evened(rng)
+    found = judge(evened.pieces, best)
+    if found is not None and found.seconds < best.seconds * (1 - QUICKER):
+        state, best = evened, found
+    for _ in range(STEPS_MAX):
+        step = state.drawn(rng, best.busy_s)
+        if step is None:
+            continue
+        if failed >= IN_VAIN or not go_on():
+            break
+        failed += 1
+        found = judge(state.moved(step), best)
+        if found is not None and found.seconds < best.seconds * (1 - QUICKER):
+            best, failed = found, 0
+            state.take(step)
+    return state.pieces, best
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Parts, by number, and the server that each goes to."""
+
+    parts: Int
+    server: Int
+
+
+class _State:
+    """The parts of a layout: the server of each (-1: stripes over several), and what is asked of it."""
+
+    def __init__(
+        self,
+        pieces: Sequence[Piece],
+        heats: Sequence[FileHeat | None],
+        runs: Sequence[Workload],
+        cluster: Cluster,
+        rooms: Float,
+    ) -> None:
+        self.cluster = cluster
+        self.names = [target.name for target in cluster.active]
+        number = {name: each for each, name in enumerate(self.names)}
+        figures = [(t.startup_read_s, t.startup_write_s, t.per_byte_read_s, t.per_byte_write_s) for t in cluster.active]
+        self.figures = np.array(figures).T / np.array([target.channels for target in cluster.active])
+        group = groups_of_run(heats)
+        whole = touched(pieces, heats, runs, group).sum(axis=1) @ self.figures
+        self.pieces = _cut(pieces, heats, whole, float(rooms.min()))
+        self.asked = touched(self.pieces, heats, runs, group)
+        self.work = self.asked.sum(axis=1) @ self.figures
+        self.length = np.array([piece.length for piece in self.pieces], dtype=np.float64)
+        self.server = np.array(
+            [number[piece.stripes[0][0]] if len(piece.stripes) == 1 else -1 for piece in self.pieces], dtype=np.int64
+        )
+        self.free = rooms.copy()
+        # Seconds that every server is busy for in every group of segments, as the figures have it.
+        self.load = np.zeros((len(self.names), self.asked.shape[1]))
+        for part, piece in enumerate(self.pieces):
+            for name, share in share_bytes(piece.stripes, piece.length).items():
+                self.free[number[name]] -= share
+                self.load[number[name]] += self._of(part, number[name]) * share / piece.length
+
+    def _of(self, parts: Int | int, server: int) -> Float:
+        """What parts keep a server busy for, by groups."""
+        asked = self.asked[parts]
+        return np.asarray((asked.sum(axis=0) if asked.ndim > 2 else asked) @ self.figures[:, server])
+
+    def evened(self, rng: np.random.Generator) -> _State:
+        """Another state, with steps taken as long as they even the servers' load group by group."""
+        found = copy(self)
+        found.server, found.free, found.load = self.server.copy(), self.free.copy(), self.load.copy()
+        found.pieces = list(self.pieces)
+        uneven, failed = _uneven(found.load), 0
+        for _ in range(EVENING):
+            step = found.step(rng, found.load.sum(axis=1))
+            failed += 1
+            if step is not None and (now := _uneven(found.load_after(step))) < uneven * (1 - QUICKER):
+                found.take(step)
+                uneven, failed = now, 0
+            if failed > EVENING // 10:
+                break
+        return found
+
+    def drawn(self, rng: np.random.Generator, busy_s: Float) -> _Step | None:
+        """A step: any, or that of several which evens the load most."""
+        if rng.random() >= GUIDED:
+            return self.step(rng, busy_s)
+        steps = [step for step in (self.step(rng, busy_s) for _ in range(DRAWN)) if step is not None]
+        return min(steps, key=lambda each: _uneven(self.load_after(each)), default=None)
+
+    def load_after(self, step: _Step) -> Float:
+        """The load as it is after the step."""
+        load = self.load.copy()
+        for server in np.unique(step.server).tolist():
+            parts = step.parts[step.server == server]
+            load[server] += self._of(parts, server)
+            for before in np.unique(self.server[parts]).tolist():
+                load[before] -= self._of(parts[self.server[parts] == before], before)
+        return load
+
+    def step(self, rng: np.random.Generator, busy_s: Float) -> _Step | None:
+        """Parts of a busy server, or of striped places, that a less busy one takes; None where nothing can go."""
+        order = np.argsort(-busy_s, kind="stable")
+        high = int(order[0]) if rng.random() < BUSIEST else int(rng.choice(order))
+        low = int(order[-1]) if rng.random() < LEAST else int(rng.choice(order))
+        if high == low:
+            return None
+        here = np.flatnonzero((self.server == high) & (self.work[:, high] > 0))
+        if not len(here):
+            return None
+        # What leaves one server keeps the other one busy for as long as it takes there.
+        each, there = self.work[here, high], self.work[here, low]
+        ratio = float(there.sum() / max(each.sum(), 1e-300))
+        wanted = max(0.0, busy_s[high] - busy_s[low]) / (1 + ratio) * rng.uniform(*MOVED) * 2
+        exchanged = rng.random() < EXCHANGED
+        more = float(each.sum()) * rng.uniform(0, 0.2) if exchanged or wanted <= 0 else 0.0
+        wanted += more
+        most = max(1, int(2 ** rng.uniform(0, MOST_POWER)))
+        way = rng.random()
+        if way < TOGETHER:
+            order = np.roll(np.arange(len(here)), -int(rng.integers(len(here))))
+        elif way < TOGETHER + DENSEST:
+            order = np.argsort(-each / self.length[here] * rng.uniform(0.5, 1.0, len(here)), kind="stable")
+        else:
+            order = rng.permutation(len(here))
+        count = max(1, int(np.searchsorted(np.cumsum(each[order]), wanted, side="right")))
+        chosen = here[order[: min(count, most)]]
+        need = float(self.length[chosen].sum()) - self.free[low]
+        if need <= 0 and not exchanged:
+            return _Step(chosen, np.full(len(chosen), low))
+        back = np.flatnonzero(self.server == low)
+        if exchanged:
+            back = rng.permutation(back)
+            many = int(np.searchsorted(np.cumsum(self.work[back, high]), more)) + 1
+        else:
+            many = 0
+            # There is no room: what is least asked for there comes back.
+            back = back[np.argsort(self.work[back, high] / self.length[back], kind="stable")]
+        many = max(many, int(np.searchsorted(np.cumsum(self.length[back]), need)) + 1)
+        back = back[:many]
+        given = float(self.length[back].sum())
+        if given < need or given - float(self.length[chosen].sum()) > self.free[high]:
+            return None
+        server = np.concatenate([np.full(len(chosen), low), np.full(len(back), high)])
+        return _Step(np.concatenate([chosen, back]), server)
+
+    def moved(self, step: _Step) -> list[Piece]:
+        """All pieces as they are after the step."""
+        made = list(self.pieces)
+        for part, server in zip(step.parts.tolist(), step.server.tolist(), strict=True):
+            name = self.names[server]
+            reason = f"whole on {name}: simulated runs are quicker so"
+            made[part] = replace(made[part], stripes=((name, made[part].length),), reason=reason)
+        return made
+
+    def take(self, step: _Step) -> None:
+        """The step is kept."""
+        self.pieces, self.load = self.moved(step), self.load_after(step)
+        length = self.length[step.parts]
+        np.add.at(self.free, self.server[step.parts], length)
+        np.subtract.at(self.free, step.server, length)
+        self.server[step.parts] = step.server
+
+
+def _uneven(load: Float) -> float:
+    """Seconds of all groups together: of each its busiest servers, the others counting little."""
+    return float(((np.maximum(load, 0.0) ** NORM).sum(axis=0) ** (1 / NORM)).sum())
+
+
+def _cut(pieces: Sequence[Piece], heats: Sequence[FileHeat | None], work: Float, room: float) -> list[Piece]:
+    """Pieces of one server in parts of little work and length, cut where their requests begin."""
+    servers = work.shape[1]
+    here = work.min(axis=1)
+    fair = max(float(here.sum()) / servers * PART, 1e-300)
+    length = np.array([piece.length for piece in pieces], dtype=np.float64)
+    parts = np.ceil(np.maximum(here / fair, np.where(here > 0, length / max(room * ROOM, GRANULE_BYTES), 0.0)))
+    while parts.sum() > PARTS_MAX + len(pieces):
+        parts = np.ceil(parts / 2)
+    made: list[Piece] = []
+    for piece, many in zip(pieces, parts.tolist(), strict=True):
+        heat = heats[piece.file]
+        if many <= 1 or len(piece.stripes) > 1 or heat is None:
+            made.append(piece)
+            continue
+        grid = heat.grid
+        step = grid.slot_bytes * (1 if grid.is_apart else grid.unit)
+        ideal = piece.start + piece.length * np.arange(1, int(many)) / many
+        edges = np.unique(np.rint((ideal - grid.base) / step).astype(np.int64) * step + grid.base)
+        edges = edges[(edges > piece.start) & (edges < piece.start + piece.length) & (edges % GRANULE_BYTES == 0)]
+        bounds = [piece.start, *edges.tolist(), piece.start + piece.length]
+        name = piece.stripes[0][0]
+        made += [
+            replace(piece, start=low, length=high - low, stripes=((name, high - low),))
+            for low, high in pairwise(bounds)
+        ]
+    return made

@@ -1,0 +1,93 @@
+"""The strategy by cells: the files in equal cells of every grain, each on one server.
+
+Where requests are longer than what their heat is told by, or begin anywhere, what a place is asked for is not told by
+where they begin. So likely runs are cut at every multiple of a grain; each piece pays its startup and its bytes, and
+the cells are dealt out as those of the heat are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ....model.general import Float, Int
+from ....units import KIB, round_up
+from ....workload.requests import Workload
+from ..expected.heats import FileHeat
+from ..expected.spans import Spans, groups_of_run
+from ..expected.touched import by_group, pieces_of
+from .by_heat import FILLED
+from .case import Attempt, Case, Proposals
+from .dealing import Way, deal, listed
+
+#: Grains that are tried, the likeliest first.
+GRAINS = tuple(4 * KIB << power for power in (8, 6, 10, 4, 2, 9, 7, 11, 5, 13, 0))
+#: Cells at most, and fewer than so many per server are not worth a try.
+CELLS_MAX, CELLS_PER_SERVER = 30_000, 2
+#: Cells that are dealt out one by one, too, at most.
+LISTED_MAX = 4_000
+#: Pieces of requests at most.
+PIECES_MAX = 3_000_000
+
+
+def by_cells(case: Case) -> Proposals:
+    """Cells of every grain, dealt out by their prices."""
+    alone = case.runs == [case.workload]
+    for grain in GRAINS:
+        # Where the trace tells much, what follows it is as quick on other runs.
+        for runs in [[case.workload], *([] if alone else [case.runs])]:
+            found = cells_of(case.heats, runs, grain)
+            if found is not None and len(found[0].start) >= CELLS_PER_SERVER * len(case.cluster.active):
+                yield _attempts(*found, case)
+                if len(found[0].start) <= LISTED_MAX:
+                    pieces = listed(found[0], case, found[1])
+                    yield iter([] if pieces is None else [pieces])
+
+
+def _attempts(spans: Spans, share: Float | None, case: Case) -> Iterator[Attempt]:
+    for filled in FILLED:
+        pieces = deal(spans, case, replace(Way(case.processes), filled=filled), share)
+        if pieces is not None:
+            yield pieces
+
+
+def cells_of(
+    heats: Sequence[FileHeat | None], runs: Sequence[Workload], grain: int
+) -> tuple[Spans, Float | None] | None:
+    """The cells of all files and what runs ask of them on average, and of that the part in every group of segments.
+
+    None where there are too many; no parts where there is one group.
+    """
+    ends = [0 if heat is None else round_up(heat.end) for heat in heats]
+    if sum(-(-end // grain) for end in ends) > CELLS_MAX:
+        return None
+    pieces = sum(pieces_of(file.requests, grain) for file in runs[0].files)
+    if pieces * len(runs) > PIECES_MAX:
+        return None
+    group = groups_of_run(heats)
+    file: list[Int] = []
+    start: list[Int] = []
+    length: list[Int] = []
+    asked: list[Float] = []
+    for number, (heat, end) in enumerate(zip(heats, ends, strict=True)):
+        if heat is None:
+            continue
+        begins = np.arange(0, end, grain, dtype=np.int64)
+        file.append(np.full(len(begins), number))
+        start.append(begins)
+        length.append(np.minimum(begins + grain, end) - begins)
+        asked.append(by_group([run.files[number].requests for run in runs], heat, begins, group))
+    begins, slot = np.concatenate(start), np.concatenate(length)
+    cells = len(begins)
+    one = np.ones(cells, dtype=np.int64)
+    parts = np.concatenate(asked)
+    spans = Spans(
+        np.concatenate(file), begins, slot, one, one, np.arange(cells), one * 0, slot, parts.sum(axis=1)
+    )  # fmt: skip
+    if parts.shape[1] == 1:
+        return spans, None
+    # A startup of 64 KiB's time: what servers of any kind are busy for is told by either.
+    weight = parts @ np.array([65536.0, 65536.0, 1.0, 1.0]) + 1e-9
+    return spans, weight / weight.sum(axis=1, keepdims=True)
