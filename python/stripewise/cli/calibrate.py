@@ -16,7 +16,7 @@ from ..calibration.plot import draw
 from ..cluster import PER_BYTE_S_MAX, STARTUP_S_MAX, Cluster, Network, Target, cluster_text, read_cluster
 from ..cluster.calibration import Fit
 from ..errors import UsageError
-from ..files.durable import write_durably
+from ..files.parts import write_durably
 from ..report.figure import check_plot_path
 from ..store import Store
 from ..units import MIB

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ClusterError
-from ..files.documents import read_toml
-from ..files.fields import Fields
+from ..files.fields import Fields, read_toml
 from .calibration import Calibration, calibration_from
 from .device import device_lines, parse_device
 from .targets import Cluster, Network, Target
