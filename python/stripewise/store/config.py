@@ -20,7 +20,7 @@ from typing import Any
 
 from .. import native
 from ..cluster import Cluster, Target, cluster_from_mapping
-from ..cluster.form import VERSION, cluster_lines, toml_string
+from ..cluster.cluster import VERSION, cluster_lines, toml_string
 from ..errors import ClusterError, LayoutError
 from ..files.fields import Fields, read_json, read_toml
 from ..files.parts import read_part
