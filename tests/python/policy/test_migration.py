@@ -18,7 +18,7 @@ from stripewise.plan.summary import summary_of
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.toolkit.copying import CopyPrices
 from stripewise.policy.toolkit.pricing import region_costs
-from stripewise.policy.toolkit.windows import window_tables
+from stripewise.policy.toolkit.regions import window_tables
 from stripewise.units import round_up
 from stripewise.workload import Workload
 from support import KIB, MIB, cluster, clusters, file_of, walk, workloads
