@@ -20,7 +20,7 @@ from typing import Any
 from proof import MANY, Proof, proof_of, proof_row
 from stripewise.cluster import Cluster
 from stripewise.errors import StripewiseError
-from stripewise.files.durable import write_durably
+from stripewise.files.parts import write_durably
 from stripewise.policy import POLICIES, PlanOptions, policy_named
 from stripewise.policy.base import OWN_OPTIONS
 from stripewise.simulate import Settings, load_description, simulate_plan

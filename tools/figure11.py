@@ -26,7 +26,7 @@ from stripewise.errors import StripewiseError, UsageError
 from stripewise.plan import Plan, write_plan
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.toolkit.pricing import plan_bound
-from stripewise.policy.toolkit.windows import window_tables
+from stripewise.policy.toolkit.regions import window_tables
 from stripewise.units import KIB, MIB, format_size, parse_size, parse_span
 from stripewise.workload.zipf import ZipfRun
 

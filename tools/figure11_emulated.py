@@ -33,7 +33,7 @@ from figure11_run import Bench, Outcome
 from stripewise.errors import StripewiseError, UsageError
 from stripewise.plan import Plan
 from stripewise.policy.toolkit.pricing import plan_bound
-from stripewise.policy.toolkit.windows import window_tables
+from stripewise.policy.toolkit.regions import window_tables
 from stripewise.units import MIB, format_size, parse_size
 from stripewise.workload.zipf import ZipfRun
 

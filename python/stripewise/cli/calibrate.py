@@ -16,12 +16,12 @@ from ..calibration.plot import draw
 from ..cluster import PER_BYTE_S_MAX, STARTUP_S_MAX, Cluster, Network, Target, cluster_text, read_cluster
 from ..cluster.calibration import Fit
 from ..errors import UsageError
-from ..files.durable import write_durably
+from ..files.parts import write_durably
 from ..report.figure import check_plot_path
 from ..store import Store
-from ..units import MIB
+from ..units import MIB, parse_size
 from .arguments import flattened
-from .options import JsonOption, size
+from .options import JsonOption
 from .output import check_output, print_json, printable, progress, say, stdout, table
 
 #: What is written where neither -o nor --apply is given.
@@ -115,7 +115,7 @@ def calibrate(
 ) -> None:
     """Measure targets and network; write cluster.toml with the figures, how well they fit, and the date."""
     subject = _subject(asked.store, asked.cluster, result.apply)
-    scratch_bytes = size(measuring.scratch, "--scratch")
+    scratch_bytes = parse_size(measuring.scratch, "--scratch")
     written, plot = result.path(), measuring.plot
     if network.ping_by is not None and (network.establish_s is not None or network.per_byte_s is not None):
         raise UsageError("--ping: measures what --establish-s and --per-byte-s say; give one or the other")

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import __version__
-from ..run.runner import unload
+from ..preloaded import unload
 from .moving import apply, migrate
 from .options import COMMAND_SETTINGS
 from .output import OneLineErrors

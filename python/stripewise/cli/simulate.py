@@ -19,18 +19,12 @@ from ..simulate import Load, Outcome, Settings, load_description, load_trace, si
 from ..simulate.plot import plot_comparison, plot_sweep, plot_timeline
 from ..simulate.run import LOOPS, Compared, compared
 from ..simulate.sweep import Sweep, Value, changed_cluster, parse_sweep
+from ..units import parse_size
 from ..workload.describe import read_description
 from .arguments import flattened
-from .options import (
-    FileOption,
-    JsonOption,
-    SearchOptions,
-    SizeOptions,
-    WindowOptions,
-    size,
-)
+from .options import FileOption, JsonOption
 from .output import print_json, progress, say, shown, stdout, table
-from .plan.options import plan_options, require_window
+from .plan.options import SearchOptions, SizeOptions, WindowOptions, plan_options, require_window
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +69,7 @@ class CopyOptions:
 
     def settings(self, seed: int) -> Settings:
         """The settings of a run."""
-        return Settings(seed, size(self.read_ahead, "--read-ahead"), size(self.bandwidth, "--bandwidth"))
+        return Settings(seed, parse_size(self.read_ahead, "--read-ahead"), parse_size(self.bandwidth, "--bandwidth"))
 
 
 class Job:

@@ -1,17 +1,19 @@
-"""The cluster: its targets and network (`targets`), and the file that describes them (`form`)."""
+"""The cluster: its targets and network, and the file that says both (`cluster`); its tables `calibration`, `device`."""
 
-from .form import (
+from .cluster import (
     CLASSES,
     KINDS,
     PER_BYTE_S_MAX,
     STARTUP_S_MAX,
     STATES,
     TARGETS_MAX,
+    Cluster,
+    Network,
+    Target,
     cluster_from_mapping,
     cluster_text,
     read_cluster,
 )
-from .targets import Cluster, Network, Target
 
 __all__ = [
     "CLASSES",

@@ -101,11 +101,8 @@ _SEEK = ("factor_s", "rotation_s", "capacity_bytes")
 _DISK = ("disk", "scheme", "used", "background_ms")
 
 
-def parse_device(target: Fields) -> Device:
+def parse_device(fields: Fields) -> Device:
     """The table `device` of a target; ClusterError with file, key and cure."""
-    if "device" not in target.data:
-        return Device()
-    fields = Fields(target.table("device"), target.source, f"{target.where}device.", ClusterError)
     fields.only(set(vars(Device())))
     if any(key in fields.data for key in _DISK):
         return _disk(fields)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import StoreError
-from ..preloaded import LIBRARY, without_library
+from ..preloaded import LIBRARY, OFF, without_library
 from ..run import runner
 from ..run.elf import Kind, Program, own_machine, read_program
 from .finding import Examined, Finding, bad, note, ok
@@ -111,8 +111,8 @@ def preload_is_free(examined: Examined) -> Iterator[Finding]:
 
 def environment_is_plain(examined: Examined) -> Iterator[Finding]:
     """No switch is set that keeps the library away."""
-    if examined.environment.get(runner.OFF) == "1":
-        yield note(f"{runner.OFF}=1 keeps the library from programs with a new environment", f"unset {runner.OFF}")
+    if examined.environment.get(OFF) == "1":
+        yield note(f"{OFF}=1 keeps the library from programs with a new environment", f"unset {OFF}")
 
 
 def _dotted(version: tuple[int, int]) -> str:

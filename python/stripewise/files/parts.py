@@ -1,6 +1,7 @@
 """Files in a store, read and replaced so that nobody who may make names there leads us elsewhere or keeps us waiting.
 
-The native module does the same for everything else (docs/security.md, "How a store is opened").
+A power cut leaves the old file or the new one, never an empty one; files outside of a store are replaced in the same
+way. The native module does it so for everything else (docs/security.md, "How a store is opened").
 """
 
 from __future__ import annotations
@@ -109,6 +110,11 @@ def replace_part(root: Path, name: str, text: str, durably: bool = True, make: b
                 os.fsync(directory)
             finally:
                 os.close(directory)
+
+
+def write_durably(path: Path, text: str) -> None:
+    """`replace_part` for a file by its path, wherever it lies. Raises OSError that names `path`."""
+    replace_part(path.parent, path.name, text)
 
 
 def _keep_owner(handle: int, at: int, last: str, owner: int) -> None:

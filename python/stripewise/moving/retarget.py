@@ -11,8 +11,7 @@ from typing import Any
 
 from ..cluster import Target
 from ..errors import LayoutError, StoreError
-from ..files.durable import write_durably
-from ..files.parts import read_part
+from ..files.parts import read_part, write_durably
 from ..layout import Layout, Region, target_bytes
 from ..store import Store, StoredFile
 from ..store.config import StoreConfig

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PlanError
-from ..files.documents import read_json
-from ..files.durable import write_durably
-from ..files.fields import Fields
+from ..files.fields import Fields, read_json
+from ..files.parts import write_durably
 from ..layout import Region, Stripes, parse_regions, target_bytes
 from ..units import OFFSET_BYTES_MAX
 from .migrations import SECONDS_MAX, Migration, Move, dump_migrations, moved_layout, parse_migrations

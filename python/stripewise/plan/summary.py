@@ -9,7 +9,7 @@ from typing import Any
 
 from .document import Expected, Plan, Window, WindowFigures
 from .migrations import DIRECTIONS, Migration
-from .region_table import RegionMappingTable
+from .region_table import ENTRY_BYTES
 
 
 def _share(part: float, whole: float) -> float:
@@ -107,11 +107,13 @@ def summary_of(plan: Plan) -> PlanSummary:
     """The figures of a plan; O(regions + moves)."""
     by_window = {migration.window: migration for migration in plan.migrations}
     planned_bytes = sum(file.size for file in plan.files)
-    table = RegionMappingTable(plan)
+    regions = sum(len(file.regions) for file in plan.files)
+    # One for every region where it lies first, and one for every move.
+    entries = regions + sum(len(migration.moves) for migration in plan.migrations)
     return PlanSummary(
         policy=plan.policy,
         files=len(plan.files),
-        regions=sum(len(file.regions) for file in plan.files),
+        regions=regions,
         target_bytes=plan.bytes_per_target(),
         expected=plan.expected,
         windows=tuple(
@@ -119,8 +121,8 @@ def summary_of(plan: Plan) -> PlanSummary:
             for number, window in enumerate(plan.windows)
         ),
         migration_gain=_migration_gain(plan),
-        table_entries=len(table),
-        table_bytes=table.bytes,
+        table_entries=entries,
+        table_bytes=ENTRY_BYTES * entries,
     )
 
 

@@ -10,9 +10,9 @@ from ..plan import Plan
 from ..workload.requests import Workload
 from . import best, default
 from .base import POLICIES, PlanOptions, Policy, refuse_foreign, register
+from .default import static_plan
 from .named import policies_named, policy_named
 from .published import h2dp, padp, psa, slal
-from .published.static import static_plan
 from .toolkit.build import build_plan, region_name
 from .toolkit.pricing import Prices, region_costs
 from .toolkit.regions import RegionTable, build_regions

@@ -1,13 +1,16 @@
 """DEF: every region on all servers of every class with one stripe, as a parallel file system does without advice.
 
 With limited SServer space, regions go on hybrid servers in a seeded random order until the space is used up, the rest
-on HServers alone with the same stripe (placement.md, DEF). It is the baseline that every other plan is compared with.
+on HServers alone with the same stripe (placement.md, DEF). It is the baseline that every other plan is compared with;
+`static_plan` does so for one placement of a whole run, and is the end of every static policy.
 """
 
 from __future__ import annotations
 
-from ..cluster import Cluster
-from ..layout import Stripes
+from collections.abc import Sequence
+
+from ..cluster import Cluster, Target
+from ..layout import STRIPES_MAX, Stripes
 from ..model import parameters
 from ..plan import Plan
 from ..workload.requests import Workload
@@ -15,10 +18,30 @@ from .base import PlanOptions, Policy, register
 from .toolkit.build import build_plan, region_name
 from .toolkit.hybrid import drawn_order
 from .toolkit.pricing import Prices
-from .toolkit.regions import RegionTable
+from .toolkit.regions import RegionTable, build_regions, whole_span
 from .toolkit.space import Space
-from .toolkit.striping import EqualStripes
-from .toolkit.windows import window_tables
+
+
+class EqualStripes:
+    """Stripes of one width over `servers` for regions of `region_bytes`; equal cycles are one tuple.
+
+    The first server rotates with the region's number. Where there are more servers than stripes in a region, its cycle
+    names those that it reaches, and the next region goes on behind them.
+    """
+
+    def __init__(self, servers: Sequence[Target], width: int, region_bytes: int) -> None:
+        self.servers = len(servers)
+        self.reach = min(self.servers, -(-region_bytes // width), STRIPES_MAX)
+        stripes = tuple((server.name, width) for server in servers)
+        self._round = stripes + stripes
+        self._made: dict[int, Stripes] = {}
+
+    def of(self, number: int) -> Stripes:
+        """The stripes of region `number`."""
+        first = number * (1 if self.reach == self.servers else self.reach) % self.servers
+        if first not in self._made:
+            self._made[first] = self._round[first : first + self.reach]
+        return self._made[first]
 
 
 def place_default(
@@ -61,6 +84,25 @@ def _place(
     return placed, reasons
 
 
+def static_plan(
+    policy: str,
+    table: RegionTable,
+    workload: Workload,
+    cluster: Cluster,
+    options: PlanOptions,
+    placed: Sequence[Stripes],
+    reasons: Sequence[str],
+) -> Plan:
+    """The plan that puts region g of `table` on `placed[g]` because of `reasons[g]`, with its expected costs.
+
+    `policy` names who decided. The regions' sizes must fit the targets: take them from a `Space` while placing.
+    """
+    baseline, _ = place_default(table, workload, cluster, options)
+    prices = Prices.none(table.regions)
+    prices.add(table, parameters(cluster, workload.processes), cluster, placed, baseline)
+    return build_plan(policy, table, workload, cluster, options, placed, reasons, prices, [whole_span(workload)])
+
+
 @register
 class Default(Policy):
     """All servers, equal stripe."""
@@ -68,9 +110,6 @@ class Default(Policy):
     name = "def"
 
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
-        table, windows = window_tables(workload, options.region_bytes, None)
+        table = build_regions(workload, options.region_bytes)
         placed, reasons = place_default(table, workload, cluster, options)
-        prices = Prices.none(table.regions)
-        prices.add(table, parameters(cluster, workload.processes), cluster, placed, placed)
-        spans = [each.window for each in windows]
-        return build_plan(self.name, table, workload, cluster, options, placed, reasons, prices, spans)
+        return static_plan(self.name, table, workload, cluster, options, placed, reasons)

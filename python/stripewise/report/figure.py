@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..files.durable import write_durably
+from ..files.parts import write_durably
 
 #: matplotlib's Figure; untyped here because the library is loaded only when a plot is asked for.
 Figure = Any

@@ -1,7 +1,7 @@
 """Runs a program with the preloaded library: environment, signals, exit status.
 
 The library gets everything through the environment, which mpiexec hands to local ranks. This process itself never
-loads it (`unload` starts it anew without), and the child's end becomes our own: status n, or 128 + signal.
+loads it (`preloaded.unload`), and the child's end becomes our own: status n, or 128 + signal.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -21,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 
 from ..errors import StoreError
-from ..preloaded import LIBRARY, without_library
+from ..preloaded import LIBRARY, OFF, without_library
 from ..store import trust
 from ..store.globs import manage_globs
 from .elf import read_program
@@ -31,7 +30,6 @@ FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signa
 LINE_BYTES_MAX = 1 << 20
 #: For the thread sanitizer, whose list of options is split at blanks and colons (`library_path` refuses them).
 THREAD_SUPPRESSIONS = Path(__file__).resolve().parent / "tsan.supp"
-OFF = "STRIPEWISE_OFF"
 LOG = "STRIPEWISE_LOG"
 #: A kernel filter against rings that a program sets up by itself. An outer run's stays: its filter does, too.
 SECCOMP = "STRIPEWISE_SECCOMP"
@@ -66,19 +64,6 @@ def library_path() -> Path:
             f"install it elsewhere"
         )
     return path
-
-
-def unload() -> None:
-    """Starts this program anew without the library when it was preloaded into it (a `run` inside a `run`)."""
-    value = os.environ.get("LD_PRELOAD", "")
-    rest = without_library(value)
-    if LIBRARY in value and rest != value:
-        environment = dict(os.environ, LD_PRELOAD=rest)
-        # Or the library would see to it that it stays.
-        environment[OFF] = "1"
-        if not rest:
-            del environment["LD_PRELOAD"]
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
 
 
 def environment(

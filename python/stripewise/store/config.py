@@ -20,10 +20,9 @@ from typing import Any
 
 from .. import native
 from ..cluster import Cluster, Target, cluster_from_mapping
-from ..cluster.form import VERSION, cluster_lines, toml_string
+from ..cluster.cluster import VERSION, cluster_lines, toml_string
 from ..errors import ClusterError, LayoutError
-from ..files.documents import read_json, read_toml
-from ..files.fields import Fields
+from ..files.fields import Fields, read_json, read_toml
 from ..files.parts import read_part
 from ..layout import Layout, parse_layout, to_indexes, whole_file
 from ..units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX

@@ -11,7 +11,7 @@ from pathlib import Path
 from .. import native
 from ..cluster import read_cluster
 from ..errors import StoreError
-from ..files.durable import write_durably
+from ..files.parts import write_durably
 from .config import BUILT_IN_LAYOUTS, Rule, StoreConfig, check_store_size, new_uuid
 from .globs import default_manage, ignored, manage_globs
 from .layouts import read_layout, save_layout

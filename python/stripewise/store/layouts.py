@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from ..errors import LayoutError, StoreError
-from ..files.documents import read_json
+from ..files.fields import read_json
 from ..files.parts import replace_part
 from ..layout import Layout, layout_json, parse_layout
 from .config import StoreConfig

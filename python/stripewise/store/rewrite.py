@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StripewiseError
-from ..files.durable import write_durably
-from ..files.parts import read_part
+from ..files.parts import read_part, write_durably
 from .config import StoreConfig, config_from
 
 # tomlkit is loaded where it is used: few verbs write.

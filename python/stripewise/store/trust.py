@@ -15,8 +15,7 @@ from pathlib import Path
 
 from .. import native
 from ..errors import StoreError
-from ..files.durable import write_durably
-from ..files.parts import read_part
+from ..files.parts import read_part, write_durably
 
 VARIABLE = "STRIPEWISE_TRUST"
 STORE_VARIABLE = "STRIPEWISE_STORE"

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, WorkloadError
-from ..files.documents import read_toml
-from ..files.fields import Fields
+from ..files.fields import Fields, read_toml
 from ..units import MIB, OFFSET_BYTES_MAX, parse_size
 
 VERSION = 1

@@ -26,8 +26,7 @@ from stripewise.policy.best.regions.cuts import choose_cuts, cut_for_balance, cu
 from stripewise.policy.best.regions.demand import BYTES, LARGEST, PIECES, REQUESTS, features
 from stripewise.policy.best.regions.teams import Mix, Team, split_bytes, stripes_of, teams_of
 from stripewise.policy.toolkit.pricing import plan_bound
-from stripewise.policy.toolkit.regions import build_regions
-from stripewise.policy.toolkit.striping import region_requests
+from stripewise.policy.toolkit.regions import build_regions, region_requests
 from stripewise.units import round_up
 from stripewise.workload import Workload
 from support import KIB, MIB, cluster, file_of, target, workloads, zipf_workload

@@ -16,8 +16,7 @@ from stripewise.policy.best.regions.relaxed import _Model, classed, solve_relaxe
 from stripewise.policy.best.regions.start import as_solution, spread
 from stripewise.policy.best.regions.teams import Mix, split_bytes
 from stripewise.policy.best.trial import trial_s
-from stripewise.policy.toolkit.regions import build_regions
-from stripewise.policy.toolkit.striping import region_requests
+from stripewise.policy.toolkit.regions import build_regions, region_requests
 from stripewise.workload import Workload
 from support import KIB, MIB, cluster, file_of, zipf_workload
 

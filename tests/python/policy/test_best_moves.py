@@ -12,9 +12,8 @@ from stripewise.policy import PlanOptions
 from stripewise.policy.best.regions.cuts import whole_regions
 from stripewise.policy.best.regions.layout import Layout, carry_out
 from stripewise.policy.best.regions.problem import Ground, capacities
+from stripewise.policy.toolkit.regions import region_requests, window_tables
 from stripewise.policy.toolkit.space import Space
-from stripewise.policy.toolkit.striping import region_requests
-from stripewise.policy.toolkit.windows import window_tables
 from stripewise.workload import Workload
 from support import KIB, MIB, cluster, file_of
 

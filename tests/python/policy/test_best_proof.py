@@ -22,8 +22,8 @@ from stripewise.policy.best.proven.duality import prices_of
 from stripewise.policy.best.proven.proof import Priced, cells_of, priced_s
 from stripewise.policy.best.proven.prove import Proof, _touched
 from stripewise.policy.best.regions.problem import capacities
+from stripewise.policy.toolkit.regions import window_tables
 from stripewise.policy.toolkit.space import Space
-from stripewise.policy.toolkit.windows import window_tables
 from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload
 from support import KIB, MIB, cluster, workloads
 

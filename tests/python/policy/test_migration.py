@@ -14,10 +14,11 @@ from stripewise.model import parameters
 from stripewise.plan import dump_plan
 from stripewise.plan.check import check_plan
 from stripewise.plan.region_table import RegionKey, RegionMappingTable
+from stripewise.plan.summary import summary_of
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.toolkit.copying import CopyPrices
 from stripewise.policy.toolkit.pricing import region_costs
-from stripewise.policy.toolkit.windows import window_tables
+from stripewise.policy.toolkit.regions import window_tables
 from stripewise.units import round_up
 from stripewise.workload import Workload
 from support import KIB, MIB, cluster, clusters, file_of, walk, workloads
@@ -98,6 +99,8 @@ class TestAlgorithm2ByHand:
         plan = planned(touching(GOLDEN))
         rmt = RegionMappingTable(plan)
         assert len(rmt) == 5 + 6 and rmt.bytes == 128 * 11
+        said = summary_of(plan)
+        assert (said.table_entries, said.table_bytes) == (len(rmt), rmt.bytes)
         on_ssd = [
             [g for g in range(4) if rmt.lookup(RegionKey("", 1, "/data/f", g, w))[0][0] == "ssd0"] for w in range(6)
         ]

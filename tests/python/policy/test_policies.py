@@ -21,10 +21,10 @@ from stripewise.plan import dump_plan, plan_from_json
 from stripewise.plan.check import check_plan
 from stripewise.policy import POLICIES, PlanOptions, Policy, policy_named
 from stripewise.policy.published.psa import psa_grid
+from stripewise.policy.toolkit.hybrid import hserver_stripes, hybrid_stripes
 from stripewise.policy.toolkit.pricing import region_costs
 from stripewise.policy.toolkit.regions import build_regions
 from stripewise.policy.toolkit.space import Space
-from stripewise.policy.toolkit.striping import hserver_stripes, hybrid_stripes
 from stripewise.units import round_up
 from stripewise.workload import Workload
 from support import KIB, MIB, cluster, clusters, file_of, page_example, walk, workloads, zipf_workload

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from stripewise.errors import StoreError
-from stripewise.files.durable import write_durably
-from stripewise.files.parts import ANYBODY, read_part
+from stripewise.files.parts import ANYBODY, read_part, write_durably
 from stripewise.run import runner
 from stripewise.store import trust
 

@@ -18,8 +18,8 @@ from stripewise.errors import PlanError, UsageError, WorkloadError
 from stripewise.layout import STRIPES_MAX
 from stripewise.plan import write_plan
 from stripewise.policy import PlanOptions, policy_named
+from stripewise.policy.default import EqualStripes
 from stripewise.policy.toolkit.build import _growth
-from stripewise.policy.toolkit.striping import EqualStripes
 from stripewise.simulate import load_description, load_trace, scenario, simulate_plan
 from stripewise.simulate.sweep import changed_cluster, parse_sweep
 from stripewise.store.config import StoreConfig, check_store_size

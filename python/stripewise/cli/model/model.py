@@ -17,9 +17,9 @@ from ...model.price_sweep import Cell, PriceSweep, keys_of, parse_sweeps
 from ...model.pricelist import Question, price_list
 from ...policy.toolkit.vss import grid
 from ...report.figure import check_plot_path
-from ...units import MIB, OFFSET_BYTES_MAX, round_up
+from ...units import MIB, OFFSET_BYTES_MAX, parse_size, round_up
 from ..arguments import flattened
-from ..options import JsonOption, StepOption, StripeOption, size
+from ..options import JsonOption, StepOption, StripeOption
 from ..output import print_json
 from .show import print_list, print_sweep, save_plot
 
@@ -118,7 +118,7 @@ def model(
     if plot is not None:
         check_plot_path(plot)
     base, step_bytes = _base(asked, described)
-    fixed = 0 if asked.request is None else size(asked.request, "--request")
+    fixed = 0 if asked.request is None else parse_size(asked.request, "--request")
     cells = {}
     for key in keys_of(axes):
         at = dict(zip((axis.name for axis in axes), key, strict=True))
@@ -148,11 +148,14 @@ def _check(asked: RequestOptions) -> None:
 
 def _base(asked: RequestOptions, cluster: Cluster) -> tuple[Question, int]:
     """What all questions have in common, and the step of the search for pairs. Raises UsageError."""
-    stripe_bytes, step_bytes = size(asked.stripe_size, "--stripe-size"), size(asked.step_size, "--step-size")
+    stripe_bytes, step_bytes = (
+        parse_size(asked.stripe_size, "--stripe-size"),
+        parse_size(asked.step_size, "--step-size"),
+    )
     for flag, value in (("--stripe-size", stripe_bytes), ("--step-size", step_bytes)):
         if value < 4096 or value % 4096 or value > REQUEST_BYTES_MAX:
             raise UsageError(f"{flag}: {value} is not a positive multiple of 4096 bytes up to 1 TiB; round it up")
-    begin = size(asked.offset, "--offset")
+    begin = parse_size(asked.offset, "--offset")
     if begin > OFFSET_BYTES_MAX // 4:
         raise UsageError(f"--offset: {begin} is above 2^60; give the offset in the region, e.g. {MIB}")
     M, N = len(cluster.hservers), len(cluster.sservers)

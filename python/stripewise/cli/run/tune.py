@@ -20,13 +20,10 @@ from ..options import (
     CommandArgument,
     JsonOption,
     ManageOption,
-    SearchOptions,
-    SeedOption,
-    SizeOptions,
     StoreOption,
 )
 from ..output import print_json, progress, say, shown, stdout, table
-from ..plan.options import plan_options
+from ..plan.options import SearchOptions, SeedOption, SizeOptions, plan_options
 
 
 def _print(tuned: Tuned, emulated: bool) -> None:

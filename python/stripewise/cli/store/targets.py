@@ -13,9 +13,9 @@ from ...moving import retarget
 from ...moving.mover_session import Limits, MoverSession
 from ...moving.retarget import Swept
 from ...store import Store
-from ...units import format_size, parse_age
+from ...units import format_size, parse_age, parse_size
 from ..arguments import flattened
-from ..options import JsonOption, MoverOptions, PatienceOption, StoreArgument, size
+from ..options import JsonOption, MoverOptions, PatienceOption, StoreArgument
 from ..output import print_json, printable, progress, say
 
 NameArgument = Annotated[str, typer.Argument(metavar="TARGET", help="The target's name.")]
@@ -98,7 +98,7 @@ def add(
     if klass not in CLASSES:
         raise UsageError(f"--class: '{klass}' is none of {', '.join(CLASSES)}")
     model = retarget.model_for(opened, klass, like)
-    made = retarget.target_like(model, name, klass, path.absolute(), size(capacity, "--capacity"))
+    made = retarget.target_like(model, name, klass, path.absolute(), parse_size(capacity, "--capacity"))
     retarget.add(opened, made)
     typer.echo(
         f"{store}: target {name} in {path.absolute()}, with the figures of {model.name}; calibrate it to know its own"

@@ -11,8 +11,8 @@ import typer
 
 from ...errors import StoreError, StripewiseError, UsageError
 from ...store import Store, transfer
-from ...units import format_size
-from ..options import JsonOption, StoreOption, size
+from ...units import format_size, parse_size
+from ..options import JsonOption, StoreOption
 from ..output import print_json, printable, say
 
 WaitOption = Annotated[
@@ -115,8 +115,8 @@ def cat(
     """Write a managed file's bytes to standard output, without the preloaded library."""
     opened, identity = transfer.file_or_id(file, store)
     sys.stdout.flush()
-    limit = None if length is None else size(length, "--length")
-    transfer.cat(opened, identity, sys.stdout.fileno(), size(offset, "--offset"), limit)
+    limit = None if length is None else parse_size(length, "--length")
+    transfer.cat(opened, identity, sys.stdout.fileno(), parse_size(offset, "--offset"), limit)
 
 
 def relink(

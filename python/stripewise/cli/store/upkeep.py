@@ -9,8 +9,8 @@ import typer
 
 from ...errors import StoreError
 from ...store import Store, upkeep
-from ...units import format_size, parse_age
-from ..options import JsonOption, StoreArgument, size
+from ...units import format_size, parse_age, parse_size
+from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, say
 
 
@@ -63,7 +63,7 @@ def scrub(
     json: JsonOption = False,
 ) -> None:
     """Read everything and compare it with the checksums kept since: finds what changed though nobody wrote it."""
-    limit = 0 if rate is None else size(rate, "--rate")
+    limit = 0 if rate is None else parse_size(rate, "--rate")
     total = upkeep.scrub_paths(paths, limit)
     if json:
         print_json(total)

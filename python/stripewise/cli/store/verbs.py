@@ -11,8 +11,8 @@ import typer
 
 from ...errors import StoreError
 from ...store import Store, create_store
-from ...units import format_size
-from ..options import JsonOption, ManageOption, RegionOption, StoreArgument, size
+from ...units import format_size, parse_size
+from ..options import JsonOption, ManageOption, RegionOption, StoreArgument
 from ..output import print_json, printable, stdout, table
 from . import targets, transfer, trust, upkeep
 
@@ -35,7 +35,7 @@ def create(
     shared: Annotated[bool, typer.Option("--shared", help="For all users of the machine, not for you alone.")] = False,
 ) -> None:
     """Make a store over a cluster's targets."""
-    made = create_store(store, cluster, manage or [], size(region_size, "--region-size"), layout, shared)
+    made = create_store(store, cluster, manage or [], parse_size(region_size, "--region-size"), layout, shared)
     managed = [rule.glob for rule in made.config.rules if rule.action == "manage"]
     typer.echo(f"{made.root}: a store over {len(made.config.cluster.targets)} target(s)")
     typer.echo(f"new files that go into it: {', '.join(managed)}")

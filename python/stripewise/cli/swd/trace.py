@@ -14,8 +14,9 @@ from ...report.figure import check_plot_path
 from ...swd.simulate import BLOCK_BYTES
 from ...swd.statistics import EXPORTS, NEAR_BLOCKS, TRACK_BLOCKS, export, plot_locality, share_below, statistics
 from ...swd.workload import BlockWorkload
+from ...units import parse_size
 from ..arguments import flattened
-from ..options import JsonOption, size
+from ..options import JsonOption
 from ..output import check_output, print_json, progress, shown, stdout, table
 from .options import FoldOptions, StretchOption, TakenOptions, WorkloadOption, chosen_workload
 
@@ -89,7 +90,7 @@ def trace(
 ) -> None:
     """Say what a block trace or a generated workload is like, or write it as a trace file."""
     chosen = chosen_workload(file, workload, taken, folded, stretch)
-    space_blocks = None if space is None else size(space, "--space") // BLOCK_BYTES
+    space_blocks = None if space is None else parse_size(space, "--space") // BLOCK_BYTES
     if chosen.needs_space and space_blocks is None:
         raise UsageError(f"--space: {chosen.name} needs a space to go to; give its size, e.g. 60GB")
     if report.export is not None:

@@ -27,9 +27,8 @@ from ...workload.requests import Workload
 from ..base import POLICIES, PlanOptions, Policy, register
 from ..default import place_default
 from ..toolkit.assignment import Solution
+from ..toolkit.regions import region_requests, window_tables
 from ..toolkit.space import Space
-from ..toolkit.striping import region_requests
-from ..toolkit.windows import window_tables
 from .certainty import gain_interval
 from .expected.heats import heats_of
 from .expected.likely import likely_run

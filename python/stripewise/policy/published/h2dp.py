@@ -3,7 +3,7 @@
 VSS finds each region's stripe pair (h, s) on hybrid servers (Algorithm 1, in `toolkit/vss.py`). SDP gives SServer
 space to the regions with the largest benefit B = T_HServers - T_hybrid that still fit (section 3.6, eq. 1); every
 other region goes on HServers alone with stripe r/M. The first window's placement is RMT[0]; DDM moves regions at the
-beginning of every later one (Algorithm 2, in `migration.py`).
+beginning of every later one (Algorithm 2, in `migration.py`). With one window the placement is the plan.
 """
 
 from __future__ import annotations
@@ -21,14 +21,12 @@ from ...plan.migrations import Migration, Move
 from ...units import format_size
 from ...workload.requests import Workload
 from ..base import PlanOptions, Policy, register
-from ..default import place_default
+from ..default import place_default, static_plan
 from ..toolkit.build import build_plan
-from ..toolkit.hybrid import Ground, Landing, walk
+from ..toolkit.hybrid import Ground, Landing, hybrid_stripes, walk
 from ..toolkit.pricing import Prices, region_costs
-from ..toolkit.regions import RegionTable
-from ..toolkit.striping import hybrid_stripes, region_requests
+from ..toolkit.regions import RegionTable, WindowTable, region_requests, window_tables
 from ..toolkit.vss import search_pairs
-from ..toolkit.windows import WindowTable, window_tables
 from .migration import MigrationPlanner, RegionMove
 
 
@@ -45,6 +43,8 @@ class H2dp(Policy):
         params = parameters(cluster, workload.processes)
         first = windows[0].table or whole
         placed, reasons, benefit = _initial(first, whole, workload, cluster, options, params)
+        if len(windows) == 1:
+            return static_plan(self.name, whole, workload, cluster, options, placed, reasons)
         baseline, _ = place_default(whole, workload, cluster, options)
         prices = Prices.none(whole.regions)
         planner = MigrationPlanner(cluster, params, options, whole.valid_bytes, placed, benefit)
@@ -62,10 +62,7 @@ class H2dp(Policy):
             if number:
                 start_ns = each.window.start_ns - windows[0].window.start_ns
                 migrations.append(Migration(number, start_ns, tuple(_move(m, workload, whole) for m in moves)))
-            if len(windows) == 1:
-                spans.append(each.window)
-            else:
-                spans.append(_with_figures(each, planner, static_hybrid, cost, cost_static))
+            spans.append(_with_figures(each, planner, static_hybrid, cost, cost_static))
         return build_plan(self.name, whole, workload, cluster, options, placed, reasons, prices, spans, migrations)
 
 

@@ -22,10 +22,10 @@ from ...plan.migrations import pays
 from ...units import format_size
 from ..base import PlanOptions
 from ..toolkit.copying import CopyPrices
+from ..toolkit.hybrid import hserver_stripes, hybrid_stripes
 from ..toolkit.pricing import region_costs
 from ..toolkit.regions import RegionTable
 from ..toolkit.space import UNLIMITED_BYTES, Space
-from ..toolkit.striping import hserver_stripes, hybrid_stripes
 from ..toolkit.vss import Pairs, search_pairs
 
 

@@ -19,11 +19,10 @@ from ...plan import Plan
 from ...units import format_size
 from ...workload.requests import Workload
 from ..base import PlanOptions, Policy, register
-from ..toolkit.hybrid import Ground, Landing, drawn_order, walk
-from ..toolkit.regions import RegionTable, build_regions
-from ..toolkit.striping import hybrid_stripes, region_requests
+from ..default import static_plan
+from ..toolkit.hybrid import Ground, Landing, drawn_order, hybrid_stripes, walk
+from ..toolkit.regions import RegionTable, build_regions, region_requests
 from ..toolkit.vss import Pairs, search_pairs
-from .static import static_plan
 
 
 @register

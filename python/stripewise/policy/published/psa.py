@@ -24,12 +24,11 @@ from ...plan import Plan
 from ...units import format_size, round_up
 from ...workload.requests import Workload
 from ..base import PlanOptions, Policy, register
-from ..toolkit.hybrid import Ground, Landing, drawn_order, walk
+from ..default import static_plan
+from ..toolkit.hybrid import Ground, Landing, drawn_order, hybrid_stripes, walk
 from ..toolkit.pricing import region_costs
-from ..toolkit.regions import RegionTable, build_regions
+from ..toolkit.regions import RegionTable, build_regions, region_requests
 from ..toolkit.space import Space
-from ..toolkit.striping import hybrid_stripes, region_requests
-from .static import static_plan
 
 #: Beyond so many steps of h the step is coarsened.
 STEPS_MAX = 128

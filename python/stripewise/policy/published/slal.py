@@ -25,10 +25,9 @@ from ..base import PlanOptions, Policy, register
 from ..default import place_default
 from ..toolkit.build import build_plan, region_name
 from ..toolkit.pricing import Prices, baseline_prices, plan_bound, region_costs
-from ..toolkit.regions import RegionTable, build_regions
+from ..toolkit.regions import RegionTable, build_regions, whole_span
 from ..toolkit.segments import ChunkMeans, Segment, Servers, chunk_means, merged_table, sigma_of
 from ..toolkit.space import Space
-from .static import whole_span
 
 #: Above this imbalance another stripe is tried (SLAL, section V.B).
 SIGMA_DEFAULT = 0.20

@@ -1,7 +1,8 @@
-"""Hybrid servers or HServers: the walk that H2DP, PADP and PSA share; they differ in its order and in the stripes.
+"""Hybrid servers or HServers: the stripes on either, and the walk that H2DP, PADP and PSA share.
 
-Regions are taken one by one in a policy's order. Each goes on hybrid servers with the stripes that the policy wants for
-it while SServer space lasts, else on HServers alone with stripe r/M (placement.md, SDP), else where room is left.
+They differ in its order and in the stripe pairs. Regions are taken one by one in a policy's order. Each goes on hybrid
+servers with the stripes that the policy wants for it while SServer space lasts, else on HServers alone with stripe r/M
+(placement.md, SDP), else where room is left.
 """
 
 from __future__ import annotations
@@ -11,15 +12,40 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from ...cluster import Cluster
-from ...layout import Stripes
+from ...cluster import Cluster, Target
+from ...layout import STRIPES_MAX, Stripes, rotate, stripes_over
 from ...model.general import Int
 from ...workload.requests import Workload
 from ..base import PlanOptions
 from .build import region_name
 from .regions import RegionTable
-from .space import Space
-from .striping import hserver_stripes
+from .space import Space, stripe_over
+
+
+def hybrid_stripes(cluster: Cluster, number: int, h: int, s: int) -> Stripes:
+    """HServers with width h, then SServers with width s; the first of each class rotates with the region's number.
+
+    Of more servers than a cycle holds, each class gives its share.
+    """
+    M, N = len(cluster.hservers) if h else 0, len(cluster.sservers) if s else 0
+    m, n = M, N
+    if M + N > STRIPES_MAX:
+        m = max(min(M, 1), STRIPES_MAX * M // (M + N))
+        n = STRIPES_MAX - m
+    return stripes_over(_turn(cluster.hservers, number, m), h) + stripes_over(_turn(cluster.sservers, number, n), s)
+
+
+def _turn(servers: Sequence[Target], number: int, reach: int) -> list[Target]:
+    """`reach` of the servers, the first one moved on by one each region; where not all are reached, by all of those."""
+    return rotate(servers, number * (1 if reach == len(servers) else reach))[:reach]
+
+
+def hserver_stripes(cluster: Cluster, number: int, request_bytes: int) -> Stripes:
+    """HServers only with stripe r/M; over as many of them as a cycle holds."""
+    if not cluster.hservers:
+        return ()
+    reach = min(len(cluster.hservers), STRIPES_MAX)
+    return stripes_over(_turn(cluster.hservers, number, reach), stripe_over(reach, request_bytes))
 
 
 class Landing(Enum):

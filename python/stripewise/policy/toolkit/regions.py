@@ -1,12 +1,15 @@
-"""Requests cut at region borders and counted: the table that every policy prices.
+"""Requests cut at region borders and counted: the table that every policy prices, of a whole trace or of each window.
 
 A row is a distinct (region, offset in the region, size, read or write) with its number of occurrences, so that pricing
-costs O(distinct keys) however long the trace is.
+costs O(distinct keys) however long the trace is. Time windows split a trace by the start times of its requests
+(placement.md, Common steps): window i spans [t0 + i*w, t0 + (i + 1)*w), t0 being the first request's start; the last
+ends with the last request. A window without requests keeps the placement before it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,8 +18,14 @@ from ...errors import PlanError, WorkloadError
 from ...memoize import Memoized
 from ...model.general import Bool, Int
 from ...model.keyed import Keys, group_requests
-from ...units import OFFSET_BYTES_MAX
-from ...workload.requests import FileRequests, Workload
+from ...plan import Window
+from ...units import OFFSET_BYTES_MAX, STRIPE_FALLBACK_BYTES
+from ...workload.requests import FileRequests, Requests, Workload
+
+#: A window is a pass over all regions, and a migration each.
+WINDOWS_MAX = 10_000
+#: Further apart lie only times that are damaged.
+SPAN_NS_MAX = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -124,3 +133,87 @@ def _cut(file: FileRequests, region_bytes: int, base: int) -> tuple[Int, Int, In
     requests = file.requests
     pieces = group_requests(requests["offset"], requests["size"], requests["write"], region_bytes)
     return (pieces[0] + base, *pieces[1:])
+
+
+def region_requests(table: RegionTable, whole: RegionTable) -> Int:
+    """r of every region in a window: the largest request there; a region that was not touched takes its file's.
+
+    `whole` is the table of the whole trace.
+    """
+    largest = np.zeros(int(whole.file.max()) + 1, dtype=np.int64)
+    np.maximum.at(largest, whole.file, whole.request_bytes)
+    of_file = np.where(largest > 0, largest, STRIPE_FALLBACK_BYTES)[table.file]
+    return np.where(table.request_bytes > 0, table.request_bytes, of_file)
+
+
+def whole_span(workload: Workload) -> Window:
+    """From the first request's start to the last one's end."""
+    used = [file.requests for file in workload.files if len(file.requests)]
+    first = min(int(each["start_ns"].min()) for each in used)
+    return Window(first, max(first, *(int(each["end_ns"].max()) for each in used)))
+
+
+@dataclass(frozen=True)
+class WindowTable:
+    """One window and its requests, as they were and as the policies price them; neither where it has none."""
+
+    window: Window
+    table: RegionTable | None
+    workload: Workload | None
+
+
+def window_tables(
+    workload: Workload, region_bytes: int, window_ns: int | None
+) -> tuple[RegionTable, list[WindowTable]]:
+    """The table of the whole trace, and one per window; the work is that of sorting the requests.
+
+    All tables number the regions alike. Without `window_ns`, and where the trace is shorter, there is one window with
+    the whole trace's table. Raises PlanError for more than `WINDOWS_MAX` windows, WorkloadError
+    for times that no run can have.
+    """
+    whole = build_regions(workload, region_bytes)
+    span = whole_span(workload)
+    if window_ns is None:
+        return whole, [WindowTable(span, whole, workload)]
+    moving = [file.requests[file.requests["size"] > 0] for file in workload.files]
+    first = min(int(each["start_ns"].min()) for each in moving if len(each))
+    last = max(int(each["start_ns"].max()) for each in moving if len(each))
+    if last - first > SPAN_NS_MAX:
+        raise WorkloadError(
+            f"{workload.source}: its requests start {last - first} ns apart, more than a century; trace the run anew"
+        )
+    count = (last - first) // window_ns + 1
+    if count == 1:
+        return whole, [WindowTable(span, whole, workload)]
+    if count > WINDOWS_MAX:
+        need_s = -(-(last - first + 1) // (WINDOWS_MAX * 10**9))
+        raise PlanError(
+            f"{workload.source}: {window_ns / 1e9:g} s make {count} windows, more than {WINDOWS_MAX}; "
+            f"use --window {need_s}s or longer"
+        )
+    sizes = [checked_size(file, workload.source) for file in workload.files]
+    parts = [_split(requests, first, window_ns, count) for requests in moving]
+    tables = []
+    for number in range(count):
+        files = [
+            replace(file, requests=part[number], size_bytes=size)
+            for file, part, size in zip(workload.files, parts, sizes, strict=True)
+        ]
+        begin = first + number * window_ns
+        end = begin + window_ns if number + 1 < count else max(begin, span.end_ns)
+        here = replace(workload, files=tuple(files)) if any(len(file.requests) for file in files) else None
+        table = None if here is None else build_regions(here, region_bytes)
+        tables.append(WindowTable(Window(begin, end), table, here))
+    return whole, tables
+
+
+def _split(requests: Requests, first: int, window_ns: int, count: int) -> list[Requests]:
+    """The requests of every window, in time order."""
+    if not len(requests):
+        return [requests] * count
+    start = requests["start_ns"]
+    if (np.diff(start) < 0).any():
+        requests = requests[np.argsort(start, kind="stable")]
+        start = requests["start_ns"]
+    edges = np.searchsorted((start - first) // window_ns, np.arange(count + 1))
+    return [requests[low:high] for low, high in pairwise(edges.tolist())]

@@ -10,8 +10,7 @@ import numpy as np
 from ....cluster import Cluster
 from ....model.general import Float
 from ....workload.requests import FileRequests, Workload
-from ...toolkit.regions import build_regions, checked_size
-from ...toolkit.windows import WindowTable
+from ...toolkit.regions import WindowTable, build_regions, checked_size
 from .kinds import are_merged
 from .limits import Asked, asked, dual_bound
 from .proof import ROUNDING, Priced, Touched, demand_of, least_s, priced_s

@@ -22,8 +22,7 @@ from ...toolkit.build import build_plan
 from ...toolkit.copying import CopyPrices
 from ...toolkit.pricing import Prices as RegionPrices
 from ...toolkit.pricing import region_costs
-from ...toolkit.regions import RegionTable
-from ...toolkit.windows import WindowTable
+from ...toolkit.regions import RegionTable, WindowTable
 from .layout import Layout, named
 from .merge import merge_neighbours
 from .problem import Ground
