@@ -21,8 +21,8 @@ use rounds::{Asked, Moved};
 use source::Source;
 use stripewise_layout::MAX_LOGICAL;
 use stripewise_store::sizing::Written;
-use stripewise_target::devices::sleep_until;
 use stripewise_target::op::Direction;
+use stripewise_target::time::sleep_until;
 
 /// Reads at `at`; returns the bytes read, fewer only at the end of the file.
 pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> Sys<u64> {

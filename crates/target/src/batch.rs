@@ -5,9 +5,9 @@ use std::io::{IoSlice, IoSliceMut};
 
 use rustix::io::Errno;
 
-use crate::devices::sleep_until;
 use crate::interface::Object;
 use crate::op::{Op, Outcome};
+use crate::time::sleep_until;
 
 /// An operation and the object that it is for.
 #[derive(Debug)]

@@ -5,11 +5,12 @@ use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::devices::{Access, Devices, Reserved, now_ns};
+use crate::devices::{Access, Devices, Reserved};
 use crate::interface::{Facts, Object, Opening, Ready, Target};
 use crate::kind::DeviceModel;
 use crate::names::ObjectName;
 use crate::op::{Direction, Op};
+use crate::time::now_ns;
 use crate::within::Refusal;
 
 /// One target's line among the clocks and counters.

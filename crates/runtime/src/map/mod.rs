@@ -23,10 +23,11 @@ use records::Map;
 pub use records::after_fork;
 use std::os::fd::AsRawFd;
 use stripewise_layout::{GRANULE, Logical, MAX_LOGICAL};
-use stripewise_target::devices::{Access, now_ns, sleep_until};
+use stripewise_target::devices::Access;
 use stripewise_target::emulated::Clock;
 use stripewise_target::interface::Object;
 use stripewise_target::names::ObjectName;
+use stripewise_target::time::{now_ns, sleep_until};
 
 /// Flags that concern where a map goes; the pieces go to fixed places of their own.
 const PLACING: i32 = libc::MAP_FIXED_NOREPLACE | libc::MAP_32BIT;

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use stripewise_target::any::{Any, AnyObject};
 use stripewise_target::batch;
-use stripewise_target::devices::{Devices, now_ns, sleep_until};
+use stripewise_target::devices::Devices;
 use stripewise_target::emulated::Clock;
 use stripewise_target::interface::{Facts, Object, Opening, Target};
 use stripewise_target::names::{ObjectName, Role};
+use stripewise_target::time::{now_ns, sleep_until};
 use stripewise_target::within::Refusal;
 
 use super::error::{Context, Result, StoreError};

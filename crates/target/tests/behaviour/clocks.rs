@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 
 use stripewise_target::any::Any;
 use stripewise_target::batch::{Request, submit, write_at};
-use stripewise_target::devices::now_ns;
 use stripewise_target::emulated::{Clock, Emulated};
 use stripewise_target::interface::{Opening, Target};
 use stripewise_target::kind::DeviceModel;
 use stripewise_target::names::ObjectName;
 use stripewise_target::op::Op;
+use stripewise_target::time::now_ns;
 
 use crate::subjects::{devices, fake};
 

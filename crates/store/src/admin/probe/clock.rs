@@ -8,9 +8,10 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stripewise_target::devices::{Access, DeviceLine, now_ns, sleep_until};
+use stripewise_target::devices::{Access, DeviceLine};
 use stripewise_target::kind::{DeviceModel, Kind};
 use stripewise_target::names::object_key;
+use stripewise_target::time::{now_ns, sleep_until};
 
 use super::{CLOCK_IN_FLIGHT_MAX, Series, Timed};
 use crate::admin::error::{Context, Result, StoreError};
