@@ -170,6 +170,11 @@ impl<F: AsFd + Send + Sync> Object for AnyObject<F> {
         of_kind!(self, object => object.finish(op));
     }
 
+    #[inline]
+    fn run(&self, op: &mut Op<'_>) {
+        of_kind!(self, object => object.run(op));
+    }
+
     fn punch(&self, at: u64, len: u64) -> Result<(), Errno> {
         of_kind!(self, object => object.punch(at, len))
     }
