@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md names the files that a plan walks through, as tools/walk.py finds them, and they stay few."""
+"""ARCHITECTURE.md names the files that a plan walks through, as tools/walks/plan.py finds them, and they stay few."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ FILES_MAX = 30
 
 
 def walked(*options: str) -> set[str]:
-    """What tools/walk.py lists, in a process of its own: here much would be known already."""
-    said = subprocess.run([sys.executable, "tools/walk.py", *options], cwd=ROOT, capture_output=True, text=True)
+    """What tools/walks/plan.py lists, in a process of its own: here much would be known already."""
+    said = subprocess.run([sys.executable, "tools/walks/plan.py", *options], cwd=ROOT, capture_output=True, text=True)
     assert said.returncode == 0, said.stderr
     *files, count = said.stdout.splitlines()
     assert count == f"{len(files)} files"
@@ -47,5 +47,5 @@ def test_a_plan_walks_through_few_files() -> None:
 
 @pytest.mark.parametrize("options", [["show", "nowhere"], ["--window", "never"]])
 def test_a_command_that_fails_has_no_walk(options: list[str]) -> None:
-    said = subprocess.run([sys.executable, "tools/walk.py", *options], cwd=ROOT, capture_output=True, text=True)
+    said = subprocess.run([sys.executable, "tools/walks/plan.py", *options], cwd=ROOT, capture_output=True, text=True)
     assert said.returncode and not said.stdout and "stripewise: " in said.stderr

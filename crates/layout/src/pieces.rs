@@ -1,8 +1,7 @@
 //! Cutting a request into pieces: the longest runs that are contiguous both in the file and in one object of a target.
 
-use crate::ORIGINAL;
 use crate::region::RegionRef;
-use crate::table::Table;
+use crate::table::{Table, run};
 
 /// A run of bytes that is contiguous in the file and in one object of a target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,32 +29,7 @@ pub struct Pieces<'a> {
     ahead: Option<Piece>,
 }
 
-/// The run that begins at `at`, within one stripe and one window, and ends at `end` at the latest.
-#[inline(always)]
-fn run(region: &RegionRef<'_>, at: u64, end: u64) -> Piece {
-    let left = region.reach().min(end) - at;
-    if region.is_original() {
-        return Piece { target: ORIGINAL, plane: 0, object_offset: at, logical: at, len: left };
-    }
-    let slot = region.cycle.locate(at - region.start);
-    // One target alone: the whole window is one run, however narrow its stripe.
-    let len = if region.cycle.count == 1 { left } else { slot.run.min(left) };
-    Piece { target: slot.target, plane: region.plane(), object_offset: region.slice + slot.local, logical: at, len }
-}
-
 impl<'a> Pieces<'a> {
-    /// The run of one object that the whole request is; `None` where it is several, though they may continue each other, where it is empty, and where
-    /// the table does not map all of it.
-    #[inline(always)] // Most requests are one: what an iterator keeps in memory would cost more than the look-up.
-    pub(crate) fn single(table: &Table<'a>, at: u64, len: u64) -> Option<Piece> {
-        let end = at.saturating_add(len);
-        if end > table.end() || len == 0 {
-            return None;
-        }
-        let piece = run(&table.region_at(at)?, at, end);
-        (piece.len == len).then_some(piece)
-    }
-
     #[inline]
     pub(crate) fn new(table: Table<'a>, at: u64, len: u64) -> Pieces<'a> {
         let end = at.saturating_add(len);

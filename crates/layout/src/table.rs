@@ -1,4 +1,4 @@
-//! A list of regions in its mapped form, and the look-up of the region that holds a byte.
+//! A list of regions in its mapped form, and the look-up of the region that holds a byte, and of the object that it lies in.
 //!
 //! The home regions, the pending and retired ones of a move and the regions of a replica all are such tables. The home table has a bucket index, so
 //! that a look-up touches one or two records whatever their number; the short ones are searched.
@@ -174,11 +174,17 @@ impl<'a> Table<'a> {
         Windows { table: *self, next, to }
     }
 
-    /// The run of one object that `[at, at + len)` is; `None` where it is several or empty, or does not lie inside `start()..end()`.
-    #[inline(always)]
+    /// The run of one object that `[at, at + len)` is; `None` where it is several, though they may continue each other, where it is empty, and where it does
+    /// not lie inside `start()..end()`.
+    #[inline(always)] // Most requests are one: what an iterator keeps in memory would cost more than the look-up.
     #[must_use]
     pub fn single(&self, at: u64, len: u64) -> Option<Piece> {
-        Pieces::single(self, at, len)
+        let end = at.saturating_add(len);
+        if end > self.end || len == 0 {
+            return None;
+        }
+        let piece = run(&self.region_at(at)?, at, end);
+        (piece.len == len).then_some(piece)
     }
 
     /// Cuts `[at, at + len)` into pieces, in logical order. Empty when the request does not lie inside `start()..end()`.
@@ -214,6 +220,19 @@ impl<'a> Table<'a> {
     pub(crate) fn base(&self) -> u64 {
         self.base
     }
+}
+
+/// The run that begins at `at`, within one stripe and one window, and ends at `end` at the latest.
+#[inline(always)]
+pub(crate) fn run(region: &RegionRef<'_>, at: u64, end: u64) -> Piece {
+    let left = region.reach().min(end) - at;
+    if region.is_original() {
+        return Piece { target: ORIGINAL, plane: 0, object_offset: at, logical: at, len: left };
+    }
+    let slot = region.cycle.locate(at - region.start);
+    // One target alone: the whole window is one run, however narrow its stripe.
+    let len = if region.cycle.count == 1 { left } else { slot.run.min(left) };
+    Piece { target: slot.target, plane: region.plane(), object_offset: region.slice + slot.local, logical: at, len }
 }
 
 /// Iterator over [`Table::windows`].

@@ -33,9 +33,9 @@ use stripewise_store::ctl::{CTL_BYTES, CTL_RESERVED_BYTES, Ctl, FLAG_UNLINKED};
 use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::names;
 use stripewise_store::times;
-use stripewise_target::devices::now_ns;
 use stripewise_target::kind::MAX_TARGETS;
 use stripewise_target::text::StorePath;
+use stripewise_target::time::now_ns;
 
 /// Objects that a file can have: one per target and plane.
 pub const MAX_OBJECTS: usize = 2 * MAX_TARGETS;

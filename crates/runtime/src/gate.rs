@@ -15,7 +15,7 @@ use stripewise_store::ctl::Ctl;
 use stripewise_store::moving::{self, Publication, Turn, Words};
 use stripewise_store::names;
 use stripewise_store::run::MOVER_LOCK;
-use stripewise_target::devices::{now_ns, sleep_until};
+use stripewise_target::time::{now_ns, sleep_until};
 use stripewise_target::within::{self, Expected};
 
 /// How often a waiter looks again.

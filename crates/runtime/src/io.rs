@@ -1,4 +1,5 @@
-//! Reading and writing managed files: what a request moves, and how far it counts. [`rounds`] moves the bytes.
+//! Reading and writing managed files: what a request moves, and how far it counts. Most are one operation on one object; [`rounds`] is for those that are
+//! several.
 
 pub mod advice;
 pub mod capacity;
@@ -17,12 +18,13 @@ use crate::base::vector::Buffers;
 use crate::gate;
 use crate::gate::extending::{self, Change};
 use crate::open::OpenFile;
-use rounds::{Asked, Moved};
+use crate::store::OpenObject;
 use source::Source;
-use stripewise_layout::MAX_LOGICAL;
+use stripewise_layout::{MAX_LOGICAL, Piece};
 use stripewise_store::sizing::Written;
-use stripewise_target::devices::sleep_until;
-use stripewise_target::op::Direction;
+use stripewise_target::batch;
+use stripewise_target::op::{Direction, Memory, Op};
+use stripewise_target::time::sleep_until;
 
 /// Reads at `at`; returns the bytes read, fewer only at the end of the file.
 pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> Sys<u64> {
@@ -38,7 +40,7 @@ pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> S
     }
     let len = buffers.len().min(size - at);
     let is_nowait = flags & libc::RWF_NOWAIT != 0;
-    let moved = rounds::run(&Asked { source: Source::home(file, &passed), buffers, at, len, direction: Direction::Read, is_nowait });
+    let moved = move_bytes(&Asked { source: Source::home(file, &passed), buffers, at, len, direction: Direction::Read, is_nowait });
     // A truncate that came in between has made zeros of what lies behind the new end: they are not the file's bytes.
     let read = moved.result(at)?.min(file.size()?.saturating_sub(at));
     sleep_until(moved.until_ns);
@@ -62,7 +64,7 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
     let is_nowait = flags & libc::RWF_NOWAIT != 0;
     let mut wrote: Option<Moved> = None;
     let size_before = extending::change(file, Change { at, len, reach: end, writes_all: true }, |passed| {
-        let moved = rounds::run(&Asked { source: Source::home(file, passed), buffers, at, len, direction: Direction::Write, is_nowait });
+        let moved = move_bytes(&Asked { source: Source::home(file, passed), buffers, at, len, direction: Direction::Write, is_nowait });
         // With nothing written the file stays as long as it is.
         let reached = if moved.prefix > at { moved.prefix } else { 0 };
         let leaves_bytes = moved.some && moved.prefix < end && end > passed.ctl.size();
@@ -90,4 +92,135 @@ pub fn append(open: &OpenFile, buffers: &Buffers<'_>, flags: i32) -> Sys<(u64, u
         let n = write_at(open, buffers, at, flags)?;
         Ok((n, at + n))
     })
+}
+
+/// What is asked for.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    /// Where its bytes are.
+    source: Source<'a>,
+    /// The program's memory.
+    buffers: &'a Buffers<'a>,
+    /// First byte in the file.
+    at: u64,
+    /// Bytes, at most those of the memory.
+    len: u64,
+    /// Which way.
+    direction: Direction,
+    /// Nothing is waited for.
+    is_nowait: bool,
+}
+
+/// What became of it.
+struct Moved {
+    /// All before it has been moved.
+    prefix: u64,
+    /// Something has been moved at all.
+    some: bool,
+    /// What kept it from going on behind the prefix.
+    error: Option<Errno>,
+    /// Until then emulated devices are busy with it, CLOCK_MONOTONIC ns.
+    until_ns: u64,
+}
+
+impl Moved {
+    fn stopped_at(&mut self, logical: u64, error: Option<Errno>) {
+        if logical < self.prefix {
+            self.prefix = logical;
+            self.error = error;
+        }
+    }
+
+    /// The bytes from `at` on, or the error when there are none.
+    fn result(&self, at: u64) -> Sys<u64> {
+        if self.prefix > at { Ok(self.prefix - at) } else { Err(self.error.unwrap_or(Errno(libc::ENOSPC))) }
+    }
+}
+
+/// Moves the bytes of a request, all of which lie in the layout.
+#[inline]
+fn move_bytes(asked: &Asked<'_>) -> Moved {
+    match asked.buffers.single() {
+        Some(base) => match asked.source.single(asked.at, asked.len) {
+            Some(piece) => run_one(asked, &piece, base),
+            None => run_joined(asked, base),
+        },
+        None => rounds::run(asked),
+    }
+}
+
+/// Several runs, which may continue each other in one object.
+#[inline(never)] // Off the way of the most requests.
+fn run_joined(asked: &Asked<'_>, base: *mut u8) -> Moved {
+    match asked.source.joined(asked.at, asked.len) {
+        Some(piece) => run_one(asked, &piece, base),
+        None => rounds::run(asked),
+    }
+}
+
+/// One operation on one stretch of memory, as most requests are.
+#[inline]
+fn run_one(asked: &Asked<'_>, piece: &Piece, base: *mut u8) -> Moved {
+    let object = match object_for(asked, piece.target, piece.plane, piece.object_offset, piece.len) {
+        Ok(object) => object,
+        Err(errno) => return Moved { prefix: asked.at, some: false, error: Some(errno), until_ns: 0 },
+    };
+    let mut memory = [Memory { base, len: asked.len as usize }];
+    // SAFETY: the program's own, for the length of its call; the kernel finds what is no good address.
+    let mut op = unsafe { asked.op(&mut memory, piece.object_offset) };
+    batch::run_one(&object, &mut op);
+    let (done, error) = settle(asked, &op, piece.target);
+    Moved { prefix: asked.at + done, some: done > 0, error: if done < piece.len { error } else { None }, until_ns: op.outcome.end_ns }
+}
+
+/// The object of an operation, which for a write has room.
+#[inline]
+fn object_for(asked: &Asked<'_>, target: u32, plane: u32, offset: u64, len: u64) -> Sys<OpenObject> {
+    let is_write = asked.direction == Direction::Write;
+    let opened = asked.source.object(target, plane);
+    // One that is only read may be missing for other reasons than its target's.
+    let object = opened.inspect_err(|errno| {
+        if is_write {
+            faults::note(asked.source.file(), target, *errno)
+        }
+    })?;
+    if is_write && !capacity::is_there(asked.source.file(), target, &object, offset, len)? {
+        return Err(Errno(libc::ENOSPC));
+    }
+    Ok(object)
+}
+
+impl Asked<'_> {
+    /// # Safety
+    /// As [`Op::raw`].
+    unsafe fn op<'m>(&self, memory: &'m mut [Memory], offset: u64) -> Op<'m> {
+        // SAFETY: the caller's promise.
+        let op = unsafe { Op::raw(self.direction, memory, offset) };
+        if self.is_nowait { op.without_waiting() } else { op }
+    }
+}
+
+/// How far an operation came, and why no further: behind the end of an object there are zeros, and what is no good address is an error.
+#[inline]
+fn settle(asked: &Asked<'_>, op: &Op<'_>, target: u32) -> (u64, Option<Errno>) {
+    let error = op.outcome.error.map(|errno| Errno(errno.raw_os_error()));
+    if let Some(errno) = error {
+        faults::note(asked.source.file(), target, errno);
+    } else if asked.direction == Direction::Read && op.outcome.done < op.len() {
+        return zero_rest(op);
+    }
+    (op.outcome.done, error)
+}
+
+#[cold]
+fn zero_rest(op: &Op<'_>) -> (u64, Option<Errno>) {
+    let mut done = op.outcome.done;
+    for stretch in op.stretches(done, op.len() - done) {
+        match crate::base::memory::zero(stretch.base, stretch.len) {
+            Ok(zeroed) if zeroed == stretch.len => done += zeroed as u64,
+            Ok(zeroed) => return (done + zeroed as u64, Some(Errno(libc::EFAULT))),
+            Err(errno) => return (done, Some(errno)),
+        }
+    }
+    (done, None)
 }

@@ -42,7 +42,7 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
     }
     process::start();
     // The first look at the clock looks for the vDSO, through the loader: not later in a signal handler or in a fork's child.
-    let _ = stripewise_target::devices::now_ns();
+    let _ = stripewise_target::time::now_ns();
     process::note_pid();
     process::when_forked(forked);
     // SAFETY: the caller's promise.

@@ -17,7 +17,7 @@ use crate::file::{self, File};
 use crate::store::Attached;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-use stripewise_target::devices::now_ns;
+use stripewise_target::time::now_ns;
 pub use using::{Use, another, forget_left_behind, of_fd, release, retain, thread_exit};
 
 /// Most open files (not descriptors: dups share one) of one process.

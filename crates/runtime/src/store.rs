@@ -23,7 +23,8 @@ use load::Root;
 use stripewise_store::bin::StoreView;
 use stripewise_store::run::SlotName;
 use stripewise_target::devices::{Devices, devices_bytes};
-use stripewise_target::kind::{DeviceModel, MAX_TARGETS};
+use stripewise_target::emulated::Clock;
+use stripewise_target::kind::MAX_TARGETS;
 use stripewise_target::text::StorePath;
 
 const READY: u32 = 2;
@@ -63,8 +64,8 @@ struct Inner {
     slot_name: SlotName,
     view: Option<StoreView<'static>>,
     devices: Option<Devices>,
-    /// Models of the emulated targets, looked up at each I/O.
-    models: [Option<DeviceModel>; MAX_TARGETS],
+    /// Of each target, looked up at each I/O.
+    clocks: [Option<Clock>; MAX_TARGETS],
     boot: Boot,
 }
 
@@ -117,7 +118,7 @@ static INNER: [InnerCell; MAX_STORES] = [const {
         slot_name: SlotName::new(),
         view: None,
         devices: None,
-        models: [None; MAX_TARGETS],
+        clocks: [None; MAX_TARGETS],
         boot: Boot::none(),
     }))
 }; MAX_STORES];
@@ -277,10 +278,10 @@ impl Attached {
         self.inner().devices.as_ref()
     }
 
-    /// The model of an emulated target.
+    /// Clock and counters of a target.
     #[inline]
-    pub fn model(&self, target: u32) -> Option<&DeviceModel> {
-        self.inner().models.get(target as usize)?.as_ref()
+    pub fn clock(&self, target: u32) -> Option<&Clock> {
+        self.inner().clocks.get(target as usize)?.as_ref()
     }
 
     /// This boot.

@@ -134,10 +134,15 @@ pub fn lock(fd: i32, op: i32, arg: usize, result: &Sys<i64>, start: u64) {
 }
 
 /// A data call on a managed descriptor that has been done; `at` is `u64::MAX` when it moved the offset by itself.
+#[inline]
 pub fn data(fd: i32, op: Op, at: u64, requested: u64, result: &Sys<i64>, start: u64) {
-    if start == 0 {
-        return;
+    if start != 0 {
+        put_data(fd, op, at, requested, result, start);
     }
+}
+
+#[cold]
+fn put_data(fd: i32, op: Op, at: u64, requested: u64, result: &Sys<i64>, start: u64) {
     let Ok(open) = open::another(fd) else { return };
     let (done, errno) = split(result);
     let mut bits = flags::MANAGED | if open.is_append() { flags::APPEND } else { 0 };

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering, fence};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, pread};
-use stripewise_target::devices::{now_ns, sleep_until};
+use stripewise_target::time::{now_ns, sleep_until};
 use stripewise_target::within::{Expected, Refusal, create_file, open_file};
 
 /// Bytes of a slot file.

@@ -4,7 +4,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use stripewise_target::devices::{now_ns, sleep_until};
+use stripewise_target::time::{now_ns, sleep_until};
 
 /// How long somebody may be at it before he counts as dead: it is two system calls.
 const PATIENCE_NS: u64 = 100_000_000;

@@ -25,7 +25,7 @@ use crate::within::Refusal;
 pub enum Any<F = OwnedFd> {
     /// A directory.
     Dir(Dir<F>),
-    /// A directory whose device is counted or emulated.
+    /// A directory whose device is emulated.
     Emulated(Emulated<Dir<F>>),
     /// Objects of another process.
     #[cfg(feature = "served")]
@@ -39,7 +39,7 @@ pub enum Any<F = OwnedFd> {
 pub enum AnyObject<F = OwnedFd> {
     /// A file.
     Dir(FileObject<F>),
-    /// A file whose device is counted or emulated.
+    /// A file whose device is emulated.
     Emulated(EmulatedObject<FileObject<F>>),
     /// One of another process.
     #[cfg(feature = "served")]
@@ -60,10 +60,14 @@ pub enum Handle {
 
 impl<F: AsFd> Any<F> {
     /// A directory that is held open, behind a clock or without one.
-    pub const fn in_directory(dir: F, clock: Option<Clock>) -> Self {
+    pub fn in_directory(dir: F, clock: Option<&Clock>) -> Self {
+        Self::dir_behind(Dir::new(dir), clock)
+    }
+
+    fn dir_behind(dir: Dir<F>, clock: Option<&Clock>) -> Self {
         match clock {
-            None => Self::Dir(Dir::new(dir)),
-            Some(clock) => Self::Emulated(Emulated::new(Dir::new(dir), clock)),
+            Some(clock) if clock.model.is_some() => Self::Emulated(Emulated::new(dir.counted(None), *clock)),
+            _ => Self::Dir(dir.counted(clock.map(|clock| clock.line))),
         }
     }
 
@@ -91,8 +95,8 @@ impl Any {
     #[must_use]
     pub fn behind(self, clock: Clock) -> Self {
         match self {
-            Self::Dir(dir) => Self::Emulated(Emulated::new(dir, clock)),
-            Self::Emulated(emulated) => Self::Emulated(Emulated::new(emulated.into_inner(), clock)),
+            Self::Dir(dir) => Self::dir_behind(dir, Some(&clock)),
+            Self::Emulated(emulated) => Self::dir_behind(emulated.into_inner(), Some(&clock)),
             // One for tests, whose devices nobody asks about.
             #[cfg(feature = "served")]
             Self::Served(link) => Self::Served(link),
@@ -120,10 +124,11 @@ impl<'a> AnyObject<BorrowedFd<'a>> {
     /// The object of a descriptor that somebody else holds open, behind a clock or without one.
     #[inline]
     #[must_use]
-    pub const fn of_descriptor(fd: BorrowedFd<'a>, clock: Option<Clock>, name: ObjectName) -> Self {
+    pub fn of_descriptor(fd: BorrowedFd<'a>, clock: Option<&Clock>, name: ObjectName) -> Self {
+        let file = FileObject::new(fd);
         match clock {
-            None => Self::Dir(FileObject::new(fd)),
-            Some(clock) => Self::Emulated(EmulatedObject::new(FileObject::new(fd), clock, name)),
+            Some(clock) if clock.model.is_some() => Self::Emulated(EmulatedObject::new(file, *clock, name)),
+            _ => Self::Dir(file.counted(clock.map(|clock| clock.line))),
         }
     }
 }
@@ -163,6 +168,11 @@ impl<F: AsFd + Send + Sync> Object for AnyObject<F> {
     #[inline]
     fn finish(&self, op: &mut Op<'_>) {
         of_kind!(self, object => object.finish(op));
+    }
+
+    #[inline]
+    fn run(&self, op: &mut Op<'_>) {
+        of_kind!(self, object => object.run(op));
     }
 
     fn punch(&self, at: u64, len: u64) -> Result<(), Errno> {

@@ -5,9 +5,9 @@ use std::io::{IoSlice, IoSliceMut};
 
 use rustix::io::Errno;
 
-use crate::devices::sleep_until;
 use crate::interface::Object;
-use crate::op::{Op, Outcome};
+use crate::op::Op;
+use crate::time::sleep_until;
 
 /// An operation and the object that it is for.
 #[derive(Debug)]
@@ -33,14 +33,9 @@ pub struct Submitted<'b, 'a, O: Object + ?Sized>(&'b mut [Request<'a, O>]);
 pub fn submit<'b, 'a, O: Object + ?Sized>(requests: &'b mut [Request<'a, O>]) -> Submitted<'b, 'a, O> {
     let is_one_of_many = requests.len() > 1;
     for request in &mut *requests {
-        request.op.outcome = Outcome::default();
-        match request.op.check_end() {
-            Err(errno) => request.op.outcome.error = Some(errno),
-            Ok(()) if request.op.is_empty() => {}
-            Ok(()) => {
-                request.is_under_way = true;
-                request.object.start(&mut request.op, is_one_of_many);
-            }
+        if request.op.begin() {
+            request.is_under_way = true;
+            request.object.start(&mut request.op, is_one_of_many);
         }
     }
     Submitted(requests)
@@ -79,14 +74,8 @@ impl<O: Object + ?Sized> Drop for Submitted<'_, '_, O> {
 /// Submits one operation, as a batch of it alone, and waits until its bytes have moved, but for no emulated device: `outcome.end_ns` says when that is done.
 #[inline]
 pub fn run_one<O: Object + ?Sized>(object: &O, op: &mut Op<'_>) {
-    op.outcome = Outcome::default();
-    match op.check_end() {
-        Err(errno) => op.outcome.error = Some(errno),
-        Ok(()) if op.is_empty() => {}
-        Ok(()) => {
-            object.start(op, false);
-            object.finish(op);
-        }
+    if op.begin() {
+        object.run(op);
     }
 }
 

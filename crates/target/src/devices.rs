@@ -3,15 +3,16 @@
 //! so a laptop behaves like a rack of disks for real processes that move real bytes. Everything measured on it is called emulated.
 
 use core::ffi::CStr;
+use core::ops::Deref;
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{self, FallocateFlags, FlockOperation, OFlags};
 use rustix::io::{Errno, pread, pwrite};
-use rustix::thread::ClockId;
-use rustix::time::Timespec;
 
 use crate::kind::{DeviceModel, MAX_TARGETS};
+use crate::time::{now_ns, sleep_until};
 use crate::within::{Expected, Refusal, create_file, open_file};
 
 /// Name of the devices file in a store's `run/`; made with the store.
@@ -146,6 +147,62 @@ pub struct DeviceLine {
     pub last_errno: AtomicU64,
 }
 
+/// One target's line in a mapped devices file.
+#[derive(Clone, Copy, Debug)]
+pub struct Line(NonNull<DeviceLine>);
+
+// SAFETY: all access is through atomics in shared memory.
+unsafe impl Send for Line {}
+// SAFETY: as above.
+unsafe impl Sync for Line {}
+
+impl Deref for Line {
+    type Target = DeviceLine;
+
+    #[inline]
+    fn deref(&self) -> &DeviceLine {
+        // SAFETY: of a mapping that outlives every use.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl DeviceLine {
+    /// Counts an access.
+    #[inline]
+    pub fn count(&self, write: bool, bytes: u64) {
+        let (accesses, moved) = if write { (&self.accesses_write, &self.bytes_written) } else { (&self.accesses_read, &self.bytes_read) };
+        accesses.fetch_add(1, Ordering::Relaxed);
+        moved.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts an access to an emulated device, and reserves its service time from `now_ns` on.
+    pub fn reserve(&self, model: &DeviceModel, access: Access, now_ns: u64) -> Reserved {
+        let Access { write, object, offset, bytes } = access;
+        self.count(write, bytes);
+        let before = self.position.swap(position_key(object, offset.wrapping_add(bytes)), Ordering::AcqRel);
+        let (startup_ns, ps_per_byte, busy) = if write {
+            (model.startup_write_ns, model.write_ps_per_byte, &self.busy_write_ns)
+        } else {
+            (model.startup_read_ns, model.read_ps_per_byte, &self.busy_read_ns)
+        };
+        let mut service_ns = (u128::from(bytes) * u128::from(ps_per_byte) / 1000) as u64;
+        if before != position_key(object, offset) {
+            service_ns = service_ns.saturating_add(startup_ns);
+            self.startups.fetch_add(1, Ordering::Relaxed);
+        }
+        busy.fetch_add(service_ns, Ordering::Relaxed);
+        let mut free = self.next_free_ns.load(Ordering::Relaxed);
+        loop {
+            // A clock that another user has set to the end of time keeps nobody for ever.
+            let end = free.clamp(now_ns, now_ns.saturating_add(QUEUE_NS_MAX)).saturating_add(service_ns);
+            match self.next_free_ns.compare_exchange_weak(free, end, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Reserved { end_ns: end, service_ns },
+                Err(seen) => free = seen,
+            }
+        }
+    }
+}
+
 /// One access to one object.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
@@ -185,13 +242,6 @@ pub fn position_key(object: u64, offset: u64) -> u64 {
     (object.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(offset).wrapping_add(1)
 }
 
-/// CLOCK_MONOTONIC in ns.
-#[inline]
-pub fn now_ns() -> u64 {
-    let t = rustix::time::clock_gettime(ClockId::Monotonic);
-    (t.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(t.tv_nsec as u64)
-}
-
 impl Devices {
     /// # Safety
     /// `base` is a shared, writable mapping of [`devices_bytes`]`(targets)` bytes that outlives every use.
@@ -211,60 +261,15 @@ impl Devices {
 
     /// The line of a target; `None` past the last one.
     #[inline]
-    pub fn line(&self, target: u32) -> Option<&DeviceLine> {
+    pub fn line(&self, target: u32) -> Option<Line> {
         let target = target as usize;
         if target >= self.targets {
             return None;
         }
-        // SAFETY: inside the mapping by the check, 256-byte aligned.
-        Some(unsafe { &*self.base.add(DEVICES_HEADER_BYTES + target * DEVICE_LINE_BYTES).cast::<DeviceLine>() })
-    }
-
-    /// Counts one access; on an emulated device also reserves its service time from `now_ns` on.
-    #[inline]
-    pub fn reserve(&self, target: u32, model: Option<&DeviceModel>, access: Access, now_ns: u64) -> Reserved {
-        let Access { write, object, offset, bytes } = access;
-        let Some(line) = self.line(target) else { return Reserved::default() };
-        let (accesses, moved, busy) = if write {
-            (&line.accesses_write, &line.bytes_written, &line.busy_write_ns)
-        } else {
-            (&line.accesses_read, &line.bytes_read, &line.busy_read_ns)
-        };
-        accesses.fetch_add(1, Ordering::Relaxed);
-        moved.fetch_add(bytes, Ordering::Relaxed);
-        let Some(model) = model else { return Reserved::default() };
-        let before = line.position.swap(position_key(object, offset.wrapping_add(bytes)), Ordering::AcqRel);
-        let (startup_ns, ps_per_byte) =
-            if write { (model.startup_write_ns, model.write_ps_per_byte) } else { (model.startup_read_ns, model.read_ps_per_byte) };
-        let mut service_ns = (u128::from(bytes) * u128::from(ps_per_byte) / 1000) as u64;
-        if before != position_key(object, offset) {
-            service_ns = service_ns.saturating_add(startup_ns);
-            line.startups.fetch_add(1, Ordering::Relaxed);
-        }
-        busy.fetch_add(service_ns, Ordering::Relaxed);
-        let mut free = line.next_free_ns.load(Ordering::Relaxed);
-        loop {
-            // A clock that another user has set to the end of time keeps nobody for ever.
-            let end = free.clamp(now_ns, now_ns.saturating_add(QUEUE_NS_MAX)).saturating_add(service_ns);
-            match line.next_free_ns.compare_exchange_weak(free, end, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return Reserved { end_ns: end, service_ns },
-                Err(seen) => free = seen,
-            }
-        }
-    }
-}
-
-/// Sleeps until `end_ns` (CLOCK_MONOTONIC) with the finest timer slack, which it restores; interruptions by signals are slept on.
-pub fn sleep_until(end_ns: u64) {
-    if end_ns == 0 || now_ns() >= end_ns {
-        return;
-    }
-    let slack = rustix::thread::current_timer_slack().ok();
-    let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1000));
-    let until = Timespec { tv_sec: (end_ns / 1_000_000_000) as i64, tv_nsec: (end_ns % 1_000_000_000) as _ };
-    while rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &until).is_err() && now_ns() < end_ns {}
-    if let Some(slack) = slack {
-        let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(slack));
+        // SAFETY: inside the mapping by the check.
+        let line = unsafe { self.base.add(DEVICES_HEADER_BYTES + target * DEVICE_LINE_BYTES) };
+        // 256-byte aligned, as its type wants it.
+        NonNull::new(line.cast()).map(Line)
     }
 }
 
@@ -288,7 +293,7 @@ mod tests {
     fn a_random_access_pays_startup_and_transfer() {
         let (_memory, devices) = devices();
         assert_eq!(
-            devices.reserve(0, Some(&DISK), Access { write: false, object: 7, offset: 0, bytes: 100_000 }, 50).end_ns,
+            devices.line(0).unwrap().reserve(&DISK, Access { write: false, object: 7, offset: 0, bytes: 100_000 }, 50).end_ns,
             50 + 3_000_000 + 1_000_000
         );
     }
@@ -296,20 +301,20 @@ mod tests {
     #[test]
     fn an_access_that_continues_the_last_one_pays_no_startup() {
         let (_memory, devices) = devices();
-        let first = devices.reserve(0, Some(&DISK), Access { write: true, object: 7, offset: 0, bytes: 1000 }, 0).end_ns;
-        assert_eq!(devices.reserve(0, Some(&DISK), Access { write: true, object: 7, offset: 1000, bytes: 1000 }, 0).end_ns, first + 10_000);
+        let first = devices.line(0).unwrap().reserve(&DISK, Access { write: true, object: 7, offset: 0, bytes: 1000 }, 0).end_ns;
+        assert_eq!(devices.line(0).unwrap().reserve(&DISK, Access { write: true, object: 7, offset: 1000, bytes: 1000 }, 0).end_ns, first + 10_000);
         assert_eq!(
-            devices.reserve(0, Some(&DISK), Access { write: true, object: 8, offset: 2000, bytes: 1000 }, 0).end_ns,
+            devices.line(0).unwrap().reserve(&DISK, Access { write: true, object: 8, offset: 2000, bytes: 1000 }, 0).end_ns,
             first + 10_000 + 4_010_000
         );
     }
 
     #[test]
-    fn devices_queue_alone_and_plain_targets_only_count() {
+    fn a_device_queues_alone_and_one_that_is_only_counted_takes_no_time() {
         let (_memory, devices) = devices();
-        devices.reserve(0, Some(&DISK), Access { write: false, object: 1, offset: 0, bytes: 1000 }, 0);
-        assert_eq!(devices.reserve(1, None, Access { write: false, object: 1, offset: 0, bytes: 1000 }, 0).end_ns, 0);
+        devices.line(0).unwrap().reserve(&DISK, Access { write: false, object: 1, offset: 0, bytes: 1000 }, 0);
         let line = devices.line(1).unwrap();
+        line.count(false, 1000);
         assert_eq!((line.accesses_read.load(Ordering::Relaxed), line.busy_read_ns.load(Ordering::Relaxed)), (1, 0));
         assert!(devices.line(2).is_none());
     }
@@ -375,12 +380,5 @@ mod tests {
         drop(open_devices(run.as_fd(), 2, [1, 2], &me(), Some(0o600)).unwrap());
         std::fs::hard_link(&devices, dir.path().join("second")).unwrap();
         open_devices(run.as_fd(), 2, [1, 3], &me(), None).unwrap();
-    }
-
-    #[test]
-    fn sleeping_never_ends_early() {
-        let end = now_ns() + 300_000;
-        sleep_until(end);
-        assert!(now_ns() >= end);
     }
 }

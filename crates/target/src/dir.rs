@@ -8,6 +8,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, AtFlags, Mode, OFlags, RawDir, RenameFlags};
 use rustix::io::Errno;
 
+use crate::devices::Line;
 use crate::file::FileObject;
 use crate::identity::IDENTITY_FILE;
 use crate::interface::{Facts, Opening, Ready, Target};
@@ -24,17 +25,30 @@ const IDENTITY_MODE: u32 = 0o644;
 
 /// A directory that is held open, if only as a place to open its entries from.
 #[derive(Debug)]
-pub struct Dir<F = OwnedFd>(F);
+pub struct Dir<F = OwnedFd> {
+    dir: F,
+    counters: Option<Line>,
+}
 
 impl<F: AsFd> Dir<F> {
     /// The target in a directory that has been looked at.
     pub const fn new(dir: F) -> Self {
-        Self(dir)
+        Self { dir, counters: None }
+    }
+
+    /// The same, the operations on whose objects are counted there.
+    #[must_use]
+    pub fn counted(self, counters: Option<Line>) -> Self {
+        Self { counters, ..self }
     }
 
     /// Its descriptor.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.dir.as_fd()
+    }
+
+    fn object(&self, file: OwnedFd) -> FileObject {
+        FileObject::new(file).counted(self.counters)
     }
 
     fn readable(&self) -> Result<OwnedFd, Errno> {
@@ -103,14 +117,14 @@ impl<F: AsFd + Send + Sync> Target for Dir<F> {
 
     fn create(&self, name: ObjectName, mode: u32, ready: Option<Ready<'_>>) -> Result<FileObject, Errno> {
         match ready {
-            None => create_file(self.fd(), c(&name.text())?, NEW, mode).map(FileObject::new),
+            None => create_file(self.fd(), c(&name.text())?, NEW, mode).map(|file| self.object(file)),
             Some(ready) => self.make((&name.unready_text(chance()?), &name.text()), mode, false, ready),
         }
     }
 
     fn open(&self, name: ObjectName, opening: Opening<'_>) -> Result<FileObject, Refusal> {
         let (fd, _) = open_file(self.fd(), c(&name.text())?, flags_of(opening)?, Expected::of(opening.owners))?;
-        Ok(FileObject::new(fd))
+        Ok(self.object(fd))
     }
 
     fn remove(&self, name: ObjectName, owners: &[u32]) -> Result<(), Refusal> {

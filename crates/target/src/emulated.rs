@@ -1,42 +1,40 @@
 //! A target behind an emulated device: a decorator of any other kind. Each operation reserves its time on the clock that all processes of the machine share
-//! ([`crate::devices`]) when it begins; whoever waits for a batch sleeps once, to the end of the last. Without figures of a device, accesses are counted only.
+//! ([`crate::devices`]) when it begins; whoever waits for a batch sleeps once, to the end of the last. Without figures of a device, accesses
+//! are counted only; a file counts them by itself ([`crate::file`]).
 
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::devices::{Access, Devices, Reserved, now_ns};
+use crate::devices::{Access, Line};
 use crate::interface::{Facts, Object, Opening, Ready, Target};
 use crate::kind::DeviceModel;
 use crate::names::ObjectName;
 use crate::op::{Direction, Op};
+use crate::time::now_ns;
 use crate::within::Refusal;
 
-/// One target's line among the clocks and counters.
+/// One target's clock and counters.
 #[derive(Clone, Copy)]
 pub struct Clock {
-    /// All of them.
-    pub devices: Devices,
-    /// Index of the target.
-    pub target: u32,
+    /// Where it is counted, and when it is free.
+    pub line: Line,
     /// How the device behaves; `None` for a real one, whose accesses are counted.
     pub model: Option<DeviceModel>,
 }
 
 impl Clock {
-    /// Counts an access and reserves its time from `now_ns` on.
-    #[inline]
-    pub fn reserve(&self, access: Access, now_ns: u64) -> Reserved {
-        self.devices.reserve(self.target, self.model.as_ref(), access, now_ns)
-    }
-
-    /// The same for an operation on an object, from now on.
-    #[inline]
+    /// Counts an access, and reserves its time from now on.
     fn reserve_for(&self, object: u64, op: &mut Op<'_>) {
         let access = Access { write: op.direction() == Direction::Write, object, offset: op.offset(), bytes: op.len() };
-        let reserved = self.reserve(access, if self.model.is_some() { now_ns() } else { 0 });
-        op.outcome.end_ns = op.outcome.end_ns.max(reserved.end_ns);
-        op.outcome.service_ns += reserved.service_ns;
+        match &self.model {
+            None => self.line.count(access.write, access.bytes),
+            Some(model) => {
+                let reserved = self.line.reserve(model, access, now_ns());
+                op.outcome.end_ns = op.outcome.end_ns.max(reserved.end_ns);
+                op.outcome.service_ns += reserved.service_ns;
+            }
+        }
     }
 }
 

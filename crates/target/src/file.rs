@@ -1,38 +1,52 @@
 //! A file as an object. Its operations are vectored calls on its descriptor. In a batch, what the page cache holds is taken when the operation begins, and
-//! the kernel is told of the rest before any of it is waited for, so that devices work side by side.
+//! the kernel is told of the rest before any of it is waited for, so that devices work side by side. They are counted in the line of the target's device.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, Advice, FallocateFlags, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
 
+use crate::devices::Line;
 use crate::interface::Object;
 use crate::op::{Direction, OFFSET_MAX, Op};
 use crate::vectored::transfer;
 
 /// An open file, or one that somebody else holds open.
 #[derive(Debug)]
-pub struct FileObject<F = OwnedFd>(F);
+pub struct FileObject<F = OwnedFd> {
+    file: F,
+    counters: Option<Line>,
+}
 
 impl<F: AsFd> FileObject<F> {
     /// The object in a file that has been looked at.
     pub const fn new(file: F) -> Self {
-        Self(file)
+        Self { file, counters: None }
+    }
+
+    /// The same, whose operations are counted there.
+    #[must_use]
+    pub fn counted(self, counters: Option<Line>) -> Self {
+        Self { counters, ..self }
     }
 
     /// Its descriptor.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.file.as_fd()
     }
 
     /// Gives the descriptor back.
     pub fn into_inner(self) -> F {
-        self.0
+        self.file
     }
 }
 
 impl<F: AsFd + Send + Sync> Object for FileObject<F> {
+    #[inline]
     fn start(&self, op: &mut Op<'_>, is_one_of_many: bool) {
+        if let Some(counters) = &self.counters {
+            counters.count(op.direction() == Direction::Write, op.len());
+        }
         if op.direction() == Direction::Write || !is_one_of_many || op.is_nowait() {
             return;
         }
@@ -45,6 +59,7 @@ impl<F: AsFd + Send + Sync> Object for FileObject<F> {
         }
     }
 
+    #[inline]
     fn finish(&self, op: &mut Op<'_>) {
         if op.outcome.done < op.len() {
             let flags = if op.is_nowait() { ReadWriteFlags::NOWAIT } else { ReadWriteFlags::empty() };

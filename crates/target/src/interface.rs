@@ -58,12 +58,19 @@ pub trait Object: Send + Sync {
     /// Begins an operation; `is_one_of_many` says that others of its batch are under way at the same time. An error is left in the outcome. Memory is
     /// touched by this call and by [`Object::finish`] only, never between them or by another thread.
     ///
-    /// [`crate::batch::submit`] has looked at the operation: it has bytes, and ends at a possible offset.
+    /// [`Op::begin`] has looked at the operation: it has bytes, and ends at a possible offset.
     fn start(&self, op: &mut Op<'_>, is_one_of_many: bool);
 
     /// Ends an operation that was begun, in whatever order the target did them; waits for it, but for no emulated device. Begun operations are finished
     /// once each.
     fn finish(&self, op: &mut Op<'_>);
+
+    /// Does an operation that no other is under way beside.
+    #[inline]
+    fn run(&self, op: &mut Op<'_>) {
+        self.start(op, false);
+        self.finish(op);
+    }
 
     /// Makes a range a hole; the length stays. Nothing happens where there are no bytes.
     ///

@@ -13,6 +13,7 @@ pub mod kind;
 pub mod names;
 pub mod op;
 pub mod text;
+pub mod time;
 pub mod vectored;
 pub mod within;
 

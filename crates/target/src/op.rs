@@ -169,9 +169,13 @@ impl<'a> Op<'a> {
         self.is_nowait
     }
 
-    /// What is wrong with where it ends: no object reaches beyond the largest offset of the kernel's, 2^63 - 1.
-    pub(crate) fn check_end(&self) -> Result<(), Errno> {
-        self.offset.checked_add(self.len).filter(|end| *end <= OFFSET_MAX).map(drop).ok_or(Errno::INVAL)
+    /// Begins it anew; whether there is anything to do: not of one without bytes, nor of one that ends beyond the largest offset of the kernel's, 2^63 - 1,
+    /// which is its error.
+    #[inline]
+    pub(crate) fn begin(&mut self) -> bool {
+        let reaches_too_far = self.offset.checked_add(self.len).is_none_or(|end| end > OFFSET_MAX);
+        self.outcome = Outcome { error: reaches_too_far.then_some(Errno::INVAL), ..Outcome::default() };
+        !reaches_too_far && self.len > 0
     }
 }
 

@@ -36,6 +36,17 @@ def write(store: Store, name: str, mebibytes: int = 3) -> tuple[Path, bytes]:
     return store.data / name, content
 
 
+def test_what_programs_read_and_write_is_counted_on_real_devices(make_store: Maker) -> None:
+    store = make_store(targets=dirs(1))
+    file, content = write(store, "f", 1)
+    store.program("dd", f"if={file}", "of=/dev/null", "bs=64K")
+    (device,) = json.loads(stripewise("store", "info", store.root, "--json").out)["devices"]
+    assert (device["accesses_write"], device["bytes_written"]) == (1, len(content)), device
+    # dd asks once more where the file ends, and no target is asked for that.
+    assert (device["accesses_read"], device["bytes_read"]) == (len(content) >> 16, len(content)), device
+    assert (device["startups"], device["busy_read_ns"], device["busy_write_ns"]) == (0, 0, 0), device
+
+
 def objects(store: Store, target: str) -> list[str]:
     return [path.name for path in (store.base / "targets" / target).iterdir() if path.name != "stripewise-target"]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 import pytest
-from rig import ROOT, SOURCE_BYTES, Store, execute, is_managed
+from rig import BIN, ROOT, SOURCE_BYTES, Store, execute, is_managed
 
 SUPPRESSIONS = ROOT / "tools" / "valgrind.supp"
 VALGRIND = ["valgrind", "-q", "--error-exitcode=9"]
@@ -110,3 +111,15 @@ def test_a_managed_file_that_an_emulated_program_inherits_is_refused(store: Stor
 def test_doctor_knows_that_an_emulator_s_program_loads_the_library(store: Store, watcher: str) -> None:
     said = store.run(*watching(watcher), shutil.which("true") or "true")
     assert "statically linked" not in said.err, said.report
+
+
+def test_the_walk_of_a_read_is_the_page_s() -> None:
+    if shutil.which("valgrind") is None:
+        pytest.skip("not run: needs valgrind")
+    said = execute([BIN / "python", ROOT / "tools" / "walks" / "read.py"]).out
+    # What runs one line or two stands in brackets.
+    doing = re.findall(r"^ *\d+  (?:crates|shim)/(?:\w+/src/)?(.+\.rs|.+\.c)$", said, re.M)
+    assert "table.rs" in doing, said
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    walk = page[page.index("**The walk of a read**") : page.index("**The walk of a region's move**")]
+    assert not [file for file in doing if Path(file).name not in walk], said

@@ -4,7 +4,7 @@
 use crate::base::log;
 use crate::base::sys::{self, Errno, Sys};
 use stripewise_store::locks::{How, is_taken, range};
-use stripewise_target::devices::{now_ns, sleep_until};
+use stripewise_target::time::{now_ns, sleep_until};
 
 /// Another process has it for itself: one of this user's, or of one whom he trusts. Never leaves the library.
 pub const IN_USE: Errno = Errno(512);

@@ -247,7 +247,7 @@ pub fn random_u64() -> u64 {
     let mut word = [0u8; 8];
     match call(Sysno::getrandom, [word.as_mut_ptr() as usize, word.len(), libc::GRND_NONBLOCK as usize, 0, 0, 0]) {
         Ok(8) => u64::from_ne_bytes(word),
-        _ => stripewise_target::devices::now_ns().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(getpid()) << 40 ^ u64::from(gettid()),
+        _ => stripewise_target::time::now_ns().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(getpid()) << 40 ^ u64::from(gettid()),
     }
 }
 

@@ -19,11 +19,11 @@ use stripewise_layout::MAX_LOGICAL;
 use stripewise_store::bin::StoreView;
 use stripewise_store::rights::{OWNER_LOOK_NS, OWNER_LOOKS, Part, may_lack_objects};
 use stripewise_target::any::{Any, AnyObject, Handle};
-use stripewise_target::devices::{now_ns, sleep_until};
 use stripewise_target::interface::{Facts, Object, Opening, Target};
 use stripewise_target::kind::MAX_TARGETS;
 use stripewise_target::names::{ObjectName, object_name, object_path};
 use stripewise_target::text::StorePath;
+use stripewise_target::time::{now_ns, sleep_until};
 use stripewise_target::within::{Os, Refusal};
 
 /// Mode of an object until it is as it has to be.

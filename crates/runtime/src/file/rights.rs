@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicI32, Ordering};
 use stripewise_store::ctl::CTL_BYTES;
 use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::rights::{OWNER_LOOK_NS, OWNER_LOOKS, Part};
-use stripewise_target::devices::{now_ns, sleep_until};
+use stripewise_target::time::{now_ns, sleep_until};
 
 /// How long one who may not write a file waits until it is his turn to read at a shared offset.
 const READERS_NS: u64 = 200_000_000;

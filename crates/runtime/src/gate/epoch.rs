@@ -5,7 +5,7 @@ use crate::base::tls::{Thread, is_left_behind, stack_here, thread};
 use crate::store::{self, Attached};
 use core::sync::atomic::{AtomicU64, Ordering};
 use stripewise_store::slot::SLOT_LINES;
-use stripewise_target::devices::now_ns;
+use stripewise_target::time::now_ns;
 
 unsafe extern "C" {
     fn sw_watch_thread();

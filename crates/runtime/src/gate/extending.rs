@@ -15,7 +15,7 @@ use stripewise_store::ctl::{Ctl, FLAG_TRUNCATING};
 use stripewise_store::locks::How;
 use stripewise_store::moving::{self, Turn};
 use stripewise_store::sizing::{self, ABANDONED, Extender, Extension, LINES, Note, Sizes, Written};
-use stripewise_target::devices::{now_ns, sleep_until};
+use stripewise_target::time::{now_ns, sleep_until};
 
 /// Lines that a reader keeps locked before no more are tried.
 const REFUSALS: u32 = 4;

@@ -1,152 +1,17 @@
-//! A request as operations on objects: one for what it has on a target in a window. They go to their targets in rounds; those of a round are under way at the
-//! same time, and one that is too long for a round goes on in the next. All lies on the stack, which a thread may have little of.
+//! A request as several operations on objects: one for what it has on a target in a window. They go to their targets in rounds; those of a round are under way
+//! at the same time, and one that is too long for a round goes on in the next. All lies on the stack, which a thread may have little of.
 
-use crate::base::sys::{Errno, Sys};
-use crate::base::vector::Buffers;
-use crate::io::capacity;
-use crate::io::faults;
-use crate::io::source::Source;
+use super::{Asked, Moved, object_for, settle};
 use crate::store::OpenObject;
 use core::mem::MaybeUninit;
-use stripewise_layout::{Extent, ExtentPieces, Piece};
-use stripewise_target::batch::{self, Request, submit};
-use stripewise_target::op::{Direction, Memory, Op};
+use stripewise_layout::{Extent, ExtentPieces};
+use stripewise_target::batch::{Request, submit};
+use stripewise_target::op::Memory;
 
 /// Operations of one round.
 const OPS: usize = 8;
 /// Stretches of memory of one round: at 4 KiB stripes half a mebibyte.
 const STRETCHES: usize = 128;
-
-/// What is asked for.
-#[derive(Clone, Copy)]
-pub struct Asked<'a> {
-    /// Where its bytes are.
-    pub source: Source<'a>,
-    /// The program's memory.
-    pub buffers: &'a Buffers<'a>,
-    /// First byte in the file.
-    pub at: u64,
-    /// Bytes, at most those of the memory.
-    pub len: u64,
-    /// Which way.
-    pub direction: Direction,
-    /// Nothing is waited for.
-    pub is_nowait: bool,
-}
-
-/// What became of it.
-pub struct Moved {
-    /// All before it has been moved.
-    pub prefix: u64,
-    /// Something has been moved at all.
-    pub some: bool,
-    /// What kept it from going on behind the prefix.
-    pub error: Option<Errno>,
-    /// Until then emulated devices are busy with it, CLOCK_MONOTONIC ns.
-    pub until_ns: u64,
-}
-
-impl Moved {
-    fn stopped_at(&mut self, logical: u64, error: Option<Errno>) {
-        if logical < self.prefix {
-            self.prefix = logical;
-            self.error = error;
-        }
-    }
-
-    /// The bytes from `at` on, or the error when there are none.
-    pub fn result(&self, at: u64) -> Sys<u64> {
-        if self.prefix > at { Ok(self.prefix - at) } else { Err(self.error.unwrap_or(Errno(libc::ENOSPC))) }
-    }
-}
-
-/// Moves the bytes of a request, all of which lie in the layout.
-#[inline]
-pub fn run(asked: &Asked<'_>) -> Moved {
-    match asked.buffers.single() {
-        Some(base) => match asked.source.single(asked.at, asked.len) {
-            Some(piece) => run_one(asked, &piece, base),
-            None => run_joined(asked, base),
-        },
-        None => run_rounds(asked),
-    }
-}
-
-/// Several runs, which may continue each other in one object.
-#[inline(never)] // Off the way of the most requests.
-fn run_joined(asked: &Asked<'_>, base: *mut u8) -> Moved {
-    match asked.source.joined(asked.at, asked.len) {
-        Some(piece) => run_one(asked, &piece, base),
-        None => run_rounds(asked),
-    }
-}
-
-/// One operation on one stretch of memory, as most requests are.
-#[inline]
-fn run_one(asked: &Asked<'_>, piece: &Piece, base: *mut u8) -> Moved {
-    let object = match object_for(asked, piece.target, piece.plane, piece.object_offset, piece.len) {
-        Ok(object) => object,
-        Err(errno) => return Moved { prefix: asked.at, some: false, error: Some(errno), until_ns: 0 },
-    };
-    let mut memory = [Memory { base, len: asked.len as usize }];
-    // SAFETY: the program's own, for the length of its call; the kernel finds what is no good address.
-    let mut op = unsafe { asked.op(&mut memory, piece.object_offset) };
-    batch::run_one(&object, &mut op);
-    let (done, error) = settle(asked, &op, piece.target);
-    Moved { prefix: asked.at + done, some: done > 0, error: if done < piece.len { error } else { None }, until_ns: op.outcome.end_ns }
-}
-
-/// The object of an operation, which for a write has room.
-#[inline]
-fn object_for(asked: &Asked<'_>, target: u32, plane: u32, offset: u64, len: u64) -> Sys<OpenObject> {
-    let is_write = asked.direction == Direction::Write;
-    let opened = asked.source.object(target, plane);
-    // One that is only read may be missing for other reasons than its target's.
-    let object = opened.inspect_err(|errno| {
-        if is_write {
-            faults::note(asked.source.file(), target, *errno)
-        }
-    })?;
-    if is_write && !capacity::is_there(asked.source.file(), target, &object, offset, len)? {
-        return Err(Errno(libc::ENOSPC));
-    }
-    Ok(object)
-}
-
-impl Asked<'_> {
-    /// # Safety
-    /// As [`Op::raw`].
-    unsafe fn op<'m>(&self, memory: &'m mut [Memory], offset: u64) -> Op<'m> {
-        // SAFETY: the caller's promise.
-        let op = unsafe { Op::raw(self.direction, memory, offset) };
-        if self.is_nowait { op.without_waiting() } else { op }
-    }
-}
-
-/// How far an operation came, and why no further: behind the end of an object there are zeros, and what is no good address is an error.
-#[inline]
-fn settle(asked: &Asked<'_>, op: &Op<'_>, target: u32) -> (u64, Option<Errno>) {
-    let error = op.outcome.error.map(|errno| Errno(errno.raw_os_error()));
-    if let Some(errno) = error {
-        faults::note(asked.source.file(), target, errno);
-    } else if asked.direction == Direction::Read && op.outcome.done < op.len() {
-        return zero_rest(op);
-    }
-    (op.outcome.done, error)
-}
-
-#[cold]
-fn zero_rest(op: &Op<'_>) -> (u64, Option<Errno>) {
-    let mut done = op.outcome.done;
-    for stretch in op.stretches(done, op.len() - done) {
-        match crate::base::memory::zero(stretch.base, stretch.len) {
-            Ok(zeroed) if zeroed == stretch.len => done += zeroed as u64,
-            Ok(zeroed) => return (done + zeroed as u64, Some(Errno(libc::EFAULT))),
-            Err(errno) => return (done, Some(errno)),
-        }
-    }
-    (done, None)
-}
 
 /// An extent of the request, or what earlier rounds have left of it.
 struct Rest<'v> {
@@ -259,8 +124,9 @@ impl<'v> Round<'v> {
     }
 }
 
+/// Moves the bytes of a request, all of which lie in the layout.
 #[inline(never)] // What it has on the stack most requests do not need.
-fn run_rounds(asked: &Asked<'_>) -> Moved {
+pub fn run(asked: &Asked<'_>) -> Moved {
     let mut moved = Moved { prefix: asked.at + asked.len, some: false, error: None, until_ns: 0 };
     let mut extents = asked.source.extents(asked.at, asked.len);
     let mut rest: Option<Rest<'_>> = None;

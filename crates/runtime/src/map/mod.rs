@@ -23,10 +23,11 @@ use records::Map;
 pub use records::after_fork;
 use std::os::fd::AsRawFd;
 use stripewise_layout::{GRANULE, Logical, MAX_LOGICAL};
-use stripewise_target::devices::{Access, now_ns, sleep_until};
+use stripewise_target::devices::Access;
 use stripewise_target::emulated::Clock;
 use stripewise_target::interface::Object;
 use stripewise_target::names::ObjectName;
+use stripewise_target::time::{now_ns, sleep_until};
 
 /// Flags that concern where a map goes; the pieces go to fixed places of their own.
 const PLACING: i32 = libc::MAP_FIXED_NOREPLACE | libc::MAP_32BIT;
@@ -168,7 +169,7 @@ fn charge(file: &'static File, range: Range, size: u64) -> Sys<()> {
     let store = file.store()?;
     let bytes = range.inside(size);
     let view = file.current()?.view;
-    if !(0..view.target_count()).any(|t| store.model(t).is_some() && view.uses_target(t)) {
+    if !(0..view.target_count()).any(|t| store.clock(t).is_some_and(|clock| clock.model.is_some()) && view.uses_target(t)) {
         return Ok(());
     }
     if bytes > copy_bytes() {
@@ -177,9 +178,10 @@ fn charge(file: &'static File, range: Range, size: u64) -> Sys<()> {
     }
     let (mut until_ns, now_ns) = (0, now_ns());
     for extent in view.extents(Logical(range.offset), bytes) {
-        if let Some(clock @ Clock { model: Some(_), .. }) = store.clock(extent.target) {
+        if let Some(Clock { line, model: Some(model) }) = store.clock(extent.target) {
             let object = ObjectName::of_plane(file.id(), extent.plane).key();
-            until_ns = until_ns.max(clock.reserve(Access { write: false, object, offset: extent.object_offset, bytes: extent.len }, now_ns).end_ns);
+            until_ns =
+                until_ns.max(line.reserve(model, Access { write: false, object, offset: extent.object_offset, bytes: extent.len }, now_ns).end_ns);
         }
     }
     sleep_until(until_ns);

@@ -13,6 +13,7 @@ use stripewise_store::bin::StoreView;
 use stripewise_store::locks::{How, PRESENCE_BYTE};
 use stripewise_store::run;
 use stripewise_target::devices::{DEVICES, Devices, devices_bytes, open_devices};
+use stripewise_target::emulated::Clock;
 use stripewise_target::kind::Kind;
 use stripewise_target::text::{STORE_PATH_BYTES_MAX, StorePath};
 use stripewise_target::within::{self, Expected, OpenFlags, Refusal};
@@ -99,8 +100,9 @@ impl Attached {
         fds::make_internal(lock.keep(), &self.session_fd, true)?;
         if let Some(view) = &inner.view {
             inner.devices = self.map_devices(view.target_count());
-            for (i, model) in inner.models.iter_mut().enumerate() {
-                *model = view.target(i).filter(|t| t.kind == Kind::Emulated).map(|t| t.model);
+            for (i, clock) in inner.clocks.iter_mut().enumerate() {
+                let model = view.target(i).filter(|t| t.kind == Kind::Emulated).map(|t| t.model);
+                *clock = inner.devices.and_then(|devices| devices.line(i as u32)).map(|line| Clock { line, model });
             }
         }
         self.make_slot()

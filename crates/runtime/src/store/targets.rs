@@ -8,7 +8,6 @@ use crate::base::sys::{self, Errno, Sys};
 use crate::store::part::{Held, borrow, refused};
 use std::os::fd::BorrowedFd;
 use stripewise_target::any::{Any, AnyObject};
-use stripewise_target::emulated::Clock;
 use stripewise_target::identity::Identity;
 use stripewise_target::interface::Target;
 use stripewise_target::names::ObjectName;
@@ -58,12 +57,6 @@ impl Attached {
             return AnyObject::Served(Served::new(link, word as u32));
         }
         AnyObject::of_descriptor(borrow(word), self.clock(index), name)
-    }
-
-    /// The line of a target among clocks and counters.
-    #[inline]
-    pub fn clock(&self, target: u32) -> Option<Clock> {
-        self.devices().map(|devices| Clock { devices: *devices, target, model: self.model(target).copied() })
     }
 
     #[cold]

@@ -164,7 +164,7 @@ mod tests {
     use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
     use std::fs::File;
     use std::path::Path;
-    use stripewise_target::devices::{now_ns, sleep_until};
+    use stripewise_target::time::{now_ns, sleep_until};
 
     struct Process {
         file: File,

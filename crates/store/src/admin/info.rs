@@ -122,7 +122,7 @@ pub fn devices_json(store: &Store<'_>) -> Result<Value> {
         let devices = map.as_ref().map(|m| m.devices());
         let line = devices.as_ref().and_then(|d| d.line(index as u32));
         let of =
-            |pick: fn(&stripewise_target::devices::DeviceLine) -> &std::sync::atomic::AtomicU64| line.map_or(0, |l| pick(l).load(Ordering::Relaxed));
+            |pick: fn(&stripewise_target::devices::DeviceLine) -> &std::sync::atomic::AtomicU64| line.map_or(0, |l| pick(&l).load(Ordering::Relaxed));
         let away = super::identity::mismatch(store.medium, &target.path, &store.uuid, index);
         let files = if away.is_some() { None } else { Some(files_on(store, index as u32)?) };
         targets.push(json!({"name": target.name, "away": away, "files": files,

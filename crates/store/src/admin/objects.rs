@@ -6,10 +6,11 @@ use std::path::Path;
 
 use stripewise_target::any::{Any, AnyObject};
 use stripewise_target::batch;
-use stripewise_target::devices::{Devices, now_ns, sleep_until};
+use stripewise_target::devices::Devices;
 use stripewise_target::emulated::Clock;
 use stripewise_target::interface::{Facts, Object, Opening, Target};
 use stripewise_target::names::{ObjectName, Role};
+use stripewise_target::time::{now_ns, sleep_until};
 use stripewise_target::within::Refusal;
 
 use super::error::{Context, Result, StoreError};
@@ -57,8 +58,11 @@ pub fn open(store: &Store<'_>, id: u64, object: ObjectId, opening: Opening<'_>) 
 /// As [`open`].
 pub fn open_behind(store: &Store<'_>, devices: Devices, id: u64, object: ObjectId, opening: Opening<'_>) -> Result<AnyObject> {
     let info = store.target(object.0)?;
-    let clock = Clock { devices, target: object.0, model: info.kind.is_emulated().then_some(info.model) };
-    open_on(store, &target(store, object.0)?.behind(clock), id, object, opening)
+    let (mut place, model) = (target(store, object.0)?, info.kind.is_emulated().then_some(info.model));
+    if let Some(line) = devices.line(object.0) {
+        place = place.behind(Clock { line, model });
+    }
+    open_on(store, &place, id, object, opening)
 }
 
 fn open_on(store: &Store<'_>, place: &Any, id: u64, (index, plane): ObjectId, opening: Opening<'_>) -> Result<AnyObject> {

@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 
 use stripewise_target::any::Any;
 use stripewise_target::batch::{Request, submit, write_at};
-use stripewise_target::devices::now_ns;
 use stripewise_target::emulated::{Clock, Emulated};
 use stripewise_target::interface::{Opening, Target};
 use stripewise_target::kind::DeviceModel;
 use stripewise_target::names::ObjectName;
 use stripewise_target::op::Op;
+use stripewise_target::time::now_ns;
 
-use crate::subjects::{devices, fake};
+use crate::subjects::{Directories, devices, fake};
 
 const MS: u64 = 1_000_000;
 const SLOW: DeviceModel = DeviceModel { startup_read_ns: 20 * MS, startup_write_ns: 20 * MS, read_ps_per_byte: 0, write_ps_per_byte: 0 };
@@ -20,7 +20,7 @@ const SLOW: DeviceModel = DeviceModel { startup_read_ns: 20 * MS, startup_write_
 #[test]
 fn devices_of_a_batch_work_side_by_side_and_one_sleep_lasts_until_the_last_is_done() {
     let devices = devices();
-    let targets = [0, 1].map(|target| Emulated::new(fake(), Clock { devices, target, model: Some(SLOW) }));
+    let targets = [0, 1].map(|target| Emulated::new(fake(), Clock { line: devices.line(target).unwrap(), model: Some(SLOW) }));
     let objects = targets.each_ref().map(|target| target.create(ObjectName::of_plane(1, 0), 0o600, None).unwrap());
     let bytes = IoSlice::new(b"abc");
     let parts = [bytes];
@@ -41,7 +41,7 @@ fn devices_of_a_batch_work_side_by_side_and_one_sleep_lasts_until_the_last_is_do
 #[test]
 fn an_operation_that_continues_the_last_one_of_its_object_pays_no_startup() {
     let devices = devices();
-    let target = Emulated::new(fake(), Clock { devices, target: 0, model: Some(SLOW) });
+    let target = Emulated::new(fake(), Clock { line: devices.line(0).unwrap(), model: Some(SLOW) });
     let (one, other) = (ObjectName::of_plane(1, 0), ObjectName::of_plane(1, 1));
     let [one, other] = [one, other].map(|name| target.create(name, 0o600, None).unwrap());
     let parts = [IoSlice::new(b"abcd")];
@@ -52,8 +52,15 @@ fn an_operation_that_continues_the_last_one_of_its_object_pays_no_startup() {
 
 #[test]
 fn a_real_device_is_counted_and_waited_for_by_nobody() {
+    is_counted_and_not_waited_for(Any::other(fake()));
+    is_counted_and_not_waited_for(Any::Dir(Directories::default().fresh_dir()));
+    let slow = Clock { line: devices().line(0).unwrap(), model: Some(SLOW) };
+    is_counted_and_not_waited_for(Any::Dir(Directories::default().fresh_dir()).behind(slow));
+}
+
+fn is_counted_and_not_waited_for(target: Any) {
     let devices = devices();
-    let target = Any::other(fake()).behind(Clock { devices, target: 1, model: None });
+    let target = target.behind(Clock { line: devices.line(1).unwrap(), model: None });
     let object = target.create(ObjectName::of_plane(1, 0), 0o600, None).unwrap();
     write_at(&object, &[1; 1000], 0).unwrap();
     let mut batch = [Request::new(&object, Op::write(&[], 5))];

@@ -104,7 +104,7 @@ impl<S: Subject> Subject for Behind<S> {
     type Target = Emulated<S::Target>;
 
     fn fresh(&self) -> Self::Target {
-        Emulated::new(self.inner.fresh(), Clock { devices: self.devices, target: 1, model: Some(MODEL) })
+        Emulated::new(self.inner.fresh(), Clock { line: self.devices.line(1).unwrap(), model: Some(MODEL) })
     }
 
     fn cut_power(&self, target: &Self::Target, seed: u64) -> bool {

@@ -19,9 +19,9 @@ use std::sync::atomic::AtomicU32;
 
 use rustix::fs::{Mode, OFlags, fstat, openat};
 use stripewise_target::any::{Any, AnyObject};
-use stripewise_target::devices::{now_ns, sleep_until};
 use stripewise_target::dir::Dir;
 use stripewise_target::interface::Object;
+use stripewise_target::time::{now_ns, sleep_until};
 use stripewise_target::within::{Refusal, open_file};
 
 pub(super) use self::file::RealFile;

@@ -9,9 +9,9 @@ use rustix::io::Errno;
 use stripewise_layout::{GRANULE, View};
 use stripewise_target::any::AnyObject;
 use stripewise_target::batch::{Request, submit};
-use stripewise_target::devices::sleep_until;
 use stripewise_target::interface::{Object, Opening};
 use stripewise_target::op::{Direction, Op, Outcome};
+use stripewise_target::time::sleep_until;
 
 use super::guide::Guide;
 use crate::admin::error::{Context, Result, StoreError};

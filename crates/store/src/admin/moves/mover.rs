@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
 use stripewise_layout::{Layout, LayoutError, MovePhase, Region, Span, View, splice, within};
-use stripewise_target::devices::now_ns;
 use stripewise_target::interface::{Object, Opening};
+use stripewise_target::time::now_ns;
 
 use super::copy::{Copier, stopped};
 use super::guide::{Guide, Unguided};

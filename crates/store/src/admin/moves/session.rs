@@ -9,8 +9,8 @@ use std::time::{Instant, SystemTime};
 use rustix::fs::{self, AtFlags, OFlags};
 use rustix::io::{read, write};
 use serde_json::{Map, Value, json};
-use stripewise_target::devices::now_ns;
 use stripewise_target::text::PartName;
+use stripewise_target::time::now_ns;
 use stripewise_target::within::{self, Expected};
 
 use super::apply::{Applied, move_to};

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use stripewise_target::devices::now_ns;
+use stripewise_target::time::now_ns;
 
 use super::guide::Guide;
 use crate::admin::foreground::{Foreground, RunDir, Window};

@@ -8,9 +8,10 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stripewise_target::devices::{Access, DeviceLine, now_ns, sleep_until};
+use stripewise_target::devices::{Access, DeviceLine};
 use stripewise_target::kind::{DeviceModel, Kind};
 use stripewise_target::names::object_key;
+use stripewise_target::time::{now_ns, sleep_until};
 
 use super::{CLOCK_IN_FLIGHT_MAX, Series, Timed};
 use crate::admin::error::{Context, Result, StoreError};
@@ -68,7 +69,7 @@ impl Clock {
 
     fn counters(&self) -> [u64; COUNTERS.len()] {
         let devices = self.map.devices();
-        COUNTERS.map(|counter| devices.line(self.target).map_or(0, |line| counter(line).load(Ordering::Relaxed)))
+        COUNTERS.map(|counter| devices.line(self.target).map_or(0, |line| counter(&line).load(Ordering::Relaxed)))
     }
 
     /// Makes a series; returns the times of those that were begun within its limit, at least one.
@@ -77,7 +78,8 @@ impl Clock {
     /// `Invalid` for requests outside the range.
     pub fn run(&mut self, series: &Series<'_>) -> Result<Vec<Timed>> {
         series.check(RANGE_BYTES, CLOCK_IN_FLIGHT_MAX)?;
-        let devices = self.map.devices();
+        let line = self.map.devices().line(self.target);
+        let line = line.ok_or_else(|| StoreError::NotFound(format!("target {} has no device clock; run a store verb on the store", self.target)))?;
         let mut done = Vec::with_capacity(series.requests.len());
         let mut waiting = VecDeque::with_capacity(series.in_flight);
         let finish = |timed: Timed| {
@@ -96,7 +98,7 @@ impl Clock {
                 break;
             }
             let access = Access { write: series.write, object: object_key(PROBE_OBJECT, 0), offset: request.offset, bytes: request.bytes };
-            let reserved = devices.reserve(self.target, Some(&self.model), access, start_ns);
+            let reserved = line.reserve(&self.model, access, start_ns);
             waiting.push_back(Timed { start_ns, end_ns: reserved.end_ns });
         }
         done.extend(waiting.into_iter().map(finish));
@@ -109,7 +111,7 @@ impl Drop for Clock {
         let devices = self.map.devices();
         let Some(line) = devices.line(self.target) else { return };
         for ((counter, before), now) in COUNTERS.iter().zip(self.before).zip(self.counters()) {
-            counter(line).fetch_sub(now.saturating_sub(before), Ordering::Relaxed);
+            counter(&line).fetch_sub(now.saturating_sub(before), Ordering::Relaxed);
         }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::fs::{Advice, CWD, Mode, OFlags};
 use rustix::io::Errno;
-use stripewise_target::devices::now_ns;
+use stripewise_target::time::now_ns;
 
 use super::{PROBE_GRANULE, Request, SCRATCH_IN_FLIGHT_MAX, Series, Timed};
 use crate::admin::error::{Context, Result, StoreError};

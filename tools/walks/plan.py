@@ -1,8 +1,8 @@
 """The files of the package that a command walks through: those in which the body of a function runs.
 
-    tools/walk.py plan TRACE --cluster CLUSTER --policy h2dp
-    tools/walk.py                       the same with a small trace and cluster of its own, and -o
-    tools/walk.py --policy best         that with other options
+    tools/walks/plan.py plan TRACE --cluster CLUSTER --policy h2dp
+    tools/walks/plan.py                       the same with a small trace and cluster of its own, and -o
+    tools/walks/plan.py --policy best         that with other options
 
 A file counts once a function, method, property or comprehension that stands in it is entered while no module is being
 loaded: definitions, decorators and what modules compute at their top are the start-up, not the walk. Methods that
