@@ -61,6 +61,8 @@ LEFT_PART, HEADED_LEFT_PART = 0.5, 0.25
 WIDER_STRIPES = (256 * KIB, MIB, 4 * MIB)
 #: Runs like the traced one that candidates are judged by, at least and at most, and their requests together.
 LIKELY_RUNS, LIKELY_REQUESTS = (2, 8), 100_000
+#: Further ones, which what was searched for with those is held against.
+FRESH_RUNS = 3
 #: Requests of a trace beyond which its chance is small.
 LIKELY_MAX = 2_000_000
 #: A plan must be quicker than leaving it as it is by this share.
@@ -87,7 +89,7 @@ SOLVED_MAX = 1_000_000
 #: How many times as long as DEF's plan another policy's takes.
 OTHERS_TAKE = 8.0
 #: Of the quickest candidates, how many are polished, and requests that are simulated for it.
-POLISHED, POLISH_REQUESTS = 3, 60_000_000
+POLISHED, POLISH_REQUESTS = 3, 25_000_000
 #: Steps of the other policies' searches for stripes, over the largest request: their own would be 10^6 pairs of widths.
 OTHERS_STEPS = 128
 #: What the solver stops at: for the objective itself, with heads among its many choices, and where it is biased.
@@ -133,9 +135,8 @@ class _Search:
         # Likely runs and strategies know no windows.
         self.heats = heats_of(workload) if len(self.windows) == 1 else []
         baseline, _ = place_default(self.whole, workload, cluster, options)
-        self.runs = self._runs()
-        paths = frozenset(file.path for file in workload.files if (file.requests["size"] > 0).any())
-        self.judge = Judge(workload, self.runs, paths, cluster)
+        self.runs, fresh = self._runs()
+        self.judge = Judge(workload, self.runs, fresh, cluster)
         self.builder = Builder(workload, cluster, options, self.whole, self.windows, baseline)
 
     def plan(self) -> Plan:
@@ -221,18 +222,21 @@ class _Search:
             )
         except PlanError:
             return None
+        if not self.judge.holds(plan, candidate.plan):
+            return None
         return Candidate(plan, bound.makespan_s(self.processes), [bound]), judged
 
-    def _runs(self) -> list[Workload]:
-        """Likely runs; none where the trace tells enough, has windows, or will be repeated."""
+    def _runs(self) -> tuple[list[Workload], list[Workload]]:
+        """Likely runs, and fresh ones; none where the trace tells enough, has windows, or will be repeated."""
         repeats = self.options.smooth is False
         if repeats or len(self.windows) > 1 or self.workload.requests > LIKELY_MAX:
-            return []
+            return [], []
         if all(heat is None or not heat.varies for heat in self.heats):
-            return []
+            return [], []
         runs = int(np.clip(LIKELY_REQUESTS // max(1, self.workload.requests), *LIKELY_RUNS))
         finest = [None if heat is None else heat.finest() for heat in self.heats]
-        return [likely_run(self.workload, finest, seed) for seed in range(runs)]
+        drawn = [likely_run(self.workload, finest, seed) for seed in range(runs + FRESH_RUNS)]
+        return drawn[:runs], drawn[runs:]
 
     # The grounds -----------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """What decides between plans: simulated seconds of the trace, of likely runs, and of the slower of both, on average.
 
 A plan that follows the trace's chance is quick on the trace alone; one that follows what the heat has wrong is quick on
-likely runs alone.
+likely runs alone. Where every place was asked for many times the trace's chance is small, and it counts more. What was
+searched for with the help of these runs is held against fresh ones.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from ...cluster import Cluster
 from ...model.general import Float
 from ...plan import Plan
 from ...workload.requests import Workload
+from .expected.touched import times_asked
 from .trial import Trial, trial_s
 
 #: What a run of the trace may be slower by where likely runs may make up for it.
 SLOWER = 0.003
+#: Where places were asked for n times the trace counts n / (n + this) of what likely runs and it count together.
+TIMES, FRESH_TIMES = 15.0, 30.0
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,17 @@ class Judged:
 class Judge:
     """Judges plans of one workload; `runs` are likely ones, none where the trace alone decides."""
 
-    def __init__(self, workload: Workload, runs: Sequence[Workload], paths: frozenset[str], cluster: Cluster) -> None:
+    def __init__(
+        self, workload: Workload, runs: Sequence[Workload], fresh: Sequence[Workload], cluster: Cluster
+    ) -> None:
         self.cluster = cluster
+        # Files whose requests moved no byte have no place in a plan.
+        paths = frozenset(file.path for file in workload.files if (file.requests["size"] > 0).any())
         self.traced = Trial(workload, paths, cluster)
+        asked = times_asked(workload)
+        self.share, self.fresh_share = max(0.5, asked / (asked + TIMES)), asked / (asked + FRESH_TIMES)
         self.likely = [Trial(run, paths, cluster) for run in runs]
+        self.fresh = [Trial(run, paths, cluster) for run in fresh]
         #: Requests that were simulated for single plans: what limits a search, whatever the machine.
         self.simulated = 0
 
@@ -46,7 +57,7 @@ class Judge:
         if not self.likely:
             return traced_s, list(traced_s)
         likely_s = np.mean([trial_s(plans, bounds_s, trial) for trial in self.likely], axis=0)
-        return [_seconds(each, float(likely)) for each, likely in zip(traced_s, likely_s, strict=True)], traced_s
+        return [self._seconds(each, float(likely)) for each, likely in zip(traced_s, likely_s, strict=True)], traced_s
 
     def one(self, plan: Plan, than: Judged | None = None) -> Judged | None:
         """One plan; None where its run of the trace is slower than what was judged before by more than a little."""
@@ -57,10 +68,21 @@ class Judge:
         seconds = traced.seconds
         if self.likely:
             self.simulated += sum(trial.requests for trial in self.likely)
-            seconds = _seconds(seconds, float(np.mean([trial.run(plan).seconds for trial in self.likely])))
+            seconds = self._seconds(seconds, float(np.mean([trial.run(plan).seconds for trial in self.likely])))
         busy_s = np.array([traced.busy_s.get(target.name, 0.0) for target in self.cluster.active])
         return Judged(seconds, traced.seconds, busy_s)
 
+    def holds(self, plan: Plan, other: Plan) -> bool:
+        """Whether a plan is quicker than the other on runs that neither was made with, where there are such."""
+        if not self.fresh:
+            return True
 
-def _seconds(traced_s: float, likely_s: float) -> float:
-    return (max(likely_s, traced_s) + likely_s + traced_s) / 3
+        def gained(trial: Trial) -> float:
+            return float(np.log(trial.run(other).seconds / trial.run(plan).seconds))
+
+        fresh = float(np.mean([gained(trial) for trial in self.fresh]))
+        return (1 - self.fresh_share) * fresh + self.fresh_share * gained(self.traced) > 0
+
+    def _seconds(self, traced_s: float, likely_s: float) -> float:
+        mean = self.share * traced_s + (1 - self.share) * likely_s
+        return (max(likely_s, traced_s) + 2 * mean) / 3

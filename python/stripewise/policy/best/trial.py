@@ -38,7 +38,6 @@ class Trial:
     """The first requests of a workload, a closed loop with the trace's think times, to be run under any plan."""
 
     def __init__(self, workload: Workload, paths: Set[str], cluster: Cluster) -> None:
-        # Files whose requests moved no byte have no place in a plan.
         files = [file for file in workload.files if len(file.requests) and file.path in paths]
         self.paths = [file.path for file in files]
         self.tables = [each.tobytes() for each in _dealt([file.requests for file in files], workload.processes)]

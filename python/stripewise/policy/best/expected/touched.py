@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from ....model.general import Float, Int
+from ....units import GRANULE_BYTES
 from ....workload.requests import Requests, Workload
 from .heats import FileHeat
 
@@ -50,7 +51,7 @@ def by_group(tables: Sequence[Requests], heat: FileHeat, start: Int, group: Int)
     return asked
 
 
-def pieces_of(requests: Requests, grain: int) -> int:
+def piece_count(requests: Requests, grain: int) -> int:
     """Into how many pieces requests fall, about, where they are cut every `grain` bytes."""
     return int((requests["size"] // grain + 1).sum())
 
@@ -70,3 +71,18 @@ def asked_of(requests: Requests, start: Int) -> Float:
     count = np.bincount(key, minlength=2 * len(start)).reshape(-1, 2)
     each = np.bincount(key, weights=inside, minlength=2 * len(start)).reshape(-1, 2)
     return np.hstack([count, each]).astype(np.float64)
+
+
+def times_asked(workload: Workload) -> float:
+    """How often a place that is asked for at all is asked for, on average over places that the same requests touch."""
+    asked, places = 0, 0
+    for file in workload.files:
+        moved = file.requests[file.requests["size"] > 0]
+        low = moved["offset"].astype(np.int64) // GRANULE_BYTES
+        high = -(-(moved["offset"].astype(np.int64) + moved["size"]) // GRANULE_BYTES)
+        edges = np.unique(np.concatenate([low, high]))
+        change = np.bincount(np.searchsorted(edges, low), minlength=len(edges))
+        count = np.cumsum(change - np.bincount(np.searchsorted(edges, high), minlength=len(edges)))
+        asked += int(count.sum())
+        places += int(np.count_nonzero(count))
+    return asked / max(1, places)

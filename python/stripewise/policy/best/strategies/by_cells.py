@@ -17,7 +17,7 @@ from ....units import KIB, round_up
 from ....workload.requests import Workload
 from ..expected.heats import FileHeat
 from ..expected.spans import Spans, groups_of_run
-from ..expected.touched import by_group, pieces_of
+from ..expected.touched import by_group, piece_count
 from .by_heat import FILLED
 from .case import Attempt, Case, Proposals
 from .dealing import Way, deal, listed
@@ -63,7 +63,7 @@ def cells_of(
     ends = [0 if heat is None else round_up(heat.end) for heat in heats]
     if sum(-(-end // grain) for end in ends) > CELLS_MAX:
         return None
-    pieces = sum(pieces_of(file.requests, grain) for file in runs[0].files)
+    pieces = sum(piece_count(file.requests, grain) for file in runs[0].files)
     if pieces * len(runs) > PIECES_MAX:
         return None
     group = groups_of_run(heats)
