@@ -10,13 +10,14 @@ from portfolio.compare import compare
 
 from stripewise.policy.best.expected.heats import heats_of
 from stripewise.policy.best.expected.likely import likely_run
-from stripewise.policy.best.expected.phases import SEGMENTS, groups_of, phases_of, segments_of
+from stripewise.policy.best.expected.phases import groups_of, phases_of, segments_of
 from stripewise.policy.best.expected.sequence import is_sequence
 from stripewise.policy.best.expected.spans import groups_of_run, shares_of, spans_of
 from stripewise.policy.best.expected.touched import touched
 from stripewise.policy.best.judge import Judged
 from stripewise.policy.best.polish import polished
 from stripewise.policy.best.strategies.case import Piece
+from stripewise.policy.best.tuning import SEGMENTS
 from stripewise.workload import Workload
 from support import KIB, cluster, file_of, workloads
 
@@ -70,6 +71,33 @@ def test_a_sequence_that_is_drawn_again_goes_the_same_way_and_writes_as_often():
     (drawn,) = likely_run(workload, heats_of(workload), 1).files
     assert (drawn.requests["offset"] == file.requests["offset"]).all()
     assert drawn.requests["write"].sum() == 300 and (drawn.requests["write"] != file.requests["write"]).any()
+
+
+def test_a_likely_run_gives_every_process_as_many_turns_of_every_file_and_keeps_their_order():
+    rng = np.random.default_rng(6)
+    owner = rng.integers(0, 2, 4000)
+    files = []
+    for number in range(2):
+        at = np.flatnonzero(owner == number)
+        place = streams(4, len(at) // 4)[: len(at)] if number == 0 else rng.integers(0, 500, len(at))
+        file = file_of(np.resize(place, len(at)) * REQUEST, REQUEST, path=f"/data/{number}")
+        file.requests["rank"], file.requests["start_ns"] = at % 8, at // 8 * 1000
+        files.append(file)
+    workload = Workload(tuple(files), 8)
+    drawn = likely_run(workload, heats_of(workload), 2)
+    moved = 0
+    for before, after in zip(workload.files, drawn.files, strict=True):
+        old, new = before.requests, after.requests
+        assert (np.bincount(old["rank"]) == np.bincount(new["rank"])).all()
+        moved += int((old["rank"] != new["rank"]).sum() + (old["start_ns"] != new["start_ns"]).sum())
+        # A process goes on to its later requests later.
+        order = np.lexsort((np.arange(len(new)), new["rank"]))
+        later = np.diff(new["start_ns"][order])[np.diff(new["rank"][order]) == 0]
+        assert (later >= 0).all()
+    assert moved > 1000
+    assert (drawn.files[0].requests["offset"] == files[0].requests["offset"]).all()
+    turns = [file.requests[["rank", "start_ns"]] for file in drawn.files]
+    assert len(np.unique(np.concatenate(turns))) == 4000
 
 
 @settings(max_examples=60, deadline=None)

@@ -22,7 +22,7 @@ from ...errors import PlanError
 from ...model import Bound
 from ...model.general import Int
 from ...plan import Plan
-from ...units import KIB, MIB, round_up
+from ...units import round_up
 from ...workload.requests import Workload
 from ..base import POLICIES, PlanOptions, Policy, register
 from ..default import place_default
@@ -36,7 +36,7 @@ from .judge import Judge, Judged
 from .polish import laid_out, pieces_of, polished
 from .proven.prove import Proof, Proven
 from .regions.cuts import Cuts, choose_cuts, cut_for_balance, cut_table, whole_regions
-from .regions.exact import BINARIES_MAX, count_of, solve_exactly
+from .regions.exact import count_of, solve_exactly
 from .regions.explain import reasons
 from .regions.heads import periods_of
 from .regions.layout import Layout, carry_out, lay_out, named, settle_untouched, window_bounds
@@ -44,56 +44,42 @@ from .regions.plans import Builder, layout_of
 from .regions.problem import Ground, Posed, capacities, pose
 from .regions.relaxed import Relaxed, classed, prices_found, solve_relaxed
 from .regions.start import as_solution, greedy, spread
-from .regions.teams import BUSY
 from .strategies.case import Case
 from .strategies.propose import plan_of, propose
-
-#: Seconds for the whole search, unless the user gives them.
-TIME_LIMIT_S = 60.0
-#: Where queues are short, layouts for fewer processes in flight (by this factor: less latency) and with more work on
-#: swift servers (by this power of how slow the others are) are tried too.
-BIASES = ((1.0, 0.2), (2.5, 0.0), (2.5, 0.2), (4.0, 0.0), (4.0, 0.3))
-#: With heads the very largest requests lie on few servers each, where less latency counts more.
-HEADED_BIASES = ((8.0, 0.0), (4.0, 0.3), (2.5, 0.2), (4.0, 0.0), (1.0, 0.2))
-#: Of the time limit: what must be left to try another cut or bias; the same with heads.
-LEFT_PART, HEADED_LEFT_PART = 0.5, 0.25
-#: DEF is tried with these stripes too: equal ones suit sequences that no bound knows of.
-WIDER_STRIPES = (256 * KIB, MIB, 4 * MIB)
-#: Runs like the traced one that candidates are judged by, at least and at most, and their requests together.
-LIKELY_RUNS, LIKELY_REQUESTS = (2, 8), 100_000
-#: Further ones, which what was searched for with those is held against.
-FRESH_RUNS = 3
-#: Requests of a trace beyond which its chance is small.
-LIKELY_MAX = 2_000_000
-#: A plan must be quicker than leaving it as it is by this share.
-WORTHWHILE = 0.01
-#: Simulated seconds that differ by less are a tie, which the bound decides.
-TIE = 0.002
-#: Seconds for the exact solution of small problems; nodes end it sooner.
-EXACT_S = 20.0
-#: Parts that a region's own work, and its room, may have of a server's: finer cuts are made where coarse ones leave
-#: a gap of more than FINE_GAP, up to so many pieces.
-FAIR_SHARES = (0.5, 0.1, 0.025)
-FINE_GAP = 0.015
-PIECES_MAX = 40_000
-#: Fewer pieces per server than this are not worth a try, if there can be more.
-PIECES_PER_SERVER = 3
-#: Of the time that is left, what one problem may take: the objective itself, and a biased one.
-ROUND_PART, BIASED_PART = 0.3, 0.15
-#: Windows times pieces times teams beyond which there is time for one problem only, and the part that it takes.
-ONE_ROUND, ONE_PART = 50_000_000, 0.6
-#: What one region may keep one server busy for, in parts of the least makespan.
-LONGEST_PART = 0.5
-#: Regions times teams beyond which the solver comes to no end, and what was dealt out by classes stays.
-SOLVED_MAX = 1_000_000
-#: How many times as long as DEF's plan another policy's takes.
-OTHERS_TAKE = 8.0
-#: Of the quickest candidates, how many are polished, and requests that are simulated for it.
-POLISHED, POLISH_REQUESTS = 3, 25_000_000
-#: Steps of the other policies' searches for stripes, over the largest request: their own would be 10^6 pairs of widths.
-OTHERS_STEPS = 128
-#: What the solver stops at: for the objective itself, with heads among its many choices, and where it is biased.
-SOLVER_GAP, HEADED_GAP, BIASED_GAP = 0.005, 0.01, 0.02
+from .tuning import (
+    BIASED_GAP,
+    BIASED_PART,
+    BIASES,
+    BINARIES_MAX,
+    BUSY,
+    CUTS_MAX,
+    EXACT_S,
+    FAIR_SHARES,
+    FINE_GAP,
+    FRESH_RUNS,
+    HEADED_BIASES,
+    HEADED_GAP,
+    HEADED_LEFT_PART,
+    LEFT_PART,
+    LIKELY_MAX,
+    LIKELY_REQUESTS,
+    LIKELY_RUNS,
+    LONGEST_PART,
+    ONE_PART,
+    ONE_ROUND,
+    OTHERS_STEPS,
+    OTHERS_TAKE,
+    PIECES_PER_SERVER,
+    POLISH_REQUESTS,
+    POLISHED,
+    ROUND_PART,
+    SOLVED_MAX,
+    SOLVER_GAP,
+    TIED,
+    TIME_LIMIT_S,
+    WIDER_STRIPES,
+    WORTHWHILE,
+)
 
 
 @dataclass(frozen=True)
@@ -177,7 +163,7 @@ class _Search:
         """Which candidate is the plan, by the seconds that decide; DEF's is the first."""
         bounds_s = [each.bound_s for each in candidates]
         quickest = min(seconds)
-        tied = [n for n, each in enumerate(seconds) if each <= quickest * (1 + TIE)]
+        tied = [n for n, each in enumerate(seconds) if each <= quickest * (1 + TIED)]
         chosen = min(tied, key=lambda n: (bounds_s[n], n))
         worth_s, worth_bound_s = seconds[chosen] * (1 + WORTHWHILE), bounds_s[chosen] * (1 + WORTHWHILE)
         return 0 if seconds[0] <= worth_s and bounds_s[0] <= worth_bound_s else chosen
@@ -270,7 +256,7 @@ class _Search:
         found: list[Candidate] = []
         for number, share in enumerate(FAIR_SHARES):
             cuts = cut_for_balance(natural, self.whole, self.tables, self.cluster, self.capacity, share)
-            if found and (cuts.pieces == ground.cuts.pieces or cuts.pieces > PIECES_MAX or self._late(ground)):
+            if found and (cuts.pieces == ground.cuts.pieces or cuts.pieces > CUTS_MAX or self._late(ground)):
                 break
             if cuts.pieces < PIECES_PER_SERVER * len(self.cluster.active) and number < len(FAIR_SHARES) - 1:
                 continue

@@ -18,11 +18,7 @@ from ...plan import Plan
 from ...workload.requests import Workload
 from .expected.touched import times_asked
 from .trial import Trial, trial_s
-
-#: What a run of the trace may be slower by where likely runs may make up for it.
-SLOWER = 0.003
-#: Where places were asked for n times the trace counts n / (n + this) of what likely runs and it count together.
-TIMES, FRESH_TIMES = 15.0, 30.0
+from .tuning import FRESH_TIMES, SLOWER, TIMES
 
 
 @dataclass(frozen=True)
@@ -41,13 +37,11 @@ class Judge:
         self, workload: Workload, runs: Sequence[Workload], fresh: Sequence[Workload], cluster: Cluster
     ) -> None:
         self.cluster = cluster
-        # Files whose requests moved no byte have no place in a plan.
-        paths = frozenset(file.path for file in workload.files if (file.requests["size"] > 0).any())
-        self.traced = Trial(workload, paths, cluster)
+        self.traced = Trial(workload, cluster)
         asked = times_asked(workload)
-        self.share, self.fresh_share = max(0.5, asked / (asked + TIMES)), asked / (asked + FRESH_TIMES)
-        self.likely = [Trial(run, paths, cluster) for run in runs]
-        self.fresh = [Trial(run, paths, cluster) for run in fresh]
+        self.told, self.fresh_share = max(0.0, 2 * asked / (asked + TIMES) - 1), asked / (asked + FRESH_TIMES)
+        self.likely = [Trial(run, cluster) for run in runs]
+        self.fresh = [Trial(run, cluster) for run in fresh]
         #: Requests that were simulated for single plans: what limits a search, whatever the machine.
         self.simulated = 0
 
@@ -84,5 +78,4 @@ class Judge:
         return (1 - self.fresh_share) * fresh + self.fresh_share * gained(self.traced) > 0
 
     def _seconds(self, traced_s: float, likely_s: float) -> float:
-        mean = self.share * traced_s + (1 - self.share) * likely_s
-        return (max(likely_s, traced_s) + 2 * mean) / 3
+        return self.told * traced_s + (1 - self.told) * (max(likely_s, traced_s) + likely_s + traced_s) / 3

@@ -25,29 +25,25 @@ from .expected.spans import groups_of_run
 from .expected.touched import touched
 from .judge import Judged
 from .strategies.case import Piece
-
-#: Steps in vain after which to end, and draws of steps, some of which cannot be.
-IN_VAIN, STEPS_MAX = 200, 8_000
-#: A step must be quicker by this share.
-QUICKER = 2e-4
-#: Of a server's mean work, and of the least room, what one part has at most; and parts of all files at most, about.
-PART, ROOM, PARTS_MAX = 0.04, 0.1, 4_000
-#: Of the difference between two servers' work, what a step moves: between these shares of its half.
-MOVED = (0.3, 1.2)
-#: Chances: to take from the busiest server, to give to the least busy one.
-BUSIEST, LEAST = 0.7, 0.5
-#: Chances of how parts are chosen: neighbours, those with most work per byte; else any.
-TOGETHER, DENSEST = 0.35, 0.3
-#: Chance that as much comes back: servers that are busy alike in all may not be in every phase.
-EXCHANGED = 0.35
-#: Steps by the figures alone, before any is simulated; of those to be simulated, what part is the one of so many that
-#: evens the load most.
-EVENING, GUIDED, DRAWN = 3_000, 0.5, 12
-#: How much the busiest server counts more than others (a norm).
-NORM = 12.0
-#: Parts that a step moves at most, as a power of two.
-MOST_POWER = 9
-
+from .tuning import (
+    BUSIEST,
+    DENSEST,
+    DRAWN,
+    EVENING,
+    EXCHANGED,
+    GUIDED,
+    IN_VAIN,
+    LEAST,
+    MOST_POWER,
+    MOVED,
+    NORM,
+    POLISH_PART,
+    POLISH_PARTS_MAX,
+    POLISH_ROOM,
+    QUICKER,
+    STEPS_MAX,
+    TOGETHER,
+)
 
 #: Judges pieces; None where they are slower than what was judged before.
 Judge = Callable[[Sequence[Piece], Judged], Judged | None]
@@ -261,10 +257,10 @@ def _cut(pieces: Sequence[Piece], heats: Sequence[FileHeat | None], work: Float,
     """Pieces of one server in parts of little work and length, cut where their requests begin."""
     servers = work.shape[1]
     here = work.min(axis=1)
-    fair = max(float(here.sum()) / servers * PART, 1e-300)
+    fair = max(float(here.sum()) / servers * POLISH_PART, 1e-300)
     length = np.array([piece.length for piece in pieces], dtype=np.float64)
-    parts = np.ceil(np.maximum(here / fair, np.where(here > 0, length / max(room * ROOM, GRANULE_BYTES), 0.0)))
-    while parts.sum() > PARTS_MAX + len(pieces):
+    parts = np.ceil(np.maximum(here / fair, np.where(here > 0, length / max(room * POLISH_ROOM, GRANULE_BYTES), 0.0)))
+    while parts.sum() > POLISH_PARTS_MAX + len(pieces):
         parts = np.ceil(parts / 2)
     made: list[Piece] = []
     for piece, many in zip(pieces, parts.tolist(), strict=True):

@@ -8,7 +8,7 @@ taken. Simulated seconds decide and are told; they are not measured ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +19,7 @@ from ...errors import naming
 from ...plan import Plan
 from ...simulate.scenario import scenario
 from ...workload.requests import Requests, Workload
-
-#: Requests that a trial runs at most, all processes together.
-REQUESTS_MAX = 400_000
-#: A plan is not run where it would have to beat its bound by so much more than any before it did.
-HOPELESS = 4.0
+from .tuning import HOPELESS, TRIAL_REQUESTS_MAX
 
 
 @dataclass(frozen=True)
@@ -37,12 +33,13 @@ class Run:
 class Trial:
     """The first requests of a workload, a closed loop with the trace's think times, to be run under any plan."""
 
-    def __init__(self, workload: Workload, paths: Set[str], cluster: Cluster) -> None:
-        files = [file for file in workload.files if len(file.requests) and file.path in paths]
+    def __init__(self, workload: Workload, cluster: Cluster) -> None:
+        # Files whose requests moved no byte have no place in a plan.
+        files = [file for file in workload.files if (file.requests["size"] > 0).any()]
         self.paths = [file.path for file in files]
         self.tables = [each.tobytes() for each in _dealt([file.requests for file in files], workload.processes)]
-        self.most = max(1, REQUESTS_MAX // max(1, workload.processes))
-        self.requests = min(REQUESTS_MAX, sum(len(file.requests) for file in files))
+        self.most = max(1, TRIAL_REQUESTS_MAX // max(1, workload.processes))
+        self.requests = min(TRIAL_REQUESTS_MAX, sum(len(file.requests) for file in files))
         self.source, self.cluster = workload.source, cluster
         self.channels = {target.name: target.channels for target in cluster.targets}
 

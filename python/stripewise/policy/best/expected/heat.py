@@ -15,19 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....model.general import Bool, Float, Int
+from ..tuning import ALIKE, EVEN_BEFORE, EVIDENCE, HEAT_STEPS, LAST_BEFORE, LAST_SIGMAS
 
 #: How far from even splits may be: parameters of symmetric Beta distributions.
 SHAPES = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4])
 #: Splits of a level are taken by how many requests they divide: hot nodes split otherwise than cold ones.
 SIZES = np.array([2.0, 4.0, 16.0, 64.0, 256.0])
-#: A level's splits of one such size are uneven where that makes them so much likelier (log likelihood).
-EVIDENCE = 3.0
-#: Steps of expectation and maximisation, and how many even splits are taken to have been seen before.
-STEPS, EVEN_BEFORE = 40, 0.5
-#: Where the file ends in a node: standard deviations that chance explains, and requests that stand for even heat.
-LAST_SIGMAS, LAST_BEFORE = 3.0, 2.0
-#: Densities of neighbours within this ratio are one run.
-ALIKE = 1.02
 
 
 @dataclass(frozen=True)
@@ -116,7 +109,7 @@ def _mixed(log: Float, means: Float, many: Float) -> Float:
     likely = np.exp(log - top)
     weight = np.full(log.shape[1], 0.5 / (log.shape[1] - 1))
     weight[0] = 0.5
-    for _ in range(STEPS):
+    for _ in range(HEAT_STEPS):
         given = likely * weight
         given /= given.sum(axis=1, keepdims=True)
         weight = many @ given

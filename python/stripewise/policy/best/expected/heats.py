@@ -9,16 +9,10 @@ import numpy as np
 from ....model.general import Bool, Float, Int
 from ....units import GRANULE_BYTES, round_up
 from ....workload.requests import FileRequests, Workload
+from ..tuning import FILES_MAX, PERIOD_MAX, PERIODS_LEAST, RUNS_LEAST, RUNS_MAX
 from .heat import Runs, heat_of
 from .phases import phases_of, segments_of
 from .sequence import is_sequence
-
-#: Runs of all files together at most, and of one at least.
-RUNS_MAX, RUNS_LEAST = 40_000, 64
-#: Periods are looked for up to so many places, where so many of them go by at least.
-PERIOD_MAX, PERIODS_LEAST = 64, 4
-#: Files whose heat is followed, those that are asked for most; the others' is even.
-FILES_MAX = 2_000
 
 
 @dataclass(frozen=True)

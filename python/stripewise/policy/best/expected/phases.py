@@ -13,13 +13,7 @@ import numpy as np
 
 from ....model.general import Float, Int
 from ....workload.requests import Requests
-
-#: Segments of a run; phases of a half, third, quarter, sixth or eighth of it end with one.
-SEGMENTS = 24
-#: Places of a file that phases are told by, of as many requests each; fewer where there are few requests.
-BINS_MAX, REQUESTS_PER_BIN = 64, 32
-#: Groups of segments at most, where files are gone through in sequence.
-SEQUENCE_GROUPS = 8
+from ..tuning import BINS_MAX, REQUESTS_PER_BIN, SEGMENTS, SEQUENCE_GROUPS
 
 
 def segments_of(tables: Sequence[Requests]) -> list[Int]:

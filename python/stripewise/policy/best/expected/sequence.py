@@ -10,11 +10,7 @@ import numpy as np
 
 from ....model.general import Int
 from ....workload.requests import Requests
-
-#: A file of which so many requests continue one before them, and so many times what chance does, is in sequence.
-SEQUENCE, BEYOND_CHANCE = 0.5, 2.0
-#: How many requests back the one that is continued may lie: streams that are under way side by side.
-STREAMS_MAX = 512
+from ..tuning import BEYOND_CHANCE, SEQUENCE, STREAMS_MAX
 
 
 def is_sequence(requests: Requests) -> bool:
@@ -29,6 +25,15 @@ def is_sequence(requests: Requests) -> bool:
         return False
     shuffled = np.random.default_rng(0).permutation(len(offset))
     return found > BEYOND_CHANCE * _continuing(offset[shuffled], end[shuffled])
+
+
+def is_of_one_process(requests: Requests) -> bool:
+    """Whether most requests continue the one before them of the same process."""
+    order = np.lexsort((requests["start_ns"], requests["rank"]))
+    rank, offset = requests["rank"][order], requests["offset"][order]
+    end = offset + requests["size"][order]
+    follows = (rank[1:] == rank[:-1]) & (offset[1:] == end[:-1])
+    return bool(follows.sum() > SEQUENCE * len(requests))
 
 
 def _continuing(offset: Int, end: Int) -> int:

@@ -15,13 +15,9 @@ import numpy as np
 
 from ....model.general import Float, Int
 from ....units import GRANULE_BYTES, round_up
+from ..tuning import MEAN_REQUESTS, SEGMENTS, SPANS_MAX
 from .heats import FileHeat
-from .phases import SEGMENTS, groups_of
-
-#: Spans of a slot at most.
-SPANS_MAX = 8
-#: Requests of a run count beside so many of the file's mean.
-MEAN_REQUESTS = 4.0
+from .phases import groups_of
 
 
 @dataclass(frozen=True)

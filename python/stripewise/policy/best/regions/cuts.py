@@ -19,22 +19,16 @@ from ....cluster import Cluster, Target
 from ....model.general import Float, Int
 from ....units import GRANULE_BYTES
 from ...toolkit.regions import RegionTable
-
-#: Bins per region: the finest cut is a sixteenth of it.
-BINS = 16
-#: Twice the log likelihood ratio that a cut needs, and as much again for every further series of counts.
-SIGNIFICANT = 30.0
-SIGNIFICANT_EACH = 4.0
-#: Rates that differ less do not pay for another region.
-RATE_RATIO = 1.5
-#: Share of a region's requests that a cut may run through.
-CROSSING_SHARE = 0.01
-#: Of the swiftest server's fair share of the work, what one piece may be.
-FAIR_SHARE = 0.5
-#: Requests in a part where they are not aligned: so few of them are cut.
-PART_REQUESTS = 16
-#: Windows beyond this many are counted together.
-WINDOWS_MAX = 16
+from ..tuning import (
+    BINS,
+    CROSSING_SHARE,
+    FAIR_SHARE,
+    PART_REQUESTS,
+    RATE_RATIO,
+    SIGNIFICANT,
+    SIGNIFICANT_EACH,
+    WINDOWS_MAX,
+)
 
 
 @dataclass(frozen=True)

@@ -22,19 +22,13 @@ from ....model import Bound
 from ....units import GRANULE_BYTES, round_up
 from ...toolkit.pricing import plan_bound
 from ...toolkit.regions import RegionTable
+from ..tuning import MEMBERS_MAX, NODES_MAX
 from .layout import copy_demand
 from .problem import Ground
 from .teams import Mix, split_bytes, stripes_of
 
 if TYPE_CHECKING:
     import highspy
-
-#: Binary variables that are solved quickly enough.
-BINARIES_MAX = 1_000
-#: Nodes of the search tree, whatever the time: the same problem has the same answer on every machine.
-NODES_MAX = 200
-#: Members of a subset at most.
-MEMBERS_MAX = 4
 
 
 def homes(ground: Ground, piece: int) -> list[Stripes]:

@@ -19,24 +19,18 @@ from ....layout import Stripes
 from ....model.general import Bool, Float, Int
 from ....units import GRANULE_BYTES, round_up
 from ...toolkit.regions import RegionTable
+from ..tuning import (
+    HEAD_WIDTHS,
+    HEADED_CHOICES_MAX,
+    HEADED_SERVERS_MAX,
+    HEADS_SPREAD,
+    KEPT,
+    NEARLY,
+    PERIODS,
+    TRIED,
+    WORTH_SHARE,
+)
 from .cuts import Cuts
-
-#: Requests that begin at one place are of different sizes where the largest is so many times the smallest.
-SPREAD = 4
-#: Share of all requests that must be so for heads to be looked at.
-WORTH_SHARE = 0.1
-#: Share of a region's requests that must keep to a period for the region to be one of it.
-KEPT = 0.9
-#: A longer period that covers nearly as many requests as a shorter one needs less room for its heads.
-NEARLY = 0.99
-#: Periods that are looked at, and those that are tried to find them.
-PERIODS, TRIED = 2, 64
-#: Widths of heads per period.
-WIDTHS = 6
-#: More servers have more pairs than the solver goes through in its time, and more regions to even them out.
-SERVERS_MAX = 64
-#: Pairs times widths per period: beyond, every tail has fewer heads to go with.
-CHOICES_MAX = 400
 
 
 @dataclass(frozen=True)
@@ -133,7 +127,7 @@ class Starts:
 def periods_of(table: RegionTable) -> tuple[int, ...]:
     """The periods at which requests of different sizes begin, in bytes, those of most requests first; mostly none."""
     starts = Starts.of(table)
-    spread = starts.largest >= SPREAD * np.maximum(starts.smallest, GRANULE_BYTES // SPREAD)
+    spread = starts.largest >= HEADS_SPREAD * np.maximum(starts.smallest, GRANULE_BYTES // HEADS_SPREAD)
     total = float(starts.count.sum())
     left = starts.count.copy()
     found: list[int] = []
@@ -190,8 +184,8 @@ def heads_of(table: RegionTable, periods: tuple[int, ...]) -> list[Head]:
         sizes = table.size[keep_to(table, np.where(each == period, period, 0))]
         widths = np.unique(-(-sizes // GRANULE_BYTES) * GRANULE_BYTES)
         widths = widths[widths < period]
-        if len(widths) > WIDTHS:
-            wanted = np.linspace(np.log(widths[0]), np.log(widths[-1]), WIDTHS)
+        if len(widths) > HEAD_WIDTHS:
+            wanted = np.linspace(np.log(widths[0]), np.log(widths[-1]), HEAD_WIDTHS)
             widths = np.unique(widths[[int(np.abs(np.log(widths) - each).argmin()) for each in wanted]])
         found += [Head(period, round_up(int(width))) for width in widths]
     return found
@@ -200,8 +194,8 @@ def heads_of(table: RegionTable, periods: tuple[int, ...]) -> list[Head]:
 def pairs(cluster: Cluster, widths: int, parts: int = 1) -> list[tuple[int, tuple[int, ...]]]:
     """Which SServer has the heads and which `parts` HServers the tails, as positions in their classes."""
     heads, tails = len(cluster.sservers), len(cluster.hservers)
-    if not heads or tails < parts or not widths or heads + tails > SERVERS_MAX:
+    if not heads or tails < parts or not widths or heads + tails > HEADED_SERVERS_MAX:
         return []
     groups = [tuple(range(low, low + parts)) for low in range(0, tails - parts + 1, parts)]
-    partners = min(heads, max(1, CHOICES_MAX // (widths * len(groups))))
+    partners = min(heads, max(1, HEADED_CHOICES_MAX // (widths * len(groups))))
     return [((number + turn) % heads, group) for turn in range(partners) for number, group in enumerate(groups)]

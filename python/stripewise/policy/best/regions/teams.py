@@ -16,13 +16,8 @@ import numpy as np
 from ....cluster import Cluster, Target
 from ....layout import STRIPES_MAX, Stripes
 from ....units import GRANULE_BYTES, round_up
+from ..tuning import BUSY, MANY, SIZES_OF_MANY
 from .heads import Head, pairs
-
-#: Clusters above this get teams of these sizes only: others would be more than the solver needs.
-MANY = 64
-SIZES_OF_MANY = (2, 4, 8, 16)
-#: Teams are of use below this many processes per server.
-BUSY = 8
 
 
 @dataclass(frozen=True)

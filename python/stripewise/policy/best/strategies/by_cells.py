@@ -13,29 +13,20 @@ from dataclasses import replace
 import numpy as np
 
 from ....model.general import Float, Int
-from ....units import KIB, round_up
+from ....units import round_up
 from ....workload.requests import Workload
 from ..expected.heats import FileHeat
 from ..expected.spans import Spans, groups_of_run
 from ..expected.touched import by_group, piece_count
-from .by_heat import FILLED
+from ..tuning import CELL_GRAINS, CELL_PIECES_MAX, CELLS_MAX, CELLS_PER_SERVER, FILLED, LISTED_MAX
 from .case import Attempt, Case, Proposals
 from .dealing import Way, deal, listed
-
-#: Grains that are tried, the likeliest first.
-GRAINS = tuple(4 * KIB << power for power in (8, 6, 10, 4, 2, 9, 7, 11, 5, 13, 0))
-#: Cells at most, and fewer than so many per server are not worth a try.
-CELLS_MAX, CELLS_PER_SERVER = 30_000, 2
-#: Cells that are dealt out one by one, too, at most.
-LISTED_MAX = 4_000
-#: Pieces of requests at most.
-PIECES_MAX = 3_000_000
 
 
 def by_cells(case: Case) -> Proposals:
     """Cells of every grain, dealt out by their prices."""
     alone = case.runs == [case.workload]
-    for grain in GRAINS:
+    for grain in CELL_GRAINS:
         # Where the trace tells much, what follows it is as quick on other runs.
         for runs in [[case.workload], *([] if alone else [case.runs])]:
             found = cells_of(case.heats, runs, grain)
@@ -64,7 +55,7 @@ def cells_of(
     if sum(-(-end // grain) for end in ends) > CELLS_MAX:
         return None
     pieces = sum(piece_count(file.requests, grain) for file in runs[0].files)
-    if pieces * len(runs) > PIECES_MAX:
+    if pieces * len(runs) > CELL_PIECES_MAX:
         return None
     group = groups_of_run(heats)
     file: list[Int] = []

@@ -5,24 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ....units import KIB, MIB
 from ..expected.spans import Spans, spans_of
+from ..tuning import FILLED, HEAT_GRAINS, KIND_STRIPES, LATENCIES, LEANS, LONG_PARTS, SHORT_QUEUES
 from .case import Attempt, Case, Proposals
 from .dealing import Way, deal
-
-#: With fewer processes per channel than this, layouts for so many times fewer in flight are made as well.
-SHORT_QUEUES = 8
-LATENCIES = (1.0, 4.0)
-#: How much slower than they are slow servers count, as powers (`Way`).
-LEANS = (0.0, 0.3, 0.7, 1.5)
-#: Stripes over all servers of a kind.
-STRIPES = (16 * KIB, 64 * KIB, 256 * KIB, MIB)
-#: Of a server's time, what the longest parts take.
-LONG_PARTS = (0.3, 1.0)
-#: Powers of two by which runs are told coarser, or finer, than requests are long.
-GRAINS = (-1, 1, 2)
-#: Of all room, what is tried to be used, until the pieces fit.
-FILLED = (1.0, 0.95, 0.8)
 
 
 def by_heat(case: Case) -> Proposals:
@@ -32,7 +18,7 @@ def by_heat(case: Case) -> Proposals:
         yield _attempts(spans, case, way)
     # A cut through requests costs a startup more, which longer parts pay less often.
     if any(heat is not None and not heat.grid.is_apart for heat in case.heats):
-        for power in GRAINS:
+        for power in HEAT_GRAINS:
             coarse = [None if heat is None else heat.at_grain(power) for heat in case.heats]
             yield _attempts(spans_of(coarse), case, Way(case.processes))
 
@@ -57,5 +43,5 @@ def _ways(case: Case) -> Iterator[Way]:
         for latency in LATENCIES:
             if (lean, latency) != (0.0, 1.0):
                 yield Way(case.processes / latency, lean)
-        for stripe in STRIPES:
+        for stripe in KIND_STRIPES:
             yield Way(case.processes, lean, stripe)

@@ -17,15 +17,10 @@ from ....model.general import Float, Int
 from ..expected.spans import Spans, shares_of
 from ..proven.duality import Prices, alike, prices_of
 from ..proven.kinds import Kinds, kinds_of
+from ..tuning import DEALT_PARTS_MAX, PART_ROOM, SLACK
 from .case import Case, Piece
 from .pieces import striped, whole, with_reasons
 
-#: Of a server's room, what one part of a run takes at most.
-PART_ROOM = 0.1
-#: Parts of all runs together at most, about.
-PARTS_MAX = 60_000
-#: What kinds may take beyond the least makespan before work goes to the next best kind.
-SLACK = 1.002
 #: Of a typical request: startups of reads and writes, bytes read and written.
 TYPICAL = np.array([0.5, 0.5, 32768.0, 32768.0])
 #: Cells that cost nothing go to slow servers: a tie is worth this much.
@@ -163,7 +158,7 @@ def _parts(spans: Spans, cost: Cost, kinds: Kinds, prices: Prices, part: float) 
     wanted = np.maximum.reduce([timed, housed, cold])
     parts = np.zeros(len(spans.start))
     np.maximum.at(parts, spans.run, wanted)
-    while float(np.ceil(parts).sum()) > PARTS_MAX + len(parts):
+    while float(np.ceil(parts).sum()) > DEALT_PARTS_MAX + len(parts):
         parts /= 2
     return np.maximum(1, np.ceil(parts)).astype(np.int64)
 

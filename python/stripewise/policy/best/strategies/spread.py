@@ -13,15 +13,11 @@ import numpy as np
 from ....cluster import Cluster
 from ....layout import STRIPES_MAX, Stripes
 from ....model.general import Float
-from ....units import GRANULE_BYTES, KIB, MIB, round_up
+from ....units import GRANULE_BYTES, round_up
 from ..expected.heats import FileHeat
 from ..regions.layout import named
+from ..tuning import SPREAD_FILLED, SPREAD_WIDTHS
 from .case import Attempt, Case, Piece, Proposals
-
-#: Bytes of a stripe on average.
-WIDTHS = (16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
-#: Of all room, what is tried to be used.
-FILLED = 0.98
 
 
 def spreads(case: Case) -> Proposals:
@@ -35,15 +31,15 @@ def spreads(case: Case) -> Proposals:
     writes = float(np.concatenate([heat.write for heat in known]).mean())
     typical = float((sizes.astype(np.float64) ** 2).sum() / sizes.sum())
     for continued in (False, True):
-        share = _shares(cluster, case.rooms * FILLED / total, typical, writes, continued)
+        share = _shares(cluster, case.rooms * SPREAD_FILLED / total, typical, writes, continued)
         yield iter([_ranges(heats, share, cluster)])
         if any(heat.in_sequence for heat in known):
             for swift_first in (False, True):
                 for striped in (False, True):
                     yield iter([_in_order(heats, share, cluster, swift_first, striped, int(typical))])
     for continued in (False, True):
-        for width in WIDTHS:
-            share = _shares(cluster, case.rooms * FILLED / total, min(typical, float(width)), writes, continued)
+        for width in SPREAD_WIDTHS:
+            share = _shares(cluster, case.rooms * SPREAD_FILLED / total, min(typical, float(width)), writes, continued)
             many = int((share > 0).sum())
             widths = np.round(share * many * width / GRANULE_BYTES).astype(np.int64) * GRANULE_BYTES
             stripes: Stripes = tuple(
