@@ -16,7 +16,7 @@ from .. import native
 from ..errors import UsageError, naming
 from .words import Kind, arrivals, count, finite, flag, setting
 
-FORMATS = ("msr", "spc", "disksim", "blkparse", "dtrs")
+FORMATS = ("msr", "spc", "disksim", "blkparse", "dtrs", "ssdsim", "mqsim")
 #: The traces whose statistics the thesis prints (tables 4.1 and 5.2).
 LOOK_ALIKES = ("web_0", "hp_c2247", "Financial2", "mds_0", "usr_0", "stg_0", "web_1")
 BEYOND = ("fold", "clip")
@@ -94,7 +94,7 @@ def trace_workload(
     stretch: float = 1.0,
     beyond: str = "fold",
 ) -> BlockWorkload:
-    """The requests of a trace file; `format` None is recognised, `device` None takes all devices as one disk.
+    """The requests of a trace file; `format` None is recognised if it can be no other, `device` None takes all devices as one disk.
 
     `action` is the one taken of a blkparse trace. Raises UsageError for a format or action that there is not.
     """
