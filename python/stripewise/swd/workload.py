@@ -94,7 +94,7 @@ def trace_workload(
     stretch: float = 1.0,
     beyond: str = "fold",
 ) -> BlockWorkload:
-    """The requests of a trace file; `format` None is recognised if it can be no other, `device` None takes all devices as one disk.
+    """The requests of a trace file; `format` None is recognised, `device` None takes all devices as one disk.
 
     `action` is the one taken of a blkparse trace. Raises UsageError for a format or action that there is not.
     """

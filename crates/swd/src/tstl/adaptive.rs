@@ -35,10 +35,10 @@ const TIE: f64 = 0.02;
 
 impl Space {
     /// Whether an update by copy should be preceded by a step of garbage collection: one free track that can be written is left, or two where a tenth of
-    /// the band is free and the copied track, `from`, does not become one with those before it.
-    pub(super) fn is_tight(&self, from: Option<usize>) -> bool {
+    /// the band is free, more updates are to be expected, and the copied track, `from`, does not become one with those before it.
+    pub(super) fn is_tight(&self, from: Option<usize>, expects_more: bool) -> bool {
         let joins = from.is_some_and(|track| track > 0 && !self.is_used(track - 1));
-        self.usable_tracks() <= 1 + usize::from(self.is_roomy_band() && !joins)
+        self.usable_tracks() <= 1 + usize::from(expects_more && self.is_roomy_band() && !joins)
     }
 
     fn is_roomy_band(&self) -> bool {
@@ -116,7 +116,7 @@ impl<M: Medium> TrackLayer<M> {
 
     /// Collects until a copy finds room, before it is made.
     pub(super) fn make_room_by_heat(&mut self, band: usize, logical_track: u32) -> Result<(), SwdError> {
-        while self.table.bands.get(band).is_some_and(|state| state.space.is_tight(self.place(logical_track)))
+        while self.table.bands.get(band).is_some_and(|state| state.space.is_tight(self.place(logical_track), self.heat.is_updated(band)))
             && self.collect_by_heat(band, usize::MAX)?
         {}
         Ok(())

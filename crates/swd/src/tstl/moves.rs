@@ -21,8 +21,9 @@ impl<M: Medium> TrackLayer<M> {
 
     fn write_piece(&mut self, piece: Piece, from: &[u8], wanted: usize, purpose: Purpose) -> Result<(), SwdError> {
         let (band, logical_track) = (self.bands.band_of(piece.logical_track), piece.logical_track);
-        self.heat.visit(logical_track);
-        let policy = self.policy_of(band, self.place(logical_track));
+        let place = self.place(logical_track);
+        self.heat.visit(logical_track, place.is_none());
+        let policy = self.policy_of(band, place);
         self.collect(band, policy)?;
         if let Some(place) = self.place(logical_track)
             && self.table.bands.get(band).is_some_and(|band| band.space.spares_others(place))

@@ -32,7 +32,7 @@ WorkloadOption = Annotated[
     ),
 ]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", help=f"Of the trace: {', '.join(FORMATS)} (default: recognised, if it can be only one).")
+    str | None, typer.Option("--format", help=f"Of the trace: {', '.join(FORMATS)} (default: recognised).")
 ]
 DeviceOption = Annotated[
     str | None, typer.Option("--device", help="Only requests of this device, as the trace calls it (default: all).")
