@@ -98,6 +98,7 @@ class Load:
     stretch: float = 1.0
     requests: int | None = None
     lba_factor: int = 1
+    trace_format: str | None = None
 
     @property
     def seeded(self) -> bool:
@@ -107,7 +108,8 @@ class Load:
     def made(self, seed: int) -> BlockWorkload:
         """The requests as the engine takes them."""
         if self.trace:
-            return trace_workload(DATA / "block" / self.trace, stretch=self.stretch, requests=self.requests)
+            path = DATA / "block" / self.trace
+            return trace_workload(path, self.trace_format, stretch=self.stretch, requests=self.requests)
         made = made_workload(self.words, requests=self.requests, stretch=self.stretch, seed=seed)
         return replace(made, lba_factor=self.lba_factor)
 
@@ -121,7 +123,7 @@ def look_alike(name: str, stretch: float, requests: int) -> Load:
 #: in bursts, DTRS100M does not need one (the unit of its times is not confirmed).
 TRACES = (
     Load("postmark trace x32", trace="postmark-aligned.trace", stretch=32.0),
-    Load("DTRS100M trace", trace="DTRS100M.trace"),
+    Load("DTRS100M trace", trace="DTRS100M.trace", trace_format="dtrs"),
 )
 
 

@@ -1,6 +1,6 @@
 //! A scheme on a simulated disk as a device that serves accesses of bytes one at a time: what a larger simulation plugs in as one of its disks.
 
-use stripewise_swd::{Scheme, SwdError};
+use stripewise_swd::{Purpose, Scheme, SwdError};
 
 use crate::commands::Commands;
 use crate::counts::report::CounterReport;
@@ -54,13 +54,16 @@ impl SimulatedDisk {
         let hit = !write && each!(&self.scheme, scheme => holds(scheme.as_ref(), lba, left));
         let taken_ns = self.commands.take(write, hit, blocks);
         each!(&mut self.scheme, scheme => scheme.medium_mut().wait_until(begin_ns.saturating_add(taken_ns)));
+        let transferred_ns = self.scheme.medium().accounts().of(Purpose::Own).transfer_ns;
         while left > 0 {
             let sectors = left.min(self.used_sectors - lba);
             let done = each!(&mut self.scheme, scheme => if write { scheme.write(lba, sectors, &[]) } else { scheme.read(lba, sectors, &mut []) });
             done.map_err(|error| failed(address, &error))?;
             (lba, left) = ((lba + sectors) % self.used_sectors, left - sectors);
         }
-        Ok(self.scheme.medium().now_ns().saturating_sub(begin_ns) + self.commands.bring(write, blocks))
+        let medium = self.scheme.medium();
+        let transfer_ns = medium.accounts().of(Purpose::Own).transfer_ns - transferred_ns;
+        Ok(medium.now_ns().saturating_sub(begin_ns) + self.commands.bring(write, blocks, transfer_ns))
     }
 
     /// Nothing is asked of the disk from `from_ns` until `until_ns`. Returns how long it worked for itself, ns; where its work ends

@@ -2,13 +2,13 @@
 //!
 //! A request first waits before the disk where that holds as many as it can. In the disk its command is taken, with its overhead and, of a write, its
 //! data, while the arm may still work for others; then it waits for its turn. A read is done when its data have crossed the bus, for which the arm
-//! does not wait.
+//! does not wait. A bus that overlaps carries both while the head transfers.
 
 use std::collections::VecDeque;
 use std::iter::Peekable;
 
 use stripewise_blocks::{BlockRequest, Error as SourceError};
-use stripewise_swd::Scheme;
+use stripewise_swd::{Purpose, Scheme};
 
 use crate::commands::Commands;
 use crate::counts::report::Report;
@@ -217,12 +217,14 @@ where
             let cure = "give every request blocks, and fold addresses onto the used ones";
             return Err(Error::Request(format!("request {number}: blocks {first} to {end} are not within the {used} used ones; {cure}")));
         }
-        let before = self.scheme.medium().accounts().times();
+        let accounts = self.scheme.medium().accounts();
+        let (before, transferred_ns) = (accounts.times(), accounts.of(Purpose::Own).transfer_ns);
         let begin_ns = self.scheme.medium().now_ns();
         let done = if request.write { self.scheme.write(lba, sectors, &[]) } else { self.scheme.read(lba, sectors, &mut []) };
         done.map_err(|error| Error::Request(format!("request {number}: {error}")))?;
         let medium = self.scheme.medium();
-        let bus_ns = self.commands.bring(request.write, u64::from(request.blocks));
+        let transfer_ns = medium.accounts().of(Purpose::Own).transfer_ns - transferred_ns;
+        let bus_ns = self.commands.bring(request.write, u64::from(request.blocks), transfer_ns);
         let (served_ns, end_ns) = (medium.now_ns(), medium.now_ns() + bus_ns);
         let after = medium.accounts().times();
         self.tally.done(request.write, end_ns - request.arrival_ns, begin_ns - request.arrival_ns + bus_ns, before, after);

@@ -30,13 +30,19 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Reads and writes of tracks that only amplification asked for.
+    #[must_use]
+    pub fn extra_requests(&self) -> u64 {
+        self.extra_reads + self.extra_writes
+    }
+
     /// Write amplification: all requests of writing over those that the user asked for (chapters 4.4.1 and 5.3.4); 1 before any write.
     #[must_use]
     pub fn amplification(&self) -> f64 {
         if self.own_writes == 0 {
             return 1.0;
         }
-        1.0 + (self.extra_reads + self.extra_writes) as f64 / self.own_writes as f64
+        1.0 + self.extra_requests() as f64 / self.own_writes as f64
     }
 }
 

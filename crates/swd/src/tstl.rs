@@ -12,6 +12,7 @@
 mod adaptive;
 mod bands;
 mod bits;
+mod credit;
 mod fill;
 mod heat;
 mod layer;
@@ -20,6 +21,7 @@ mod parameters;
 mod places;
 mod plan;
 mod recover;
+mod shadow;
 mod space;
 mod spare;
 mod table;

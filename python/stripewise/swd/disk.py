@@ -22,6 +22,7 @@ KEYS = {
     "name", "cylinders", "surfaces", "blocks", "block_bytes", "rpm", "head_switch_ms", "write_settle_ms", "layout",
     "skew", "zones", "seek", "cache_segments", "cache_segment_blocks", "cache_write_segments", "overhead_read_hit_ms",
     "overhead_read_miss_ms", "overhead_write_hit_ms", "overhead_write_miss_ms", "overhead_write_ms", "bus_block_ms",
+    "bus_overlaps",
 }  # fmt: skip
 
 
@@ -63,6 +64,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("name", "layout"), _is_text),
     "blocks": lambda value: isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53,
     "skew": _is_skew,
+    "bus_overlaps": lambda value: isinstance(value, bool),
     "zones": _are_zones,
     "seek": _are_points,
     **dict.fromkeys(("cylinders", "surfaces", "block_bytes"), _is_count),

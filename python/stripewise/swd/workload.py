@@ -16,7 +16,7 @@ from .. import native
 from ..errors import UsageError, naming
 from .words import Kind, arrivals, count, finite, flag, setting
 
-FORMATS = ("msr", "spc", "disksim", "blkparse", "dtrs")
+FORMATS = ("msr", "spc", "disksim", "blkparse", "dtrs", "ssdsim", "mqsim")
 #: The traces whose statistics the thesis prints (tables 4.1 and 5.2).
 LOOK_ALIKES = ("web_0", "hp_c2247", "Financial2", "mds_0", "usr_0", "stg_0", "web_1")
 BEYOND = ("fold", "clip")

@@ -108,6 +108,16 @@ def test_a_bad_line_is_told_with_its_file_and_number(tmp_path):
         statistics(trace_workload(path))
 
 
+def test_a_trace_that_may_be_of_several_simulators_is_read_only_as_what_it_is_said_to_be(tmp_path):
+    path = tmp_path / "tpcc"
+    path.write_text("938944000 13 93230992 32 0\n939855000 13 213913104 16 1\n")
+    said = " ".join(stripewise("swd", "trace", path, code=1).stderr.split())
+    assert "tpcc: line 1: fits several formats" in said and "(--format disksim, dtrs, ssdsim or mqsim)" in said
+    for name, duration_s in [("disksim", 911), ("dtrs", 911e-6), ("ssdsim", 911e-6), ("mqsim", 911e-6)]:
+        told = as_json("trace", path, "--format", name)
+        assert (told["format"], told["writes"], told["duration_s"]) == (name, 1, pytest.approx(duration_s))
+
+
 def test_an_interrupt_ends_the_reading():
     def stop(done, total):
         raise KeyboardInterrupt
@@ -148,5 +158,5 @@ def test_bands_and_fills_that_cannot_be_are_refused(tmp_path):
 
 @pytest.mark.skipif(not COLLECTED.is_dir(), reason="the collected block traces are not beside the checkout")
 def test_collected_traces_are_read(monkeypatch):
-    assert as_json("trace", COLLECTED / "DTRS100M.trace")["requests"] == 127_043
+    assert as_json("trace", COLLECTED / "DTRS100M.trace", "--format", "dtrs")["requests"] == 127_043
     assert as_json("trace", COLLECTED / "postmark-aligned.trace")["format"] == "disksim"

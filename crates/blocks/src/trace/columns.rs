@@ -1,12 +1,16 @@
-//! The two formats of five columns: DiskSim's ASCII (DiskSim 4.0 reference manual), and the one of DTRS traces, which is the same with times in ns.
+//! The formats of five columns with blanks between: DiskSim's ASCII (DiskSim 4.0 reference manual), and those of SSD simulators, which look the same but
+//! count in ns and know no flag but 1 for a read: SSDSim (its readme.txt), MQSim (traces of its README) and DTRS traces.
 //!
-//! That DTRS times are ns is not said where those traces are published; it is what makes them last hours. Stretching mends it where it is wrong.
+//! MQSim's workload file names the unit of its times; where that is not ns, stretching mends it. That DTRS times are ns is not said where those traces
+//! are published; it is SSDSim's unit, and what makes them last hours.
 
 use super::Traced;
 use super::fields::{Wrong, blocks, decimal, whole};
 
 const DISKSIM_WORDS: &str = "disksim has time in ms, device, block, blocks, flags: correct the line or choose another format";
 const DTRS_WORDS: &str = "dtrs has time in ns, device, block, blocks, 1 for a read or 0: correct the line or choose another format";
+const SSDSIM_WORDS: &str = "ssdsim has time in ns, device, sector, sectors, 1 for a read or 0: correct the line or choose another format";
+const MQSIM_WORDS: &str = "mqsim has time in ns, device, sector, sectors, 1 for a read or 0: correct the line or choose another format";
 
 /// Flags: bit 0 set for a read, all others are the host's own.
 pub(super) fn disksim(line: &str) -> Result<Traced<'_>, Wrong> {
@@ -16,9 +20,21 @@ pub(super) fn disksim(line: &str) -> Result<Traced<'_>, Wrong> {
 }
 
 pub(super) fn dtrs(line: &str) -> Result<Traced<'_>, Wrong> {
+    in_ns(line, DTRS_WORDS)
+}
+
+pub(super) fn ssdsim(line: &str) -> Result<Traced<'_>, Wrong> {
+    in_ns(line, SSDSIM_WORDS)
+}
+
+pub(super) fn mqsim(line: &str) -> Result<Traced<'_>, Wrong> {
+    in_ns(line, MQSIM_WORDS)
+}
+
+fn in_ns<'a>(line: &'a str, words: &'static str) -> Result<Traced<'a>, Wrong> {
     let mut fields = line.split_ascii_whitespace();
-    let time_ns = whole("time", fields.next().filter(|text| !text.is_empty()), DTRS_WORDS)?;
-    rest(time_ns, fields, DTRS_WORDS, 1)
+    let time_ns = whole("time", fields.next().filter(|text| !text.is_empty()), words)?;
+    rest(time_ns, fields, words, 1)
 }
 
 fn rest<'a>(time_ns: u64, mut fields: impl Iterator<Item = &'a str>, words: &'static str, flags_max: u64) -> Result<Traced<'a>, Wrong> {

@@ -9,6 +9,7 @@ mod fields;
 mod lines;
 mod order;
 mod reader;
+mod recognise;
 mod write;
 
 pub use reader::{Opened, TraceSpec, open};
@@ -34,10 +35,14 @@ pub enum Format {
     Blkparse,
     /// Time in ns, device, block, blocks, 1 = read and 0 = write; blanks between.
     Dtrs,
+    /// SSDSim's: the same.
+    SsdSim,
+    /// MQSim's: the same, where its workload file says that times are ns.
+    MqSim,
 }
 
-/// All of them, in the order in which they are tried; DiskSim and Dtrs differ only by the fraction of their times.
-pub const FORMATS: [Format; 5] = [Format::Blkparse, Format::Msr, Format::Spc, Format::DiskSim, Format::Dtrs];
+/// All of them.
+pub const FORMATS: [Format; 7] = [Format::Blkparse, Format::Msr, Format::Spc, Format::DiskSim, Format::Dtrs, Format::SsdSim, Format::MqSim];
 
 impl Format {
     /// How it is called in options and reports.
@@ -49,6 +54,8 @@ impl Format {
             Format::DiskSim => "disksim",
             Format::Blkparse => "blkparse",
             Format::Dtrs => "dtrs",
+            Format::SsdSim => "ssdsim",
+            Format::MqSim => "mqsim",
         }
     }
 }
@@ -97,6 +104,8 @@ fn parse<'a>(format: Format, line: &'a str, action: char) -> Result<Line<'a>, Wr
         Format::Spc => comma::spc(line).map(Line::Request),
         Format::DiskSim => columns::disksim(line).map(Line::Request),
         Format::Dtrs => columns::dtrs(line).map(Line::Request),
+        Format::SsdSim => columns::ssdsim(line).map(Line::Request),
+        Format::MqSim => columns::mqsim(line).map(Line::Request),
         Format::Blkparse => blkparse::parse(line, action),
     }
 }

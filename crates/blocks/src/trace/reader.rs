@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::lines::Lines;
 use super::order::Order;
-use super::{FORMATS, Format, Line, parse};
+use super::recognise::recognised;
+use super::{Format, Line, parse};
 use crate::{BlockRequest, Error, Source};
 
 /// Lines that a format is recognised by.
@@ -31,11 +32,11 @@ fn action_default() -> char {
 pub struct TraceSpec {
     /// The file; a pipe will do where it is read once.
     pub path: PathBuf,
-    /// `None`: recognised by the first lines.
+    /// `None`: recognised by the first lines, if they fit one format only.
     #[serde(default)]
     pub format: Option<Format>,
-    /// The device whose requests are taken, as the trace calls it: disk number (msr), ASU (spc), device number (disksim, dtrs), major,minor (blkparse).
-    /// `None`: all, as if they were one disk.
+    /// The device whose requests are taken, as the trace calls it: disk number (msr), ASU (spc), major,minor (blkparse), device
+    /// number (the others). `None`: all, as if they were one disk.
     #[serde(default)]
     pub device: Option<String>,
     /// The action that is taken of a blkparse trace: Q or D, or another.
@@ -65,8 +66,8 @@ pub struct Opened {
 /// Opens a trace. Times count from the first request that is taken.
 ///
 /// # Errors
-/// A file that cannot be read or is of no known format; later, from the source: a line that is wrong, a request that is later than the window
-/// allows, and a trace without a single request to take.
+/// A file that cannot be read, is of no known format or might be of several; later, from the source: a line that is wrong, a request that is later than
+/// the window allows, and a trace without a single request to take.
 pub fn open(spec: &TraceSpec) -> Result<Opened, Error> {
     read(Lines::open(&spec.path)?, spec)
 }
@@ -108,20 +109,6 @@ pub(super) fn read(mut lines: Lines, spec: &TraceSpec) -> Result<Opened, Error> 
 /// Some copies of MSR traces have the names of the columns in their first line.
 fn is_header(line: &str) -> bool {
     line.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("timestamp"))
-}
-
-/// The format in which the first line makes sense.
-fn recognised(lines: &Lines, looked_at: &VecDeque<(u64, String)>, action: char) -> Result<Format, Error> {
-    let Some((number, first)) = looked_at.front() else {
-        return Err(lines.error_of_all("has no lines; give a trace with requests"));
-    };
-    let fits = |format: &Format| parse(*format, first, action).is_ok();
-    match FORMATS.into_iter().find(fits) {
-        // Times of DiskSim have a fraction.
-        Some(Format::DiskSim) if !looked_at.iter().any(|(_, line)| line.contains('.')) && fits(&Format::Dtrs) => Ok(Format::Dtrs),
-        Some(format) => Ok(format),
-        None => Err(lines.error(*number, "is a request in no known format; give format: msr, spc, disksim, blkparse or dtrs")),
-    }
 }
 
 #[derive(PartialEq, Eq)]

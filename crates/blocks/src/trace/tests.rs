@@ -50,11 +50,37 @@ fn each_published_format_is_recognised_and_read() {
     assert_eq!(all_of(spc, &anything()).unwrap(), (Format::Spc, vec![request(0, 20_941_264, 16, true), request(2_335_000, 1, 3, false)]));
     let disksim = "0 0 7 8 1\n0.0125 0 20228336 8 0\n";
     assert_eq!(all_of(disksim, &anything()).unwrap(), (Format::DiskSim, vec![request(0, 7, 8, false), request(12_500, 20_228_336, 8, true)]));
-    let dtrs = "0 0 280605840 2 1\n97900000 0 287641400 128 0\n";
-    assert_eq!(
-        all_of(dtrs, &anything()).unwrap(),
-        (Format::Dtrs, vec![request(0, 280_605_840, 2, false), request(97_900_000, 287_641_400, 128, true)])
-    );
+}
+
+/// Lines as SSDSim's readme, MQSim's traces and DTRS traces have them.
+const WHOLE: &str = "# any\n0 13 280605840 2 1\n97900000 13 287641400 128 0\n";
+
+#[test]
+fn five_columns_of_whole_numbers_are_read_as_what_they_are_said_to_be() {
+    for (format, gap_ns) in
+        [(Format::Dtrs, 97_900_000), (Format::SsdSim, 97_900_000), (Format::MqSim, 97_900_000), (Format::DiskSim, 97_900_000_000_000)]
+    {
+        let spec = TraceSpec { format: Some(format), ..anything() };
+        let wanted = vec![request(0, 280_605_840, 2, false), request(gap_ns, 287_641_400, 128, true)];
+        assert_eq!(all_of(WHOLE, &spec).unwrap(), (format, wanted));
+    }
+}
+
+#[test]
+fn five_columns_of_whole_numbers_are_never_taken_for_one_format_of_several() {
+    let wanted = "t: line 2: fits several formats that differ in what a time is: disksim (ms), dtrs (ns), ssdsim (ns), mqsim (ns, or the Time_Unit of its \
+                  workload file); say which it is with format (--format disksim, dtrs, ssdsim or mqsim)";
+    assert_eq!(told(WHOLE, &anything()), wanted);
+    let later_than_disksim_counts = "18446744073709551615 0 5 8 1\n";
+    assert!(told(later_than_disksim_counts, &anything()).contains("(--format dtrs, ssdsim or mqsim)"));
+}
+
+#[test]
+fn a_fraction_or_a_flag_of_its_own_tells_disksim_on_any_of_the_first_lines() {
+    for text in ["0 0 7 8 1\n1 0 7 8 0\n2.5 0 7 8 0\n", "0 0 7 8 1\n1 0 7 8 3\n", "0 0 7 8 1\ndamaged\n1 0 7 8 b\n"] {
+        let opened = read(Lines::of(Box::new(Cursor::new(text.as_bytes().to_vec())), "t".to_owned()), &anything()).unwrap();
+        assert_eq!(opened.format, Format::DiskSim, "{text}");
+    }
 }
 
 #[test]
@@ -91,7 +117,6 @@ fn a_bad_line_is_told_with_number_field_and_cure() {
         ("1,h,0,Read,0,512,0\n1,h\n", "t: line 2: disk is missing; "),
         ("0.1 0 5 8 1\n0.2 0 5 0 1\n", "t: line 2: blocks = \"0\"; a request has 1 to 4294967295 blocks"),
         ("0.1 0 5 8 1\n0.2 0 18446744073709551615 8 1\n", "t: line 2: block = \"18446744073709551615\"; "),
-        ("0 0 5 8 1\n9 0 5 8 7\n", "t: line 2: flags = \"7\"; dtrs has"),
         ("0,5,512,R,0.5\n0,5,512,R,-1\n", "t: line 2: time = \"-1\"; spc has"),
         ("hello\n", "t: line 1: is a request in no known format; give format"),
         ("", "t: has no lines; "),
@@ -99,6 +124,14 @@ fn a_bad_line_is_told_with_number_field_and_cure() {
     ] {
         let sentence = told(text, &anything());
         assert!(sentence.starts_with(wanted), "{sentence}");
+    }
+}
+
+#[test]
+fn a_flag_that_a_format_does_not_know_is_told() {
+    for format in [Format::Dtrs, Format::SsdSim, Format::MqSim] {
+        let sentence = told("0 0 5 8 1\n9 0 5 8 7\n", &TraceSpec { format: Some(format), ..anything() });
+        assert!(sentence.starts_with(&format!("t: line 2: flags = \"7\"; {format} has time in ns")), "{sentence}");
     }
 }
 
@@ -122,6 +155,17 @@ fn requests() -> impl Strategy<Value = Vec<BlockRequest>> {
             .collect()
     })
 }
+
+/// A line of each format, in the order of [`FORMATS`].
+const LINES: [&str; 7] = [
+    "8,0 3 1 0.000002197 697 Q W 223490 + 8 [x]",
+    "128166372003061629,h,1,Read,383496192,32768,41",
+    "0,20941264,8192,W,0.551706",
+    "7961.833 0 20228336 8 0",
+    "97900000 0 287641400 128 1",
+    "4851300\t1\t524288\t16\t0",
+    "938944000 13 93230992 32 0 ",
+];
 
 /// Pieces that lines of all formats are made of, and dirt.
 fn piece() -> impl Strategy<Value = String> {
@@ -149,9 +193,8 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_line_is_an_error_or_a_request_and_never_a_panic(which in 0usize..5, at in 0usize..60, dirt in "\\PC|[0-9,. +]{0,2}") {
-        let lines = ["8,0 3 1 0.000002197 697 Q W 223490 + 8 [x]", "128166372003061629,h,1,Read,383496192,32768,41", "0,20941264,8192,W,0.551706", "7961.833 0 20228336 8 0", "97900000 0 287641400 128 1"];
-        let mut line: Vec<char> = lines[which].chars().collect();
+    fn a_damaged_line_is_an_error_or_a_request_and_never_a_panic(which in 0usize..7, at in 0usize..60, dirt in "\\PC|[0-9,. +]{0,2}") {
+        let mut line: Vec<char> = LINES[which].chars().collect();
         let at = at.min(line.len() - 1);
         line.splice(at..=at, dirt.chars());
         let line: String = line.into_iter().collect();
@@ -162,7 +205,34 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_a_reader_panic(lines in prop::collection::vec((prop::collection::vec(piece(), 0..10), 0usize..3), 0..6), format in 0usize..6) {
+    fn requests_in_whole_columns_are_refused_until_their_format_is_given(requests in requests(), format in 4usize..7) {
+        let line = |each: &BlockRequest| format!("{} 0 {} {} {}\n", each.arrival_ns, each.lba, each.blocks, u8::from(!each.write));
+        let text: String = requests.iter().map(line).collect();
+        prop_assert!(told(&text, &anything()).starts_with("t: line 1: fits several formats"));
+        let begin_ns = requests[0].arrival_ns;
+        let from_zero: Vec<_> = requests.iter().map(|each| BlockRequest { arrival_ns: each.arrival_ns - begin_ns, ..*each }).collect();
+        prop_assert_eq!(all_of(&text, &TraceSpec { format: Some(FORMATS[format]), ..anything() }).unwrap().1, from_zero);
+    }
+
+    #[test]
+    fn what_is_recognised_reads_in_no_other_format(picks in prop::collection::vec((0usize..7, 0usize..60, prop::option::of("[0-9., ]{0,2}")), 1..5)) {
+        let lines = [LINES[0], LINES[1], LINES[2], "0 0 7 8 1", "1 0 7 8 3", "2.5 0 7 8 0", "9 1 7 8 0"];
+        let text: String = picks.iter().map(|(which, at, dirt)| {
+            let mut line: Vec<char> = lines[*which].chars().collect();
+            let at = at % line.len();
+            if let Some(dirt) = dirt {
+                line.splice(at..=at, dirt.chars());
+            }
+            line.into_iter().collect::<String>() + "\n"
+        }).collect();
+        if let Ok((format, _)) = all_of(&text, &anything()) {
+            let reads = |&other: &Format| all_of(&text, &TraceSpec { format: Some(other), ..anything() }).is_ok();
+            prop_assert_eq!(FORMATS.into_iter().filter(reads).collect::<Vec<_>>(), [format]);
+        }
+    }
+
+    #[test]
+    fn no_text_makes_a_reader_panic(lines in prop::collection::vec((prop::collection::vec(piece(), 0..10), 0usize..3), 0..6), format in 0usize..8) {
         let text: String = lines.iter().map(|(pieces, between)| pieces.join([",", " ", "\t"][*between]) + "\n").collect();
         let spec = TraceSpec { format: FORMATS.get(format).copied(), ..anything() };
         if let Ok((_, requests)) = all_of(&text, &spec) {

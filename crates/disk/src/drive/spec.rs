@@ -73,6 +73,9 @@ pub struct DiskSpec {
     /// Time of a block on the way between disk and host: before a write begins, after a read has ended. 0: not simulated.
     #[serde(default)]
     pub bus_block_ms: f64,
+    /// Whether blocks cross the bus while the head transfers others of the request.
+    #[serde(default)]
+    pub bus_overlaps: bool,
 }
 
 /// Tracks of one size.

@@ -66,3 +66,25 @@ fn a_c3323a_is_as_published_within_5_per_cent() {
     let report = run(&settings, random(100_000, 35.0, blocks, 8, 0.5, 1), &mut |_| true).unwrap();
     assert_within(means(&report), [29.2, 8.55, 5.54, 0.83], 0.05);
 }
+
+/// Means of the C3323A, half of its requests reads, with a bus of so many ms a block.
+fn c3323a(mut disk: Value, blocks: u32, mean_ms: f64, bus_block_ms: f64, overlaps: bool) -> [f64; 4] {
+    (disk["bus_block_ms"], disk["bus_overlaps"]) = (json!(bus_block_ms), json!(overlaps));
+    let space = disk["blocks"].as_u64().unwrap() - u64::from(blocks);
+    let settings = json!({"version": 1, "disk": disk, "scheme": {"name": "hdd"}, "queue": {"order": "fcfs", "depth": 1}});
+    let settings = Settings::from_json(&settings.to_string()).unwrap();
+    let longer = |request: Result<BlockRequest, Error>| request.map(|request| BlockRequest { blocks, ..request });
+    means(&run(&settings, random(50_000, mean_ms, space, 8, 0.5, 1).map(longer), &mut |_| true).unwrap())
+}
+
+/// Of requests of 64 KiB the bus has 128 blocks of 0.0512 ms; the head takes at least 0.0926 ms a block, so that one block is left of them.
+#[test]
+fn a_bus_that_overlaps_costs_a_c3323a_one_block_of_a_request() {
+    let Some(disk) = disk("hp_c3323a") else { return };
+    for (blocks, mean_ms) in [(8, 200.0), (128, 200.0), (128, 42.0)] {
+        let [none, forwarded, overlapped, one] = [(0.0, false), (0.0512, false), (0.0512, true), (0.0512 / f64::from(blocks), false)]
+            .map(|(bus_block_ms, overlaps)| c3323a(disk.clone(), blocks, mean_ms, bus_block_ms, overlaps)[0]);
+        eprintln!("{blocks} blocks every {mean_ms} ms: {none:.2} ms without a bus, {overlapped:.2} overlapped, {forwarded:.2} stored and forwarded");
+        assert!(none < overlapped && overlapped < forwarded && (overlapped / one - 1.0).abs() < 0.01, "{none} {overlapped} {forwarded} {one}");
+    }
+}

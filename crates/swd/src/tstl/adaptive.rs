@@ -2,7 +2,8 @@
 //! tracks are spent as gaps, as many as there are, and the tracks that lose theirs, because something is written or moved behind them, are the coldest.
 //! Garbage collection waits until free tracks run out, and then moves what is smallest.
 //!
-//! Costs are counted in requests, tracks read or written. None of this is the seed's; the seed's policies are in `plan.rs`.
+//! Costs are counted in requests, tracks read or written. None of this is the seed's; the seed's policies are in `plan.rs`. A band in which these rules cost
+//! more than Greedy's would have is left to Greedy's (`shadow.rs`), and so are new tracks.
 
 use core::ops::Range;
 
@@ -34,10 +35,10 @@ const TIE: f64 = 0.02;
 
 impl Space {
     /// Whether an update by copy should be preceded by a step of garbage collection: one free track that can be written is left, or two where a tenth of
-    /// the band is free and the copied track, `from`, does not become one with those before it.
-    pub(super) fn is_tight(&self, from: Option<usize>) -> bool {
+    /// the band is free, more updates are to be expected, and the copied track, `from`, does not become one with those before it.
+    pub(super) fn is_tight(&self, from: Option<usize>, expects_more: bool) -> bool {
         let joins = from.is_some_and(|track| track > 0 && !self.is_used(track - 1));
-        self.usable_tracks() <= 1 + usize::from(self.is_roomy_band() && !joins)
+        self.usable_tracks() <= 1 + usize::from(expects_more && self.is_roomy_band() && !joins)
     }
 
     fn is_roomy_band(&self) -> bool {
@@ -115,8 +116,7 @@ impl<M: Medium> TrackLayer<M> {
 
     /// Collects until a copy finds room, before it is made.
     pub(super) fn make_room_by_heat(&mut self, band: usize, logical_track: u32) -> Result<(), SwdError> {
-        while self.parameters.policy == Policy::Adaptive
-            && self.table.bands.get(band).is_some_and(|state| state.space.is_tight(self.place(logical_track)))
+        while self.table.bands.get(band).is_some_and(|state| state.space.is_tight(self.place(logical_track), self.heat.is_updated(band)))
             && self.collect_by_heat(band, usize::MAX)?
         {}
         Ok(())
@@ -128,6 +128,7 @@ impl<M: Medium> TrackLayer<M> {
         if self.parameters.policy != Policy::Adaptive {
             return self.collect_band(band);
         }
+        self.renew_credit(band);
         let is_ready = |space: &Space| space.usable_tracks() > 1 + usize::from(space.is_roomy_band()) + IDLE_COPIES;
         let Some(state) = self.table.bands.get(band).filter(|state| !is_ready(&state.space)) else { return Ok(false) };
         // A stream's gap is worth more than what can wait.

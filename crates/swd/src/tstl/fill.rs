@@ -7,25 +7,14 @@ use super::layer::TrackLayer;
 use crate::blank::BlankMedium;
 use crate::error::SwdError;
 use crate::medium::Medium;
-use crate::scheme::{Counters, Scheme};
+use crate::scheme::Scheme;
 
 impl<M: Medium> TrackLayer<M> {
     /// Makes the tracks of the first `sectors` live.
     pub(super) fn fill_in_order(&mut self, sectors: u64) -> Result<(), SwdError> {
-        let mut copy = TrackLayer {
-            medium: BlankMedium::new(self.medium.geometry())?,
-            parameters: self.parameters,
-            bands: self.bands.clone(),
-            table: self.table.clone(),
-            heat: self.heat.clone(),
-            log: self.log.clone(),
-            clock: self.clock,
-            idle_band: 0,
-            head: 0,
-            copies: 0,
-            has_trims: false,
-            counters: Counters::default(),
-        };
+        let blank = BlankMedium::new(self.medium.geometry())?;
+        let copy = self.on(blank, self.parameters, self.table.clone());
+        let mut copy = TrackLayer { heat: self.heat.clone(), shadow: self.shadow.clone(), credits: self.credits.clone(), ..copy };
         let mut lba = 0;
         while lba < sectors {
             let track_sectors = whole_track(&self.bands, lba).ok_or(SwdError::Beyond { lba, sectors, capacity: self.bands.capacity() })?;
@@ -35,6 +24,7 @@ impl<M: Medium> TrackLayer<M> {
         copy.checkpoint()?;
         self.head = copy.head;
         self.table = copy.table;
+        (self.shadow, self.credits) = (copy.shadow, copy.credits);
         if self.medium.geometry().sector_bytes() > 0 {
             self.table.touch_all();
             self.has_trims = true;

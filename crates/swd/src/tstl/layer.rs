@@ -1,11 +1,13 @@
 //! The disk that T-STL makes of a medium: creating, opening after a power cut, requests.
 
 use super::bands::{Bands, Piece};
+use super::credit::Credit;
 use super::heat::Heat;
 use super::parameters::TrackParameters;
 use super::plan::Policy;
 use super::recover::{Scan, recover};
 use super::table::{NONE, Table};
+use crate::blank::BlankMedium;
 use crate::error::SwdError;
 use crate::log::{Log, half_of};
 use crate::medium::{Extent, Medium, Purpose};
@@ -28,6 +30,9 @@ pub struct TrackLayer<M> {
     pub(super) head: u32,
     pub(super) copies: u32,
     pub(super) has_trims: bool,
+    /// What Greedy would do, where the policy asks for it, and what each band may lose to that.
+    pub(super) shadow: Option<Box<TrackLayer<BlankMedium>>>,
+    pub(super) credits: Vec<Credit>,
     pub(super) counters: Counters,
 }
 
@@ -41,7 +46,6 @@ impl<M: Medium> TrackLayer<M> {
         let bands = Bands::new(medium.geometry(), &parameters)?;
         let table = Table::new(&bands, medium.geometry().head_tracks(), parameters.keeps_flushed);
         let half = half_of(&medium);
-        let heat = heat_for(&bands, parameters.policy);
         let log = Log::new(&mut medium, parameters.disk_id, bands.logical_tracks(), half)?;
         // Back pointers of an earlier disk of the same id must not be newer than the first checkpoint. A medium without data has none.
         let mut clock = 0;
@@ -49,8 +53,7 @@ impl<M: Medium> TrackLayer<M> {
         for track in 0..tracks {
             clock = clock.max(super::spare::timestamp(medium.read_spare(track)?));
         }
-        Self { medium, parameters, bands, table, heat, log, clock, head: 0, copies: 0, has_trims: false, idle_band: 0, counters: Counters::default() }
-            .begin()
+        Self::new(medium, parameters, bands, table, log, clock).begin()
     }
 
     /// The disk as the last flush left it, or later. [`Scan::Pools`] needs a disk that was run by Smart or Adaptive.
@@ -77,12 +80,27 @@ impl<M: Medium> TrackLayer<M> {
             }
             table.assign(logical_track, band, Some(place));
         }
-        let (log, clock, heat) = (state.log, state.clock, heat_for(&bands, parameters.policy));
-        Self { medium, parameters, bands, table, heat, log, clock, head: 0, copies: 0, has_trims: false, idle_band: 0, counters: Counters::default() }
-            .begin()
+        Self::new(medium, parameters, bands, table, state.log, state.clock).begin()
+    }
+
+    fn new(medium: M, parameters: TrackParameters, bands: Bands, table: Table, log: Log, clock: u64) -> Self {
+        let heat = if parameters.policy == Policy::Adaptive {
+            Heat::new(bands.count(), bands.logical_tracks() / bands.count().max(1))
+        } else {
+            Heat::new(0, 0)
+        };
+        let (head, idle_band, copies, has_trims, counters) = (0, 0, 0, false, Counters::default());
+        let (shadow, credits) = (None, Vec::new());
+        Self { medium, parameters, bands, table, heat, log, clock, idle_band, head, copies, has_trims, shadow, credits, counters }
+    }
+
+    /// A disk of the same bands with these tracks on another medium, nothing done yet.
+    pub(super) fn on<O: Medium>(&self, medium: O, parameters: TrackParameters, table: Table) -> TrackLayer<O> {
+        TrackLayer::new(medium, parameters, self.bands.clone(), table, self.log.clone(), self.clock)
     }
 
     fn begin(mut self) -> Result<Self, SwdError> {
+        self.begin_shadow()?;
         self.log.begin(&mut self.medium, self.clock, &self.table.entries(&self.bands))?;
         self.table.checkpointed();
         Ok(self)
@@ -100,10 +118,6 @@ impl<M: Medium> TrackLayer<M> {
     pub(super) fn bytes(&self, sectors: u32) -> usize {
         self.medium.geometry().bytes(u64::from(sectors)) as usize
     }
-}
-
-fn heat_for(bands: &Bands, policy: Policy) -> Heat {
-    if policy == Policy::Adaptive { Heat::new(bands.count(), bands.logical_tracks() / bands.count().max(1)) } else { Heat::new(0, 0) }
 }
 
 impl<M: Medium> Scheme for TrackLayer<M> {
@@ -148,6 +162,7 @@ impl<M: Medium> Scheme for TrackLayer<M> {
         for Piece { logical_track, sector, sectors } in self.bands.pieces(lba, sectors) {
             let (part, after) = rest.split_at_mut(self.bytes(sectors).min(rest.len()));
             rest = after;
+            self.shadow_read(logical_track);
             match self.place(logical_track) {
                 Some(place) => {
                     let track = self.bands.first_track(self.bands.band_of(logical_track)) + place as u32;
@@ -185,6 +200,7 @@ impl<M: Medium> Scheme for TrackLayer<M> {
             }
             if piece.sectors == self.bands.track_sectors(band) {
                 self.table.assign(logical_track, band, None);
+                self.shadow_trim(logical_track, band);
                 self.has_trims = true;
             } else {
                 self.update(piece, &vec![0; self.bytes(piece.sectors)], 1, Purpose::Amplification)?;

@@ -13,17 +13,28 @@ use stripewise_checksum::crc32c;
 impl<M: Medium> TrackLayer<M> {
     /// Writes sectors of a logical track, the first of `wanted` tracks in a row.
     pub(super) fn update(&mut self, piece: Piece, from: &[u8], wanted: usize, purpose: Purpose) -> Result<(), SwdError> {
+        let before = self.counters.extra_requests();
+        self.write_piece(piece, from, wanted, purpose)?;
+        let requests = self.counters.extra_requests() - before;
+        self.shadow_write(piece, wanted, requests)
+    }
+
+    fn write_piece(&mut self, piece: Piece, from: &[u8], wanted: usize, purpose: Purpose) -> Result<(), SwdError> {
         let (band, logical_track) = (self.bands.band_of(piece.logical_track), piece.logical_track);
-        self.heat.visit(logical_track);
-        self.collect(band)?;
+        let place = self.place(logical_track);
+        self.heat.visit(logical_track, place.is_none());
+        let policy = self.policy_of(band, place);
+        self.collect(band, policy)?;
         if let Some(place) = self.place(logical_track)
             && self.table.bands.get(band).is_some_and(|band| band.space.spares_others(place))
         {
             return self.update_in_place(band, place, piece, from, purpose);
         }
-        self.make_room_by_heat(band, logical_track)?;
+        if policy == Policy::Adaptive {
+            self.make_room_by_heat(band, logical_track)?;
+        }
         let to = loop {
-            match self.choose(band, logical_track, wanted) {
+            match self.choose(band, logical_track, wanted, policy) {
                 Some(to) => break to,
                 None => self.gather(band)?,
             }
@@ -61,7 +72,7 @@ impl<M: Medium> TrackLayer<M> {
     }
 
     /// Where a logical track goes: in a little used band to an alternate track, its own if that is free; else where the policy says.
-    fn choose(&self, band: usize, logical_track: u32, wanted: usize) -> Option<usize> {
+    fn choose(&self, band: usize, logical_track: u32, wanted: usize, policy: Policy) -> Option<usize> {
         let state = self.table.bands.get(band)?;
         let (space, head_tracks) = (&state.space, state.space.head_tracks());
         if self.place(logical_track).is_none() && !self.is_aggressive(band, 1) {
@@ -72,10 +83,10 @@ impl<M: Medium> TrackLayer<M> {
                 return Some(to);
             }
         }
-        if self.parameters.policy == Policy::Adaptive {
+        if policy == Policy::Adaptive {
             return self.choose_by_heat(band);
         }
-        space.choose(self.parameters.policy, self.head_in(band), wanted, &state.pool)
+        space.choose(policy, self.head_in(band), wanted, &state.pool)
     }
 
     /// Whether a band with so many more tracks is used beyond the limit of alternate tracks.
@@ -90,13 +101,13 @@ impl<M: Medium> TrackLayer<M> {
     }
 
     /// One step of garbage collection before a write, if the band is fragmented.
-    fn collect(&mut self, band: usize) -> Result<(), SwdError> {
-        if self.parameters.policy == Policy::Adaptive {
+    fn collect(&mut self, band: usize, policy: Policy) -> Result<(), SwdError> {
+        if policy == Policy::Adaptive {
             return Ok(());
         }
         let is_fragmented = self.table.bands.get(band).is_some_and(|band| band.space.fragmentation() <= self.parameters.gc_threshold);
         if is_fragmented && self.is_aggressive(band, 0) {
-            self.collect_band(band)?;
+            self.collect_as(band, policy)?;
         }
         Ok(())
     }
@@ -109,6 +120,10 @@ impl<M: Medium> TrackLayer<M> {
         if self.parameters.policy == Policy::Adaptive {
             return self.collect_by_heat(band, usize::MAX);
         }
+        self.collect_as(band, self.parameters.policy)
+    }
+
+    fn collect_as(&mut self, band: usize, policy: Policy) -> Result<bool, SwdError> {
         let Some(state) = self.table.bands.get(band) else { return Ok(false) };
         let (used, free) = if self.parameters.victims_by_band {
             let used = state.space.used_tracks() as u64;
@@ -117,7 +132,7 @@ impl<M: Medium> TrackLayer<M> {
             self.table.usage()
         };
         let Some(limit) = victim_limit(used, free) else { return Ok(false) };
-        let (policy, head) = (self.parameters.policy, self.head_in(band));
+        let head = self.head_in(band);
         // Tracks of a pool stay where recovery looks for them. Where all victims are such, the move takes a checkpoint.
         let step = state.space.collection_step(policy, head, limit, |victim| !state.is_any_declared(victim));
         let is_any_declared = state.is_any_declared(&(0..state.space.tracks()));

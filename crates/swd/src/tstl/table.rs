@@ -71,6 +71,11 @@ impl Table {
         }
     }
 
+    /// The same tracks where a power cut may lose what was flushed.
+    pub(crate) fn without_holds(&self) -> Self {
+        Self { holds: false, released: Vec::new(), ..self.clone() }
+    }
+
     /// Whether no track is used, nor held for a power cut.
     pub(crate) fn is_empty(&self) -> bool {
         self.used_tracks == 0 && self.released.is_empty()
