@@ -30,11 +30,12 @@ N ?= 1000000
 PROGRAM_TESTS := $(wildcard tests/program)
 MOVING_TESTS := tests/program/moving tests/program/posix/test_size_kills.py
 UNIT_TESTS := $(wildcard tests/python)
+BEST_TESTS := $(addprefix tests/python/policy/test_best_,portfolio.py proof.py)
 # Of the tests, how many files at a time: most wait for emulated devices most of the time.
 WORKERS ?= $(shell expr $$(nproc) + 1)
 EXPERIMENTS := $(sort $(patsubst experiments/%/run.py,%,$(wildcard experiments/*/run.py)))
 
-.PHONY: help build demo test pytest lint check bench figures experiment experiments validate simgrid soak soak-moving clean
+.PHONY: help build demo test pytest lint check bench figures experiment experiments validate simgrid soak soak-moving soak-best clean
 .DELETE_ON_ERROR:
 
 help:
@@ -54,6 +55,7 @@ help:
 	@echo '             all workloads, 20,000 kills, 3000 stops of a mover, 150 power cuts (needs root; hours),'
 	@echo '             a minute of fuzzing for each native parser'
 	@echo 'make soak-moving  of these, the ones in which regions move while programs run'
+	@echo 'make soak-best    of these, the proof of `best` and its portfolio at length'
 	@echo 'make clean   remove everything that was built'
 
 build: $(LIBRARY) $(BINDING) $(MPIIO)
@@ -187,6 +189,11 @@ soak: build $(NATIVE)
 	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-swd --test all -- --nocapture history:: adversary::
 	tools/fuzz.sh 60
 	STRIPEWISE_SOAK=1 $(MAKE) --no-print-directory pytest TIMEOUT_S=7200 UNIT_TESTS=
+	@$(MAKE) --no-print-directory soak-best
+
+# `best` beside the portfolio on 500 instances, 1,000 brute forces, an hour of the adversary (some four hours on two cores).
+soak-best: build
+	STRIPEWISE_SOAK=1 $(PY) -m pytest -rs $(BEST_TESTS) -n 2 --timeout=36000
 
 # Of these, the ones in which regions move while programs run.
 soak-moving: build $(NATIVE)

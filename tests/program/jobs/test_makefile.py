@@ -27,7 +27,7 @@ TESTED = {
     "results": "tests/python/test_experiments.py",
 }
 #: What runs the tests themselves or checks the sources, makes what they need, or removes it.
-NOT_COMMANDS = {"help", "build", "test", "pytest", "lint", "check", "soak", "soak-moving", "clean"}
+NOT_COMMANDS = {"help", "build", "test", "pytest", "lint", "check", "soak", "soak-moving", "soak-best", "clean"}
 KEYS = {"name", "value", "unit", "baseline", "ratio"}
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "CARGO_TARGET_DIR": str(ROOT / "target")}
 
