@@ -39,6 +39,13 @@ def test_counts_that_differ_by_chance_only_are_expected_to_be_alike():
         assert found == pytest.approx(np.full(slots, 4000 / slots), rel=0.25)
 
 
+def test_too_few_requests_to_tell_of_heat_are_not_asked_for_it(monkeypatch):
+    # A level's shapes take milliseconds, which thousands of small files would pay at each of theirs.
+    monkeypatch.setattr("stripewise.policy.best.expected.heat._mixed", None)
+    assert heat(np.array([700]), 1024) == pytest.approx(np.full(1024, 1 / 1024))
+    assert heat(np.array([3, 3, 900, 901]), 1024) == pytest.approx(np.full(1024, 4 / 1024))
+
+
 def test_many_requests_are_believed():
     rate = np.random.default_rng(2).permutation(np.geomspace(200, 20_000, 60))
     counts = np.random.default_rng(3).poisson(rate)
