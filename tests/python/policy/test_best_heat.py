@@ -83,6 +83,19 @@ def test_as_many_requests_are_expected_as_there_were_and_runs_leave_no_slot_out(
     assert (runs.first[:-1] % (1 << finest) == 0).all()
 
 
+def test_the_heat_of_files_that_are_asked_for_least_is_even_at_every_grain(monkeypatch):
+    monkeypatch.setattr("stripewise.policy.best.expected.heats.FILES_MAX", 1)
+    rng = np.random.default_rng(8)
+    files = tuple(
+        file_of(rng.integers(0, 9, many) * 300_000, rng.integers(1, 90_000, many), path=f"/data/{many}")
+        for many in (90, 60)
+    )
+    first, other = heats_of(Workload(files, 8))
+    assert first.runs.count > 1 and first.finest().runs.count > 1
+    assert [each.runs.count for each in (other, other.finest(), other.at_grain(1))] == [1, 1, 1]
+    assert other.finest().grid.unit == 1 < other.grid.unit
+
+
 def test_runs_are_no_more_than_are_asked_for():
     rng = np.random.default_rng(6)
     weight = rng.permutation(1 / np.arange(1, 5001))
