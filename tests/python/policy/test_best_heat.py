@@ -14,6 +14,7 @@ from stripewise.policy.best.expected.heat import Runs, heat_of
 from stripewise.policy.best.expected.heats import heats_of
 from stripewise.policy.best.expected.likely import likely_run
 from stripewise.policy.best.expected.spans import spans_of
+from stripewise.policy.best.judge import Judge
 from stripewise.policy.best.trial import Trial
 from stripewise.workload import Workload
 from support import KIB, MIB, cluster, file_of, workloads, zipf_workload
@@ -203,6 +204,14 @@ def test_a_plan_for_a_run_that_repeats_its_requests_records_so():
     plan = policy_named("best").plan(zipf_workload(40, 400), cluster(4, 2, 8 * MIB), repeats)
     assert plan.options["smooth"] is False
     assert plan.expected.proven_s <= plan.expected.objective_s <= plan.expected.bound_s
+
+
+def test_plans_that_were_not_run_take_for_ever_whatever_the_trace_tells():
+    workload, on = zipf_workload(40, 300), cluster(2, 1)
+    judge = Judge(workload, [workload], [], on)
+    plan = policy_named("def").plan(workload, on, PlanOptions(region_bytes=MIB))
+    seconds, _ = judge.all_s([plan, plan], [plan.expected.bound_s, 1e6])
+    assert judge.told == 0 and seconds[1] == np.inf > seconds[0]
 
 
 def test_a_trace_of_one_request_can_be_planned():
