@@ -343,6 +343,15 @@ def test_a_hot_set_that_moves_is_followed_when_that_pays():
     assert not policy_named("best").plan(few, on, replace(OPTIONS, window_ns=10_000)).migrations[0].moves
 
 
+@pytest.mark.parametrize("quiet", [1, 3])
+def test_a_window_in_which_nothing_is_asked_for_is_no_matter(quiet):
+    file = file_of(np.arange(300) % 30 * 64 * KIB, [64 * KIB] * 300)
+    file.requests["start_ns"] = np.arange(300) // 3 + np.arange(300) // 150 * (1 + quiet) * 1000
+    file.requests["end_ns"] = file.requests["start_ns"] + 10
+    plan = policy_named("best").plan(Workload((file,), 8), cluster(2, 2), replace(OPTIONS, window_ns=1000))
+    assert len(plan.windows) == 2 + quiet and 0 < plan.expected.proven_s <= plan.expected.bound_s
+
+
 def test_the_time_limit_gives_the_best_so_far_with_its_gap():
     options = replace(OPTIONS, time_limit_s=0.2)
     plan = policy_named("best").plan(zipf_workload(200, 2000), cluster(8, 4, 10 * MIB), options)

@@ -14,6 +14,7 @@ from stripewise.policy.best.expected.heat import Runs, heat_of
 from stripewise.policy.best.expected.heats import heats_of
 from stripewise.policy.best.expected.likely import likely_run
 from stripewise.policy.best.expected.spans import spans_of
+from stripewise.policy.best.judge import Judge
 from stripewise.policy.best.trial import Trial
 from stripewise.workload import Workload
 from support import KIB, MIB, cluster, file_of, workloads, zipf_workload
@@ -37,6 +38,13 @@ def test_counts_that_differ_by_chance_only_are_expected_to_be_alike():
     for slots in (352, 1000, 1024):
         found = heat(rng.integers(0, slots, 4000), slots)
         assert found == pytest.approx(np.full(slots, 4000 / slots), rel=0.25)
+
+
+def test_too_few_requests_to_tell_of_heat_are_not_asked_for_it(monkeypatch):
+    # A level's shapes take milliseconds, which thousands of small files would pay at each of theirs.
+    monkeypatch.setattr("stripewise.policy.best.expected.heat._mixed", None)
+    assert heat(np.array([700]), 1024) == pytest.approx(np.full(1024, 1 / 1024))
+    assert heat(np.array([3, 3, 900, 901]), 1024) == pytest.approx(np.full(1024, 4 / 1024))
 
 
 def test_many_requests_are_believed():
@@ -74,6 +82,19 @@ def test_as_many_requests_are_expected_as_there_were_and_runs_leave_no_slot_out(
     assert runs.expected.sum() == pytest.approx(len(places))
     assert runs.first[0] == 0 and runs.first[-1] == slots and (runs.slots > 0).all()
     assert (runs.first[:-1] % (1 << finest) == 0).all()
+
+
+def test_the_heat_of_files_that_are_asked_for_least_is_even_at_every_grain(monkeypatch):
+    monkeypatch.setattr("stripewise.policy.best.expected.heats.FILES_MAX", 1)
+    rng = np.random.default_rng(8)
+    files = tuple(
+        file_of(rng.integers(0, 9, many) * 300_000, rng.integers(1, 90_000, many), path=f"/data/{many}")
+        for many in (90, 60)
+    )
+    first, other = heats_of(Workload(files, 8))
+    assert first.runs.count > 1 and first.finest().runs.count > 1
+    assert [each.runs.count for each in (other, other.finest(), other.at_grain(1))] == [1, 1, 1]
+    assert other.finest().grid.unit == 1 < other.grid.unit
 
 
 def test_runs_are_no_more_than_are_asked_for():
@@ -183,6 +204,14 @@ def test_a_plan_for_a_run_that_repeats_its_requests_records_so():
     plan = policy_named("best").plan(zipf_workload(40, 400), cluster(4, 2, 8 * MIB), repeats)
     assert plan.options["smooth"] is False
     assert plan.expected.proven_s <= plan.expected.objective_s <= plan.expected.bound_s
+
+
+def test_plans_that_were_not_run_take_for_ever_whatever_the_trace_tells():
+    workload, on = zipf_workload(40, 300), cluster(2, 1)
+    judge = Judge(workload, [workload], [], on)
+    plan = policy_named("def").plan(workload, on, PlanOptions(region_bytes=MIB))
+    seconds, _ = judge.all_s([plan, plan], [plan.expected.bound_s, 1e6])
+    assert judge.told == 0 and seconds[1] == np.inf > seconds[0]
 
 
 def test_a_trace_of_one_request_can_be_planned():

@@ -78,4 +78,6 @@ class Judge:
         return (1 - self.fresh_share) * fresh + self.fresh_share * gained(self.traced) > 0
 
     def _seconds(self, traced_s: float, likely_s: float) -> float:
+        if np.isinf(traced_s + likely_s):
+            return float("inf")
         return self.told * traced_s + (1 - self.told) * (max(likely_s, traced_s) + likely_s + traced_s) / 3

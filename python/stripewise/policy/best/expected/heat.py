@@ -90,6 +90,9 @@ def _level(left: Float, whole: Float) -> Float:
     k, n = np.rint(left), np.rint(whole)
     pairs, inverse, many = np.unique(np.column_stack([k, n]), axis=0, return_inverse=True, return_counts=True)
     k, n = pairs.T
+    # No shape makes splits likelier than sure, and one request splits alike by any: too few tell nothing.
+    if float((many * n)[n > 1].sum()) * np.log(2.0) < EVIDENCE:
+        return np.full(len(left), 0.5)
     # Shape (pairs, 1 + shapes): even splits, then those of every shape.
     log = np.column_stack(
         [-n * np.log(2.0), *(_log_beta(k + shape, n - k + shape) - _log_beta(shape, shape) for shape in SHAPES)]

@@ -36,6 +36,7 @@ class FileHeat:
     in its slot it begins, and the segment of the run in which it does.
 
     `phases` are those of the segments; `by_phase`, of shape (phases, runs), is what is expected of the runs in each.
+    Where the heat is not `is_told`, it is even: one run.
     """
 
     grid: Grid
@@ -51,6 +52,7 @@ class FileHeat:
     segment: Int
     end: int
     in_sequence: bool
+    is_told: bool
 
     @property
     def phase(self) -> Int:
@@ -72,6 +74,8 @@ class FileHeat:
             return self
         unit = max(1, self.grid.unit << power if power > 0 else self.grid.unit >> -power)
         grid = replace(self.grid, unit=unit)
+        if not self.is_told:
+            return replace(self, grid=grid)
         runs, by_phase = _told(grid, self.slot, self.phase, RUNS_MAX)
         run = np.searchsorted(runs.first, self.slot, side="right") - 1
         return replace(self, grid=grid, runs=runs, by_phase=by_phase, run=run)
@@ -104,7 +108,7 @@ def _heat(file: FileRequests, segment: Int, most: int, is_told: bool) -> FileHea
         grid = Grid(0, GRANULE_BYTES, round_up(end) // GRANULE_BYTES, False, 1)
         phases = phases_of(nothing, nothing)
         return FileHeat(
-            grid, runs, np.zeros((1, 0)), phases, at, nothing, nothing, nothing, size, write, segment, end, False
+            grid, runs, np.zeros((1, 0)), phases, at, nothing, nothing, nothing, size, write, segment, end, False, False
         )  # fmt: skip
     grid = _grid(offset, size, end)
     slot = (offset - grid.base) // grid.slot_bytes
@@ -118,7 +122,9 @@ def _heat(file: FileRequests, segment: Int, most: int, is_told: bool) -> FileHea
         by_phase = np.bincount(phases[segment], minlength=int(phases[-1]) + 1)[:, None].astype(np.float64)
     run = np.searchsorted(runs.first, slot, side="right") - 1
     inside = (offset - grid.base) % grid.slot_bytes
-    return FileHeat(grid, runs, by_phase, phases, at, slot, run, inside, size, write, segment, end, in_sequence)
+    return FileHeat(
+        grid, runs, by_phase, phases, at, slot, run, inside, size, write, segment, end, in_sequence, is_told
+    )  # fmt: skip
 
 
 def _told(grid: Grid, slot: Int, phase: Int, most: int) -> tuple[Runs, Float]:

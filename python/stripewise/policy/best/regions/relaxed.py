@@ -121,7 +121,9 @@ class _Model:
         idle = np.ones(problem.regions, dtype=bool)
         idle[touched] = False
         # Regions that ask for the same are one column with a multiplicity: there are few kinds of cold ones.
-        key = np.column_stack([self.features[touched].reshape(len(touched), -1), self.valid[touched]])
+        key = np.column_stack(
+            [self.features[touched].reshape(len(touched), self.features[0].size), self.valid[touched]]
+        )
         _, first, inverse, self.many = np.unique(
             key, axis=0, return_index=True, return_inverse=True, return_counts=True
         )
