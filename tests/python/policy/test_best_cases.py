@@ -90,7 +90,8 @@ def test_records_with_gaps_lie_on_ssds_and_the_gaps_do_not():
         for number in range(4)
     ]
     plan = policy_named("best").plan(workload, given, OPTIONS)
-    assert len(plan.files[0].regions) < 300
+    # Records of a run lie on one SServer each where that is quicker than a cycle; never an entry per request.
+    assert len(plan.files[0].regions) < 4_000
     least = seconds(given, [pairs], workload)
     assert planned_s(given, workload, workload) <= 1.02 * least
     assert plan.expected.proven_s <= least
@@ -141,6 +142,7 @@ def test_a_quicker_run_behind_a_larger_bound_is_chosen(seed):
     search = _Search(workload, given, replace(OPTIONS, smooth=False))
     default = search._default()
     candidates = [default, *search._search()[1], *search._proposed(default)]
-    chosen, traced_s = search._chosen(candidates)
+    decides_s, traced_s = search.judge.all_s([each.plan for each in candidates], [each.bound_s for each in candidates])
+    chosen = search._chosen(candidates, decides_s)
     least = min(range(len(candidates)), key=lambda number: candidates[number].bound_s)
     assert traced_s[chosen] <= 1.003 * min(traced_s) and np.isfinite(traced_s[least])

@@ -16,7 +16,6 @@ from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.best.best import _Search
 from stripewise.policy.best.regions.cuts import Cuts, whole_regions
 from stripewise.policy.best.regions.heads import (
-    CHOICES_MAX,
     Head,
     cuts_between,
     heads_of,
@@ -25,6 +24,7 @@ from stripewise.policy.best.regions.heads import (
     periods_of,
 )
 from stripewise.policy.best.regions.problem import pose
+from stripewise.policy.best.tuning import HEADED_CHOICES_MAX
 from stripewise.policy.toolkit.pricing import plan_bound
 from stripewise.policy.toolkit.regions import RegionTable, build_regions
 from stripewise.workload import Workload
@@ -125,7 +125,7 @@ def test_every_tail_keeps_a_head_however_many_servers_there_are():
     for hdds, ssds, widths in ((12, 4, 6), (48, 16, 6), (2, 30, 6), (60, 4, 1)):
         found = pairs(cluster(hdds, ssds), widths)
         assert {tail for _, (tail,) in found} == set(range(hdds)) and len(set(found)) == len(found)
-        assert len(found) * widths <= max(CHOICES_MAX, hdds * widths)
+        assert len(found) * widths <= max(HEADED_CHOICES_MAX, hdds * widths)
     assert pairs(cluster(61, 4), 2) == pairs(cluster(4, 0), 2) == pairs(cluster(0, 4), 2) == []
 
 
@@ -226,9 +226,12 @@ def test_a_handful_of_nested_regions_is_solved_with_heads_among_the_choices():
     # One SSD that holds a quarter of one region's bytes.
     sizes = [16 * KIB] * 60 + [MIB] * 12
     workload = Workload((file_of([0, MIB] * 36, sizes, size_bytes=2 * MIB),), 16)
-    plan = policy_named("best").plan(workload, cluster(1, 1, 256 * KIB), OPTIONS)
-    assert plan.expected.proven_s <= plan.expected.objective_s
-    assert any("first 16.0 KiB of every" in region.reason for region in plan.files[0].regions)
+    search = _Search(workload, cluster(1, 1, 256 * KIB), OPTIONS)
+    proven, found, by_heat, _ = search._search()
+    found = [*found, *search._exactly(by_heat)]
+    assert proven.seconds <= min(candidate.bound_s for candidate in found)
+    reasons = [region.reason for candidate in found for region in candidate.plan.files[0].regions]
+    assert any("first 16.0 KiB of every" in reason for reason in reasons)
 
 
 def test_with_few_processes_several_hdds_share_the_tails():

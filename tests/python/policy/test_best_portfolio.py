@@ -12,7 +12,7 @@ SOAK = bool(os.environ.get("STRIPEWISE_SOAK"))
 #: Seconds of the portfolio, and of best, for each instance.
 LIMIT_S = 10.0 if SOAK else 5.0
 #: Of all instances, in how many best may be behind by more than a hundredth. The goal is 0.01; what holds is said.
-BEHIND = 0.2
+BEHIND = 0.1
 PARTS = 5
 
 
@@ -22,5 +22,6 @@ def test_best_is_seldom_behind_and_no_layout_undercuts_what_is_proven(part: int)
     found: list[Verdict] = [compare(number, LIMIT_S) for number in range(part * count, (part + 1) * count)]
     said = [(each.number, round(each.binding, 3), each.name) for each in found if each.binding > 1.01]
     assert [each.number for each in found if each.proven > 1 + 1e-6] == []
-    assert len(said) <= max(3, BEHIND * count), said
+    # Of six instances one may be late on a busy machine.
+    assert len(said) <= max(1, BEHIND * count), said
     assert np.exp(np.mean(np.log([each.unseen for each in found]))) < 1.0, said

@@ -25,6 +25,7 @@ from .expected.spans import groups_of_run
 from .expected.touched import touched
 from .judge import Judged
 from .strategies.case import Piece
+from .strategies.dealing import reasons_of
 from .tuning import (
     BUSIEST,
     DENSEST,
@@ -45,6 +46,8 @@ from .tuning import (
     TOGETHER,
 )
 
+#: The reason of a part that a step moved, until all steps are done.
+MOVED_BY = "simulated runs are quicker so"
 #: Judges pieces; None where they are slower than what was judged before.
 Judge = Callable[[Sequence[Piece], Judged], Judged | None]
 
@@ -102,7 +105,7 @@ def polished(
         if found is not None and found.seconds < best.seconds * (1 - QUICKER):
             best, failed = found, 0
             state.take(step)
-    return state.pieces, best
+    return state.explained(max(1, runs[0].processes)), best
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ class _State:
         cluster: Cluster,
         rooms: Float,
     ) -> None:
-        self.cluster = cluster
+        self.cluster, self.rooms = cluster, rooms
         self.names = [target.name for target in cluster.active]
         number = {name: each for each, name in enumerate(self.names)}
         figures = [(t.startup_read_s, t.startup_write_s, t.per_byte_read_s, t.per_byte_write_s) for t in cluster.active]
@@ -235,8 +238,21 @@ class _State:
         made = list(self.pieces)
         for part, server in zip(step.parts.tolist(), step.server.tolist(), strict=True):
             name = self.names[server]
-            reason = f"whole on {name}: simulated runs are quicker so"
-            made[part] = replace(made[part], stripes=((name, made[part].length),), reason=reason)
+            made[part] = replace(made[part], stripes=((name, made[part].length),), reason=MOVED_BY)
+        return made
+
+    def explained(self, processes: int) -> list[Piece]:
+        """All pieces, those that moved with what they cost where they are now."""
+        moved = np.array(
+            [number for number, piece in enumerate(self.pieces) if piece.reason == MOVED_BY], dtype=np.int64
+        )
+        made = list(self.pieces)
+        asked, length = self.asked[moved].sum(axis=1), self.length[moved]
+        if not len(moved):
+            return made
+        reasons = reasons_of(asked, length, self.server[moved], self.cluster, self.rooms, processes)
+        for part, reason in zip(moved.tolist(), reasons, strict=True):
+            made[part] = replace(made[part], reason=reason)
         return made
 
     def take(self, step: _Step) -> None:

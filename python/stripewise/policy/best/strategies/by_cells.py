@@ -25,7 +25,7 @@ from .dealing import Way, deal, listed
 
 def by_cells(case: Case) -> Proposals:
     """Cells of every grain, dealt out by their prices."""
-    alone = case.runs == [case.workload]
+    alone = case.runs[0] is case.workload
     for grain in CELL_GRAINS:
         # Where the trace tells much, what follows it is as quick on other runs.
         for runs in [[case.workload], *([] if alone else [case.runs])]:

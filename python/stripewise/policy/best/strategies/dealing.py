@@ -19,7 +19,7 @@ from ..proven.duality import Prices, alike, prices_of
 from ..proven.kinds import Kinds, kinds_of
 from ..tuning import DEALT_PARTS_MAX, PART_ROOM, SLACK
 from .case import Case, Piece
-from .pieces import striped, whole, with_reasons
+from .pieces import kind_names, reason_of, striped, whole, with_reasons
 
 #: Of a typical request: startups of reads and writes, bytes read and written.
 TYPICAL = np.array([0.5, 0.5, 32768.0, 32768.0])
@@ -108,6 +108,19 @@ def listed(spans: Spans, case: Case, share: Float | None) -> list[Piece] | None:
         kinds,
         cluster,
     )
+
+
+def reasons_of(asked: Float, length: Float, server: Int, cluster: Cluster, rooms: Float, processes: float) -> list[str]:
+    """Why pieces lie whole on these servers; `asked` is of shape (pieces, 4)."""
+    kinds = kinds_of(cluster, rooms)
+    work = asked @ kinds.figures
+    cost = Cost(work, work / processes)
+    priced = _prices(cost, length, kinds).of(work, length, cost.alone)
+    names, targets = kind_names(kinds, cluster), cluster.active
+    return [
+        reason_of(f"whole on {targets[at].name}", asked[row], float(priced[row, kinds.of[at]]), priced[row], names)
+        for row, at in enumerate(server.tolist())
+    ]
 
 
 @dataclass(frozen=True)

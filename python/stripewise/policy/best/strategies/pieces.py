@@ -119,26 +119,39 @@ def with_reasons(
 
     `priced`, of shape (spans, kinds), are seconds of the run; `chosen` is the kind of every span.
     """
-    names = [f"one {'ssd' if target.is_ssd else target.klass}" for target in
-             (cluster.active[int(np.flatnonzero(kinds.of == kind)[0])] for kind in range(kinds.count))]  # fmt: skip
+    names = kind_names(kinds, cluster)
     here = priced[np.arange(len(chosen)), chosen]
     sums: Float = np.zeros((len(spans.start) + 1, 5 + kinds.count))
     np.add.at(sums, spans.run + 1, np.column_stack([spans.asked, here, priced]))
     sums = np.cumsum(sums, axis=0)
     made = []
     for joined in pieces:
-        reads, writes, read_bytes, written, cost, *others = (sums[joined.end] - sums[joined.first]).tolist()
+        asked = sums[joined.end] - sums[joined.first]
         where = named(joined.piece.stripes, cluster)
-        said = [
-            f"{count:.1f} expected {word} of {format_size(round(moved / count))}"
-            for count, moved, word in ((reads, read_bytes, "reads"), (writes, written, "writes"))
-            if count >= HARDLY
-        ]
-        if not said:
-            made.append(replace(joined.piece, reason=f"{where}: hardly a request expected"))
-            continue
-        dearer = sorted((each, name) for each, name in zip(others, names, strict=True) if each > cost * (1 + 1e-9))
-        rejected = ", ".join(f"{name} {each:.4g} s" for each, name in dearer[:RUNNERS_UP])
-        text = f"{' and '.join(said)}: {where}, {cost:.4g} s of the run"
-        made.append(replace(joined.piece, reason=text + (f"; rejected: {rejected}" if rejected else "")))
+        reason = reason_of(where, asked[:4], float(asked[4]), asked[5:], names)
+        made.append(replace(joined.piece, reason=reason))
     return made
+
+
+def kind_names(kinds: Kinds, cluster: Cluster) -> list[str]:
+    """What a server of every kind is called."""
+    members = (cluster.active[int(np.flatnonzero(kinds.of == kind)[0])] for kind in range(kinds.count))
+    return [f"one {'ssd' if target.is_ssd else target.klass}" for target in members]
+
+
+def reason_of(where: str, asked: Float, cost_s: float, others_s: Float, names: Sequence[str]) -> str:
+    """Why a piece lies where it does: what is expected of it (startups and bytes of reads and writes), what that costs
+    there and on one server of every kind, in seconds of the run."""
+    reads, writes, read_bytes, written = asked.tolist()
+    said = [
+        f"{count:.1f} expected {word} of {format_size(round(moved / count))}"
+        for count, moved, word in ((reads, read_bytes, "reads"), (writes, written, "writes"))
+        if count >= HARDLY
+    ]
+    if not said:
+        return f"{where}: hardly a request expected"
+    each = zip(others_s.tolist(), names, strict=True)
+    dearer = sorted((seconds, name) for seconds, name in each if seconds > cost_s * (1 + 1e-9))
+    rejected = ", ".join(f"{name} {seconds:.4g} s" for seconds, name in dearer[:RUNNERS_UP])
+    text = f"{' and '.join(said)}: {where}, {cost_s:.4g} s of the run"
+    return text + (f"; rejected: {rejected}" if rejected else "")
