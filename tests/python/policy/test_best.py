@@ -308,7 +308,9 @@ def test_a_plan_tells_what_is_proven_and_survives_its_file():
     assert again.expected == expected
     assert check_plan(again, on, "plan.json") == []
     reasons = [region.reason for region in plan.files[0].regions[:-1]]
-    assert all("of the run; rejected: " in reason for reason in reasons if "not touched" not in reason)
+    # A part that the polish moved may lie where it is dearest at these prices.
+    assert all(" s of the run" in reason or "hardly a request" in reason for reason in reasons)
+    assert sum("of the run; rejected: " in reason for reason in reasons) > len(reasons) / 2
 
 
 def test_what_nothing_can_better_is_left_as_it_is():
