@@ -25,7 +25,7 @@ from ours import HOME, uneven_cluster, view_cluster
 from pictures import draw_lines
 from stripewise.cluster import Cluster
 from stripewise.policy import PlanOptions, policy_named
-from stripewise.policy.best.trial import Trial
+from stripewise.policy.best.trial import Trials
 from stripewise.simulate import load_description
 from stripewise.units import format_size
 from stripewise.workload import Workload
@@ -101,7 +101,7 @@ def run_case(case: Case, seed: int) -> dict[str, tuple[float, float]]:
     made = {}
     for each in compared():
         plan = policy_named(each.policy).plan(both[0], case.cluster, PlanOptions(seed=seed, **each.options))
-        seconds = [Trial(half, case.cluster).run(plan).seconds for half in both]
+        seconds = [Trials([half], case.cluster).run(plan)[0].seconds for half in both]
         made[each.label] = (moved[0] / seconds[0] / 1e6, moved[1] / seconds[1] / 1e6)
     return made
 

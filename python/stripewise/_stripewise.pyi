@@ -1,6 +1,6 @@
 """The native module: JSON in and out (docs/formats.md), columns as buffers and bytes; errors are one sentence each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypedDict
 
 from typing_extensions import Buffer
@@ -120,6 +120,18 @@ def swd_simulate(
     progress: Callable[[int, int], object] | None,
 ) -> str: ...
 def trace_collect(dir: str, out: str, lenient: bool) -> str: ...
+
+class Trials:
+    """Runs at hand, simulated under one layout after another."""
+
+    def __init__(self, scenario_json: str, runs: list[tuple[list[Buffer], int]]) -> None: ...
+    def run(
+        self,
+        cycles: Sequence[Sequence[Sequence[int]]],
+        regions: Buffer,
+        moves: list[tuple[float, int, int, int, int, int]],
+        which: list[int],
+    ) -> list[tuple[float, list[float]]]: ...
 
 class MoveSession:
     """Moves of one store; holds its mover lock until it is ended."""

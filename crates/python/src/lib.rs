@@ -26,6 +26,7 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(assign::assign, module)?)?;
     module.add_function(wrap_pyfunction!(blocks::block_export, module)?)?;
     module.add_function(wrap_pyfunction!(blocks::block_statistics, module)?)?;
+    module.add_class::<sim::TrialsHandle>()?;
     module.add_function(wrap_pyfunction!(sim::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(sim::simulate_requests, module)?)?;
     module.add_function(wrap_pyfunction!(sim::workload_info, module)?)?;

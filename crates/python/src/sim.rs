@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;
 use stripewise_sim::source::{Description, Generator, Listed, Workload, request_rows};
-use stripewise_sim::{Error, Report, Scenario, Source as _};
+use stripewise_sim::{Error, Layout, MoveSpec, RegionSpec, Report, Scenario, Source as _, Stripe, Trials};
 
 use crate::errors::of_workload;
 
@@ -66,9 +66,9 @@ fn as_json(report: &Report) -> PyResult<String> {
 pub fn simulate_requests(py: Python<'_>, scenario_json: &str, tables: Vec<PyBuffer<u8>>, most: usize) -> PyResult<String> {
     let tables = tables.iter().map(|table| table.to_vec(py)).collect::<PyResult<Vec<Vec<u8>>>>()?;
     let outcome = py.detach(|| -> Result<Report, Error> {
-        let mut listed = Listed::new(tables.iter().map(Vec::as_slice), most)?;
+        let listed = Listed::new(tables.iter().map(Vec::as_slice), most)?;
         drop(tables);
-        stripewise_sim::simulate(&Scenario::from_json(scenario_json)?, &mut listed, &mut |_| true)
+        stripewise_sim::simulate(&Scenario::from_json(scenario_json)?, &mut listed.begin(), &mut |_| true)
     });
     as_json(&outcome.map_err(of_workload)?)
 }
@@ -84,4 +84,60 @@ pub fn workload_requests<'py>(py: Python<'py>, workload_json: &str, first: u32, 
         Ok(request_rows(&generator, first, processes, per_process))
     });
     Ok(PyBytes::new(py, &rows.map_err(of_workload)?))
+}
+
+/// When it begins in seconds, file, start, length, cycle and its first entry.
+type Move = (f64, u32, u64, u64, u32, u32);
+
+/// Runs at hand, simulated under one layout after another.
+#[pyclass(name = "Trials", frozen)]
+pub struct TrialsHandle(Trials);
+
+#[pymethods]
+impl TrialsHandle {
+    /// `scenario_json` has the servers, the network and the files; every run the tables of its files and of every rank the first `most`, as for
+    /// `simulate_requests`.
+    ///
+    /// Raises WorkloadError for a scenario or requests that cannot be.
+    #[new]
+    fn new(py: Python<'_>, scenario_json: &str, runs: Vec<(Vec<PyBuffer<u8>>, usize)>) -> PyResult<Self> {
+        let mut listed = Vec::with_capacity(runs.len());
+        for (tables, most) in runs {
+            let tables = tables.iter().map(|table| table.to_vec(py)).collect::<PyResult<Vec<Vec<u8>>>>()?;
+            listed.push(Listed::new(tables.iter().map(Vec::as_slice), most).map_err(of_workload)?);
+        }
+        Trials::new(scenario_json, listed).map(Self).map_err(of_workload)
+    }
+
+    /// The seconds of runs number `which`, and of each what every server was busy for. `regions` are rows of five: file, start, length, cycle, and the
+    /// entry of the cycle that is first; `moves` have when they begin (seconds) before these; entries of cycles are servers and widths.
+    ///
+    /// Raises WorkloadError for a layout that cannot be.
+    fn run(
+        &self,
+        py: Python<'_>,
+        cycles: Vec<Vec<[u64; 2]>>,
+        regions: PyBuffer<i64>,
+        moves: Vec<Move>,
+        which: Vec<usize>,
+    ) -> PyResult<Vec<(f64, Vec<f64>)>> {
+        let rows = regions.to_vec(py)?;
+        let found = py.detach(|| {
+            // What is negative is too large.
+            let small = |value: i64| u32::try_from(value).unwrap_or(u32::MAX);
+            let stripe = |[server, width_bytes]: [u64; 2]| Stripe { server: u32::try_from(server).unwrap_or(u32::MAX), width_bytes };
+            let stripes = |cycle: Vec<[u64; 2]>| cycle.into_iter().map(stripe).collect();
+            let large = |value: i64| u64::try_from(value).unwrap_or(u64::MAX);
+            let region = |&[file, start, len, cycle, first]: &[i64; 5]| {
+                (small(file), RegionSpec { start: large(start), len: large(len), cycle: small(cycle), first: small(first) })
+            };
+            let layout = Layout {
+                cycles: cycles.into_iter().map(stripes).collect(),
+                regions: rows.as_chunks().0.iter().map(region).collect(),
+                moves: moves.into_iter().map(|(at_s, file, start, len, cycle, first)| MoveSpec { at_s, file, start, len, cycle, first }).collect(),
+            };
+            self.0.run(layout, &which)
+        });
+        Ok(found.map_err(of_workload)?.into_iter().map(|outcome| (outcome.seconds, outcome.busy_s)).collect())
+    }
 }

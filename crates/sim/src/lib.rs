@@ -21,6 +21,7 @@ mod server;
 pub mod source;
 mod time;
 mod timeline;
+mod trials;
 
 pub use device::{Device, DeviceAccess, DeviceSpec, Figures, Service, Startup};
 #[doc(hidden)]
@@ -31,3 +32,4 @@ pub use report::{Bucket, Latencies, LinkSum, Links, MoveReport, Report, ServerRe
 pub use request::{Request, Source, Start};
 pub use scenario::{Copying, FileSpec, MoveSpec, Network, RegionSpec, SCENARIO_VERSION, Scenario, ServerSpec, Stripe};
 pub use stripewise_chance::SplitMix64;
+pub use trials::{Layout, Outcome, Trials};

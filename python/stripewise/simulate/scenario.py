@@ -20,7 +20,7 @@ CHUNK_BYTES = 8 << 20
 TIMELINE_BUCKETS = 100
 
 
-class _Cycles:
+class Cycles:
     """The cycles of a scenario, each once however it is rotated."""
 
     def __init__(self, index: dict[str, int], source: str) -> None:
@@ -65,13 +65,27 @@ def scenario(
     """
     named = {name for file in plan.files for region in file.regions for name, _ in region.stripes}
     servers = [target for target in cluster.targets if target.is_active or target.name in named]
-    cycles = _Cycles({target.name: number for number, target in enumerate(servers)}, str(cluster.source))
+    cycles = Cycles({target.name: number for number, target in enumerate(servers)}, str(cluster.source))
     files = files_of(plan, paths)
-    index = {file.path: number for number, file in enumerate(files)}
-    network = cluster.network
-    made = {
-        "version": VERSION,
+    made = frame(cluster, servers, [(file.path, file.size) for file in files])
+    for each, file in zip(made["files"], files, strict=True):
+        each["regions"] = [[r.start, r.len, *cycles.place(r.stripes)] for r in file.regions]
+    return {
+        **made,
         "seed": seed,
+        "moves": moves_of(plan, files, cycles),
+        "copy": {**made["copy"], "rate_bytes_per_s": copy_bytes_per_s},
+        "read_ahead_bytes": read_ahead_bytes,
+        "timeline_buckets": TIMELINE_BUCKETS,
+        "cycles": cycles.made,
+    }
+
+
+def frame(cluster: Cluster, servers: Sequence[Target], files: Sequence[tuple[str, int]]) -> dict[str, Any]:
+    """What a scenario is without a layout: servers, network, files by name and size in bytes."""
+    network = cluster.network
+    return {
+        "version": VERSION,
         "servers": [
             {"name": target.name, "device": _device(target), "disk": target.device.disk_settings()}
             for target in servers
@@ -81,20 +95,10 @@ def scenario(
             "per_byte_s": network.per_byte_s,
             "processes_per_node": network.processes_per_node,
         },
-        "files": [
-            {
-                "name": file.path,
-                "size_bytes": file.size,
-                "regions": [[r.start, r.len, *cycles.place(r.stripes)] for r in file.regions],
-            }
-            for file in files
-        ],
-        "moves": _moves(plan, files, index, cycles),
-        "copy": {"chunk_bytes": CHUNK_BYTES, "in_flight": 1, "rate_bytes_per_s": copy_bytes_per_s},
-        "read_ahead_bytes": read_ahead_bytes,
-        "timeline_buckets": TIMELINE_BUCKETS,
+        "files": [{"name": name, "size_bytes": size, "regions": []} for name, size in files],
+        "cycles": [],
+        "copy": {"chunk_bytes": CHUNK_BYTES, "in_flight": 1},
     }
-    return {**made, "cycles": cycles.made}
 
 
 def files_of(plan: Plan, paths: Sequence[str]) -> list[FilePlan]:
@@ -114,8 +118,9 @@ def _device(target: Target) -> dict[str, Any]:
     return target.device.as_scenario(read, write)
 
 
-def _moves(plan: Plan, files: Sequence[FilePlan], index: dict[str, int], cycles: _Cycles) -> list[dict[str, Any]]:
-    """The plan's moves, in their order, of the part of a region that the file reaches."""
+def moves_of(plan: Plan, files: Sequence[FilePlan], cycles: Cycles) -> list[dict[str, Any]]:
+    """The plan's moves of these files, in their order, of the part of a region that the file reaches."""
+    index = {file.path: number for number, file in enumerate(files)}
     moves = []
     for migration in plan.migrations:
         for move in migration.moves:

@@ -15,7 +15,7 @@ from stripewise.policy.best.regions.problem import Ground, Posed, pose
 from stripewise.policy.best.regions.relaxed import _Model, classed, solve_relaxed
 from stripewise.policy.best.regions.start import as_solution, spread
 from stripewise.policy.best.regions.teams import Mix, split_bytes
-from stripewise.policy.best.trial import Trial, trial_s
+from stripewise.policy.best.trial import Trials, trial_s
 from stripewise.policy.toolkit.regions import build_regions, region_requests
 from stripewise.workload import Workload
 from support import KIB, MIB, cluster, file_of, zipf_workload
@@ -130,9 +130,9 @@ def test_plans_that_cannot_be_the_quickest_are_not_run():
     workload, on = zipf_workload(16, 400, seed=8), cluster(3, 1)
     plan = policy_named("def").plan(workload, on, OPTIONS)
     bound_s = plan.expected.bound_s
-    first, same, hopeless = trial_s([plan] * 3, [bound_s, bound_s, 100 * bound_s], Trial(workload, on))
+    first, same, hopeless = trial_s([plan] * 3, [bound_s, bound_s, 100 * bound_s], Trials([workload], on))[:, 0]
     assert first == same and hopeless == float("inf")
-    assert trial_s([plan] * 2, [100 * bound_s, bound_s], Trial(workload, on))[0] == first
+    assert trial_s([plan] * 2, [100 * bound_s, bound_s], Trials([workload], on))[0, 0] == first
 
 
 def test_shares_below_none_as_a_solver_leaves_them_when_its_time_ends_are_none():

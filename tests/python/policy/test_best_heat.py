@@ -15,7 +15,7 @@ from stripewise.policy.best.expected.heats import heats_of
 from stripewise.policy.best.expected.likely import likely_run
 from stripewise.policy.best.expected.spans import spans_of
 from stripewise.policy.best.judge import Judge
-from stripewise.policy.best.trial import Trial
+from stripewise.policy.best.trial import Trials
 from stripewise.workload import Workload
 from support import KIB, MIB, cluster, file_of, workloads, zipf_workload
 
@@ -195,7 +195,7 @@ def test_a_plan_of_a_short_trace_is_quick_on_requests_that_it_has_not_seen():
     seen, unseen = later(mixed)
     plans = [policy_named(name).plan(seen, on, replace(OPTIONS, time_limit_s=None)) for name in ("h2dp", "psa", "def")]
     plans.append(policy_named("best").plan(seen, on, OPTIONS))
-    *others, best = (Trial(unseen, on).run(plan).seconds for plan in plans)
+    *others, best = (Trials([unseen], on).run(plan)[0].seconds for plan in plans)
     assert best < 0.9 * min(others)
 
 

@@ -17,6 +17,7 @@ from stripewise.policy.best.expected.touched import touched
 from stripewise.policy.best.judge import Judged
 from stripewise.policy.best.polish import polished
 from stripewise.policy.best.strategies.case import Piece
+from stripewise.policy.best.trial import Placed
 from stripewise.policy.best.tuning import SEGMENTS
 from stripewise.workload import Workload
 from support import KIB, cluster, file_of, workloads
@@ -145,15 +146,19 @@ def test_steps_keep_every_byte_and_every_room_and_end_no_slower(workload, seed):
     # What SServers hold is all that they have room for.
     rooms = np.where([target.is_ssd for target in on.active], held(pieces), np.inf)
 
-    def judge(of: list[Piece], than: Judged) -> Judged:
+    def judge(of: Placed, than: Judged) -> Judged:
+        assert all(len(of.cycles[cycle]) == 1 for cycle in of.regions[:, 3])
         seconds = float(rng.uniform(0.9, 1.1)) * than.seconds
-        return Judged(seconds, seconds, held(of) + 1)
+        lying = np.bincount(of.regions[:, 3], weights=of.regions[:, 2], minlength=len(names))
+        assert (lying <= rooms).all()
+        return Judged(seconds, seconds, lying + 1)
 
     begun = Judged(10.0, 10.0, held(pieces) + 1)
     steps = iter(range(40))
     found, last = polished(
-        pieces, begun, heats, [workload], on, rooms, judge, lambda: next(steps, None) is not None, seed % 1000
-    )
+        pieces, begun, heats, [workload], on, rooms, {n: n for n in range(len(heats))}, judge,
+        lambda: next(steps, None) is not None, seed % 1000,
+    )  # fmt: skip
     assert last.seconds <= begun.seconds
     assert (held(found) <= rooms).all()
     for number in {piece.file for piece in pieces}:

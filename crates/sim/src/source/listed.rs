@@ -16,8 +16,14 @@ struct Row {
 #[derive(Clone, Debug, Default)]
 pub struct Listed {
     processes: Vec<Vec<Request>>,
-    at: Vec<usize>,
     requests: u64,
+}
+
+/// One run of listed requests, from the first on.
+#[derive(Clone, Debug)]
+pub struct ListedRun<'a> {
+    listed: &'a Listed,
+    at: Vec<usize>,
 }
 
 impl Listed {
@@ -44,13 +50,19 @@ impl Listed {
         }
         let processes: Vec<Vec<Request>> = ranks.into_values().map(|rows| in_turn(rows, most)).collect();
         let requests = processes.iter().map(|each| each.len() as u64).sum();
-        Ok(Self { at: vec![0; processes.len()], processes, requests })
+        Ok(Self { processes, requests })
     }
 
     /// Requests in all.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.requests
+    }
+
+    /// A run of them; there may be as many as one likes.
+    #[must_use]
+    pub fn begin(&self) -> ListedRun<'_> {
+        ListedRun { listed: self, at: vec![0; self.processes.len()] }
     }
 }
 
@@ -82,14 +94,14 @@ fn parsed(row: &[u8], file: u32) -> Option<(i32, Row)> {
     Some((i32::from_le_bytes(*rank), Row { start_ns: natural(start)?, end_ns: natural(end)?, request }))
 }
 
-impl Source for Listed {
+impl Source for ListedRun<'_> {
     fn processes(&self) -> u32 {
-        self.processes.len() as u32
+        self.at.len() as u32
     }
 
     fn next(&mut self, process: u32) -> Result<Option<Request>, Error> {
         let process = process as usize;
-        let (Some(requests), Some(at)) = (self.processes.get(process), self.at.get_mut(process)) else { return Ok(None) };
+        let (Some(requests), Some(at)) = (self.listed.processes.get(process), self.at.get_mut(process)) else { return Ok(None) };
         let next = requests.get(*at).copied();
         *at += 1;
         Ok(next)
@@ -111,7 +123,8 @@ mod tests {
         made
     }
 
-    fn all(mut source: Listed) -> Vec<Vec<Request>> {
+    fn all(listed: Listed) -> Vec<Vec<Request>> {
+        let mut source = listed.begin();
         (0..source.processes()).map(|process| std::iter::from_fn(|| source.next(process).unwrap()).collect()).collect()
     }
 

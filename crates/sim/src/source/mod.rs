@@ -14,6 +14,6 @@ mod zipf;
 pub use any::Workload;
 pub use describe::Description;
 pub use generate::Generator;
-pub use listed::Listed;
+pub use listed::{Listed, ListedRun};
 pub use sample::{ROW_BYTES, request_rows};
 pub use trace::{Loop, TraceSource};

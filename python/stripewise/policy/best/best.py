@@ -33,8 +33,9 @@ from .certainty import gain_interval
 from .expected.heats import heats_of
 from .expected.likely import likely_run
 from .judge import Judge, Judged
-from .polish import laid_out, pieces_of, polished
+from .polish import polished
 from .proven.prove import Proof, Proven
+from .reasons import explained, pieces_of
 from .regions.cuts import Cuts, choose_cuts, cut_for_balance, cut_table, whole_regions
 from .regions.exact import count_of, solve_exactly
 from .regions.explain import reasons
@@ -55,6 +56,7 @@ from .tuning import (
     CUTS_MAX,
     EXACT_S,
     FAIR_SHARES,
+    FINALISTS,
     FINE_GAP,
     FRESH_RUNS,
     HEADED_BIASES,
@@ -139,7 +141,7 @@ class _Search:
         chosen = self._chosen(candidates, seconds)
         if chosen and len(self.windows) == 1:
             self._polish(candidates, seconds, traced_s, default)
-            chosen = self._chosen(candidates, seconds)
+            chosen = self._chosen(candidates, self._anew(candidates, seconds))
         comment = "" if chosen else "leave it as it is: no layout is quicker by more than a hundredth"
         plan, bounds = candidates[chosen].plan, candidates[chosen].bounds
         low, high = gain_interval(bounds, default.bounds, self.cluster, self.processes, self.options.seed)
@@ -157,6 +159,11 @@ class _Search:
             simulated_s=traced_s[chosen],
             simulated_def_s=traced_s[0],
         )
+        plan = (
+            explained(plan, self.heats, [self.workload, *self.runs], self.cluster, self.capacity)
+            if self.heats
+            else plan
+        )
         return replace(plan, policy=Best.name, options=self.options.as_json(), comment=comment, expected=expected)
 
     def _chosen(self, candidates: list[Candidate], seconds: list[float]) -> int:
@@ -168,6 +175,18 @@ class _Search:
         worth_s, worth_bound_s = seconds[chosen] * (1 + WORTHWHILE), bounds_s[chosen] * (1 + WORTHWHILE)
         return 0 if seconds[0] <= worth_s and bounds_s[0] <= worth_bound_s else chosen
 
+    def _anew(self, candidates: list[Candidate], seconds: list[float]) -> list[float]:
+        """Of DEF and the quickest, the seconds that decide by runs that none was made with; inf of the others.
+
+        What was searched for with the help of runs is quicker on these than on any other.
+        """
+        if not self.judge.fresh:
+            return seconds
+        finals = {0, *np.argsort(seconds, kind="stable")[:FINALISTS].tolist()}
+        return [
+            self.judge.anew(each.plan) if number in finals else float("inf") for number, each in enumerate(candidates)
+        ]
+
     def _polish(
         self, candidates: list[Candidate], seconds: list[float], traced_s: list[float], default: Candidate
     ) -> None:
@@ -177,7 +196,12 @@ class _Search:
         def go_on() -> bool:
             return time.monotonic() < self.until and self.judge.simulated < last
 
-        queue = np.argsort(seconds, kind="stable")[:POLISHED].tolist()
+        order = np.argsort(seconds, kind="stable").tolist()
+        # Stripes are not moved: what lies whole on servers gains most.
+        whole = [number for number in order if _lies_whole(candidates[number].plan)]
+        queue = list(dict.fromkeys(each for pair in zip(whole, order, strict=False) for each in pair) or order)[
+            :POLISHED
+        ]
         seed = self.options.seed
         while queue and go_on():
             polished = self._polished(candidates[queue.pop(0)], default, go_on, seed)
@@ -194,10 +218,9 @@ class _Search:
         """The candidate with parts moved until runs get no quicker; None where no step made them so."""
         begun = self.judge.one(candidate.plan)
         assert begun is not None
-        files = {file.path: file for file in candidate.plan.files}
         pieces, judged = polished(
             pieces_of(candidate.plan, self.workload), begun, self.heats, [self.workload, *self.runs], self.cluster,
-            self.capacity, lambda each, than: self.judge.one(laid_out(each, self.workload, files), than), go_on, seed,
+            self.capacity, self.judge.trials.number, self.judge.one, go_on, seed,
         )  # fmt: skip
         if judged is begun:
             return None
@@ -425,3 +448,8 @@ class _Search:
             return Candidate(plan, plan.expected.bound_s, [alone])
         bounds = window_bounds(ground, layout)
         return Candidate(plan, sum(bound.makespan_s(self.processes) for bound in bounds), bounds)
+
+
+def _lies_whole(plan: Plan) -> bool:
+    """Whether every region that holds something is on one server."""
+    return all(len(region.stripes) == 1 for file in plan.files for region in file.regions if region.start < file.size)

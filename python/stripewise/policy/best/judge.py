@@ -17,8 +17,8 @@ from ...model.general import Float
 from ...plan import Plan
 from ...workload.requests import Workload
 from .expected.touched import times_asked
-from .trial import Trial, trial_s
-from .tuning import FRESH_TIMES, SLOWER, TIMES
+from .trial import Placed, Trials, trial_s
+from .tuning import CLOSER, FEW_RUNS, FRESH_TIMES, SLOWER, TIMES, UNSEEN
 
 
 @dataclass(frozen=True)
@@ -36,48 +36,55 @@ class Judge:
     def __init__(
         self, workload: Workload, runs: Sequence[Workload], fresh: Sequence[Workload], cluster: Cluster
     ) -> None:
-        self.cluster = cluster
-        self.traced = Trial(workload, cluster)
-        asked = times_asked(workload)
-        self.told, self.fresh_share = max(0.0, 2 * asked / (asked + TIMES) - 1), asked / (asked + FRESH_TIMES)
-        self.likely = [Trial(run, cluster) for run in runs]
-        self.fresh = [Trial(run, cluster) for run in fresh]
+        self.trials = Trials([workload, *runs, *fresh], cluster)
+        asked, unseen = times_asked(workload)
+        known = max(0.0, 1 - unseen / UNSEEN)
+        self.told = known * max(0.0, 2 * asked / (asked + TIMES) - 1)
+        self.fresh_share = known * asked / (asked + FRESH_TIMES)
+        self.likely = list(range(1, 1 + len(runs)))
+        self.fresh = list(range(1 + len(runs), 1 + len(runs) + len(fresh)))
         #: Requests that were simulated for single plans: what limits a search, whatever the machine.
         self.simulated = 0
 
     def all_s(self, plans: Sequence[Plan], bounds_s: Sequence[float]) -> tuple[list[float], list[float]]:
         """Seconds that decide, and those of the trace, of every plan; inf of those that cannot be the quickest."""
-        traced_s = trial_s(plans, bounds_s, self.traced)
-        if not self.likely:
-            return traced_s, list(traced_s)
-        likely_s = np.mean([trial_s(plans, bounds_s, trial) for trial in self.likely], axis=0)
-        return [self._seconds(each, float(likely)) for each, likely in zip(traced_s, likely_s, strict=True)], traced_s
+        few = self.likely[:FEW_RUNS]
+        found = trial_s(plans, bounds_s, self.trials, [0, *few])
+        seconds = [self._seconds(each) for each in found]
+        for number in np.argsort(seconds, kind="stable")[:CLOSER].tolist() if len(self.likely) > len(few) else ():
+            if np.isfinite(seconds[number]):
+                more = [run.seconds for run in self.trials.run(plans[number], self.likely[FEW_RUNS:])]
+                seconds[number] = self._seconds(np.array([*found[number], *more]))
+        return seconds, found[:, 0].tolist()
 
-    def one(self, plan: Plan, than: Judged | None = None) -> Judged | None:
+    def one(self, plan: Plan | Placed, than: Judged | None = None) -> Judged | None:
         """One plan; None where its run of the trace is slower than what was judged before by more than a little."""
-        traced = self.traced.run(plan)
-        self.simulated += self.traced.requests
+        placed = self.trials.placed(plan) if isinstance(plan, Plan) else plan
+        (traced,) = self.trials.run(placed)
+        self.simulated += self.trials.requests[0]
         if than is not None and traced.seconds > than.traced_s * (1 + SLOWER * bool(self.likely)):
             return None
-        seconds = traced.seconds
-        if self.likely:
-            self.simulated += sum(trial.requests for trial in self.likely)
-            seconds = self._seconds(seconds, float(np.mean([trial.run(plan).seconds for trial in self.likely])))
-        busy_s = np.array([traced.busy_s.get(target.name, 0.0) for target in self.cluster.active])
-        return Judged(seconds, traced.seconds, busy_s)
+        likely = self.trials.run(placed, self.likely) if self.likely else []
+        self.simulated += sum(self.trials.requests[number] for number in self.likely)
+        seconds = self._seconds(np.array([traced.seconds, *(run.seconds for run in likely)]))
+        return Judged(seconds, traced.seconds, traced.busy_s)
 
     def holds(self, plan: Plan, other: Plan) -> bool:
         """Whether a plan is quicker than the other on runs that neither was made with, where there are such."""
         if not self.fresh:
             return True
+        mine, others = ([run.seconds for run in self.trials.run(each, [0, *self.fresh])] for each in (plan, other))
+        traced, *fresh = np.log(np.array(others) / np.array(mine)).tolist()
+        return bool((1 - self.fresh_share) * np.mean(fresh) + self.fresh_share * traced > 0)
 
-        def gained(trial: Trial) -> float:
-            return float(np.log(trial.run(other).seconds / trial.run(plan).seconds))
+    def anew(self, plan: Plan) -> float:
+        """Seconds that decide, by runs that no plan was made with; by the trace where there are none."""
+        return self._seconds(np.array([run.seconds for run in self.trials.run(plan, [0, *self.fresh])]))
 
-        fresh = float(np.mean([gained(trial) for trial in self.fresh]))
-        return (1 - self.fresh_share) * fresh + self.fresh_share * gained(self.traced) > 0
-
-    def _seconds(self, traced_s: float, likely_s: float) -> float:
-        if np.isinf(traced_s + likely_s):
-            return float("inf")
-        return self.told * traced_s + (1 - self.told) * (max(likely_s, traced_s) + likely_s + traced_s) / 3
+    def _seconds(self, seconds: Float) -> float:
+        """What decides, of the seconds of the trace and of other runs."""
+        traced_s = float(seconds[0])
+        if len(seconds) == 1 or not np.isfinite(seconds).all():
+            return float(seconds.max())
+        likely_s = float(seconds[1:].mean())
+        return self.told * traced_s + (1 - self.told) * (max(likely_s, traced_s) / 3 + likely_s / 2 + traced_s / 6)

@@ -17,15 +17,14 @@ import numpy as np
 from ...cluster import Cluster
 from ...layout import share_bytes
 from ...model.general import Float, Int
-from ...plan import Expected, FilePlan, Plan, RegionPlan
-from ...units import GRANULE_BYTES, round_up
+from ...units import GRANULE_BYTES
 from ...workload.requests import Workload
 from .expected.heats import FileHeat
 from .expected.spans import groups_of_run
 from .expected.touched import touched
 from .judge import Judged
 from .strategies.case import Piece
-from .strategies.dealing import reasons_of
+from .trial import Placed
 from .tuning import (
     BUSIEST,
     DENSEST,
@@ -46,33 +45,10 @@ from .tuning import (
     TOGETHER,
 )
 
-#: The reason of a part that a step moved, until all steps are done.
-MOVED_BY = "simulated runs are quicker so"
-#: Judges pieces; None where they are slower than what was judged before.
-Judge = Callable[[Sequence[Piece], Judged], Judged | None]
-
-
-def pieces_of(plan: Plan, workload: Workload) -> list[Piece]:
-    """The pieces of a plan's files, up to where the files end."""
-    number = {file.path: each for each, file in enumerate(workload.files)}
-    return [
-        Piece(
-            number[file.path], region.start, min(region.len, round_up(file.size) - region.start), region.stripes,
-            region.reason,
-        )
-        for file in plan.files
-        for region in file.regions
-        if region.start < file.size
-    ]  # fmt: skip
-
-
-def laid_out(pieces: Sequence[Piece], workload: Workload, files: Mapping[str, FilePlan]) -> Plan:
-    """The pieces as a plan for the simulator, without prices; `files` are those of another plan."""
-    regions: dict[int, list[RegionPlan]] = {}
-    for piece in pieces:
-        regions.setdefault(piece.file, []).append(RegionPlan(piece.start, piece.length, piece.stripes))
-    made = [replace(files[workload.files[number].path], regions=tuple(regions[number])) for number in sorted(regions)]
-    return Plan("best", {}, "", (), workload.processes, (), tuple(made), {}, Expected(0.0, 0.0))
+#: Judges a layout; None where it is slower than what was judged before.
+Judge = Callable[[Placed, Judged], Judged | None]
+#: One server's stripe, whatever the length.
+ALONE_BYTES = 1 << 40
 
 
 def polished(
@@ -82,16 +58,20 @@ def polished(
     runs: Sequence[Workload],
     cluster: Cluster,
     rooms: Float,
+    numbers: Mapping[int, int],
     judge: Judge,
     go_on: Callable[[], bool],
     seed: int,
 ) -> tuple[list[Piece], Judged]:
-    """The pieces after all steps that made them quicker; the same where none did."""
-    state = _State(pieces, heats, runs, cluster, rooms)
+    """The pieces after all steps that made them quicker; the same where none did.
+
+    `numbers` are those by which the judge knows the files.
+    """
+    state = _State(pieces, heats, runs, cluster, rooms, numbers)
     rng = np.random.default_rng(seed)
     best, failed = begun, 0
     evened = state.evened(rng)
-    found = judge(evened.pieces, best)
+    found = judge(evened.placed(), best)
     if found is not None and found.seconds < best.seconds * (1 - QUICKER):
         state, best = evened, found
     for _ in range(STEPS_MAX):
@@ -101,11 +81,11 @@ def polished(
         if failed >= IN_VAIN or not go_on():
             break
         failed += 1
-        found = judge(state.moved(step), best)
+        found = judge(state.placed(step), best)
         if found is not None and found.seconds < best.seconds * (1 - QUICKER):
             best, failed = found, 0
             state.take(step)
-    return state.explained(max(1, runs[0].processes)), best
+    return state.laid_out(), best
 
 
 @dataclass(frozen=True)
@@ -126,6 +106,7 @@ class _State:
         runs: Sequence[Workload],
         cluster: Cluster,
         rooms: Float,
+        numbers: Mapping[int, int],
     ) -> None:
         self.cluster, self.rooms = cluster, rooms
         self.names = [target.name for target in cluster.active]
@@ -141,6 +122,14 @@ class _State:
         self.server = np.array(
             [number[piece.stripes[0][0]] if len(piece.stripes) == 1 else -1 for piece in self.pieces], dtype=np.int64
         )
+        self.begun = self.server.copy()
+        self.cycles: list[list[tuple[int, int]]] = [[(each, ALONE_BYTES)] for each in range(len(self.names))]
+        rows = []
+        for piece, server in zip(self.pieces, self.server.tolist(), strict=True):
+            rows.append((numbers[piece.file], piece.start, piece.length, len(self.cycles) if server < 0 else server, 0))
+            if server < 0:
+                self.cycles.append([(number[name], width) for name, width in piece.stripes])
+        self.rows = np.array(rows, dtype=np.int64)
         self.free = rooms.copy()
         # Seconds that every server is busy for in every group of segments, as the figures have it.
         self.load = np.zeros((len(self.names), self.asked.shape[1]))
@@ -158,7 +147,7 @@ class _State:
         """Another state, with steps taken as long as they even the servers' load group by group."""
         found = copy(self)
         found.server, found.free, found.load = self.server.copy(), self.free.copy(), self.load.copy()
-        found.pieces = list(self.pieces)
+        found.rows = self.rows.copy()
         uneven, failed = _uneven(found.load), 0
         for _ in range(EVENING):
             step = found.step(rng, found.load.sum(axis=1))
@@ -233,35 +222,33 @@ class _State:
         server = np.concatenate([np.full(len(chosen), low), np.full(len(back), high)])
         return _Step(np.concatenate([chosen, back]), server)
 
-    def moved(self, step: _Step) -> list[Piece]:
-        """All pieces as they are after the step."""
-        made = list(self.pieces)
-        for part, server in zip(step.parts.tolist(), step.server.tolist(), strict=True):
-            name = self.names[server]
-            made[part] = replace(made[part], stripes=((name, made[part].length),), reason=MOVED_BY)
-        return made
+    def placed(self, step: _Step | None = None) -> Placed:
+        """The layout, after the step if there is one; neighbours that lie whole on one server are one region."""
+        rows = self.rows.copy()
+        if step is not None:
+            rows[step.parts, 3] = step.server
+        joined = (np.diff(rows[:, 0]) == 0) & (np.diff(rows[:, 3]) == 0) & (rows[1:, 3] < len(self.names))
+        first = np.flatnonzero(np.insert(~joined, 0, True))
+        made = rows[first]
+        made[:, 2] = np.add.reduceat(rows[:, 2], first)
+        return Placed(self.cycles, made)
 
-    def explained(self, processes: int) -> list[Piece]:
-        """All pieces, those that moved with what they cost where they are now."""
-        moved = np.array(
-            [number for number, piece in enumerate(self.pieces) if piece.reason == MOVED_BY], dtype=np.int64
-        )
+    def laid_out(self) -> list[Piece]:
+        """All pieces as they are now; those that moved have no reason yet."""
         made = list(self.pieces)
-        asked, length = self.asked[moved].sum(axis=1), self.length[moved]
-        if not len(moved):
-            return made
-        reasons = reasons_of(asked, length, self.server[moved], self.cluster, self.rooms, processes)
-        for part, reason in zip(moved.tolist(), reasons, strict=True):
-            made[part] = replace(made[part], reason=reason)
+        for part in np.flatnonzero(self.server != self.begun).tolist():
+            stripes = ((self.names[int(self.server[part])], made[part].length),)
+            made[part] = replace(made[part], stripes=stripes, reason="")
         return made
 
     def take(self, step: _Step) -> None:
         """The step is kept."""
-        self.pieces, self.load = self.moved(step), self.load_after(step)
+        self.load = self.load_after(step)
         length = self.length[step.parts]
         np.add.at(self.free, self.server[step.parts], length)
         np.subtract.at(self.free, step.server, length)
         self.server[step.parts] = step.server
+        self.rows[step.parts, 3] = step.server
 
 
 def _uneven(load: Float) -> float:

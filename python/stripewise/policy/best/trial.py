@@ -8,63 +8,105 @@ taken. Simulated seconds decide and are told; they are not measured ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ... import native
 from ...cluster import Cluster
 from ...errors import naming
+from ...model.general import Float, Int
 from ...plan import Plan
-from ...simulate.scenario import scenario
+from ...simulate.scenario import Cycles, files_of, frame, moves_of
 from ...workload.requests import Requests, Workload
+from ..toolkit.regions import checked_size
 from .tuning import HOPELESS, TRIAL_REQUESTS_MAX
 
 
 @dataclass(frozen=True)
+class Placed:
+    """A layout as the engine takes it: cycles of (active target's number, width in bytes); regions in the order of
+    their files, rows of file, start, length, cycle and its first entry; moves, which begin (in seconds) with these."""
+
+    cycles: Sequence[Sequence[Sequence[int]]]
+    regions: Int
+    moves: Sequence[tuple[float, int, int, int, int, int]] = ()
+
+
+@dataclass(frozen=True)
 class Run:
-    """Simulated seconds, and what every server's channels were busy for on average, by its name."""
+    """Simulated seconds, and what every active target's channels were busy for on average."""
 
     seconds: float
-    busy_s: Mapping[str, float]
+    busy_s: Float
 
 
-class Trial:
-    """The first requests of a workload, a closed loop with the trace's think times, to be run under any plan."""
+class Trials:
+    """The first requests of runs over the same files, closed loops with their think times, to be run on layouts."""
 
-    def __init__(self, workload: Workload, cluster: Cluster) -> None:
+    def __init__(self, runs: Sequence[Workload], cluster: Cluster) -> None:
+        workload = runs[0]
         # Files whose requests moved no byte have no place in a plan.
-        files = [file for file in workload.files if (file.requests["size"] > 0).any()]
-        self.paths = [file.path for file in files]
-        self.tables = [each.tobytes() for each in _dealt([file.requests for file in files], workload.processes)]
-        self.most = max(1, TRIAL_REQUESTS_MAX // max(1, workload.processes))
-        self.requests = min(TRIAL_REQUESTS_MAX, sum(len(file.requests) for file in files))
+        moved = [number for number, file in enumerate(workload.files) if (file.requests["size"] > 0).any()]
+        self.paths = [workload.files[number].path for number in moved]
+        #: The number among `paths` of every file.
+        self.number = {file: number for number, file in enumerate(moved)}
+        most = max(1, TRIAL_REQUESTS_MAX // max(1, workload.processes))
+        tables = [
+            [each.tobytes() for each in _dealt([run.files[number].requests for number in moved], run.processes)]
+            for run in runs
+        ]
+        #: Of every run.
+        self.requests = [
+            min(TRIAL_REQUESTS_MAX, sum(len(run.files[number].requests) for number in moved)) for run in runs
+        ]
         self.source, self.cluster = workload.source, cluster
-        self.channels = {target.name: target.channels for target in cluster.targets}
-
-    def run(self, plan: Plan) -> Run:
-        """The run under one plan."""
-        described = scenario(plan, self.cluster, self.paths)
+        self.channels = np.array([target.channels for target in cluster.active], dtype=np.float64)
+        self.targets = {target.name: number for number, target in enumerate(cluster.active)}
+        sizes = [(workload.files[each].path, checked_size(workload.files[each], self.source)) for each in moved]
+        described = json.dumps(frame(cluster, cluster.active, sizes))
         with naming(self.source):
-            report = native.call("simulate_requests", json.dumps(described), self.tables, self.most)
-        busy_s = {each["name"]: float(each["busy_s"]) / self.channels[each["name"]] for each in report["servers"]}
-        return Run(float(report["seconds"]), busy_s)
+            self.native: Any = native.make("Trials", described, [(table, most) for table in tables])
+
+    def placed(self, plan: Plan) -> Placed:
+        """A plan as the engine takes it."""
+        cycles, files = Cycles(self.targets, str(self.cluster.source)), files_of(plan, self.paths)
+        rows = [
+            (number, region.start, region.len, *cycles.place(region.stripes))
+            for number, file in enumerate(files)
+            for region in file.regions
+        ]
+        moves = [
+            (each["at_s"], each["file"], each["start"], each["len"], each["cycle"], each["first"])
+            for each in moves_of(plan, files, cycles)
+        ]
+        return Placed(cycles.made, np.array(rows, dtype=np.int64), moves)
+
+    def run(self, layout: Plan | Placed, which: Sequence[int] = (0,)) -> list[Run]:
+        """Some of the runs, by their numbers."""
+        placed = self.placed(layout) if isinstance(layout, Plan) else layout
+        rows = np.ascontiguousarray(placed.regions)
+        with naming(self.source):
+            found = native.parsed(self.native.run, placed.cycles, rows, list(placed.moves), list(which))
+        return [Run(seconds, np.array(busy_s) / self.channels) for seconds, busy_s in found]
 
 
-def trial_s(plans: Sequence[Plan], bounds_s: Sequence[float], trial: Trial) -> list[float]:
-    """Simulated seconds of the workload under every plan.
+def trial_s(plans: Sequence[Plan], bounds_s: Sequence[float], trials: Trials, which: Sequence[int] = (0,)) -> Float:
+    """Simulated seconds of some of the runs under every plan, shape (plans, runs).
 
     The first plan is always run, the others by their bounds in ascending order, and those that cannot be the quickest
-    are not: inf. A run is quicker than its bound where accesses continue others, so what tells is how much so far.
+    in the first of the runs are not: inf. A run is quicker than its bound where accesses continue others, so what tells
+    is how much so far.
     """
-    seconds = [float("inf")] * len(plans)
+    seconds: Float = np.full((len(plans), len(which)), np.inf)
     spared = float("inf")
     for number in [0, *sorted(range(1, len(plans)), key=lambda each: bounds_s[each])]:
-        if number and bounds_s[number] * spared > HOPELESS * min(seconds):
+        if number and bounds_s[number] * spared > HOPELESS * seconds[:, 0].min():
             break
-        seconds[number] = trial.run(plans[number]).seconds
-        spared = min(spared, seconds[number] / max(bounds_s[number], 1e-300))
+        seconds[number] = [run.seconds for run in trials.run(plans[number], which)]
+        spared = min(spared, float(seconds[number, 0]) / max(bounds_s[number], 1e-300))
     return seconds
 
 

@@ -25,11 +25,14 @@ LEFT_PART, HEADED_LEFT_PART = 0.5, 0.25
 #: DEF is tried with these stripes too: equal ones suit sequences that no bound knows of.
 WIDER_STRIPES = (256 * KIB, MIB, 4 * MIB)
 #: Runs like the traced one that candidates are judged by, at least and at most, and their requests together.
-LIKELY_RUNS, LIKELY_REQUESTS = (2, 8), 100_000
-#: Further ones, which what was searched for with those is held against.
-FRESH_RUNS = 3
+LIKELY_RUNS, LIKELY_REQUESTS = (2, 32), 100_000
+#: Further ones, which what was searched for with those is held against, and how many of the quickest candidates are
+#: compared by them at last.
+FRESH_RUNS, FINALISTS = 8, 12
 #: Requests of a trace beyond which its chance is small.
 LIKELY_MAX = 2_000_000
+#: Likely runs that all candidates are judged by, and how many of the quickest are judged by all runs.
+FEW_RUNS, CLOSER = 4, 20
 #: A plan must be quicker than leaving it as it is by this share.
 WORTHWHILE = 0.01
 #: Simulated seconds that differ by less are a tie, which the bound decides.
@@ -44,7 +47,7 @@ CUTS_MAX = 40_000
 #: Fewer pieces per server than this are not worth a try, if there can be more.
 PIECES_PER_SERVER = 3
 #: Of the time that is left, what one problem may take: the objective itself, and a biased one.
-ROUND_PART, BIASED_PART = 0.3, 0.15
+ROUND_PART, BIASED_PART = 0.2, 0.1
 #: Windows times pieces times teams beyond which there is time for one problem only, and the part that it takes.
 ONE_ROUND, ONE_PART = 50_000_000, 0.6
 #: What one region may keep one server busy for, in parts of the least makespan.
@@ -54,7 +57,7 @@ SOLVED_MAX = 1_000_000
 #: How many times as long as DEF's plan another policy's takes.
 OTHERS_TAKE = 8.0
 #: Of the quickest candidates, how many are polished, and requests that are simulated for it.
-POLISHED, POLISH_REQUESTS = 3, 25_000_000
+POLISHED, POLISH_REQUESTS = 3, 200_000_000
 #: Steps of the other policies' searches for stripes, over the largest request: their own would be 10^6 pairs of widths.
 OTHERS_STEPS = 128
 #: What the solver stops at: for the objective itself, with heads among its many choices, and where it is biased.
@@ -67,6 +70,8 @@ SLOWER = 0.003
 #: Where places were asked for n times, the trace counts (n - this) / (n + this) of what decides, and n / (n + this) of
 #: what is held against fresh runs.
 TIMES, FRESH_TIMES = 8.0, 10.0
+#: Less as more requests of another run are expected elsewhere than the trace's, nothing where it is this part of them.
+UNSEEN = 0.25
 
 # Simulated runs (trial.py)
 
@@ -103,11 +108,11 @@ MOST_POWER = 9
 
 #: With fewer processes per channel than this, layouts for so many times fewer in flight are made as well.
 SHORT_QUEUES = 8
-LATENCIES = (1.0, 4.0)
+LATENCIES = (4.0,)
 #: How much slower than they are slow servers count, as powers (`Way`).
-LEANS = (0.0, 0.3, 0.7, 1.5)
+LEANS = (0.0, 0.7, 1.5)
 #: Stripes over all servers of a kind.
-KIND_STRIPES = (16 * KIB, 64 * KIB, 256 * KIB, MIB)
+KIND_STRIPES = (64 * KIB, 256 * KIB, MIB, 16 * KIB)
 #: Of a server's time, what the longest parts take.
 LONG_PARTS = (0.3, 1.0)
 #: Powers of two by which runs are told coarser, or finer, than requests are long.
@@ -117,8 +122,8 @@ FILLED = (1.0, 0.95, 0.8)
 
 # Strategy by cells (strategies/by_cells.py)
 
-#: Grains that are tried, the likeliest first.
-CELL_GRAINS = tuple(4 * KIB << power for power in (8, 6, 10, 4, 2, 9, 7, 11, 5, 13, 0))
+#: Grains that are tried, the likeliest first; none: cells of the requests themselves.
+CELL_GRAINS = (0, *(4 * KIB << power for power in (8, 6, 10, 4, 2, 9, 7, 11, 5, 3, 13, 1, 0)))
 #: Cells at most, and fewer than so many per server are not worth a try.
 CELLS_MAX, CELLS_PER_SERVER = 30_000, 2
 #: Cells that are dealt out one by one, too, at most.

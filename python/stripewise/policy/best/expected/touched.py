@@ -51,9 +51,11 @@ def by_group(tables: Sequence[Requests], heat: FileHeat, start: Int, group: Int)
     return asked
 
 
-def piece_count(requests: Requests, grain: int) -> int:
-    """Into how many pieces requests fall, about, where they are cut every `grain` bytes."""
-    return int((requests["size"] // grain + 1).sum())
+def piece_count(requests: Requests, start: Int) -> int:
+    """Into how many pieces requests fall where places begin."""
+    low = requests["offset"].astype(np.int64)
+    last = low + np.maximum(requests["size"].astype(np.int64), 1) - 1
+    return int((np.searchsorted(start, last, side="right") - np.searchsorted(start, low, side="right") + 1).sum())
 
 
 def asked_of(requests: Requests, start: Int) -> Float:
@@ -73,16 +75,23 @@ def asked_of(requests: Requests, start: Int) -> Float:
     return np.hstack([count, each]).astype(np.float64)
 
 
-def times_asked(workload: Workload) -> float:
-    """How often a place that is asked for at all is asked for, on average over places that the same requests touch."""
-    asked, places = 0, 0
+def times_asked(workload: Workload) -> tuple[float, float]:
+    """How often a place that is asked for at all is asked for, on average over places that the same requests touch; and
+    the part of another run's requests that is expected at places that this one does not ask for.
+
+    The latter by Good and Turing: the part of this run's requests that are alone at their place.
+    """
+    asked, places, alone, requests = 0, 0, 0, 0
     for file in workload.files:
         moved = file.requests[file.requests["size"] > 0]
         low = moved["offset"].astype(np.int64) // GRANULE_BYTES
         high = -(-(moved["offset"].astype(np.int64) + moved["size"]) // GRANULE_BYTES)
         edges = np.unique(np.concatenate([low, high]))
-        change = np.bincount(np.searchsorted(edges, low), minlength=len(edges))
+        first = np.searchsorted(edges, low)
+        change = np.bincount(first, minlength=len(edges))
         count = np.cumsum(change - np.bincount(np.searchsorted(edges, high), minlength=len(edges)))
         asked += int(count.sum())
         places += int(np.count_nonzero(count))
-    return asked / max(1, places)
+        alone += int(np.count_nonzero(count[first] == 1))
+        requests += len(moved)
+    return asked / max(1, places), alone / max(1, requests)

@@ -8,7 +8,7 @@ says how small.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ..proven.duality import Prices, alike, prices_of
 from ..proven.kinds import Kinds, kinds_of
 from ..tuning import DEALT_PARTS_MAX, PART_ROOM, SLACK
 from .case import Case, Piece
-from .pieces import kind_names, reason_of, striped, whole, with_reasons
+from .pieces import striped, whole
 
 #: Of a typical request: startups of reads and writes, bytes read and written.
 TYPICAL = np.array([0.5, 0.5, 32768.0, 32768.0])
@@ -68,11 +68,8 @@ def deal(spans: Spans, case: Case, way: Way, parts: Float | None = None) -> list
         server = _Dealer(cost, cut.length, cluster, rooms, kinds, chosen, share).deal()
         if server is None:
             return None
-        pieces, chosen = whole(cut, server, cluster), kinds.of[server]
-    # Reasons tell what servers cost as they are, however much slower slow ones were taken to be.
-    plain = _cost(cut, kinds, replace(way, lean=0.0))
-    priced = prices.of(plain.work, cut.length, plain.alone, share)
-    return with_reasons(pieces, cut, priced, chosen, kinds, cluster)
+        pieces = whole(cut, server, cluster)
+    return pieces
 
 
 def listed(spans: Spans, case: Case, share: Float | None) -> list[Piece] | None:
@@ -98,29 +95,7 @@ def listed(spans: Spans, case: Case, share: Float | None) -> list[Piece] | None:
         server[cell] = at
         rooms[at] -= length[cell]
         busy[at] += work[cell, at] * part[cell]
-    plain = _cost(spans, kinds, Way(case.processes))
-    prices = _prices(plain, length, kinds)
-    return with_reasons(
-        whole(spans, server, cluster),
-        spans,
-        prices.of(plain.work, length, plain.alone),
-        kinds.of[server],
-        kinds,
-        cluster,
-    )
-
-
-def reasons_of(asked: Float, length: Float, server: Int, cluster: Cluster, rooms: Float, processes: float) -> list[str]:
-    """Why pieces lie whole on these servers; `asked` is of shape (pieces, 4)."""
-    kinds = kinds_of(cluster, rooms)
-    work = asked @ kinds.figures
-    cost = Cost(work, work / processes)
-    priced = _prices(cost, length, kinds).of(work, length, cost.alone)
-    names, targets = kind_names(kinds, cluster), cluster.active
-    return [
-        reason_of(f"whole on {targets[at].name}", asked[row], float(priced[row, kinds.of[at]]), priced[row], names)
-        for row, at in enumerate(server.tolist())
-    ]
+    return whole(spans, server, cluster)
 
 
 @dataclass(frozen=True)

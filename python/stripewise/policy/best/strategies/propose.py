@@ -27,8 +27,8 @@ from .spread import spreads
 
 #: One server's stripe for pricing, whatever the length: regions on the same server are priced together.
 ALONE_BYTES = 1 << 60
-#: Tried in this order.
-STRATEGIES: tuple[Callable[[Case], Proposals], ...] = (spreads, by_heat, by_cells)
+#: By turns, in this order.
+STRATEGIES: tuple[Callable[[Case], Proposals], ...] = (by_cells, spreads, by_heat)
 
 
 def plan_of(
@@ -77,15 +77,25 @@ def propose(
 ) -> Iterator[tuple[Plan, Bound]]:
     """The plans of all strategies, each layout once, with its bound; those that do not fit are left out."""
     seen = set()
-    for strategy in STRATEGIES:
-        for proposal in strategy(case):
-            for attempt in proposal:
-                layout = tuple((piece.file, piece.start, piece.stripes) for piece in attempt)
-                if layout in seen:
-                    break
-                seen.add(layout)
-                try:
-                    yield plan_of(attempt, workload, case.cluster, options, windows, cost_def_s)
-                except PlanError:
-                    continue
+    for proposal in _by_turns([strategy(case) for strategy in STRATEGIES]):
+        for attempt in proposal:
+            layout = tuple((piece.file, piece.start, piece.stripes) for piece in attempt)
+            if layout in seen:
                 break
+            seen.add(layout)
+            try:
+                yield plan_of(attempt, workload, case.cluster, options, windows, cost_def_s)
+            except PlanError:
+                continue
+            break
+
+
+def _by_turns(strategies: Sequence[Proposals]) -> Iterator[Iterator[Attempt]]:
+    """What strategies propose, one of each after the other: whenever time ends, each has had its share."""
+    left = list(strategies)
+    while left:
+        for strategy in list(left):
+            try:
+                yield next(strategy)
+            except StopIteration:
+                left.remove(strategy)

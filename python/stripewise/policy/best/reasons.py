@@ -1,0 +1,103 @@
+"""Why parts of a plan lie where they do: what is expected of each, what that costs there, and on other servers.
+
+Said of the plan that is chosen; strategies propose thousands of parts that nobody looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...cluster import Cluster
+from ...model.general import Float
+from ...plan import Plan
+from ...units import format_size, round_up
+from ...workload.requests import Workload
+from .expected.heats import FileHeat
+from .expected.spans import groups_of_run
+from .expected.touched import touched
+from .proven.duality import alike, prices_of
+from .proven.kinds import Kinds, kinds_of
+from .regions.explain import RUNNERS_UP
+from .regions.layout import named
+from .strategies.case import Piece
+
+#: Fewer requests than this are hardly any.
+HARDLY = 0.05
+
+
+def pieces_of(plan: Plan, workload: Workload) -> list[Piece]:
+    """The pieces of a plan's files, up to where the files end."""
+    number = {file.path: each for each, file in enumerate(workload.files)}
+    return [
+        Piece(
+            number[file.path], region.start, min(region.len, round_up(file.size) - region.start), region.stripes,
+            region.reason,
+        )
+        for file in plan.files
+        for region in file.regions
+        if region.start < file.size
+    ]  # fmt: skip
+
+
+def explained(
+    plan: Plan, heats: Sequence[FileHeat | None], runs: Sequence[Workload], cluster: Cluster, rooms: Float
+) -> Plan:
+    """The plan with a reason for every region that has none: by the requests of a mean run, at the prices of the least
+    makespan, in seconds of the run."""
+    pieces = pieces_of(plan, runs[0])
+    if all(piece.reason for piece in pieces):
+        return plan
+    asked = touched(pieces, heats, runs, groups_of_run(heats)).sum(axis=1)
+    kinds, processes = kinds_of(cluster, rooms), max(1, runs[0].processes)
+    work = asked @ kinds.figures
+    length = np.array([piece.length for piece in pieces], dtype=np.float64)
+    rows, _, many = alike(np.column_stack([work, work / processes, length]))
+    distinct, alone, bytes_ = np.split(rows, [kinds.count, 2 * kinds.count], axis=1)
+    prices = prices_of(distinct, bytes_[:, 0], many, kinds.channels, kinds.rooms, alone)
+    priced = prices.of(work, length, work / processes)
+    names = _kind_names(kinds, cluster)
+    kind = {target.name: each for target, each in zip(cluster.active, kinds.of.tolist(), strict=True)}
+    texts = {
+        (runs[0].files[piece.file].path, piece.start): piece.reason
+        or _reason(
+            named(piece.stripes, cluster), asked[row], float(priced[row, kind[piece.stripes[0][0]]]), priced[row], names
+        )
+        for row, piece in enumerate(pieces)
+    }
+    files = tuple(
+        replace(
+            file,
+            regions=tuple(
+                replace(region, reason=texts.get((file.path, region.start), region.reason)) for region in file.regions
+            ),
+        )
+        for file in plan.files
+    )
+    return replace(plan, files=files)
+
+
+def _kind_names(kinds: Kinds, cluster: Cluster) -> list[str]:
+    """What a server of every kind is called."""
+    members = (cluster.active[int(np.flatnonzero(kinds.of == kind)[0])] for kind in range(kinds.count))
+    return [f"one {'ssd' if target.is_ssd else target.klass}" for target in members]
+
+
+def _reason(where: str, asked: Float, cost_s: float, others_s: Float, names: Sequence[str]) -> str:
+    """Why a piece lies where it does: what is expected of it (startups and bytes of reads and writes), what that costs
+    there and on one server of every kind, in seconds of the run."""
+    reads, writes, read_bytes, written = asked.tolist()
+    said = [
+        f"{count:.1f} expected {word} of {format_size(round(moved / count))}"
+        for count, moved, word in ((reads, read_bytes, "reads"), (writes, written, "writes"))
+        if count >= HARDLY
+    ]
+    if not said:
+        return f"{where}: hardly a request expected"
+    each = zip(others_s.tolist(), names, strict=True)
+    dearer = sorted((seconds, name) for seconds, name in each if seconds > cost_s * (1 + 1e-9))
+    rejected = ", ".join(f"{name} {seconds:.4g} s" for seconds, name in dearer[:RUNNERS_UP])
+    text = f"{' and '.join(said)}: {where}, {cost_s:.4g} s of the run"
+    return text + (f"; rejected: {rejected}" if rejected else "")
