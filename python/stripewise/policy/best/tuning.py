@@ -108,9 +108,9 @@ MOST_POWER = 9
 
 #: With fewer processes per channel than this, layouts for so many times fewer in flight are made as well.
 SHORT_QUEUES = 8
-LATENCIES = (4.0,)
+LATENCIES = (1.0, 4.0)
 #: How much slower than they are slow servers count, as powers (`Way`).
-LEANS = (0.0, 0.7, 1.5)
+LEANS = (0.0, 0.3, 0.7, 1.5)
 #: Stripes over all servers of a kind.
 KIND_STRIPES = (64 * KIB, 256 * KIB, MIB, 16 * KIB)
 #: Of a server's time, what the longest parts take.

@@ -39,8 +39,10 @@ def _ways(case: Case) -> Iterator[Way]:
         yield Way(case.processes, part=part)
     if case.processes >= SHORT_QUEUES * channels:
         return
-    for latency in LATENCIES:
-        yield Way(case.processes / latency)
+    for lean in LEANS:
+        for latency in LATENCIES:
+            if (lean, latency) != (0.0, 1.0):
+                yield Way(case.processes / latency, lean)
     for stripe in KIND_STRIPES:
         for lean in LEANS:
             yield Way(case.processes, lean, stripe)
