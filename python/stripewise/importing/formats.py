@@ -9,7 +9,10 @@ from typing import Any
 
 from ..errors import UsageError, WorkloadError
 from .comma import read_csv
+from .fio import read_fio
+from .lanl.reader import read_lanl
 from .records import Names, Notes, Reader
+from .strace.reader import read_strace
 from .writer import TraceWriter
 
 
@@ -24,6 +27,9 @@ class Format:
 #: docs/importing.md has a section on each.
 FORMATS = {
     "csv": Format(read_csv, "one record per line under a header, or IOSIG's fields"),
+    "strace": Format(read_strace, "text of strace -f -ttt -T -y"),
+    "lanl": Format(read_lanl, "text of LANL-Trace or ltrace -S -tt -T"),
+    "fio": Format(read_fio, "fio's iolog, version 2 or 3"),
 }
 
 
