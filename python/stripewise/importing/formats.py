@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import UsageError, WorkloadError
 from .comma import read_csv
+from .darshan.reader import read_darshan
 from .fio import read_fio
 from .lanl.reader import read_lanl
 from .records import Names, Notes, Reader
@@ -26,6 +27,7 @@ class Format:
 
 #: docs/importing.md has a section on each.
 FORMATS = {
+    "darshan": Format(read_darshan, "Darshan logs, with DXT or counters alone"),
     "csv": Format(read_csv, "one record per line under a header, or IOSIG's fields"),
     "strace": Format(read_strace, "text of strace -f -ttt -T -y"),
     "lanl": Format(read_lanl, "text of LANL-Trace or ltrace -S -tt -T"),
