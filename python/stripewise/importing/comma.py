@@ -204,8 +204,10 @@ class _Columns:
         codes, words = self.texts(name)
         known = np.array([word.lower() in (*_TRUE, *_FALSE) for word in words] or [True])
         self.refuse(~known[codes], f"its {name} is neither true nor false")
-        is_true = np.array([word.lower() in _TRUE for word in words] or [False], dtype=np.bool_)
-        return is_true[codes]
+        is_true: np.ndarray[Any, np.dtype[np.bool_]] = np.isin(
+            codes, [n for n, w in enumerate(words) if w.lower() in _TRUE]
+        )
+        return is_true
 
 
 class _Import:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .records import MPI_FIRST, OP, UNKNOWN_OFFSET, Rows
+from .records import MPI_FIRST, OP, OPS, UNKNOWN_OFFSET, Rows
 
 _COUNTS = ("opens", "reads", "writes", "bytes_read", "bytes_written", "extent_bytes")
 _OPERATIONS = {"posix": ("open", "read", "write"), "mpi": ("mpi_open", "mpi_read", "mpi_write")}
@@ -29,26 +29,33 @@ class Totals:
         """Counts these rows, too; there may be more names by now."""
         if len(self._names) > self._room:
             self._grow(2 * len(self._names) - self._room)
-        op, file = rows["op"], rows["file"]
-        data = np.isin(op, [OP[name] for names in _OPERATIONS.values() for name in names[1:]])
-        self.unnamed += int((data & (file < 0)).sum())
-        for layer, (opened, read, written) in _OPERATIONS.items():
-            here = np.flatnonzero((file >= 0) & ((op >= MPI_FIRST) == (layer == "mpi")))
-            if not len(here):
-                continue
-            where, done, kind = file[here], rows["done"][here], op[here]
-            sums = self._sums[layer]
-            self._touched[layer][np.unique(where)] = True
-            fine = done >= 0
-            self._count(sums["opens"], where[fine & (kind == OP[opened])])
-            ends = rows["offset"][here] + done
-            known = (done > 0) & ((rows["flags"][here] & UNKNOWN_OFFSET) == 0)
-            for name, count, volume in ((read, "reads", "bytes_read"), (written, "writes", "bytes_written")):
-                chosen = fine & (kind == OP[name])
-                self._count(sums[count], where[chosen])
-                np.add.at(sums[volume], where[chosen], done[chosen])
-                reaching = chosen & known
-                np.maximum.at(sums["extent_bytes"], where[reaching], ends[reaching])
+        order = None if (rows["file"] == rows["file"][0]).all() else np.argsort(rows["file"], kind="stable")
+        op, file, done, offset, flags = (
+            rows[name] if order is None else rows[name][order] for name in ("op", "file", "done", "offset", "flags")
+        )
+        begins = np.flatnonzero(np.diff(file, prepend=file[0] - 1))
+        codes = file[begins]
+        named = codes >= 0
+        present = np.bincount(op, minlength=len(OPS)) > 0
+        fine = done >= 0
+        ends = np.where((done > 0) & ((flags & UNKNOWN_OFFSET) == 0), offset + done, 0)
+        for layer, (opened, *moving) in _OPERATIONS.items():
+            sums, is_here = self._sums[layer], (op >= MPI_FIRST) == (layer == "mpi")
+            touched = np.logical_or.reduceat(is_here, begins)
+            self._touched[layer][codes[touched & named]] = True
+            if present[OP[opened]]:
+                counts = np.add.reduceat((fine & (op == OP[opened])).astype(np.int64), begins)
+                sums["opens"][codes[named]] += counts[named]
+            for name, count, volume in zip(moving, ("reads", "writes"), ("bytes_read", "bytes_written"), strict=True):
+                if not present[OP[name]]:
+                    continue
+                chosen = fine & (op == OP[name])
+                counts = np.add.reduceat(chosen.astype(np.int64), begins)
+                sums[count][codes[named]] += counts[named]
+                self.unnamed += int(counts[~named].sum())
+                sums[volume][codes[named]] += np.add.reduceat(np.where(chosen, done, 0), begins)[named]
+                reach = np.maximum.reduceat(np.where(chosen, ends, 0), begins)[named]
+                sums["extent_bytes"][codes[named]] = np.maximum(sums["extent_bytes"][codes[named]], reach)
 
     def _grow(self, by: int) -> None:
         self._room += by
@@ -56,9 +63,6 @@ class Totals:
             self._touched[layer] = np.pad(self._touched[layer], (0, by))
             for key, values in sums.items():
                 sums[key] = np.pad(values, (0, by))
-
-    def _count(self, into: np.ndarray[Any, np.dtype[np.int64]], files: np.ndarray[Any, Any]) -> None:
-        into += np.bincount(files, minlength=len(into))
 
     def only_mpi(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The files, by number, that only the mpi layer read or wrote."""

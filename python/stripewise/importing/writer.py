@@ -1,7 +1,7 @@
 """Rows of foreign traces become trace.parquet and meta.json (docs/formats.md), as `stripewise collect` writes them.
 
-Rows wait in memory until there are a million, then in one file per process; a process is then written in row groups by
-start time. Memory: a million rows and 16 bytes for each row of the largest process.
+Rows wait in memory until there are four million, then in one file per process; a process is then written in row groups
+by start time. Memory: those rows (320 MB) and 16 bytes for each row of the largest process.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from .records import COLLECTIVE, MANAGED, MPI_FIRST, OP, OPS, ROW, UNKNOWN_OFFSE
 from .totals import Totals
 
 Codes = np.ndarray[Any, np.dtype[np.int64]]
-#: Rows of a row group at most, and rows that wait in memory.
+#: Rows of a row group at most.
 GROUP_ROWS = 1 << 20
+#: Rows that wait in memory at most; a row is 80 bytes.
+WAITING_ROWS = 1 << 22
 TOOL = f"stripewise {__version__}"
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _SCHEMA = pa.schema(
@@ -108,7 +110,7 @@ class TraceWriter:
         self._zero_ns = min(self._zero_ns, int(rows["start_ns"].min()))
         self._end_ns = max(self._end_ns, int(rows["end_ns"].max()))
         self._waiting += len(rows)
-        if self._waiting > GROUP_ROWS:
+        if self._waiting > WAITING_ROWS:
             for each in self._held.values():
                 each.spill()
             self._waiting = 0

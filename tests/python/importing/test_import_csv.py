@@ -130,6 +130,7 @@ def test_a_million_lines_are_written_in_row_groups(tmp_path, monkeypatch):
     """In small: lines, rows that wait, and row groups are some tens."""
     monkeypatch.setattr("stripewise.importing.comma.PIECE_LINES", 64)
     monkeypatch.setattr("stripewise.importing.writer.GROUP_ROWS", 50)
+    monkeypatch.setattr("stripewise.importing.writer.WAITING_ROWS", 80)
     lines = [f"{n % 3},read,/f{n % 7},{n},1,{1000 - n},{1001 - n}" for n in range(1000)]
     meta, rows = imported(tmp_path, "csv", "\n".join([f"rank,{HEADER}", *lines]))
     assert [row["offset"] for row in rows] == [n for rank in range(3) for n in range(999, -1, -1) if n % 3 == rank]
