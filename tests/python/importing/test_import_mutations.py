@@ -36,7 +36,7 @@ CSV = (
 )
 TEXTS = {"csv": [CSV, IOSIG + PATHS], "strace": [STRACE], "lanl": [OPEN + REST], "fio": [V2, V3]}
 COUNT = 10_000 if SOAK else 400
-#: One damaged text of a page takes no longer, however the machine is loaded.
+#: One damaged text of a page takes no more processor time.
 SECONDS_MAX = 20
 
 
@@ -50,7 +50,7 @@ def test_a_damaged_text_is_read_or_refused_in_one_line(tmp_path, name):
         path.write_bytes(mutated(chance.choice(TEXTS[name]).encode(), chance))
         files = [path, other] if name == "csv" else [path]
         notes = Notes(lenient=bool(number % 2))
-        began = time.monotonic()
+        began = time.process_time()
         try:
             if number % 20 < 2:
                 import_trace(name, files, tmp_path / "out", notes.lenient)
@@ -64,7 +64,7 @@ def test_a_damaged_text_is_read_or_refused_in_one_line(tmp_path, name):
             refused += 1
         except BaseException as error:
             raise AssertionError(f"text {number}: {path.read_bytes()!r}") from error
-        assert time.monotonic() - began < SECONDS_MAX, path.read_bytes()
+        assert time.process_time() - began < SECONDS_MAX, path.read_bytes()
     assert read > COUNT // 10 and refused > COUNT // 10
 
 
@@ -110,7 +110,7 @@ _LONG = [
 @pytest.mark.parametrize("number", range(len(_LONG)))
 def test_a_line_of_half_a_megabyte_is_no_work(tmp_path, name, number):
     (tmp_path / "trace").write_text(HEAD + _LONG[number] + "\n")
-    began = time.monotonic()
+    began = time.process_time()
     with contextlib.suppress(WorkloadError):
         import_trace(name, [tmp_path / "trace"], tmp_path / "out")
-    assert time.monotonic() - began < SECONDS_MAX
+    assert time.process_time() - began < SECONDS_MAX

@@ -24,7 +24,7 @@ MEMORY_BYTES = 4 << 30
 CPU_S = 60
 CPU_S_PER_MIB = 10
 #: The child has said nothing for so long: it hangs.
-SILENCE_S = 300
+SILENCE_S = 600
 _JSON_BYTES_MAX = 64 << 20
 _CURE = "its writer was killed or the file was cut; give a whole log"
 _NONSENSE = "libdarshan-util's process made no sense of it"
