@@ -135,6 +135,13 @@ def test_what_is_no_file_is_no_row(tmp_path):
     assert data(imported(tmp_path, "strace", text)[1]) == [("write", "/dev/pts/0", 2, None, 10)]
 
 
+def test_files_without_pids_are_processes_of_their_own(tmp_path):
+    text = '1.0 openat(AT_FDCWD</d>, "f", O_RDONLY) = 3</d/f> <0.000010>\n2.0 read(3</d/f>, "x", 5) = 5 <0.000010>\n'
+    meta, rows = imported(tmp_path, "strace", text, text)
+    assert [process["pid"] for process in meta["processes"]] == [0, 1]
+    assert data(rows) == [("read", "/d/f", 3, 0, 5)] * 2
+
+
 def test_errors_have_their_number(tmp_path):
     text = HEAD + '9 2.0 openat(AT_FDCWD</d>, "none", O_RDONLY) = -1 ENOENT (No such file or directory) <0.000001>\n'
     assert brief(imported(tmp_path, "strace", text)[1], "op", "file", "done", "errno")[1] == ("open", "/d/none", -1, 2)

@@ -38,13 +38,14 @@ class _Line:
 class _Source:
     """One file: its lines, its clock, and which pids are its own."""
 
-    def __init__(self, path: Path, notes: Notes) -> None:
+    def __init__(self, number: int, path: Path, notes: Notes) -> None:
         self.path = path
         self.lines = Lines(path, notes)
         self.clock = Clock()
         # `strace -ff -o F` writes F.<pid> for each, and no pid before the time.
         named = _OWN_PID.search(path.name)
-        self.own_pid = int(named[1]) if named else 0
+        self.own_pid = int(named[1]) if named else number
+        self._is_named = named is not None
         #: Whether the lines have no pid, so that its descriptors may be shared with other files'.
         self.is_alone = False
 
@@ -57,7 +58,7 @@ class _Source:
                 self.lines.bad(f"{quoted(line)} is not '[pid] time call(...) = result'; trace with -f -ttt -T -y")
                 continue
             pid = match[1] or match[2]
-            self.is_alone = pid is None
+            self.is_alone = pid is None and self._is_named
             try:
                 time_ns = self.clock.ns(match[3])
             except BadLineError as error:
@@ -244,7 +245,7 @@ def read_strace(files: Sequence[Path], names: Names, notes: Notes) -> Iterator[B
             "trace with 'strace -f -o FILE', which writes one"
         )
     machine = _Machine(names, notes)
-    sources = [_Source(path, notes) for path in files]
+    sources = [_Source(number, path, notes) for number, path in enumerate(files)]
     for line in heapq.merge(*sources, key=lambda line: line.time_ns):
         try:
             machine.take(line)
