@@ -53,7 +53,7 @@ help:
 	@echo 'make experiments  all of them (40 minutes), then docs/results.md (make results: only the page)'
 	@echo 'make soak    the long tests: the move protocol at length, N simulated histories from SEED on,'
 	@echo '             all workloads, 20,000 kills, 3000 stops of a mover, 150 power cuts (needs root; hours),'
-	@echo '             a minute of fuzzing for each native parser'
+	@echo '             a minute of fuzzing for each native parser, 10,000 damaged traces of each foreign format'
 	@echo 'make soak-moving  of these, the ones in which regions move while programs run'
 	@echo 'make soak-best    of these, the proof of `best` and its portfolio at length'
 	@echo 'make clean   remove everything that was built'
@@ -188,6 +188,7 @@ soak: build $(NATIVE)
 	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-store --test all -- --nocapture model:: history:: sizes:: interleaved:: crash::
 	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-swd --test all -- --nocapture history:: adversary::
 	tools/fuzz.sh 60
+	STRIPEWISE_SOAK=1 $(PY) -m pytest -rs tests/python/importing --timeout=7200
 	STRIPEWISE_SOAK=1 $(MAKE) --no-print-directory pytest TIMEOUT_S=7200 UNIT_TESTS=
 	@$(MAKE) --no-print-directory soak-best
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bench_best import at_scale
 from bench_common import FULL, LIBRARY, QUICK, ROOT, STRIPEWISE, Effort, make_store, run
+from bench_import import importing
 from bench_moves import moves
 from bench_plan import planning
 from bench_small import small
@@ -151,6 +152,7 @@ def measured(scratch: Path, effort: Effort, other: Path | None) -> list[dict[str
         *moves(scratch, effort),
         *planning(scratch, effort),
         at_scale(effort),
+        importing(scratch, effort),
     ]
     for package, bench in effort.crates:
         results += cargo_bench(package, bench, effort)

@@ -44,6 +44,8 @@ class Effort:
     best_requests: int = 2_000_000
     #: How long it may search; None: as long as it does by itself.
     best_limit_s: float | None = None
+    #: Of Darshan's, imported.
+    segments: int = 4_000_000
     #: Crates and their benchmarks.
     crates: tuple[tuple[str, str], ...] = (
         ("trace", "record"),
@@ -71,6 +73,7 @@ QUICK = Effort(
     best_regions=20,
     best_requests=1_200,
     best_limit_s=1.0,
+    segments=20_000,
     crates=(("swd", "updates"),),
 )
 

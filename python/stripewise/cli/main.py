@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import keyword
 import signal
 import sys
 import threading
@@ -24,6 +25,7 @@ from .swd import verbs as swd
 
 #: Verbs that need numpy or pyarrow, whose loading takes longer than most verbs run: brought in on demand.
 HEAVY: dict[str, tuple[str, dict[str, Any]]] = {
+    "import": (".run.importing", {}),
     "show": (".plan.show", {}),
     "plan": (".plan.plan", {}),
     "model": (".model.model", {}),
@@ -61,7 +63,8 @@ class Verbs(OneLineErrors):
             with _ended_by_interrupt():
                 module = importlib.import_module(place, __package__)
             alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-            alone.command(cmd_name, context_settings=settings)(getattr(module, cmd_name))
+            function = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+            alone.command(cmd_name, context_settings=settings)(getattr(module, function))
             self.add_command(typer.main.get_command(alone), cmd_name)
         return super().get_command(ctx, cmd_name)
 

@@ -10,7 +10,7 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,12 @@ def stdout() -> Console:
 def say(text: str) -> None:
     """One line to stderr."""
     typer.echo(text, err=True)
+
+
+def say_partial(source: str, reasons: Sequence[str]) -> None:
+    """One line where a trace is not the whole run."""
+    if reasons:
+        say(f"stripewise: {printable(source)}: the trace is partial: {printable('; '.join(reasons))}")
 
 
 def check_output(path: Path, flag: str = "-o") -> None:

@@ -23,7 +23,7 @@ from ..units import parse_size
 from ..workload.describe import read_description
 from .arguments import flattened
 from .options import FileOption, JsonOption
-from .output import print_json, progress, say, shown, stdout, table
+from .output import print_json, progress, say, say_partial, shown, stdout, table
 from .plan.options import SearchOptions, SizeOptions, WindowOptions, plan_options, require_window
 
 
@@ -164,6 +164,7 @@ def _loads(
             raise UsageError(f"--sweep: {key} is a key of a --workload; of a trace sweep hservers or sservers")
         with progress("reading the trace") as step:
             load = load_trace(asked.trace, asked.file or [], asked.loop or "closed", step)
+        say_partial(load.source, load.partial)
         for value in values:
             yield value, load, {} if value is None else {key: value}
         return

@@ -22,7 +22,7 @@ from ..plan import Plan
 from ..workload import Workload
 from ..workload.describe import Description
 from ..workload.generated import generated_workload, made_by
-from ..workload.trace import read_trace, trace_file
+from ..workload.trace import partial_reasons, read_trace, trace_file
 from .scenario import scenario
 
 LOOPS = ("closed", "open")
@@ -42,7 +42,8 @@ class Settings:
 class Load:
     """What is run: `engine_json` gives what the engine takes for files, `plan_from` what a policy plans from.
 
-    `paths` are the files where they are known before a plan; `patterns` choose among those of a plan.
+    `paths` are the files where they are known before a plan; `patterns` choose among those of a plan; `partial` as in
+    `Workload`.
     """
 
     source: str
@@ -50,6 +51,7 @@ class Load:
     engine_json: Callable[[Sequence[str]], str]
     plan_from: Callable[[], Workload]
     patterns: tuple[str, ...] = ()
+    partial: tuple[str, ...] = ()
 
     @cached_property
     def workload(self) -> Workload:
@@ -111,7 +113,10 @@ def load_trace(path: Path, files: Sequence[str] = (), loop: str = "closed", prog
     def engine_json(paths: Sequence[str]) -> str:
         return json.dumps({"version": 1, "kind": "trace", "path": str(source), "files": list(paths), "loop": loop})
 
-    return Load(str(source), None, engine_json, lambda: read_trace(path, files, progress), tuple(files))
+    def plan_from() -> Workload:
+        return read_trace(path, files, progress)
+
+    return Load(str(source), None, engine_json, plan_from, tuple(files), partial_reasons(path))
 
 
 def paths_of(load: Load, plan: Plan, planned_here: bool) -> Sequence[str]:

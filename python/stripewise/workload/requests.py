@@ -33,7 +33,8 @@ class FileRequests:
 class Workload(Memoized):
     """All files of one run, by path; `processes` client processes made the requests.
 
-    Every request stands for `weight` of its kind: above 1 where the requests are a sample.
+    Every request stands for `weight` of its kind: above 1 where the requests are a sample. `partial` says why the trace
+    that they are from is not the whole run; nothing, where it is.
     """
 
     files: tuple[FileRequests, ...]
@@ -41,6 +42,7 @@ class Workload(Memoized):
     source: str = "workload"
     command: tuple[str, ...] = field(default=())
     weight: int = 1
+    partial: tuple[str, ...] = ()
 
     @property
     def requests(self) -> int:

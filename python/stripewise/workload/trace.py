@@ -31,7 +31,8 @@ META_VERSION = 1
 NEEDED = ("op", "file", "offset", "done", "start_ns", "end_ns")
 TEXTS = ("op", "file", "layer")
 OPTIONAL = ("layer", "rank", "pid", "world", "flags")
-SYSTEM_DIRS = ("/dev/", "/proc/", "/sys/", "/etc/", "/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/")
+#: The system's own, and what is no path, as `<STDOUT>` in a Darshan log.
+SYSTEM_DIRS = ("/dev/", "/proc/", "/sys/", "/etc/", "/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/", "<")
 T = TypeVar("T")
 R = TypeVar("R")
 Progress = Callable[[int, int], None]
@@ -91,6 +92,16 @@ def read_meta(path: Path) -> dict[str, Any]:
     return data
 
 
+def partial_reasons(path: Path) -> tuple[str, ...]:
+    """Why the trace is not the whole run, as meta.json says; nothing where it is. Raises as `read_meta` does."""
+    return _reasons(read_meta(path))
+
+
+def _reasons(meta: dict[str, Any]) -> tuple[str, ...]:
+    reasons = meta.get("partial", [])
+    return tuple(str(reason) for reason in reasons) if isinstance(reasons, list) else (str(reasons),)
+
+
 def read_trace(path: str | os.PathLike[str], files: Sequence[str] = (), progress: Progress | None = None) -> Workload:
     """The workload in a collected trace.
 
@@ -124,6 +135,7 @@ def read_trace(path: str | os.PathLike[str], files: Sequence[str] = (), progress
         processes=_processes([found[name] for name in kept]),
         source=str(source),
         command=tuple(str(word) for word in command) if isinstance(command, list) else (),
+        partial=_reasons(meta),
     )
 
 

@@ -23,7 +23,7 @@ from ...workload import Workload
 from ...workload.trace import read_trace
 from ..arguments import flattened
 from ..options import FileOption, JsonOption
-from ..output import check_output, print_json, progress, say, shown, stdout, table
+from ..output import check_output, print_json, progress, say, say_partial, shown, stdout, table
 from .options import SearchOptions, SeedOption, SizeOptions, WindowOptions, plan_options, require_window
 
 
@@ -158,6 +158,7 @@ def plan(
     assert described is not None  # one of the two was given
     with progress("reading the trace") as step:
         workload = read_trace(trace, asked.file or [], step)
+    say_partial(workload.source, workload.partial)
     if opened is not None:
         workload = _of_store(workload, opened)
         reserved = opened.used_by_others([each.path for each in workload.files])

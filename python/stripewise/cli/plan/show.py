@@ -16,7 +16,7 @@ from ...units import format_size
 from ...workload.summary import summary_of
 from ...workload.trace import read_trace
 from ..options import FileOption, JsonOption
-from ..output import print_json, progress, shown, stdout, table
+from ..output import print_json, progress, say_partial, shown, stdout, table
 
 
 def _show_plan(path: Path, json: bool) -> None:
@@ -54,9 +54,12 @@ def show(
         return
     with progress("reading the trace") as step:
         workload = read_trace(trace, file or [], step)
+    say_partial(workload.source, workload.partial)
     rows = [summary_of(each) for each in workload.files]
     if json:
-        print_json({"processes": workload.processes, "files": [asdict(row) for row in rows]})
+        print_json(
+            {"processes": workload.processes, "files": [asdict(row) for row in rows], "partial": list(workload.partial)}
+        )
         return
     made = table(
         f"{workload.requests:,} requests of {workload.processes} process(es)",

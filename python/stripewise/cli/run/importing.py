@@ -1,0 +1,37 @@
+"""`stripewise import`: a trace of another program's becomes trace.parquet and meta.json, as `collect` writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...importing.formats import FORMATS, import_trace
+from ..options import JsonOption
+from ..output import print_json, say, say_partial
+
+_FORMATS = "; ".join(f"{name}: {chosen.what}" for name, chosen in FORMATS.items())
+
+
+def import_(
+    name: Annotated[str, typer.Argument(help=f"{_FORMATS}.", metavar="FORMAT")],
+    files: Annotated[list[Path], typer.Argument(help="The files of one run.", metavar="FILE...")],
+    out: Annotated[Path, typer.Option("-o", "--output", help="Write the trace into this directory.", metavar="DIR")],
+    lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count bad lines and records.")] = False,
+    cwd: Annotated[
+        Path | None, typer.Option("--cwd", help="Where the program ran: relative names stand below.", metavar="DIR")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Turn a trace that another program made into trace.parquet and meta.json (docs/importing.md)."""
+    place = out.absolute()
+    meta = import_trace(name, files, place, lenient, cwd)
+    if json:
+        print_json(meta)
+        return
+    typer.echo(f"{place}/trace.parquet: {meta['records']:,} records of {len(meta['processes']):,} process(es)")
+    for skipped in meta["skipped"]:
+        say(f"stripewise: {skipped['file']}: {skipped['why']} skipped")
+    say_partial(str(place / "trace.parquet"), meta["partial"])
+    typer.echo(f"go on with: stripewise plan {place} --cluster CLUSTER --policy h2dp -o plan.json")
