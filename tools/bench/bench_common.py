@@ -51,6 +51,7 @@ class Effort:
         ("sim", "sim"),
         ("swd", "updates"),
         ("disk", "disk"),
+        ("pattern", "recognise"),
     )
 
 
