@@ -26,6 +26,7 @@ from .swd import verbs as swd
 HEAVY: dict[str, tuple[str, dict[str, Any]]] = {
     "show": (".plan.show", {}),
     "plan": (".plan.plan", {}),
+    "patterns": (".pattern.patterns", {}),
     "model": (".model.model", {}),
     "simulate": (".simulate", {}),
     "tune": (".run.tune", COMMAND_SETTINGS),
