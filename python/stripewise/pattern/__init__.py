@@ -2,7 +2,7 @@
 
 from .database import store_report
 from .difference import Change, changes
-from .fio import fio_job
+from .fio import fio_job, fio_replay
 from .ior import ior_command
 from .prediction import Prediction, predicted
 from .report import PatternReport, report_of
@@ -13,6 +13,7 @@ __all__ = [
     "Prediction",
     "changes",
     "fio_job",
+    "fio_replay",
     "ior_command",
     "predicted",
     "report_of",

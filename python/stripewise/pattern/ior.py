@@ -40,12 +40,8 @@ def _blocks(each: Described, processes: int) -> tuple[int, int, int, list[str]] 
     """Block, transfer and segments, and further words; or why not."""
     segment = each.pattern.segments[0]
     ranks = len(each.pattern.ranks)
-    if each.spatial in ("random", "random strided"):
-        places = segment.places
-        assert places is not None
-        if places.size_min != places.size_max or places.alignment_bytes % places.size_min:
-            return "random requests of several sizes, or not aligned to their size; use --as fio"
-        return places.size_min * places.requests, places.size_min, 1, ["-z"]
+    if segment.places is not None:
+        return "random places; IOR's -z only shuffles the transfers of a rank's own blocks; use --as fio"
     if not segment.is_regular or segment.loop is None or each.pattern.formulas is None:
         return "the ranks' places follow no formula; use --as fio"
     dimensions, inner = nest_of(segment.loop)

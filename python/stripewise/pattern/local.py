@@ -46,6 +46,11 @@ class Distribution:
         """How many there are."""
         return sum(count for _, count in self.kinds)
 
+    @property
+    def is_forward(self) -> bool:
+        """Whether none begins before the end of the one before."""
+        return self.forward + self.sequential == self.requests - 1
+
 
 @dataclass(frozen=True)
 class Segment:

@@ -20,11 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import WorkloadError
-from ..workload.trace import SYSTEM_DIRS, read_meta, trace_file
+from ..workload.trace import SYSTEM_DIRS, TEXTS, checked_columns, read_meta, trace_file
 
 #: Operations of each layer that move bytes.
 DATA_OPS = {"posix": {"read": "read", "write": "write"}, "mpi": {"mpi_read": "read", "mpi_write": "write"}}
-NEEDED = ("op", "file", "offset", "done", "start_ns", "end_ns")
 #: Columns of whole numbers, and what stands where they are missing or null.
 OPTIONAL = {
     "process": -1, "rank": -1, "world": -1, "thread": -1, "fd": -1, "handle": -1, "requested": -1, "errno": 0,
@@ -91,13 +90,9 @@ def read_records(path: str | os.PathLike[str], files: Sequence[str] = (), layer:
     source = trace_file(Path(path))
     command = read_meta(Path(path)).get("command", [])
     try:
-        with pq.ParquetFile(source, read_dictionary=["op", "file", "layer"]) as parquet:
-            names = parquet.schema_arrow.names
-            for name in NEEDED:
-                if name not in names:
-                    cure = "give a trace that 'stripewise collect' wrote"
-                    raise WorkloadError(f"{source}: has no column '{name}'; {cure}")
-            table = parquet.read(columns=[*NEEDED, *(name for name in (*OPTIONAL, "layer") if name in names)])
+        texts = [name for name in TEXTS if name in pq.read_schema(source).names]
+        with pq.ParquetFile(source, read_dictionary=texts) as parquet:
+            table = parquet.read(columns=checked_columns(parquet.schema_arrow, source, optional=(*OPTIONAL, "layer")))
     except (OSError, pa.ArrowException) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise WorkloadError(f"{source}: cannot be read as Parquet ({said}); collect it again") from error
@@ -160,12 +155,14 @@ def _records(table: Any, layer: str) -> TraceRecords:
         layer_code, layers = _texts(table, "layer")
         keep &= np.isin(layer_code, [code for code, name in enumerate(layers) if name == layer])
     rows = np.flatnonzero(keep)
+    if not len(rows):
+        return TraceRecords("", "", 1, False, ())
     columns = {name: _column(table, name, default)[rows] for name, default in OPTIONAL.items()}
     taken = {name: _column(table, name, 0)[rows] for name in ("offset", "done", "start_ns", "end_ns")}
     op_code, file_code = op_code[rows], file_code[rows]
     is_asked = "requested" in table.column_names
     columns["short"] = columns["requested"] - taken["done"] if is_asked else np.zeros(len(rows), dtype=np.int64)
-    is_ranked = bool(len(rows)) and bool((columns["rank"] >= 0).all())
+    is_ranked = bool((columns["rank"] >= 0).all())
     process = columns["rank"] if is_ranked else columns["process"]
     handle = columns["handle" if layer == "mpi" else "fd"]
     order = np.argsort(file_code, kind="stable")

@@ -82,11 +82,31 @@ class Described:
 class FilePatterns:
     """The patterns of one file, by their first request."""
 
-    path: str
-    kinds: tuple[Kind, ...]
-    streams: int
-    records: int
+    recognised: RecognisedFile
     patterns: tuple[Described, ...]
+
+    @property
+    def path(self) -> str:
+        """Of the file."""
+        return self.recognised.records.path
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What the kinds of records stand for."""
+        return self.recognised.kinds
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
+        return len(self.recognised.records)
+
+    def requests(self, pattern: GlobalPattern, rank: int) -> list[tuple[str, int, int]]:
+        """Operation, offset and size of each request of a rank, in its order."""
+        segment = pattern.segments[pattern.ranks.index(rank)]
+        records = self.recognised.records
+        rows = self.recognised.rows(segment.stream)[segment.first : segment.first + segment.records]
+        ops = [self.kinds[kind].op for kind in records.kind[rows].tolist()]
+        return list(zip(ops, records.offset[rows].tolist(), records.size[rows].tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -111,7 +131,7 @@ class PatternReport:
                 {
                     "path": file.path,
                     "kinds": [asdict(kind) for kind in file.kinds],
-                    "streams": file.streams,
+                    "streams": file.recognised.streams,
                     "records": file.records,
                     "patterns": [each.as_json() for each in file.patterns],
                 }
@@ -130,7 +150,7 @@ def report_of(path: str | os.PathLike[str], files: Sequence[str] = (), layer: st
             _described(file, pattern, trace.processes, trace.is_ranked)
             for pattern in global_patterns(file.local, trace.processes)
         ]
-        found.append(FilePatterns(records.path, records.kinds, file.streams, len(records), tuple(described)))
+        found.append(FilePatterns(file, tuple(described)))
     return PatternReport(trace.source, trace.application, trace.processes, trace.is_ranked, tuple(found))
 
 
@@ -183,8 +203,7 @@ def spatial(pattern: GlobalPattern) -> str:
     segment = pattern.segments[0]
     places = segment.places
     if places is not None:
-        forward = places.forward + places.sequential == places.requests - 1
-        return "scattered" if segment.loop is not None else "random strided" if forward else "random"
+        return "scattered" if segment.loop is not None else "random strided" if places.is_forward else "random"
     assert segment.loop is not None
     if not segment.loop.body:
         return "single"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import gcd
 
 from ..units import GIB, KIB, MIB
 from .local import LARGE_BYTES, SMALL_BYTES, Distribution, Segment
@@ -180,31 +181,37 @@ def _rounds_text(dimensions: Sequence[tuple[int, int]]) -> str:
     return f"; all that {', and that '.join(around)}" if around else ""
 
 
-def distribution_text(places: Distribution, what: str) -> str:
-    """How random requests lie."""
-    sizes = (
-        size_text(places.size_min)
-        if places.size_min == places.size_max
-        else f"{size_text(places.size_min)} to {size_text(places.size_max)}"
-    )
-    aligned = f", aligned to {size_text(places.alignment_bytes)}" if places.alignment_bytes > 1 else ""
-    strides = places.forward + places.sequential == places.requests - 1
-    how = "forward in random strides" if strides else "at random offsets"
-    return f"{what} of {sizes} {how} in {size_text(places.low)} to {size_text(places.high)}{aligned}"
+def _from_to(values: Sequence[int], text: Callable[[int], str]) -> str:
+    """One value, or the lowest to the highest."""
+    low, high = text(min(values)), text(max(values))
+    return low if low == high else f"{low} to {high}"
 
 
-def random_text(segment: Segment, kinds: Sequence[Kind]) -> str:
-    """A segment whose places follow no pattern, without whom."""
-    places = segment.places
-    assert places is not None
-    if segment.loop is not None:
-        block = f"blocks, in each {loop_text(segment.loop, kinds).split(' ', 1)[1]}; the blocks are"
-        verb = operation_text(segment.loop, kinds)
-        return distribution_text(places, f"{verb} {places.requests:,} {block}")
-    ops = {op: sum(count for kind, count in places.kinds if kinds[kind].op == op) for op in ("read", "write")}
+def places_text(places: Sequence[Distribution]) -> str:
+    """How the random requests of all ranks lie."""
+    sizes = _from_to([size for each in places for size in (each.size_min, each.size_max)], size_text)
+    how = "forward in random strides" if all(each.is_forward for each in places) else "at random offsets"
+    low, high = min(each.low for each in places), max(each.high for each in places)
+    alignment = gcd(*(each.alignment_bytes for each in places))
+    aligned = f", aligned to {size_text(alignment)}" if alignment > 1 else ""
+    return f"of {sizes} {how} in {size_text(low)} to {size_text(high)}{aligned}"
+
+
+def random_text(segments: Sequence[Segment], kinds: Sequence[Kind]) -> str:
+    """Segments whose places follow no pattern, without whom."""
+    places = [each.places for each in segments if each.places is not None]
+    requests = _from_to([each.requests for each in places], lambda count: f"{count:,}")
+    block = segments[0].loop
+    if block is not None:
+        inside = loop_text(block, kinds).split(" ", 1)[1]
+        return f"{operation_text(block, kinds)} {requests} blocks {places_text(places)}; in each block {inside}"
+    ops = {op: sum(n for each in places for kind, n in each.kinds if kinds[kind].op == op) for op in ("read", "write")}
     said = " and ".join(f"{op}s" for op, count in ops.items() if count)
-    mixed = f" ({ops['read']:,} reads, {ops['write']:,} writes)" if all(ops.values()) else ""
-    return distribution_text(places, f"{said} {places.requests:,} requests{mixed}")
+    mixed = f" ({ops['read'] / sum(ops.values()):.0%} reads)" if all(ops.values()) else ""
+    biggest = max(each.size_max for each in places)
+    smallest = min(each.size_min for each in places)
+    classes = "" if size_class(smallest) != size_class(biggest) else f" {size_class(biggest)}"
+    return f"{said} {requests}{classes} requests{mixed} {places_text(places)}"
 
 
 def interval_text(segments: Sequence[Segment]) -> str:
@@ -225,7 +232,7 @@ def sentence(pattern: GlobalPattern, kinds: Sequence[Kind], processes: int, is_r
     first = pattern.segments[0]
     when = interval_text(pattern.segments)
     if first.loop is None or first.places is not None:
-        return f"{who} {random_text(first, kinds)}{when}."
+        return f"{who} {random_text(pattern.segments, kinds)}{when}."
     does = loop_text(first.loop, kinds)
     if pattern.formulas is None:
         varied = " (each in its own way; the first is told)" if len(pattern.ranks) > 1 else ""

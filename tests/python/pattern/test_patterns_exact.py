@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -109,3 +110,18 @@ def test_runs_of_one_size_predict_nothing(tmp_path):
     reports = [report_of(write_trace(tmp_path / f"p{n}", ALL["hpio"](4))) for n in range(2)]
     with pytest.raises(WorkloadError, match="differ in their number of processes"):
         predicted(reports, 8)
+
+
+def test_row_groups_with_files_of_their_own_are_kept_apart(tmp_path):
+    """Each row group has a dictionary of its own for its texts."""
+    for name in "ab":
+        write_trace(tmp_path / name, ALL["hpio"](2), path=f"/data/{name}")
+    tables = [pq.read_table(tmp_path / name / "trace.parquet") for name in "ab"]
+    with pq.ParquetWriter(tmp_path / "trace.parquet", tables[0].schema) as writer:
+        for table in tables:
+            writer.write_table(table)
+    report = report_of(tmp_path)
+    assert [(file.path, file.records, len(file.patterns)) for file in report.files] == [
+        ("/data/a", 256, 1),
+        ("/data/b", 256, 1),
+    ]

@@ -13,8 +13,9 @@ from typing import Annotated
 import typer
 
 from ...errors import UsageError
-from ...pattern import PatternReport, changes, fio_job, ior_command, predicted, report_of, store_report
+from ...pattern import PatternReport, changes, fio_job, fio_replay, ior_command, predicted, report_of, store_report
 from ...pattern.prediction import total_text
+from ...pattern.report import Described, FilePatterns
 from ..arguments import flattened
 from ..options import JsonOption
 from ..output import check_output, print_json, printable
@@ -39,7 +40,12 @@ class PatternOptions:
         int | None, typer.Option("--processes", "-n", min=1, help="predict: the number of processes to predict.")
     ] = None
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="predict: write the trace, without times, to this directory.")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="A directory: of the trace, without times, by predict; of logs to replay, by --as fio.",
+        ),
     ] = None
     json: JsonOption = False
 
@@ -68,8 +74,10 @@ def patterns(
     reads_one = options.as_ is not None or options.db is not None
     if verb and reads_one:
         raise UsageError(f"{verb}: takes neither --as nor --db; give them with one trace")
-    if verb != "predict" and (options.processes is not None or options.output is not None):
-        raise UsageError("--processes, -o: belong to 'patterns predict'")
+    if verb != "predict" and options.processes is not None:
+        raise UsageError("--processes: belongs to 'patterns predict'")
+    if verb != "predict" and options.as_ != "fio" and options.output is not None:
+        raise UsageError("-o: belongs to 'patterns predict' and to --as fio")
     reports = [report_of(Path(word), options.file or [], options.layer) for word in _checked(verb, rest)]
     if verb == "diff":
         _diff(reports, options)
@@ -101,9 +109,16 @@ def _tell(report: PatternReport, options: PatternOptions) -> None:
             if options.as_ == "ior":
                 typer.echo(ior_command(each, file.path, report.processes))
             elif options.as_ == "fio":
-                typer.echo(fio_job(each, file.path, f"{Path(file.path).name}-{number}"))
+                typer.echo(_fio(file, each, number, options.output))
             else:
                 typer.echo(f"  {each.sentence}")
+
+
+def _fio(file: FilePatterns, each: Described, number: int, place: Path | None) -> str:
+    name = f"{Path(file.path).name}-{number}"
+    if place is None:
+        return fio_job(each, file.path, name)
+    return fio_replay(each, file.path, name, place, lambda rank: file.requests(each.pattern, rank))
 
 
 def _diff(reports: Sequence[PatternReport], options: PatternOptions) -> None:
