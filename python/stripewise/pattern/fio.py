@@ -1,6 +1,6 @@
 """Patterns as fio job files: one job per pattern, its clones the ranks.
 
-fio's options say contiguous, strided, backward, segmented, repeated and random requests. For whatever else a job
+fio's options say contiguous, strided, segmented, repeated and random requests. For whatever else a job
 replays a log of the requests, which is written where there is a directory for it; else a comment says why.
 """
 
@@ -70,8 +70,7 @@ def _options(each: Described) -> dict[str, Any] | str:
     shape = _shape(each.operation, [one for one in dimensions if one[1]], inner.size)
     if isinstance(shape, str):
         return shape
-    offset, increment = start
-    shape["offset"] = offset + shape.pop("low", 0)
+    shape["offset"], increment = start
     if ranks > 1:
         shape["offset_increment"] = increment
     if each.spatial == "fixed":
@@ -105,7 +104,7 @@ def _start(formula: RankFormula, ranks: tuple[int, ...]) -> tuple[int, int] | No
 
 
 def _shape(operation: str, moving: list[tuple[int, int]], size: int) -> dict[str, Any] | str:
-    """Options of one rank's requests; `low` is where they begin, counted from the first one."""
+    """Options of one rank's requests, without where they begin."""
     if not moving:
         return {"rw": operation, "bs": size, "size": size}
     count, stride = moving[-1]
@@ -113,10 +112,12 @@ def _shape(operation: str, moving: list[tuple[int, int]], size: int) -> dict[str
     if len(moving) == 1:
         if stride == size:
             return {"rw": operation, "bs": size, "size": run}
-        back = max(0, -stride * (count - 1))
-        region = abs(stride) * (count - 1) + size
-        gap = {"rw": f"{operation}:{stride - size}", "bs": size, "size": region, "io_size": run, "low": -back}
-        return gap if abs(stride) >= size else "requests that overlap"
+        if stride < 0:
+            return "requests that go backward, of which fio does the lowest first"
+        if stride < size:
+            return "requests that overlap"
+        region = stride * (count - 1) + size
+        return {"rw": f"{operation}:{stride - size}", "bs": size, "size": region, "io_size": run}
     if len(moving) == 2 and stride == size and moving[0][1] > run:
         segments, outer = moving[0]
         zones = {"zonemode": "strided", "zonesize": run, "zonerange": run, "zoneskip": outer - run}
