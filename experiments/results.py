@@ -27,11 +27,9 @@ PAGE = HOME.parent / "docs" / "results.md"
 WIDTH = 158
 #: The picture of the first page.
 FIRST = "throughput-view"
-#: What is told first.
-UNSEEN = "other-half"
 #: In this order; others behind them.
 ORDER = (
-    UNSEEN, FIRST, "h2dp-fig", "h2dp-", "segment-", "drift", "mixed", "tight", "uneven", "scale", "thesis-fig",
+    FIRST, "h2dp-fig", "h2dp-", "segment-", "drift", "mixed", "tight", "uneven", "scale", "other-half", "thesis-fig",
     "thesis-",
 )  # fmt: skip
 #: Keys of rows that say how sure, how bounded or of what a figure is, not what came out.
@@ -54,8 +52,6 @@ ASIDE = {
     "emulated_runs",
     "made_again",
     "requests_per_process",
-    "lead",
-    "lead_interval",
 }
 #: Keys of the axis, or of what else came out, that are no bandwidths.
 SHARES = {"ssd_share", "factor", "gain", "moved_share_of_file", "hservers_over_sservers", "imbalance"}
@@ -104,7 +100,7 @@ def columns_of(rows: Sequence[Row], label: str = "simulated") -> list[tuple[str,
         for name in dict.fromkeys(name for row in rows for name in row.get("emulated", {}))
     ]
     made += half_columns(rows)
-    made += lead_columns(rows)
+    made += _nested(rows, "lead", "lead, {}, simulated", "{:.2f}".format)
     made += _nested(rows, "measured", "{}, measured", _figure)
     made += _nested(rows, "predicted", "{}, by the equations", _figure)
     made += _nested(rows, "war", "{}, WAR, simulated", _figure)
@@ -122,20 +118,6 @@ def half_columns(rows: Sequence[Row]) -> list[tuple[str, Any]]:
     planned = _nested(rows, "planned_from", "{}, planned from, simulated", _figure)
     unseen = _nested(rows, "other_half", "{}, other half, simulated", _figure)
     return [column for pair in zip(planned, unseen, strict=True) for column in pair]
-
-
-def lead_columns(rows: Sequence[Row]) -> list[tuple[str, Any]]:
-    """How far best is ahead of the quickest other policy, with half the 95 % interval."""
-    names = dict.fromkeys(name for row in rows for name in row.get("lead", {}))
-    return [(f"lead, {name}, simulated", lambda row, name=name: lead_cell(row, name)) for name in names]
-
-
-def lead_cell(row: Row, name: str) -> str:
-    """Mean and half the 95 % interval."""
-    if name not in row.get("lead", {}):
-        return ""
-    mean = f"{row['lead'][name]:.2f}"
-    return f"{mean} ± {row['lead_interval'][name]:.2f}" if row["seeds"] > 1 else mean
 
 
 def proof_columns(rows: Sequence[Row]) -> list[tuple[str, Any]]:
@@ -284,7 +266,7 @@ def first_page(result: Mapping[str, Any], found: Sequence[tuple[str, Mapping[str
         for row in rows
     ]
     text = (
-        "# Results\n\n" + unseen(dict(found)[UNSEEN]["rows"]) + "\n\n## Requests that were planned from\n\n"
+        "# Results\n\n"
         "![Bandwidth by request size](results.svg)\n\n"
         "32 processes read a shared file on 12 disk servers and 4 SSD servers that hold a sixth of it; some regions "
         "are hot (Zipf 0.8). One line per placement policy, simulated; above the dotted line is no layout at all: "
@@ -299,38 +281,13 @@ def first_page(result: Mapping[str, Any], found: Sequence[tuple[str, Mapping[str
         "assumes), **real-emulated** by real MPI programs on emulated devices, **measured** on this machine, "
         "**published** by a paper, **reference simulation** an earlier simulation of ours. A column is one of them, "
         "never a mixture. Made by `make results` from `experiments/*/result.json` and `emulated.json`.\n\n"
-        f"Of `best`, only `{UNSEEN}` is of the search as it is (best.md). All other columns of `best`, and of what no "
-        "layout beats, are those of an earlier search, which judged plans by the traced run alone, cut regions more "
-        "coarsely and proved less."
+        "The columns of `best`, and of what no layout beats, are still those of the search before it followed heat to "
+        "the requests' own grid and proved by cells (best.md). The present search judges plans by likely "
+        "runs as well as by the traced one, so on the requests that it planned from another policy may be ahead of "
+        "it. What a plan is worth on others only `other-half` tells, of the earlier search too, two seeds at "
+        "most."
     )
     return text, names
-
-
-def kept_cell(row: Row) -> str:
-    """What best keeps of its MB/s on the other half, with half the 95 % interval."""
-    mean = f"{row['kept']['best']:.2f}"
-    return f"{mean} ± {row['kept_interval']['best']:.2f}" if row["seeds"] > 1 else mean
-
-
-def unseen(rows: Sequence[Row]) -> str:
-    """The lead: what a plan from one half of a run is worth on the other."""
-    lines = [
-        f"| {row['case']} | {row['requests_each']:,} | {row['seeds']} | {lead_cell(row, 'best other half')} "
-        f"| {lead_cell(row, 'best planned from')} | {kept_cell(row)} |"
-        for row in rows
-    ]
-    sure = [row for row in rows if row["seeds"] > 1]
-    ahead = sum(row["lead"]["best other half"] - row["lead_interval"]["best other half"] > 1 for row in sure)
-    behind = sum(row["lead"]["best other half"] + row["lead_interval"]["best other half"] < 1 for row in sure)
-    return (
-        "What a plan is worth on requests that it has **not** seen: every process's requests are halved, each policy "
-        "plans from the first half, and the second is run under its plan. The lead is MB/s of `best` over the quickest "
-        "other policy, chosen anew for every seed; mean over the seeds ± half the 95 % interval, simulated.\n\n"
-        "| case | requests of each process planned from | seeds | lead on the other half | lead on the half planned "
-        "from | of its MB/s best keeps |\n|---|---|---|---|---|---|\n" + "\n".join(lines) + "\n\n"
-        f"`best` is ahead beyond the interval in {ahead} of {len(sure)} places and behind beyond it in {behind}. "
-        + paragraph(UNSEEN, "Where best is behind").removeprefix("**Where best is behind.** ")
-    )
 
 
 def promises(found: Sequence[tuple[str, Mapping[str, Any]]]) -> str:

@@ -2,7 +2,7 @@
 
 The other experiments run what was planned from, as the papers do. Drawn requests have chance in them, and a plan that
 follows it gains from it once. Each process's requests are halved here; a policy is given the first half, and both are
-run under its plan. Seeds draw the requests anew; what is said of several seeds has a 95 % interval.
+run under its plan.
 """
 
 from __future__ import annotations
@@ -12,17 +12,15 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
-from math import nan
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 
-from common import KIB, MIB, Contender, Given, arguments, contenders, finish, home_of, progress, write_result
-from emulated import interval
+from common import KIB, MIB, TIE, Contender, Given, arguments, contenders, finish, home_of, progress, write_result
 from ours import HOME, uneven_cluster, view_cluster
 from pictures import draw_lines
 from stripewise.cluster import Cluster
@@ -33,24 +31,23 @@ from stripewise.units import format_size
 from stripewise.workload import Workload
 from stripewise.workload.describe import description_from, read_workload_toml
 
-SEEDS, REQUESTS = 4, 4_000
-#: Where a place was asked for dozens of times seeds differ by a percent, and a plan takes a minute.
-SEEDS_OF_MANY = 3
-SIZES = (64 * KIB, MIB, 4 * MIB)
+SEEDS, REQUESTS = 2, 4_000
+SIZES = (64 * KIB, 256 * KIB, 512 * KIB, MIB, 4 * MIB)
 #: Requests of 1 MiB that each process made before the plan.
-FEW = (25, 100, 400)
+FEW = (25, 100, 400, 1_600)
+#: As in the experiment `scale`: servers, and requests of each process; one seed, as there.
+SCALE, SCALE_REQUESTS = 256, 640
+SCALE_FILE_BYTES = 512 * 64 * MIB
 MIXED = [[4 * KIB << shift, 1.0] for shift in range(0, 13, 2)]
 HALVES = ("planned_from", "other_half")
 REPEATS = "best, for repeats"
-#: Of the search of best: more than it takes, so that not the machine's load but the search itself ends it.
-TIME_LIMIT_S = 1_800.0
 
 
 @dataclass(frozen=True)
 class Case:
     """A place of another experiment, and how many requests each process makes in either half.
 
-    `seeds` are fewer than are asked for where a run takes long; `repeats` compares best for repeats as well.
+    `seeds` are fewer than are asked for where a run takes long.
     """
 
     name: str
@@ -58,23 +55,22 @@ class Case:
     requests: int
     changes: Mapping[str, Any] = field(default_factory=dict)
     seeds: int | None = None
-    repeats: bool = False
 
 
 def cases() -> list[Case]:
     """In the order of the table."""
     view = view_cluster()
-    made = [
-        *(Case("few requests, 1 MiB", view, each, {"request_bytes": MIB}, repeats=True) for each in FEW),
-        Case("few requests, mixed", view, 100, {"request_bytes": MIXED}, repeats=True),
+    made = [Case(f"throughput-view, {shown_size(size)}", view, 4_000, {"request_bytes": size}) for size in SIZES]
+    made += [Case("few requests, 1 MiB", view, each, {"request_bytes": MIB}) for each in FEW]
+    made += [
+        Case("few requests, mixed", view, 100, {"request_bytes": MIXED}),
+        Case("uneven, factor 16", uneven_cluster(16), 2_000),
+        Case("tight, room for 1 %", view_cluster(share=0.01), 2_000),
+        Case("mixed, all, same count", view, 2_000, {"request_bytes": MIXED}),
     ]
-    many: list[tuple[str, Cluster, int, dict[str, Any]]] = [
-        *((f"throughput-view, {shown_size(size)}", view, 4_000, {"request_bytes": size}) for size in SIZES),
-        ("uneven, factor 16", uneven_cluster(16), 2_000, {}),
-        ("tight, room for 1 %", view_cluster(share=0.01), 2_000, {}),
-        ("mixed, all, same count", view, 2_000, {"request_bytes": MIXED}),
-    ]
-    return [*made, *(Case(*each, seeds=SEEDS_OF_MANY) for each in many)]
+    cluster = view_cluster(SCALE - SCALE // 4, SCALE // 4, SCALE_FILE_BYTES)
+    changes = {"processes": SCALE, "request_bytes": MIB, "file_bytes": SCALE_FILE_BYTES}
+    return [*made, Case(f"scale, {SCALE} servers", cluster, SCALE_REQUESTS, changes, seeds=1)]
 
 
 def shown_size(size: int) -> str:
@@ -103,17 +99,16 @@ def run_case(case: Case, seed: int) -> dict[str, tuple[float, float]]:
     both = halves(whole)
     moved = [sum(int(file.requests["size"].sum()) for file in half.files) for half in both]
     made = {}
-    for each in compared(case.repeats):
+    for each in compared():
         plan = policy_named(each.policy).plan(both[0], case.cluster, PlanOptions(seed=seed, **each.options))
         seconds = [Trials([half], case.cluster).run(plan)[0].seconds for half in both]
         made[each.label] = (moved[0] / seconds[0] / 1e6, moved[1] / seconds[1] / 1e6)
     return made
 
 
-def compared(repeats: bool = False) -> tuple[Contender, ...]:
-    """All policies, and where it is asked for best told that the run repeats its very requests."""
-    told = (Contender(REPEATS, "best", {"smooth": False, "time_limit_s": TIME_LIMIT_S}),) if repeats else ()
-    return (*contenders(time_limit_s=TIME_LIMIT_S), *told)
+def compared() -> tuple[Contender, ...]:
+    """All policies, and best told that the run repeats its very requests."""
+    return (*contenders(), Contender(REPEATS, "best", {"smooth": False}))
 
 
 def run_cases(every: Sequence[Case], seeds: int) -> Iterator[tuple[Case, list[dict[str, tuple[float, float]]]]]:
@@ -131,21 +126,21 @@ def run_cases(every: Sequence[Case], seeds: int) -> Iterator[tuple[Case, list[di
 
 
 def row(case: Case, runs: Sequence[Mapping[str, tuple[float, float]]]) -> dict[str, Any]:
-    """Means over the seeds, and half the 95 % intervals of leads and of a policy's kept share."""
-    made: dict[str, Any] = {"case": case.name, "requests_each": case.requests, "seeds": len(runs)}
+    """Means over the seeds; the errors are those of the mean of a policy's kept share."""
+    made: dict[str, Any] = {"case": case.name, "requests_each": case.requests}
     for number, half in enumerate(HALVES):
         made[half] = {name: fmean(run[name][number] for run in runs) for name in runs[0]}
-    made["lead"], made["lead_interval"] = {}, {}
-    for half, name in [(half, name) for half in HALVES for name in ("best", REPEATS) if name in runs[0]]:
-        leads = [lead({other: each[HALVES.index(half)] for other, each in run.items()}, name) for run in runs]
-        key = f"{name} {half.replace('_', ' ')}"
-        made["lead"][key], made["lead_interval"][key] = fmean(leads), interval(leads)
+    made["lead"] = {
+        f"{name} {half.replace('_', ' ')}": lead(made[half], name) for half in HALVES for name in ("best", REPEATS)
+    }
     kept = {name: [run[name][1] / run[name][0] for run in runs] for name in runs[0]}
     made["kept"] = {name: fmean(values) for name, values in kept.items()}
-    made["kept_interval"] = {name: interval(values) for name, values in kept.items()}
-    shares = {name: [run[name][1] / run["best"][1] - 1 for run in runs] for name in runs[0] if name != "best"}
+    made["kept_error"] = {
+        name: stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0 for name, values in kept.items()
+    }
+    unseen = made["other_half"]
     made["ahead_on_other_half"] = {
-        name: fmean(values) for name, values in shares.items() if len(runs) > 1 and fmean(values) > interval(values)
+        name: unseen[name] / unseen["best"] - 1 for name in unseen if unseen[name] > unseen["best"] * (1 + TIE)
     }
     return made
 
@@ -177,18 +172,16 @@ def write(given: Given, rows: Sequence[dict[str, Any]]) -> None:
             "requests_each": "of every process in either half; the plan is made from the first",
             "planned_from": "by policy: the half that its plan was made from, run under that plan",
             "other_half": "by policy: the half that it has not seen, under the same plan",
-            "lead": "best, or best with --no-smooth, over the quickest other policy of each seed, mean over the seeds",
-            "lead_interval": "half the 95 % interval of lead over the seeds (Student's t)",
+            "lead": "best, with --no-smooth as well, over the quickest other policy, on either half",
             "kept": "other half over the half planned from",
-            "kept_interval": "half the 95 % interval of kept over the seeds",
-            "ahead_on_other_half": "who is ahead of best there beyond the 95 % interval, and by what share",
-            "time_limit_s": TIME_LIMIT_S,
+            "kept_error": "standard error of kept over the seeds",
+            "ahead_on_other_half": f"who is ahead of best there by more than {TIE:.1%}, and by what share",
             "options": given.as_json,
         },
     )
     by_number = sorted((each for each in rows if is_of_1_mib(each["case"])), key=lambda each: each["requests_each"])
     panels = [
-        (half.replace("_", " "), {name: [each[half].get(name, nan) for each in by_number] for name in rows[0][half]})
+        (half.replace("_", " "), {name: [each[half][name] for each in by_number] for name in rows[0][half]})
         for half in HALVES
     ]
     draw_lines(

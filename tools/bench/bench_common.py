@@ -53,6 +53,7 @@ class Effort:
         ("sim", "sim"),
         ("swd", "updates"),
         ("disk", "disk"),
+        ("pattern", "recognise"),
     )
 
 

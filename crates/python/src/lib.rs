@@ -7,6 +7,7 @@ mod blocks;
 mod errors;
 mod limits;
 mod mover;
+mod pattern;
 mod pricing;
 mod probe;
 mod sim;
@@ -21,6 +22,7 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     store::register(module)?;
     mover::register(module)?;
     transfer::register(module)?;
+    pattern::register(module)?;
     pricing::register(module)?;
     probe::register(module)?;
     module.add_function(wrap_pyfunction!(assign::assign, module)?)?;

@@ -28,6 +28,7 @@ HEAVY: dict[str, tuple[str, dict[str, Any]]] = {
     "import": (".run.importing", {}),
     "show": (".plan.show", {}),
     "plan": (".plan.plan", {}),
+    "patterns": (".pattern.patterns", {}),
     "model": (".model.model", {}),
     "simulate": (".simulate", {}),
     "tune": (".run.tune", COMMAND_SETTINGS),

@@ -1,4 +1,4 @@
-"""CSV: one record per line under a header of names; ours (docs/importing.md), and one with the fields of IOSIG.
+"""CSV: one record per line under a header of names; ours (docs/traces/importing.md), and one with the fields of IOSIG.
 
 Lines are parsed by pyarrow a few megabytes at a time; a piece that it refuses is gone through line by line, so that the
 line that is wrong is named.
@@ -77,7 +77,7 @@ class _Table:
 
     def _check_header(self, where: str) -> None:
         known = {*_INTEGERS, *_TEXTS, *_YES_NO, *_TIMES, "file_id"}
-        cure = "write the header as in docs/importing.md"
+        cure = "write the header as in docs/traces/importing.md"
         for name in self.header:
             if name not in known:
                 raise WorkloadError(f"{where}: column {quoted(name)} is not a known one; {cure}")

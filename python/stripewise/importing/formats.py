@@ -25,7 +25,7 @@ class Format:
     what: str
 
 
-#: docs/importing.md has a section on each.
+#: docs/traces/importing.md has a section on each.
 FORMATS = {
     "darshan": Format(read_darshan, "Darshan logs, with DXT or counters alone"),
     "csv": Format(read_csv, "one record per line under a header, or IOSIG's fields"),

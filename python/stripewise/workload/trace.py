@@ -114,7 +114,7 @@ def read_trace(path: str | os.PathLike[str], files: Sequence[str] = (), progress
     try:
         texts = [name for name in TEXTS if name in pq.read_schema(source).names]
         with pq.ParquetFile(source, read_dictionary=texts) as parquet:
-            columns = _columns(parquet, source)
+            columns = checked_columns(parquet.schema_arrow, source)
             groups = parquet.num_row_groups
             tables = (parquet.read_row_group(group, columns=columns) for group in range(groups))
             for group, parts in enumerate(_in_order(_read_group, tables)):
@@ -156,13 +156,18 @@ def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _columns(parquet: Any, source: Path) -> list[str]:
-    schema = parquet.schema_arrow
+def checked_columns(
+    schema: Any, source: Path, needed: Iterable[str] = NEEDED, optional: Iterable[str] = OPTIONAL
+) -> list[str]:
+    """The columns to read: all `needed` ones, and the `optional` ones that are there.
+
+    Raises WorkloadError naming `source` for one that is missing or of a wrong type.
+    """
     cure = "give a trace that 'stripewise collect' wrote"
-    for name in NEEDED:
+    for name in needed:
         if name not in schema.names:
             raise WorkloadError(f"{source}: has no column '{name}'; {cure}")
-    columns = [name for name in (*NEEDED, *OPTIONAL) if name in schema.names]
+    columns = [name for name in (*needed, *optional) if name in schema.names]
     for name in columns:
         kind = schema.field(name).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind

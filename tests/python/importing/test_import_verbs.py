@@ -70,7 +70,7 @@ def test_what_cannot_be_imported_is_one_line(tmp_path, monkeypatch, words, code,
 
 
 def test_the_page_tells_of_every_format():
-    page = (ROOT / "docs/importing.md").read_text()
+    page = (ROOT / "docs/traces/importing.md").read_text()
     for name in FORMATS:
         assert f"| `{name}` |" in page
     assert all(name in stripewise("import", "--help").stdout for name in FORMATS)

@@ -24,7 +24,7 @@ def import_(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Turn a trace that another program made into trace.parquet and meta.json (docs/importing.md)."""
+    """Turn a trace that another program made into trace.parquet and meta.json (docs/traces/importing.md)."""
     place = out.absolute()
     meta = import_trace(name, files, place, lenient, cwd)
     if json:

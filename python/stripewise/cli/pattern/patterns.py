@@ -1,0 +1,155 @@
+"""`stripewise patterns`: what a run did to its files, one sentence for each pattern.
+
+Also what changed between two runs, and what a run with another number of processes would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...errors import UsageError
+from ...pattern import PatternReport, changes, fio_job, fio_replay, ior_command, predicted, report_of, store_report
+from ...pattern.prediction import total_text
+from ...pattern.report import Described, FilePatterns
+from ..arguments import flattened
+from ..options import JsonOption
+from ..output import check_output, print_json, printable
+
+FORMS = ("ior", "fio")
+LAYERS = ("posix", "mpi")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatternOptions:
+    """What is told, and of what."""
+
+    file: Annotated[list[str] | None, typer.Option("--file", help="Only files whose path matches this glob.")] = None
+    layer: Annotated[str, typer.Option("--layer", help="Calls of this layer: posix or mpi.")] = "posix"
+    as_: Annotated[str | None, typer.Option("--as", help="Print commands that reproduce each pattern: ior or fio.")] = (
+        None
+    )
+    db: Annotated[
+        Path | None, typer.Option("--db", help="Also keep the patterns in this SQLite file, by application, file, P.")
+    ] = None
+    processes: Annotated[
+        int | None, typer.Option("--processes", "-n", min=1, help="predict: the number of processes to predict.")
+    ] = None
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="A directory: of the trace, without times, by predict; of logs to replay, by --as fio.",
+        ),
+    ] = None
+    json: JsonOption = False
+
+
+@flattened
+def patterns(
+    *,
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            help="A collected trace; two after diff, more after predict.", metavar="TRACE | diff A B | predict TRACE..."
+        ),
+    ],
+    options: PatternOptions,
+) -> None:
+    """Say what a run did to its files: one sentence for each access pattern.
+
+    With diff: what changed from run A to run B. With predict: the run with --processes processes, from runs with other
+    numbers of them.
+    """
+    if options.layer not in LAYERS:
+        raise UsageError(f"--layer: '{options.layer}' is not known; give one of {', '.join(LAYERS)}")
+    if options.as_ is not None and options.as_ not in FORMS:
+        raise UsageError(f"--as: '{options.as_}' is not known; give one of {', '.join(FORMS)}")
+    verb, *rest = words if words[0] in ("diff", "predict") else ["", *words]
+    reads_one = options.as_ is not None or options.db is not None
+    if verb and reads_one:
+        raise UsageError(f"{verb}: takes neither --as nor --db; give them with one trace")
+    if verb != "predict" and options.processes is not None:
+        raise UsageError("--processes: belongs to 'patterns predict'")
+    if verb != "predict" and options.as_ != "fio" and options.output is not None:
+        raise UsageError("-o: belongs to 'patterns predict' and to --as fio")
+    reports = [report_of(Path(word), options.file or [], options.layer) for word in _checked(verb, rest)]
+    if verb == "diff":
+        _diff(reports, options)
+    elif verb == "predict":
+        _predict(reports, options)
+    else:
+        _tell(reports[0], options)
+
+
+def _checked(verb: str, traces: Sequence[str]) -> Sequence[str]:
+    least, most = {"": (1, 1), "diff": (2, 2), "predict": (2, 1000)}[verb]
+    if not least <= len(traces) <= most:
+        needed = {"": "one trace", "diff": "diff and two traces", "predict": "predict and two traces or more"}[verb]
+        raise UsageError(f"patterns: give {needed}")
+    return traces
+
+
+def _tell(report: PatternReport, options: PatternOptions) -> None:
+    if options.db is not None:
+        check_output(options.db, "--db")
+        store_report(report, options.db)
+    if options.json:
+        print_json(report.as_json())
+        return
+    for file in report.files:
+        if options.as_ is None:
+            typer.echo(f"{printable(file.path)}: {file.records:,} requests in {len(file.patterns)} pattern(s)")
+        for number, each in enumerate(file.patterns):
+            if options.as_ == "ior":
+                typer.echo(ior_command(each, file.path, report.processes))
+            elif options.as_ == "fio":
+                typer.echo(_fio(file, each, number, options.output))
+            else:
+                typer.echo(f"  {each.sentence}")
+
+
+def _fio(file: FilePatterns, each: Described, number: int, place: Path | None) -> str:
+    name = f"{Path(file.path).name}-{number}"
+    if place is None:
+        return fio_job(each, file.path, name)
+    return fio_replay(each, file.path, name, place, lambda rank: file.requests(each.pattern, rank))
+
+
+def _diff(reports: Sequence[PatternReport], options: PatternOptions) -> None:
+    found = changes(reports[0], reports[1])
+    if options.json:
+        print_json([{"file": each.path, "sign": each.sign, "text": each.text} for each in found])
+        return
+    if not found:
+        typer.echo("no difference")
+    path = ""
+    for each in found:
+        if each.path != path:
+            path = each.path
+            typer.echo(printable(path))
+        typer.echo(f"{each.sign} {each.text}")
+
+
+def _predict(reports: Sequence[PatternReport], options: PatternOptions) -> None:
+    if options.processes is None:
+        raise UsageError("predict: give the number of processes with --processes")
+    prediction = predicted(reports, options.processes)
+    doubts = prediction.doubts()
+    if options.output is not None:
+        prediction.write(options.output)
+    if options.json:
+        print_json({"processes": options.processes, "formulas": prediction.formulas(), "doubts": doubts})
+        return
+    for line in prediction.formulas():
+        typer.echo(printable(line))
+    for line in doubts:
+        typer.echo(printable(f"not sure: {line}"))
+    typer.echo(f"{options.processes} processes: {total_text(prediction)}")
+    if options.output is not None:
+        typer.echo(f"{options.output}: written; its times are only an order")

@@ -1,0 +1,187 @@
+"""Reads a collected trace into the records of each file, field by field, for the recogniser.
+
+A record is a read or a write that moved bytes at a known offset. Its *kind* stands for all its fields but offset, bytes
+done, and times: operation, layer, bytes short of what was asked, errno, flags, aux. A *stream* is what one thread did
+through one descriptor.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import WorkloadError
+from ..workload.trace import SYSTEM_DIRS, TEXTS, checked_columns, read_meta, trace_file
+
+#: Operations of each layer that move bytes.
+DATA_OPS = {"posix": {"read": "read", "write": "write"}, "mpi": {"mpi_read": "read", "mpi_write": "write"}}
+#: Columns of whole numbers, and what stands where they are missing or null.
+OPTIONAL = {
+    "process": -1, "rank": -1, "world": -1, "thread": -1, "fd": -1, "handle": -1, "requested": -1, "errno": 0,
+    "flags": 0, "aux": 0,
+}  # fmt: skip
+#: The fields that a kind stands for, beside operation.
+KIND_FIELDS = ("short", "errno", "flags", "aux")
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What records have in common beside place, size and time."""
+
+    #: read or write.
+    op: str
+    #: Bytes asked for and not done.
+    short: int = 0
+    errno: int = 0
+    flags: int = 0
+    aux: int = 0
+
+
+@dataclass(frozen=True)
+class FileRecords:
+    """The records of one file: arrays of one length, by process, in each by start."""
+
+    path: str
+    #: Rank in MPI_COMM_WORLD, or the number of the process where ranks are unknown.
+    rank: Numbers
+    #: Number of the stream.
+    stream: npt.NDArray[np.uint64]
+    #: Place in `kinds`.
+    kind: npt.NDArray[np.uint32]
+    kinds: tuple[Kind, ...]
+    offset: Numbers
+    size: Numbers
+    start_ns: Numbers
+    end_ns: Numbers
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+
+@dataclass(frozen=True)
+class TraceRecords:
+    """A trace for the recogniser."""
+
+    source: str
+    application: str
+    #: Processes of the run.
+    processes: int
+    #: Whether `rank` is an MPI rank.
+    is_ranked: bool
+    files: tuple[FileRecords, ...]
+
+
+def read_records(path: str | os.PathLike[str], files: Sequence[str] = (), layer: str = "posix") -> TraceRecords:
+    """The records of `layer` in a collected trace; `files` are shell patterns of paths to keep.
+
+    Without patterns, files in the system's own directories are left out. Raises WorkloadError naming the file.
+    """
+    source = trace_file(Path(path))
+    command = read_meta(Path(path)).get("command", [])
+    try:
+        texts = [name for name in TEXTS if name in pq.read_schema(source).names]
+        with pq.ParquetFile(source, read_dictionary=texts) as parquet:
+            table = parquet.read(columns=checked_columns(parquet.schema_arrow, source, optional=(*OPTIONAL, "layer")))
+    except (OSError, pa.ArrowException) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise WorkloadError(f"{source}: cannot be read as Parquet ({said}); collect it again") from error
+    found = _records(table, layer)
+    kept = [each for each in found.files if _is_wanted(each.path, files)]
+    if not kept:
+        what = f" on files matching {', '.join(files)}" if files else ""
+        raise WorkloadError(f"{source}: holds no {layer} read or write that moved a byte{what}; trace a run that does")
+    application = " ".join(str(word) for word in command) if isinstance(command, list) else ""
+    return TraceRecords(str(source), application, found.processes, found.is_ranked, tuple(kept))
+
+
+def _is_wanted(path: str, patterns: Sequence[str]) -> bool:
+    if patterns:
+        return any(fnmatch.fnmatchcase(path, os.path.abspath(pattern)) for pattern in patterns)
+    return not path.startswith(SYSTEM_DIRS)
+
+
+def _column(table: Any, name: str, default: int) -> Numbers:
+    if name not in table.column_names:
+        return np.full(table.num_rows, default, dtype=np.int64)
+    column = table.column(name)
+    return np.asarray((column.fill_null(default) if column.null_count else column).to_numpy()).astype(np.int64)
+
+
+def _texts(table: Any, name: str) -> tuple[Numbers, list[str]]:
+    column = table.column(name).combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], pa.string())
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, [str(value) for value in column.dictionary.to_pylist()]
+
+
+def codes_of(columns: Iterable[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.uint64], Numbers]:
+    """A number for each combination of values in the columns, and the first row of each combination."""
+    codes: npt.NDArray[Any] | None = None
+    for column in columns:
+        # Most columns say one thing only.
+        if len(column) and (column == column[0]).all():
+            continue
+        _, inverse = np.unique(column, return_inverse=True)
+        codes = inverse if codes is None else codes * (int(inverse.max()) + 1) + inverse
+        _, codes = np.unique(codes, return_inverse=True)
+    if codes is None:
+        rows = len(next(iter(columns)))
+        return np.zeros(rows, dtype=np.uint64), np.zeros(min(rows, 1), dtype=np.int64)
+    _, first = np.unique(codes, return_index=True)
+    return codes.astype(np.uint64), first.astype(np.int64)
+
+
+def _records(table: Any, layer: str) -> TraceRecords:
+    op_code, ops = _texts(table, "op")
+    file_code, paths = _texts(table, "file")
+    wanted = DATA_OPS[layer]
+    keep = np.isin(op_code, [code for code, op in enumerate(ops) if op in wanted]) & (file_code >= 0)
+    keep &= np.asarray(table.column("offset").is_valid()) & (_column(table, "done", 0) > 0)
+    if "layer" in table.column_names:
+        layer_code, layers = _texts(table, "layer")
+        keep &= np.isin(layer_code, [code for code, name in enumerate(layers) if name == layer])
+    rows = np.flatnonzero(keep)
+    if not len(rows):
+        return TraceRecords("", "", 1, False, ())
+    columns = {name: _column(table, name, default)[rows] for name, default in OPTIONAL.items()}
+    taken = {name: _column(table, name, 0)[rows] for name in ("offset", "done", "start_ns", "end_ns")}
+    op_code, file_code = op_code[rows], file_code[rows]
+    is_asked = "requested" in table.column_names
+    columns["short"] = columns["requested"] - taken["done"] if is_asked else np.zeros(len(rows), dtype=np.int64)
+    is_ranked = bool((columns["rank"] >= 0).all())
+    process = columns["rank"] if is_ranked else columns["process"]
+    handle = columns["handle" if layer == "mpi" else "fd"]
+    order = np.argsort(file_code, kind="stable")
+    begins = np.flatnonzero(np.diff(file_code[order], prepend=-2))
+    files = []
+    for begin, end in zip(begins.tolist(), [*begins.tolist()[1:], len(order)], strict=True):
+        mine = order[begin:end]
+        kind, first = codes_of([op_code[mine], *(columns[name][mine] for name in KIND_FIELDS)])
+        stream, _ = codes_of([columns["process"][mine], process[mine], columns["thread"][mine], handle[mine]])
+        kinds = tuple(
+            Kind(wanted[ops[op_code[row]]], *(int(columns[name][row]) for name in KIND_FIELDS))
+            for row in mine[first].tolist()
+        )
+        files.append(
+            FileRecords(
+                paths[file_code[mine[0]]], process[mine], stream, kind.astype(np.uint32), kinds,
+                *(np.ascontiguousarray(taken[name][mine]) for name in ("offset", "done", "start_ns", "end_ns")),
+            )
+        )  # fmt: skip
+    world = int(columns["world"].max(initial=-1)) if is_ranked else -1
+    processes = max(world, len(np.unique(process)), 1)
+    return TraceRecords("", "", processes, is_ranked, tuple(sorted(files, key=lambda file: file.path)))

@@ -1,0 +1,137 @@
+"""`stripewise patterns`: sentences, commands, what changed, the database, predictions, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from generators import ALL
+from pattern_traces import read_table, write_trace
+from test_cli import stripewise
+
+
+@pytest.fixture
+def ior(tmp_path):
+    return write_trace(tmp_path / "ior", ALL["ior_segments"](4), command=("ior", "-s", "12"))
+
+
+def test_a_sentence_is_printed_for_each_pattern(ior):
+    lines = stripewise("patterns", ior).stdout.splitlines()
+    assert lines[0] == "/scratch/out.dat: 384 requests in 2 pattern(s)"
+    assert [line.split()[4] for line in lines[1:]] == ["writes", "reads"]
+
+
+def test_segments_are_printed_as_the_ior_command_that_makes_them(ior):
+    assert stripewise("patterns", ior, "--as", "ior").stdout.splitlines() == [
+        f"mpiexec -n 4 ior -a POSIX {mode} -E -k -t 256k -b 1m -s 12 -o /scratch/out.dat" for mode in ("-w", "-r")
+    ]
+
+
+def test_what_ior_cannot_say_is_a_comment(tmp_path):
+    trace = write_trace(tmp_path / "t", ALL["mpi_tile_io"](4))
+    assert stripewise("patterns", trace, "--as", "ior").stdout.startswith("# IOR: ")
+
+
+def test_what_fio_cannot_say_is_a_log_to_replay(tmp_path):
+    table = ALL["lanl_app2"](2)
+    trace = write_trace(tmp_path / "t", table)
+    assert stripewise("patterns", trace, "--as", "fio").stdout.count("[out.dat-") == 2
+    said = stripewise("patterns", trace, "--as", "fio", "-o", tmp_path / "logs").stdout
+    assert f"[out.dat-2.1]\nioengine=psync\ndirect=0\nread_iolog={tmp_path}/logs/out.dat-2.1.iolog" in said
+    lines = (tmp_path / "logs/out.dat-2.1.iolog").read_text().splitlines()
+    requests = [line.split(" ") for line in lines[3:-1]]
+    assert [(op, int(at), int(size)) for _, op, at, size in requests] == table[1][70:]
+
+
+def test_runs_that_do_the_same_do_not_differ(tmp_path, ior):
+    other = write_trace(tmp_path / "other", ALL["ior_segments"](4), interval_ns=7, path="/else/out.dat")
+    assert stripewise("patterns", "diff", ior, other).stdout == "no difference\n"
+
+
+def test_what_changed_is_told(tmp_path):
+    table = ALL["ior_segments"](4)
+    larger = {rank: [(op, 2 * at, 2 * size) for op, at, size in requests[:48]] for rank, requests in table.items()}
+    pair = write_trace(tmp_path / "a", table), write_trace(tmp_path / "b", larger)
+    lines = stripewise("patterns", "diff", *pair).stdout.splitlines()
+    assert lines[0] == "/scratch/out.dat"
+    assert lines[1].startswith("~ request size 512 KiB, was 256 KiB; bytes 96 MiB, was 48 MiB; start r x 2 MiB, was")
+    assert lines[2].startswith("- Each of 4 ranks reads") and len(lines) == 3
+
+
+def test_the_database_keeps_runs_by_application_file_and_processes(tmp_path, ior):
+    db = tmp_path / "patterns.db"
+    bigger = write_trace(tmp_path / "bigger", ALL["ior_segments"](8), command=("ior", "-s", "12"))
+    for trace in (ior, bigger, ior):
+        stripewise("patterns", trace, "--db", db)
+    rows = sqlite3.connect(db).execute(
+        "SELECT processes, number, operation, spatial, size_class, records, bytes FROM patterns"
+        " WHERE application = 'ior -s 12' AND file = '/scratch/out.dat' ORDER BY processes, number"
+    )
+    expected = [(p, n, op, "segmented", "medium", p * 48, p * 12 << 20)
+                for p in (4, 8) for n, op in enumerate(("write", "read"))]  # fmt: skip
+    assert rows.fetchall() == expected
+    pattern = json.loads(sqlite3.connect(db).execute("SELECT pattern FROM patterns").fetchone()[0])
+    assert pattern["spatial"] == "segmented"
+
+
+def test_what_is_no_database_is_refused(tmp_path, ior):
+    (tmp_path / "no.db").write_text("this is no database, and long enough to be seen as none" * 9)
+    assert "cannot hold patterns" in stripewise("patterns", ior, "--db", tmp_path / "no.db", code=1).stderr
+    newer = tmp_path / "newer.db"
+    sqlite3.connect(newer).execute("PRAGMA user_version = 2")
+    assert "newer" in stripewise("patterns", ior, "--db", newer, code=1).stderr
+
+
+def test_a_prediction_is_a_trace_that_other_verbs_read(tmp_path):
+    traces = [write_trace(tmp_path / f"p{p}", ALL["btio"](p)) for p in (4, 8, 12)]
+    said = stripewise("patterns", "predict", *traces, "--processes", 16, "-o", tmp_path / "out").stdout
+    assert "16 processes: 46,080 requests" in said
+    assert read_table(tmp_path / "out") == ALL["btio"](16)
+    assert json.loads(stripewise("show", tmp_path / "out", "--json").stdout)["processes"] == 16
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (("diff", "a"), "diff and two traces"),
+        (("predict", "a"), "two traces or more"),
+        (("a", "b"), "give one trace"),
+        (("a", "--as", "bonnie"), "not known"),
+        (("a", "--layer", "stdio"), "not known"),
+        (("a", "--processes", "4"), "patterns predict"),
+        (("a", "-o", "x"), "belongs to"),
+        (("diff", "a", "b", "--db", "x"), "takes neither"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(words, said):
+    assert said in stripewise("patterns", *words, code=2).stderr
+
+
+def test_a_trace_that_is_none_is_one_line(tmp_path):
+    assert "does not exist" in stripewise("patterns", tmp_path / "no", code=1).stderr
+    (tmp_path / "trace.parquet").write_bytes(b"PAR1 not at all PAR1")
+    assert "cannot be read as Parquet" in stripewise("patterns", tmp_path, code=1).stderr
+
+
+def test_a_directory_without_data_requests_is_told(tmp_path):
+    trace = write_trace(tmp_path / "t", {0: [("open", 0, 3)]})
+    assert "holds no posix read or write" in stripewise("patterns", trace, code=1).stderr
+
+
+def test_a_trace_with_the_needed_columns_only_will_do(tmp_path):
+    trace = write_trace(tmp_path / "t", ALL["hpio"](1))
+    table = pq.read_table(trace / "trace.parquet")
+    pq.write_table(table.select(["op", "file", "offset", "done", "start_ns", "end_ns"]), trace / "trace.parquet")
+    assert "The process writes 128 small requests" in stripewise("patterns", trace).stdout
+
+
+def test_a_column_of_a_wrong_type_is_refused(tmp_path):
+    trace = write_trace(tmp_path / "t", ALL["hpio"](1))
+    table = pq.read_table(trace / "trace.parquet")
+    texts = table.column("offset").cast(pa.string())
+    pq.write_table(table.set_column(table.column_names.index("offset"), "offset", texts), trace / "trace.parquet")
+    assert "column 'offset' is of type string" in stripewise("patterns", trace, code=1).stderr

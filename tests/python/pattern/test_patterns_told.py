@@ -1,0 +1,246 @@
+"""The golden sentences: each generator is told as the papers describe it, and so is what a program does by the way."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pyarrow.parquet as pq
+import pytest
+
+from generators import ALL, KIB, MIB
+from pattern_traces import write_trace
+from stripewise.pattern import report_of
+
+#: Of 8 processes, whose grid of tiles is 2 rows of 4.
+GOLDEN = {
+    "mpiio_sequential": [
+        "Each of 8 ranks writes 32 medium requests of 256 KiB contiguously, rank r from r x 8 MiB on; "
+        "together they cover 0 B to 64 MiB exactly once.",
+    ],
+    "mpiio_interleaved": [
+        "Each of 8 ranks writes 32 medium requests of 256 KiB strided, one every 2 MiB, rank r from r x "
+        "256 KiB on; together they cover 0 B to 64 MiB exactly once.",
+    ],
+    "mpiio_strided": [
+        "Each of 8 ranks writes 128 medium requests of 64 KiB strided, one every 512 KiB, rank r from r "
+        "x 64 KiB on; together they cover 0 B to 64 MiB exactly once.",
+    ],
+    "mpiio_nested": [
+        "Each of 8 ranks reads 2,048 small requests of 16 KiB in a 3-dimensional nested stride: 4 every "
+        "128 KiB, then 256 every 1 MiB, then 2 every 512 KiB, rank r from r x 16 KiB on; together they "
+        "cover 0 B to 256 MiB exactly once.",
+    ],
+    "mpiio_tiles": [
+        "Each of 8 ranks writes 128 medium requests of 64 KiB strided, one every 256 KiB, rank r from (r "
+        "div 4) x 32 MiB + (r mod 4) x 64 KiB on; together they cover 0 B to 64 MiB exactly once.",
+    ],
+    "piobench_sequential": [
+        "Each of 8 ranks writes 256 medium requests of 64 KiB contiguously, rank r from r x 16 MiB on; "
+        "together they cover 0 B to 128 MiB exactly once.",
+    ],
+    "piobench_simple_strided": [
+        "Each of 8 ranks reads 100 small requests of 16 KiB strided, one every 128 KiB, rank r from r x "
+        "16 KiB on; together they cover 0 B to 12,800 KiB exactly once.",
+    ],
+    "piobench_nested_strided": [
+        "Each of 8 ranks writes 160 small requests of 4 KiB in a 2-dimensional nested stride: 8 every 32 "
+        "KiB, then 20 every 512 KiB, rank r from r x 4 KiB on.",
+    ],
+    "piobench_segmented": [
+        "Each of 8 ranks writes 160 medium requests of 256 KiB in 10 segments: contiguous runs of 4 MiB, "
+        "one every 32 MiB, rank r from r x 4 MiB on; together they cover 0 B to 320 MiB exactly once.",
+    ],
+    "piobench_tiled": [
+        "Each of 8 ranks reads 64 small requests of 8 KiB in 32 segments: contiguous runs of 16 KiB, one "
+        "every 64 KiB, rank r from (r div 4) x 2 MiB + (r mod 4) x 16 KiB on; together they cover 0 B to "
+        "4 MiB exactly once.",
+    ],
+    "mpi_tile_io": [
+        "Each of 8 ranks writes 48 small requests of 3,200 B strided, one every 12,800 B, rank r from (r "
+        "div 4) x 600 KiB + (r mod 4) x 3,200 B on; together they cover 0 B to 1,200 KiB exactly once.",
+    ],
+    "btio": [
+        "Each of 8 ranks writes 5,760 small requests of 3,840 B as contiguous runs of 90 KiB in a "
+        "2-dimensional stride: 48 every 360 KiB, then 5 every 34,560 KiB, rank r from (r div 4) x 17,280 "
+        "KiB + (r mod 4) x 90 KiB on; together they cover 0 B to 172,800 KiB exactly once.",
+    ],
+    "hpio": [
+        "Each of 8 ranks writes 128 small requests of 1,000 B strided, one every 8 KiB, rank r from r x "
+        "1 KiB on.",
+    ],
+    "ior_segments": [
+        "Each of 8 ranks writes 48 medium requests of 256 KiB in 12 segments: contiguous runs of 1 MiB, "
+        "one every 8 MiB, rank r from r x 1 MiB on; together they cover 0 B to 96 MiB exactly once.",
+        "Each of 8 ranks reads 48 medium requests of 256 KiB in 12 segments: contiguous runs of 1 MiB, "
+        "one every 8 MiB, rank r from r x 1 MiB on; together they cover 0 B to 96 MiB exactly once.",
+    ],
+    "lanl_app2": [
+        "Each of 8 ranks writes 40 small requests of 4 KiB strided, one every 32 KiB, rank r from r x 4 "
+        "KiB on; together they cover 0 B to 1,280 KiB exactly once.",
+        "Each of 8 ranks writes 30 small requests of 48 KiB strided, one every 384 KiB, rank r from r x "
+        "48 KiB + 64 MiB on; together they cover 64 MiB to 77,056 KiB exactly once.",
+        "Each of 8 ranks in turn writes 192 KiB and writes 256 KiB, 25 rounds, moving on by 3,584 KiB, "
+        "rank r from r x 448 KiB + 512 MiB on; together they cover 512 MiB to 613,888 KiB exactly once.",
+    ],
+    "radar_row": [
+        "Each of 8 ranks reads 4,608 small requests of 512 B in 4 segments: contiguous runs of 576 KiB, "
+        "one every 4,608 KiB, rank r from r x 576 KiB on; together they cover 0 B to 18 MiB exactly "
+        "once.",
+    ],
+    "radar_column": [
+        "Each of 8 ranks reads 4,608 small requests of 512 B in 384 segments: contiguous runs of 6 KiB, "
+        "one every 48 KiB, rank r from r x 6 KiB on; together they cover 0 B to 18 MiB exactly once.",
+    ],
+    "radar_cube": [
+        "Each of 8 ranks reads 4,608 small requests of 256 B in a 3-dimensional nested stride: 24 every "
+        "512 B, then 48 every 48 KiB, then 4 every 4,608 KiB, rank r from (r div 4) x 2,304 KiB + (r mod "
+        "4) x 12 KiB on.",
+    ],
+    "radar_time": [
+        "Each of 8 ranks reads 192 small requests of 160 B in a 3-dimensional nested stride: 8 every 512 "
+        "B, then 12 every 48 KiB, then 2 every 4,608 KiB, rank r from r x 9 MiB + 501,856 B on.",
+    ],
+    "mpiio_random": [
+        "Each of 8 ranks reads 200 medium requests of 256 KiB at random offsets in 0 B to 64 MiB, "
+        "aligned to 256 KiB.",
+    ],
+    "mpiio_zipf": [
+        "Each of 8 ranks reads 300 medium requests of 64 KiB at random offsets in 0 B to 64 MiB, aligned "
+        "to 64 KiB.",
+    ],
+    "piobench_random_strided": [
+        "Each of 8 ranks reads 150 small requests of 4 KiB forward in random strides in 0 B to 153,556 "
+        "KiB, aligned to 4 KiB.",
+    ],
+}  # fmt: skip
+
+
+def told(place, table, **options) -> list[str]:
+    [file] = report_of(write_trace(place / "t", table, **options)).files
+    return [each.sentence for each in file.patterns]
+
+
+def one(place, requests, **options) -> str:
+    """The sentence of one process that does one thing."""
+    [said] = told(place, {0: requests}, **options)
+    return said
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_generators_are_told_as_what_they_are(name, tmp_path):
+    assert told(tmp_path, ALL[name](8)) == GOLDEN[name]
+
+
+PLAIN = {
+    "The process reads 50 small requests of 4 KiB contiguously backward, from 196 KiB on.": [
+        ("read", (49 - i) * 4 * KIB, 4 * KIB) for i in range(50)
+    ],
+    "The process reads 50 small requests of 4 KiB backward strided, one every 16 KiB, from 784 KiB on.": [
+        ("read", (49 - i) * 16 * KIB, 4 * KIB) for i in range(50)
+    ],
+    "The process reads 50 large requests of 2 MiB overlapping, each 1 MiB after the one before, from 0 B on.": [
+        ("read", i * MIB, 2 * MIB) for i in range(50)
+    ],
+    "The process writes the same 512 B 90 times, from 1 KiB on.": [("write", KIB, 512)] * 90,
+    "The process writes 16 medium requests of 64 KiB contiguously, the whole repeated 3 times, from 0 B on.": [
+        ("write", i * 64 * KIB, 64 * KIB) for _ in range(3) for i in range(16)
+    ],
+    "The process in turn reads 4 KiB and writes 4 KiB, 40 rounds, moving on by 4 KiB, from 0 B on.": [
+        (op, i * 4 * KIB, 4 * KIB) for i in range(40) for op in ("read", "write")
+    ],
+    "The process in turn writes 96 B and writes 1 MiB, 40 rounds, moving on by 0 B, 1 MiB, from 0 B on.": [
+        request for i in range(40) for request in (("write", 0, 96), ("write", 4 * KIB + i * MIB, MIB))
+    ],
+    "The process in turn writes 16 B, writes 131,056 B and writes 128 KiB, 40 rounds, contiguously, from 0 B on.": [
+        ("write", i * 256 * KIB + at, size)
+        for i in range(40)
+        for at, size in ((0, 16), (16, 131056), (128 * KIB, 128 * KIB))
+    ],
+}
+
+
+@pytest.mark.parametrize("sentence", PLAIN)
+def test_templates_of_one_process(sentence, tmp_path):
+    assert one(tmp_path, PLAIN[sentence]) == sentence
+
+
+def test_a_fixed_interval_is_told(tmp_path):
+    requests = [("write", i * MIB, MIB) for i in range(20)]
+    assert one(tmp_path, requests, interval_ns=250_000_000) == (
+        "The process writes 20 medium requests of 1 MiB contiguously, from 0 B on, one every 250 ms."
+    )
+
+
+def test_blocks_at_random_places_are_told(tmp_path):
+    draw = random.Random(4)
+    starts = [draw.randrange(1000) * MIB for _ in range(60)]
+    assert one(tmp_path, [("read", at + i * 64 * KIB, 64 * KIB) for at in starts for i in range(16)]).endswith(
+        "aligned to 1 MiB; in each block 16 medium requests of 64 KiB contiguously."
+    )
+
+
+def test_random_reads_and_writes_are_told_with_their_share(tmp_path):
+    draw = random.Random(5)
+    requests = [("read" if i % 4 else "write", 8192 + draw.randrange(999) * 4096, 4096) for i in range(400)]
+    assert one(tmp_path, requests).startswith(
+        "The process reads and writes 400 small requests (75% reads) of 4 KiB at random offsets in "
+    )
+
+
+def test_what_rank_0_does_alone_is_told_apart(tmp_path):
+    table = {rank: [("write", 4 * KIB + (i * 4 + rank) * MIB, MIB) for i in range(16)] for rank in range(4)}
+    table[0].insert(0, ("write", 0, 512))
+    assert told(tmp_path, table) == [
+        "Rank 0 writes one small request of 512 B, from 0 B on.",
+        "Each of 4 ranks writes 16 medium requests of 1 MiB strided, one every 4 MiB, rank r from r x 1 MiB + 4 KiB on"
+        "; together they cover 4 KiB to 65,540 KiB exactly once.",
+    ]
+
+
+def test_the_last_rank_may_have_what_remains(tmp_path):
+    table = {rank: [("write", rank * 10 * MIB + i * MIB, MIB) for i in range(10)] for rank in range(8)}
+    table[7] = table[7][:4]
+    assert told(tmp_path, table) == [
+        "Each of the ranks 0-6 writes 10 medium requests of 1 MiB contiguously, rank r from r x 10 MiB on; "
+        "together they cover 0 B to 70 MiB exactly once.",
+        "Rank 7 writes 4 medium requests of 1 MiB contiguously, from 70 MiB on.",
+    ]
+
+
+def test_a_grid_of_three_dimensions_is_found(tmp_path):
+    """A cube of 8^3 chunks of 4 KiB, 2 x 2 x 2 processes, each with its octant."""
+    table = {
+        rank: [
+            ("write", (((rank // 4 * 4 + z) * 8 + rank // 2 % 2 * 4 + y) * 8 + rank % 2 * 4 + x) * 4 * KIB, 4 * KIB)
+            for z in range(4)
+            for y in range(4)
+            for x in range(4)
+        ]
+        for rank in range(8)
+    }
+    assert told(tmp_path, table) == [
+        "Each of 8 ranks writes 64 small requests of 4 KiB as contiguous runs of 16 KiB in a 2-dimensional stride: "
+        "4 every 32 KiB, then 4 every 256 KiB, rank r from (r div 4) x 1 MiB + (r div 2 mod 2) x 128 KiB + "
+        "(r mod 2) x 16 KiB on; together they cover 0 B to 2 MiB exactly once."
+    ]
+
+
+def test_processes_without_ranks_are_processes(tmp_path):
+    place = write_trace(tmp_path / "t", ALL["hpio"](3))
+    table = pq.read_table(place / "trace.parquet").drop_columns(["rank", "world"])
+    pq.write_table(table, place / "trace.parquet")
+    [file] = report_of(place).files
+    assert file.patterns[0].sentence.startswith("Each of 3 processes writes 128 small requests")
+
+
+def test_the_json_has_every_aspect(tmp_path):
+    report = report_of(write_trace(tmp_path / "t", ALL["mpiio_tiles"](8)))
+    value = json.loads(json.dumps(report.as_json()))
+    [pattern] = value["files"][0]["patterns"]
+    assert {key: pattern[key] for key in ("operation", "spatial", "size_class", "repetitions", "temporal")} == {
+        "operation": "write", "spatial": "strided", "size_class": "medium", "repetitions": 1, "temporal": "random",
+    }  # fmt: skip
+    assert pattern["formulas"]["grid"] == [4]
+    assert pattern["formulas"]["numbers"][0] == {"what": "at", "constant": 0, "coefficients": [32 * MIB, 64 * KIB]}
+    assert (pattern["records"], pattern["bytes"], pattern["span"]) == (1024, 64 * MIB, [0, 64 * MIB])
