@@ -10,8 +10,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..cluster import Cluster
+from ..errors import StoreError
 
 _WILD = "*?["
+#: The preloaded library leaves alone what lies here: devices, and what the kernel tells (runtime/open/create.rs).
+_NEVER = ("/dev", "/proc", "/sys")
 
 
 def escape(path: str) -> str:
@@ -25,10 +28,13 @@ def absolute(pattern: str) -> str:
 
 
 def manage_globs(patterns: Iterable[str]) -> list[str]:
-    """The globs meant by --manage: a pattern is itself, a directory everything below it, another path itself."""
+    """The globs meant by --manage: a pattern is itself, a directory everything below it, another path itself.
+
+    Raises StoreError for one of files that are never managed.
+    """
     globs = []
     for pattern in patterns:
-        full = absolute(pattern)
+        full = _checked(absolute(pattern))
         if os.path.isdir(full):
             globs += _below(full)
         elif any(char in pattern for char in _WILD):
@@ -73,8 +79,17 @@ def _below(directory: str) -> list[str]:
 
 
 def default_manage(root: Path) -> list[str]:
-    """Everything beside the store."""
-    return _below(str(root.parent))
+    """Everything beside the store; raises StoreError where nothing is managed there."""
+    return _below(_checked(str(root.parent)))
+
+
+def _checked(path: str) -> str:
+    for place in _NEVER:
+        if path == place or path.startswith(place + "/"):
+            raise StoreError(
+                f"{path}: files below {place} are never managed, memory in /dev/shm neither; give --manage another place"
+            )
+    return path
 
 
 def ignored(root: Path, cluster: Cluster) -> list[str]:
