@@ -87,7 +87,7 @@ def _checked(path: str) -> str:
     for place in _NEVER:
         if path == place or path.startswith(place + "/"):
             raise StoreError(
-                f"{path}: files below {place} are never managed, memory in /dev/shm neither; give --manage another place"
+                f"{path}: files below {place} are never managed, shared memory neither; give --manage another place"
             )
     return path
 
