@@ -121,14 +121,12 @@ fn irregular_json(of: &Irregular) -> Value {
 }
 
 fn segment_json(segment: &Segment) -> Value {
-    let mut value = json!({ "first": segment.first, "records": segment.records });
+    let (first, records) = (segment.first, segment.records);
     match &segment.what {
-        What::Regular(tree) => value["loop"] = tree_json(tree),
-        What::Irregular(irregular) => value["irregular"] = irregular_json(irregular),
+        What::Regular(tree) => json!({ "first": first, "records": records, "loop": tree_json(tree) }),
+        What::Irregular(irregular) => json!({ "first": first, "records": records, "irregular": irregular_json(irregular) }),
         What::Scattered(tree, places) => {
-            value["loop"] = tree_json(tree);
-            value["scattered"] = irregular_json(places);
+            json!({ "first": first, "records": records, "loop": tree_json(tree), "scattered": irregular_json(places) })
         }
     }
-    value
 }

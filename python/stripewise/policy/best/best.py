@@ -176,7 +176,7 @@ class _Search:
         return 0 if seconds[0] <= worth_s and bounds_s[0] <= worth_bound_s else chosen
 
     def _anew(self, candidates: list[Candidate], seconds: list[float]) -> list[float]:
-        """Of DEF and the quickest, the seconds that decide by runs that none was made with; inf of the others.
+        """Of DEF and the quickest, the seconds that decide by the trace and fresh runs; inf of the others.
 
         What was searched for with the help of runs is quicker on these than on any other.
         """
@@ -190,7 +190,7 @@ class _Search:
     def _polish(
         self, candidates: list[Candidate], seconds: list[float], traced_s: list[float], default: Candidate
     ) -> None:
-        """Adds the quickest candidates with parts moved, and of these the quickest once more as long as it gains."""
+        """Adds the quickest candidates with parts moved, the last of these once more as long as it is the quickest."""
         last = self.judge.simulated + POLISH_REQUESTS
 
         def go_on() -> bool:

@@ -78,7 +78,7 @@ class Judge:
         return bool((1 - self.fresh_share) * np.mean(fresh) + self.fresh_share * traced > 0)
 
     def anew(self, plan: Plan) -> float:
-        """Seconds that decide, by runs that no plan was made with; by the trace where there are none."""
+        """Seconds that decide, by the trace and by runs, where there are any, that no layout was made from."""
         return self._seconds(np.array([run.seconds for run in self.trials.run(plan, [0, *self.fresh])]))
 
     def _seconds(self, seconds: Float) -> float:

@@ -1,8 +1,7 @@
-"""The last step: parts of a layout go from server to server as long as simulated runs get quicker.
+"""Parts of a layout go from server to server as long as simulated runs get quicker.
 
 No bound tells how requests queue, which of them continue others, or what phases do to a server that is idle half of the
-time. So parts of the chosen layout are moved between servers, and what judges the candidates judges each step; a step
-that is kept must be quicker beyond what ties are.
+time. So parts of the quickest layouts are moved between servers, and what judges the candidates judges each step.
 """
 
 from __future__ import annotations
@@ -177,7 +176,7 @@ class _State:
         return load
 
     def step(self, rng: np.random.Generator, busy_s: Float) -> _Step | None:
-        """Parts of a busy server, or of striped places, that a less busy one takes; None where nothing can go."""
+        """Parts that lie whole on a busy server go to a less busy one, or are exchanged; None where none can."""
         order = np.argsort(-busy_s, kind="stable")
         high = int(order[0]) if rng.random() < BUSIEST else int(rng.choice(order))
         low = int(order[-1]) if rng.random() < LEAST else int(rng.choice(order))

@@ -60,13 +60,14 @@ def explained(
     priced = prices.of(work, length, work / processes)
     names = _kind_names(kinds, cluster)
     kind = {target.name: each for target, each in zip(cluster.active, kinds.of.tolist(), strict=True)}
-    texts = {
-        (runs[0].files[piece.file].path, piece.start): piece.reason
-        or _reason(
-            named(piece.stripes, cluster), asked[row], float(priced[row, kind[piece.stripes[0][0]]]), priced[row], names
+    texts = {}
+    for row, piece in enumerate(pieces):
+        # What servers of several kinds do for a piece together is not told by what it costs whole on one.
+        here = {kind[name] for name, _ in piece.stripes}
+        cost_s = float(priced[row, here.pop()]) if len(here) == 1 else None
+        texts[runs[0].files[piece.file].path, piece.start] = piece.reason or _reason(
+            named(piece.stripes, cluster), asked[row], cost_s, priced[row], names
         )
-        for row, piece in enumerate(pieces)
-    }
     files = tuple(
         replace(
             file,
@@ -85,7 +86,7 @@ def _kind_names(kinds: Kinds, cluster: Cluster) -> list[str]:
     return [f"one {'ssd' if target.is_ssd else target.klass}" for target in members]
 
 
-def _reason(where: str, asked: Float, cost_s: float, others_s: Float, names: Sequence[str]) -> str:
+def _reason(where: str, asked: Float, cost_s: float | None, others_s: Float, names: Sequence[str]) -> str:
     """Why a piece lies where it does: what is expected of it (startups and bytes of reads and writes), what that costs
     there and on one server of every kind, in seconds of the run."""
     reads, writes, read_bytes, written = asked.tolist()
@@ -96,6 +97,8 @@ def _reason(where: str, asked: Float, cost_s: float, others_s: Float, names: Seq
     ]
     if not said:
         return f"{where}: hardly a request expected"
+    if cost_s is None:
+        return f"{' and '.join(said)}: {where}"
     each = zip(others_s.tolist(), names, strict=True)
     dearer = sorted((seconds, name) for seconds, name in each if seconds > cost_s * (1 + 1e-9))
     rejected = ", ".join(f"{name} {seconds:.4g} s" for seconds, name in dearer[:RUNNERS_UP])

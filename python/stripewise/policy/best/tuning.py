@@ -1,10 +1,10 @@
-"""Every number in `best` that is a choice: what it is for, by the part of the search that uses it.
+"""The numbers in `best` that are choices: what each is for, by the part of the search that uses it.
 
 None is fitted: a value is the first round one with which the runs that it was chosen by came out. These were, for what
 decides, the polish, the strategies and what is expected, instances 0 to 59 of `tests/portfolio` (`python -m
-portfolio.compare 0 60`, from `tests`); for the search by regions, the experiments `throughput-view`, `mixed`, `tight`,
-`uneven` and `scale`; for whatever only limits time and memory, `best.seconds_1000x10000` of `make bench`. What a proof
-rounds by is no choice and stands beside the proof.
+portfolio.compare 0 60`, from `tests`), and those up to 209 in which the portfolio was ahead; for the search by
+regions, the experiments `throughput-view`, `mixed`, `tight`, `uneven` and `scale`; for whatever only limits time and
+memory, `best.seconds_1000x10000` of `make bench`. What a proof rounds by is no choice and stands beside the proof.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FRESH_RUNS, FINALISTS = 8, 12
 LIKELY_MAX = 2_000_000
 #: Likely runs that all candidates are judged by, and how many of the quickest are judged by all runs.
 FEW_RUNS, CLOSER = 4, 20
-#: A plan must be quicker than leaving it as it is by this share.
+#: By this share a plan's seconds or its bound must be less than DEF's; else what lies there stays.
 WORTHWHILE = 0.01
 #: Simulated seconds that differ by less are a tie, which the bound decides.
 TIED = 0.002
@@ -88,13 +88,14 @@ IN_VAIN, STEPS_MAX = 200, 8_000
 QUICKER = 2e-4
 #: Of a server's mean work, and of the least room, what one part has at most; and parts of all files at most, about.
 POLISH_PART, POLISH_ROOM, POLISH_PARTS_MAX = 0.04, 0.1, 4_000
-#: Of the difference between two servers' work, what a step moves: between these shares of its half.
+#: Of twice what would even two servers, what a step moves: between these shares.
 MOVED = (0.3, 1.2)
 #: Chances: to take from the busiest server, to give to the least busy one.
 BUSIEST, LEAST = 0.7, 0.5
 #: Chances of how parts are chosen: neighbours, those with most work per byte; else any.
 TOGETHER, DENSEST = 0.35, 0.3
-#: Chance that as much comes back: servers that are busy alike in all may not be in every phase.
+#: Chance that more goes, up to a fifth of the server's work, and as much comes back: servers that are busy alike in all
+#: may not be in every phase.
 EXCHANGED = 0.35
 #: Steps by the figures alone, before any is simulated; of those to be simulated, what part is the one of so many that
 #: evens the load most.
@@ -149,7 +150,7 @@ SLACK = 1.002
 
 # Spans (expected/spans.py)
 
-#: Spans of a slot at most.
+#: Edges inside a slot at most.
 SPANS_MAX = 8
 #: Requests of a run count beside so many of the file's mean.
 MEAN_REQUESTS = 4.0

@@ -1,9 +1,9 @@
 """Runs that are as likely as the traced one.
 
-A plan for the next run is judged by runs that it was not made from. Requests of such a run begin where the heat of
-their phase expects them, each of the size and kind of one that began nearby; their order, their processes and their
-times are the trace's. What goes through a file in sequence does so again; where a process asks for several files, which
-of them is next is drawn anew among its next few requests.
+A plan for the next run is judged by such runs, and compared at last by ones that no layout was made from. Requests of
+such a run begin where the heat of their phase expects them, each of the size and kind of one that began nearby; their
+order, their processes and their times are the trace's. What goes through a file in sequence does so again; where there
+is such a file, which one a process asks for next is drawn anew among its next few requests.
 """
 
 from __future__ import annotations

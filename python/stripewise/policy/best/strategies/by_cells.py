@@ -2,8 +2,8 @@
 server.
 
 Where requests are longer than what their heat is told by, or begin anywhere, what a place is asked for is not told by
-where they begin. So likely runs are cut at every multiple of a grain; each piece pays its startup and its bytes, and
-the cells are dealt out as those of the heat are.
+where they begin. So the trace, and likely runs, are cut where cells begin; each piece pays its startup and its bytes,
+and the cells are dealt out by prices, few of them one by one.
 """
 
 from __future__ import annotations
