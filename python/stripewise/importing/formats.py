@@ -51,6 +51,9 @@ def import_trace(
         if not path.is_file():
             what = "is a directory" if path.is_dir() else "does not exist" if not path.exists() else "is no file"
             raise WorkloadError(f"{path}: {what}; give the files of a trace")
+    for path in files:
+        if any(each.exists() and each.samefile(path) for each in (out / "trace.parquet", out / "meta.json")):
+            raise WorkloadError(f"{path}: would be replaced by the trace that is made of it; give -o another directory")
     names, notes = Names((base or Path()).absolute()), Notes(lenient)
     with TraceWriter(out, names, notes) as writer:
         for batch in chosen.read(files, names, notes):

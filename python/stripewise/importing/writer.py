@@ -157,6 +157,8 @@ class TraceWriter:
             os.fsync(file.fileno())
         with open(table, "rb") as written:
             os.fsync(written.fileno())
+        # The old meta.json first: a trace never stands beside that of another.
+        (self.out / "meta.json").unlink(missing_ok=True)
         os.replace(table, self.out / "trace.parquet")
         os.replace(self._scratch / "meta.json", self.out / "meta.json")
         return meta

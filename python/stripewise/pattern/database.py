@@ -45,10 +45,14 @@ def store_report(report: PatternReport, path: Path) -> int:
     try:
         with closing(sqlite3.connect(path)) as connection, connection:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version > VERSION:
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if version > VERSION and (not tables or "patterns" in tables):
                 raise WorkloadError(
                     f"{path}: version {version} is newer than this program knows ({VERSION}); upgrade stripewise"
                 )
+            if (tables or version) and (version != VERSION or "patterns" not in tables):
+                raise WorkloadError(f"{path}: is another program's database; give another --db file")
+            connection.execute("BEGIN IMMEDIATE")
             connection.execute(SCHEMA)
             connection.execute(f"PRAGMA user_version = {VERSION}")
             rows = _rows(report)

@@ -10,16 +10,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..files.parts import write_durably
 from .ranks import RankFormula
 from .report import Described
 from .words import nest_of
 
+#: What fio takes for a comment, for a variable, or for an end where it stands in a name; it would open another file.
+_NOT_IN_NAMES = "#;$\n\r"
 #: Requests of a rank in their order: (read or write, offset, size).
 Requests = Callable[[int], list[tuple[str, int, int]]]
 
 
 def fio_job(each: Described, path: str, name: str) -> str:
     """A job section, or a line beginning with # that says why there is none."""
+    if not _can_be_named(path):
+        return f"# fio, {name}: its path has a character that fio takes for another; rename the file, or link to it"
     options = _options(each)
     if isinstance(options, str):
         return f"# fio, {name}: {options}; with -o DIR a log is written for fio to replay"
@@ -30,17 +35,24 @@ def fio_job(each: Described, path: str, name: str) -> str:
 def fio_replay(each: Described, path: str, name: str, place: Path, requests: Requests) -> str:
     """As `fio_job`; where options cannot say it, jobs that replay logs, one per rank, written to `place`."""
     job = fio_job(each, path, name)
-    if not job.startswith("#"):
+    if not job.startswith("#") or not _can_be_named(path):
         return job
+    if " " in path:
+        return f"# fio, {name}: its path has a space, which no log can hold; rename the file, or link to it"
     place.mkdir(parents=True, exist_ok=True)
     sections = []
     for number, rank in enumerate(each.pattern.ranks):
         log = place / f"{name}.{rank}.iolog"
         lines = [f"{path} {op} {offset} {size}" for op, offset, size in requests(rank)]
-        log.write_text("\n".join(["fio version 2 iolog", f"{path} add", f"{path} open", *lines, f"{path} close", ""]))
+        text = "\n".join(["fio version 2 iolog", f"{path} add", f"{path} open", *lines, f"{path} close", ""])
+        write_durably(log, text)
         words = [f"[{name}.{rank}]", *(["stonewall"] if number == 0 else []), "ioengine=psync", "direct=0"]
         sections.append("\n".join([*words, f"read_iolog={_escaped(str(log))}", "replay_no_stall=1"]))
     return "\n".join(sections)
+
+
+def _can_be_named(path: str) -> bool:
+    return path == path.strip() and not any(char in path for char in _NOT_IN_NAMES)
 
 
 def _escaped(path: str) -> str:

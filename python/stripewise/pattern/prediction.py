@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import WorkloadError
+from ..files.parts import write_durably
 from .extrapolate import Run, Scaled, scaled
 from .local import expanded
 from .records import Kind
@@ -90,20 +93,27 @@ class Prediction:
         place.mkdir(parents=True, exist_ok=True)
         total = 0
         clock: dict[int, int] = {}
-        with pq.ParquetWriter(place / "trace.parquet", SCHEMA) as writer:
+        with (
+            tempfile.TemporaryDirectory(prefix=".predict.", dir=place) as scratch,
+            pq.ParquetWriter(Path(scratch) / "trace.parquet", SCHEMA) as writer,
+        ):
             for number, file in enumerate(self.files):
                 for rank, *columns in self.records(file):
                     table = self._table(file, number, rank, columns, clock.get(rank, 0))
                     clock[rank] = clock.get(rank, 0) + table.num_rows
                     total += table.num_rows
                     writer.write_table(table)
-        meta = {
-            "version": 1,
-            "tool": "stripewise patterns predict",
-            "command": self.application.split(),
-            "predicted": True,
-        }
-        (place / "meta.json").write_text(json.dumps(meta))
+            meta = {
+                "version": 1,
+                "tool": "stripewise patterns predict",
+                "command": self.application.split(),
+                "predicted": True,
+            }
+            writer.close()
+            # The old meta.json first: a trace never stands beside that of another.
+            (place / "meta.json").unlink(missing_ok=True)
+            os.replace(Path(scratch) / "trace.parquet", place / "trace.parquet")
+            write_durably(place / "meta.json", json.dumps(meta))
         return total
 
     def _table(self, file: FilePrediction, number: int, rank: int, columns: Sequence[Any], clock: int) -> Any:

@@ -252,3 +252,27 @@ def _made(tmp_path):
     work = tmp_path / "work"
     work.mkdir()
     return work
+
+
+def test_a_place_that_no_file_has_is_no_position(tmp_path):
+    beyond = HEAD + '9 3.0 pwrite64(3</d/f>, "", 5, 4611686018427387904) = 5 <0.000001>\n'
+    with pytest.raises(WorkloadError, match="at a place that no file has"):
+        imported(tmp_path, "strace", beyond)
+
+
+def test_bytes_that_are_copied_from_file_to_file_are_told_of(tmp_path):
+    text = (
+        HEAD
+        + '9 2.0 openat(AT_FDCWD</d>, "g", O_RDONLY) = 4</d/g> <0.000010>\n'
+        + "9 3.0 copy_file_range(4</d/g>, NULL, 3</d/f>, NULL, 1000000, 0) = 1000000 <0.000001>\n"
+    )
+    meta, rows = imported(tmp_path, "strace", text)
+    assert [(row["file"], row["file2"]) for row in rows if row["op"] == "copy"] == [("/d/g", "/d/f")]
+    assert any("1,000,000 bytes went from file to file" in each for each in meta["partial"])
+
+
+def test_a_trace_that_would_be_replaced_by_what_is_made_of_it_is_refused(tmp_path):
+    (tmp_path / "trace.parquet").write_text(HEAD)
+    with pytest.raises(WorkloadError, match="would be replaced"):
+        import_trace("strace", [tmp_path / "trace.parquet"], tmp_path)
+    assert (tmp_path / "trace.parquet").read_text() == HEAD

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -84,6 +85,29 @@ def test_what_is_no_database_is_refused(tmp_path, ior):
     newer = tmp_path / "newer.db"
     sqlite3.connect(newer).execute("PRAGMA user_version = 2")
     assert "newer" in stripewise("patterns", ior, "--db", newer, code=1).stderr
+
+
+def test_another_programs_database_is_refused_and_stays_as_it_was(tmp_path, ior):
+    for number, words in enumerate(["CREATE TABLE theirs (a)", "CREATE TABLE patterns (a)", "PRAGMA user_version = 1"]):
+        db = tmp_path / f"{number}.db"
+        with closing(sqlite3.connect(db)) as connection, connection:
+            connection.execute(words)
+        before = db.read_bytes()
+        assert "another program's" in stripewise("patterns", ior, "--db", db, code=1).stderr
+        assert db.read_bytes() == before
+
+
+def test_a_prediction_replaces_no_trace_that_it_is_made_from_and_follows_no_link(tmp_path):
+    traces = [write_trace(tmp_path / f"p{p}", ALL["btio"](p)) for p in (4, 8)]
+    precious, out = tmp_path / "precious", tmp_path / "out"
+    precious.write_text("mine")
+    said = stripewise("patterns", "predict", *traces, "-n", 12, "-o", tmp_path / "p8", code=2).stderr
+    assert "predicted from" in said
+    out.mkdir()
+    for name in ("trace.parquet", "meta.json"):
+        (out / name).symlink_to(precious)
+    stripewise("patterns", "predict", *traces, "-n", 16, "-o", out)
+    assert precious.read_text() == "mine" and json.loads((out / "meta.json").read_text())["predicted"]
 
 
 def test_a_prediction_is_a_trace_that_other_verbs_read(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from generators import KIB
 from pattern_traces import write_trace
-from stripewise.pattern import fio_job, report_of
+from stripewise.pattern import fio_job, fio_replay, report_of
 
 TABLES = {
     "contiguous": {0: [("write", i * 16 * KIB, 16 * KIB) for i in range(32)]},
@@ -45,3 +45,22 @@ def test_backward_requests_are_none_that_fio_has_options_for(tmp_path):
     table = {0: [("write", (31 - i) * 16 * KIB, 16 * KIB) for i in range(32)]}
     [file] = report_of(write_trace(tmp_path / "t", table)).files
     assert fio_job(file.patterns[0], file.path, "j").startswith("# fio, j: requests that go backward")
+
+
+@pytest.mark.parametrize("name", ["a#b", "a;b", "a${HOME}", "a ", "a\nb"])
+def test_a_name_that_fio_would_read_as_another_gets_no_job(name, tmp_path):
+    table = {0: [("write", i * 16 * KIB, 16 * KIB) for i in range(32)]}
+    [file] = report_of(write_trace(tmp_path / "t", table, path=f"/d/{name}")).files
+    said = fio_replay(file.patterns[0], file.path, "j", tmp_path / "logs", lambda rank: table[rank])
+    assert said.startswith("# fio, j: its path has a character") and not (tmp_path / "logs").exists()
+
+
+def test_logs_replace_links_and_do_not_follow_them(tmp_path):
+    table = {0: [("write", (31 - i) * 16 * KIB, 16 * KIB) for i in range(32)]}
+    [file] = report_of(write_trace(tmp_path / "t", table)).files
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/j.0.iolog").symlink_to(precious)
+    fio_replay(file.patterns[0], file.path, "j", tmp_path / "logs", lambda rank: table[rank])
+    assert precious.read_text() == "mine" and "iolog" in (tmp_path / "logs/j.0.iolog").read_text()

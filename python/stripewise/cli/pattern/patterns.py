@@ -5,6 +5,7 @@ Also what changed between two runs, and what a run with another number of proces
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +83,7 @@ def patterns(
     if verb == "diff":
         _diff(reports, options)
     elif verb == "predict":
-        _predict(reports, options)
+        _predict(reports, options, rest)
     else:
         _tell(reports[0], options)
 
@@ -136,9 +137,16 @@ def _diff(reports: Sequence[PatternReport], options: PatternOptions) -> None:
         typer.echo(f"{each.sign} {each.text}")
 
 
-def _predict(reports: Sequence[PatternReport], options: PatternOptions) -> None:
+def _is_trace_in(trace: str, place: Path) -> bool:
+    """Whether a trace, or the directory of one, is what would be written to `place`."""
+    return os.path.realpath(trace) in (os.path.realpath(place), os.path.realpath(place / "trace.parquet"))
+
+
+def _predict(reports: Sequence[PatternReport], options: PatternOptions, traces: Sequence[str]) -> None:
     if options.processes is None:
         raise UsageError("predict: give the number of processes with --processes")
+    if options.output is not None and any(_is_trace_in(trace, options.output) for trace in traces):
+        raise UsageError(f"-o: {options.output} has one of the traces that are predicted from; give another directory")
     prediction = predicted(reports, options.processes)
     doubts = prediction.doubts()
     if options.output is not None:

@@ -25,6 +25,10 @@ _WHENCE = {"SEEK_SET": 0, "SEEK_CUR": 1, "SEEK_END": 2, "SEEK_DATA": 3, "SEEK_HO
 _OPEN_FLAGS = {name: getattr(os, name) for name in dir(os) if name.startswith("O_")}
 
 
+#: As preadv2 and pwritev2 are given it.
+_AT_POSITION = ("-1", "18446744073709551615")
+
+
 @dataclass(slots=True)
 class Made:
     """The fields of a row that a call decides; the rest is its time and its thread."""
@@ -62,6 +66,8 @@ class Calls:
         self.files = Files()
         #: Reads and writes whose offset is unknown.
         self.unplaced = 0
+        #: Bytes that went from file to file without a read or a write.
+        self.copied_bytes = 0
 
     def made(self, task: Task, call: Call) -> Made | None:
         """The row of a call after its effects; None for one that is none. Raises BadLineError."""
@@ -175,12 +181,13 @@ def _transfer(op: str, is_placed: bool, is_vector: bool) -> Callable[[Calls, Tas
         else:
             made.requested = number_of(call.arguments[2]) or 0
         offset = number_of(call.arguments[3]) if is_placed else None
-        if is_placed and offset == -1:
-            offset = None  # preadv2's "at the position"
-        at_position = not is_placed or offset is None
+        # preadv2's "at the position" is -1; a place that no file has is none, and moves nothing.
+        at_position = not is_placed or call.arguments[3].strip() in _AT_POSITION
         if at_position:
             made.flags |= IMPLICIT_OFFSET
             offset = opened.position
+        if not at_position and offset is None and count:
+            raise BadLineError(f"{call.name} is at a place that no file has")
         if is_write and opened.is_append:
             offset = opened.file.size
             made.flags |= APPEND
@@ -353,7 +360,10 @@ def _copy(calls: Calls, task: Task, call: Call) -> Made | None:
                 opened.reached(offset, count)
         else:
             opened.moved(offset, count, end == target)
-        made = Made("copy", opened.file.path, fd=fd, offset=offset, requested=number_of(call.arguments[-2]) or count)
+        path2 = made.path if made else ""
+        requested = number_of(call.arguments[-2]) or count
+        made = Made("copy", opened.file.path, path2, fd=fd, offset=offset, requested=requested)
+    calls.copied_bytes += count if made else 0
     return made
 
 

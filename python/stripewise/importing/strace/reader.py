@@ -222,6 +222,11 @@ class _Machine:
         """What remains to be said."""
         if self.pending:
             self.notes.miss(f"{len(self.pending):,} calls had not returned when the trace ended")
+        if self.calls.copied_bytes:
+            self.notes.miss(
+                f"{self.calls.copied_bytes:,} bytes went from file to file (copy_file_range, sendfile): they are no "
+                "reads and writes of either"
+            )
         if self.calls.unplaced:
             self.notes.miss(
                 f"{self.calls.unplaced:,} reads and writes have no known offset: their descriptors were open before "
