@@ -182,7 +182,8 @@ class _Search:
         """
         if not self.judge.fresh:
             return seconds
-        finals = {0, *np.argsort(seconds, kind="stable")[:FINALISTS].tolist()}
+        quickest = np.argsort(seconds, kind="stable")[:FINALISTS].tolist()
+        finals = {0, *(number for number in quickest if np.isfinite(seconds[number]))}
         return [
             self.judge.anew(each.plan) if number in finals else float("inf") for number, each in enumerate(candidates)
         ]
