@@ -219,6 +219,32 @@ def changed(rng: np.random.Generator, layout: list[list[Piece]], other: list[lis
     return result
 
 
+def test_pieces_of_one_request_are_served_at_once_by_the_channels_of_one_server():
+    # Found by the adversary: the only process is quicker where a border cuts its requests, though all lie on one SSD.
+    on = cluster(0, 1)
+    on = replace(on, targets=tuple(replace(t, device=Device(channels=6, sequential_discount=0.0)) for t in on.targets))
+    requests = np.zeros(20, dtype=REQUEST_DTYPE)
+    requests["offset"], requests["size"] = 0, 64 * KIB
+    requests["start_ns"] = np.arange(20) * 1000
+    requests["end_ns"] = requests["start_ns"] + 1000
+    workload = Workload((FileRequests("/data/f", requests, 64 * KIB),), 1)
+    ssd = on.targets[0].name
+    one = Instance(0, on.targets, (), 1, 0)
+
+    def taken_s(*lengths: int) -> float:
+        starts = np.cumsum([0, *lengths])
+        pieces = [Piece(int(s), n, ((ssd, 64 * KIB),)) for s, n in zip(starts, lengths, strict=False)]
+        return plan_s(one, as_plan([pieces], workload), workload)
+
+    whole, cut, sixth = taken_s(64 * KIB), taken_s(32 * KIB, 32 * KIB), taken_s(*[12 * KIB] * 4, 8 * KIB, 8 * KIB)
+    assert sixth < cut < whole
+    found = proof(workload, on).at([[]])
+    assert found.seconds <= sixth * (1 + NS)
+    # Not for want of trying: a sixth of the bytes on every channel, and a startup.
+    target = on.targets[0]
+    assert found.seconds >= 20 * (target.startup_read_s + 64 * KIB / 6 * target.per_byte_read_s) * (1 - NS)
+
+
 def test_an_adversary_finds_no_layout_below_the_proof():
     # Random restarts over instances and layouts, each followed down: an hour in `make soak`.
     until = time.monotonic() + 3600

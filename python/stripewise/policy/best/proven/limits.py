@@ -9,7 +9,8 @@ The least is taken over all ways to serve a request:
 - With a price mu on the time of requests alone (few processes in flight), a request of r bytes served within T costs
   at least mu*T + the cheapest filling of r bytes into servers that can serve (T - a_i)/b_i bytes each, where a startup
   is paid in proportion; least over T, in steps small enough and taken from their cheaper end. Stripes are whole
-  granules, so each granule of a small request is served whole by one of the servers that can within T.
+  granules, so each granule of a small request is served whole by one of the servers that can within T. A server with
+  c channels counts c times: where a region's border cuts a request, one server serves both pieces at once.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def least_s(requests: Asked, cluster: Cluster, processes: int, prices: Prices) -
 
 @dataclass(frozen=True)
 class _Servers:
-    """Servers by kinds that have the same figures and prices, for one operation; `many` there are of each.
+    """Channels by kinds that have the same figures and prices, for one operation; `many` there are of each.
 
     A piece takes `startup` and `per_byte` alone (s, s/byte; with the network's), costs `fixed` and per byte `byte`.
     No request takes less than `before_s`, and `link_s` per byte, alone; its time costs
@@ -142,7 +143,9 @@ class _Servers:
         per_byte = np.array([t.per_byte_write_s if write else t.per_byte_read_s for t in targets])
         fixed = prices.server * startup + prices.connect
         byte = prices.server * per_byte + prices.link
-        each, many = np.unique(np.column_stack([startup, per_byte, fixed, byte]), axis=0, return_counts=True)
+        channels = np.array([t.channels for t in targets])
+        each, inverse = np.unique(np.column_stack([startup, per_byte, fixed, byte]), axis=0, return_inverse=True)
+        many = np.bincount(inverse.ravel(), weights=channels, minlength=len(each)).astype(np.int64)
         before_s = net.establish_s + float(startup.min())
         return cls(
             many, each[:, 0] + net.establish_s, each[:, 1] + net.per_byte_s, each[:, 2], each[:, 3],
