@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,8 @@ class FileRecords:
     """The records of one file: arrays of one length, by process, in each by start."""
 
     path: str
+    #: Whether `rank` is an MPI rank: known of all records.
+    is_ranked: bool
     #: Rank in MPI_COMM_WORLD, or the number of the process where ranks are unknown.
     rank: Numbers
     #: Number of the stream.
@@ -77,9 +79,12 @@ class TraceRecords:
     application: str
     #: Processes of the run.
     processes: int
-    #: Whether `rank` is an MPI rank.
-    is_ranked: bool
     files: tuple[FileRecords, ...]
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether ranks are known of all files."""
+        return all(file.is_ranked for file in self.files)
 
 
 def read_records(path: str | os.PathLike[str], files: Sequence[str] = (), layer: str = "posix") -> TraceRecords:
@@ -96,13 +101,12 @@ def read_records(path: str | os.PathLike[str], files: Sequence[str] = (), layer:
     except (OSError, pa.ArrowException) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise WorkloadError(f"{source}: cannot be read as Parquet ({said}); collect it again") from error
-    found = _records(table, layer)
-    kept = [each for each in found.files if _is_wanted(each.path, files)]
-    if not kept:
+    found = _records(table, layer, files)
+    if not found.files:
         what = f" on files matching {', '.join(files)}" if files else ""
         raise WorkloadError(f"{source}: holds no {layer} read or write that moved a byte{what}; trace a run that does")
     application = " ".join(str(word) for word in command) if isinstance(command, list) else ""
-    return TraceRecords(str(source), application, found.processes, found.is_ranked, tuple(kept))
+    return replace(found, source=str(source), application=application)
 
 
 def _is_wanted(path: str, patterns: Sequence[str]) -> bool:
@@ -145,43 +149,47 @@ def codes_of(columns: Iterable[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.uint64
     return codes.astype(np.uint64), first.astype(np.int64)
 
 
-def _records(table: Any, layer: str) -> TraceRecords:
+def _records(table: Any, layer: str, patterns: Sequence[str]) -> TraceRecords:
     op_code, ops = _texts(table, "op")
     file_code, paths = _texts(table, "file")
     wanted = DATA_OPS[layer]
-    keep = np.isin(op_code, [code for code, op in enumerate(ops) if op in wanted]) & (file_code >= 0)
+    keep = np.isin(op_code, [code for code, op in enumerate(ops) if op in wanted])
+    # What the launcher of an MPI job reads of the system is no part of the job.
+    keep &= np.isin(file_code, [code for code, path in enumerate(paths) if _is_wanted(path, patterns)])
     keep &= np.asarray(table.column("offset").is_valid()) & (_column(table, "done", 0) > 0)
     if "layer" in table.column_names:
         layer_code, layers = _texts(table, "layer")
         keep &= np.isin(layer_code, [code for code, name in enumerate(layers) if name == layer])
     rows = np.flatnonzero(keep)
     if not len(rows):
-        return TraceRecords("", "", 1, False, ())
+        return TraceRecords("", "", 1, ())
     columns = {name: _column(table, name, default)[rows] for name, default in OPTIONAL.items()}
     taken = {name: _column(table, name, 0)[rows] for name in ("offset", "done", "start_ns", "end_ns")}
     op_code, file_code = op_code[rows], file_code[rows]
     is_asked = "requested" in table.column_names
     columns["short"] = columns["requested"] - taken["done"] if is_asked else np.zeros(len(rows), dtype=np.int64)
-    is_ranked = bool((columns["rank"] >= 0).all())
-    process = columns["rank"] if is_ranked else columns["process"]
     handle = columns["handle" if layer == "mpi" else "fd"]
     order = np.argsort(file_code, kind="stable")
     begins = np.flatnonzero(np.diff(file_code[order], prepend=-2))
     files = []
     for begin, end in zip(begins.tolist(), [*begins.tolist()[1:], len(order)], strict=True):
         mine = order[begin:end]
+        is_ranked = bool((columns["rank"][mine] >= 0).all())
+        process = columns["rank" if is_ranked else "process"][mine]
         kind, first = codes_of([op_code[mine], *(columns[name][mine] for name in KIND_FIELDS)])
-        stream, _ = codes_of([columns["process"][mine], process[mine], columns["thread"][mine], handle[mine]])
+        stream, _ = codes_of([columns["process"][mine], process, columns["thread"][mine], handle[mine]])
         kinds = tuple(
             Kind(wanted[ops[op_code[row]]], *(int(columns[name][row]) for name in KIND_FIELDS))
             for row in mine[first].tolist()
         )
         files.append(
             FileRecords(
-                paths[file_code[mine[0]]], process[mine], stream, kind.astype(np.uint32), kinds,
+                paths[file_code[mine[0]]], is_ranked, process, stream, kind.astype(np.uint32), kinds,
                 *(np.ascontiguousarray(taken[name][mine]) for name in ("offset", "done", "start_ns", "end_ns")),
             )
         )  # fmt: skip
-    world = int(columns["world"].max(initial=-1)) if is_ranked else -1
-    processes = max(world, len(np.unique(process)), 1)
-    return TraceRecords("", "", processes, is_ranked, tuple(sorted(files, key=lambda file: file.path)))
+    # A job is its ranks where they are known; what its launcher does beside is told by the numbers of processes.
+    ranks = np.unique(columns["rank"][columns["rank"] >= 0])
+    world = int(columns["world"].max(initial=-1))
+    processes = max(world, len(ranks) or len(np.unique(columns["process"])), 1)
+    return TraceRecords("", "", processes, tuple(sorted(files, key=lambda file: file.path)))

@@ -147,21 +147,20 @@ def report_of(path: str | os.PathLike[str], files: Sequence[str] = (), layer: st
     for records in trace.files:
         file = RecognisedFile(records)
         described = [
-            _described(file, pattern, trace.processes, trace.is_ranked)
-            for pattern in global_patterns(file.local, trace.processes)
+            _described(file, pattern, trace.processes) for pattern in global_patterns(file.local, trace.processes)
         ]
         found.append(FilePatterns(file, tuple(described)))
     return PatternReport(trace.source, trace.application, trace.processes, trace.is_ranked, tuple(found))
 
 
-def _described(file: RecognisedFile, pattern: GlobalPattern, processes: int, is_ranked: bool) -> Described:
+def _described(file: RecognisedFile, pattern: GlobalPattern, processes: int) -> Described:
     rows = np.concatenate([file.rows(each.stream)[each.first : each.first + each.records] for each in pattern.segments])
     offset, size = file.records.offset[rows], file.records.size[rows]
     span = int(offset.min()), int((offset + size).max())
     intervals = [each.interval_ns for each in pattern.segments]
     regular = [each for each in intervals if each is not None]
     first = pattern.segments[0]
-    said = sentence(pattern, file.kinds, processes, is_ranked)
+    said = sentence(pattern, file.kinds, processes, file.records.is_ranked)
     covers = _covers(offset, size, span) if len(rows) <= COVERAGE_MAX else None
     if covers and len(pattern.ranks) > 1:
         said = f"{said[:-1]}; together they cover {size_text(span[0])} to {size_text(span[1])} exactly once."

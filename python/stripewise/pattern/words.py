@@ -35,7 +35,8 @@ def ranks_text(ranks: Sequence[int], processes: int, is_ranked: bool = True) -> 
     one = "rank" if is_ranked else "process"
     if len(ranks) == 1:
         return f"{one.capitalize()} {ranks[0]}" if processes > 1 else "The process"
-    if len(ranks) == processes:
+    # Numbers of processes count the launcher's as well.
+    if len(ranks) == processes and (is_ranked or tuple(ranks) == tuple(range(processes))):
         return f"Each of {processes} {one}s" if is_ranked else f"Each of {processes} processes"
     runs: list[list[int]] = []
     for rank in ranks:
@@ -239,9 +240,10 @@ def sentence(pattern: GlobalPattern, kinds: Sequence[Kind], processes: int, is_r
         return f"{who} {does}, from {size_text(first.loop.at)} on{when}{varied}."
     others = [formula for formula in pattern.formulas[1:] if not formula.is_constant]
     start = pattern.formulas[0]
-    where = f"rank r from {formula_text(start)} on" if not start.is_constant else (
+    one = "rank" if is_ranked else "process"
+    where = f"{one} r from {formula_text(start)} on" if not start.is_constant else (
         f"{'all ' if len(pattern.ranks) > 1 else ''}from {size_text(start.constant)} on"
     )  # fmt: skip
     if others:
-        where += f" (told for rank {pattern.ranks[0]}; counts, sizes or strides differ by rank)"
+        where += f" (told for {one} {pattern.ranks[0]}; counts, sizes or strides differ by {one})"
     return f"{who} {does}, {where}{when}."

@@ -50,6 +50,7 @@ def test_patterns_of_any_records_expand_to_them(data, rows):
     whole = st.one_of(small, st.integers(-(2**63), 2**63 - 1))
     records = FileRecords(
         "/f",
+        True,
         column(np.int64, small),
         column(np.uint64, small),
         column(np.uint32, small),
