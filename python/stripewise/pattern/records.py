@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import WorkloadError
-from ..workload.trace import SYSTEM_DIRS, TEXTS, checked_columns, read_meta, trace_file
+from ..workload.columns import TEXTS, checked_columns, codes_of_text, numbers
+from ..workload.trace import SYSTEM_DIRS, read_meta, trace_file
 
 #: Operations of each layer that move bytes.
 DATA_OPS = {"posix": {"read": "read", "write": "write"}, "mpi": {"mpi_read": "read", "mpi_write": "write"}}
@@ -115,23 +116,6 @@ def _is_wanted(path: str, patterns: Sequence[str]) -> bool:
     return not path.startswith(SYSTEM_DIRS)
 
 
-def _column(table: Any, name: str, default: int) -> Numbers:
-    if name not in table.column_names:
-        return np.full(table.num_rows, default, dtype=np.int64)
-    column = table.column(name)
-    return np.asarray((column.fill_null(default) if column.null_count else column).to_numpy()).astype(np.int64)
-
-
-def _texts(table: Any, name: str) -> tuple[Numbers, list[str]]:
-    column = table.column(name).combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], pa.string())
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes, [str(value) for value in column.dictionary.to_pylist()]
-
-
 def codes_of(columns: Iterable[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.uint64], Numbers]:
     """A number for each combination of values in the columns, and the first row of each combination."""
     codes: npt.NDArray[Any] | None = None
@@ -150,21 +134,21 @@ def codes_of(columns: Iterable[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.uint64
 
 
 def _records(table: Any, layer: str, patterns: Sequence[str]) -> TraceRecords:
-    op_code, ops = _texts(table, "op")
-    file_code, paths = _texts(table, "file")
+    op_code, ops = codes_of_text(table, "op")
+    file_code, paths = codes_of_text(table, "file")
     wanted = DATA_OPS[layer]
     keep = np.isin(op_code, [code for code, op in enumerate(ops) if op in wanted])
     # What the launcher of an MPI job reads of the system is no part of the job.
     keep &= np.isin(file_code, [code for code, path in enumerate(paths) if _is_wanted(path, patterns)])
-    keep &= np.asarray(table.column("offset").is_valid()) & (_column(table, "done", 0) > 0)
+    keep &= np.asarray(table.column("offset").is_valid()) & (numbers(table, "done", 0) > 0)
     if "layer" in table.column_names:
-        layer_code, layers = _texts(table, "layer")
+        layer_code, layers = codes_of_text(table, "layer")
         keep &= np.isin(layer_code, [code for code, name in enumerate(layers) if name == layer])
     rows = np.flatnonzero(keep)
     if not len(rows):
         return TraceRecords("", "", 1, ())
-    columns = {name: _column(table, name, default)[rows] for name, default in OPTIONAL.items()}
-    taken = {name: _column(table, name, 0)[rows] for name in ("offset", "done", "start_ns", "end_ns")}
+    columns = {name: numbers(table, name, default)[rows] for name, default in OPTIONAL.items()}
+    taken = {name: numbers(table, name, 0)[rows] for name in ("offset", "done", "start_ns", "end_ns")}
     op_code, file_code = op_code[rows], file_code[rows]
     is_asked = "requested" in table.column_names
     columns["short"] = columns["requested"] - taken["done"] if is_asked else np.zeros(len(rows), dtype=np.int64)

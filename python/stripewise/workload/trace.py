@@ -22,15 +22,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import WorkloadError
+from .columns import TEXTS, checked_columns, codes_of_text, numbers
 from .requests import REQUEST_DTYPE, FileRequests, Requests, Workload
 
 #: Bits of the column `flags` (docs/formats.md).
 FLAG_MANAGED = 1 << 1
 FLAG_UNKNOWN_OFFSET = 1 << 5
 META_VERSION = 1
-NEEDED = ("op", "file", "offset", "done", "start_ns", "end_ns")
-TEXTS = ("op", "file", "layer")
-OPTIONAL = ("layer", "rank", "pid", "world", "flags")
 #: The system's own, and what is no path, as `<STDOUT>` in a Darshan log.
 SYSTEM_DIRS = ("/dev/", "/proc/", "/sys/", "/etc/", "/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/", "<")
 T = TypeVar("T")
@@ -156,62 +154,20 @@ def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def checked_columns(
-    schema: Any, source: Path, needed: Iterable[str] = NEEDED, optional: Iterable[str] = OPTIONAL
-) -> list[str]:
-    """The columns to read: all `needed` ones, and the `optional` ones that are there.
-
-    Raises WorkloadError naming `source` for one that is missing or of a wrong type.
-    """
-    cure = "give a trace that 'stripewise collect' wrote"
-    for name in needed:
-        if name not in schema.names:
-            raise WorkloadError(f"{source}: has no column '{name}'; {cure}")
-    columns = [name for name in (*needed, *optional) if name in schema.names]
-    for name in columns:
-        kind = schema.field(name).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if name in TEXTS and not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            raise WorkloadError(f"{source}: its column '{name}' is of type {kind}, not text; {cure}")
-        if name not in TEXTS and not pa.types.is_integer(kind):
-            raise WorkloadError(f"{source}: its column '{name}' is of type {kind}, not of whole numbers; {cure}")
-    return columns
-
-
-def _numbers(table: Any, name: str, default: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    if name not in table.column_names:
-        return np.full(table.num_rows, default, dtype=np.int64)
-    column = table.column(name)
-    if column.null_count:
-        column = column.fill_null(default)
-    return np.asarray(column.to_numpy()).astype(np.int64, copy=False)
-
-
-def _codes(table: Any, name: str) -> tuple[np.ndarray[Any, np.dtype[np.int64]], list[str]]:
-    """A text column as numbers and the texts they stand for; null is -1."""
-    column = table.column(name).combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], pa.string())
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes, [os.fsdecode(value) if value is not None else "" for value in column.dictionary.to_pylist()]
-
-
 def _read_group(table: Any) -> list[tuple[str, _File]]:
     """What one row group tells of each file in it."""
     if not table.num_rows:
         return []
-    op_code, ops = _codes(table, "op")
-    file_code, names = _codes(table, "file")
+    op_code, ops = codes_of_text(table, "op")
+    file_code, names = codes_of_text(table, "file")
     data_ops = [code for code, op in enumerate(ops) if op in ("read", "write")]
     writes = [code for code, op in enumerate(ops) if op == "write"]
-    flags = _numbers(table, "flags", 0)
-    done = _numbers(table, "done", 0)
+    flags = numbers(table, "flags", 0)
+    done = numbers(table, "done", 0)
     keep = np.isin(op_code, data_ops) & (done > 0) & (file_code >= 0) & ((flags & FLAG_UNKNOWN_OFFSET) == 0)
     keep &= np.asarray(table.column("offset").is_valid())
     if "layer" in table.column_names:
-        layer_code, layers = _codes(table, "layer")
+        layer_code, layers = codes_of_text(table, "layer")
         keep &= ~np.isin(layer_code, [code for code, layer in enumerate(layers) if layer == "mpi"])
     rows = np.flatnonzero(keep)
     if not len(rows):
@@ -221,17 +177,17 @@ def _read_group(table: Any) -> list[tuple[str, _File]]:
     order = np.argsort(codes.astype(np.uint16) if len(names) <= 1 << 16 else codes, kind="stable")
     rows, codes = rows[order], codes[order]
     requests = np.zeros(len(rows), dtype=REQUEST_DTYPE)
-    requests["start_ns"] = _numbers(table, "start_ns", 0)[rows]
-    requests["end_ns"] = _numbers(table, "end_ns", 0)[rows]
-    rank = requests["rank"] = _numbers(table, "rank", -1)[rows]
+    requests["start_ns"] = numbers(table, "start_ns", 0)[rows]
+    requests["end_ns"] = numbers(table, "end_ns", 0)[rows]
+    rank = requests["rank"] = numbers(table, "rank", -1)[rows]
     requests["write"] = np.isin(op_code, writes)[rows]
-    offset = requests["offset"] = _numbers(table, "offset", 0)[rows]
+    offset = requests["offset"] = numbers(table, "offset", 0)[rows]
     size = requests["size"] = done[rows]
     begins = np.flatnonzero(np.diff(codes, prepend=-1))
     ends = np.append(begins[1:], len(rows))
-    pid = _numbers(table, "pid", -1)[rows]
+    pid = numbers(table, "pid", -1)[rows]
     reach = np.maximum.reduceat(offset + size, begins).tolist()
-    world = np.maximum.reduceat(_numbers(table, "world", 0)[rows], begins).tolist()
+    world = np.maximum.reduceat(numbers(table, "world", 0)[rows], begins).tolist()
     managed = np.bitwise_or.reduceat(flags[rows], begins) & FLAG_MANAGED
     return [
         (
