@@ -110,7 +110,8 @@ def read_records(path: str | os.PathLike[str], files: Sequence[str] = (), layer:
     return replace(found, source=str(source), application=application)
 
 
-def _is_wanted(path: str, patterns: Sequence[str]) -> bool:
+def is_wanted(path: str, patterns: Sequence[str]) -> bool:
+    """Whether a path is the program's own, or matches one of the patterns where there are some."""
     if patterns:
         return any(fnmatch.fnmatchcase(path, os.path.abspath(pattern)) for pattern in patterns)
     return not path.startswith(SYSTEM_DIRS)
@@ -139,7 +140,7 @@ def _records(table: Any, layer: str, patterns: Sequence[str]) -> TraceRecords:
     wanted = DATA_OPS[layer]
     keep = np.isin(op_code, [code for code, op in enumerate(ops) if op in wanted])
     # What the launcher of an MPI job reads of the system is no part of the job.
-    keep &= np.isin(file_code, [code for code, path in enumerate(paths) if _is_wanted(path, patterns)])
+    keep &= np.isin(file_code, [code for code, path in enumerate(paths) if is_wanted(path, patterns)])
     keep &= np.asarray(table.column("offset").is_valid()) & (numbers(table, "done", 0) > 0)
     if "layer" in table.column_names:
         layer_code, layers = codes_of_text(table, "layer")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from .local import RecognisedFile
-from .records import Kind, read_records
+from .records import Kind, TraceRecords, read_records
 from .together import GlobalPattern, global_patterns
 from .tree import Tree, numbers
 from .words import nest_of, operation_text, sentence, size_class, size_text
@@ -142,9 +142,15 @@ class PatternReport:
 
 def report_of(path: str | os.PathLike[str], files: Sequence[str] = (), layer: str = "posix") -> PatternReport:
     """The patterns in a collected trace; raises what `read_records` does."""
-    trace = read_records(path, files, layer)
+    return report_of_records(read_records(path, files, layer))
+
+
+def report_of_records(trace: TraceRecords, paths: Collection[str] | None = None) -> PatternReport:
+    """The patterns in the records of a trace, of all its files or of those of these paths."""
     found = []
     for records in trace.files:
+        if paths is not None and records.path not in paths:
+            continue
         file = RecognisedFile(records)
         described = [
             _described(file, pattern, trace.processes) for pattern in global_patterns(file.local, trace.processes)

@@ -1,8 +1,7 @@
-"""`stripewise show`: what is in a trace, file by file, or where a plan has its regions in every window."""
+"""`stripewise show`: what a run did (`show_trace.py`), or where a plan has its regions in every window."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -13,10 +12,9 @@ from ...layout import Stripes
 from ...plan import read_plan
 from ...plan.region_table import RegionMappingTable
 from ...units import format_size
-from ...workload.summary import summary_of
-from ...workload.trace import read_trace
 from ..options import FileOption, JsonOption
-from ..output import print_json, progress, say_partial, shown, stdout, table
+from ..output import print_json, stdout, table
+from .show_trace import show_trace
 
 
 def _show_plan(path: Path, json: bool) -> None:
@@ -44,32 +42,20 @@ def _stripes(stripes: Stripes) -> str:
 def show(
     trace: Annotated[Path, typer.Argument(help="A collected trace, or a plan (*.json).", metavar="TRACE|PLAN")],
     file: FileOption = None,
+    cluster: Annotated[
+        Path | None, typer.Option("--cluster", help="cluster.toml whose devices price what is found.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Summarise a collected trace: requests and bytes per file. For a plan: the region mapping table."""
+    """Say what a run did to its files, and what is wrong with it: causes, their evidence, price and cure.
+
+    For a plan: the region mapping table.
+    """
     if trace.suffix == ".json" and not trace.is_dir():
         if file:
             raise UsageError("--file: chooses files of a trace; a plan is shown whole")
+        if cluster is not None:
+            raise UsageError("--cluster: prices what is found in a trace; a plan has prices of its own")
         _show_plan(trace, json)
         return
-    with progress("reading the trace") as step:
-        workload = read_trace(trace, file or [], step)
-    say_partial(workload.source, workload.partial)
-    rows = [summary_of(each) for each in workload.files]
-    if json:
-        print_json(
-            {"processes": workload.processes, "files": [asdict(row) for row in rows], "partial": list(workload.partial)}
-        )
-        return
-    made = table(
-        f"{workload.requests:,} requests of {workload.processes} process(es)",
-        "file", "size", "reads", "writes", "read", "written", "median request", "seconds",
-    )  # fmt: skip
-    for row in rows:
-        made.add_row(
-            row.path,
-            *(format_size(row.size_bytes), f"{row.reads:,}", f"{row.writes:,}"),
-            *(format_size(count) for count in (row.read_bytes, row.written_bytes, row.request_bytes_median)),
-            shown(row.span_s, 2),
-        )
-    stdout().print(made)
+    show_trace(trace, file or [], json, cluster)

@@ -1,0 +1,116 @@
+"""`stripewise show` of a trace: the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+
+from ...cluster import read_cluster
+from ...errors import WorkloadError
+from ...findings import DEFAULT_CLUSTER, FileLine, Finding, RunSummary, facts_of, findings_of, summary_of_run
+from ...units import format_size
+from ...workload.requests import Workload
+from ...workload.summary import summary_of
+from ...workload.trace import Progress, partial_reasons, read_trace
+from ..output import print_json, printable, progress, say_partial, shown, stdout, table
+
+#: Files in the table of the page; --json has all.
+ROWS_MAX = 20
+
+
+def show_trace(trace: Path, files: Sequence[str], json: bool, cluster: Path | None) -> None:
+    """What the run did, file by file, and what was found."""
+    on = DEFAULT_CLUSTER if cluster is None else read_cluster(cluster)
+    with progress("reading the trace") as step:
+        workload = _workload(trace, files, step)
+        run = facts_of(trace, files, None if workload is None else {each.path for each in workload.files})
+    summary, found = summary_of_run(run), findings_of(run, on)
+    say_partial(run.source, partial_reasons(trace))
+    if json:
+        print_json(
+            {
+                "processes": workload.processes if workload is not None else run.processes,
+                "files": [] if workload is None else [asdict(summary_of(each)) for each in workload.files],
+                "partial": list(partial_reasons(trace)),
+                "run": asdict(summary),
+                "cluster": str(on.source),
+                "findings": [each.as_json() for each in found],
+            }
+        )
+        return
+    if workload is not None:
+        _print_table(workload)
+    _print_run(summary)
+    for line in summary.files:
+        _print_file(line)
+    _print_findings(found, str(on.source))
+
+
+def _workload(trace: Path, files: Sequence[str], step: Progress) -> Workload | None:
+    """The requests that a plan would be made of; None where the run has calls by name alone."""
+    try:
+        return read_trace(trace, files, step)
+    except WorkloadError:
+        return None
+
+
+def _print_table(workload: Workload) -> None:
+    rows = sorted(map(summary_of, workload.files), key=lambda row: -(row.read_bytes + row.written_bytes))
+    made = table(
+        f"{workload.requests:,} requests of {workload.processes} process(es)",
+        "file", "size", "reads", "writes", "read", "written", "median request", "seconds",
+    )  # fmt: skip
+    for row in rows[:ROWS_MAX]:
+        made.add_row(
+            printable(row.path),
+            *(format_size(row.size_bytes), f"{row.reads:,}", f"{row.writes:,}"),
+            *(format_size(count) for count in (row.read_bytes, row.written_bytes, row.request_bytes_median)),
+            shown(row.span_s, 2),
+        )
+    stdout().print(made)
+    if len(rows) > ROWS_MAX:
+        typer.echo(f"and {len(rows) - ROWS_MAX:,} files with fewer bytes; --file and --json tell of them")
+
+
+def _print_run(run: RunSummary) -> None:
+    typer.echo(f"{format_size(run.bytes)} in {run.requests:,} requests within {run.span_s:.3g} s")
+    typer.echo(f"in requests: {run.io_s:.3g} s of all processes, {run.longest_io_s:.3g} s of the busiest")
+    typer.echo(f"in {run.calls:,} calls by name: {run.calls_s:.3g} s of all processes")
+
+
+def _print_file(line: FileLine) -> None:
+    if not line.sentences:
+        return
+    typer.echo(f"{printable(line.path)}:")
+    for sentence in line.sentences:
+        typer.echo(f"  {sentence}")
+    if line.more:
+        typer.echo(f"  and {line.more:,} pattern(s) more: stripewise patterns")
+    said = [] if line.mb_s is None else [f"{line.mb_s:,.0f} MB/s while requests were under way"]
+    if line.latency_ms is not None:
+        half, most = line.latency_ms
+        said.append(f"a request takes {half:.3g} ms (median), 99 of 100 up to {most:.3g} ms")
+    if said:
+        typer.echo(f"  {'; '.join(said)}")
+
+
+def _print_findings(found: Sequence[Finding], devices: str) -> None:
+    if not found:
+        typer.echo("findings: none")
+        return
+    typer.echo(f"findings (prices on {printable(devices)}):")
+    for number, each in enumerate(found, 1):
+        where = f" in {printable(each.file)}" if each.file is not None else ""
+        typer.echo(f"{number}. {each.title}{where}")
+        for evidence in each.evidence:
+            typer.echo(f"   - {evidence}")
+        if each.price is not None:
+            typer.echo(f"   costs {each.price.low:.3g} to {each.price.high:.3g} s, {each.basis}")
+        else:
+            typer.echo(f"   not priced: {each.basis}")
+        typer.echo(f"   {each.advice[0].upper()}{each.advice[1:]}.")
+        if each.command:
+            typer.echo(f"   $ {printable(each.command)}")

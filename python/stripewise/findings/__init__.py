@@ -1,0 +1,12 @@
+"""What a run did to its files in a page, and what is wrong with it: causes with evidence, price and cure."""
+
+from .facts import FileFacts, MetadataCalls, RunFacts, facts_of
+from .find import findings_of
+from .finding import Finding
+from .price import DEFAULT_CLUSTER, Seconds
+from .summary import FileLine, RunSummary, summary_of_run
+
+__all__ = [
+    "DEFAULT_CLUSTER", "FileFacts", "FileLine", "Finding", "MetadataCalls", "RunFacts", "RunSummary", "Seconds",
+    "facts_of", "findings_of", "summary_of_run",
+]  # fmt: skip

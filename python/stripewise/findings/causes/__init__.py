@@ -1,0 +1,1 @@
+"""Causes, one to a file: what must be seen in a run to name it."""

@@ -1,0 +1,44 @@
+"""A collective buffer that is too small: few processes move what all asked for, in pieces of the buffer's size.
+
+ROMIO's two-phase I/O: every process opens the file, only aggregators read and write, each a range of its own from front
+to back, `cb_buffer_size` bytes at a time. A program whose first process does all I/O opens the file in that one alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...cluster import Cluster
+from ...units import format_size
+from .. import choices
+from ..facts import FileFacts, RunFacts
+from ..finding import Finding
+from ..price import load_of, saved
+
+
+def small_collective_buffer(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
+    """Of the buffer that the aggregators' requests show."""
+    few = len(file.ranks)
+    if len(file.size) < choices.REQUESTS_MIN or file.openers < 2 or few > file.openers * choices.MOST:
+        return None
+    sizes, counts = np.unique(file.size, return_counts=True)
+    buffer = int(sizes[counts.argmax()])
+    alike = float(counts.max()) / len(file.size)
+    in_order = float(file.follows.mean())
+    if buffer >= choices.JOINED_BYTES or alike < choices.NEARLY_ALL or in_order < choices.NEARLY_ALL:
+        return None
+    now = load_of(file.asked, cluster)
+    then = load_of(file.asked.joined(choices.COLLECTIVE_BUFFER_BYTES), cluster)
+    size = format_size(choices.COLLECTIVE_BUFFER_BYTES)
+    return Finding(
+        "collective_buffer",
+        f"a collective buffer of {format_size(buffer)}",
+        file.path,
+        (
+            f"{file.openers} processes opened the file, {few} moved all bytes, as aggregators of collective calls do",
+            f"{alike:.0%} of {len(file.size):,} requests are of {format_size(buffer)}, {in_order:.0%} follow the last",
+        ),
+        saved(now, then),
+        f"against a buffer of {size}",
+        f"set the hint cb_buffer_size to {choices.COLLECTIVE_BUFFER_BYTES} ({size}, ROMIO's default) or more",
+    )

@@ -1,0 +1,31 @@
+"""Small requests one behind the other: a buffer of the program's would make one of many."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...cluster import Cluster
+from ...units import format_size
+from .. import choices
+from ..facts import FileFacts, RunFacts
+from ..finding import Finding
+from ..price import load_of, saved
+
+
+def small_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
+    """Of a file most of whose requests are small and follow the one before."""
+    median = int(np.median(file.size))
+    in_order = float(file.follows.mean())
+    if len(file.size) < choices.REQUESTS_MIN or median >= choices.SMALL_BYTES or in_order < choices.MOST:
+        return None
+    now = load_of(file.asked, cluster)
+    then = load_of(file.asked.joined(choices.JOINED_BYTES), cluster)
+    return Finding(
+        "small_requests",
+        "small requests one behind the other",
+        file.path,
+        (f"{len(file.size):,} requests of {format_size(median)} (median), {in_order:.0%} begin where the last ended",),
+        saved(now, then),
+        f"against the same bytes in requests of {format_size(choices.JOINED_BYTES)}",
+        f"give it a buffer of {format_size(choices.JOINED_BYTES)} (setvbuf, buffering= of open, HDF5's sieve buffer)",
+    )

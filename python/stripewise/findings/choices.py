@@ -1,0 +1,24 @@
+"""Every number by which a finding is made, with its reason; docs/traces/showing.md lists them."""
+
+from ..units import KIB, MIB
+
+#: Requests below this pay more for their start than for their bytes on any disk (workload.md, Patterns: small).
+SMALL_BYTES = 64 * KIB
+#: What requests are advised to be joined to: a stripe of Lustre by default.
+JOINED_BYTES = MIB
+#: Size of ROMIO's collective buffer where nobody asks for another (`cb_buffer_size`).
+COLLECTIVE_BUFFER_BYTES = 16 * MIB
+#: Fewer requests of a file tell of no habit.
+REQUESTS_MIN = 64
+#: Of requests: what "most" means.
+MOST = 0.5
+#: Of requests of one size, or that follow each other: what "nearly all" means.
+NEARLY_ALL = 0.8
+#: Reads that are counted as hot, and the part of the file's bytes that they may lie in at most.
+HOT_READS, HOT_BYTES = 0.8, 0.25
+#: A file is looked at in so many blocks for that, of a page at least.
+BLOCKS = 4096
+#: Calls by name that make a storm, and how many of them a request that moves bytes.
+STORM_CALLS, STORM_CALLS_PER_REQUEST = 500, 2.0
+#: One rank's bytes over the mean of all ranks from which they are uneven, and the bytes below which it does not matter.
+UNEVEN, UNEVEN_BYTES = 2.0, 16 * MIB

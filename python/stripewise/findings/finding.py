@@ -1,0 +1,34 @@
+"""A finding: a cause, what shows it, what it costs and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .price import Seconds
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that makes a run slow."""
+
+    #: The cause in one word of `choices.py`, for programs.
+    cause: str
+    #: The cause for people, a phrase.
+    title: str
+    #: Path; None where it is about the whole run.
+    file: str | None
+    #: Figures of this trace that show it, a phrase each.
+    evidence: tuple[str, ...]
+    #: What it costs; None where nothing prices it.
+    price: Seconds | None
+    #: How it was priced.
+    basis: str
+    #: What to do, a sentence.
+    advice: str
+    #: A command that does it, or begins it; empty without one.
+    command: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields of docs/formats.md, Findings."""
+        return asdict(self)

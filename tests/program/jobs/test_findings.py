@@ -1,0 +1,61 @@
+"""`show` of five real MPI runs: what is found is the true cause of each, and none of another's."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from rig import MPIEXEC, mpiio_command, stripewise
+
+STORM = """
+import os, sys
+rank, place = os.environ["PMI_RANK"], sys.argv[1]
+for number in range(150):
+    path = f"{place}/part.{rank}.{number}"
+    with open(path, "wb") as part:
+        part.write(b"x" * 100)
+    os.stat(path)
+"""
+COLLECTIVE = ("--phases", "write", "--collective", "--hint", "cb_buffer_size=65536", "--hint", "romio_cb_write=enable")
+RUNS: dict[str, tuple[tuple[str, ...], list[str]]] = {
+    "contiguous, big": (
+        ("--pattern", "sequential", "--file-size", "64MiB", "--request-size", "4MiB", "--phases", "write,read"),
+        [],
+    ),
+    "tiny, shared, strided": (
+        ("--pattern", "interleaved", "--file-size", "2MiB", "--request-size", "2KiB", "--phases", "write"),
+        ["interleaved"],
+    ),
+    "collective, a bad buffer": (
+        ("--pattern", "interleaved", "--file-size", "16MiB", "--request-size", "64KiB", *COLLECTIVE),
+        ["collective_buffer"],
+    ),
+    "random reads of a hot region": (
+        ("--pattern", "zipf", "--alpha", "1.2", "--file-size", "256MiB", "--request-size", "16KiB",
+         "--requests", "1000", "--phases", "fill,read"),
+        ["hot_region"],
+    ),
+    "metadata": ((), ["metadata"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_true_cause_is_found_and_no_other(scratch: Path, name: str) -> None:
+    words, expected = RUNS[name]
+    trace, file = scratch / "trace", scratch / "out.dat"
+    if words:
+        command = mpiio_command(4, file, *words)
+        file.touch()
+    else:
+        (scratch / "parts").mkdir()
+        command = [MPIEXEC, "-n", "4", sys.executable, "-c", STORM, scratch / "parts"]
+    assert stripewise("run", "--trace", trace, "--", *command).code == 0
+    stripewise("collect", trace)
+    said = json.loads(stripewise("show", trace, "--json").out)
+    assert [each["cause"] for each in said["findings"]] == expected
+    for found in said["findings"]:
+        assert found["evidence"] and found["advice"] and 0 < found["price"]["low"] <= found["price"]["high"]
+    page = stripewise("show", trace).out
+    assert ("findings: none" in page) == (not expected)
