@@ -18,6 +18,8 @@ NEARLY_ALL = 0.8
 HOT_READS, HOT_BYTES = 0.8, 0.25
 #: A file is looked at in so many blocks for that, of a page at least.
 BLOCKS = 4096
+#: Of requests with one before them: how many go backward where there is no order; half would by chance.
+BACKWARD = 0.25
 #: Calls by name that make a storm, and how many of them a request that moves bytes.
 STORM_CALLS, STORM_CALLS_PER_REQUEST = 500, 2.0
 #: One rank's bytes over the mean of all ranks from which they are uneven, and the bytes below which it does not matter.

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from ..errors import WorkloadError
 from ..pattern.records import FileRecords, TraceRecords, is_wanted, read_records
 from ..workload.columns import TEXTS, codes_of_text, numbers
-from ..workload.trace import trace_file
+from ..workload.trace import partial_reasons, trace_file
 from .price import Asked
 
 #: Calls that ask for a name or an inode and move no bytes.
@@ -49,6 +49,8 @@ class FileFacts:
     """The requests of one file, by process and in each by start."""
 
     def __init__(self, records: FileRecords, openers: int) -> None:
+        if (np.diff(records.rank) < 0).any():
+            records = _by_process(records)
         self.records = records
         #: Processes that opened it; 0 where the trace has no opens.
         self.openers = openers
@@ -95,6 +97,12 @@ class FileFacts:
         return np.bincount(self.rank, weights=spent, minlength=len(self.ranks)).astype(np.float64)
 
 
+def _by_process(records: FileRecords) -> FileRecords:
+    order = np.lexsort((records.start_ns, records.rank))
+    columns = ("rank", "stream", "kind", "offset", "size", "start_ns", "end_ns")
+    return replace(records, **{name: getattr(records, name)[order] for name in columns})
+
+
 @dataclass(frozen=True)
 class RunFacts:
     """A run: files by bytes, most first."""
@@ -104,6 +112,8 @@ class RunFacts:
     files: tuple[FileFacts, ...]
     metadata: MetadataCalls
     trace: TraceRecords | None
+    #: Whether some requests were made up from counters: their order and places prove little.
+    is_estimated: bool = False
 
     @property
     def requests(self) -> int:
@@ -136,7 +146,12 @@ def facts_of(path: str | os.PathLike[str], files: Sequence[str] = (), only: Coll
     found.sort(key=lambda file: -int(file.size.sum()))
     processes = max(1, len(set().union(*metadata.openers.values())) if metadata.openers else 1)
     return RunFacts(
-        str(trace_file(Path(path))), processes if trace is None else trace.processes, tuple(found), metadata, trace
+        str(trace_file(Path(path))),
+        processes if trace is None else trace.processes,
+        tuple(found),
+        metadata,
+        trace,
+        any("estimated" in reason for reason in partial_reasons(Path(path))),
     )
 
 

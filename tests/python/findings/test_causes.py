@@ -38,14 +38,18 @@ def causes(place, rows):
     return [each.cause for each in findings_of(facts_of(write_rows(place, rows)), DEFAULT_CLUSTER)]
 
 
+def rng(seed):
+    return np.random.default_rng(seed)
+
+
 def opens(ranks, file="/d/f"):
     return [(rank, "open", file, None, 3) for rank in range(ranks)]
 
 
 def zipf_reads(count, size, places):
-    rng = np.random.default_rng(1)
+    chance = rng(1)
     weights = 1 / np.arange(1, places + 1) ** 1.2
-    at = rng.permutation(places)[rng.choice(places, count, p=weights / weights.sum())]
+    at = chance.permutation(places)[chance.choice(places, count, p=weights / weights.sum())]
     return [(int(k) % 4, "read", "/d/f", int(place) * size, size) for k, place in enumerate(at)]
 
 
@@ -65,7 +69,11 @@ RUNS = {
     ),
     "a hot region": (zipf_reads(4000, 16 * KIB, 16384), ["hot_region"]),
     "no order, no preferred place": (
-        [(0, "read", "/d/f", int(k) * 16 * KIB, 16 * KIB) for k in np.random.default_rng(2).permutation(2000)],
+        [(0, "read", "/d/f", int(k) * 16 * KIB, 16 * KIB) for k in rng(2).permutation(2000)],
+        ["scattered"],
+    ),
+    "writes in no order": (
+        [(k % 2, "write", "/d/f", 16 * KIB * int(p), 9000) for k, p in enumerate(rng(3).permutation(900))],
         ["scattered"],
     ),
     "one rank of four": (

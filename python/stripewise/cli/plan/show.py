@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ...errors import UsageError
+from ...importing.formats import import_trace
 from ...layout import Stripes
 from ...plan import read_plan
 from ...plan.region_table import RegionMappingTable
@@ -40,7 +42,10 @@ def _stripes(stripes: Stripes) -> str:
 
 
 def show(
-    trace: Annotated[Path, typer.Argument(help="A collected trace, or a plan (*.json).", metavar="TRACE|PLAN")],
+    trace: Annotated[
+        Path,
+        typer.Argument(help="A collected trace, a Darshan log (*.darshan), or a plan (*.json).", metavar="TRACE|PLAN"),
+    ],
     file: FileOption = None,
     cluster: Annotated[
         Path | None, typer.Option("--cluster", help="cluster.toml whose devices price what is found.")
@@ -57,5 +62,10 @@ def show(
         if cluster is not None:
             raise UsageError("--cluster: prices what is found in a trace; a plan has prices of its own")
         _show_plan(trace, json)
+        return
+    if trace.suffix == ".darshan" and trace.is_file():
+        with tempfile.TemporaryDirectory(prefix="stripewise-show-") as place:
+            import_trace("darshan", [trace], Path(place), False, None)
+            show_trace(Path(place), file or [], json, cluster, trace)
         return
     show_trace(trace, file or [], json, cluster)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import typer
@@ -21,12 +21,14 @@ from ..output import print_json, printable, progress, say_partial, shown, stdout
 ROWS_MAX = 20
 
 
-def show_trace(trace: Path, files: Sequence[str], json: bool, cluster: Path | None) -> None:
-    """What the run did, file by file, and what was found."""
+def show_trace(trace: Path, files: Sequence[str], json: bool, cluster: Path | None, source: Path | None = None) -> None:
+    """What the run did, file by file, and what was found; `source` is what the trace was made from for this page."""
     on = DEFAULT_CLUSTER if cluster is None else read_cluster(cluster)
     with progress("reading the trace") as step:
         workload = _workload(trace, files, step)
         run = facts_of(trace, files, None if workload is None else {each.path for each in workload.files})
+    if source is not None:
+        run = replace(run, source=str(source))
     summary, found = summary_of_run(run), findings_of(run, on)
     say_partial(run.source, partial_reasons(trace))
     if json:
