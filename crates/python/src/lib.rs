@@ -15,6 +15,7 @@ mod store;
 mod swd;
 mod trace;
 mod transfer;
+mod view;
 
 #[pymodule]
 fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -25,6 +26,7 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pattern::register(module)?;
     pricing::register(module)?;
     probe::register(module)?;
+    view::register(module)?;
     module.add_function(wrap_pyfunction!(assign::assign, module)?)?;
     module.add_function(wrap_pyfunction!(blocks::block_export, module)?)?;
     module.add_function(wrap_pyfunction!(blocks::block_statistics, module)?)?;
