@@ -11,7 +11,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from pathlib import Path, PurePosixPath
 
 #: Longest store.toml, or layout that one names.
@@ -82,7 +82,7 @@ def remove_part(root: Path, name: str) -> None:
         os.unlink(last, dir_fd=at)
 
 
-def replace_part(root: Path, name: str, text: str, durably: bool = True, make: bool = False) -> None:
+def replace_part(root: Path, name: str, text: str | Iterable[bytes], durably: bool = True, make: bool = False) -> None:
     """Writes `text` beside `<root>/<name>` under a name that nobody guesses, and renames it there; with `durably` a
     power cut leaves the old file or the new one. What ends it early leaves nothing. Owner and mode stay.
 
@@ -92,8 +92,9 @@ def replace_part(root: Path, name: str, text: str, durably: bool = True, make: b
         temporary = f".{last}.{secrets.token_hex(8)}.tmp"
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _LOOK, 0o666, dir_fd=at)
         try:
-            with open(handle, "w", encoding="utf-8", closefd=False) as file:
-                file.write(text)
+            with open(handle, "wb", closefd=False) as file:
+                for chunk in [text.encode()] if isinstance(text, str) else text:
+                    file.write(chunk)
             _keep_owner(handle, at, last, owner)
             if durably:
                 os.fsync(handle)
@@ -115,6 +116,11 @@ def replace_part(root: Path, name: str, text: str, durably: bool = True, make: b
 def write_durably(path: Path, text: str) -> None:
     """`replace_part` for a file by its path, wherever it lies. Raises OSError that names `path`."""
     replace_part(path.parent, path.name, text)
+
+
+def write_chunks_durably(path: Path, chunks: Iterable[bytes]) -> None:
+    """`write_durably` for what is made piece by piece. Raises OSError that names `path`."""
+    replace_part(path.parent, path.name, chunks)
 
 
 def _keep_owner(handle: int, at: int, last: str, owner: int) -> None:

@@ -16,7 +16,8 @@ from ...plan.region_table import RegionMappingTable
 from ...units import format_size
 from ..options import FileOption, JsonOption
 from ..output import print_json, stdout, table
-from .show_trace import show_trace
+from .pictures import write_pictures
+from .show_trace import Page, show_trace
 
 
 def _show_plan(path: Path, json: bool) -> None:
@@ -50,6 +51,12 @@ def show(
     cluster: Annotated[
         Path | None, typer.Option("--cluster", help="cluster.toml whose devices price what is found.")
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write pictures into this one page, which loads nothing else.")
+    ] = None,
+    perfetto: Annotated[
+        Path | None, typer.Option("--perfetto", help="Write every request as a slice for ui.perfetto.dev.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Say what a run did to its files, and what is wrong with it: causes, their evidence, price and cure.
@@ -61,11 +68,21 @@ def show(
             raise UsageError("--file: chooses files of a trace; a plan is shown whole")
         if cluster is not None:
             raise UsageError("--cluster: prices what is found in a trace; a plan has prices of its own")
+        if html is not None or perfetto is not None:
+            raise UsageError("--html and --perfetto: are of a trace; give the directory that 'collect' wrote")
         _show_plan(trace, json)
         return
     if trace.suffix == ".darshan" and trace.is_file():
         with tempfile.TemporaryDirectory(prefix="stripewise-show-") as place:
             import_trace("darshan", [trace], Path(place), False, None)
-            show_trace(Path(place), file or [], json, cluster, trace)
+            _show_trace(Page(Path(place), tuple(file or ()), cluster, trace), json, html, perfetto)
         return
-    show_trace(trace, file or [], json, cluster)
+    _show_trace(Page(trace, tuple(file or ()), cluster, trace), json, html, perfetto)
+
+
+def _show_trace(page: Page, json: bool, html: Path | None, perfetto: Path | None) -> None:
+    """The page, or files in its place."""
+    if html is None and perfetto is None:
+        show_trace(page, json)
+    else:
+        write_pictures(page, html, perfetto)

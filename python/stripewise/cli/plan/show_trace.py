@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import typer
 
-from ...cluster import read_cluster
+from ...cluster import Cluster, read_cluster
 from ...errors import WorkloadError
-from ...findings import DEFAULT_CLUSTER, FileLine, Finding, RunSummary, facts_of, findings_of, summary_of_run
+from ...findings import DEFAULT_CLUSTER, FileLine, Finding, RunFacts, RunSummary, facts_of, findings_of, summary_of_run
 from ...units import format_size
 from ...workload.requests import Workload
 from ...workload.summary import summary_of
@@ -21,22 +21,42 @@ from ..output import print_json, printable, progress, say_partial, shown, stdout
 ROWS_MAX = 20
 
 
-def show_trace(trace: Path, files: Sequence[str], json: bool, cluster: Path | None, source: Path | None = None) -> None:
-    """What the run did, file by file, and what was found; `source` is what the trace was made from for this page."""
-    on = DEFAULT_CLUSTER if cluster is None else read_cluster(cluster)
+@dataclass(frozen=True)
+class Page:
+    """What is shown: a trace, of it the files that match these patterns, priced on a cluster.
+
+    `source` is what the user named: the trace, or the log that it was made from for this page.
+    """
+
+    trace: Path
+    files: tuple[str, ...]
+    cluster: Path | None
+    source: Path
+
+    def priced_on(self) -> Cluster:
+        """The devices of prices."""
+        return DEFAULT_CLUSTER if self.cluster is None else read_cluster(self.cluster)
+
+    def facts(self, only: set[str] | None = None) -> RunFacts:
+        """Of the run."""
+        run = facts_of(self.trace, self.files, only)
+        return run if self.source == self.trace else replace(run, source=str(self.source))
+
+
+def show_trace(page: Page, json: bool) -> None:
+    """What the run did, file by file, and what was found."""
+    on = page.priced_on()
     with progress("reading the trace") as step:
-        workload = _workload(trace, files, step)
-        run = facts_of(trace, files, None if workload is None else {each.path for each in workload.files})
-    if source is not None:
-        run = replace(run, source=str(source))
+        workload = _workload(page.trace, page.files, step)
+        run = page.facts(None if workload is None else {each.path for each in workload.files})
     summary, found = summary_of_run(run), findings_of(run, on)
-    say_partial(run.source, partial_reasons(trace))
+    say_partial(run.source, partial_reasons(page.trace))
     if json:
         print_json(
             {
                 "processes": workload.processes if workload is not None else run.processes,
                 "files": [] if workload is None else [asdict(summary_of(each)) for each in workload.files],
-                "partial": list(partial_reasons(trace)),
+                "partial": list(partial_reasons(page.trace)),
                 "run": asdict(summary),
                 "cluster": str(on.source),
                 "findings": [each.as_json() for each in found],

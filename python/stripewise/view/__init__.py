@@ -1,0 +1,16 @@
+"""Pictures of a trace: one HTML page without network, and a trace for ui.perfetto.dev."""
+
+from .page import write_page
+from .perfetto import write_perfetto
+from .picture import Picture, picture_of
+from .requests import ViewRequests, check_target, read_requests
+
+__all__ = [
+    "Picture",
+    "ViewRequests",
+    "check_target",
+    "picture_of",
+    "read_requests",
+    "write_page",
+    "write_perfetto",
+]

@@ -1,0 +1,189 @@
+// The pictures: processes over time, offset over time, heat over a file, distributions.
+
+const OPS = [["reads", "read"], ["writes", "write"]];
+const LEGEND = [...OPS, ["both", "both"]];
+
+// Fills every pixel of a view from bins: `cell(x0, x1, y0, y1)` gives strength 0..1 and kind, or null where there is nothing.
+function fillPixels(view, cell, xs, ys) {
+  const { x, y, w, h } = view.box, ratio = view.canvas.width / view.canvas.clientWidth;
+  const width = Math.max(1, Math.round(w * ratio)), height = Math.max(1, Math.round(h * ratio));
+  const image = view.context.createImageData(width, height), tones = { read: channels("read"), write: channels("write"), both: channels("both") };
+  const bin = (axis, part, size, count) => Math.min(count - 1, Math.max(0, Math.floor(view.value(axis, part) / size)));
+  const columns = Array.from({ length: width }, (_, i) => [bin("x", i / width, xs.width, xs.count), bin("x", (i + .999) / width, xs.width, xs.count)]);
+  for (let j = 0; j < height; j++) {
+    const part = view.picture.y.isDown ? j / height : 1 - (j + 1) / height;
+    const low = bin("y", part, ys.width, ys.count), high = bin("y", part + .999 / height, ys.width, ys.count);
+    for (let i = 0; i < width; i++) {
+      const found = cell(columns[i][0], columns[i][1], low, high);
+      if (!found) continue;
+      const to = (j * width + i) * 4, tone = tones[found[1]];
+      image.data[to] = tone[0]; image.data[to + 1] = tone[1]; image.data[to + 2] = tone[2];
+      image.data[to + 3] = 255 * (.25 + .75 * Math.min(1, found[0]));
+    }
+  }
+  const held = document.createElement("canvas");
+  held.width = width; held.height = height;
+  held.getContext("2d").putImageData(image, 0, 0);
+  view.context.drawImage(held, x, y, w, h);
+}
+
+async function timelinePicture(parent, data) {
+  const found = data.timeline, [busy, read, written] = await Promise.all(found.layers.map(column));
+  const { rows, count, width, together } = found;
+  const cell = (x0, x1, y0) => {
+    let spent = 0, r = 0, w = 0;
+    for (let i = y0 * count + x0; i <= y0 * count + x1; i++) { spent += busy[i]; r += read[i]; w += written[i]; }
+    return r || w ? [spent / (width * together * (x1 - x0 + 1)), r && w ? "both" : r ? "read" : "write"] : null;
+  };
+  const name = (row) => data.processes[row * together] + (together > 1 ? ` to ${data.processes[Math.min(data.processes.length, (row + 1) * together) - 1]}` : "");
+  new View(parent, {
+    label: `Time in requests of ${data.processes.length} processes over ${timeText(data.end_ns)}`,
+    height: Math.min(460, Math.max(110, 40 + rows * 22)),
+    legend: LEGEND,
+    x: { end: data.end_ns, text: timeText, least: 1000 },
+    y: { end: rows, isDown: true, isFree: rows > 24, least: 1, text: (row) => data.processes[Math.floor(row) * together],
+      ticks: (view) => {
+        const step = Math.max(1, Math.ceil((view.y[1] - view.y[0]) * 18 / view.box.h)), first = Math.ceil(view.y[0] / step) * step;
+        const all = [];
+        for (let row = first; row < view.y[1]; row += step) all.push(row + .5);
+        return all;
+      } },
+    draw: (view) => fillPixels(view, cell, { width, count }, { width: 1, count: rows }),
+    hover: (view, x, y) => {
+      const row = Math.min(rows - 1, Math.floor(y)), bin = Math.min(count - 1, Math.floor(x / width)), at = row * count + bin;
+      return `${name(row)}, ${timeText(bin * width, data.end_ns)} to ${timeText((bin + 1) * width, data.end_ns)}\n` +
+        `in requests ${timeText(busy[at])}\nread ${bytesText(read[at])}, written ${bytesText(written[at])}`;
+    },
+    table: [["process", "in requests", "read", "written"], () => Array.from({ length: rows }, (_, row) => {
+      const sum = (layer) => layer.subarray(row * count, (row + 1) * count).reduce((total, each) => total + each, 0);
+      return [name(row), timeText(sum(busy)), bytesText(sum(read)), bytesText(sum(written))];
+    })],
+  });
+}
+
+function drawPatterns(view, patterns) {
+  const c = view.context;
+  c.strokeStyle = colour("text"); c.lineWidth = 1.2; c.setLineDash([5, 4]);
+  for (const pattern of patterns) for (const [times, places] of pattern.lines) {
+    c.beginPath();
+    times.forEach((time, i) => (i ? c.lineTo(view.px(time), view.py(places[i])) : c.moveTo(view.px(time), view.py(places[i]))));
+    c.stroke();
+  }
+  c.setLineDash([]);
+}
+
+async function placesPicture(parent, data, file) {
+  const shared = {
+    label: `Offset over time in ${file.path}`, height: 340,
+    x: { end: data.end_ns, text: timeText, least: 1000 }, y: { end: Math.max(1, file.extent), text: bytesText, isBytes: true, isFree: true, least: 64 },
+    table: [["pattern", "requests", "bytes", "from", "to"], () => (file.patterns ?? []).map((each) => [each.sentence, countText(each.records), bytesText(each.bytes), bytesText(each.span[0]), bytesText(each.span[1])])],
+  };
+  const patterns = file.patterns ?? [];
+  if (file.single) {
+    const one = file.single, [starts, time, offsets, size, process, write] = await Promise.all([one.start, one.time, one.offset, one.size, one.process, one.write].map(column));
+    const start = summed(starts), offset = summed(offsets);
+    new View(parent, { ...shared, legend: OPS,
+      draw: (view) => {
+        for (const [kind, op] of [[0, "read"], [1, "write"]]) {
+          view.context.fillStyle = colour(op);
+          for (let i = 0; i < start.length; i++) if (write[i] === kind) {
+            const x = view.px(start[i]), y = view.py(offset[i] + size[i]);
+            view.context.fillRect(x, y, Math.max(2, view.px(start[i] + time[i]) - x), Math.max(1.5, view.py(offset[i]) - y));
+          }
+        }
+        drawPatterns(view, patterns);
+      },
+      hover: (view, x, y) => {
+        let best = -1, least = 100;
+        for (let i = 0; i < start.length; i++) {
+          const dx = Math.max(view.px(start[i]) - view.px(x), view.px(x) - view.px(start[i] + time[i]), 0);
+          const dy = Math.max(view.py(offset[i] + size[i]) - view.py(y), view.py(y) - view.py(offset[i]), 0);
+          if (dx * dx + dy * dy < least) { least = dx * dx + dy * dy; best = i; }
+        }
+        return best < 0 ? null : `${data.processes[process[best]]} ${write[best] ? "writes" : "reads"} ${bytesText(size[best])} (${countText(size[best])} B)\n` +
+          `at ${countText(offset[best])} B\nfrom ${timeText(start[best])}, for ${timeText(time[best])}`;
+      } });
+    return;
+  }
+  const found = file.raster, [read, written] = await Promise.all(found.layers.map(column));
+  const { count, width, time_count: times, time_width: step } = found;
+  const most = Math.log1p(Math.max(1, read.reduce((a, b) => Math.max(a, b), 0), written.reduce((a, b) => Math.max(a, b), 0)));
+  const cell = (x0, x1, y0, y1) => {
+    let r = 0, w = 0;
+    for (let t = x0; t <= x1; t++) for (let i = t * count + y0; i <= t * count + y1; i++) { r += read[i]; w += written[i]; }
+    return r || w ? [Math.log1p(Math.max(r, w)) / most, r && w ? "both" : r ? "read" : "write"] : null;
+  };
+  new View(parent, { ...shared, legend: LEGEND,
+    draw: (view) => { fillPixels(view, cell, { width: step, count: times }, { width, count }); drawPatterns(view, patterns); },
+    hover: (view, x, y) => {
+      const t = Math.min(times - 1, Math.floor(x / step)), i = Math.min(count - 1, Math.floor(y / width)), at = t * count + i;
+      return `${timeText(t * step, data.end_ns)} to ${timeText((t + 1) * step, data.end_ns)}\n${bytesText(i * width)} to ${bytesText((i + 1) * width)}\n` +
+        `read ${bytesText(read[at])}, written ${bytesText(written[at])}`;
+    } });
+}
+
+async function heatPicture(parent, file) {
+  const found = file.heat, [read, written] = await Promise.all(found.layers.map(column)), { width, count } = found;
+  // How often each byte is read and written on average.
+  const most = Math.max(read.reduce((a, b) => Math.max(a, b), 0), written.reduce((a, b) => Math.max(a, b), 0), 1) / width;
+  new View(parent, {
+    label: `How often bytes of ${file.path} are read and written`, height: 150, legend: OPS,
+    x: { end: Math.max(1, file.extent), text: bytesText, isBytes: true, least: 64 },
+    y: { end: most * 1.05, least: most * .01, text: (value) => `${Number(value.toPrecision(3))} x`,
+      ticks: (view) => [0, .5, 1].map((part) => view.y[0] + (view.y[1] - view.y[0]) / 1.05 * part) },
+    draw: (view) => {
+      for (const [layer, op] of [[read, "read"], [written, "write"]]) {
+        const c = view.context;
+        c.beginPath(); c.strokeStyle = c.fillStyle = colour(op); c.lineWidth = 1.4;
+        const low = Math.max(0, Math.floor(view.x[0] / width) - 1), high = Math.min(count - 1, Math.ceil(view.x[1] / width) + 1);
+        c.moveTo(view.px(low * width), view.py(0));
+        for (let i = low; i <= high; i++) { c.lineTo(view.px(i * width), view.py(layer[i] / width)); c.lineTo(view.px((i + 1) * width), view.py(layer[i] / width)); }
+        c.lineTo(view.px((high + 1) * width), view.py(0));
+        c.stroke(); c.globalAlpha = .18; c.fill(); c.globalAlpha = 1;
+      }
+    },
+    hover: (view, x) => {
+      const i = Math.min(count - 1, Math.floor(x / width));
+      return `${bytesText(i * width)} to ${bytesText((i + 1) * width)}\nread ${bytesText(read[i])}, written ${bytesText(written[i])}`;
+    },
+    table: [["from", "to", "read", "written"], () => {
+      const step = Math.ceil(count / 256), sum = (layer, from) => layer.subarray(from, from + step).reduce((a, b) => a + b, 0);
+      return Array.from({ length: Math.ceil(count / step) }, (_, i) => [bytesText(i * step * width), bytesText(Math.min(count, (i + 1) * step) * width), bytesText(sum(read, i * step)), bytesText(sum(written, i * step))]);
+    }],
+  });
+}
+
+// Counts by bucket as bars; zoom by dragging, as uPlot does.
+const charts = [];
+
+function bars(parent, title, lows, counts, text) {
+  let buckets = Math.max(1, ...counts.map((each) => each.length)), first = 0;
+  while (buckets > 1 && !counts.some((each) => each[buckets - 1])) buckets--;
+  while (first < buckets - 1 && !counts.some((each) => each[first])) first++;
+  const places = Array.from({ length: buckets - first }, (_, i) => i + first), pad = (each) => places.map((i) => each[i] ?? 0);
+  const figure = made(parent, "figure");
+  made(figure, "h3", title);
+  const box = made(figure, "div"), caption = made(figure, "figcaption");
+  for (const [name, kind] of OPS) made(caption, "span", name, `key ${kind}`);
+  tableButton(figure, caption, [title, "reads", "writes"], () => places.map((i) => [text(lows(i)), ...counts.map((each) => countText(each[i] ?? 0))]));
+  const draw = () => {
+    box.replaceChildren();
+    const both = pad(counts[0]).map((each, i) => each + (counts[1][i + first] ?? 0));
+    const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line") }, font: "12px system-ui, sans-serif" };
+    const paths = uPlot.paths.bars({ size: [.8, 60] });
+    charts.push(new uPlot({
+      width: Math.max(280, box.clientWidth), height: 220, legend: { show: false }, cursor: { points: { show: false }, y: false, drag: { x: true, y: false } },
+      scales: { x: { time: false, range: (u, from, to) => [Math.floor(from) - .6, Math.ceil(to) + .6] }, y: { range: (u, from, to) => [0, to * 1.08 || 1] } },
+      axes: [{ ...axis, values: (u, at) => at.map((i) => (Number.isInteger(i) && places.includes(i) ? text(lows(i)) : "")), space: 76 }, { ...axis, size: 74, values: (u, at) => at.map(countText) }],
+      series: [{}, ...["write", "read"].map((op) => ({ label: op, stroke: colour(op), fill: colour(op), width: 0, points: { show: false }, paths }))],
+      hooks: { setCursor: [(u) => {
+        const i = u.cursor.idx;
+        if (i === null || i === undefined || u.cursor.left < 0) { hideTip(); return; }
+        const place = u.over.getBoundingClientRect();
+        showTip(`from ${text(lows(places[i]))}\n${countText(counts[0][places[i]] ?? 0)} reads, ${countText(counts[1][places[i]] ?? 0)} writes`, place.left + u.cursor.left, place.top + (u.cursor.top ?? 0));
+      }] },
+    }, [places, both, pad(counts[0])], box));
+  };
+  draw();
+  charts.redraw = [...(charts.redraw ?? []), draw];
+}

@@ -1,0 +1,81 @@
+"""The page of `show --html`: one file that loads nothing, in which names of files are data and never markup.
+
+A policy in the page itself forbids all loading; scripts and styles run by their digests alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..files.parts import write_durably
+from ..findings import Finding
+from .picture import Picture
+
+ASSETS = Path(__file__).parent / "assets"
+SCRIPTS = ("uPlot.iife.min.js", "values.js", "plot.js", "pictures.js", "main.js")
+STYLES = ("uPlot.min.css", "page.css")
+
+
+def told(finding: Finding) -> dict[str, str]:
+    """A finding as the page takes it: texts."""
+    where = f" in {finding.file}" if finding.file is not None else ""
+    price = finding.price
+    cost = "not priced: " if price is None else f"costs {price.low:.3g} to {price.high:.3g} s, "
+    return {
+        "title": f"{finding.title}{where}",
+        "evidence": "\n".join(finding.evidence),
+        "price": f"{cost}{finding.basis}",
+        "command": finding.command,
+        "advice": f"{finding.advice[0].upper()}{finding.advice[1:]}.",
+    }
+
+
+def write_page(picture: Picture, out: Path, findings: Sequence[Finding] = ()) -> None:
+    """Writes the page durably. Raises OSError that names `out`."""
+    write_durably(out, page_text(picture, findings))
+
+
+def page_text(picture: Picture, findings: Sequence[Finding] = ()) -> str:
+    """The page."""
+    document = picture.document | {"findings": [told(each) for each in findings]}
+    script = "\n".join(_asset(name) for name in SCRIPTS)
+    style = "\n".join(_asset(name) for name in STYLES)
+    policy = (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    title = html.escape(_clean(" ".join(picture.document["command"]) or Path(picture.document["source"]).parent.name))
+    licence = _asset("uPlot.LICENSE").replace("--", "- -")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title} - Stripewise</title>\n<!-- uPlot 1.6.32, in this page:\n{licence}-->\n"
+        f"<style>{style}</style>\n</head>\n{_asset('body.html')}"
+        f'<script type="application/json" id="data">{_embedded(document)}</script>\n'
+        f"<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _clean(text: str) -> str:
+    """Without lone surrogates, which UTF-8 cannot hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _embedded(document: object) -> str:
+    """JSON that cannot end its element: no `<`, `>` or `&`; whatever is not ASCII is escaped."""
+    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

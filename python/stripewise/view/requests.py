@@ -1,0 +1,196 @@
+"""Reads a collected trace into columns for pictures: reads and writes of the posix layer that moved bytes.
+
+Unlike policies and the recogniser, pictures show requests at unknown offsets, too: in time, not in the file.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .. import native
+from ..errors import UsageError, WorkloadError
+from ..workload.columns import TEXTS, checked_columns, codes_of_text, numbers
+from ..workload.trace import (
+    FLAG_MANAGED,
+    FLAG_UNKNOWN_OFFSET,
+    SYSTEM_DIRS,
+    Progress,
+    partial_reasons,
+    read_meta,
+    trace_file,
+)
+
+OPTIONAL = ("layer", "process", "thread", "rank", "pid", "flags")
+Numbers = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Process:
+    """Who made requests; `rank` and `pid` are -1 where they are unknown."""
+
+    number: int
+    rank: int
+    pid: int
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"rank {self.rank}" if self.rank >= 0 else f"process {self.number}"
+
+
+@dataclass(frozen=True)
+class ViewRequests:
+    """The requests of a trace, by process and in each by start; columns of one length."""
+
+    source: str
+    command: tuple[str, ...]
+    partial: tuple[str, ...]
+    files: tuple[str, ...]
+    processes: tuple[Process, ...]
+    #: Nanoseconds since the start of the run.
+    start_ns: Numbers
+    end_ns: Numbers
+    #: Place in `processes`; number of the thread as traced; place in `files`.
+    process: Numbers
+    thread: Numbers
+    file: Numbers
+    write: Numbers
+    #: Bytes; -1 is an unknown offset.
+    offset: Numbers
+    size: Numbers
+    #: The columns for the native module.
+    trace: Any
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+def check_target(flag: str, out: Path, trace: Path) -> None:
+    """UsageError where `out` names what must not be replaced: the trace itself, a directory, a device."""
+    inputs = [trace_file(trace), trace_file(trace).with_name("meta.json")]
+    if any(os.path.realpath(out) == os.path.realpath(path) for path in inputs):
+        raise UsageError(f"{flag}: {out} is a part of the trace; give another name")
+    try:
+        found = os.lstat(out)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise UsageError(f"{flag}: {out} is there and is no regular file; give another name")
+
+
+def read_requests(path: Path, files: Sequence[str] = (), progress: Progress | None = None) -> ViewRequests:
+    """The requests of a collected trace; `files` are shell patterns of paths to keep.
+
+    Without patterns those of managed files, or of all outside the system's own directories. Raises WorkloadError naming
+    the file.
+    """
+    source = trace_file(path)
+    meta = read_meta(path)
+    names: dict[str, int] = {}
+    managed: set[int] = set()
+    parts: list[dict[str, Numbers]] = []
+    try:
+        texts = [name for name in TEXTS if name in pq.read_schema(source).names]
+        with pq.ParquetFile(source, read_dictionary=texts) as parquet:
+            columns = checked_columns(parquet.schema_arrow, source, optional=OPTIONAL)
+            for group in range(parquet.num_row_groups):
+                parts.append(_group(parquet.read_row_group(group, columns=columns), names, managed))
+                if progress:
+                    progress(group + 1, parquet.num_row_groups)
+    except (OSError, pa.ArrowException) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise WorkloadError(f"{source}: cannot be read as Parquet ({said}); collect it again") from error
+    held = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
+    wanted = _wanted(list(names), managed, files)
+    place = np.full(len(names) + 1, -1, dtype=np.int64)
+    for number, name in enumerate(wanted):
+        place[names[name]] = number
+    if held:
+        held["file"] = place[held["file"]]
+        held = {name: column[held["file"] >= 0] for name, column in held.items()}
+    if not held or not len(held["file"]):
+        what = f" on files matching {', '.join(files)}" if files else ""
+        raise WorkloadError(f"{source}: holds no read or write that moved a byte{what}; trace a run that does I/O")
+    used = np.unique(held["file"])
+    renumbered = np.zeros(len(wanted), dtype=np.int64)
+    renumbered[used] = np.arange(len(used))
+    held["file"] = renumbered[held["file"]]
+    return _requests(held, [wanted[number] for number in used.tolist()], str(source), meta, partial_reasons(path))
+
+
+def _requests(
+    held: dict[str, Numbers], files: list[str], source: str, meta: dict[str, Any], partial: tuple[str, ...]
+) -> ViewRequests:
+    start = held["start_ns"]
+    _, first, process = np.unique(held["process"], return_index=True, return_inverse=True)
+    if ((np.diff(process) < 0) | ((np.diff(process) == 0) & (np.diff(start) < 0))).any():
+        order = np.lexsort((start, process))
+        held = {name: column[order] for name, column in held.items()}
+        process = process[order]
+        first = np.flatnonzero(np.diff(process, prepend=-1))
+    who = tuple(Process(*(int(held[name][row]) for name in ("process", "rank", "pid"))) for row in first.tolist())
+    command = meta.get("command", [])
+    columns = [
+        np.ascontiguousarray(held["start_ns"]), np.ascontiguousarray(np.maximum(held["end_ns"], held["start_ns"])),
+        process.astype(np.uint32), held["file"].astype(np.uint32), held["write"].astype(np.uint8),
+        np.ascontiguousarray(held["offset"]), np.ascontiguousarray(held["size"]),
+    ]  # fmt: skip
+    start_ns, end_ns, process, file, write, offset, size = columns
+    return ViewRequests(
+        source, tuple(str(word) for word in command) if isinstance(command, list) else (), partial, tuple(files), who,
+        start_ns, end_ns, process, held["thread"], file, write, offset, size,
+        native.make("ViewTrace", *columns, len(files)),
+    )  # fmt: skip
+
+
+def _wanted(names: list[str], managed: set[int], patterns: Sequence[str]) -> list[str]:
+    if patterns:
+        absolute = [os.path.abspath(pattern) for pattern in patterns]
+        return sorted(name for name in names if any(fnmatchcase(name, pattern) for pattern in absolute))
+    if managed:
+        return sorted(name for number, name in enumerate(names) if number in managed)
+    return sorted(name for name in names if not name.startswith(SYSTEM_DIRS))
+
+
+def _group(table: Any, names: dict[str, int], managed: set[int]) -> dict[str, Numbers]:
+    """What a row group tells; new paths are added to `names`, the numbers of managed files to `managed`."""
+    op_code, ops = codes_of_text(table, "op")
+    file_code, paths = codes_of_text(table, "file")
+    done = numbers(table, "done", 0)
+    keep = np.isin(op_code, [code for code, op in enumerate(ops) if op in ("read", "write")])
+    keep &= (done > 0) & (file_code >= 0)
+    if "layer" in table.column_names:
+        layer_code, layers = codes_of_text(table, "layer")
+        keep &= ~np.isin(layer_code, [code for code, layer in enumerate(layers) if layer == "mpi"])
+    rows = np.flatnonzero(keep)
+    used = np.unique(file_code[rows])
+    placed = np.zeros(len(paths) + 1, dtype=np.int64)
+    for code in used.tolist():
+        placed[code] = names.setdefault(paths[code], len(names))
+    flags = numbers(table, "flags", 0)[rows]
+    file = placed[file_code[rows]]
+    managed |= set(np.unique(file[(flags & FLAG_MANAGED) != 0]).tolist())
+    offset = numbers(table, "offset", -1)[rows]
+    return {
+        "start_ns": numbers(table, "start_ns", 0)[rows],
+        "end_ns": numbers(table, "end_ns", 0)[rows],
+        "process": numbers(table, "process", 0)[rows],
+        "thread": numbers(table, "thread", 0)[rows],
+        "rank": numbers(table, "rank", -1)[rows],
+        "pid": numbers(table, "pid", -1)[rows],
+        "file": file,
+        "write": np.isin(op_code[rows], [code for code, op in enumerate(ops) if op == "write"]),
+        "offset": np.where((flags & FLAG_UNKNOWN_OFFSET) != 0, -1, np.maximum(offset, -1)),
+        "size": done[rows],
+    }

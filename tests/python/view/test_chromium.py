@@ -1,0 +1,96 @@
+"""The page in a real Chromium: pictures have pixels, answer wheel, keys and mouse, and nothing leaves the page."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from browser import Browser, missing
+from runs import RUNS, write_rows
+from test_cli import stripewise
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
+NAME = "/d/</script><img src=x onerror=document.title=1>"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """One for all."""
+    made = Browser()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """A hot region, a second file with a hostile name; timeline, places and heat of each: five canvases."""
+    place = tmp_path_factory.mktemp("page")
+    rows = [(rank, op, "/d/f", at, size) for rank, op, _, at, size in RUNS["a hot region"][0]]
+    rows += [(rank, "write", NAME, (k * 4 + rank) * 65536, 65536) for k in range(32) for rank in range(4)]
+    trace = write_rows(place / "t", rows)
+    stripewise("show", trace, "--html", place / "out.html")
+    return place / "out.html"
+
+
+def drawn(pixels):
+    """Pixels that are neither background nor transparent."""
+    flat = pixels.reshape(-1, 4)
+    colours, counts = np.unique(flat, axis=0, return_counts=True)
+    return len(flat) - int(counts.max()), len(colours)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pictures_have_pixels_in_both_schemes(browser, page, scheme):
+    browser.emulate(scheme)
+    browser.open(page)
+    assert browser.run("return document.documentElement.dataset.theme") == scheme
+    assert browser.run("return document.querySelectorAll('canvas.view').length") == 5
+    for canvas in range(5):
+        count, colours = drawn(browser.pixels(canvas))
+        assert count > 2000 and colours > 3, (canvas, count, colours)
+    assert browser.run("return document.querySelectorAll('#distributions canvas').length") == 2
+    dark = browser.run("return getComputedStyle(document.body).backgroundColor")
+    assert (dark == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+def test_wheel_keys_and_buttons_change_what_is_drawn(browser, page):
+    browser.emulate("light")
+    browser.open(page)
+    for canvas in range(5):
+        whole = browser.pixels(canvas)
+        browser.point(canvas, 0.5, 0.5, wheel=-400)
+        near = browser.pixels(canvas)
+        assert not np.array_equal(whole, near), canvas
+        browser.keys(canvas, "ArrowRight ArrowRight")
+        moved = browser.pixels(canvas)
+        assert not np.array_equal(near, moved), canvas
+        browser.keys(canvas, "0")
+        assert np.array_equal(whole, browser.pixels(canvas)), canvas
+    browser.keys(0, "t")
+    assert browser.run("return document.querySelectorAll('#timeline tbody tr').length") == 4
+    browser.run("document.getElementById('theme').click()")
+    browser.settle()
+    assert browser.run("return document.documentElement.dataset.theme") == "dark"
+
+
+def test_the_mouse_is_told_what_is_below_it(browser, page):
+    browser.emulate("light")
+    browser.open(page)
+    script = "return document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent"
+    browser.point(0, 0.3, 0.4)
+    assert "rank " in browser.run(script) and "in requests" in browser.run(script)
+    browser.point(2, 0.5, 0.5)
+    assert " B" in browser.run(script)
+
+
+def test_nothing_leaves_the_page_and_nothing_is_wrong_in_it(browser, page):
+    browser.requests()
+    browser.console()
+    browser.open(page)
+    browser.point(1, 0.5, 0.5, wheel=-400)
+    assert [each for each in browser.requests() if not each.startswith("file://")] == []
+    assert browser.console() == []
+    assert (
+        browser.run("return [document.title, document.images.length, document.querySelector('h1').textContent]")[1] == 0
+    )
+    assert NAME in browser.run("return [...document.querySelectorAll('h3')].map((each) => each.textContent)")

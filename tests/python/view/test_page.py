@@ -1,0 +1,119 @@
+"""The page of `show --html`: what is in it, what is not, and how large it gets."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from runs import RUNS, write_rows
+from stripewise.view import picture_of, read_requests
+from test_cli import stripewise
+
+HOSTILE = "/d/</script><img src=x onerror=alert(1)>&\udcff.dat"
+
+
+def page_of(trace, tmp_path, *words):
+    out = tmp_path / "out.html"
+    stripewise("show", trace, "--html", out, *words)
+    return out.read_text()
+
+
+def data_of(text):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def test_a_page_loads_nothing_and_has_all_in_it(tmp_path):
+    rows, _ = RUNS["a hot region"]
+    text = page_of(write_rows(tmp_path / "t", rows), tmp_path)
+    assert "default-src 'none'" in text and not re.search(r"(src|href)\s*=|url\(|@import|fetch\(|XMLHttp", text)
+    data = data_of(text)
+    assert sum(data["total"]["requests"]) == len(rows)
+    assert [each["title"] for each in data["findings"]] == ["random reads of a hot region in /d/f"]
+    assert data["files"][0]["patterns"][0]["sentence"].startswith("Each of 4 ranks reads 1,000 small requests")
+
+
+def test_names_of_files_are_never_markup(tmp_path):
+    name = HOSTILE.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    text = page_of(write_rows(tmp_path / "t", [(0, "write", name, 0, 10)]), tmp_path)
+    assert "<img" not in text and data_of(text)["files"][0]["path"] == name
+    assert text.count("</script>") == 2
+
+
+def test_ten_thousand_files_and_random_requests_stay_below_three_megabytes(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = 400_000
+    place = tmp_path / "t"
+    place.mkdir()
+    number = np.arange(rows)
+    file = np.where(number < 10_000, number, rng.integers(0, 12, rows))
+    names = np.array([f"/d/{each}" for each in range(10_000)])
+    table = {
+        "process": pa.array(number * 300 // rows, pa.int32()), "rank": pa.array(number * 300 // rows, pa.int32()),
+        "op": np.where(rng.random(rows) < 0.5, "read", "write"), "file": names[file],
+        "offset": rng.integers(0, 1 << 40, rows), "done": rng.integers(1, 1 << 20, rows),
+        "start_ns": number * 1000, "end_ns": number * 1000 + rng.integers(1, 1 << 20, rows),
+    }  # fmt: skip
+    pq.write_table(pa.table(table), place / "trace.parquet")
+    requests = read_requests(place)
+    document = picture_of(requests, place).document
+    assert len(json.dumps(document)) < 3_000_000 - 120_000
+    assert sum(document["total"]["bytes"]) == int(table["done"].sum())
+
+
+@pytest.mark.parametrize("flag", ["--html", "--perfetto"])
+def test_no_input_and_nothing_behind_a_link_is_replaced(tmp_path, flag):
+    trace = write_rows(tmp_path / "t", [(0, "write", "/d/f", 0, 10)])
+    kept = (trace / "trace.parquet").read_bytes()
+    assert "part of the trace" in stripewise("show", trace, flag, trace / "trace.parquet", code=2).stderr
+    (tmp_path / "own").write_text("mine")
+    os.symlink(tmp_path / "own", tmp_path / "link")
+    assert "no regular file" in stripewise("show", trace, flag, tmp_path / "link", code=2).stderr
+    assert flag in stripewise("show", trace, flag, tmp_path / "none" / "x", code=2).stderr
+    assert (trace / "trace.parquet").read_bytes() == kept and (tmp_path / "own").read_text() == "mine"
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+
+
+def fields(data):
+    """(number, value) of a protobuf message: a decoder of its own."""
+    at, found = 0, []
+    while at < len(data):
+        key, at = varint(data, at)
+        if key & 7 == 0:
+            value, at = varint(data, at)
+        elif key & 7 == 2:
+            size, at = varint(data, at)
+            value, at = data[at : at + size], at + size
+        elif key & 7 == 1:
+            value, at = data[at : at + 8], at + 8
+        else:
+            raise AssertionError(f"wire type {key & 7}")
+        found.append((key >> 3, value))
+    return found
+
+
+def test_a_perfetto_trace_has_a_slice_for_each_request(tmp_path):
+    rows, _ = RUNS["small, interleaved"]
+    trace = write_rows(tmp_path / "t", rows)
+    stripewise("show", trace, "--perfetto", tmp_path / "out")
+    packets = [fields(value) for number, value in fields((tmp_path / "out").read_bytes()) if number == 1]
+    # TracePacket: timestamp 8, track_event 11 (type 9: 1 begins, 2 ends), track_descriptor 60 (process 3).
+    events = [(dict(each)[8], dict(fields(dict(each)[11]))[9]) for each in packets if 11 in dict(each)]
+    begins = sorted(time for time, kind in events if kind == 1)
+    assert begins == [1000 * number for number in range(len(rows))] and len(events) == 2 * len(rows)
+    tracks = [dict(fields(dict(each)[60])) for each in packets if 60 in dict(each)]
+    assert sum(3 in each for each in tracks) == 4
