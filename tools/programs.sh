@@ -32,6 +32,9 @@ need column bsdextrautils
 need valgrind valgrind
 need gdb gdb
 need "qemu-$(uname -m)" qemu-user
+# What pages are looked at with.
+need chromium chromium
+need chromedriver chromium-driver
 # File systems that tests make and cut the power of.
 need mkfs.xfs xfsprogs
 need mkfs.ext4 e2fsprogs

@@ -21,6 +21,7 @@ from bench_common import FULL, LIBRARY, QUICK, ROOT, STRIPEWISE, Effort, make_st
 from bench_import import importing
 from bench_moves import moves
 from bench_plan import planning
+from bench_show import showing
 from bench_small import small
 
 CALLS = ROOT / "target/native/calls"
@@ -153,6 +154,7 @@ def measured(scratch: Path, effort: Effort, other: Path | None) -> list[dict[str
         *planning(scratch, effort),
         at_scale(effort),
         importing(scratch, effort),
+        showing(scratch, effort),
     ]
     for package, bench in effort.crates:
         results += cargo_bench(package, bench, effort)

@@ -45,6 +45,15 @@ class Seconds:
     low: float
     high: float
 
+    @property
+    def text(self) -> str:
+        """For people."""
+        return f"{_seconds(self.low)} to {_seconds(self.high)} s"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
 
 @dataclass(frozen=True)
 class Load:

@@ -25,7 +25,7 @@ def told(finding: Finding) -> dict[str, str]:
     """A finding as the page takes it: texts."""
     where = f" in {finding.file}" if finding.file is not None else ""
     price = finding.price
-    cost = "not priced: " if price is None else f"costs {price.low:.3g} to {price.high:.3g} s, "
+    cost = "not priced: " if price is None else f"costs {price.text}, "
     return {
         "title": f"{finding.title}{where}",
         "evidence": "\n".join(finding.evidence),

@@ -130,7 +130,7 @@ def _print_findings(found: Sequence[Finding], devices: str) -> None:
         for evidence in each.evidence:
             typer.echo(f"   - {evidence}")
         if each.price is not None:
-            typer.echo(f"   costs {each.price.low:.3g} to {each.price.high:.3g} s, {each.basis}")
+            typer.echo(f"   costs {each.price.text}, {each.basis}")
         else:
             typer.echo(f"   not priced: {each.basis}")
         typer.echo(f"   {each.advice[0].upper()}{each.advice[1:]}.")

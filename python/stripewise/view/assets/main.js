@@ -45,7 +45,7 @@ function themed(name) {
   document.documentElement.dataset.theme = name;
   document.getElementById("theme").textContent = name === "dark" ? "light" : "dark";
   for (const view of views) view.redraw();
-  for (const draw of charts.redraw ?? []) draw();
+  for (const draw of charts) draw();
 }
 
 document.getElementById("theme").addEventListener("click", () => themed(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));

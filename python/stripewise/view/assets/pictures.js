@@ -166,15 +166,17 @@ function bars(parent, title, lows, counts, text) {
   const box = made(figure, "div"), caption = made(figure, "figcaption");
   for (const [name, kind] of OPS) made(caption, "span", name, `key ${kind}`);
   tableButton(figure, caption, [title, "reads", "writes"], () => places.map((i) => [text(lows(i)), ...counts.map((each) => countText(each[i] ?? 0))]));
+  let chart = null, width = 0;
   const draw = () => {
-    box.replaceChildren();
+    chart?.destroy();
+    width = box.clientWidth;
     const both = pad(counts[0]).map((each, i) => each + (counts[1][i + first] ?? 0));
     const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line") }, font: "12px system-ui, sans-serif" };
     const paths = uPlot.paths.bars({ size: [.8, 60] });
-    charts.push(new uPlot({
-      width: Math.max(280, box.clientWidth), height: 220, legend: { show: false }, cursor: { points: { show: false }, y: false, drag: { x: true, y: false } },
+    chart = new uPlot({
+      width: Math.max(280, width), height: 220, legend: { show: false }, cursor: { points: { show: false }, y: false, drag: { x: true, y: false } },
       scales: { x: { time: false, range: (u, from, to) => [Math.floor(from) - .6, Math.ceil(to) + .6] }, y: { range: (u, from, to) => [0, to * 1.08 || 1] } },
-      axes: [{ ...axis, values: (u, at) => at.map((i) => (Number.isInteger(i) && places.includes(i) ? text(lows(i)) : "")), space: 76 }, { ...axis, size: 74, values: (u, at) => at.map(countText) }],
+      axes: [{ ...axis, values: (u, at) => at.map((i) => (Number.isInteger(i) && places.includes(i) ? text(lows(i)) : "")), space: 76, incrs: [1, 2, 4, 8, 16, 32] }, { ...axis, size: 92, values: (u, at) => at.map(countText) }],
       series: [{}, ...["write", "read"].map((op) => ({ label: op, stroke: colour(op), fill: colour(op), width: 0, points: { show: false }, paths }))],
       hooks: { setCursor: [(u) => {
         const i = u.cursor.idx;
@@ -182,8 +184,9 @@ function bars(parent, title, lows, counts, text) {
         const place = u.over.getBoundingClientRect();
         showTip(`from ${text(lows(places[i]))}\n${countText(counts[0][places[i]] ?? 0)} reads, ${countText(counts[1][places[i]] ?? 0)} writes`, place.left + u.cursor.left, place.top + (u.cursor.top ?? 0));
       }] },
-    }, [places, both, pad(counts[0])], box));
+    }, [places, both, pad(counts[0])], box);
   };
-  draw();
-  charts.redraw = [...(charts.redraw ?? []), draw];
+  // A chart fits its box, which is narrower once there is another beside it.
+  new ResizeObserver(() => { if (box.clientWidth !== width) draw(); }).observe(box);
+  charts.push(draw);
 }
