@@ -176,15 +176,12 @@ fn bins(end: u64, limit: usize, rows: usize) -> PyResult<Bins> {
     Ok(bins)
 }
 
+/// A phase: first bin, end, kind, bytes read, bytes written.
+type Told = (usize, usize, &'static str, u64, u64);
+
 /// The phases in bins of (nanoseconds in calls, bytes read, bytes written): (first bin, end, kind, bytes read, written); quiet of `gap` bins ends none.
 #[pyfunction]
-fn view_phases(
-    py: Python<'_>,
-    busy: PyBuffer<u64>,
-    read: PyBuffer<u64>,
-    written: PyBuffer<u64>,
-    gap: usize,
-) -> PyResult<Vec<(usize, usize, &'static str, u64, u64)>> {
+fn view_phases(py: Python<'_>, busy: PyBuffer<u64>, read: PyBuffer<u64>, written: PyBuffer<u64>, gap: usize) -> PyResult<Vec<Told>> {
     let word = |kind: Kind| match kind {
         Kind::Read => "read",
         Kind::Write => "write",

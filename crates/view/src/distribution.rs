@@ -45,7 +45,7 @@ fn latency_bucket(ns: u64) -> usize {
         return 0;
     }
     let power = ns.ilog2() as usize;
-    let part = (u128::from(ns - (1 << power)) * LATENCY_PARTS as u128 >> power) as usize;
+    let part = ((u128::from(ns - (1 << power)) * LATENCY_PARTS as u128) >> power) as usize;
     1 + power * LATENCY_PARTS + part
 }
 

@@ -71,7 +71,7 @@ pub fn names<'a>(files: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
     Message::default().number(10, SEQUENCE).number(13, CLEARED | NEEDS_NAMES).message(12, &data).packet()
 }
 
-/// The track of a process.
+/// The packet that names a process, below which its threads stand.
 #[must_use]
 pub fn process_track(uuid: u64, pid: u64, name: &str) -> Vec<u8> {
     let process = Message::default().number(1, pid).bytes(6, name.as_bytes());
@@ -110,7 +110,7 @@ pub fn lanes(times: impl Iterator<Item = (u64, u64)>) -> Vec<u32> {
     let mut taken = Vec::new();
     for (start, end) in times {
         let lane = free.iter().take(LANES_MAX).position(|&until| until <= start);
-        let lane = lane.unwrap_or_else(|| if free.len() < LANES_MAX { free.len() } else { LANES_MAX - 1 });
+        let lane = lane.unwrap_or(free.len().min(LANES_MAX - 1));
         match free.get_mut(lane) {
             Some(until) => *until = end.max(*until),
             None => free.push(end),
