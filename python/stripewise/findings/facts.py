@@ -78,7 +78,7 @@ class FileFacts:
     @cached_property
     def asked(self) -> Asked:
         """For prices."""
-        return Asked(self.size, self.write, self.rank.astype(np.int64), len(self.ranks))
+        return Asked.each(self.size, self.write, self.rank.astype(np.int64), len(self.ranks))
 
     @cached_property
     def follows(self) -> npt.NDArray[np.bool_]:

@@ -74,31 +74,37 @@ class Load:
 
 @dataclass(frozen=True)
 class Asked:
-    """Requests to be priced: arrays of one length; `rank` counts from 0, below `ranks`."""
+    """Requests to be priced: arrays of one length, a row for `count` alike; `rank` counts from 0, below `ranks`."""
 
     size: Bytes
     write: npt.NDArray[np.bool_]
     rank: npt.NDArray[np.int64]
     ranks: int
+    count: npt.NDArray[np.float64]
+
+    @classmethod
+    def each(cls, size: Bytes, write: npt.NDArray[np.bool_], rank: npt.NDArray[np.int64], ranks: int) -> Asked:
+        """A row for each request."""
+        return cls(size, write, rank, ranks, np.ones(len(size)))
 
     def of(self, chosen: npt.NDArray[np.bool_]) -> Asked:
         """Some of them."""
-        return Asked(self.size[chosen], self.write[chosen], self.rank[chosen], self.ranks)
+        return Asked(self.size[chosen], self.write[chosen], self.rank[chosen], self.ranks, self.count[chosen])
 
     def joined(self, size: int) -> Asked:
-        """The same bytes of every rank, and of reads and writes, in requests of `size` bytes."""
+        """The same bytes of every rank, and of reads and writes, in requests of `size` bytes and what remains."""
         key = self.rank * 2 + self.write
-        moved = np.bincount(key, weights=self.size, minlength=2 * self.ranks).astype(np.int64)
-        count = -(-moved // size)
-        each = np.repeat(np.arange(2 * self.ranks), count)
-        sizes = np.full(len(each), size, dtype=np.int64)
-        ends = np.cumsum(count)[count > 0] - 1
-        sizes[ends] = (moved - (count - 1) * size)[count > 0]
-        return Asked(sizes, (each % 2).astype(bool), each // 2, self.ranks)
+        moved = np.bincount(key, weights=self.size * self.count, minlength=2 * self.ranks).astype(np.int64)
+        whole, rest = np.divmod(moved, size)
+        sizes = np.concatenate([np.full(len(moved), size), rest])
+        count = np.concatenate([whole, rest > 0]).astype(np.float64)
+        of = np.tile(np.arange(2 * self.ranks), 2)
+        used = count > 0
+        return Asked(sizes[used], (of % 2).astype(bool)[used], (of // 2)[used], self.ranks, count[used])
 
-    def shared(self) -> Asked:
-        """The same requests dealt out to all ranks in turn."""
-        return Asked(self.size, self.write, np.arange(len(self.size)) % self.ranks, self.ranks)
+    def shared(self, ranks: int) -> Asked:
+        """The same requests dealt out to so many ranks in turn."""
+        return Asked(self.size, self.write, np.arange(len(self.size)) % ranks, ranks, self.count)
 
 
 def load_of(asked: Asked, cluster: Cluster, on: Sequence[Target] | None = None) -> Load:
@@ -111,18 +117,18 @@ def load_of(asked: Asked, cluster: Cluster, on: Sequence[Target] | None = None) 
         chosen = asked.write == write
         if not chosen.any():
             continue
-        size = asked.size[chosen]
+        size, times = asked.size[chosen], asked.count[chosen]
         startup = np.array([each.startup_write_s if write else each.startup_read_s for each in servers])
         per_byte = np.array([each.per_byte_write_s if write else each.per_byte_read_s for each in servers])
         channels = np.array([each.channels for each in servers])
         # A server takes its stripes of a request as one piece.
-        pieces = np.minimum(-(-size // stripe), count).sum()
-        work = (pieces / count * startup + size.sum() / count * per_byte) / channels
+        pieces = float((np.minimum(-(-size // stripe), count) * times).sum())
+        work = (pieces / count * startup + float((size * times).sum()) / count * per_byte) / channels
         for server, seconds in zip(servers, work.tolist(), strict=True):
             busy[cluster.active.index(server)] += seconds
         largest = np.minimum(size, -(-size // (stripe * count)) * stripe)
         own = startup.max() + largest * per_byte.max()
-        alone += np.bincount(asked.rank[chosen], weights=own, minlength=asked.ranks)
+        alone += np.bincount(asked.rank[chosen], weights=own * times, minlength=asked.ranks)
     return Load(busy, alone)
 
 

@@ -13,7 +13,7 @@ from support import KIB, MIB
 
 def asked(sizes, writes=False, ranks=1) -> Asked:
     count = len(sizes)
-    return Asked(np.array(sizes, dtype=np.int64), np.full(count, writes), np.arange(count) % ranks, ranks)
+    return Asked.each(np.array(sizes, dtype=np.int64), np.full(count, writes), np.arange(count) % ranks, ranks)
 
 
 def test_requests_of_a_stripe_by_hand():
@@ -38,17 +38,27 @@ def test_the_hot_part_on_ssds_leaves_the_disks_alone():
     assert not found.busy[:4].any() and found.busy[4:].all()
 
 
+def bytes_of(each, rank, write):
+    chosen = (each.rank == rank) & (each.write == write)
+    return int((each.size * each.count)[chosen].sum())
+
+
+def test_petabytes_are_priced_without_a_row_for_each_mebibyte():
+    joined = asked([1 << 50] * 4, ranks=2).joined(MIB)
+    assert len(joined.size) == 2 and joined.count.sum() == 1 << 32
+
+
 @given(
     st.lists(st.tuples(st.integers(1, 4 * MIB), st.booleans(), st.integers(0, 3)), min_size=1, max_size=40),
     st.sampled_from([4 * KIB, MIB, 16 * MIB]),
 )
 def test_joined_requests_move_the_same_bytes_of_every_rank(requests, size):
     sizes, writes, ranks = (np.array(column) for column in zip(*requests, strict=True))
-    made = Asked(sizes.astype(np.int64), writes.astype(bool), ranks.astype(np.int64), 4)
+    made = Asked.each(sizes.astype(np.int64), writes.astype(bool), ranks.astype(np.int64), 4)
     joined = made.joined(size)
     for rank in range(4):
         for write in (False, True):
-            mine = [int(each.size[(each.rank == rank) & (each.write == write)].sum()) for each in (made, joined)]
+            mine = [bytes_of(each, rank, write) for each in (made, joined)]
             assert mine[0] == mine[1]
     assert joined.size.min() > 0 and joined.size.max() <= size
     price = saved(load_of(made, DEFAULT_CLUSTER), load_of(joined, DEFAULT_CLUSTER))

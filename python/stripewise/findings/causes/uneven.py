@@ -22,8 +22,7 @@ def uneven_ranks(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | 
     if moved.sum() < choices.UNEVEN_BYTES or ratio < choices.UNEVEN:
         return None
     now = load_of(file.asked, cluster)
-    everybody = file.asked
-    then = load_of(type(everybody)(everybody.size, everybody.write, everybody.rank, run.processes).shared(), cluster)
+    then = load_of(file.asked.shared(run.processes), cluster)
     busiest = int(file.ranks[int(moved.argmax())])
     return Finding(
         "uneven",
