@@ -54,6 +54,12 @@ def import_trace(
     for path in files:
         if any(each.exists() and each.samefile(path) for each in (out / "trace.parquet", out / "meta.json")):
             raise WorkloadError(f"{path}: would be replaced by the trace that is made of it; give -o another directory")
+    seen: dict[tuple[int, int], Path] = {}
+    for path in files:
+        found = path.stat()
+        first = seen.setdefault((found.st_dev, found.st_ino), path)
+        if first is not path:
+            raise WorkloadError(f"{path}: is given twice (as {first}), and would count twice; give it once")
     names, notes = Names((base or Path()).absolute()), Notes(lenient)
     with TraceWriter(out, names, notes) as writer:
         for batch in chosen.read(files, names, notes):

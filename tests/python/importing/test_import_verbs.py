@@ -99,3 +99,11 @@ def test_the_columns_are_those_that_collect_writes(tmp_path):
     schema = pq.ParquetFile(tmp_path / "trace.parquet").schema
     found = [(schema.column(n).physical_type, schema.column(n).name) for n in range(len(schema))]
     assert found == [(kind, name) for _, kind, name in declared]
+
+
+def test_a_file_that_is_given_twice_does_not_count_twice(tmp_path):
+    (tmp_path / "trace.csv").write_text("op,file,offset,size,start_s,end_s\nwrite,/data/f,0,65536,0,1\n")
+    (tmp_path / "again.csv").symlink_to("trace.csv")
+    words = ["import", "csv", tmp_path / "trace.csv", tmp_path / "again.csv", "-o", tmp_path / "t"]
+    assert "is given twice" in stripewise(*words, code=1).stderr
+    assert not (tmp_path / "t" / "trace.parquet").exists()
