@@ -1,9 +1,9 @@
-"""What requests take on a cluster: between what no schedule beats and what no overlap at all takes.
+"""What requests take on a cluster: between what they take if all that can overlap does, and if nothing does.
 
 Every server's work is that of DEF, which deals stripes of 64 KiB round robin over all servers: a piece pays its
-startup, a byte its transfer (cost-models section 7). B is the busiest server's work over its channels, A the longest
-that one process waits for its own requests, one after the other, each as long as its slowest piece. A run takes
-max(B, A) at least; B + A is what it takes where waiting for others and own service add up.
+startup, a byte its transfer (cost-models section 7); work is taken to spread evenly. B is the busiest server's work
+over its channels, A the longest that one process waits for its own requests, one after the other, each as long as its
+slowest piece. A run takes max(B, A) where service of others and own waiting overlap, B + A where they add up.
 """
 
 from __future__ import annotations
