@@ -10,8 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from runs import RUNS, write_rows
+from stripewise.errors import WorkloadError
 from stripewise.view import picture_of, read_requests
 from test_cli import stripewise
 
@@ -76,6 +79,31 @@ def test_no_input_and_nothing_behind_a_link_is_replaced(tmp_path, flag):
     assert "no regular file" in stripewise("show", trace, flag, tmp_path / "link", code=2).stderr
     assert flag in stripewise("show", trace, flag, tmp_path / "none" / "x", code=2).stderr
     assert (trace / "trace.parquet").read_bytes() == kept and (tmp_path / "own").read_text() == "mine"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 3), st.sampled_from(["read", "write", "stat"]), st.sampled_from(["/d/f", "/d/g"]),
+            st.one_of(st.none(), st.integers(0, 100), st.integers(0, 2**63 - 1)), st.integers(-1, 1 << 62),
+        ),
+        min_size=1, max_size=60,
+    )
+)  # fmt: skip
+def test_any_trace_gives_a_page_with_all_its_bytes_or_one_error(tmp_path, rows):
+    place = write_rows(tmp_path / "t", rows)
+    moved = [each for each in rows if each[1] != "stat" and each[4] > 0]
+    try:
+        requests = read_requests(place)
+    except WorkloadError as error:
+        assert not moved and "trace.parquet" in str(error)
+        return
+    document = picture_of(requests, place).document
+    text = json.dumps(document, allow_nan=False)
+    assert sum(document["total"]["requests"]) == len(moved) and len(text) < 1_000_000
+    if sum(each[4] for each in moved) < 1 << 63:
+        assert sum(document["total"]["bytes"]) == sum(each[4] for each in moved)
 
 
 def varint(data, at):
