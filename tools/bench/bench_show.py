@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from bench_common import FULL, Effort
 
 from stripewise.findings import DEFAULT_CLUSTER, facts_of, findings_of
-from stripewise.view import picture_of, read_requests, write_page
+from stripewise.view import Shown, picture_of, read_requests, write_page
 
 RANKS = 64
 #: Seconds for 10 million requests, and bytes of the page.
@@ -48,7 +48,7 @@ def showing(scratch: Path, effort: Effort) -> dict[str, object]:
     begun = time.perf_counter()
     requests = read_requests(scratch / "shown")
     found = findings_of(facts_of(scratch / "shown"), DEFAULT_CLUSTER)
-    write_page(picture_of(requests, scratch / "shown"), scratch / "page.html", found)
+    write_page(Shown(picture_of(requests, scratch / "shown"), found), scratch / "page.html")
     seconds = time.perf_counter() - begun
     size = (scratch / "page.html").stat().st_size
     return {

@@ -1,12 +1,13 @@
 """Pictures of a trace: one HTML page without network, and a trace for ui.perfetto.dev."""
 
-from .page import write_page
+from .page import Shown, write_page
 from .perfetto import write_perfetto
 from .picture import Picture, picture_of
 from .requests import ViewRequests, check_target, read_requests
 
 __all__ = [
     "Picture",
+    "Shown",
     "ViewRequests",
     "check_target",
     "picture_of",

@@ -10,7 +10,9 @@ import hashlib
 import html
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..files.parts import write_durably
 from ..findings import Finding
@@ -35,14 +37,27 @@ def told(finding: Finding) -> dict[str, str]:
     }
 
 
-def write_page(picture: Picture, out: Path, findings: Sequence[Finding] = ()) -> None:
-    """Writes the page durably. Raises OSError that names `out`."""
-    write_durably(out, page_text(picture, findings))
+@dataclass(frozen=True)
+class Shown:
+    """A run on the page."""
+
+    picture: Picture
+    findings: Sequence[Finding] = ()
+
+    def document(self) -> dict[str, Any]:
+        """As the page takes it."""
+        return self.picture.document | {"findings": [told(each) for each in self.findings]}
 
 
-def page_text(picture: Picture, findings: Sequence[Finding] = ()) -> str:
+def write_page(run: Shown, out: Path, beside: Shown | None = None) -> None:
+    """Writes the page durably, of a run or of two side by side. Raises OSError that names `out`."""
+    write_durably(out, page_text(run, beside))
+
+
+def page_text(run: Shown, beside: Shown | None = None) -> str:
     """The page."""
-    document = picture.document | {"findings": [told(each) for each in findings]}
+    picture = run.picture
+    document = run.document() | ({} if beside is None else {"beside": beside.document()})
     script = "\n".join(_asset(name) for name in SCRIPTS)
     style = "\n".join(_asset(name) for name in STYLES)
     policy = (

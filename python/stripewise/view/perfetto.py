@@ -1,7 +1,7 @@
 """`show --perfetto`: a slice for each request on the track of its thread, as protobuf packets.
 
-Protobuf and not the JSON form: 10 million requests are some 600 MB in place of 2 GB, are read as a stream, and times
-keep their nanoseconds (JSON's are microseconds in floating point).
+Protobuf and not the JSON form: it is smaller, is read as a stream, and times keep their nanoseconds (JSON's are
+microseconds in floating point).
 """
 
 from __future__ import annotations

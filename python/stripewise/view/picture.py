@@ -48,8 +48,11 @@ class Picture:
     document: dict[str, Any]
 
 
-def picture_of(requests: ViewRequests, trace: Path, files: Sequence[str] = ()) -> Picture:
-    """All pictures of a trace; patterns are read from `trace` anew. Raises what `report_of` does."""
+def picture_of(requests: ViewRequests, trace: Path, files: Sequence[str] = (), runs: int = 1) -> Picture:
+    """All pictures of a trace, which is one of `runs` in the page; patterns are read from `trace` anew.
+
+    Raises what `report_of` does.
+    """
     native_trace = requests.trace
     total = native.parsed(native_trace.distribution)
     end_ns = max(1, total["end_ns"])
@@ -66,11 +69,11 @@ def picture_of(requests: ViewRequests, trace: Path, files: Sequence[str] = ()) -
     for number in order[:TABLE_MAX]:
         found = {"path": requests.files[number], **_summary(each[number])}
         if number in pictured:
-            share = FILES_BYTES // len(pictured)
+            share = FILES_BYTES // len(pictured) // runs
             found |= _pictures(requests, number, end_ns, each[number], share)
             found["patterns"] = told.get(requests.files[number], [])
         shown.append(found)
-    timeline, phases = _timeline(requests, end_ns)
+    timeline, phases = _timeline(requests, end_ns, TIMELINE_BYTES // runs)
     return Picture(
         {
             "version": 1,
@@ -101,7 +104,7 @@ def _trimmed(column: list[int]) -> list[int]:
     return column[: last + 1]
 
 
-def _timeline(requests: ViewRequests, end_ns: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _timeline(requests: ViewRequests, end_ns: int, budget: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     together = -(-len(requests.processes) // ROWS_MAX)
     rows = -(-len(requests.processes) // together)
     made: dict[str, Any] = {}
@@ -110,7 +113,7 @@ def _timeline(requests: ViewRequests, end_ns: int) -> tuple[dict[str, Any], list
         cells: Numbers = np.frombuffer(data, dtype=np.uint64).reshape(3, rows, count)
         made = {"rows": rows, "together": together, "width": width, "count": count}
         made["layers"] = [blob(layer) for layer in cells]
-        if sum(map(length, made["layers"])) <= TIMELINE_BYTES:
+        if sum(map(length, made["layers"])) <= budget:
             break
     sums = [np.ascontiguousarray(layer.sum(axis=0, dtype=np.uint64)) for layer in cells]
     found = native.call("view_phases", *sums, max(1, int(count * PHASE_GAP)))

@@ -94,3 +94,19 @@ def test_nothing_leaves_the_page_and_nothing_is_wrong_in_it(browser, page):
         browser.run("return [document.title, document.images.length, document.querySelector('h1').textContent]")[1] == 0
     )
     assert NAME in browser.run("return [...document.querySelectorAll('h3')].map((each) => each.textContent)")
+
+
+def test_two_runs_stand_side_by_side_on_the_same_scales(browser, page, tmp_path):
+    slow = [(rank, op, "/d/f", at * 2, size) for rank, op, _, at, size in RUNS["small, interleaved"][0] * 12]
+    other = write_rows(tmp_path / "other", slow)
+    stripewise("show", page.parent / "t", "--html", tmp_path / "two.html", "--beside", other)
+    browser.console()
+    browser.open(tmp_path / "two.html")
+    assert browser.console() == []
+    # Timelines of both, places and heat of /d/f in both, of the other file in one.
+    assert browser.run("return document.querySelectorAll('canvas.view').length") == 8
+    assert browser.run("return [...new Set(views.map((each) => each.picture.x.end))].length") == 3
+    assert browser.run("return views[0].picture.x.end === views[1].picture.x.end")
+    for canvas in range(8):
+        assert drawn(browser.pixels(canvas))[0] > 500, canvas
+    assert "not in this run" in browser.run("return document.getElementById('files').textContent")

@@ -81,6 +81,13 @@ def test_no_input_and_nothing_behind_a_link_is_replaced(tmp_path, flag):
     assert (trace / "trace.parquet").read_bytes() == kept and (tmp_path / "own").read_text() == "mine"
 
 
+def test_a_second_run_belongs_to_a_page(tmp_path):
+    trace = write_rows(tmp_path / "t", [(0, "write", "/d/f", 0, 10)])
+    assert "--beside: belongs to --html" in stripewise("show", trace, "--beside", trace, code=2).stderr
+    assert "none" in stripewise("show", trace, "--html", tmp_path / "x", "--beside", tmp_path / "none", code=1).stderr
+    assert not (tmp_path / "x").exists()
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(

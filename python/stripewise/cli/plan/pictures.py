@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import typer
 
 from ...errors import UsageError
 from ...findings import findings_of
-from ...view import check_target, picture_of, read_requests, write_page, write_perfetto
+from ...view import Shown, ViewRequests, check_target, picture_of, read_requests, write_page, write_perfetto
 from ..output import check_output, printable, progress, say_partial
 from .show_trace import Page
 
 
-def write_pictures(page: Page, html: Path | None, perfetto: Path | None) -> None:
+def write_pictures(page: Page, html: Path | None, perfetto: Path | None, beside: Path | None) -> None:
     """Writes the files that were asked for, and says how large they are."""
     for flag, out in (("--html", html), ("--perfetto", perfetto)):
         if out is not None:
             check_output(out, flag)
-            check_target(flag, out, page.trace)
+            for trace in (page.trace, beside):
+                if trace is not None:
+                    check_target(flag, out, trace)
             if out.exists() and out.samefile(page.source):
                 raise UsageError(f"{flag}: {out} is what is shown; give another name")
     if html is not None and perfetto is not None and html.absolute() == perfetto.absolute():
         raise UsageError("--perfetto: the same file as --html; give another name")
-    on = page.priced_on()
-    with progress("reading the trace") as step:
-        requests = read_requests(page.trace, page.files, step)
-    say_partial(str(page.source), requests.partial)
+    if beside is not None and html is None:
+        raise UsageError("--beside: belongs to --html")
     if perfetto is not None:
+        requests = _requests(page)
         write_perfetto(requests, perfetto)
         typer.echo(f"{printable(str(perfetto))}: {perfetto.stat().st_size:,} bytes; open it in ui.perfetto.dev")
     if html is not None:
-        run = page.facts(set(requests.files))
-        write_page(picture_of(requests, page.trace, page.files), html, findings_of(run, on))
+        other = None if beside is None else replace(page, trace=beside, source=beside)
+        runs = 1 if other is None else 2
+        write_page(_shown(page, runs), html, None if other is None else _shown(other, runs))
         typer.echo(f"{printable(str(html))}: {html.stat().st_size:,} bytes; open it in a browser")
+
+
+def _requests(page: Page) -> ViewRequests:
+    with progress("reading the trace") as step:
+        requests = read_requests(page.trace, page.files, step)
+    say_partial(str(page.source), requests.partial)
+    return replace(requests, source=str(page.source))
+
+
+def _shown(page: Page, runs: int) -> Shown:
+    requests = _requests(page)
+    found = findings_of(page.facts(set(requests.files)), page.priced_on())
+    return Shown(picture_of(requests, page.trace, page.files, runs), found)

@@ -57,6 +57,9 @@ def show(
     perfetto: Annotated[
         Path | None, typer.Option("--perfetto", help="Write every request as a slice for ui.perfetto.dev.")
     ] = None,
+    beside: Annotated[
+        Path | None, typer.Option("--beside", help="With --html: a second run, side by side on the same scales.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Say what a run did to its files, and what is wrong with it: causes, their evidence, price and cure.
@@ -68,21 +71,21 @@ def show(
             raise UsageError("--file: chooses files of a trace; a plan is shown whole")
         if cluster is not None:
             raise UsageError("--cluster: prices what is found in a trace; a plan has prices of its own")
-        if html is not None or perfetto is not None:
-            raise UsageError("--html and --perfetto: are of a trace; give the directory that 'collect' wrote")
+        if html is not None or perfetto is not None or beside is not None:
+            raise UsageError("--html, --perfetto and --beside: are of a trace; give the directory that 'collect' wrote")
         _show_plan(trace, json)
         return
     if trace.suffix == ".darshan" and trace.is_file():
         with tempfile.TemporaryDirectory(prefix="stripewise-show-") as place:
             import_trace("darshan", [trace], Path(place), False, None)
-            _show_trace(Page(Path(place), tuple(file or ()), cluster, trace), json, html, perfetto)
+            _show_trace(Page(Path(place), tuple(file or ()), cluster, trace), json, html, perfetto, beside)
         return
-    _show_trace(Page(trace, tuple(file or ()), cluster, trace), json, html, perfetto)
+    _show_trace(Page(trace, tuple(file or ()), cluster, trace), json, html, perfetto, beside)
 
 
-def _show_trace(page: Page, json: bool, html: Path | None, perfetto: Path | None) -> None:
+def _show_trace(page: Page, json: bool, html: Path | None, perfetto: Path | None, beside: Path | None) -> None:
     """The page, or files in its place."""
-    if html is None and perfetto is None:
+    if html is None and perfetto is None and beside is None:
         show_trace(page, json)
     else:
-        write_pictures(page, html, perfetto)
+        write_pictures(page, html, perfetto, beside)

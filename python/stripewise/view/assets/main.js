@@ -1,43 +1,86 @@
 // The page from its data.
 
-async function show() {
-  const data = JSON.parse(document.getElementById("data").textContent), of = (id) => document.getElementById(id), total = data.total;
-  of("title").textContent = data.command.join(" ") || data.source;
-  of("source").textContent = data.command.length ? data.source : "";
-  for (const note of data.notes) made(of("notes"), "li", note);
-  const [reads, writes] = total.requests, busy = total.busy_ns[0] + total.busy_ns[1];
-  for (const [what, value] of [
-    ["requests", countText(reads + writes)], ["read", bytesText(total.bytes[0])], ["written", bytesText(total.bytes[1])], ["files", countText(data.files_in_all)],
-    ["processes", countText(data.processes.length)], ["the run", timeText(data.end_ns)], ["in requests, all processes", timeText(busy)],
-  ]) { const box = made(of("figures"), "div"); made(box, "b", value); made(box, "span", what, "quiet"); }
+const of = (id) => document.getElementById(id);
+
+// A place for each run: one, or two side by side, each below its name.
+function places(parent, runs) {
+  if (runs.length < 2) return [parent];
+  const pair = made(parent, "div", undefined, "pair");
+  return runs.map((run) => { const place = made(pair, "div"); made(place, "p", run.source, "quiet"); return place; });
+}
+
+function tellFindings(parent, data) {
   for (const each of data.findings) {
     of("findings").hidden = false;
-    const box = made(of("findings"), "div", undefined, "finding");
+    const box = made(parent, "div", undefined, "finding");
     made(made(box, "p"), "strong", each.title);
     const list = made(box, "ul");
     for (const line of each.evidence.split("\n")) made(list, "li", line);
-    if (each.price) made(box, "p", each.price, "quiet");
+    made(box, "p", each.price, "quiet");
     made(box, "p", each.advice);
     if (each.command) made(made(box, "p"), "code", each.command);
   }
+  if (!data.findings.length) made(parent, "p", "no findings", "quiet");
+}
+
+function tellPhases(parent, data) {
   const kinds = { read: "reads", write: "writes", both: "reads and writes" };
-  of("phases").textContent = data.phases.slice(0, 12).map((phase) => `${timeText(phase.begin_ns, data.end_ns)} to ${timeText(phase.end_ns, data.end_ns)}: ${kinds[phase.kind]} ${bytesText(phase.read + phase.written)}`).join("; ") + (data.phases.length > 12 ? `; ${data.phases.length - 12} phases more` : "");
-  await timelinePicture(of("timeline"), data);
-  const pair = of("distributions").querySelector(".pair");
-  bars(pair, "size", (bucket) => (bucket ? 2 ** (bucket - 1) : 0), total.size, bytesText);
-  if (busy) bars(pair, "time of a request", (bucket) => total.latency_low_ns[bucket] ?? 0, total.latency, (ns) => timeText(Number(ns.toPrecision(2))));
-  for (const file of data.files.filter((each) => each.heat)) {
+  const told = data.phases.slice(0, 12).map((phase) => `${timeText(phase.begin_ns, data.end_ns)} to ${timeText(phase.end_ns, data.end_ns)}: ${kinds[phase.kind]} ${bytesText(phase.read + phase.written)}`);
+  if (data.phases.length > 12) told.push(`${data.phases.length - 12} phases more`);
+  made(parent, "p", told.join("; "), "quiet");
+}
+
+function tellFigures(data) {
+  const total = data.total, [reads, writes] = total.requests;
+  const row = made(of("figures"), "div", undefined, "figures");
+  for (const [what, value] of [
+    ["requests", countText(reads + writes)], ["read", bytesText(total.bytes[0])], ["written", bytesText(total.bytes[1])], ["files", countText(data.files_in_all)],
+    ["processes", countText(data.processes.length)], ["the run", timeText(data.end_ns)], ["in requests, all processes", timeText(total.busy_ns[0] + total.busy_ns[1])],
+  ]) { const box = made(row, "div"); made(box, "b", value); made(box, "span", what, "quiet"); }
+}
+
+// The file of the other run that belongs to this one: of the same path, else of the same place among as many.
+function counterpart(file, at, data, other) {
+  return other.files.find((each) => each.path === file.path) ?? (other.files.length === data.files.length ? other.files[at] : undefined);
+}
+
+async function show() {
+  const data = JSON.parse(of("data").textContent), runs = data.beside ? [data, data.beside] : [data];
+  of("title").textContent = data.command.join(" ") || data.source;
+  of("source").textContent = runs.map((run) => run.source).join(" beside ");
+  const span = Math.max(...runs.map((run) => run.end_ns));
+  for (const run of runs) {
+    for (const note of run.notes) made(of("notes"), "li", runs.length > 1 ? `${run.source}: ${note}` : note);
+    if (runs.length > 1) made(of("figures"), "p", run.source, "quiet");
+    tellFigures(run);
+  }
+  if (runs.some((run) => run.findings.length)) places(of("findings"), runs).forEach((place, i) => tellFindings(place, runs[i]));
+  for (const [i, place] of places(of("timeline"), runs).entries()) { tellPhases(place, runs[i]); await timelinePicture(place, runs[i], { span }); }
+  for (const [i, place] of places(of("distributions"), runs).entries()) {
+    const total = runs[i].total, pair = made(place, "div", undefined, "pair");
+    bars(pair, "size", (bucket) => (bucket ? 2 ** (bucket - 1) : 0), total.size, bytesText);
+    if (total.busy_ns[0] + total.busy_ns[1]) bars(pair, "time of a request", (bucket) => total.latency_low_ns[bucket] ?? 0, total.latency, (ns) => timeText(Number(ns.toPrecision(2))));
+  }
+  for (const [number, file] of data.files.entries()) {
+    if (!file.heat) continue;
     const part = made(of("files"), "section");
     made(part, "h3", file.path);
-    const list = made(part, "ul", undefined, "patterns");
-    for (const pattern of file.patterns ?? []) made(list, "li", pattern.sentence);
-    if (file.single || file.raster) await placesPicture(part, data, file);
-    await heatPicture(part, file);
+    const files = runs.map((run, i) => (i ? counterpart(file, number, data, run) : file)), extent = Math.max(1, ...files.map((each) => each?.extent ?? 0));
+    for (const [i, place] of places(part, runs).entries()) {
+      const each = files[i];
+      if (!each?.heat) { made(place, "p", "not in this run, or without a picture", "quiet"); continue; }
+      const list = made(place, "ul", undefined, "patterns");
+      for (const pattern of each.patterns ?? []) made(list, "li", pattern.sentence);
+      if (each.single || each.raster) await placesPicture(place, runs[i], each, { span, extent });
+      await heatPicture(place, each, { extent });
+    }
   }
-  made(of("files"), "h3", "all files");
-  filled(of("files"), ["file", "reads", "writes", "read", "written", "extent", "in requests"], data.files.map((each) => [
-    each.path, ...each.requests.map(countText), ...each.bytes.map(bytesText), bytesText(each.extent), timeText(each.busy_ns[0] + each.busy_ns[1]),
-  ]));
+  for (const run of runs) {
+    made(of("files"), "h3", runs.length > 1 ? `all files of ${run.source}` : "all files");
+    filled(of("files"), ["file", "reads", "writes", "read", "written", "extent", "in requests"], run.files.map((each) => [
+      each.path, ...each.requests.map(countText), ...each.bytes.map(bytesText), bytesText(each.extent), timeText(each.busy_ns[0] + each.busy_ns[1]),
+    ]));
+  }
   document.body.dataset.ready = "yes";
 }
 

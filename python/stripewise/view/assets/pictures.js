@@ -8,13 +8,16 @@ function fillPixels(view, cell, xs, ys) {
   const { x, y, w, h } = view.box, ratio = view.canvas.width / view.canvas.clientWidth;
   const width = Math.max(1, Math.round(w * ratio)), height = Math.max(1, Math.round(h * ratio));
   const image = view.context.createImageData(width, height), tones = { read: channels("read"), write: channels("write"), both: channels("both") };
-  const bin = (axis, part, size, count) => Math.min(count - 1, Math.max(0, Math.floor(view.value(axis, part) / size)));
+  // -1 is beyond the last bin: the other run's axis is longer.
+  const bin = (axis, part, size, count) => { const at = Math.floor(view.value(axis, part) / size); return at < count ? Math.max(0, at) : -1; };
   const columns = Array.from({ length: width }, (_, i) => [bin("x", i / width, xs.width, xs.count), bin("x", (i + .999) / width, xs.width, xs.count)]);
   for (let j = 0; j < height; j++) {
     const part = view.picture.y.isDown ? j / height : 1 - (j + 1) / height;
-    const low = bin("y", part, ys.width, ys.count), high = bin("y", part + .999 / height, ys.width, ys.count);
+    const low = bin("y", part, ys.width, ys.count), high = Math.max(low, bin("y", part + .999 / height, ys.width, ys.count));
+    if (low < 0) continue;
     for (let i = 0; i < width; i++) {
-      const found = cell(columns[i][0], columns[i][1], low, high);
+      if (columns[i][0] < 0) break;
+      const found = cell(columns[i][0], Math.max(...columns[i]), low, high);
       if (!found) continue;
       const to = (j * width + i) * 4, tone = tones[found[1]];
       image.data[to] = tone[0]; image.data[to + 1] = tone[1]; image.data[to + 2] = tone[2];
@@ -27,7 +30,8 @@ function fillPixels(view, cell, xs, ys) {
   view.context.drawImage(held, x, y, w, h);
 }
 
-async function timelinePicture(parent, data) {
+// `scale` is what the axes of two runs side by side have in common: span of time, extent of the file.
+async function timelinePicture(parent, data, scale) {
   const found = data.timeline, [busy, read, written] = await Promise.all(found.layers.map(column));
   const { rows, count, width, together } = found;
   const cell = (x0, x1, y0) => {
@@ -40,7 +44,7 @@ async function timelinePicture(parent, data) {
     label: `Time in requests of ${data.processes.length} processes over ${timeText(data.end_ns)}`,
     height: Math.min(460, Math.max(110, 40 + rows * 22)),
     legend: LEGEND,
-    x: { end: data.end_ns, text: timeText, least: 1000 },
+    x: { end: scale.span, text: timeText, least: 1000 },
     y: { end: rows, isDown: true, isFree: rows > 24, least: 1, text: (row) => data.processes[Math.floor(row) * together],
       ticks: (view) => {
         const step = Math.max(1, Math.ceil((view.y[1] - view.y[0]) * 18 / view.box.h)), first = Math.ceil(view.y[0] / step) * step;
@@ -50,7 +54,8 @@ async function timelinePicture(parent, data) {
       } },
     draw: (view) => fillPixels(view, cell, { width, count }, { width: 1, count: rows }),
     hover: (view, x, y) => {
-      const row = Math.min(rows - 1, Math.floor(y)), bin = Math.min(count - 1, Math.floor(x / width)), at = row * count + bin;
+      const row = Math.min(rows - 1, Math.floor(y)), bin = Math.floor(x / width), at = row * count + bin;
+      if (bin >= count) return null;
       return `${name(row)}, ${timeText(bin * width, data.end_ns)} to ${timeText((bin + 1) * width, data.end_ns)}\n` +
         `in requests ${timeText(busy[at])}\nread ${bytesText(read[at])}, written ${bytesText(written[at])}`;
     },
@@ -72,10 +77,10 @@ function drawPatterns(view, patterns) {
   c.setLineDash([]);
 }
 
-async function placesPicture(parent, data, file) {
+async function placesPicture(parent, data, file, scale) {
   const shared = {
     label: `Offset over time in ${file.path}`, height: 340,
-    x: { end: data.end_ns, text: timeText, least: 1000 }, y: { end: Math.max(1, file.extent), text: bytesText, isBytes: true, isFree: true, least: 64 },
+    x: { end: scale.span, text: timeText, least: 1000 }, y: { end: scale.extent, text: bytesText, isBytes: true, isFree: true, least: 64 },
     table: [["pattern", "requests", "bytes", "from", "to"], () => (file.patterns ?? []).map((each) => [each.sentence, countText(each.records), bytesText(each.bytes), bytesText(each.span[0]), bytesText(each.span[1])])],
   };
   const patterns = file.patterns ?? [];
@@ -116,19 +121,20 @@ async function placesPicture(parent, data, file) {
   new View(parent, { ...shared, legend: LEGEND,
     draw: (view) => { fillPixels(view, cell, { width: step, count: times }, { width, count }); drawPatterns(view, patterns); },
     hover: (view, x, y) => {
-      const t = Math.min(times - 1, Math.floor(x / step)), i = Math.min(count - 1, Math.floor(y / width)), at = t * count + i;
+      const t = Math.floor(x / step), i = Math.floor(y / width), at = t * count + i;
+      if (t >= times || i >= count) return null;
       return `${timeText(t * step, data.end_ns)} to ${timeText((t + 1) * step, data.end_ns)}\n${bytesText(i * width)} to ${bytesText((i + 1) * width)}\n` +
         `read ${bytesText(read[at])}, written ${bytesText(written[at])}`;
     } });
 }
 
-async function heatPicture(parent, file) {
+async function heatPicture(parent, file, scale) {
   const found = file.heat, [read, written] = await Promise.all(found.layers.map(column)), { width, count } = found;
   // How often each byte is read and written on average.
   const most = Math.max(read.reduce((a, b) => Math.max(a, b), 0), written.reduce((a, b) => Math.max(a, b), 0), 1) / width;
   new View(parent, {
     label: `How often bytes of ${file.path} are read and written`, height: 150, legend: OPS,
-    x: { end: Math.max(1, file.extent), text: bytesText, isBytes: true, least: 64 },
+    x: { end: scale.extent, text: bytesText, isBytes: true, least: 64 },
     y: { end: most * 1.05, least: most * .01, text: (value) => `${Number(value.toPrecision(3))} x`,
       ticks: (view) => [0, .5, 1].map((part) => view.y[0] + (view.y[1] - view.y[0]) / 1.05 * part) },
     draw: (view) => {
@@ -143,7 +149,8 @@ async function heatPicture(parent, file) {
       }
     },
     hover: (view, x) => {
-      const i = Math.min(count - 1, Math.floor(x / width));
+      const i = Math.floor(x / width);
+      if (i >= count) return null;
       return `${bytesText(i * width)} to ${bytesText((i + 1) * width)}\nread ${bytesText(read[i])}, written ${bytesText(written[i])}`;
     },
     table: [["from", "to", "read", "written"], () => {
@@ -176,7 +183,7 @@ function bars(parent, title, lows, counts, text) {
     chart = new uPlot({
       width: Math.max(280, width), height: 220, legend: { show: false }, cursor: { points: { show: false }, y: false, drag: { x: true, y: false } },
       scales: { x: { time: false, range: (u, from, to) => [Math.floor(from) - .6, Math.ceil(to) + .6] }, y: { range: (u, from, to) => [0, to * 1.08 || 1] } },
-      axes: [{ ...axis, values: (u, at) => at.map((i) => (Number.isInteger(i) && places.includes(i) ? text(lows(i)) : "")), space: 76, incrs: [1, 2, 4, 8, 16, 32] }, { ...axis, size: 92, values: (u, at) => at.map(countText) }],
+      axes: [{ ...axis, values: (u, at) => at.map((i) => (Math.abs(i - Math.round(i)) < 1e-6 && i >= 0 ? text(lows(Math.round(i))) : "")), space: 76, incrs: [1, 2, 4, 8, 16, 32] }, { ...axis, size: 92, values: (u, at) => at.map(countText) }],
       series: [{}, ...["write", "read"].map((op) => ({ label: op, stroke: colour(op), fill: colour(op), width: 0, points: { show: false }, paths }))],
       hooks: { setCursor: [(u) => {
         const i = u.cursor.idx;
