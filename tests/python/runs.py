@@ -19,6 +19,7 @@ def write_rows(place, rows):
         "rank": pa.array(columns[0], pa.int32()), "world": pa.array([max(columns[0]) + 1] * len(rows), pa.int32()),
         "op": pa.array(columns[1], pa.string()), "file": pa.array(columns[2], pa.string()),
         "offset": pa.array(columns[3], pa.int64()), "done": pa.array(columns[4], pa.int64()),
+        "layer": pa.array(["mpi" if op.startswith("mpi") else "posix" for op in columns[1]], pa.string()),
         "start_ns": start, "end_ns": start + 1000,
     }  # fmt: skip
     pq.write_table(pa.table(made), place / "trace.parquet")
@@ -66,6 +67,21 @@ RUNS = {
     "one rank of four": (
         opens(1) + [(0, "write", "/d/f", k * 4 * MIB, 4 * MIB) for k in range(16)] + [(3, "read", "/d/g", 0, 10)],
         ["uneven"],
+    ),
+    "writes that interleave, and reads of a hot region": (
+        [(r, "write", "/d/f", (k * 4 + r) * 16 * KIB, 16 * KIB) for k in range(4096) for r in range(4)]
+        + zipf_reads(4000, 16 * KIB, 16384),
+        ["interleaved", "hot_region"],
+    ),
+    "sieving": (
+        [(0, "mpi_read", "/d/f", k * MIB, 64 * KIB) for k in range(16)]
+        + [(0, "read", "/d/f", k * MIB, MIB) for k in range(16)],
+        ["sieving"],
+    ),
+    "the start of Python": (
+        [(0, "stat", f"/v/lib/python3.11/site-packages/m/{k}.py", None, 0) for k in range(900)]
+        + [(0, "read", "/d/f", 0, 10)],
+        [],
     ),
     "names": (
         [(k % 4, "open", f"/d/{k}", None, 3) for k in range(600)] + [(0, "read", "/d/0", 0, 10)], ["metadata"],

@@ -22,5 +22,7 @@ BLOCKS = 4096
 BACKWARD = 0.25
 #: Calls by name that make a storm, and how many of them a request that moves bytes.
 STORM_CALLS, STORM_CALLS_PER_REQUEST = 500, 2.0
+#: What system calls move over what MPI-IO calls asked for, and the bytes above it that matter.
+SIEVED, SIEVED_BYTES = 2.0, 1 * MIB
 #: One rank's bytes over the mean of all ranks from which they are uneven, and the bytes below which it does not matter.
 UNEVEN, UNEVEN_BYTES = 2.0, 16 * MIB

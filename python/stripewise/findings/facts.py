@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +24,10 @@ from .price import Asked
 #: Calls that ask for a name or an inode and move no bytes.
 BY_NAME = frozenset({
     "open", "close", "stat", "access", "statfs", "unlink", "rename", "link", "symlink", "readlink", "mkdir", "rmdir",
-    "opendir", "chmod", "chown", "utime", "truncate",
+    "mknod", "opendir", "readdir", "truncate", "setattr", "getattr",
 })  # fmt: skip
+#: Files of a program's own code, which its start looks for in many places: no habit of its I/O.
+CODE = re.compile(r"/site-packages/|/lib/python3|/__pycache__|\.pyc?$|\.so(\.|$)|\.pth$")
 
 
 @dataclass(frozen=True)
@@ -45,15 +49,28 @@ class MetadataCalls:
         return sum(self.counts.values())
 
 
+NOTHING = MetadataCalls({}, 0, 0.0, 0.0, {})
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Bytes that a program asked for by MPI-IO, of one file."""
+
+    read: int
+    written: int
+
+
 class FileFacts:
     """The requests of one file, by process and in each by start."""
 
-    def __init__(self, records: FileRecords, openers: int) -> None:
+    def __init__(self, records: FileRecords, openers: int, wanted: Wanted | None = None) -> None:
         if (np.diff(records.rank) < 0).any():
             records = _by_process(records)
         self.records = records
         #: Processes that opened it; 0 where the trace has no opens.
         self.openers = openers
+        #: What MPI-IO calls moved; None where the trace has none of the file.
+        self.wanted = wanted
         self.size = records.size
         self.offset = records.offset
         self.write = np.array([kind.op == "write" for kind in records.kinds])[records.kind]
@@ -64,6 +81,13 @@ class FileFacts:
     def path(self) -> str:
         """Of the file."""
         return self.records.path
+
+    def of(self, write: bool) -> FileFacts | None:
+        """Its writes, or its reads; None where there are none."""
+        chosen = np.flatnonzero(self.write == write)
+        if not len(chosen):
+            return None
+        return self if len(chosen) == len(self.write) else FileFacts(_rows(self.records, chosen), self.openers)
 
     @property
     def who(self) -> str:
@@ -98,7 +122,10 @@ class FileFacts:
 
 
 def _by_process(records: FileRecords) -> FileRecords:
-    order = np.lexsort((records.start_ns, records.rank))
+    return _rows(records, np.lexsort((records.start_ns, records.rank)))
+
+
+def _rows(records: FileRecords, order: npt.NDArray[np.intp]) -> FileRecords:
     columns = ("rank", "stream", "kind", "offset", "size", "start_ns", "end_ns")
     return replace(records, **{name: getattr(records, name)[order] for name in columns})
 
@@ -131,7 +158,7 @@ def facts_of(path: str | os.PathLike[str], files: Sequence[str] = (), only: Coll
 
     Raises WorkloadError naming the file where it cannot be read, or holds neither a request nor a call by name.
     """
-    metadata = _metadata(Path(path), files)
+    metadata, wanted = _beside(Path(path), files)
     try:
         trace = read_records(path, files)
     except WorkloadError:
@@ -141,7 +168,7 @@ def facts_of(path: str | os.PathLike[str], files: Sequence[str] = (), only: Coll
     if trace is not None and only is not None:
         trace = replace(trace, files=tuple(each for each in trace.files if each.path in only))
     found = [] if trace is None else [
-        FileFacts(each, len(metadata.openers.get(each.path, ()))) for each in trace.files
+        FileFacts(each, len(metadata.openers.get(each.path, ())), wanted.get(each.path)) for each in trace.files
     ]  # fmt: skip
     found.sort(key=lambda file: -int(file.size.sum()))
     processes = max(1, len(set().union(*metadata.openers.values())) if metadata.openers else 1)
@@ -155,26 +182,30 @@ def facts_of(path: str | os.PathLike[str], files: Sequence[str] = (), only: Coll
     )
 
 
-def _metadata(path: Path, files: Sequence[str]) -> MetadataCalls:
+def _beside(path: Path, files: Sequence[str]) -> tuple[MetadataCalls, dict[str, Wanted]]:
+    """What is not a request of the posix layer: calls by name, and bytes that MPI-IO calls moved by path."""
     source = trace_file(path)
     try:
         texts = [name for name in TEXTS if name in pq.read_schema(source).names]
         with pq.ParquetFile(source, read_dictionary=texts) as parquet:
             names = set(parquet.schema_arrow.names)
             if not {"op", "file", "start_ns", "end_ns"} <= names:
-                return MetadataCalls({}, 0, 0.0, 0.0, {})
-            wanted = ["op", "file", "start_ns", "end_ns", "layer", "process"]
-            table = parquet.read(columns=[name for name in wanted if name in names])
+                return NOTHING, {}
+            columns = ["op", "file", "start_ns", "end_ns", "layer", "process", "done"]
+            table = parquet.read(columns=[name for name in columns if name in names])
     except (OSError, pa.ArrowException) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise WorkloadError(f"{source}: cannot be read as Parquet ({said}); collect it again") from error
     op_code, ops = codes_of_text(table, "op")
     file_code, paths = codes_of_text(table, "file")
-    ours = [code for code, name in enumerate(paths) if name and is_wanted(name, files)]
+    ours = [
+        code for code, name in enumerate(paths)
+        if name and is_wanted(name, files) and (files or CODE.search(name) is None)
+    ]  # fmt: skip
     keep = np.isin(op_code, [code for code, op in enumerate(ops) if op in BY_NAME]) & np.isin(file_code, ours)
     rows = np.flatnonzero(keep)
     if not len(rows):
-        return MetadataCalls({}, 0, 0.0, 0.0, {})
+        return NOTHING, _wanted(table, op_code, ops, file_code, paths)
     op, file = op_code[rows], file_code[rows]
     process = numbers(table, "process", 0)[rows]
     spent = (numbers(table, "end_ns", 0) - numbers(table, "start_ns", 0))[rows] / 1e9
@@ -186,10 +217,23 @@ def _metadata(path: Path, files: Sequence[str]) -> MetadataCalls:
     openers: dict[str, set[int]] = {}
     for code, number in pairs.tolist():
         openers.setdefault(paths[code], set()).add(number)
-    return MetadataCalls(
+    found = MetadataCalls(
         {name: count for name, count in zip(ops, counted, strict=True) if count},
         len(np.unique(file)),
         float(spent.sum()),
         float(np.bincount(of, weights=spent).max()),
         {name: frozenset(each) for name, each in openers.items()},
     )
+    return found, _wanted(table, op_code, ops, file_code, paths)
+
+
+def _wanted(table: Any, op_code: Any, ops: list[str], file_code: Any, paths: list[str]) -> dict[str, Wanted]:
+    """Bytes by MPI-IO calls."""
+    done = np.maximum(numbers(table, "done", 0), 0)
+    sums = []
+    for op in ("mpi_read", "mpi_write"):
+        chosen = np.isin(op_code, [code for code, name in enumerate(ops) if name == op]) & (file_code >= 0)
+        sums.append(
+            np.bincount(file_code[chosen], weights=done[chosen], minlength=len(paths)).astype(np.int64).tolist()
+        )
+    return {path: Wanted(read, written) for path, read, written in zip(paths, *sums, strict=True) if read or written}

@@ -32,6 +32,11 @@ RUNS: dict[str, tuple[tuple[str, ...], list[str]]] = {
         ("--pattern", "interleaved", "--file-size", "16MiB", "--request-size", "64KiB", *COLLECTIVE),
         ["collective_buffer"],
     ),
+    "collective, pieces of large requests, a bad buffer": (
+        ("--pattern", "strided", "--pieces", "64", "--file-size", "32MiB", "--request-size", "1MiB", "--phases", "write",
+         "--collective", "--hint", "cb_buffer_size=16384", "--hint", "romio_cb_write=enable", "--hint", "cb_nodes=1"),
+        ["collective_buffer"],
+    ),
     "random reads of a hot region": (
         ("--pattern", "zipf", "--alpha", "1.2", "--file-size", "256MiB", "--request-size", "16KiB",
          "--requests", "1000", "--phases", "fill,read"),
