@@ -34,7 +34,11 @@ def findings_of(run: RunFacts, cluster: Cluster) -> tuple[Finding, ...]:
     for file in run.files:
         of_file = list(_of_file(file, run, cluster))
         if run.is_estimated:
-            of_file = [replace(each, evidence=(*each.evidence, ESTIMATED)) for each in of_file]
+            # Bytes are counted, and no estimate.
+            doubted = [each for each in of_file if each.cause != "sieving"]
+            of_file = [
+                replace(each, evidence=(*each.evidence, ESTIMATED)) if each in doubted else each for each in of_file
+            ]
         found += of_file
     return tuple(sorted(found, key=lambda each: -(each.price.high if each.price is not None else -1.0)))
 

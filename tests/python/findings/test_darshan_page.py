@@ -25,7 +25,8 @@ def test_a_log_is_shown_as_its_import_is(tmp_path):
 def test_findings_of_counters_say_that_requests_are_estimated(name):
     said = json.loads(stripewise("show", LOGS / name, "--json").stdout)
     assert any("no DXT" in reason for reason in said["partial"]) and said["findings"]
-    assert all("estimated" in found["evidence"][-1] for found in said["findings"] if found["file"] is not None)
+    assert {found["cause"] for found in said["findings"]} == {"small_requests", "sieving"}
+    assert all(("estimated" in found["evidence"][-1]) == (found["cause"] != "sieving") for found in said["findings"])
 
 
 def test_what_is_no_log_is_one_error(tmp_path):

@@ -18,13 +18,15 @@ def small_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding 
     in_order = float(file.follows.mean())
     if len(file.size) < choices.REQUESTS_MIN or median >= choices.SMALL_BYTES or in_order < choices.MOST:
         return None
+    # Counters know sizes, not order.
+    order = "" if run.is_estimated else f", {in_order:.0%} begin where the last ended"
     now = load_of(file.asked, cluster)
     then = load_of(file.asked.joined(choices.JOINED_BYTES), cluster)
     return Finding(
         "small_requests",
-        "small requests one behind the other",
+        "small requests" if run.is_estimated else "small requests one behind the other",
         file.path,
-        (f"{len(file.size):,} requests of {format_size(median)} (median), {in_order:.0%} begin where the last ended",),
+        (f"{len(file.size):,} requests of {format_size(median)} (median){order}",),
         saved(now, then),
         f"against the same bytes in requests of {format_size(choices.JOINED_BYTES)}",
         f"give it a buffer of {format_size(choices.JOINED_BYTES)} (setvbuf, buffering= of open, HDF5's sieve buffer)",
