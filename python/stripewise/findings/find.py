@@ -35,12 +35,13 @@ def findings_of(run: RunFacts, cluster: Cluster) -> tuple[Finding, ...]:
         of_file = list(_of_file(file, run, cluster))
         if run.is_estimated:
             # Bytes are counted, and no estimate.
-            doubted = [each for each in of_file if each.cause != "sieving"]
-            of_file = [
-                replace(each, evidence=(*each.evidence, ESTIMATED)) if each in doubted else each for each in of_file
-            ]
+            of_file = [each if each.cause == "sieving" else _doubted(each) for each in of_file]
         found += of_file
     return tuple(sorted(found, key=lambda each: -(each.price.high if each.price is not None else -1.0)))
+
+
+def _doubted(found: Finding) -> Finding:
+    return replace(found, evidence=(*found.evidence, ESTIMATED))
 
 
 def _of_file(file: FileFacts, run: RunFacts, cluster: Cluster) -> Iterator[Finding]:

@@ -34,7 +34,8 @@ RUNS: dict[str, tuple[tuple[str, ...], list[str]]] = {
     ),
     "collective, pieces of large requests, a bad buffer": (
         ("--pattern", "strided", "--pieces", "64", "--file-size", "32MiB", "--request-size", "1MiB",
-         "--phases", "write", "--collective", "--hint", "cb_buffer_size=16384", "--hint", "romio_cb_write=enable", "--hint", "cb_nodes=1"),
+         "--phases", "write", "--collective", "--hint", "cb_buffer_size=16384", "--hint", "romio_cb_write=enable",
+         "--hint", "cb_nodes=1"),
         ["collective_buffer"],
     ),
     "random reads of a hot region": (
