@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from darshan_log import Writer
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from imports import brief, rows_of
@@ -232,6 +232,8 @@ def test_a_segment_that_cannot_be_is_refused_or_skipped(tmp_path, writer, key):
 NUMBERS = st.integers(0, 200)
 
 
+@example(0, 1, 0, 0, -1, (0, 0), 0, 0, "POSIX")
+@example(0, 0, 0, 0, 0, (0, 0), -2, 0, "POSIX")
 @given(
     reads=NUMBERS, writes=NUMBERS, read_bytes=st.integers(0, 1 << 40), written_bytes=st.integers(0, 1 << 40),
     top=st.integers(-1, 1 << 41), common=st.tuples(st.integers(0, 1 << 20), NUMBERS), stride=st.integers(-9, 1 << 22),

@@ -110,8 +110,9 @@ def _sizes(counted: Counted, count: int, total: int) -> np.ndarray[Any, np.dtype
 
 def _place(rows: Rows, counted: Counted, done: str, sizes: np.ndarray[Any, np.dtype[np.int64]]) -> None:
     top = counted.get(f"MAX_BYTE_{done}")
-    if counted.module == "MPI-IO" or int(sizes.max()) > top + 1:
-        # MPI-IO's counters tell no offset at all.
+    is_told = counted.whole.get(f"{_PREFIX[counted.module]}_MAX_BYTE_{done}", 0) >= 0
+    if counted.module == "MPI-IO" or not is_told or int(sizes.max()) > top + 1:
+        # MPI-IO's counters tell no offset at all; -1 is no byte.
         rows["flags"] |= UNKNOWN_OFFSET
         return
     total = int(sizes.sum())
@@ -138,8 +139,9 @@ def _spread(rows: Rows, counted: Counted, what: str, spent: str, start_ns: int) 
 
 def is_sane(counted: Counted) -> bool:
     """Whether its counts can be those of a run: none negative but Darshan's -1 for unknown, none beyond all limits."""
-    # The id of the name that a file had before is no count.
-    if any(not -1 <= value < NUMBER_MAX for name, value in counted.whole.items() if not name.endswith("RENAMED_FROM")):
+    # The id of the name that a file had before is no count; nor is a stride, which is followed where it is above 0.
+    counts = (value for name, value in counted.whole.items() if not name.endswith(("RENAMED_FROM", "_STRIDE")))
+    if any(not -1 <= value < NUMBER_MAX for value in counts):
         return False
     for verb, done in (("reads", "READ"), ("writes", "WRITTEN")):
         count, total = counted.requests(verb), counted.get(f"BYTES_{done}")
