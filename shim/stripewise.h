@@ -18,7 +18,7 @@ extern uint32_t sw_tracing;
 /* Lives in initial-exec thread-local storage; all zero is its valid first state. */
 struct sw_thread {
     unsigned char log[256] __attribute__((aligned(16)));
-    uint64_t words[8];
+    uint64_t words[10];
 };
 struct sw_thread *sw_thread(void);
 
@@ -135,6 +135,31 @@ int sw_in_vfork_child(void);
 void sw_guard_install(void);
 void sw_guard_exec(int goes);
 void sw_limit_changed(void);
+
+/* MPI-IO (mpi.c): whether calls are recorded, how many requests are under way, and a call from its begin to its end. `begin` and `awaited` answer 0
+ * where there is nothing to record, and then nothing follows. `frame` is the stack frame of the symbol. */
+extern uint32_t sw_mpi_tracing, sw_mpi_pending;
+struct sw_mpi_call {
+    uint64_t words[8];
+    unsigned char status[32] __attribute__((aligned(8)));
+};
+void *sw_mpi_symbol(void *scope, const char *name);
+const char *sw_mpi_soname(const void *symbol);
+void sw_mpi_learn(void *scope);
+int sw_mpi_begin(struct sw_mpi_call *call, const void *frame, uintptr_t file, unsigned op, unsigned flags, long long at);
+/* The status that is given on: the program's, or ours where it ignores it. */
+void *sw_mpi_status(struct sw_mpi_call *call, void *status);
+void *sw_mpi_statuses(struct sw_mpi_call *call, void *statuses, void *own);
+void sw_mpi_moved(struct sw_mpi_call *call, int result, long long n, uintptr_t type, const void *request);
+void sw_mpi_split_ended(struct sw_mpi_call *call, int result);
+void sw_mpi_opened(struct sw_mpi_call *call, int result, uintptr_t comm, const char *name, uintptr_t info, const void *file);
+void sw_mpi_closed(struct sw_mpi_call *call, int result);
+void sw_mpi_deleted(struct sw_mpi_call *call, int result, const char *name);
+void sw_mpi_viewed(struct sw_mpi_call *call, int result, uintptr_t etype, uintptr_t filetype, const char *representation);
+void sw_mpi_sought(struct sw_mpi_call *call, int result, int whence);
+void sw_mpi_did(struct sw_mpi_call *call, int result);
+int sw_mpi_awaited(struct sw_mpi_call *call, const void *frame, int n, const void *requests);
+void sw_mpi_waited(struct sw_mpi_call *call, int result, const void *requests, const void *statuses, const int *indices, int n);
 
 /* Whether setting up a ring of io_uring, or a context of libaio, is refused; null: asked in passing. */
 int sw_rings_refused(const char *name);

@@ -11,6 +11,7 @@ mod gate;
 mod io;
 mod life;
 mod map;
+mod mpi;
 mod names;
 mod open;
 mod store;

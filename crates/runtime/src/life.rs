@@ -15,6 +15,7 @@ use crate::file;
 use crate::gate::epoch;
 use crate::io::limit;
 use crate::map;
+use crate::mpi;
 use crate::open;
 use crate::store;
 use crate::store::heads::{head_of, is_programs, named_head};
@@ -65,7 +66,10 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
         let world = number(&[b"PMI_SIZE", b"OMPI_COMM_WORLD_SIZE", b"SLURM_NTASKS"]);
         let mut command = [0u8; 1024];
         let command = sys::read_file(c"/proc/self/cmdline", &mut command).unwrap_or(&[]);
-        trace::start(dir, rank, world, command);
+        let layers = mpi::Layers::named(variable(b"STRIPEWISE_TRACE_LAYERS"));
+        if trace::start(dir, rank, world, command, layers.has_posix()) {
+            mpi::start(layers);
+        }
     }
     inherit();
 }

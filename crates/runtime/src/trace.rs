@@ -10,7 +10,7 @@ use stripewise_trace::{Op, Process, Record, ThreadLog, after_fork_child, flags, 
 
 static PROCESS: Process = Process::new();
 
-/// 1 while tracing is on: what the shim tests before it takes the time of a call by name.
+/// 1 while the posix layer is recorded: what the shim tests before it takes the time of a call by name.
 #[allow(non_upper_case_globals)]
 #[unsafe(no_mangle)]
 pub static sw_tracing: AtomicU32 = AtomicU32::new(0);
@@ -22,17 +22,35 @@ fn log() -> *mut ThreadLog {
     unsafe { (&raw mut (*tls::thread()).log).cast() }
 }
 
-/// Whether calls are recorded.
+/// Whether calls of the posix layer are recorded.
 #[inline]
 pub fn on() -> bool {
     sw_tracing.load(Ordering::Relaxed) != 0
 }
 
-/// Begins tracing into a directory.
-pub fn start(dir: &core::ffi::CStr, rank: i32, world: i32, command: &[u8]) {
-    if PROCESS.start(dir, rank, world, command).is_ok() {
-        sw_tracing.store(1, Ordering::Release);
-    }
+/// Begins tracing into a directory, with the posix layer or without; whether it has begun.
+pub fn start(dir: &core::ffi::CStr, rank: i32, world: i32, command: &[u8], posix: bool) -> bool {
+    let begun = PROCESS.start(dir, rank, world, command).is_ok();
+    sw_tracing.store(u32::from(begun && posix), Ordering::Release);
+    begun
+}
+
+/// Keeps a note in the trace; whether it was kept.
+pub fn note(kind: u32, id: u32, words: &[u64]) -> bool {
+    PROCESS.note(kind, id, words)
+}
+
+/// Slots of this thread's log that are in use.
+pub fn slots_used() -> u64 {
+    // SAFETY: this thread's own log.
+    unsafe { (*log()).slots_used() }
+}
+
+/// Keeps a record of the mpi layer.
+pub fn put_record(record_: &Record) {
+    crate::base::process::notice_fork();
+    // SAFETY: this thread's own log.
+    unsafe { record(log(), &PROCESS, record_) };
 }
 
 /// Ticks at the start of a call, 0 when tracing is off.
@@ -58,6 +76,10 @@ struct Call {
 }
 
 fn put(file: u32, fd: i32, start: u64, call: &Call) {
+    // SAFETY: this thread's own block.
+    if unsafe { (*tls::thread()).mpi_muted } != 0 {
+        return;
+    }
     crate::base::process::notice_fork();
     // A child of vfork shares this thread's log; its calls are not recorded.
     let record_ = Record {
@@ -205,7 +227,7 @@ pub fn after_fork() {
 
 /// When a thread ends.
 pub fn at_thread_exit() {
-    if on() {
+    if PROCESS.enabled() {
         // SAFETY: this thread's own log.
         unsafe { thread_exit(log(), &PROCESS) };
     }

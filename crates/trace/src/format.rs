@@ -11,8 +11,8 @@ pub const LOG_MAGIC: [u8; 8] = *b"SWTRACE1";
 pub const LOG_VERSION: u32 = 1;
 /// First eight bytes of a names file.
 pub const NAMES_MAGIC: [u8; 8] = *b"SWNAMES1";
-/// Version of the names file.
-pub const NAMES_VERSION: u32 = 1;
+/// Version of the names file; the first had names alone.
+pub const NAMES_VERSION: u32 = 2;
 /// Bytes of the log's header; the first record follows, in slot 64.
 pub const HEADER_BYTES: u64 = 4096;
 /// Slot of the first record: slots number 64-byte units from the start of the file.
@@ -25,6 +25,18 @@ pub const COMMAND_BYTES: usize = 1984;
 pub const NAMES_HEADER_BYTES: usize = 64;
 /// Bytes of a names entry before the path.
 pub const NAMES_ENTRY_BYTES: usize = 32;
+/// Most bytes of a note.
+pub const NOTE_BYTES_MAX: usize = 32 << 20;
+
+/// What an entry of a names file holds. Notes are little-endian words of eight bytes.
+pub mod entry_kind {
+    /// A path; the id is a file's.
+    pub const NAME: u32 = 0;
+    /// Who opened an MPI file together: the number of the handle; rank in the communicator, then the ranks in MPI_COMM_WORLD of all in it.
+    pub const COMMUNICATOR: u32 = 1;
+    /// The filetype of a view, as [`crate::datatype`] has it; the id is the view's.
+    pub const VIEW: u32 = 2;
+}
 
 /// Which incarnation of which process wrote a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! reader half (feature `reader`) is ordinary Rust that turns the logs of a run into one table. Formats: docs/formats.md.
 
 pub mod clock;
+pub mod datatype;
 pub mod format;
 pub mod log;
 mod names;

@@ -1,10 +1,11 @@
-//! File names as small numbers: each new name is appended once to `<pid>-<start id>.names`, records carry the number.
+//! File names as small numbers: each new name is appended once to `<pid>-<start id>.names`, records carry the number. What else records carry the
+//! number of (communicators, views of MPI files) is noted there, too.
 //!
 //! A fixed table of 65,536 names (768 KiB, mapped at the first name) finds known names without lock or system call. When it is full,
 //! or crowded where a name hashes to, that name gets a new number at every open: a few bytes of log, never an error. Names are
 //! told apart by a 64-bit hash of (device, inode, path); two of 65,536 agree with a chance of 1e-10.
 
-use crate::format::{Identity, NAMES_ENTRY_BYTES, NAMES_HEADER_BYTES, NAMES_MAGIC, NAMES_VERSION};
+use crate::format::{Identity, NAMES_ENTRY_BYTES, NAMES_HEADER_BYTES, NAMES_MAGIC, NAMES_VERSION, entry_kind};
 use crate::process::Process;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -41,6 +42,15 @@ impl Table {
     }
 }
 
+/// An entry of a names file.
+struct Entry<'a> {
+    kind: u32,
+    id: u32,
+    device: u64,
+    inode: u64,
+    bytes: &'a [u8],
+}
+
 impl Process {
     /// The id of a file name, the same for the same (path, device, inode) in this process; device and inode 0 when unknown. An id is
     /// valid even when its name could not be written (counted in [`Process::names_lost`]). 0 when tracing is off.
@@ -74,7 +84,7 @@ impl Process {
             }
         }
         let id = self.next_file.fetch_add(1, Ordering::Relaxed);
-        if self.append(identity, id, path, device, inode).is_err() {
+        if self.append(identity, &Entry { kind: entry_kind::NAME, id, device, inode, bytes: path }).is_err() {
             // Not remembered: the next open of this name tries again.
             self.names_lost.fetch_add(1, Ordering::Relaxed);
             return id;
@@ -86,8 +96,21 @@ impl Process {
         id
     }
 
+    /// Keeps a note of `kind` (see [`entry_kind`]) about what has the number `id`; false where it could not be written, which is counted as a name
+    /// that was lost.
+    pub fn note(&self, kind: u32, id: u32, words: &[u64]) -> bool {
+        // SAFETY: any eight bytes of a word are bytes.
+        let bytes = unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u8>(), core::mem::size_of_val(words)) };
+        let entry = Entry { kind, id, device: 0, inode: 0, bytes };
+        let kept = self.enabled() && self.with_identity(|identity| self.append(identity, &entry)).is_ok();
+        if !kept {
+            self.names_lost.fetch_add(1, Ordering::Relaxed);
+        }
+        kept
+    }
+
     /// Appends one entry; a partly written one is cut off again.
-    fn append(&self, identity: &Identity, id: u32, path: &[u8], device: u64, inode: u64) -> Result<(), Errno> {
+    fn append(&self, identity: &Identity, what: &Entry) -> Result<(), Errno> {
         let dir = self.open_dir()?;
         let mut name = FileName::stem(identity);
         name.push(b".names");
@@ -97,12 +120,12 @@ impl Process {
         let mut header = [0u8; NAMES_HEADER_BYTES];
         let mut entry = [0u8; NAMES_ENTRY_BYTES];
         fill_header(&mut header, identity);
-        fill_entry(&mut entry, id, path, device, inode);
+        fill_entry(&mut entry, what);
         let first = if size == 0 { header.as_slice() } else { &[] };
-        let bytes = (first.len() + entry.len() + path.len()) as u64;
+        let bytes = (first.len() + entry.len() + what.bytes.len()) as u64;
         crate::log::check_file_size_limit(size + bytes)?;
         // Only this thread writes the file (the lock), so what a full disk left of an entry can be cut off again.
-        for part in [first, &entry, path] {
+        for part in [first, &entry, what.bytes] {
             if let Err(error) = write_all(&file, part) {
                 let _ = rustix::fs::ftruncate(&file, size);
                 return Err(error);
@@ -171,12 +194,13 @@ fn fill_header(header: &mut [u8; NAMES_HEADER_BYTES], identity: &Identity) {
     put(header, 12, &crc.to_le_bytes());
 }
 
-fn fill_entry(entry: &mut [u8; NAMES_ENTRY_BYTES], id: u32, path: &[u8], device: u64, inode: u64) {
-    put(entry, 0, &(path.len() as u32).to_le_bytes());
-    put(entry, 8, &id.to_le_bytes());
-    put(entry, 16, &device.to_le_bytes());
-    put(entry, 24, &inode.to_le_bytes());
-    let crc = crc32c_of(&[entry, path]);
+fn fill_entry(entry: &mut [u8; NAMES_ENTRY_BYTES], what: &Entry) {
+    put(entry, 0, &(what.bytes.len() as u32).to_le_bytes());
+    put(entry, 8, &what.id.to_le_bytes());
+    put(entry, 12, &what.kind.to_le_bytes());
+    put(entry, 16, &what.device.to_le_bytes());
+    put(entry, 24, &what.inode.to_le_bytes());
+    let crc = crc32c_of(&[entry, what.bytes]);
     put(entry, 4, &crc.to_le_bytes());
 }
 

@@ -30,6 +30,10 @@ pub mod flags {
     pub const STDIO: u32 = 1 << 9;
     /// This record continues the one before it (an extent of a flattened datatype).
     pub const CONTINUES: u32 = 1 << 10;
+    /// By the shared file pointer of an MPI file.
+    pub const SHARED: u32 = 1 << 11;
+    /// Of several nonblocking calls that may have caused this one, the first stands as its parent (set by `collect`).
+    pub const AMBIGUOUS: u32 = 1 << 12;
 }
 
 macro_rules! ops {
@@ -124,17 +128,17 @@ ops! {
     /// mknod, mkfifo.
     Mknod = 33, "mknod";
 
-    /// MPI_File_open: fd = handle; aux = communicator size, here and in all of the mpi layer.
+    /// MPI_File_open: fd = number of the handle, requested = access mode; aux = communicator size, here and in all of the mpi layer.
     MpiOpen = 100, "mpi_open";
     /// MPI_File_close.
     MpiClose = 101, "mpi_close";
-    /// MPI_File_read* and iread*.
+    /// MPI_File_read* and iread*: in the log, offset counts the bytes of the view's data; of a nonblocking one, done = number of the request.
     MpiRead = 102, "mpi_read";
-    /// MPI_File_write* and iwrite*.
+    /// MPI_File_write* and iwrite*: as MpiRead.
     MpiWrite = 103, "mpi_write";
-    /// MPI_File_seek, seek_shared.
+    /// MPI_File_seek, seek_shared: offset = the argument in bytes of the view's data, requested = 0 set, 1 current, 2 end.
     MpiSeek = 104, "mpi_seek";
-    /// MPI_File_set_view: offset = displacement.
+    /// MPI_File_set_view: offset = displacement, requested = bytes of the etype, done = number of the view's description, 0 = bytes as they lie.
     View = 105, "view";
     /// MPI_File_set_size: offset = new size.
     MpiSetSize = 106, "mpi_set_size";
@@ -146,11 +150,12 @@ ops! {
     MpiDelete = 109, "mpi_delete";
     /// MPI_File_get_size.
     MpiGetSize = 110, "mpi_get_size";
-    /// MPI_Wait and the like on an I/O request.
+    /// MPI_Wait and the like, and the end of a split collective call: in the log, offset = number of the request; done = its bytes.
     MpiWait = 111, "mpi_wait";
     /// MPI_File_set_atomicity.
     MpiAtomicity = 112, "mpi_atomicity";
-    /// A part of the flattened datatype of the record before: offset = first byte, requested = block bytes, done = stride, aux = count.
+    /// A part of what a call touched (only in tables): offset = first byte, requested = block bytes, done = stride, aux = count; one that continues the
+    /// part before repeats all of it, `aux` times, `done` bytes apart.
     Extent = 120, "extent";
 }
 

@@ -23,6 +23,10 @@ pub struct Thread {
     pub using: u64,
     /// Stack pointer there.
     pub using_stack: u64,
+    /// Frame of the outermost MPI-IO call that this thread is in; 0 = none (`mpi`).
+    pub mpi: u64,
+    /// Not 0: what that call does with descriptors is not recorded.
+    pub mpi_muted: u64,
 }
 
 unsafe extern "C" {

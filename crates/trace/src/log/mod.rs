@@ -95,6 +95,12 @@ impl ThreadLog {
         }
     }
 
+    /// Slots in use so far.
+    #[must_use]
+    pub fn slots_used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
     /// The mapped header of a log that has begun.
     fn header(&self) -> Option<&Header> {
         let window = self.window.load(Ordering::Relaxed);

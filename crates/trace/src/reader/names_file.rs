@@ -1,7 +1,7 @@
-//! The names of a process: file id -> path, device, inode.
+//! The names of a process: file id -> path, device, inode; and its notes of MPI files.
 
 use super::{Error, u32_at, u64_at};
-use crate::format::{Identity, NAMES_ENTRY_BYTES, NAMES_HEADER_BYTES, NAMES_MAGIC, NAMES_VERSION};
+use crate::format::{Identity, NAMES_ENTRY_BYTES, NAMES_HEADER_BYTES, NAMES_MAGIC, NAMES_VERSION, entry_kind};
 use std::collections::HashMap;
 use std::path::Path;
 use stripewise_checksum::crc32c_of;
@@ -23,6 +23,8 @@ pub struct NamesFile {
     pub identity: Identity,
     /// By id.
     pub names: HashMap<u32, Name>,
+    /// Notes by kind ([`entry_kind`]) and number.
+    pub notes: HashMap<(u32, u32), Vec<u64>>,
     /// Bytes at the end that are no whole entry.
     pub lost_bytes: u64,
 }
@@ -82,8 +84,14 @@ impl NamesFile {
                 }
                 return Err(Error::damaged(path, offset, "the checksum of a name does not fit"));
             }
-            let name = Name { path: name.to_vec(), device: u64_at(fixed, 16), inode: u64_at(fixed, 24) };
-            file.names.insert(u32_at(fixed, 8), name);
+            let id = u32_at(fixed, 8);
+            if u32_at(fixed, 12) == entry_kind::NAME {
+                let name = Name { path: name.to_vec(), device: u64_at(fixed, 16), inode: u64_at(fixed, 24) };
+                file.names.insert(id, name);
+            } else {
+                let words = name.chunks_exact(8).map(|word| u64_at(word, 0)).collect();
+                file.notes.insert((u32_at(fixed, 12), id), words);
+            }
             rest = after;
         }
         file.lost_bytes = rest.len() as u64;

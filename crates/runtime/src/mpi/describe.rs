@@ -1,0 +1,219 @@
+//! A view's filetype as words (`stripewise_trace::datatype`), asked of the MPI that made it and noted once.
+
+use super::library::{Handle, Library};
+use crate::base::sys;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use stripewise_trace::datatype::{DEPTH_MAX, HEAD_WORDS, combiner};
+use stripewise_trace::format::NOTE_BYTES_MAX;
+
+/// Memory for the words and, behind them, for what MPI answers on the way; only what is used of it is there.
+struct Arena {
+    base: *mut u64,
+    /// Words written.
+    used: usize,
+    /// Words lent, from the end.
+    lent: usize,
+}
+
+const HALF_WORDS: usize = NOTE_BYTES_MAX / 8;
+
+impl Arena {
+    fn new() -> Option<Arena> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let base = sys::mmap(-1, 2 * NOTE_BYTES_MAX, libc::PROT_READ | libc::PROT_WRITE, flags).ok()?.cast();
+        Some(Arena { base, used: 0, lent: 0 })
+    }
+
+    fn push(&mut self, word: u64) -> Option<()> {
+        if self.used == HALF_WORDS {
+            return None;
+        }
+        // SAFETY: inside the first half.
+        unsafe { self.base.add(self.used).write(word) };
+        self.used += 1;
+        Some(())
+    }
+
+    /// Room for so many words, until `lent` is set back.
+    fn lend(&mut self, words: usize) -> Option<*mut u64> {
+        let lent = self.lent.checked_add(words).filter(|lent| *lent <= HALF_WORDS)?;
+        self.lent = lent;
+        // SAFETY: inside the second half.
+        Some(unsafe { self.base.add(2 * HALF_WORDS - lent) })
+    }
+
+    fn words(&self) -> &[u64] {
+        // SAFETY: these were written.
+        unsafe { core::slice::from_raw_parts(self.base, self.used) }
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        let _ = sys::call(syscalls::Sysno::munmap, [self.base as usize, 2 * NOTE_BYTES_MAX, 0, 0, 0, 0]);
+    }
+}
+
+/// How many numbers a type has.
+#[derive(Clone, Copy, Default)]
+struct Envelope {
+    integers: usize,
+    addresses: usize,
+    counts: usize,
+    types: usize,
+    combiner: i32,
+}
+
+fn envelope(library: &Library, datatype: Handle) -> Option<Envelope> {
+    let mut combiner = 0;
+    if let (Some(ask), Some(_)) = (library.envelope_c, library.contents_c) {
+        let (mut i, mut a, mut c, mut t) = (0i64, 0i64, 0i64, 0i64);
+        // SAFETY: MPI's prototype, a valid type.
+        let result = unsafe { ask(datatype, &raw mut i, &raw mut a, &raw mut c, &raw mut t, &raw mut combiner) };
+        let size = |n: i64| usize::try_from(n).ok();
+        return (result == 0).then_some(Envelope { integers: size(i)?, addresses: size(a)?, counts: size(c)?, types: size(t)?, combiner });
+    }
+    let (mut i, mut a, mut t) = (0i32, 0i32, 0i32);
+    // SAFETY: as above.
+    let result = unsafe { (library.envelope)(datatype, &raw mut i, &raw mut a, &raw mut t, &raw mut combiner) };
+    let size = |n: i32| usize::try_from(n).ok();
+    (result == 0).then_some(Envelope { integers: size(i)?, addresses: size(a)?, counts: 0, types: size(t)?, combiner })
+}
+
+/// Writes a type down; none where it is too long, too deep or of a kind that we do not know.
+fn write(library: &Library, arena: &mut Arena, datatype: Handle, depth: usize) -> Option<()> {
+    let has = envelope(library, datatype)?;
+    let kind = library.combiner(has.combiner)?;
+    if depth > DEPTH_MAX {
+        return None;
+    }
+    if kind == combiner::NAMED {
+        let (mut size, mut lower, mut extent) = (0, 0, 0);
+        // SAFETY: MPI's prototypes, a valid type.
+        let result = unsafe { (library.type_size_x)(datatype, &raw mut size) | (library.type_get_extent_x)(datatype, &raw mut lower, &raw mut extent) };
+        for word in [kind, 2, 0, 0, 0, size as u64, extent as u64] {
+            arena.push(word)?;
+        }
+        return (result == 0).then_some(());
+    }
+    for word in [kind, has.integers as u64, has.addresses as u64, has.counts as u64, has.types as u64] {
+        arena.push(word)?;
+    }
+    let lent = arena.lent;
+    let integers = arena.lend(has.integers.div_ceil(2))?.cast::<i32>();
+    let addresses = arena.lend(has.addresses)?.cast::<isize>();
+    let counts = arena.lend(has.counts)?.cast::<i64>();
+    let types = arena.lend(has.types)?.cast::<Handle>();
+    // SAFETY: MPI's prototypes; the rooms are as long as MPI said.
+    let result = unsafe {
+        match library.contents_c {
+            Some(ask) => ask(
+                datatype,
+                has.integers as i64,
+                has.addresses as i64,
+                has.counts as i64,
+                has.types as i64,
+                integers,
+                addresses,
+                counts,
+                types,
+            ),
+            None => (library.contents)(datatype, has.integers as i32, has.addresses as i32, has.types as i32, integers, addresses, types),
+        }
+    };
+    if result != 0 {
+        return None;
+    }
+    // SAFETY: MPI has filled these in.
+    let (integers, addresses, counts) = unsafe {
+        (
+            core::slice::from_raw_parts(integers, has.integers),
+            core::slice::from_raw_parts(addresses, has.addresses),
+            core::slice::from_raw_parts(counts, has.counts),
+        )
+    };
+    for (place, &number) in integers.iter().enumerate() {
+        arena.push(constant(library, kind, integers, has.counts > 0, place, number))?;
+    }
+    for &number in addresses {
+        arena.push(number as u64)?;
+    }
+    for &number in counts {
+        arena.push(number as u64)?;
+    }
+    let mut whole = Some(());
+    for place in 0..has.types {
+        // SAFETY: as above. Types that were handed out are ours to free, but for predefined ones.
+        let mut inner = unsafe { library.at(types.cast(), place) };
+        whole = whole.and_then(|()| write(library, arena, inner, depth + 1));
+        if envelope(library, inner).and_then(|has| library.combiner(has.combiner)).is_some_and(|kind| kind != combiner::NAMED) {
+            // SAFETY: MPI's prototype.
+            unsafe { (library.type_free)(&raw mut inner) };
+        }
+    }
+    arena.lent = lent;
+    whole
+}
+
+/// An integer of a type's contents with MPI's own constants made one MPI's like another's.
+fn constant(library: &Library, kind: u64, integers: &[i32], has_counts: bool, place: usize, number: i32) -> u64 {
+    let dims = |at: usize| integers.get(at).and_then(|n| usize::try_from(*n).ok()).unwrap_or(0);
+    let last = integers.len().saturating_sub(1);
+    match kind {
+        // dims, sizes, subsizes, starts, order
+        combiner::SUBARRAY if place == last => library.order(number),
+        // size, rank, dims, gsizes (among the counts where they are large), distributions, arguments, processes, order
+        combiner::DARRAY if place == last => library.order(number),
+        combiner::DARRAY => {
+            let n = dims(2);
+            let first = if has_counts { 3 } else { 3 + n };
+            if (first..first + n).contains(&place) {
+                library.distribution(number)
+            } else if (first + n..first + 2 * n).contains(&place) {
+                library.distribution_argument(number)
+            } else {
+                number as u64
+            }
+        }
+        _ => i64::from(number) as u64,
+    }
+}
+
+/// Views that were noted, by a hash of their words.
+const KNOWN: usize = 1024;
+/// Each the upper part of its hash, then its number.
+static VIEWS: [AtomicU64; KNOWN] = [const { AtomicU64::new(0) }; KNOWN];
+const NUMBER_MASK: u64 = (1 << 24) - 1;
+static NUMBERS: AtomicU32 = AtomicU32::new(0);
+
+/// The number of a filetype's description: 0 for bytes as they lie; none where it could not be told.
+pub fn view(library: &Library, filetype: Handle) -> Option<u32> {
+    let mut arena = Arena::new()?;
+    write(library, &mut arena, filetype, 0)?;
+    let words = arena.words();
+    // A predefined type without a gap.
+    if let [combiner::NAMED, 2, 0, 0, 0, size, extent] = words
+        && size == extent
+    {
+        return Some(0);
+    }
+    debug_assert!(words.len() >= HEAD_WORDS);
+    let hash = words.iter().fold(words.len() as u64 | 1, |hash, word| {
+        let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15u128;
+        (product as u64 ^ (product >> 64) as u64).wrapping_add(0x632b_e59b_d9b4_e019)
+    });
+    let slot = VIEWS.get((hash % KNOWN as u64) as usize)?;
+    let known = slot.load(Relaxed);
+    if known & NUMBER_MASK != 0 && (known ^ hash) & !NUMBER_MASK == 0 {
+        return Some((known & NUMBER_MASK) as u32);
+    }
+    let number = NUMBERS.fetch_add(1, Relaxed) + 1;
+    if !crate::trace::note(stripewise_trace::format::entry_kind::VIEW, number, words) {
+        return None;
+    }
+    // Two views at one place take turns: each is noted again.
+    if u64::from(number) <= NUMBER_MASK {
+        slot.store(hash & !NUMBER_MASK | u64::from(number), Relaxed);
+    }
+    Some(number)
+}

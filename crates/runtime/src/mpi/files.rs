@@ -1,0 +1,91 @@
+//! The MPI files that this process has open, by handle. An MPI uses a handle again after its file was closed, so each open has a number of its own.
+
+use super::library::Handle;
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::*};
+
+/// Most files at a time; calls on others are recorded without what is known of a file.
+const MOST: usize = 1024;
+const FREE: usize = 0;
+/// Was used: a search goes on.
+const LEFT: usize = 1;
+/// Is being filled in.
+const TAKEN: usize = 2;
+
+/// Which layers are recorded of a file.
+pub mod layers {
+    pub const POSIX: u32 = 1;
+    pub const MPI: u32 = 2;
+    pub const BOTH: u32 = POSIX | MPI;
+}
+
+/// An open file.
+pub struct MpiFile {
+    handle: AtomicUsize,
+    /// Of this open, from 1 on.
+    pub number: AtomicU32,
+    /// Its name in the trace.
+    pub trace_id: AtomicU32,
+    pub comm_size: AtomicU32,
+    /// See [`layers`].
+    pub layers: AtomicU32,
+    /// Of the view in force; 0: it was not understood, so positions are not known.
+    pub etype_bytes: AtomicU64,
+    /// Number of the request of a split collective call that is under way, 0 none.
+    pub split: AtomicU32,
+    /// Bytes that it asked for.
+    pub split_bytes: AtomicU64,
+}
+
+static FILES: [MpiFile; MOST] = [const {
+    MpiFile {
+        handle: AtomicUsize::new(FREE),
+        number: AtomicU32::new(0),
+        trace_id: AtomicU32::new(0),
+        comm_size: AtomicU32::new(0),
+        layers: AtomicU32::new(0),
+        etype_bytes: AtomicU64::new(0),
+        split: AtomicU32::new(0),
+        split_bytes: AtomicU64::new(0),
+    }
+}; MOST];
+static NUMBERS: AtomicU32 = AtomicU32::new(0);
+
+/// The places that a handle may have, in order.
+fn places(handle: Handle) -> impl Iterator<Item = &'static MpiFile> {
+    let first = (handle >> 4).wrapping_mul(0x9e37_79b9) % MOST;
+    FILES.iter().skip(first).chain(FILES.iter().take(first))
+}
+
+/// The open file of a handle.
+#[inline]
+pub fn find(handle: Handle) -> Option<&'static MpiFile> {
+    places(handle).take_while(|file| file.handle.load(Acquire) != FREE).find(|file| file.handle.load(Acquire) == handle)
+}
+
+/// A number for an open.
+pub fn new_number() -> u32 {
+    NUMBERS.fetch_add(1, Relaxed) + 1
+}
+
+/// Remembers a file that was opened.
+pub fn insert(handle: Handle, number: u32, trace_id: u32, comm_size: u32, which: u32) {
+    let free = |file: &&MpiFile| [FREE, LEFT].into_iter().any(|was| file.handle.compare_exchange(was, TAKEN, Acquire, Relaxed).is_ok());
+    if handle > TAKEN
+        && let Some(file) = places(handle).find(free)
+    {
+        file.number.store(number, Relaxed);
+        file.trace_id.store(trace_id, Relaxed);
+        file.comm_size.store(comm_size, Relaxed);
+        file.layers.store(which, Relaxed);
+        file.etype_bytes.store(1, Relaxed);
+        file.split.store(0, Relaxed);
+        file.handle.store(handle, Release);
+    }
+}
+
+impl MpiFile {
+    /// Forgets it.
+    pub fn forget(&self) {
+        self.handle.store(LEFT, Release);
+    }
+}

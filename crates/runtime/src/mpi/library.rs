@@ -1,0 +1,299 @@
+//! The MPI that the program uses: which of the three binary interfaces it has, and those of its functions that are asked about files, types and
+//! requests. All are PMPI functions by pointer: no tool, and none of our own symbols, comes in between.
+//!
+//! Handles are machine words. MPICH's are ints, of which only the lower half counts; those of Open MPI and of the standard ABI (MPI 5.0, chapter 20) are
+//! pointers, or small numbers in place of them.
+
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_char, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+use stripewise_trace::datatype::{combiner, distribution, order};
+
+/// A handle of any MPI as it comes in a register.
+pub type Handle = usize;
+
+/// Who made the interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    /// MPICH and its kin (Intel MPI, MVAPICH, Cray MPICH): the MPICH ABI initiative's libmpi.so.12.
+    Mpich,
+    /// Open MPI and its kin.
+    Open,
+    /// The standard ABI, of any MPI.
+    Standard,
+}
+
+type OfType = unsafe extern "C" fn(Handle, *mut i64) -> i32;
+
+/// What is called.
+#[derive(Clone, Copy)]
+pub struct Library {
+    pub family: Family,
+    pub byte: Handle,
+    pub world: Handle,
+    info_null: Handle,
+    pub type_size_x: OfType,
+    pub type_get_extent_x: unsafe extern "C" fn(Handle, *mut i64, *mut i64) -> i32,
+    pub get_elements_x: unsafe extern "C" fn(*const c_void, Handle, *mut i64) -> i32,
+    pub get_position: unsafe extern "C" fn(Handle, *mut i64) -> i32,
+    pub error_class: unsafe extern "C" fn(i32, *mut i32) -> i32,
+    pub comm_size: unsafe extern "C" fn(Handle, *mut i32) -> i32,
+    pub comm_rank: unsafe extern "C" fn(Handle, *mut i32) -> i32,
+    pub comm_group: unsafe extern "C" fn(Handle, *mut Handle) -> i32,
+    pub group_translate_ranks: unsafe extern "C" fn(Handle, i32, *const i32, Handle, *mut i32) -> i32,
+    pub group_free: unsafe extern "C" fn(*mut Handle) -> i32,
+    pub type_free: unsafe extern "C" fn(*mut Handle) -> i32,
+    pub info_get: Option<unsafe extern "C" fn(Handle, *const c_char, i32, *mut c_char, *mut i32) -> i32>,
+    pub envelope: unsafe extern "C" fn(Handle, *mut i32, *mut i32, *mut i32, *mut i32) -> i32,
+    pub contents: unsafe extern "C" fn(Handle, i32, i32, i32, *mut i32, *mut isize, *mut Handle) -> i32,
+    /// Both, of types that may have large counts, where the library has such types.
+    pub envelope_c: Option<unsafe extern "C" fn(Handle, *mut i64, *mut i64, *mut i64, *mut i64, *mut i32) -> i32>,
+    pub contents_c: Option<unsafe extern "C" fn(Handle, i64, i64, i64, i64, *mut i32, *mut isize, *mut i64, *mut Handle) -> i32>,
+}
+
+struct Cell(UnsafeCell<Option<Library>>);
+// SAFETY: written by who takes STATE from UNKNOWN to LEARNING, and not after KNOWN.
+unsafe impl Sync for Cell {}
+
+static LIBRARY: Cell = Cell(UnsafeCell::new(None));
+static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
+const UNKNOWN: u32 = 0;
+const LEARNING: u32 = 1;
+const KNOWN: u32 = 2;
+
+unsafe extern "C" {
+    fn sw_mpi_symbol(scope: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn sw_mpi_soname(symbol: *const c_void) -> *const c_char;
+}
+
+/// The program's MPI; none: not known yet, or of no family that we know.
+#[inline]
+pub fn get() -> Option<&'static Library> {
+    // SAFETY: not written any more once KNOWN.
+    if STATE.load(Ordering::Acquire) == KNOWN { unsafe { (*LIBRARY.0.get()).as_ref() } } else { None }
+}
+
+/// Looks at the MPI whose symbols are found in `scope`, once: a process has one.
+///
+/// # Safety
+/// A handle of the loader's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_learn(scope: *mut c_void) {
+    if STATE.compare_exchange(UNKNOWN, LEARNING, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+        // SAFETY: LEARNING is ours alone.
+        unsafe { *LIBRARY.0.get() = find(scope) };
+        STATE.store(KNOWN, Ordering::Release);
+    }
+}
+
+fn family_of(soname: &[u8], is_open: bool) -> Option<Family> {
+    if soname.starts_with(b"libmpi_abi.so") {
+        Some(Family::Standard)
+    } else if is_open {
+        Some(Family::Open)
+    } else if soname.starts_with(b"libmp") && soname.ends_with(b".so.12") {
+        Some(Family::Mpich)
+    } else {
+        None
+    }
+}
+
+unsafe fn find(scope: *mut c_void) -> Option<Library> {
+    // SAFETY: a C string.
+    let symbol = |name: &CStr| unsafe { sw_mpi_symbol(scope, name.as_ptr()) };
+    macro_rules! function {
+        ($name:literal) => {{
+            let found = symbol($name);
+            // SAFETY: MPI's own prototypes, which these fields have; null is none.
+            if found.is_null() { None } else { Some(unsafe { core::mem::transmute(found) }) }
+        }};
+    }
+    // A tool may stand before MPI_File calls; nobody stands before this one.
+    let known = symbol(c"PMPI_Get_elements_x");
+    // SAFETY: an address in a loaded object, or null.
+    let soname = unsafe { sw_mpi_soname(known) };
+    // SAFETY: a C string of a loaded object, or null.
+    let soname = if soname.is_null() { &[] } else { unsafe { CStr::from_ptr(soname) }.to_bytes() };
+    let (open_byte, open_world) = (symbol(c"ompi_mpi_byte"), symbol(c"ompi_mpi_comm_world"));
+    let family = family_of(soname, !open_byte.is_null())?;
+    let (byte, world, info_null) = match family {
+        Family::Mpich => (0x4c00_010d, 0x4400_0000, 0x1c00_0000),
+        Family::Open => (open_byte as usize, open_world as usize, symbol(c"ompi_mpi_info_null") as usize),
+        Family::Standard => (0x247, 0x101, 0x130),
+    };
+    Some(Library {
+        family,
+        byte,
+        world,
+        info_null,
+        type_size_x: function!(c"PMPI_Type_size_x")?,
+        type_get_extent_x: function!(c"PMPI_Type_get_extent_x")?,
+        get_elements_x: function!(c"PMPI_Get_elements_x")?,
+        get_position: function!(c"PMPI_File_get_position")?,
+        error_class: function!(c"PMPI_Error_class")?,
+        comm_size: function!(c"PMPI_Comm_size")?,
+        comm_rank: function!(c"PMPI_Comm_rank")?,
+        comm_group: function!(c"PMPI_Comm_group")?,
+        group_translate_ranks: function!(c"PMPI_Group_translate_ranks")?,
+        group_free: function!(c"PMPI_Group_free")?,
+        type_free: function!(c"PMPI_Type_free")?,
+        info_get: function!(c"PMPI_Info_get"),
+        envelope: function!(c"PMPI_Type_get_envelope")?,
+        contents: function!(c"PMPI_Type_get_contents")?,
+        envelope_c: function!(c"PMPI_Type_get_envelope_c"),
+        contents_c: function!(c"PMPI_Type_get_contents_c"),
+    })
+}
+
+impl Library {
+    /// A handle as it can be compared.
+    #[inline]
+    pub fn of(&self, handle: Handle) -> Handle {
+        if self.family == Family::Mpich { handle & 0xffff_ffff } else { handle }
+    }
+
+    /// The handle at a place of an array of them.
+    ///
+    /// # Safety
+    /// The array has that place.
+    #[inline]
+    pub unsafe fn at(&self, array: *const c_void, place: usize) -> Handle {
+        // SAFETY: the caller's promise; ints in MPICH's arrays, words in the others'.
+        unsafe { if self.family == Family::Mpich { array.cast::<u32>().add(place).read() as usize } else { array.cast::<usize>().add(place).read() } }
+    }
+
+    /// Bytes of an MPI_Status.
+    pub const fn status_bytes(&self) -> usize {
+        match self.family {
+            Family::Mpich => 20,
+            Family::Open => 24,
+            Family::Standard => 32,
+        }
+    }
+
+    /// Whether MPI_STATUS_IGNORE (or its plural) was given.
+    #[inline]
+    pub fn is_ignored(&self, status: *const c_void) -> bool {
+        status as usize <= 1
+    }
+
+    /// Bytes that a status tells; none: not told.
+    ///
+    /// # Safety
+    /// A status that a call has filled in.
+    #[inline]
+    pub unsafe fn bytes_of(&self, status: *const c_void) -> Option<i64> {
+        let mut bytes = -1;
+        // The datatype may be gone; bytes are elements of MPI_BYTE.
+        // SAFETY: the caller's promise.
+        let result = unsafe { (self.get_elements_x)(status, self.byte, &raw mut bytes) };
+        (result == 0 && bytes >= 0).then_some(bytes)
+    }
+
+    /// The value of a key of an MPI_Info; none: not set.
+    pub fn info<'a>(&self, info: Handle, key: &CStr, into: &'a mut [u8; 64]) -> Option<&'a [u8]> {
+        let mut flag = 0;
+        let get = self.info_get.filter(|_| self.of(info) != self.info_null)?;
+        // SAFETY: MPI's prototype; the last byte stays zero.
+        let result = unsafe { get(info, key.as_ptr(), into.len() as i32 - 1, into.as_mut_ptr().cast(), &raw mut flag) };
+        if result != 0 || flag == 0 {
+            return None;
+        }
+        CStr::from_bytes_until_nul(into).ok().map(CStr::to_bytes)
+    }
+
+    /// The combiner of a type as the trace has it; none: a predefined type, or one that is newer than we are.
+    pub fn combiner(&self, number: i32) -> Option<u64> {
+        // In the order of each header; Fortran's variants with INTEGER addresses were taken out in MPI 3.
+        const MPICH: [u64; 20] = [
+            combiner::NAMED,
+            combiner::DUP,
+            combiner::CONTIGUOUS,
+            combiner::VECTOR,
+            combiner::HVECTOR,
+            combiner::HVECTOR,
+            combiner::INDEXED,
+            combiner::HINDEXED,
+            combiner::HINDEXED,
+            combiner::INDEXED_BLOCK,
+            combiner::STRUCT,
+            combiner::STRUCT,
+            combiner::SUBARRAY,
+            combiner::DARRAY,
+            combiner::NAMED,
+            combiner::NAMED,
+            combiner::NAMED,
+            combiner::RESIZED,
+            combiner::HINDEXED_BLOCK,
+            combiner::NAMED,
+        ];
+        const STANDARD: [u64; 17] = [
+            combiner::NAMED,
+            combiner::DUP,
+            combiner::CONTIGUOUS,
+            combiner::VECTOR,
+            combiner::HVECTOR,
+            combiner::INDEXED,
+            combiner::HINDEXED,
+            combiner::INDEXED_BLOCK,
+            combiner::HINDEXED_BLOCK,
+            combiner::STRUCT,
+            combiner::SUBARRAY,
+            combiner::DARRAY,
+            combiner::NAMED,
+            combiner::NAMED,
+            combiner::NAMED,
+            combiner::RESIZED,
+            combiner::NAMED,
+        ];
+        let (table, first): (&[u64], i32) = match self.family {
+            Family::Mpich => (&MPICH, 1),
+            Family::Open => (&MPICH, 0),
+            Family::Standard => (&STANDARD, 101),
+        };
+        usize::try_from(number - first).ok().and_then(|place| table.get(place)).copied()
+    }
+
+    /// A storage order as the trace has it.
+    pub fn order(&self, number: i32) -> u64 {
+        let fortran = match self.family {
+            Family::Mpich => 57,
+            Family::Open => 1,
+            Family::Standard => 15,
+        };
+        if number == fortran { order::FORTRAN } else { order::C }
+    }
+
+    /// A distribution as the trace has it.
+    pub fn distribution(&self, number: i32) -> u64 {
+        let (block, cyclic) = match self.family {
+            Family::Mpich => (121, 122),
+            Family::Open => (0, 1),
+            Family::Standard => (17, 18),
+        };
+        match number {
+            n if n == block => distribution::BLOCK,
+            n if n == cyclic => distribution::CYCLIC,
+            _ => distribution::NONE,
+        }
+    }
+
+    /// The argument of a distribution as the trace has it.
+    pub fn distribution_argument(&self, number: i32) -> u64 {
+        let default = match self.family {
+            Family::Mpich => -49767,
+            Family::Open => -1,
+            Family::Standard => 19,
+        };
+        if number == default { distribution::DEFAULT } else { number as u64 }
+    }
+
+    /// Where a seek counts from: 0 the beginning, 1 the position, 2 the end.
+    pub fn whence(&self, number: i32) -> u64 {
+        match number {
+            600 | 403 => 0,
+            604 | 402 => 2,
+            _ => 1,
+        }
+    }
+}

@@ -1,0 +1,540 @@
+//! MPI-IO calls, recorded as the program makes them: the logical layer of the trace, before collective optimisation. The shim (shim/mpi.c) has the symbols
+//! and calls here before and after; the outermost call of a thread is recorded, and what the MPI library reads and writes meanwhile stands in the same
+//! thread's log before it, from which `collect` knows it for the call's own.
+//!
+//! Offsets are recorded as bytes of the view's data. Which bytes of the file these are, `collect` works out from the view's description.
+
+mod describe;
+mod files;
+mod library;
+mod requests;
+
+use crate::base::tls;
+use crate::names;
+use crate::trace;
+use core::ffi::{CStr, c_char, c_void};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use files::{MpiFile, layers};
+use library::{Handle, Library};
+use requests::Request;
+use stripewise_trace::clock::now_ticks;
+use stripewise_trace::format::{NOTE_BYTES_MAX, entry_kind};
+use stripewise_trace::{Op, Record, flags};
+
+/// 1 while the mpi layer is recorded: what the shim looks at first.
+#[allow(non_upper_case_globals)]
+#[unsafe(no_mangle)]
+pub static sw_mpi_tracing: AtomicU32 = AtomicU32::new(0);
+
+/// Recorded where a file does not say otherwise.
+static LAYERS: AtomicU32 = AtomicU32::new(layers::BOTH);
+
+/// Reads which layers are wanted (`both`, `posix`, `mpi`, `none`); none: something else.
+fn layers_of(text: &[u8]) -> Option<u32> {
+    match text {
+        b"both" => Some(layers::BOTH),
+        b"posix" => Some(layers::POSIX),
+        b"mpi" => Some(layers::MPI),
+        b"none" => Some(0),
+        _ => None,
+    }
+}
+
+/// The layers that a run is traced with.
+#[derive(Clone, Copy)]
+pub struct Layers(u32);
+
+impl Layers {
+    /// As STRIPEWISE_TRACE_LAYERS has them; both where it is not set, or to what we do not know.
+    pub fn named(text: Option<&[u8]>) -> Layers {
+        Layers(text.and_then(layers_of).unwrap_or(layers::BOTH))
+    }
+
+    pub fn has_posix(self) -> bool {
+        self.0 & layers::POSIX != 0
+    }
+}
+
+/// When tracing has begun. The symbols are looked at even where the layer is not wanted: a file may ask for it.
+pub fn start(which: Layers) {
+    LAYERS.store(which.0, Relaxed);
+    sw_mpi_tracing.store(1, Relaxed);
+}
+
+/// `struct sw_mpi_call` of the shim.
+#[repr(C)]
+pub struct Call {
+    start: u64,
+    /// Bytes of the view's data, or the argument.
+    at: i64,
+    /// Operation, and flags above.
+    what: u64,
+    file: Option<&'static MpiFile>,
+    /// The status that the call fills in; null: none is told.
+    status: *const c_void,
+    /// Of a call that waits: as whom, and for how many requests.
+    waiter: u64,
+    claimed: usize,
+    /// Slots of the thread's log in use before it.
+    used: u64,
+    own_status: [u64; 4],
+}
+
+const _: () = assert!(core::mem::size_of::<Call>() == 96);
+
+/// Enters a call whose symbol has its frame at `frame`; false inside another one. A frame that was left by a jump (an error handler's) is taken for gone
+/// as soon as a call comes from the same depth or above it.
+fn enter(frame: usize) -> bool {
+    // SAFETY: this thread's own block.
+    let outermost = unsafe { &mut (*tls::thread()).mpi };
+    if *outermost != 0 && (frame as u64) < *outermost {
+        return false;
+    }
+    *outermost = frame as u64;
+    true
+}
+
+fn leave() {
+    // SAFETY: this thread's own block.
+    unsafe {
+        let thread = &mut *tls::thread();
+        thread.mpi = 0;
+        thread.mpi_muted = 0;
+    }
+}
+
+fn mute() {
+    // SAFETY: this thread's own block.
+    unsafe { (*tls::thread()).mpi_muted = 1 }
+}
+
+impl Call {
+    fn flags(&self) -> u32 {
+        (self.what >> 16) as u32
+    }
+
+    fn is_recorded(&self) -> bool {
+        self.file.map_or_else(|| LAYERS.load(Relaxed), |file| file.layers.load(Relaxed)) & layers::MPI != 0
+    }
+
+    /// Keeps the record of a call on its file.
+    fn put(&self, result: i32, end: u64, offset: Option<u64>, requested: u64, done: i64) {
+        let of = |field: fn(&MpiFile) -> &AtomicU32| self.file.map_or(0, |file| field(file).load(Relaxed));
+        if self.is_recorded() {
+            self.put_as(result, end, offset, requested, done, of(|f| &f.trace_id), of(|f| &f.number), of(|f| &f.comm_size));
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn put_as(&self, result: i32, end: u64, offset: Option<u64>, requested: u64, done: i64, file: u32, number: u32, comm_size: u32) {
+        let mut bits = flags::MPI | self.flags();
+        if offset.is_none() {
+            bits |= flags::UNKNOWN_OFFSET;
+        }
+        trace::put_record(&Record {
+            start_ticks: self.start,
+            end_ticks: end,
+            offset: offset.unwrap_or(0),
+            requested_bytes: requested,
+            done: if result == 0 { done } else { -1 },
+            file,
+            fd: number as i32,
+            op: self.what as u16,
+            errno: error_class(result),
+            flags: bits,
+            aux: comm_size,
+            check: 0,
+        });
+    }
+}
+
+/// The MPI error class of a result.
+fn error_class(result: i32) -> u16 {
+    let mut class = result;
+    if result != 0
+        && let Some(library) = library::get()
+    {
+        // SAFETY: MPI's prototype.
+        unsafe { (library.error_class)(result, &raw mut class) };
+    }
+    class.clamp(0, i32::from(u16::MAX)) as u16
+}
+
+/// Begins a call; 0: nothing is recorded.
+///
+/// # Safety
+/// `call` is writable; `file` is a handle that the program has given.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_begin(call: *mut Call, frame: *const c_void, file: Handle, op: u32, bits: u32, at: i64) -> i32 {
+    let Some(library) = library::get() else { return 0 };
+    if !enter(frame as usize) {
+        return 0;
+    }
+    let found = if file == 0 { None } else { files::find(file) };
+    if found.is_some_and(|file| file.layers.load(Relaxed) & layers::POSIX == 0) {
+        mute();
+    }
+    let mut at = at;
+    let moves = op == Op::MpiRead as u32 || op == Op::MpiWrite as u32;
+    if let Some(found) = found.filter(|_| moves || op == Op::MpiSeek as u32) {
+        if bits & flags::IMPLICIT_OFFSET != 0 && moves {
+            at = 0;
+            // SAFETY: MPI's prototype; the file is open.
+            if unsafe { (library.get_position)(file, &raw mut at) } != 0 {
+                at = -1;
+            }
+        }
+        let etype_bytes = found.etype_bytes.load(Relaxed) as i64;
+        at = at.checked_mul(etype_bytes).filter(|_| etype_bytes != 0).unwrap_or(i64::MIN);
+    }
+    // SAFETY: the caller's promise. The status stays as it was: it is not read unless a call has filled it in.
+    unsafe {
+        (&raw mut (*call).at).write(at);
+        (&raw mut (*call).what).write(u64::from(op) | u64::from(bits) << 16);
+        (&raw mut (*call).file).write(found);
+        (&raw mut (*call).status).write(core::ptr::null());
+        (&raw mut (*call).start).write(now_ticks());
+    }
+    1
+}
+
+/// The status that the call is given.
+///
+/// # Safety
+/// `call` was begun; `status` is the program's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_status(call: *mut Call, status: *mut c_void) -> *mut c_void {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let ignored = library::get().is_some_and(|library| library.is_ignored(status));
+        let used = if ignored { (&raw mut (*call).own_status).cast() } else { status };
+        (*call).status = used;
+        used
+    }
+}
+
+/// The same for an array; `own` is null where the program's many requests do not fit ours.
+///
+/// # Safety
+/// As above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_statuses(call: *mut Call, statuses: *mut c_void, own: *mut c_void) -> *mut c_void {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let ignored = library::get().is_some_and(|library| library.is_ignored(statuses));
+        let used = if ignored && !own.is_null() { own } else { statuses };
+        (*call).status = if ignored { own } else { statuses };
+        used
+    }
+}
+
+/// Bytes of `n` elements; none: the type is not known, or too much.
+fn bytes_of(library: &Library, n: i64, datatype: Handle) -> Option<u64> {
+    let mut size = 0;
+    // SAFETY: MPI's prototype; the call has taken the type for valid.
+    let result = unsafe { (library.type_size_x)(datatype, &raw mut size) };
+    u64::try_from(size).ok().filter(|_| result == 0)?.checked_mul(u64::try_from(n).ok()?)
+}
+
+/// Ends a call that moves bytes: done, or begun where it has a request or is split.
+///
+/// # Safety
+/// `call` was begun and the call has returned; `request` is what it filled in, or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_moved(call: *mut Call, result: i32, n: i64, datatype: Handle, request: *const c_void) {
+    let end = now_ticks();
+    // SAFETY: the caller's promise.
+    let call = unsafe { &*call };
+    if let Some(library) = library::get() {
+        // Where the call has failed, the type may be none.
+        let asked = if result == 0 { bytes_of(library, n, datatype).unwrap_or(0) } else { 0 };
+        let place = u64::try_from(call.at).ok().filter(|_| call.flags() & flags::SHARED == 0 && call.file.is_some());
+        let mut done = asked as i64;
+        if call.flags() & flags::NONBLOCKING != 0 {
+            let number = requests::new_number();
+            done = i64::from(number);
+            if result == 0 {
+                // SAFETY: the caller's promise.
+                unsafe { begun(library, call, number, asked, request) };
+            }
+        } else if result == 0 && !call.status.is_null() {
+            // SAFETY: the call has filled it in.
+            done = unsafe { library.bytes_of(call.status) }.map_or(done, |bytes| bytes.min(done));
+        }
+        call.put(result, end, place, asked, done);
+    }
+    leave();
+}
+
+/// A request is under way.
+unsafe fn begun(library: &Library, call: &Call, number: u32, asked: u64, request: *const c_void) {
+    let Some(file) = call.file else { return };
+    if request.is_null() {
+        file.split_bytes.store(asked, Relaxed);
+        file.split.store(number, Relaxed);
+    } else {
+        let known = Request {
+            number,
+            file: file.number.load(Relaxed),
+            comm_size: file.comm_size.load(Relaxed),
+            trace_id: file.trace_id.load(Relaxed),
+            bytes: asked,
+        };
+        // SAFETY: the caller's promise.
+        requests::insert(unsafe { library.at(request, 0) }, &known);
+    }
+}
+
+/// Ends the second half of a split collective call.
+///
+/// # Safety
+/// As above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_split_ended(call: *mut Call, result: i32) {
+    let end = now_ticks();
+    // SAFETY: the caller's promise.
+    let call = unsafe { &*call };
+    let number = call.file.map_or(0, |file| file.split.swap(0, Relaxed));
+    let asked = call.file.map_or(0, |file| file.split_bytes.load(Relaxed));
+    let told = library::get().filter(|_| result == 0 && !call.status.is_null());
+    // SAFETY: the call has filled it in.
+    let done = told.and_then(|library| unsafe { library.bytes_of(call.status) }).map_or(asked as i64, |bytes| bytes.min(asked as i64));
+    call.put(result, end, (number != 0).then_some(u64::from(number)), asked, done);
+    leave();
+}
+
+/// The absolute name behind what MPI_File_open was given: without the name of a file system's driver (`ufs:`) that ROMIO takes off.
+fn file_id(name: &[u8]) -> u32 {
+    const DRIVERS: [&[u8]; 14] = [
+        b"ufs:", b"nfs:", b"lustre:", b"gpfs:", b"panfs:", b"pvfs2:", b"testfs:", b"xfs:", b"daos:", b"ime:", b"quobyte:", b"gfs:", b"zoidfs:", b"noncontig:",
+    ];
+    let path = DRIVERS.iter().find_map(|driver| name.strip_prefix(*driver)).unwrap_or(name);
+    let absolute = names::absolute(libc::AT_FDCWD, path).ok();
+    trace::file_id(absolute.as_ref().map_or(path, |name| name.as_bytes()), 0, 0)
+}
+
+/// Ends MPI_File_open.
+///
+/// # Safety
+/// As above; `name` is the program's string and `file` what the call has filled in.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_opened(call: *mut Call, result: i32, comm: Handle, name: *const c_char, info: Handle, file: *const c_void) {
+    let end = now_ticks();
+    // SAFETY: the caller's promise.
+    let call = unsafe { &*call };
+    if let Some(library) = library::get()
+        && !name.is_null()
+    {
+        // SAFETY: the caller's promise.
+        let id = file_id(unsafe { CStr::from_ptr(name) }.to_bytes());
+        let (mut number, mut size) = (0, 0);
+        let mut which = LAYERS.load(Relaxed);
+        if result == 0 {
+            let mut text = [0; 64];
+            which = library.info(info, c"stripewise_trace", &mut text).and_then(layers_of).unwrap_or(which);
+            number = files::new_number();
+            size = members(library, comm, number);
+            // SAFETY: the call has filled it in; a file's handle is a pointer in all families.
+            files::insert(unsafe { file.cast::<Handle>().read() }, number, id, size, which);
+        }
+        if which & layers::MPI != 0 {
+            call.put_as(result, end, Some(0), call.at as u64, 0, id, number, size);
+        }
+    }
+    leave();
+}
+
+/// Notes who is in a communicator; its size.
+fn members(library: &Library, comm: Handle, number: u32) -> u32 {
+    let (mut size, mut rank) = (0, 0);
+    // SAFETY: MPI's prototypes; the open has taken the communicator for valid.
+    unsafe {
+        (library.comm_size)(comm, &raw mut size);
+        (library.comm_rank)(comm, &raw mut rank);
+    }
+    let n = usize::try_from(size).unwrap_or(0);
+    // Ranks in, ranks out, then words of the note; a process of a million has 16 MiB of them.
+    if n == 0 || n >= NOTE_BYTES_MAX / 8 {
+        return size as u32;
+    }
+    let bytes = 16 * n + 16;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let Ok(base) = crate::base::sys::mmap(-1, bytes, libc::PROT_READ | libc::PROT_WRITE, flags) else { return size as u32 };
+    let (mut group, mut world): (Handle, Handle) = (0, 0);
+    // SAFETY: the rooms lie one behind the other in the mapping; MPI's prototypes.
+    unsafe {
+        let words = base.cast::<u64>();
+        let (from, to) = (words.add(n + 1).cast::<i32>(), words.add(n + 1).cast::<i32>().add(n));
+        for place in 0..n {
+            from.add(place).write(place as i32);
+        }
+        let known = (library.comm_group)(comm, &raw mut group) == 0
+            && (library.comm_group)(library.world, &raw mut world) == 0
+            && (library.group_translate_ranks)(group, size, from, world, to) == 0;
+        if known {
+            words.write(rank as u64);
+            for place in 0..n {
+                words.add(1 + place).write(i64::from(to.add(place).read()) as u64);
+            }
+            trace::note(entry_kind::COMMUNICATOR, number, core::slice::from_raw_parts(words, n + 1));
+        }
+        for mut one in [group, world] {
+            if one != 0 {
+                (library.group_free)(&raw mut one);
+            }
+        }
+    }
+    let _ = crate::base::sys::call(syscalls::Sysno::munmap, [base as usize, bytes, 0, 0, 0, 0]);
+    size as u32
+}
+
+/// Ends MPI_File_close.
+///
+/// # Safety
+/// As above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_closed(call: *mut Call, result: i32) {
+    // SAFETY: the caller's promise.
+    let call = unsafe { &*call };
+    call.put(result, now_ticks(), Some(0), 0, 0);
+    if let Some(file) = call.file.filter(|_| result == 0) {
+        file.forget();
+    }
+    leave();
+}
+
+/// Ends MPI_File_delete.
+///
+/// # Safety
+/// As above; `name` is the program's string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_deleted(call: *mut Call, result: i32, name: *const c_char) {
+    let end = now_ticks();
+    // SAFETY: the caller's promise.
+    let call = unsafe { &*call };
+    if !name.is_null() && call.is_recorded() {
+        // SAFETY: the caller's promise.
+        let id = file_id(unsafe { CStr::from_ptr(name) }.to_bytes());
+        call.put_as(result, end, Some(0), 0, 0, id, 0, 0);
+    }
+    leave();
+}
+
+/// Ends MPI_File_set_view.
+///
+/// # Safety
+/// As above; `representation` is the program's string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_viewed(call: *mut Call, result: i32, etype: Handle, filetype: Handle, representation: *const c_char) {
+    let end = now_ticks();
+    // SAFETY: the caller's promise.
+    let call = unsafe { &*call };
+    if let (Some(library), Some(file), 0) = (library::get(), call.file, result) {
+        // SAFETY: the caller's promise. Other representations have other sizes.
+        let native = !representation.is_null() && unsafe { CStr::from_ptr(representation) }.to_bytes().eq_ignore_ascii_case(b"native");
+        let etype_bytes = bytes_of(library, 1, etype).filter(|bytes| native && *bytes > 0).unwrap_or(0);
+        let view = if file.layers.load(Relaxed) & layers::MPI == 0 { Some(0) } else { describe::view(library, filetype) };
+        file.etype_bytes.store(if view.is_some() { etype_bytes } else { 0 }, Relaxed);
+        // MPI_DISPLACEMENT_CURRENT is negative.
+        let place = u64::try_from(call.at).ok().filter(|_| view.is_some() && etype_bytes > 0);
+        call.put(result, end, place, etype_bytes, view.map_or(0, i64::from));
+    } else {
+        call.put(result, end, u64::try_from(call.at).ok(), 0, 0);
+    }
+    leave();
+}
+
+/// Ends a seek.
+///
+/// # Safety
+/// As above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_sought(call: *mut Call, result: i32, whence: i32) {
+    let end = now_ticks();
+    // SAFETY: the caller's promise.
+    let call = unsafe { &*call };
+    let whence = library::get().map_or(0, |library| library.whence(whence));
+    call.put(result, end, (call.at != i64::MIN).then_some(call.at as u64), whence, 0);
+    leave();
+}
+
+/// Ends any other call on a file.
+///
+/// # Safety
+/// As above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_did(call: *mut Call, result: i32) {
+    // SAFETY: the caller's promise.
+    let call = unsafe { &*call };
+    call.put(result, now_ticks(), Some(call.at as u64), 0, 0);
+    leave();
+}
+
+/// Begins a call that waits for `n` requests; 0: none of them is of an MPI file.
+///
+/// # Safety
+/// `call` is writable; an array of `n` requests.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_awaited(call: *mut Call, frame: *const c_void, n: i32, requests: *const c_void) -> i32 {
+    let Some(library) = library::get() else { return 0 };
+    let Some(n) = usize::try_from(n).ok().filter(|_| !requests.is_null()) else { return 0 };
+    if !enter(frame as usize) {
+        return 0;
+    }
+    // SAFETY: the caller's promise.
+    let (waiter, claimed) = unsafe { requests::claim(library, requests, n) };
+    if claimed == 0 {
+        leave();
+        return 0;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        (&raw mut (*call).at).write(0);
+        (&raw mut (*call).what).write(Op::MpiWait as u64);
+        (&raw mut (*call).file).write(None);
+        (&raw mut (*call).status).write(core::ptr::null());
+        (&raw mut (*call).waiter).write(waiter);
+        (&raw mut (*call).claimed).write(claimed);
+        (&raw mut (*call).used).write(trace::slots_used());
+        (&raw mut (*call).start).write(now_ticks());
+    }
+    1
+}
+
+/// Ends it: one record for each request that is completed. `n` statuses were filled in, in the order of `indices` where there are any.
+///
+/// # Safety
+/// As above; the call has returned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_waited(call: *mut Call, result: i32, requests: *const c_void, _statuses: *const c_void, indices: *const i32, n: i32) {
+    let end = now_ticks();
+    // SAFETY: the caller's promise.
+    let call = unsafe { &*call };
+    let Some(library) = library::get() else { return leave() };
+    // Requests that failed one by one have their errors in the statuses; what they did is not told.
+    let in_status = result != 0;
+    // MPI_UNDEFINED is negative.
+    let n = usize::try_from(n).unwrap_or(0);
+    let mut completed = 0;
+    let mut done = |request: &Request, place: usize| {
+        let at = if indices.is_null() {
+            Some(place)
+        } else {
+            // SAFETY: that many were filled in.
+            (0..n).find(|at| unsafe { indices.add(*at).read() } == place as i32)
+        };
+        let told = at.filter(|_| !call.status.is_null() && !in_status);
+        // SAFETY: as many statuses as requests.
+        let bytes = told.and_then(|at| unsafe { library.bytes_of(call.status.cast::<u8>().add(at * library.status_bytes()).cast()) });
+        let bytes = bytes.map_or(request.bytes as i64, |bytes| bytes.min(request.bytes as i64));
+        call.put_as(result, end, Some(u64::from(request.number)), request.bytes, bytes, request.trace_id, request.file, request.comm_size);
+        completed += 1;
+    };
+    // SAFETY: the caller's promise.
+    unsafe { requests::release(library, requests, call.waiter, call.claimed, &mut done) };
+    // A test that completes nothing counts where it moved bytes.
+    if completed == 0 && trace::slots_used() != call.used {
+        call.put_as(result, end, None, 0, 0, 0, 0, 0);
+    }
+    leave();
+}

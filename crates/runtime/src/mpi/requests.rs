@@ -1,0 +1,139 @@
+//! Nonblocking calls on MPI files that have not been completed, by request. While there are none, calls of the Wait and Test families are not looked at.
+//! A handle comes again as soon as its request was completed, perhaps in another thread before we have noticed: entries may share one.
+
+use super::library::{Handle, Library};
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::*};
+
+/// Most requests under way; the bytes done by others stay unknown.
+const MOST: usize = 4096;
+const FREE: usize = 0;
+const LEFT: usize = 1;
+const TAKEN: usize = 2;
+
+/// How many are under way: what the shim looks at.
+#[allow(non_upper_case_globals)]
+#[unsafe(no_mangle)]
+pub static sw_mpi_pending: AtomicU32 = AtomicU32::new(0);
+
+struct Entry {
+    handle: AtomicUsize,
+    /// Which call waits for it, 0 none.
+    waiter: AtomicU64,
+    /// Place in that call's array.
+    place: AtomicUsize,
+    request: [AtomicU64; 3],
+}
+
+static ENTRIES: [Entry; MOST] = [const {
+    Entry {
+        handle: AtomicUsize::new(FREE),
+        waiter: AtomicU64::new(0),
+        place: AtomicUsize::new(0),
+        request: [const { AtomicU64::new(0) }; 3],
+    }
+}; MOST];
+static NUMBERS: AtomicU32 = AtomicU32::new(0);
+static WAITERS: AtomicU64 = AtomicU64::new(0);
+
+/// A request: what its completion is recorded with.
+#[derive(Clone, Copy)]
+pub struct Request {
+    /// Of the request, from 1 on.
+    pub number: u32,
+    /// Number of the file's handle, and the size of its communicator.
+    pub file: u32,
+    pub comm_size: u32,
+    pub trace_id: u32,
+    /// Asked for.
+    pub bytes: u64,
+}
+
+impl Entry {
+    fn keep(&self, request: &Request) {
+        let [a, b, c] = &self.request;
+        a.store(u64::from(request.number) | u64::from(request.file) << 32, Relaxed);
+        b.store(u64::from(request.comm_size) | u64::from(request.trace_id) << 32, Relaxed);
+        c.store(request.bytes, Relaxed);
+    }
+
+    fn kept(&self) -> Request {
+        let [a, b, c] = &self.request;
+        let (a, b) = (a.load(Relaxed), b.load(Relaxed));
+        Request { number: a as u32, file: (a >> 32) as u32, comm_size: b as u32, trace_id: (b >> 32) as u32, bytes: c.load(Relaxed) }
+    }
+}
+
+/// A number for a request.
+pub fn new_number() -> u32 {
+    NUMBERS.fetch_add(1, Relaxed) + 1
+}
+
+fn places(handle: Handle) -> impl Iterator<Item = &'static Entry> {
+    let first = (handle ^ handle >> 7).wrapping_mul(0x9e37_79b9) % MOST;
+    ENTRIES.iter().skip(first).chain(ENTRIES.iter().take(first))
+}
+
+/// Remembers a request. One that has its handle and is not waited for was freed or completed unseen: it is replaced.
+pub fn insert(handle: Handle, request: &Request) {
+    if handle <= TAKEN {
+        return;
+    }
+    let stale = places(handle)
+        .take_while(|entry| entry.handle.load(Acquire) != FREE)
+        .find(|entry| entry.handle.load(Acquire) == handle && entry.waiter.load(Relaxed) == 0);
+    if let Some(entry) = stale {
+        entry.keep(request);
+        return;
+    }
+    let free = |entry: &&Entry| [FREE, LEFT].into_iter().any(|was| entry.handle.compare_exchange(was, TAKEN, Acquire, Relaxed).is_ok());
+    if let Some(entry) = places(handle).find(free) {
+        entry.keep(request);
+        entry.waiter.store(0, Relaxed);
+        entry.handle.store(handle, Release);
+        sw_mpi_pending.fetch_add(1, AcqRel);
+    }
+}
+
+/// Marks those of `n` requests that are ours as waited for; what the caller waits as, and how many there are.
+///
+/// # Safety
+/// An array of `n` requests.
+pub unsafe fn claim(library: &Library, requests: *const c_void, n: usize) -> (u64, usize) {
+    let waiter = WAITERS.fetch_add(1, Relaxed) + 1;
+    let mut found = 0;
+    for place in 0..n {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { library.at(requests, place) };
+        let entry = places(handle)
+            .take_while(|entry| entry.handle.load(Acquire) != FREE)
+            .filter(|entry| entry.handle.load(Acquire) == handle)
+            .find(|entry| entry.waiter.compare_exchange(0, waiter, AcqRel, Relaxed).is_ok());
+        if let Some(entry) = entry {
+            entry.place.store(place, Relaxed);
+            found += 1;
+        }
+    }
+    (waiter, found)
+}
+
+/// Lets go of what `waiter` has claimed, `found` in number: those whose place in the array has changed are completed, and given to `done` with it.
+///
+/// # Safety
+/// The array of `claim`.
+pub unsafe fn release(library: &Library, requests: *const c_void, waiter: u64, found: usize, mut done: impl FnMut(&Request, usize)) {
+    let mine = ENTRIES.iter().filter(|entry| entry.waiter.load(Relaxed) == waiter);
+    for entry in mine.take(found) {
+        let place = entry.place.load(Relaxed);
+        // SAFETY: the caller's promise.
+        if unsafe { library.at(requests, place) } == entry.handle.load(Relaxed) {
+            entry.waiter.store(0, Release);
+            continue;
+        }
+        let request = entry.kept();
+        entry.waiter.store(0, Relaxed);
+        entry.handle.store(LEFT, Release);
+        sw_mpi_pending.fetch_sub(1, AcqRel);
+        done(&request, place);
+    }
+}
