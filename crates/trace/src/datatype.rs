@@ -1,7 +1,7 @@
 //! MPI datatypes in words of eight bytes, as the library notes the filetype of a view and `collect` reads it.
 //!
-//! A type is `[combiner, integers, addresses, counts, types]`, then so many integers, addresses and counts as MPI_Type_get_contents_c tells them (MPI 4.1,
-//! section 5.1.13), then the types themselves. A named type has two integers, size and extent. Constants are one MPI's like another's.
+//! A type is `[combiner, integers, addresses, counts, types, lower bound, extent]`, then so many integers, addresses and counts as MPI_Type_get_contents_c
+//! tells them (MPI 4.1, section 5.1.13), then the types themselves. A named type has one integer, its size. Constants are one MPI's like another's.
 
 /// How a type is made; the numbers are the on-disk form and never change.
 pub mod combiner {
@@ -36,6 +36,6 @@ pub mod distribution {
 }
 
 /// Words before the numbers of a type.
-pub const HEAD_WORDS: usize = 5;
+pub const HEAD_WORDS: usize = 7;
 /// Types in types at most.
 pub const DEPTH_MAX: usize = 64;

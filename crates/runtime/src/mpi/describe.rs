@@ -3,7 +3,7 @@
 use super::library::{Handle, Library};
 use crate::base::sys;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use stripewise_trace::datatype::{DEPTH_MAX, HEAD_WORDS, combiner};
+use stripewise_trace::datatype::{DEPTH_MAX, combiner};
 use stripewise_trace::format::NOTE_BYTES_MAX;
 
 /// Memory for the words and, behind them, for what MPI answers on the way; only what is used of it is there.
@@ -87,17 +87,19 @@ fn write(library: &Library, arena: &mut Arena, datatype: Handle, depth: usize) -
     if depth > DEPTH_MAX {
         return None;
     }
-    if kind == combiner::NAMED {
-        let (mut size, mut lower, mut extent) = (0, 0, 0);
-        // SAFETY: MPI's prototypes, a valid type.
-        let result = unsafe { (library.type_size_x)(datatype, &raw mut size) | (library.type_get_extent_x)(datatype, &raw mut lower, &raw mut extent) };
-        for word in [kind, 2, 0, 0, 0, size as u64, extent as u64] {
-            arena.push(word)?;
-        }
-        return (result == 0).then_some(());
+    let (mut size, mut lower, mut extent) = (0, 0, 0);
+    // SAFETY: MPI's prototypes, a valid type.
+    let told = unsafe { (library.type_size_x)(datatype, &raw mut size) | (library.type_get_extent_x)(datatype, &raw mut lower, &raw mut extent) };
+    if told != 0 {
+        return None;
     }
-    for word in [kind, has.integers as u64, has.addresses as u64, has.counts as u64, has.types as u64] {
+    let named = kind == combiner::NAMED;
+    let numbers = if named { [1, 0, 0, 0] } else { [has.integers as u64, has.addresses as u64, has.counts as u64, has.types as u64] };
+    for word in [kind].into_iter().chain(numbers).chain([lower as u64, extent as u64]) {
         arena.push(word)?;
+    }
+    if named {
+        return arena.push(size as u64);
     }
     let lent = arena.lent;
     let integers = arena.lend(has.integers.div_ceil(2))?.cast::<i32>();
@@ -192,12 +194,11 @@ pub fn view(library: &Library, filetype: Handle) -> Option<u32> {
     write(library, &mut arena, filetype, 0)?;
     let words = arena.words();
     // A predefined type without a gap.
-    if let [combiner::NAMED, 2, 0, 0, 0, size, extent] = words
+    if let [combiner::NAMED, 1, 0, 0, 0, 0, extent, size] = words
         && size == extent
     {
         return Some(0);
     }
-    debug_assert!(words.len() >= HEAD_WORDS);
     let hash = words.iter().fold(words.len() as u64 | 1, |hash, word| {
         let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15u128;
         (product as u64 ^ (product >> 64) as u64).wrapping_add(0x632b_e59b_d9b4_e019)

@@ -6,6 +6,8 @@
 
 use super::columns::{Group, NO_PATH, Row, TOOL, Table};
 use super::log_file::Records;
+use super::mpi::{Ahead, Calls, Session, Sessions, Survey};
+use super::summary::SessionSummary;
 use super::{Error, FileSummary, LogFile, ProcessLogs, ProcessSummary, Run, Slot, Summary, Timeline};
 use crate::record::{Op, Record, flags};
 use parquet::data_type::ByteArray;
@@ -32,10 +34,11 @@ pub fn collect(dir: &Path, out: &Path, lenient: bool) -> Result<Summary, Error> 
         ..Summary::default()
     };
     let mut end_ns = 0;
+    let mut mpi = Survey::default();
     for (number, process) in run.processes.iter().enumerate() {
         let mut entry = describe(number as u32, process);
         for log in &process.logs {
-            end_ns = end_ns.max(survey(&run, log, lenient, &mut summary, &mut entry)?);
+            end_ns = end_ns.max(survey(&run, log, lenient, &mut summary, &mut entry, &mut mpi)?);
         }
         // A thread's header tells what its process had lost when it last looked.
         let names_lost = process.logs.iter().map(|log| log.header.names_lost).max().unwrap_or(0);
@@ -48,12 +51,14 @@ pub fn collect(dir: &Path, out: &Path, lenient: bool) -> Result<Summary, Error> 
         summary.zero_unix_ns = 0;
     }
     summary.duration_ns = end_ns.saturating_sub(summary.zero_unix_ns);
+    let mut sessions = Sessions::of(&run, &mut mpi);
+    summary.sessions = sessions.all.iter().map(session_summary).collect();
     summary.command = summary.processes.iter().min_by_key(|entry| entry.rank).map(|entry| entry.command.clone()).unwrap_or_default();
 
     std::fs::create_dir_all(out).map_err(Error::io(out, "create the directory"))?;
     let temporary = |name: &str| out.join(format!(".{name}.{}.tmp", std::process::id()));
     let (table_tmp, meta_tmp) = (temporary("trace.parquet"), temporary("meta.json"));
-    let written = write_table(&run, &table_tmp, &mut summary)
+    let written = write_table(&run, &table_tmp, &mut summary, &mpi, &mut sessions)
         .and_then(|()| write_meta(&meta_tmp, &summary))
         .and_then(|()| rename(&table_tmp, &out.join("trace.parquet")))
         .and_then(|()| rename(&meta_tmp, &out.join("meta.json")));
@@ -81,7 +86,7 @@ fn describe(number: u32, process: &ProcessLogs) -> ProcessSummary {
 }
 
 /// First pass over one log: counts, and the latest end in ns since the epoch.
-fn survey(run: &Run, log: &LogFile, lenient: bool, summary: &mut Summary, process: &mut ProcessSummary) -> Result<u64, Error> {
+fn survey(run: &Run, log: &LogFile, lenient: bool, summary: &mut Summary, process: &mut ProcessSummary, mpi: &mut Survey) -> Result<u64, Error> {
     process.dropped = process.dropped.saturating_add(log.header.dropped);
     let (mut end_ns, mut empty, mut kept, mut last) = (0, 0, 0, 0);
     let mut records = log.records();
@@ -95,6 +100,7 @@ fn survey(run: &Run, log: &LogFile, lenient: bool, summary: &mut Summary, proces
             }
             Slot::Complete(record) => {
                 let line = run.timeline(log)?;
+                mpi.look(process.process, line.wall_ns(record.start_ticks), &record);
                 summary.zero_unix_ns = summary.zero_unix_ns.min(line.wall_ns(record.start_ticks));
                 end_ns = end_ns.max(line.wall_ns(record.end_ticks));
                 // Empty slots count only when something follows; those at the end were never used.
@@ -117,7 +123,7 @@ fn survey(run: &Run, log: &LogFile, lenient: bool, summary: &mut Summary, proces
 }
 
 /// Second pass: the table, and what it says about each file.
-fn write_table(run: &Run, path: &Path, summary: &mut Summary) -> Result<(), Error> {
+fn write_table(run: &Run, path: &Path, summary: &mut Summary, mpi: &Survey, sessions: &mut Sessions) -> Result<(), Error> {
     let mut table = Table::create(path)?;
     let mut paths = Paths::default();
     for (number, process) in run.processes.iter().enumerate() {
@@ -126,10 +132,11 @@ fn write_table(run: &Run, path: &Path, summary: &mut Summary) -> Result<(), Erro
         };
         let mut rows = Vec::new();
         let mut known = HashMap::new();
-        let mut merge = Merge::new(run, process)?;
+        let mut merge = Merge::new(run, process, mpi.any)?;
+        let mut calls = Calls::new(run, process, number as u32, mpi);
         loop {
             let next = merge.next()?;
-            if rows.len() == GROUP_ROWS || next.is_none() {
+            if rows.len() >= GROUP_ROWS || next.is_none() {
                 let (rank, world, zero_ns) = (process.rank, process.world, summary.zero_unix_ns);
                 let group = Group { process: number as u32, pid: process.identity.pid, rank, world, host, paths: &paths.shown, zero_ns };
                 table.write(&group, &rows)?;
@@ -144,8 +151,11 @@ fn write_table(run: &Run, path: &Path, summary: &mut Summary) -> Result<(), Erro
             if row.path == NO_PATH && row.record.file != 0 {
                 summary.unnamed += 1;
             }
+            let ranges = calls.complete(&mut row, sessions);
             paths.count(&row);
+            summary.records += ranges.len() as u64;
             rows.push(row);
+            rows.extend(ranges);
         }
     }
     summary.files = paths.summaries();
@@ -159,19 +169,22 @@ fn write_table(run: &Run, path: &Path, summary: &mut Summary) -> Result<(), Erro
 /// The threads of a process, merged by start time; a thread's own order is never changed.
 struct Merge<'a> {
     streams: Vec<(Records<'a>, &'a Timeline, u32)>,
+    /// Each stream's next call of the mpi layer; none where the run has no such layer.
+    ahead: Vec<Ahead<'a>>,
     heads: BinaryHeap<Reverse<(u64, usize, u64)>>,
     waiting: Vec<Option<Record>>,
 }
 
 impl<'a> Merge<'a> {
-    fn new(run: &'a Run, process: &'a ProcessLogs) -> Result<Merge<'a>, Error> {
-        let mut merge = Merge { streams: Vec::new(), heads: BinaryHeap::new(), waiting: Vec::new() };
+    fn new(run: &'a Run, process: &'a ProcessLogs, has_mpi: bool) -> Result<Merge<'a>, Error> {
+        let mut merge = Merge { streams: Vec::new(), ahead: Vec::new(), heads: BinaryHeap::new(), waiting: Vec::new() };
         for log in &process.logs {
             // A log without a clock has no complete record, else the first pass had said so.
             let Ok(line) = run.timeline(log) else {
                 continue;
             };
             merge.streams.push((log.records(), line, log.header.tid));
+            merge.ahead.extend(has_mpi.then(|| Ahead::new(log.records())));
             merge.waiting.push(None);
             merge.advance(merge.streams.len() - 1)?;
         }
@@ -204,7 +217,13 @@ impl<'a> Merge<'a> {
         };
         let end_ns = line.wall_ns(record.end_ticks).max(start_ns);
         let seq = slot - crate::format::FIRST_SLOT;
-        let row = Row { record, thread: *thread, seq, start_ns, end_ns, path: NO_PATH, path2: NO_PATH };
+        let around = match self.ahead.get_mut(stream) {
+            Some(ahead) if record.flags & flags::MPI == 0 => ahead.around(slot, &record)?,
+            _ => None,
+        };
+        let around = around.map(|(slot, call)| (slot - crate::format::FIRST_SLOT, call));
+        let row =
+            Row { record, thread: *thread, seq, start_ns, end_ns, path: NO_PATH, path2: NO_PATH, ordinal: None, parent: None, around, reach: None };
         self.advance(stream)?;
         Ok(Some(row))
     }
@@ -267,7 +286,7 @@ impl Paths {
         *calls += 1;
         *bytes = bytes.saturating_add(done);
         if done > 0 && record.flags & flags::UNKNOWN_OFFSET == 0 {
-            file.extent_bytes = file.extent_bytes.max(record.offset.saturating_add(done));
+            file.extent_bytes = file.extent_bytes.max(row.reach.unwrap_or(record.offset.saturating_add(done)));
         }
     }
 
@@ -278,6 +297,19 @@ impl Paths {
         files.sort_by(|a, b| a.path.cmp(&b.path));
         files
     }
+}
+
+fn session_summary(session: &Session) -> SessionSummary {
+    let mut ranks: Vec<[i64; 3]> = Vec::new();
+    for &rank in &session.ranks {
+        match ranks.last_mut() {
+            Some([first, step, count]) if *count == 1 => (*step, *count) = (rank - *first, 2),
+            Some([first, step, count]) if rank == *first + *step * *count => *count += 1,
+            _ => ranks.push([rank, 0, 1]),
+        }
+    }
+    let members = session.members.values().map(|(process, handle)| [*process, *handle]).collect();
+    SessionSummary { path: printable(&session.path), ranks, members }
 }
 
 /// Bytes that are not UTF-8 as `\xNN`.

@@ -44,12 +44,23 @@ const SCHEMA: &str = "message trace {
     REQUIRED INT32 errno;
     REQUIRED INT32 flags;
     OPTIONAL INT32 aux;
+    OPTIONAL INT64 ordinal;
+    OPTIONAL INT64 parent;
+    OPTIONAL INT32 parent_thread;
 }";
 
 /// Rows given to a column at once.
 const BATCH_ROWS: usize = 8192;
 
+/// A record by its thread and its number in the thread's log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Parent {
+    pub thread: u32,
+    pub seq: u64,
+}
+
 /// One row before it is cut into columns.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub record: Record,
     pub thread: u32,
@@ -59,6 +70,14 @@ pub(super) struct Row {
     /// Places in the table of paths, [`NO_PATH`] for none.
     pub path: u32,
     pub path2: u32,
+    /// Number of a collective call in its session.
+    pub ordinal: Option<i64>,
+    /// The call of the mpi layer that this one was made for.
+    pub parent: Option<Parent>,
+    /// The call of the mpi layer that this thread was in, with its `seq`.
+    pub around: Option<(u64, Record)>,
+    /// Behind the furthest byte that a call of the mpi layer asks for.
+    pub reach: Option<u64>,
 }
 
 /// No file, or a name that was lost.
@@ -128,6 +147,7 @@ fn write_columns(w: &mut SerializedRowGroupWriter<File>, g: &Group, rows: &[Row]
     let path = |place: u32| g.paths.get(place as usize).cloned();
     let since_zero = |ns: u64| i64::try_from(ns.saturating_sub(g.zero_ns)).unwrap_or(i64::MAX);
     let is_mpi = |row: &Row| row.record.flags & flags::MPI != 0;
+    let is_extent = |row: &Row| row.record.op == Op::Extent as u16;
     let has = |row: &Row, flag: u32| row.record.flags & flag != 0;
 
     required::<Int32Type>(w, rows, |_| g.process as i32)?;
@@ -143,7 +163,7 @@ fn write_columns(w: &mut SerializedRowGroupWriter<File>, g: &Group, rows: &[Row]
     optional::<ByteArrayType>(w, rows, |row| path(row.path2))?;
     optional::<Int32Type>(w, rows, |row| (!is_mpi(row)).then_some(row.record.fd))?;
     optional::<Int32Type>(w, rows, |row| is_mpi(row).then_some(row.record.fd))?;
-    optional::<Int32Type>(w, rows, |row| is_mpi(row).then_some(row.record.aux as i32))?;
+    optional::<Int32Type>(w, rows, |row| (is_mpi(row) && !is_extent(row)).then_some(row.record.aux as i32))?;
     optional::<Int64Type>(w, rows, |row| (!has(row, flags::UNKNOWN_OFFSET)).then_some(row.record.offset as i64))?;
     required::<Int64Type>(w, rows, |row| i64::try_from(row.record.requested_bytes).unwrap_or(i64::MAX))?;
     required::<Int64Type>(w, rows, |row| row.record.done)?;
@@ -153,7 +173,10 @@ fn write_columns(w: &mut SerializedRowGroupWriter<File>, g: &Group, rows: &[Row]
     required::<BoolType>(w, rows, |row| has(row, flags::MANAGED))?;
     required::<Int32Type>(w, rows, |row| i32::from(row.record.errno))?;
     required::<Int32Type>(w, rows, |row| row.record.flags as i32)?;
-    optional::<Int32Type>(w, rows, |row| (!is_mpi(row)).then_some(row.record.aux as i32))
+    optional::<Int32Type>(w, rows, |row| (!is_mpi(row) || is_extent(row)).then_some(row.record.aux as i32))?;
+    optional::<Int64Type>(w, rows, |row| row.ordinal)?;
+    optional::<Int64Type>(w, rows, |row| row.parent.map(|parent| parent.seq as i64))?;
+    optional::<Int32Type>(w, rows, |row| row.parent.map(|parent| parent.thread as i32))
 }
 
 /// The names of operations as column values, made once per row group; `op<number>` for one that this version does not know.

@@ -8,6 +8,7 @@ mod collect;
 mod columns;
 mod error;
 mod log_file;
+pub mod mpi;
 mod names_file;
 mod run;
 mod summary;

@@ -95,6 +95,12 @@ impl Run {
         None
     }
 
+    /// A note of a process of a kind ([`crate::format::entry_kind`]), by number.
+    #[must_use]
+    pub fn note(&self, process: &Identity, kind: u32, number: u32) -> Option<&[u64]> {
+        self.names.get(&key(process))?.notes.get(&(kind, number)).map(Vec::as_slice)
+    }
+
     /// The clock of a log.
     ///
     /// # Errors

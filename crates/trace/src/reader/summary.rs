@@ -35,8 +35,22 @@ pub struct Summary {
     pub processes: Vec<ProcessSummary>,
     /// Files, in the order of their paths.
     pub files: Vec<FileSummary>,
+    /// Files that MPI processes opened together, once for each time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<SessionSummary>,
     /// Files of the directory that were not read, and why.
     pub skipped: Vec<Skipped>,
+}
+
+/// A file from MPI_File_open to its close.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SessionSummary {
+    /// Path, as in `files`.
+    pub path: String,
+    /// Ranks in MPI_COMM_WORLD by rank in the communicator: runs of first, step, count.
+    pub ranks: Vec<[i64; 3]>,
+    /// Process and handle, as in trace.parquet, by rank in the communicator; ranks that were not traced are left out.
+    pub members: Vec<[u32; 2]>,
 }
 
 /// One process (between exec and exit).

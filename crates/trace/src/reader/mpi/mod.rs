@@ -1,0 +1,10 @@
+//! The mpi layer of a run: what its records leave to be worked out. The ranges of the file behind a view, the bytes that nonblocking calls have done, the
+//! place of the shared file pointer, which call of the posix layer was made for which call of the mpi layer.
+
+mod calls;
+mod layout;
+mod sessions;
+
+pub(super) use calls::{Ahead, Calls};
+pub use layout::{Extent, Layout};
+pub(super) use sessions::{Session, Sessions, Survey};
