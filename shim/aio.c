@@ -23,8 +23,24 @@ static int carry(struct aiocb64 *request, int kind)
     return (int)ret(r);
 }
 
-EXPORT int aio_read64(struct aiocb64 *request) { return is_plain(request->aio_fildes) ? REAL(aio_read64)(request) : carry(request, LIO_READ); }
-EXPORT int aio_write64(struct aiocb64 *request) { return is_plain(request->aio_fildes) ? REAL(aio_write64)(request) : carry(request, LIO_WRITE); }
+/* One of a plain file whose calls are recorded: it stands in the trace from when it was submitted. */
+static void record(const struct aiocb64 *request, int kind, int result, uint64_t start)
+{
+    if ((entry(request->aio_fildes) & SW_TRACED) && (kind == LIO_READ || kind == LIO_WRITE))
+        sw_traced_aio(request->aio_fildes, kind == LIO_READ ? OP_READ : OP_WRITE, (uint64_t)request->aio_offset, request->aio_nbytes, result, start);
+}
+#define SUBMIT(name, kind)                                                         \
+    EXPORT int name(struct aiocb64 *request)                                       \
+    {                                                                              \
+        if (!is_plain(request->aio_fildes)) return carry(request, kind);           \
+        if (LIKELY(entry(request->aio_fildes) == 0)) return REAL(name)(request);   \
+        uint64_t start = sw_ticks();                                               \
+        int result = REAL(name)(request);                                          \
+        record(request, kind, result, start);                                      \
+        return result;                                                             \
+    }
+SUBMIT(aio_read64, LIO_READ)
+SUBMIT(aio_write64, LIO_WRITE)
 EXPORT int aio_fsync64(int op, struct aiocb64 *request)
 {
     if (is_plain(request->aio_fildes)) return REAL(aio_fsync64)(op, request);
@@ -37,8 +53,11 @@ EXPORT int aio_fsync64(int op, struct aiocb64 *request)
 EXPORT int lio_listio64(int mode, struct aiocb64 *const list[], int count, struct sigevent *event)
 {
     int ours = 0, failed = 0;
+    uint64_t start = sw_tracing ? sw_ticks() : 0;
     for (int i = 0; i < count; i++)
         ours |= list[i] != NULL && !is_plain(list[i]->aio_fildes);
+    for (int i = 0; start && i < count; i++)
+        if (list[i] != NULL) record(list[i], list[i]->aio_lio_opcode & AS_KIND, 0, start);
     if (LIKELY(!ours) || (mode != LIO_WAIT && mode != LIO_NOWAIT)) return REAL(lio_listio64)(mode, list, count, event);
     int kinds[count];
     for (int i = 0; i < count; i++) {

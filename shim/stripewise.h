@@ -36,6 +36,7 @@ void sw_fork_child(void);
 void sw_thread_exit(void);
 uint64_t sw_ticks(void);
 void sw_traced(int fd, unsigned op, uint64_t at, uint64_t asked, long done, uint64_t start);
+void sw_traced_aio(int fd, unsigned op, uint64_t at, uint64_t asked, int result, uint64_t start);
 void sw_traced_path(const char *path, unsigned op, long done, uint64_t start);
 
 long sw_openat(int dirfd, const char *path, int flags, unsigned mode);

@@ -194,6 +194,15 @@ pub extern "C" fn sw_traced(fd: i32, op: u32, at: u64, asked: u64, done: i64, st
     put(id, fd, start, &Call { op, offset, requested: asked, done, errno, flags: bits, aux: if op == Op::Seek { asked as u32 } else { 0 } });
 }
 
+/// A request that was submitted on a plain descriptor, from the shim; what it will have done is taken for what it asks.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_traced_aio(fd: i32, op: u32, at: u64, asked: u64, result: i32, start: u64) {
+    let (done, errno) = if result < 0 { (-1, c_errno()) } else { (i64::try_from(asked).unwrap_or(i64::MAX), 0) };
+    let Some(op) = u16::try_from(op).ok().and_then(Op::from_number) else { return };
+    let id = open::of_entry(fds::entry(fd)).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
+    put(id, fd, start, &Call { op, offset: at, requested: asked, done, errno, flags: flags::NONBLOCKING, aux: 0 });
+}
+
 /// A call by name, from the shim.
 ///
 /// # Safety

@@ -114,11 +114,17 @@ unsafe fn find(scope: *mut c_void) -> Option<Library> {
     let soname = unsafe { sw_mpi_soname(known) };
     // SAFETY: a C string of a loaded object, or null.
     let soname = if soname.is_null() { &[] } else { unsafe { CStr::from_ptr(soname) }.to_bytes() };
-    let (open_byte, open_world) = (symbol(c"ompi_mpi_byte"), symbol(c"ompi_mpi_comm_world"));
+    // Open MPI's constants are objects, which a program that is linked with it may have copies of: then these are the ones that count.
+    let object = |name: &CStr| {
+        // SAFETY: a C string; null is RTLD_DEFAULT.
+        let found = unsafe { sw_mpi_symbol(core::ptr::null_mut(), name.as_ptr()) };
+        if found.is_null() { symbol(name) } else { found }
+    };
+    let (open_byte, open_world) = (object(c"ompi_mpi_byte"), object(c"ompi_mpi_comm_world"));
     let family = family_of(soname, !open_byte.is_null())?;
     let (byte, world, info_null) = match family {
         Family::Mpich => (0x4c00_010d, 0x4400_0000, 0x1c00_0000),
-        Family::Open => (open_byte as usize, open_world as usize, symbol(c"ompi_mpi_info_null") as usize),
+        Family::Open => (open_byte as usize, open_world as usize, object(c"ompi_mpi_info_null") as usize),
         Family::Standard => (0x247, 0x101, 0x130),
     };
     Some(Library {

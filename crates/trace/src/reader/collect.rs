@@ -151,7 +151,8 @@ fn write_table(run: &Run, path: &Path, summary: &mut Summary, mpi: &Survey, sess
             if row.path == NO_PATH && row.record.file != 0 {
                 summary.unnamed += 1;
             }
-            let ranges = calls.complete(&mut row, sessions);
+            let around = row.around.map(|(_, call)| place(call.file));
+            let ranges = calls.complete(&mut row, around, sessions);
             paths.count(&row);
             summary.records += ranges.len() as u64;
             rows.push(row);

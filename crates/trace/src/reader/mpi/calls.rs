@@ -83,10 +83,10 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Completes a row; of a call that touches several ranges, gives a row for each.
-    pub(crate) fn complete(&mut self, row: &mut Row, sessions: &mut Sessions) -> Vec<Row> {
+    /// Completes a row; of a call that touches several ranges, gives a row for each. `around` is the path of the call that the row's thread was in.
+    pub(crate) fn complete(&mut self, row: &mut Row, around: Option<u32>, sessions: &mut Sessions) -> Vec<Row> {
         if row.record.flags & flags::MPI == 0 {
-            self.find_parent(row);
+            self.find_parent(row, around);
             return Vec::new();
         }
         let handle = row.record.fd as u32;
@@ -169,12 +169,13 @@ impl<'a> Calls<'a> {
     }
 
     /// The call of the mpi layer that a row of the posix layer was made for.
-    fn find_parent(&mut self, row: &mut Row) {
+    fn find_parent(&mut self, row: &mut Row, around: Option<u32>) {
         let Some((seq, call)) = row.around else { return };
         row.parent = Some(Parent { thread: row.thread, seq });
         let by_shared = call.flags & (flags::SHARED | flags::COLLECTIVE) == flags::SHARED;
         let moves = [Op::Read as u16, Op::Write as u16].contains(&row.record.op) && row.record.flags & flags::UNKNOWN_OFFSET == 0;
-        if by_shared && moves && row.record.done > 0 {
+        // ROMIO keeps the pointer in a file of its own.
+        if by_shared && moves && row.record.done > 0 && around == Some(row.path) {
             let first = self.below.entry((row.thread, seq)).or_insert(u64::MAX);
             *first = (*first).min(row.record.offset);
         }

@@ -1,0 +1,129 @@
+"""The MPIs of this machine, and a traced run of a script on one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from script import Range, Script, joined
+
+ROOT = Path(__file__).resolve().parents[3]
+VENV = ROOT / ".venv/bin"
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """An MPI: its compiler and launcher."""
+
+    name: str
+    compiler: Path | None
+    launcher: list[str]
+    large: bool
+
+    def environment(self) -> dict[str, str]:
+        """As root, and with more processes than cores."""
+        own = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        own |= {"OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
+        return {**os.environ, **own, "PATH": f"{VENV}:{os.environ['PATH']}"}
+
+
+def installed() -> list[Mpi]:
+    """Those that are here: the wheel's MPICH always, Debian's where it was installed."""
+    found = [Mpi("mpich-wheel", VENV / "mpicc", [str(VENV / "mpiexec")], True)]
+    for name, large in (("mpich", False), ("openmpi", False)):
+        compiler, launcher = shutil.which(f"mpicc.{name}"), shutil.which(f"mpiexec.{name}")
+        if compiler and launcher:
+            found.append(Mpi(f"debian-{name}", Path(compiler), [launcher, *(["--oversubscribe"] if name == "openmpi" else [])], large))
+    return found
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run printed, and its trace, collected."""
+
+    printed: list[str]
+    trace: Path
+
+
+def run(mpi: Mpi, script: Script, program: list[str], scratch: Path, traced: bool = True, **environment: str) -> Ran:
+    """Carries out a script in `scratch` by a program that takes the data's name and the script's."""
+    scratch.mkdir(parents=True)
+    for rank, lines in enumerate(script.lines):
+        (scratch / f"script.{rank}").write_text("".join(f"{line}\n" for line in lines))
+    trace = scratch / "trace"
+    before = [str(VENV / "stripewise"), "run", "--trace", str(trace), "--"] if traced else []
+    command = [*before, *mpi.launcher, "-n", str(script.processes), *program, str(scratch / "data"), str(scratch / "script")]
+    done = subprocess.run(command, capture_output=True, text=True, env=mpi.environment() | environment, timeout=300, check=False)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
+    if traced:
+        subprocess.run([str(VENV / "stripewise"), "collect", str(trace)], check=True, capture_output=True, text=True)
+    return Ran(sorted(line for line in done.stdout.splitlines() if line.startswith("rank ")), trace)
+
+
+def rows(trace: Path) -> list[dict[str, object]]:
+    return list(pq.read_table(trace / "trace.parquet").to_pylist())
+
+
+def told(trace: Path, name: str = "data") -> dict[int, list[dict[str, object]]]:
+    """The calls of each rank that move bytes, in their order, each with the `ranges` that the trace tells (None: unknown)."""
+    calls: dict[int, list[dict[str, object]]] = {}
+    by_place: dict[tuple[object, object, object], dict[str, object]] = {}
+    parts: dict[tuple[object, object, object], list[list[int]]] = {}
+    for row in rows(trace):
+        if row["layer"] != "mpi":
+            continue
+        place = (row["process"], row["thread"], row["seq"])
+        if row["op"] == "extent":
+            bound = parts.setdefault(place, [])
+            if row["flags"] & 1024:
+                bound[-1][2:] = [row["done"], row["aux"], *bound[-1][2:]]
+            else:
+                bound.append([row["offset"], row["requested"], row["done"], row["aux"]])
+        elif row["op"] in ("mpi_read", "mpi_write") and Path(str(row["file"])).name.split(".")[0] == name:
+            by_place[place] = row
+            calls.setdefault(int(row["rank"]), []).append(row)  # type: ignore[call-overload]
+    for place, row in by_place.items():
+        if row["offset"] is None:
+            row["ranges"] = None if row["requested"] else []
+        elif place in parts:
+            row["ranges"] = joined(r for part in parts[place] for r in written_out(part))
+        else:
+            row["ranges"] = joined([(int(row["offset"]), int(row["requested"]))])  # type: ignore[call-overload]
+    for rank in calls:
+        calls[rank].sort(key=lambda row: int(row["seq"]))  # type: ignore[call-overload]
+    return calls
+
+
+def written_out(part: list[int]) -> list[Range]:
+    """A range of several levels, the outermost first, range by range."""
+    first, length, *levels = part
+    starts = [first]
+    for stride, count in zip(levels[::2], levels[1::2], strict=True):
+        starts = [start + k * stride for start in starts for k in range(count)]
+    return [(start, length) for start in starts]
+
+
+def check(script: Script, trace: Path) -> None:
+    """Every call of the script is in the trace as it was made, and no other."""
+    calls = told(trace)
+    shared = []
+    for rank in range(script.processes):
+        found, wanted = calls.get(rank, []), script.calls[rank]
+        assert [(row["op"], row["requested"]) for row in found] == [(call.op, call.asked) for call in wanted], f"rank {rank}"
+        for number, (row, call) in enumerate(zip(found, wanted, strict=True)):
+            where = f"rank {rank}, call {number}: {row}"
+            assert row["collective"] == call.collective, where
+            assert bool(int(row["flags"]) & 8) == call.nonblocking, where  # type: ignore[call-overload]
+            assert row["errno"] == 0, where
+            if call.op == "mpi_write":
+                assert row["done"] == call.asked, where
+            if call.ranges is None:
+                shared.append(row["ranges"])
+            elif call.asked:
+                assert row["ranges"] == call.ranges, where
+    assert sorted(map(str, shared)) == sorted(map(str, script.shared))
