@@ -297,7 +297,7 @@ def filetypes(rank: int, processes: int) -> list[tuple[Type, bool]]:
     ]
 
 
-def every_call(processes: int, seed: int, large: bool, pairs: bool = True) -> Script:
+def every_call(processes: int, seed: int, large: bool, pairs: bool = True, brief: bool = False) -> Script:
     """Each kind of view, and in each a mixture of all calls by explicit offset and by individual pointer."""
     script, chance = Script(processes), random.Random(seed)
     by_rank = [filetypes(rank, processes) for rank in range(processes)]
@@ -313,7 +313,7 @@ def every_call(processes: int, seed: int, large: bool, pairs: bool = True) -> Sc
         etype = BYTE if views[0] in (BYTE, SHORT_INT) else INT
         script.view([64 if shares else rank * (1 << 16) + 8 for rank in range(processes)], etype, views)
         memory = resized(INT, 0, 12) if kind % 2 else INT
-        for step in range(10):
+        for step in range(3 if brief else 10):
             begun = 0
             some = [chance.randint(1, 9) for _ in range(processes)]
             at = [chance.randint(0, 6) for _ in range(processes)]

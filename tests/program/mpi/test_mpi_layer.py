@@ -1,0 +1,179 @@
+"""The mpi layer of the trace on real MPIs: what every call touches, as an independent expansion of the same script has it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import fortran
+import kinds
+import pytest
+import script
+from kinds import HERE, VENV, Mpi
+
+MPIS = {mpi.name: mpi for mpi in kinds.installed()}
+PROCESSES = 3
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mpi], list[str]]:
+    """The script's interpreter in C, by the compiler of each MPI."""
+    place = tmp_path_factory.mktemp("calls")
+
+    @functools.cache
+    def program(name: str) -> str:
+        made = place / name
+        command = [str(MPIS[name].compiler), "-O1", "-Wall", "-Werror", "-o", str(made), str(HERE / "calls.c")]
+        subprocess.run(command, check=True, env=MPIS[name].environment())
+        return str(made)
+
+    return lambda mpi: [program(mpi.name)]
+
+
+def all_calls(mpi: Mpi, processes: int = PROCESSES) -> script.Script:
+    # MPICH 4.0 cannot take a pair type for a filetype: it ends the program by itself.
+    return script.every_call(processes, 1, mpi.large, pairs=mpi.name != "debian-mpich")
+
+
+SCRIPTS: dict[str, Callable[[Mpi], script.Script]] = {
+    "every call": all_calls,
+    "shared pointers": lambda mpi: script.pointers(PROCESSES, mpi.large),
+    "sessions": lambda _: script.sessions(PROCESSES),
+}
+
+
+@pytest.mark.parametrize("name", MPIS)
+@pytest.mark.parametrize("which", SCRIPTS)
+def test_the_trace_has_every_call_with_its_ranges(name: str, which: str, compiled: Callable[[Mpi], list[str]], tmp_path: Path) -> None:
+    mpi = MPIS[name]
+    calls = SCRIPTS[which](mpi)
+    ran = kinds.run(mpi, calls, compiled(mpi), tmp_path / "run")
+    kinds.check(calls, ran.trace)
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_what_the_program_reads_does_not_change(name: str, compiled: Callable[[Mpi], list[str]], tmp_path: Path) -> None:
+    """By one process: Open MPI's own sieving lets neighbours overwrite each other now and then."""
+    mpi = MPIS[name]
+    calls = all_calls(mpi, 1)
+    plain = kinds.run(mpi, calls, compiled(mpi), tmp_path / "plain", traced=False)
+    traced = kinds.run(mpi, calls, compiled(mpi), tmp_path / "traced")
+    assert plain.printed == traced.printed
+    assert len(plain.printed) == 1
+    assert (tmp_path / "plain/data").read_bytes() == (tmp_path / "traced/data").read_bytes()
+
+
+def test_the_standard_abi_is_recognised(tmp_path: Path) -> None:
+    mpi = Mpi("mpich-wheel", VENV / "mpicc_abi", MPIS["mpich-wheel"].launcher, True)
+    made = tmp_path / "calls"
+    subprocess.run([str(mpi.compiler), "-O1", "-o", str(made), str(HERE / "calls.c")], check=True, env=mpi.environment())
+    linked = subprocess.run(["ldd", str(made)], check=True, capture_output=True, text=True).stdout
+    assert "libmpi_abi" in linked
+    for which, calls in enumerate((all_calls(mpi), script.pointers(PROCESSES, True), script.sessions(PROCESSES))):
+        ran = kinds.run(mpi, calls, [str(made)], tmp_path / str(which))
+        kinds.check(calls, ran.trace)
+
+
+@pytest.mark.parametrize("which", SCRIPTS)
+def test_mpi4py_is_seen(which: str, tmp_path: Path) -> None:
+    """Python loads MPI for its module alone: no symbol of it is in the program's own scope."""
+    mpi = MPIS["mpich-wheel"]
+    calls = SCRIPTS[which](Mpi("mpich-wheel", None, mpi.launcher, False))
+    ran = kinds.run(mpi, calls, [str(VENV / "python"), str(HERE / "calls.py")], tmp_path / "run")
+    kinds.check(calls, ran.trace)
+
+
+FORTRAN = {name: shutil.which(f"mpif90.{name.removeprefix('debian-')}") for name in MPIS if name != "mpich-wheel"}
+
+
+@pytest.mark.parametrize("module", ["mpi", "mpi_f08"])
+@pytest.mark.parametrize("name", FORTRAN)
+def test_fortran_is_seen(name: str, module: str, tmp_path: Path) -> None:
+    compiler = FORTRAN[name]
+    if compiler is None or shutil.which("gfortran") is None:
+        pytest.skip(f"no Fortran compiler of {name} is here")
+    mpi = MPIS[name]
+    for which in (script.every_call(2, 1, False, pairs=False, brief=True), script.pointers(2, False)):
+        source = tmp_path / f"calls{len(which.lines[0])}.f90"
+        source.write_text(fortran.program(which, module))
+        made = source.with_suffix("")
+        command = [compiler, "-O0", "-ffree-line-length-none", "-fallow-argument-mismatch", "-o", str(made), str(source)]
+        subprocess.run(command, check=True, env=mpi.environment())
+        ran = kinds.run(mpi, which, [str(made)], tmp_path / f"run{len(which.lines[0])}")
+        kinds.check(which, ran.trace)
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_who_opened_a_file_together_is_told(name: str, compiled: Callable[[Mpi], list[str]], tmp_path: Path) -> None:
+    mpi = MPIS[name]
+    ran = kinds.run(mpi, script.sessions(PROCESSES), compiled(mpi), tmp_path / "run")
+    meta = json.loads((ran.trace / "meta.json").read_text())
+    told = sorted((Path(s["path"]).name, s["ranks"], len(s["members"])) for s in meta["sessions"])
+    # Half the ranks in falling order, one by itself, all of them three times.
+    assert told == sorted(
+        [("data.0", [[2, -2, 2]], 2), ("data.1", [[1, 0, 1]], 1), ("data.a", [[0, 0, 1]], 1), ("data.b", [[1, 0, 1]], 1)]
+        + [("data.c", [[2, 0, 1]], 1), *[("data", [[0, 1, 3]], 3)] * 3]
+    )
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_calls_of_the_posix_layer_name_what_they_were_made_for(name: str, compiled: Callable[[Mpi], list[str]], tmp_path: Path) -> None:
+    """ROMIO and OMPIO seen through their children: the bytes below a call are those that it asks for, or more where it sieves."""
+    mpi = MPIS[name]
+    calls = all_calls(mpi, 2)
+    ran = kinds.run(mpi, calls, compiled(mpi), tmp_path / "run")
+    rows = kinds.rows(ran.trace)
+    of_layer = {(row["process"], row["thread"], row["seq"]): row for row in rows if row["layer"] == "mpi" and row["op"] != "extent"}
+    data = [row for row in rows if row["layer"] == "posix" and row["op"] in ("read", "write") and str(row["file"]).endswith("/data")]
+    assert data
+    kinds_of_parents = set()
+    for row in data:
+        assert row["parent"] is not None, row
+        parent = of_layer[(row["process"], row["parent_thread"], row["parent"])]
+        kinds_of_parents.add((parent["op"], parent["collective"]))
+        # A nonblocking call does its I/O later, inside of another one.
+        if not int(parent["flags"]) & 8:  # type: ignore[call-overload]
+            assert int(parent["start_ns"]) <= int(row["start_ns"]) <= int(row["end_ns"]) <= int(parent["end_ns"])  # type: ignore[call-overload]
+    assert {("mpi_read", True), ("mpi_read", False), ("mpi_write", True), ("mpi_write", False)} <= kinds_of_parents
+    # Independent calls that write without reading before have done it themselves, in all that they asked for.
+    below: dict[tuple[object, object, object], list[tuple[int, int]]] = {}
+    for row in data:
+        if row["op"] == "write":
+            place = (row["process"], row["parent_thread"], row["parent"])
+            below.setdefault(place, []).append((int(row["offset"]), int(row["done"])))  # type: ignore[call-overload]
+    told = {(row["process"], row["thread"], row["seq"]): row for each in kinds.told(ran.trace).values() for row in each}
+    blocking = [place for place, row in told.items() if row["op"] == "mpi_write" and not row["collective"] and not int(row["flags"]) & 8]  # type: ignore[call-overload]
+    covered = 0
+    for place in blocking:
+        wrote = script.joined(below.get(place, []))
+        for at, length in told[place]["ranges"]:  # type: ignore[attr-defined]
+            assert any(first <= at and at + length <= first + n for first, n in wrote), told[place]
+            covered += 1
+    assert covered > 100
+
+
+@pytest.mark.parametrize(("how", "mpi_layer", "posix_layer"), [("both", True, True), ("mpi", True, False), ("posix", False, True), ("none", False, False)])
+@pytest.mark.parametrize("by", ["environment", "info"])
+def test_the_layers_of_a_run_and_of_a_file_can_be_chosen(
+    how: str, mpi_layer: bool, posix_layer: bool, by: str, compiled: Callable[[Mpi], list[str]], tmp_path: Path
+) -> None:
+    mpi = MPIS["mpich-wheel"]
+    calls = script.Script(1)
+    key = ("stripewise_trace", how) if by == "info" else ("-", "-")
+    calls.open("world", "w", *key)
+    calls.move("write_at", [4], script.INT, [0])
+    calls.all("close")
+    # Without a key the run's layers count; something must be recorded, or there is nothing to collect.
+    calls.open("self", "w", "stripewise_trace", "mpi")
+    calls.move("write_at", [4], script.INT, [0])
+    calls.all("close")
+    environment = {} if by == "info" else {"STRIPEWISE_TRACE_LAYERS": how}
+    ran = kinds.run(mpi, calls, compiled(mpi), tmp_path / "run", **environment)
+    found = {(row["layer"]) for row in kinds.rows(ran.trace) if str(row["file"]).endswith("/data") and row["op"] in ("write", "mpi_write", "view")}
+    assert found == {layer for layer, there in (("mpi", mpi_layer), ("posix", posix_layer)) if there}
+    own = {(row["layer"]) for row in kinds.rows(ran.trace) if str(row["file"]).endswith("/data.a") and row["op"] in ("write", "mpi_write")}
+    assert own == {"mpi"}
