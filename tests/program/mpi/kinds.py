@@ -58,7 +58,7 @@ def run(mpi: Mpi, script: Script, program: list[str], scratch: Path, traced: boo
     trace = scratch / "trace"
     before = [str(VENV / "stripewise"), "run", "--trace", str(trace), "--"] if traced else []
     command = [*before, *mpi.launcher, "-n", str(script.processes), *program, str(scratch / "data"), str(scratch / "script")]
-    done = subprocess.run(command, capture_output=True, text=True, env=mpi.environment() | environment, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=mpi.environment() | environment, timeout=60, check=False)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
     if traced:
         subprocess.run([str(VENV / "stripewise"), "collect", str(trace)], check=True, capture_output=True, text=True)

@@ -107,6 +107,62 @@ def test_fortran_is_seen(name: str, module: str, tmp_path: Path) -> None:
         kinds.check(which, ran.trace)
 
 
+def hdf5_programs() -> dict[str, tuple[str, list[str]]]:
+    """Parallel HDF5 from C and from Python where it is here: the MPI, and what compiles or runs the source."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    for name in ("mpich", "openmpi"):
+        compiler = shutil.which(f"h5pcc.{name}")
+        if compiler and f"debian-{name}" in MPIS:
+            found[f"c-{name}"] = (f"debian-{name}", [compiler])
+    python = "/usr/bin/python3"
+    asked = [python, "-c", "import h5py, mpi4py; assert h5py.get_config().mpi"]
+    if Path(python).exists() and subprocess.run(asked, capture_output=True, check=False).returncode == 0:
+        found["h5py-openmpi"] = ("debian-openmpi", [python])
+    return found
+
+
+HDF5 = hdf5_programs()
+
+
+@pytest.mark.skipif(not HDF5, reason="no parallel HDF5 is here (libhdf5-mpich-dev, libhdf5-openmpi-dev, python3-h5py-mpi)")
+@pytest.mark.parametrize("how", HDF5 or ["none"])
+def test_hdf5_is_seen(how: str, tmp_path: Path) -> None:
+    """Each rank's columns of a table, which HDF5 gives to MPI-IO as a view of its own making."""
+    name, command = HDF5[how]
+    mpi = MPIS[name]
+    program = [*command, str(HERE / "slabs.py")]
+    if how.startswith("c-"):
+        made = tmp_path / "slabs"
+        subprocess.run([*command, "-o", str(made), str(HERE / "slabs.c")], check=True, env=mpi.environment(), cwd=tmp_path)
+        program = [str(made)]
+    ran = kinds.run(mpi, script.Script(PROCESSES), program, tmp_path / "run")
+    base = int(ran.printed[0].split()[3])
+    assert [line.split()[-2:] for line in ran.printed] == [["errors", "0"]] * PROCESSES
+    calls = kinds.told(ran.trace)
+    row_bytes = 4 * 5 * PROCESSES
+    for rank in range(PROCESSES):
+        mine = [(base + row * row_bytes + rank * 20, 20) for row in range(12)]
+        for op in ("mpi_write", "mpi_read"):
+            told = [row for row in calls[rank] if row["op"] == op and row["collective"] and row["requested"]]
+            assert [row["ranges"] for row in told] == [mine], (rank, op)
+
+
+def test_nothing_is_wrong_under_valgrind(compiled: Callable[[Mpi], list[str]], tmp_path: Path) -> None:
+    valgrind = shutil.which("valgrind")
+    if valgrind is None or "debian-mpich" not in MPIS:
+        pytest.skip("valgrind, or Debian's MPICH, which it knows, is not here")
+    mpi = MPIS["debian-mpich"]
+    calls = script.every_call(1, 1, False, pairs=False, brief=True)
+    log = tmp_path / "log"
+    program = [valgrind, "--error-exitcode=0", f"--log-file={log}.%p", *compiled(mpi)]
+    ran = kinds.run(mpi, calls, program, tmp_path / "run")
+    kinds.check(calls, ran.trace)
+    text = "".join(path.read_text() for path in tmp_path.glob("log.*"))
+    assert "ERROR SUMMARY" in text
+    ours = [block for block in text.split("\n==") if "libstripewise" in block and "mpi" in block]
+    assert not ours, "\n".join(ours[:20])
+
+
 @pytest.mark.parametrize("name", MPIS)
 def test_who_opened_a_file_together_is_told(name: str, compiled: Callable[[Mpi], list[str]], tmp_path: Path) -> None:
     mpi = MPIS[name]

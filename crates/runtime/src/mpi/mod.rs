@@ -207,6 +207,7 @@ pub unsafe extern "C" fn sw_mpi_status(call: *mut Call, status: *mut c_void) -> 
     // SAFETY: the caller's promise.
     unsafe {
         let ignored = library::get().is_some_and(|library| library.is_ignored(status));
+        (&raw mut (*call).own_status).write([0; 4]);
         let used = if ignored { (&raw mut (*call).own_status).cast() } else { status };
         (*call).status = used;
         used
