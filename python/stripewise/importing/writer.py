@@ -42,7 +42,8 @@ _SCHEMA = pa.schema(
             ("comm_size", pa.int32(), True), ("offset", pa.int64(), True), ("requested", pa.int64(), False),
             ("done", pa.int64(), False), ("start_ns", pa.int64(), False), ("end_ns", pa.int64(), False),
             ("collective", pa.bool_(), False), ("managed", pa.bool_(), False), ("errno", pa.int32(), False),
-            ("flags", pa.int32(), False), ("aux", pa.int32(), True),
+            ("flags", pa.int32(), False), ("aux", pa.int32(), True), ("ordinal", pa.int64(), True),
+            ("parent", pa.int64(), True), ("parent_thread", pa.int32(), True),
         )
     ]
 )  # fmt: skip
@@ -263,5 +264,8 @@ def _columns(number: int, process: Process, rows: Rows, paths: Any, zero_ns: int
         "end_ns": ints(rows["end_ns"] - zero_ns, kind=np.int64),
         "collective": pa.array((rows["flags"] & COLLECTIVE) != 0), "managed": pa.array((rows["flags"] & MANAGED) != 0),
         "errno": ints(rows["errno"]), "flags": ints(rows["flags"]), "aux": ints(rows["aux"], is_mpi),
+        # Calls inside calls are not told apart by any of the formats.
+        "ordinal": pa.nulls(count, pa.int64()), "parent": pa.nulls(count, pa.int64()),
+        "parent_thread": pa.nulls(count, pa.int32()),
     }  # fmt: skip
     return pa.Table.from_arrays([columns[name] for name in _SCHEMA.names], schema=_SCHEMA)

@@ -74,8 +74,11 @@ def environment(
     command: Sequence[str] = (),
     *,
     refuse_rings: bool = False,
+    layers: str | None = None,
 ) -> dict[str, str]:
     """The child's environment. What is not asked for is removed, so that an outer `run` does not leak in.
+
+    `layers` are those that are traced; None: as the user's own STRIPEWISE_TRACE_LAYERS says, or both.
 
     A `command` that is linked with the address sanitizer gets that library first: it insists. What the command
     starts in its turn (`mpiexec -n 4 ./instrumented`) is told not to insist. The thread sanitizer is told to believe
@@ -102,6 +105,8 @@ def environment(
         made[SECCOMP] = "1"
     if trace is not None:
         made["STRIPEWISE_TRACE"] = str(trace)
+    if layers is not None:
+        made["STRIPEWISE_TRACE_LAYERS"] = layers
     if manage:
         globs = manage_globs(manage)
         for glob in globs:

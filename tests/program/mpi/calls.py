@@ -1,4 +1,7 @@
-"""What calls.c does, by mpi4py: carries out a script of MPI-IO calls. Usage: calls.py DATA SCRIPT, with SCRIPT.<rank>."""
+"""What calls.c does, by mpi4py: carries out a script of MPI-IO calls.
+
+Usage: calls.py DATA SCRIPT, with SCRIPT.<rank>.
+"""
 
 import sys
 from pathlib import Path
@@ -108,7 +111,9 @@ def main():
             at = [int(words.pop(0))] if "_at" in op else []
             count, of = int(words[0]), types[words[1]]
             length = count * of.Get_extent()[1] + 64
-            buffer = bytearray(b"\x5a" * length if reads else bytes((RANK * 37 + step * 11 + i) % 256 for i in range(length)))
+            buffer = bytearray(
+                b"\x5a" * length if reads else bytes((RANK * 37 + step * 11 + i) % 256 for i in range(length))
+            )
             call = getattr(file, op.capitalize())
             if op.endswith("_begin"):
                 split = [buffer, count, of]

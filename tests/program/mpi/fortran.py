@@ -1,4 +1,7 @@
-"""A script of MPI-IO calls as a Fortran program, by the module `mpi` or by `mpi_f08`: Fortran reaches MPI by other symbols than C."""
+"""A script of MPI-IO calls as a Fortran program, by the module `mpi` or by `mpi_f08`.
+
+Fortran reaches MPI by other symbols than C.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,11 @@ def _define(name: str, kind: str, words: list[str]) -> str:
     elif kind in ("indexed", "hindexed"):
         n = int(words[0])
         at = words[1 + n : 1 + 2 * n]
-        made = f"indexed({n}, {_list(words[1 : 1 + n])}, {_list(at)}" if kind == "indexed" else f"create_hindexed({n}, {_list(words[1 : 1 + n])}, {_list(at, a)}"
+        made = (
+            f"indexed({n}, {_list(words[1 : 1 + n])}, {_list(at)}"
+            if kind == "indexed"
+            else f"create_hindexed({n}, {_list(words[1 : 1 + n])}, {_list(at, a)}"
+        )
         call = f"MPI_Type_{made}, {of}"
     elif kind in ("indexed_block", "hindexed_block"):
         at = _list(words[2:-1], a if kind[0] == "h" else "")
@@ -34,7 +41,8 @@ def _define(name: str, kind: str, words: list[str]) -> str:
     elif kind == "struct":
         n = int(words[0])
         inner = [NAMES.get(word, word) for word in words[1 + 2 * n :]]
-        call = f"MPI_Type_create_struct({n}, {_list(words[1 : 1 + n])}, {_list(words[1 + n : 1 + 2 * n], a)}, {_list(inner)}"
+        lists = [_list(words[1 : 1 + n]), _list(words[1 + n : 1 + 2 * n], a), _list(inner)]
+        call = f"MPI_Type_create_struct({n}, {', '.join(lists)}"
     elif kind == "subarray":
         n = int(words[0])
         lists = [_list(words[1 + k * n : 1 + (k + 1) * n]) for k in range(3)]
@@ -79,7 +87,10 @@ def _statement(line: str) -> str:
         n = int(words[1])
         if words[0].startswith("wait"):
             return f"call MPI_Waitall({n}, requests(1:{n}), MPI_STATUSES_IGNORE, ierr)"
-        tests = [f"flag = .false.\n  do while (.not. flag)\n  call MPI_Test(requests({k + 1}), flag, status, ierr)\n  end do" for k in range(n)]
+        tests = [
+            f"flag = .false.\n  do while (.not. flag)\n  call MPI_Test(requests({k + 1}), flag, status, ierr)\n  end do"
+            for k in range(n)
+        ]
         return "\n  ".join(tests)
     if op.endswith("_end"):
         return f"call MPI_File_{op}(fh, buffer(:, 64), status, ierr)"

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 from script import Range, Script, joined
@@ -27,7 +28,12 @@ class Mpi:
 
     def environment(self) -> dict[str, str]:
         """As root, and with more processes than cores."""
-        own = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        own = {
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "PRTE_ALLOW_RUN_AS_ROOT": "1",
+            "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        }
         own |= {"OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
         return {**os.environ, **own, "PATH": f"{VENV}:{os.environ['PATH']}"}
 
@@ -38,7 +44,14 @@ def installed() -> list[Mpi]:
     for name, large in (("mpich", False), ("openmpi", False)):
         compiler, launcher = shutil.which(f"mpicc.{name}"), shutil.which(f"mpiexec.{name}")
         if compiler and launcher:
-            found.append(Mpi(f"debian-{name}", Path(compiler), [launcher, *(["--oversubscribe"] if name == "openmpi" else [])], large))
+            found.append(
+                Mpi(
+                    f"debian-{name}",
+                    Path(compiler),
+                    [launcher, *(["--oversubscribe"] if name == "openmpi" else [])],
+                    large,
+                )
+            )
     return found
 
 
@@ -57,22 +70,35 @@ def run(mpi: Mpi, script: Script, program: list[str], scratch: Path, traced: boo
         (scratch / f"script.{rank}").write_text("".join(f"{line}\n" for line in lines))
     trace = scratch / "trace"
     before = [str(VENV / "stripewise"), "run", "--trace", str(trace), "--"] if traced else []
-    command = [*before, *mpi.launcher, "-n", str(script.processes), *program, str(scratch / "data"), str(scratch / "script")]
-    done = subprocess.run(command, capture_output=True, text=True, env=mpi.environment() | environment, timeout=60, check=False)
+    command = [
+        *before,
+        *mpi.launcher,
+        "-n",
+        str(script.processes),
+        *program,
+        str(scratch / "data"),
+        str(scratch / "script"),
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=mpi.environment() | environment, timeout=60, check=False
+    )
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
     if traced:
         subprocess.run([str(VENV / "stripewise"), "collect", str(trace)], check=True, capture_output=True, text=True)
     return Ran(sorted(line for line in done.stdout.splitlines() if line.startswith("rank ")), trace)
 
 
-def rows(trace: Path) -> list[dict[str, object]]:
+def rows(trace: Path) -> list[dict[str, Any]]:
     return list(pq.read_table(trace / "trace.parquet").to_pylist())
 
 
-def told(trace: Path, name: str = "data") -> dict[int, list[dict[str, object]]]:
-    """The calls of each rank that move bytes, in their order, each with the `ranges` that the trace tells (None: unknown)."""
-    calls: dict[int, list[dict[str, object]]] = {}
-    by_place: dict[tuple[object, object, object], dict[str, object]] = {}
+def told(trace: Path, name: str = "data") -> dict[int, list[dict[str, Any]]]:
+    """The calls of each rank that move bytes, in their order.
+
+    Each has the `ranges` that the trace tells (None: unknown).
+    """
+    calls: dict[int, list[dict[str, Any]]] = {}
+    by_place: dict[tuple[object, object, object], dict[str, Any]] = {}
     parts: dict[tuple[object, object, object], list[list[int]]] = {}
     for row in rows(trace):
         if row["layer"] != "mpi":
@@ -86,16 +112,16 @@ def told(trace: Path, name: str = "data") -> dict[int, list[dict[str, object]]]:
                 bound.append([row["offset"], row["requested"], row["done"], row["aux"]])
         elif row["op"] in ("mpi_read", "mpi_write") and Path(str(row["file"])).name.split(".")[0] == name:
             by_place[place] = row
-            calls.setdefault(int(row["rank"]), []).append(row)  # type: ignore[call-overload]
+            calls.setdefault(int(row["rank"]), []).append(row)
     for place, row in by_place.items():
         if row["offset"] is None:
             row["ranges"] = None if row["requested"] else []
         elif place in parts:
             row["ranges"] = joined(r for part in parts[place] for r in written_out(part))
         else:
-            row["ranges"] = joined([(int(row["offset"]), int(row["requested"]))])  # type: ignore[call-overload]
+            row["ranges"] = joined([(int(row["offset"]), int(row["requested"]))])
     for rank in calls:
-        calls[rank].sort(key=lambda row: int(row["seq"]))  # type: ignore[call-overload]
+        calls[rank].sort(key=lambda row: int(row["seq"]))
     return calls
 
 
@@ -114,11 +140,13 @@ def check(script: Script, trace: Path) -> None:
     shared = []
     for rank in range(script.processes):
         found, wanted = calls.get(rank, []), script.calls[rank]
-        assert [(row["op"], row["requested"]) for row in found] == [(call.op, call.asked) for call in wanted], f"rank {rank}"
+        assert [(row["op"], row["requested"]) for row in found] == [(call.op, call.asked) for call in wanted], (
+            f"rank {rank}"
+        )
         for number, (row, call) in enumerate(zip(found, wanted, strict=True)):
             where = f"rank {rank}, call {number}: {row}"
             assert row["collective"] == call.collective, where
-            assert bool(int(row["flags"]) & 8) == call.nonblocking, where  # type: ignore[call-overload]
+            assert bool(int(row["flags"]) & 8) == call.nonblocking, where
             assert row["errno"] == 0, where
             if call.op == "mpi_write":
                 assert row["done"] == call.asked, where

@@ -1,5 +1,8 @@
-"""Scripts of MPI-IO calls, and which bytes of the file each call must touch: worked out here from the same words, one by one, by type maps that are
-written out (MPI 4.1, sections 5.1 and 14.3), without anything of the product."""
+"""Scripts of MPI-IO calls, and which bytes of the file each call must touch.
+
+Worked out here from the same words, one by one, by type maps that are written out (MPI 4.1, sections 5.1 and 14.3),
+without anything of the product.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,9 @@ SHORT_INT = Type("short_int", ((0, 2), (4, 4)), 0, 8)
 _numbers = itertools.count()
 
 
-def _made(words: str, inner: Sequence[Type], starts: Sequence[tuple[int, Type]], bounds: tuple[int, int] | None = None) -> Type:
+def _made(
+    words: str, inner: Sequence[Type], starts: Sequence[tuple[int, Type]], bounds: tuple[int, int] | None = None
+) -> Type:
     """Elements at byte offsets; bounds that are not given follow from them."""
     shown = tuple((at + offset, length) for at, t in starts for offset, length in t.shown)
     low = min((at + t.lower for at, t in starts), default=0)
@@ -56,7 +61,9 @@ def contiguous(n: int, t: Type) -> Type:
 
 
 def vector(n: int, length: int, stride: int, t: Type) -> Type:
-    return _made(f"vector {n} {length} {stride} {t.name}", [t], _blocks(t, [(k * stride * t.extent, length) for k in range(n)]))
+    return _made(
+        f"vector {n} {length} {stride} {t.name}", [t], _blocks(t, [(k * stride * t.extent, length) for k in range(n)])
+    )
 
 
 def hvector(n: int, length: int, stride: int, t: Type) -> Type:
@@ -120,12 +127,15 @@ def subarray(sizes: Sequence[int], parts: Sequence[int], starts: Sequence[int], 
     return _array(words, t, sizes, owned, order)
 
 
-def darray(rank: int, sizes: Sequence[int], how: str, given: Sequence[int], grid: Sequence[int], order: str, t: Type) -> Type:
+def darray(
+    rank: int, sizes: Sequence[int], how: str, given: Sequence[int], grid: Sequence[int], order: str, t: Type
+) -> Type:
     """`how` has a letter for each dimension: b(lock), c(yclic), n(one); -1 is the default argument."""
     total = 1
     for count in grid:
         total *= count
-    words = f"darray {total} {rank} {len(sizes)} {' '.join(map(str, sizes))} {' '.join(how)} {' '.join(map(str, [*given, *grid]))} {order} {t.name}"
+    numbers = [" ".join(map(str, each)) for each in ([total, rank, len(sizes), *sizes], how, [*given, *grid])]
+    words = f"darray {' '.join(numbers)} {order} {t.name}"
     place, places = rank, []
     for count in reversed(grid):
         places.insert(0, place % count)
@@ -239,7 +249,15 @@ class Script:
         self.all(f"seek_shared {to} {whence}")
         self.shared_at = to * self.views[0].etype.size + (self.shared_at if whence == "cur" else 0)
 
-    def move(self, name: str, counts: Sequence[int], memory: Type, offsets: Sequence[int] | None = None, slot: int | None = None, large: bool = False) -> None:
+    def move(
+        self,
+        name: str,
+        counts: Sequence[int],
+        memory: Type,
+        offsets: Sequence[int] | None = None,
+        slot: int | None = None,
+        large: bool = False,
+    ) -> None:
         """A call of all ranks that moves `counts` elements of `memory` each; `offsets` are in etypes."""
         begun = name.removesuffix("_begin")
         op = "mpi_read" if "read" in name else "mpi_write"
@@ -328,10 +346,20 @@ def every_call(processes: int, seed: int, large: bool, pairs: bool = True, brief
                 for begun in range(3):
                     script.move("iwrite_at", some, memory, [n + 40 * (begun + 1) for n in at], slot=begun)
                 script.all(f"complete {COMPLETIONS[(kind + step) % 8]} {begun + 1}")
-                for name, offsets in (("iwrite_at_all", at), ("iwrite_all", None), ("iread_at_all", at), ("iread_all", None)):
+                for name, offsets in (
+                    ("iwrite_at_all", at),
+                    ("iwrite_all", None),
+                    ("iread_at_all", at),
+                    ("iread_all", None),
+                ):
                     script.move(name, some, memory, offsets, slot=0)
                     script.all(f"complete {COMPLETIONS[(kind + 3) % 8]} 1")
-                for name, offsets in (("write_at_all_begin", at), ("write_all_begin", None), ("read_at_all_begin", at), ("read_all_begin", None)):
+                for name, offsets in (
+                    ("write_at_all_begin", at),
+                    ("write_all_begin", None),
+                    ("read_at_all_begin", at),
+                    ("read_all_begin", None),
+                ):
                     script.move(name, some, memory, offsets, large=large and step == 0)
             if step == 4:
                 script.seek([chance.randint(0, 20) for _ in range(processes)])
@@ -355,7 +383,7 @@ def pointers(processes: int, large: bool) -> Script:
         script.move("write_ordered", [2 + rank for rank in range(processes)], INT, large=large)
         script.move("read_ordered", [1 + 2 * rank for rank in range(processes)], INT)
         script.seek_shared(6)
-        script.move("write_ordered_begin", [rank for rank in range(processes)], INT)
+        script.move("write_ordered_begin", list(range(processes)), INT)
         script.seek_shared(4, "cur")
         script.move("read_ordered_begin", [3] * processes, INT, large=large)
         script.all("barrier")

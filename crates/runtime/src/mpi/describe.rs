@@ -109,17 +109,9 @@ fn write(library: &Library, arena: &mut Arena, datatype: Handle, depth: usize) -
     // SAFETY: MPI's prototypes; the rooms are as long as MPI said.
     let result = unsafe {
         match library.contents_c {
-            Some(ask) => ask(
-                datatype,
-                has.integers as i64,
-                has.addresses as i64,
-                has.counts as i64,
-                has.types as i64,
-                integers,
-                addresses,
-                counts,
-                types,
-            ),
+            Some(ask) => {
+                ask(datatype, has.integers as i64, has.addresses as i64, has.counts as i64, has.types as i64, integers, addresses, counts, types)
+            }
             None => (library.contents)(datatype, has.integers as i32, has.addresses as i32, has.types as i32, integers, addresses, types),
         }
     };

@@ -307,7 +307,20 @@ pub unsafe extern "C" fn sw_mpi_split_ended(call: *mut Call, result: i32) {
 /// The absolute name behind what MPI_File_open was given: without the name of a file system's driver (`ufs:`) that ROMIO takes off.
 fn file_id(name: &[u8]) -> u32 {
     const DRIVERS: [&[u8]; 14] = [
-        b"ufs:", b"nfs:", b"lustre:", b"gpfs:", b"panfs:", b"pvfs2:", b"testfs:", b"xfs:", b"daos:", b"ime:", b"quobyte:", b"gfs:", b"zoidfs:", b"noncontig:",
+        b"ufs:",
+        b"nfs:",
+        b"lustre:",
+        b"gpfs:",
+        b"panfs:",
+        b"pvfs2:",
+        b"testfs:",
+        b"xfs:",
+        b"daos:",
+        b"ime:",
+        b"quobyte:",
+        b"gfs:",
+        b"zoidfs:",
+        b"noncontig:",
     ];
     let path = DRIVERS.iter().find_map(|driver| name.strip_prefix(*driver)).unwrap_or(name);
     let absolute = names::absolute(libc::AT_FDCWD, path).ok();

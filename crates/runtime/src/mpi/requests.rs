@@ -26,12 +26,7 @@ struct Entry {
 }
 
 static ENTRIES: [Entry; MOST] = [const {
-    Entry {
-        handle: AtomicUsize::new(FREE),
-        waiter: AtomicU64::new(0),
-        place: AtomicUsize::new(0),
-        request: [const { AtomicU64::new(0) }; 3],
-    }
+    Entry { handle: AtomicUsize::new(FREE), waiter: AtomicU64::new(0), place: AtomicUsize::new(0), request: [const { AtomicU64::new(0) }; 3] }
 }; MOST];
 static NUMBERS: AtomicU32 = AtomicU32::new(0);
 static WAITERS: AtomicU64 = AtomicU64::new(0);

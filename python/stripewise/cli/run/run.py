@@ -26,6 +26,10 @@ def run(
     command: CommandArgument,
     store: Annotated[Path | None, typer.Option("--store", help="Serve files of this store.")] = None,
     trace: Annotated[Path | None, typer.Option("--trace", help="Record every call into this new directory.")] = None,
+    layers: Annotated[
+        str | None,
+        typer.Option("--layers", metavar="L", help="Trace these: posix, mpi (MPI-IO calls), or both (the default)."),
+    ] = None,
     manage: ManageOption = None,
     migrate: Annotated[
         Path | None, typer.Option("--migrate", metavar="PLAN", help="Move regions as this plan wants, meanwhile.")
@@ -43,6 +47,10 @@ def run(
     """Run CMD (and what it starts on this machine) on a store, traced or both."""
     if store is None and trace is None:
         raise UsageError("run: give --store, --trace or both; without them the program needs no stripewise")
+    if layers is not None and trace is None:
+        raise UsageError("--layers: needs --trace, for without one nothing is recorded")
+    if layers not in (None, "posix", "mpi", "both"):
+        raise UsageError(f"--layers: '{layers}' is not known; give one of posix, mpi, both")
     if manage and store is None:
         raise UsageError("--manage: needs --store, for the files must go somewhere")
     if refuse_rings and store is None:
@@ -51,7 +59,7 @@ def run(
         raise UsageError("--migrate: needs --store, for the plan moves a store's files")
     root = None if store is None else Store(store).root
     logs = None if trace is None else trace_directory(trace)
-    env = runner.environment(os.environ, root, logs, manage or [], command, refuse_rings=refuse_rings)
+    env = runner.environment(os.environ, root, logs, manage or [], command, refuse_rings=refuse_rings, layers=layers)
     hints = runner.Hints(env)
     moving = mover_process(root, migrate, limits.words(), say) if root and migrate else contextlib.nullcontext()
     try:

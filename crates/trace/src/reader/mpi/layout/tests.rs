@@ -159,28 +159,37 @@ fn drawn() -> impl Strategy<Value = Drawn> {
                 let bytes = first.bytes.into_iter().chain(second.bytes).collect();
                 of(combiner::STRUCT, &[2, n, m], &[0, by], &[&a, &b], bytes, lower, upper - lower)
             }),
-            (inner.clone(), 0i64..9)
-                .prop_map(|(t, more)| of(combiner::RESIZED, &[], &[t.lower, t.extent + more], &[&t], t.bytes.clone(), t.lower, t.extent + more)),
+            (inner.clone(), 0i64..9).prop_map(|(t, more)| of(
+                combiner::RESIZED,
+                &[],
+                &[t.lower, t.extent + more],
+                &[&t],
+                t.bytes.clone(),
+                t.lower,
+                t.extent + more
+            )),
             (inner.clone(), prop::collection::vec((1i64..4, 0i64..4, 0i64..4), 1..4), 0..2u64).prop_map(|(t, dims, in_order)| {
                 let sizes: Vec<_> = dims.iter().map(|d| d.0).collect();
                 let starts: Vec<_> = dims.iter().map(|d| d.2 % d.0).collect();
                 let parts: Vec<_> = dims.iter().zip(&starts).map(|(d, start)| 1 + d.1 % (d.0 - start)).collect();
                 subarray_of(&t, &sizes, &parts, &starts, in_order)
             }),
-            (inner, prop::collection::vec((1i64..7, 0..3u64, -1i64..4, 1i64..4), 1..4), any::<u16>(), 0..2u64).prop_map(|(t, dims, rank, in_order)| {
-                let sizes: Vec<_> = dims.iter().map(|d| d.0).collect();
-                let kinds: Vec<_> = dims.iter().map(|d| d.1).collect();
-                let processes: Vec<_> = dims.iter().map(|d| if d.1 == distribution::NONE { 1 } else { d.3 }).collect();
-                let argument = |d: &(i64, u64, i64, i64)| match d.1 {
-                    // A block distribution must cover the array.
-                    distribution::BLOCK if d.2 * d.3 < d.0 => -1,
-                    _ if d.2 < 1 => -1,
-                    _ => d.2,
-                };
-                let arguments: Vec<_> = dims.iter().map(argument).collect();
-                let rank = i64::from(rank) % processes.iter().product::<i64>();
-                darray_of(&t, rank, &sizes, &kinds, &arguments, &processes, in_order)
-            }),
+            (inner, prop::collection::vec((1i64..7, 0..3u64, -1i64..4, 1i64..4), 1..4), any::<u16>(), 0..2u64).prop_map(
+                |(t, dims, rank, in_order)| {
+                    let sizes: Vec<_> = dims.iter().map(|d| d.0).collect();
+                    let kinds: Vec<_> = dims.iter().map(|d| d.1).collect();
+                    let processes: Vec<_> = dims.iter().map(|d| if d.1 == distribution::NONE { 1 } else { d.3 }).collect();
+                    let argument = |d: &(i64, u64, i64, i64)| match d.1 {
+                        // A block distribution must cover the array.
+                        distribution::BLOCK if d.2 * d.3 < d.0 => -1,
+                        _ if d.2 < 1 => -1,
+                        _ => d.2,
+                    };
+                    let arguments: Vec<_> = dims.iter().map(argument).collect();
+                    let rank = i64::from(rank) % processes.iter().product::<i64>();
+                    darray_of(&t, rank, &sizes, &kinds, &arguments, &processes, in_order)
+                }
+            ),
         ]
     })
 }
