@@ -118,6 +118,10 @@ $(TARGET)/native/calls: benches/calls.c
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -ldl
 
+$(TARGET)/native/mpi: benches/mpi.c $(VENV)/.requirements
+	mkdir -p $(@D)
+	$(VENV)/bin/mpicc $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -ldl
+
 # The same source linked statically: what no preloaded library can reach.
 $(TARGET)/native/failclosed-static: tests/native/failclosed.c
 	mkdir -p $(@D)
@@ -148,7 +152,7 @@ lint: build
 
 check: lint test
 
-bench: build $(TARGET)/native/calls
+bench: build $(TARGET)/native/calls $(TARGET)/native/mpi
 	$(PY) tools/bench/bench.py
 
 figures: build

@@ -20,6 +20,7 @@ from bench_best import at_scale
 from bench_common import FULL, LIBRARY, QUICK, ROOT, STRIPEWISE, Effort, make_store, run
 from bench_import import importing
 from bench_moves import moves
+from bench_mpi import recording
 from bench_plan import planning
 from bench_show import showing
 from bench_small import small
@@ -150,6 +151,7 @@ def measured(scratch: Path, effort: Effort, other: Path | None) -> list[dict[str
         *bulk(scratch),
         emulated(scratch, 1000, 0.01, effort),
         emulated(scratch, 5000, 0.02, effort),
+        *recording(scratch, effort),
         *moves(scratch, effort),
         *planning(scratch, effort),
         at_scale(effort),
