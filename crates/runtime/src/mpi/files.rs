@@ -84,7 +84,7 @@ pub fn insert(handle: Handle, number: u32, trace_id: u32, comm_size: u32, which:
 }
 
 impl MpiFile {
-    /// Forgets it.
+    /// When it was closed: an open that comes may have its handle.
     pub fn forget(&self) {
         self.handle.store(LEFT, Release);
     }

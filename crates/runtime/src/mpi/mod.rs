@@ -7,10 +7,11 @@
 mod describe;
 mod files;
 mod library;
+mod opening;
 mod requests;
+mod waits;
 
 use crate::base::tls;
-use crate::names;
 use crate::trace;
 use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -18,7 +19,6 @@ use files::{MpiFile, layers};
 use library::{Handle, Library};
 use requests::Request;
 use stripewise_trace::clock::now_ticks;
-use stripewise_trace::format::{NOTE_BYTES_MAX, entry_kind};
 use stripewise_trace::{Op, Record, flags};
 
 /// 1 while the mpi layer is recorded: what the shim looks at first.
@@ -304,104 +304,6 @@ pub unsafe extern "C" fn sw_mpi_split_ended(call: *mut Call, result: i32) {
     leave();
 }
 
-/// The absolute name behind what MPI_File_open was given: without the name of a file system's driver (`ufs:`) that ROMIO takes off.
-fn file_id(name: &[u8]) -> u32 {
-    const DRIVERS: [&[u8]; 14] = [
-        b"ufs:",
-        b"nfs:",
-        b"lustre:",
-        b"gpfs:",
-        b"panfs:",
-        b"pvfs2:",
-        b"testfs:",
-        b"xfs:",
-        b"daos:",
-        b"ime:",
-        b"quobyte:",
-        b"gfs:",
-        b"zoidfs:",
-        b"noncontig:",
-    ];
-    let path = DRIVERS.iter().find_map(|driver| name.strip_prefix(*driver)).unwrap_or(name);
-    let absolute = names::absolute(libc::AT_FDCWD, path).ok();
-    trace::file_id(absolute.as_ref().map_or(path, |name| name.as_bytes()), 0, 0)
-}
-
-/// Ends MPI_File_open.
-///
-/// # Safety
-/// As above; `name` is the program's string and `file` what the call has filled in.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_mpi_opened(call: *mut Call, result: i32, comm: Handle, name: *const c_char, info: Handle, file: *const c_void) {
-    let end = now_ticks();
-    // SAFETY: the caller's promise.
-    let call = unsafe { &*call };
-    if let Some(library) = library::get()
-        && !name.is_null()
-    {
-        // SAFETY: the caller's promise.
-        let id = file_id(unsafe { CStr::from_ptr(name) }.to_bytes());
-        let (mut number, mut size) = (0, 0);
-        let mut which = LAYERS.load(Relaxed);
-        if result == 0 {
-            let mut text = [0; 64];
-            which = library.info(info, c"stripewise_trace", &mut text).and_then(layers_of).unwrap_or(which);
-            number = files::new_number();
-            size = members(library, comm, number);
-            // SAFETY: the call has filled it in; a file's handle is a pointer in all families.
-            files::insert(unsafe { file.cast::<Handle>().read() }, number, id, size, which);
-        }
-        if which & layers::MPI != 0 {
-            call.put_as(result, end, Some(0), call.at as u64, 0, id, number, size);
-        }
-    }
-    leave();
-}
-
-/// Notes who is in a communicator; its size.
-fn members(library: &Library, comm: Handle, number: u32) -> u32 {
-    let (mut size, mut rank) = (0, 0);
-    // SAFETY: MPI's prototypes; the open has taken the communicator for valid.
-    unsafe {
-        (library.comm_size)(comm, &raw mut size);
-        (library.comm_rank)(comm, &raw mut rank);
-    }
-    let n = usize::try_from(size).unwrap_or(0);
-    // Ranks in, ranks out, then words of the note; a process of a million has 16 MiB of them.
-    if n == 0 || n >= NOTE_BYTES_MAX / 8 {
-        return size as u32;
-    }
-    let bytes = 16 * n + 16;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    let Ok(base) = crate::base::sys::mmap(-1, bytes, libc::PROT_READ | libc::PROT_WRITE, flags) else { return size as u32 };
-    let (mut group, mut world): (Handle, Handle) = (0, 0);
-    // SAFETY: the rooms lie one behind the other in the mapping; MPI's prototypes.
-    unsafe {
-        let words = base.cast::<u64>();
-        let (from, to) = (words.add(n + 1).cast::<i32>(), words.add(n + 1).cast::<i32>().add(n));
-        for place in 0..n {
-            from.add(place).write(place as i32);
-        }
-        let known = (library.comm_group)(comm, &raw mut group) == 0
-            && (library.comm_group)(library.world, &raw mut world) == 0
-            && (library.group_translate_ranks)(group, size, from, world, to) == 0;
-        if known {
-            words.write(rank as u64);
-            for place in 0..n {
-                words.add(1 + place).write(i64::from(to.add(place).read()) as u64);
-            }
-            trace::note(entry_kind::COMMUNICATOR, number, core::slice::from_raw_parts(words, n + 1));
-        }
-        for mut one in [group, world] {
-            if one != 0 {
-                (library.group_free)(&raw mut one);
-            }
-        }
-    }
-    let _ = crate::base::sys::call(syscalls::Sysno::munmap, [base as usize, bytes, 0, 0, 0, 0]);
-    size as u32
-}
-
 /// Ends MPI_File_close.
 ///
 /// # Safety
@@ -428,7 +330,7 @@ pub unsafe extern "C" fn sw_mpi_deleted(call: *mut Call, result: i32, name: *con
     let call = unsafe { &*call };
     if !name.is_null() && call.is_recorded() {
         // SAFETY: the caller's promise.
-        let id = file_id(unsafe { CStr::from_ptr(name) }.to_bytes());
+        let id = opening::file_id(unsafe { CStr::from_ptr(name) }.to_bytes());
         call.put_as(result, end, Some(0), 0, 0, id, 0, 0);
     }
     leave();
@@ -481,74 +383,5 @@ pub unsafe extern "C" fn sw_mpi_did(call: *mut Call, result: i32) {
     // SAFETY: the caller's promise.
     let call = unsafe { &*call };
     call.put(result, now_ticks(), Some(call.at as u64), 0, 0);
-    leave();
-}
-
-/// Begins a call that waits for `n` requests; 0: none of them is of an MPI file.
-///
-/// # Safety
-/// `call` is writable; an array of `n` requests.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_mpi_awaited(call: *mut Call, frame: *const c_void, n: i32, requests: *const c_void) -> i32 {
-    let Some(library) = library::get() else { return 0 };
-    let Some(n) = usize::try_from(n).ok().filter(|_| !requests.is_null()) else { return 0 };
-    if !enter(frame as usize) {
-        return 0;
-    }
-    // SAFETY: the caller's promise.
-    let (waiter, claimed) = unsafe { requests::claim(library, requests, n) };
-    if claimed == 0 {
-        leave();
-        return 0;
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        (&raw mut (*call).at).write(0);
-        (&raw mut (*call).what).write(Op::MpiWait as u64);
-        (&raw mut (*call).file).write(None);
-        (&raw mut (*call).status).write(core::ptr::null());
-        (&raw mut (*call).waiter).write(waiter);
-        (&raw mut (*call).claimed).write(claimed);
-        (&raw mut (*call).used).write(trace::slots_used());
-        (&raw mut (*call).start).write(now_ticks());
-    }
-    1
-}
-
-/// Ends it: one record for each request that is completed. `n` statuses were filled in, in the order of `indices` where there are any.
-///
-/// # Safety
-/// As above; the call has returned.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_mpi_waited(call: *mut Call, result: i32, requests: *const c_void, _statuses: *const c_void, indices: *const i32, n: i32) {
-    let end = now_ticks();
-    // SAFETY: the caller's promise.
-    let call = unsafe { &*call };
-    let Some(library) = library::get() else { return leave() };
-    // Requests that failed one by one have their errors in the statuses; what they did is not told.
-    let in_status = result != 0;
-    // MPI_UNDEFINED is negative.
-    let n = usize::try_from(n).unwrap_or(0);
-    let mut completed = 0;
-    let mut done = |request: &Request, place: usize| {
-        let at = if indices.is_null() {
-            Some(place)
-        } else {
-            // SAFETY: that many were filled in.
-            (0..n).find(|at| unsafe { indices.add(*at).read() } == place as i32)
-        };
-        let told = at.filter(|_| !call.status.is_null() && !in_status);
-        // SAFETY: as many statuses as requests.
-        let bytes = told.and_then(|at| unsafe { library.bytes_of(call.status.cast::<u8>().add(at * library.status_bytes()).cast()) });
-        let bytes = bytes.map_or(request.bytes as i64, |bytes| bytes.min(request.bytes as i64));
-        call.put_as(result, end, Some(u64::from(request.number)), request.bytes, bytes, request.trace_id, request.file, request.comm_size);
-        completed += 1;
-    };
-    // SAFETY: the caller's promise.
-    unsafe { requests::release(library, requests, call.waiter, call.claimed, &mut done) };
-    // A test that completes nothing counts where it moved bytes.
-    if completed == 0 && trace::slots_used() != call.used {
-        call.put_as(result, end, None, 0, 0, 0, 0, 0);
-    }
     leave();
 }

@@ -127,7 +127,7 @@ impl<'a> Calls<'a> {
             return Some(self.plain.clone());
         }
         let (run, process) = (self.run, self.process);
-        let read = || run.note(&process.identity, entry_kind::VIEW, number).and_then(|words| Layout::of_words(words)).map(Rc::new);
+        let read = || run.note(&process.identity, entry_kind::VIEW, number).and_then(Layout::of_words).map(Rc::new);
         self.layouts.entry(number).or_insert_with(read).clone()
     }
 

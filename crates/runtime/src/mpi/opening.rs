@@ -1,0 +1,109 @@
+//! Opens of MPI files: their names, who opens them together, which layers are recorded of them.
+
+use super::files::{self, layers};
+use super::library::{self, Handle, Library};
+use super::{Call, LAYERS, layers_of, leave};
+use crate::names;
+use crate::trace;
+use core::ffi::{CStr, c_char, c_void};
+use core::sync::atomic::Ordering::Relaxed;
+use stripewise_trace::clock::now_ticks;
+use stripewise_trace::format::{NOTE_BYTES_MAX, entry_kind};
+
+/// The absolute name behind what MPI_File_open was given: without the name of a file system's driver (`ufs:`) that ROMIO takes off.
+pub(super) fn file_id(name: &[u8]) -> u32 {
+    const DRIVERS: [&[u8]; 14] = [
+        b"ufs:",
+        b"nfs:",
+        b"lustre:",
+        b"gpfs:",
+        b"panfs:",
+        b"pvfs2:",
+        b"testfs:",
+        b"xfs:",
+        b"daos:",
+        b"ime:",
+        b"quobyte:",
+        b"gfs:",
+        b"zoidfs:",
+        b"noncontig:",
+    ];
+    let path = DRIVERS.iter().find_map(|driver| name.strip_prefix(*driver)).unwrap_or(name);
+    let absolute = names::absolute(libc::AT_FDCWD, path).ok();
+    trace::file_id(absolute.as_ref().map_or(path, |name| name.as_bytes()), 0, 0)
+}
+
+/// Ends MPI_File_open.
+///
+/// # Safety
+/// As above; `name` is the program's string and `file` what the call has filled in.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_opened(call: *mut Call, result: i32, comm: Handle, name: *const c_char, info: Handle, file: *const c_void) {
+    let end = now_ticks();
+    // SAFETY: the caller's promise.
+    let call = unsafe { &*call };
+    if let Some(library) = library::get()
+        && !name.is_null()
+    {
+        // SAFETY: the caller's promise.
+        let id = file_id(unsafe { CStr::from_ptr(name) }.to_bytes());
+        let (mut number, mut size) = (0, 0);
+        let mut which = LAYERS.load(Relaxed);
+        if result == 0 {
+            let mut text = [0; 64];
+            which = library.info(info, c"stripewise_trace", &mut text).and_then(layers_of).unwrap_or(which);
+            number = files::new_number();
+            size = members(library, comm, number);
+            // SAFETY: the call has filled it in; a file's handle is a pointer in all families.
+            files::insert(unsafe { file.cast::<Handle>().read() }, number, id, size, which);
+        }
+        if which & layers::MPI != 0 {
+            call.put_as(result, end, Some(0), call.at as u64, 0, id, number, size);
+        }
+    }
+    leave();
+}
+
+/// Notes who is in a communicator; its size.
+fn members(library: &Library, comm: Handle, number: u32) -> u32 {
+    let (mut size, mut rank) = (0, 0);
+    // SAFETY: MPI's prototypes; the open has taken the communicator for valid.
+    unsafe {
+        (library.comm_size)(comm, &raw mut size);
+        (library.comm_rank)(comm, &raw mut rank);
+    }
+    let n = usize::try_from(size).unwrap_or(0);
+    // Ranks in, ranks out, then words of the note; a process of a million has 16 MiB of them.
+    if n == 0 || n >= NOTE_BYTES_MAX / 8 {
+        return size as u32;
+    }
+    let bytes = 16 * n + 16;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let Ok(base) = crate::base::sys::mmap(-1, bytes, libc::PROT_READ | libc::PROT_WRITE, flags) else { return size as u32 };
+    let (mut group, mut world): (Handle, Handle) = (0, 0);
+    // SAFETY: the rooms lie one behind the other in the mapping; MPI's prototypes.
+    unsafe {
+        let words = base.cast::<u64>();
+        let (from, to) = (words.add(n + 1).cast::<i32>(), words.add(n + 1).cast::<i32>().add(n));
+        for place in 0..n {
+            from.add(place).write(place as i32);
+        }
+        let known = (library.comm_group)(comm, &raw mut group) == 0
+            && (library.comm_group)(library.world, &raw mut world) == 0
+            && (library.group_translate_ranks)(group, size, from, world, to) == 0;
+        if known {
+            words.write(rank as u64);
+            for place in 0..n {
+                words.add(1 + place).write(i64::from(to.add(place).read()) as u64);
+            }
+            trace::note(entry_kind::COMMUNICATOR, number, core::slice::from_raw_parts(words, n + 1));
+        }
+        for mut one in [group, world] {
+            if one != 0 {
+                (library.group_free)(&raw mut one);
+            }
+        }
+    }
+    let _ = crate::base::sys::call(syscalls::Sysno::munmap, [base as usize, bytes, 0, 0, 0, 0]);
+    size as u32
+}
