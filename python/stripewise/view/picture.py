@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import native
-from ..errors import WorkloadError
+from ..errors import NoRequestsError
 from ..pattern import PatternReport, report_of
 from .blob import blob, length, steps
 from .requests import Numbers, ViewRequests
@@ -61,7 +61,7 @@ def picture_of(requests: ViewRequests, trace: Path, files: Sequence[str] = (), r
     pictured = order[:PICTURED_MAX]
     try:
         report: PatternReport | None = report_of(trace, [requests.files[number] for number in pictured])
-    except WorkloadError:
+    except NoRequestsError:
         # No request has a known place: there is no pattern, and times and sizes are shown all the same.
         report = None
     told = {file.path: _patterns(file) for file in report.files} if report is not None else {}

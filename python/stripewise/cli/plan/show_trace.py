@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from ...cluster import Cluster, read_cluster
-from ...errors import WorkloadError
+from ...errors import NoRequestsError
 from ...findings import DEFAULT_CLUSTER, FileLine, Finding, RunFacts, RunSummary, facts_of, findings_of, summary_of_run
 from ...units import format_size
 from ...workload.requests import Workload
@@ -75,7 +75,7 @@ def _workload(trace: Path, files: Sequence[str], step: Progress) -> Workload | N
     """The requests that a plan would be made of; None where the run has calls by name alone."""
     try:
         return read_trace(trace, files, step)
-    except WorkloadError:
+    except NoRequestsError:
         return None
 
 
