@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,11 +12,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ..cluster import Cluster
 from ..errors import NoRequestsError
 from ..pattern.records import FileRecords, TraceRecords, read_records
 from ..workload.trace import partial_reasons, trace_file
 from .calls import CallFacts, MetadataCalls, Wanted, calls_of
-from .price import Asked
+from .price import DEFAULT_CLUSTER, Asked
 
 
 class FileFacts:
@@ -109,6 +111,10 @@ class RunFacts:
     trace: TraceRecords | None
     #: Whether some requests were made up from counters: their order and places prove little.
     is_estimated: bool = False
+    #: Shell patterns that chose its files.
+    patterns: tuple[str, ...] = ()
+    #: Whether `source` is a Darshan log, from which the trace was made for this page alone.
+    is_log: bool = False
 
     @property
     def requests(self) -> int:
@@ -119,6 +125,29 @@ class RunFacts:
     def bytes_moved(self) -> int:
         """By all of them."""
         return sum(int(file.size.sum()) for file in self.files)
+
+    def planned(self, cluster: Cluster) -> str:
+        """The command that plans a layout for these files, ready for a shell; a log is imported first."""
+        trace = self.source
+        words = [
+            "--cluster",
+            "cluster.toml" if cluster.source == DEFAULT_CLUSTER.source else _as_operand(str(cluster.source)),
+        ]
+        words += [word for pattern in self.patterns for word in ("--file", _as_operand(pattern))]
+        first = ""
+        if self.is_log:
+            trace = f"{Path(self.source).stem}-trace"
+            first = f"stripewise import darshan {_quoted(self.source)} -o {_quoted(trace)} && "
+        return f"{first}stripewise plan {_quoted(trace)} {shlex.join(words)} --policy best -o plan.json"
+
+
+def _as_operand(name: str) -> str:
+    """A path that no program takes for an option."""
+    return f"./{name}" if name.startswith("-") else name
+
+
+def _quoted(path: str) -> str:
+    return shlex.quote(_as_operand(path))
 
 
 def facts_of(path: str | os.PathLike[str], files: Sequence[str] = (), only: Collection[str] | None = None) -> RunFacts:
@@ -146,4 +175,5 @@ def facts_of(path: str | os.PathLike[str], files: Sequence[str] = (), only: Coll
         metadata,
         trace,
         any("estimated" in reason for reason in partial_reasons(Path(path))),
+        tuple(files),
     )

@@ -40,7 +40,7 @@ class Page:
     def facts(self, only: set[str] | None = None) -> RunFacts:
         """Of the run."""
         run = facts_of(self.trace, self.files, only)
-        return run if self.source == self.trace else replace(run, source=str(self.source))
+        return run if self.source == self.trace else replace(run, source=str(self.source), is_log=True)
 
 
 def show_trace(page: Page, json: bool) -> None:

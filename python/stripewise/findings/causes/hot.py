@@ -60,5 +60,5 @@ def hot_reads(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | Non
         price,
         basis,
         "put the hot part on SSDs, or keep it in memory",
-        f"stripewise plan {run.source} --cluster cluster.toml --policy best -o plan.json",
+        run.planned(cluster),
     )
