@@ -64,7 +64,7 @@ def page_text(runs: Sequence[Shown]) -> str:
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; base-uri 'none'; "
         "form-action 'none'"
     )
-    title = html.escape(_clean(" ".join(first["command"]) or Path(first["source"]).parent.name))
+    title = html.escape(_clean(" ".join(first["command"]) or first["source"]))
     licence = _asset("uPlot.LICENSE").replace("--", "- -")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -47,6 +48,16 @@ def test_names_of_files_are_never_markup(tmp_path):
     text = page_of(write_rows(tmp_path / "t", [(0, "write", name, 0, 10)]), tmp_path)
     assert "<img" not in text and data_of(text)["files"][0]["path"] == name
     assert text.count("</script>") == 2
+
+
+@pytest.mark.parametrize("command", [["</title><img src=x onerror=alert(1)>", "a & b", "\udcff"], []])
+def test_what_the_page_is_called_is_never_markup(tmp_path, command):
+    place = write_rows(tmp_path / "<img src=y> & z", [(0, "write", "/d/f", 0, 10)])
+    (place / "meta.json").write_text(json.dumps({"command": command}))
+    text = page_of(place, tmp_path)
+    title = re.search(r"<title>(.*?) - Stripewise</title>", text)[1]
+    told = "</title><img src=x onerror=alert(1)> a & b ?" if command else str(place)
+    assert "<img" not in text and html.unescape(title) == told
 
 
 def test_ten_thousand_files_and_random_requests_stay_below_three_megabytes(tmp_path):
