@@ -104,6 +104,28 @@ def test_a_wheel_draws_nearer_about_the_place_below_it(browser, page):
     assert browser.run(ranges) == whole
 
 
+def test_zoom_and_moves_end_at_the_bounds(browser, page):
+    browser.emulate("light")
+    browser.open(page)
+    across, upright = "return views[1].x", "return views[1].y"
+    _, end = browser.run(across)
+    browser.keys(1, "+ + " + "ArrowRight " * 20)
+    low, high = browser.run(across)
+    assert high == end and high - low == pytest.approx(0.49 * end)
+    browser.keys(1, "ArrowLeft " * 20)
+    assert browser.run(across) == [0, pytest.approx(0.49 * end)]
+    # A microsecond is the least that is shown of a run.
+    browser.keys(1, "+ " * 30)
+    low, high = browser.run(across)
+    assert high - low == pytest.approx(1000)
+    whole = browser.run(upright)
+    browser.run(
+        "views[1].canvas.dispatchEvent(new WheelEvent('wheel', {deltaY: -9, shiftKey: true, cancelable: true}))"
+    )
+    low, high = browser.run(upright)
+    assert high - low == pytest.approx(0.8 * whole[1]) and browser.run(across)[1] - browser.run(across)[0] < 1001
+
+
 def test_the_mouse_is_told_what_is_below_it(browser, page):
     browser.emulate("light")
     browser.open(page)
