@@ -111,9 +111,11 @@ def opened(source: Path) -> Iterator[pq.ParquetFile]:
     Raises WorkloadError naming it where it cannot be read, now or in the body.
     """
     try:
-        texts = [name for name in TEXTS if name in pq.read_schema(source).names]
-        with pq.ParquetFile(source, read_dictionary=texts) as parquet:
-            yield parquet
+        # By its bytes: names of files need not be UTF-8.
+        with pa.OSFile(os.fsencode(source)) as file:
+            texts = [name for name in TEXTS if name in pq.read_schema(file).names]
+            with pq.ParquetFile(file, read_dictionary=texts) as parquet:
+                yield parquet
     except (OSError, pa.ArrowException) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise WorkloadError(f"{source}: cannot be read as Parquet ({said}); collect it again") from error

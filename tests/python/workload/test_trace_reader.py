@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -110,6 +111,13 @@ def test_code_is_left_out_only_where_that_is_asked_for(name):
 def test_patterns_are_taken_from_the_present_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert wanted_files([f"{tmp_path}/a", "/d/a"], ["a"]) == [f"{tmp_path}/a"]
+
+
+def test_a_directory_whose_name_is_not_utf_8_is_read(tmp_path):
+    (tmp_path / "t").mkdir()
+    path = trace(tmp_path / "t", [row()]).rename(tmp_path / os.fsdecode(b"\xff"))
+    for reader in (read_trace, read_records, read_requests, facts_of):
+        assert len(reader(path).files) == 1
 
 
 def test_optional_columns_may_be_missing(tmp_path):
