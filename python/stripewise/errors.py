@@ -36,6 +36,10 @@ class WorkloadError(StripewiseError, ValueError):
     """A trace is missing, unreadable, or holds nothing to plan with; requests, or the disk for them, cannot be."""
 
 
+class NoRequestsError(WorkloadError):
+    """A trace is sound, but none of its wanted files has a read or write that moved a byte."""
+
+
 @contextmanager
 def naming(source: str, *others: str) -> Iterator[None]:
     """What goes wrong with requests in the body is a WorkloadError that says whose: `source` leads its sentence.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +27,13 @@ def write_rows(place, rows):
     }  # fmt: skip
     pq.write_table(pa.table(made), place / "trace.parquet")
     return place
+
+
+def runs_of(text):
+    """The runs in a page of `show --html`."""
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])[
+        "runs"
+    ]
 
 
 def rng(seed):

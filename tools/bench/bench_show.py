@@ -48,7 +48,7 @@ def showing(scratch: Path, effort: Effort) -> dict[str, object]:
     begun = time.perf_counter()
     requests = read_requests(scratch / "shown")
     found = findings_of(facts_of(scratch / "shown"), DEFAULT_CLUSTER)
-    write_page(Shown(picture_of(requests, scratch / "shown"), found), scratch / "page.html")
+    write_page([Shown(picture_of(requests, scratch / "shown"), found)], scratch / "page.html")
     seconds = time.perf_counter() - begun
     size = (scratch / "page.html").stat().st_size
     return {

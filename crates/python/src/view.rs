@@ -21,34 +21,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(view_lane, module)?)
 }
 
-struct Owned {
-    start_ns: Vec<i64>,
-    end_ns: Vec<i64>,
-    process: Vec<u32>,
-    file: Vec<u32>,
-    write: Vec<u8>,
-    offset: Vec<i64>,
-    size: Vec<i64>,
-}
-
-impl Owned {
-    fn columns(&self) -> Columns<'_> {
-        Columns {
-            start_ns: &self.start_ns,
-            end_ns: &self.end_ns,
-            process: &self.process,
-            file: &self.file,
-            write: &self.write,
-            offset: &self.offset,
-            size: &self.size,
-        }
-    }
-}
-
 /// The requests of a trace: columns of one length, a row each; numbers of files are 0..files.
 #[pyclass(name = "ViewTrace", frozen)]
 pub struct ViewTrace {
-    held: Owned,
+    columns: Columns,
     rows: Vec<Vec<u32>>,
 }
 
@@ -84,7 +60,7 @@ impl ViewTrace {
         size: PyBuffer<i64>,
         files: usize,
     ) -> PyResult<Self> {
-        let held = Owned {
+        let columns = Columns {
             start_ns: start_ns.to_vec(py)?,
             end_ns: end_ns.to_vec(py)?,
             process: process.to_vec(py)?,
@@ -93,18 +69,18 @@ impl ViewTrace {
             offset: offset.to_vec(py)?,
             size: size.to_vec(py)?,
         };
-        if !held.columns().is_sound() || u32::try_from(held.start_ns.len()).is_err() || files > held.start_ns.len() {
+        if !columns.is_sound() || u32::try_from(columns.len()).is_err() || files > columns.len() {
             return Err(invalid("pictures: columns of different lengths, or 2^32 rows and more; choose fewer files with --file".to_owned()));
         }
-        let rows = py.detach(|| by_file(&held.file, files));
-        Ok(Self { held, rows })
+        let rows = py.detach(|| by_file(&columns.file, files));
+        Ok(Self { columns, rows })
     }
 
     /// Nanoseconds in calls, bytes read and bytes written, each in `rows` rows of bins over 0..end_ns; process p stands in row p / together.
     fn timeline<'py>(&self, py: Python<'py>, end_ns: u64, limit: usize, rows: usize, together: u32) -> PyResult<Cells<'py>> {
         let bins = bins(end_ns, limit, rows.saturating_mul(3))?;
         let row_of = |process: u32| (process / together.max(1)) as usize;
-        let grid = py.detach(|| timeline(self.held.columns().iter(), rows, bins, row_of));
+        let grid = py.detach(|| timeline(self.columns.iter(), rows, bins, row_of));
         cells(py, &grid)
     }
 
@@ -113,7 +89,7 @@ impl ViewTrace {
         let rows = self.rows(file)?;
         let time = bins(range.0, limits.0, 2)?;
         let offsets = bins(range.1, limits.1, time.count * 2)?;
-        let grid = py.detach(|| raster(self.held.columns().of(rows), time, offsets));
+        let grid = py.detach(|| raster(self.columns.of(rows), time, offsets));
         Ok((cells(py, &grid)?, time.width, time.count))
     }
 
@@ -121,14 +97,14 @@ impl ViewTrace {
     fn heat<'py>(&self, py: Python<'py>, file: usize, extent: u64, limit: usize) -> PyResult<Cells<'py>> {
         let rows = self.rows(file)?;
         let offsets = bins(extent, limit, 2)?;
-        let grid = py.detach(|| heat(self.held.columns().of(rows), offsets));
+        let grid = py.detach(|| heat(self.columns.of(rows), offsets));
         cells(py, &grid)
     }
 
     /// What the requests of a file, or all, are in sum: JSON; pairs are (reads, writes).
     #[pyo3(signature = (file=None))]
     fn distribution(&self, py: Python<'_>, file: Option<usize>) -> PyResult<String> {
-        let columns = self.held.columns();
+        let columns = &self.columns;
         let Some(file) = file else { return Ok(distribution_json(&py.detach(|| distribution(columns.iter())))) };
         let rows = self.rows(file)?;
         Ok(distribution_json(&py.detach(|| distribution(columns.of(rows)))))
@@ -145,7 +121,7 @@ impl ViewTrace {
         let made = py.detach(|| {
             let mut made = Vec::new();
             for (row, &track) in (begin..end).zip(&track) {
-                if let (Some(request), Some(&file)) = (self.held.columns().at(row), self.held.file.get(row)) {
+                if let (Some(request), Some(&file)) = (self.columns.at(row), self.columns.file.get(row)) {
                     perfetto::slice(&mut made, track, file, &request);
                 }
             }
@@ -157,7 +133,7 @@ impl ViewTrace {
     /// The lane of each of these rows of one thread (u32), in the order of their starts: requests of a lane do not overlap.
     fn lanes<'py>(&self, py: Python<'py>, rows: PyBuffer<u32>) -> PyResult<Bound<'py, PyBytes>> {
         let rows = rows.to_vec(py)?;
-        let found = py.detach(|| perfetto::lanes(self.held.columns().of(&rows).map(|request| (request.start_ns, request.end_ns))));
+        let found = py.detach(|| perfetto::lanes(self.columns.of(&rows).map(|request| (request.start_ns, request.end_ns))));
         numbers(py, &found, u32::to_ne_bytes)
     }
 }

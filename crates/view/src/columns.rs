@@ -1,19 +1,19 @@
 //! The requests of a trace, column by column.
 
 /// Columns of one length, a row for each read or write.
-#[derive(Clone, Copy, Debug)]
-pub struct Columns<'a> {
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
     /// Nanoseconds from the start of the run; an end before its start counts as the start.
-    pub start_ns: &'a [i64],
-    pub end_ns: &'a [i64],
+    pub start_ns: Vec<i64>,
+    pub end_ns: Vec<i64>,
     /// Number of the process, of the file.
-    pub process: &'a [u32],
-    pub file: &'a [u32],
+    pub process: Vec<u32>,
+    pub file: Vec<u32>,
     /// 1 for a write, 0 for a read.
-    pub write: &'a [u8],
+    pub write: Vec<u8>,
     /// Bytes; an offset below 0 is unknown.
-    pub offset: &'a [i64],
-    pub size: &'a [i64],
+    pub offset: Vec<i64>,
+    pub size: Vec<i64>,
 }
 
 /// One request.
@@ -27,7 +27,7 @@ pub struct Request {
     pub size: u64,
 }
 
-impl Columns<'_> {
+impl Columns {
     /// Rows.
     #[must_use]
     pub fn len(&self) -> usize {

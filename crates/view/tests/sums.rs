@@ -5,57 +5,31 @@
 use proptest::prelude::*;
 use stripewise_view::{Bins, Columns, Kind, bucket_low, by_file, distribution, heat, perfetto, phases, raster, timeline};
 
-#[derive(Clone, Debug, Default)]
-struct Held {
-    start_ns: Vec<i64>,
-    end_ns: Vec<i64>,
-    process: Vec<u32>,
-    file: Vec<u32>,
-    write: Vec<u8>,
-    offset: Vec<i64>,
-    size: Vec<i64>,
-}
-
-impl Held {
-    fn columns(&self) -> Columns<'_> {
-        Columns {
-            start_ns: &self.start_ns,
-            end_ns: &self.end_ns,
-            process: &self.process,
-            file: &self.file,
-            write: &self.write,
-            offset: &self.offset,
-            size: &self.size,
-        }
-    }
-}
-
-fn requests() -> impl Strategy<Value = Held> {
+fn requests() -> impl Strategy<Value = Columns> {
     let row = (0..1_000_000i64, 0..200_000i64, 0..5u32, 0..3u32, 0..2u8, -1..(1i64 << 40), 0..(1i64 << 30));
     prop::collection::vec(row, 1..60).prop_map(|rows| {
-        let mut held = Held::default();
+        let mut columns = Columns::default();
         for (start, length, process, file, write, offset, size) in rows {
-            held.start_ns.push(start);
-            held.end_ns.push(start + length);
-            held.process.push(process);
-            held.file.push(file);
-            held.write.push(write);
-            held.offset.push(offset);
-            held.size.push(size);
+            columns.start_ns.push(start);
+            columns.end_ns.push(start + length);
+            columns.process.push(process);
+            columns.file.push(file);
+            columns.write.push(write);
+            columns.offset.push(offset);
+            columns.size.push(size);
         }
-        held
+        columns
     })
 }
 
 proptest! {
     #[test]
-    fn every_level_of_a_timeline_sums_to_the_requests(held in requests(), limit in 1usize..300) {
-        let columns = held.columns();
+    fn every_level_of_a_timeline_sums_to_the_requests(columns in requests(), limit in 1usize..300) {
         let bins = Bins::over(1_200_000, limit);
         prop_assert!(bins.count <= limit);
         let mut grid = timeline(columns.iter(), 5, bins, |process| process as usize);
-        let busy: i64 = held.end_ns.iter().zip(&held.start_ns).map(|(end, start)| end - start).sum();
-        let bytes = |write: u8| held.size.iter().zip(&held.write).filter(|(_, w)| **w == write).map(|(size, _)| *size as u64).sum::<u64>();
+        let busy: i64 = columns.end_ns.iter().zip(&columns.start_ns).map(|(end, start)| end - start).sum();
+        let bytes = |write: u8| columns.size.iter().zip(&columns.write).filter(|(_, w)| **w == write).map(|(size, _)| *size as u64).sum::<u64>();
         loop {
             prop_assert_eq!(grid.total(0), busy as u64);
             prop_assert_eq!(grid.total(1), bytes(0));
@@ -70,8 +44,8 @@ proptest! {
     #[test]
     fn a_bin_holds_the_time_of_each_request_inside_it(start in 0u64..10_000, length in 1u64..10_000, limit in 1usize..100) {
         let bins = Bins::over(20_000, limit);
-        let held = Held { start_ns: vec![start as i64], end_ns: vec![(start + length) as i64], process: vec![0], file: vec![0], write: vec![0], offset: vec![0], size: vec![7] };
-        let grid = timeline(held.columns().iter(), 1, bins, |_| 0);
+        let columns = Columns { start_ns: vec![start as i64], end_ns: vec![(start + length) as i64], process: vec![0], file: vec![0], write: vec![0], offset: vec![0], size: vec![7] };
+        let grid = timeline(columns.iter(), 1, bins, |_| 0);
         for bin in 0..bins.count {
             let (low, high) = (bin as u64 * bins.width, (bin as u64 + 1) * bins.width);
             let inside = (start + length).min(high).saturating_sub(start.max(low));
@@ -80,10 +54,9 @@ proptest! {
     }
 
     #[test]
-    fn rasters_and_heat_hold_each_byte_where_it_lies(held in requests(), times in 1usize..40, places in 1usize..200) {
-        let columns = held.columns();
+    fn rasters_and_heat_hold_each_byte_where_it_lies(columns in requests(), times in 1usize..40, places in 1usize..200) {
         let known = |write: u8| -> u64 {
-            (0..columns.len()).filter(|&row| held.write[row] == write && held.offset[row] >= 0).map(|row| held.size[row] as u64).sum()
+            (0..columns.len()).filter(|&row| columns.write[row] == write && columns.offset[row] >= 0).map(|row| columns.size[row] as u64).sum()
         };
         let (time, offsets) = (Bins::over(1_000_000, times), Bins::over((1 << 40) + (1 << 30), places));
         let (grid, flat) = (raster(columns.iter(), time, offsets), heat(columns.iter(), offsets));
@@ -104,9 +77,8 @@ proptest! {
     }
 
     #[test]
-    fn distributions_count_every_request_once(held in requests()) {
-        let columns = held.columns();
-        let rows = by_file(&held.file, 3);
+    fn distributions_count_every_request_once(columns in requests()) {
+        let rows = by_file(&columns.file, 3);
         prop_assert_eq!(rows.iter().map(Vec::len).sum::<usize>(), columns.len());
         let whole = distribution(columns.iter());
         let parts: Vec<_> = rows.iter().map(|rows| distribution(columns.of(rows))).collect();
@@ -119,8 +91,8 @@ proptest! {
 
     #[test]
     fn latencies_lie_between_the_bounds_of_their_bucket(ns in 1u64..u64::MAX / 4) {
-        let one = Held { start_ns: vec![0], end_ns: vec![ns as i64], process: vec![0], file: vec![0], write: vec![0], offset: vec![0], size: vec![0] };
-        let found = distribution(one.columns().iter());
+        let one = Columns { start_ns: vec![0], end_ns: vec![ns as i64], process: vec![0], file: vec![0], write: vec![0], offset: vec![0], size: vec![0] };
+        let found = distribution(one.iter());
         let bucket = found.latency[0].iter().position(|&count| count == 1).unwrap();
         prop_assert!(bucket_low(bucket) <= ns);
         prop_assert!(ns < bucket_low(bucket + 1) || bucket_low(bucket + 1) == bucket_low(bucket));

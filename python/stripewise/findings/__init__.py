@@ -1,6 +1,7 @@
 """What a run did to its files in a page, and what is wrong with it: causes with evidence, price and cure."""
 
-from .facts import FileFacts, MetadataCalls, RunFacts, facts_of
+from .calls import MetadataCalls
+from .facts import FileFacts, RunFacts, facts_of
 from .find import findings_of
 from .finding import Finding
 from .price import DEFAULT_CLUSTER, Seconds

@@ -1,74 +1,36 @@
-"""What findings are made of: the requests of each file as arrays, and the calls by name beside them."""
+"""What findings are made of: the requests of each file as arrays, and the calls beside them (`calls.py`)."""
 
 from __future__ import annotations
 
 import os
-import re
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from ..errors import WorkloadError
-from ..pattern.records import FileRecords, TraceRecords, is_wanted, read_records
-from ..workload.columns import TEXTS, codes_of_text, numbers
+from ..cluster import Cluster
+from ..errors import NoRequestsError
+from ..pattern.records import FileRecords, TraceRecords, read_records
 from ..workload.trace import partial_reasons, trace_file
-from .price import Asked
-
-#: Calls that ask for a name or an inode and move no bytes.
-BY_NAME = frozenset({
-    "open", "close", "stat", "access", "statfs", "unlink", "rename", "link", "symlink", "readlink", "mkdir", "rmdir",
-    "mknod", "opendir", "readdir", "truncate", "setattr", "getattr",
-})  # fmt: skip
-#: Files of a program's own code, which its start looks for in many places: no habit of its I/O.
-CODE = re.compile(r"/site-packages/|/lib/python3|/__pycache__|\.pyc?$|\.so(\.|$)|\.pth$")
-
-
-@dataclass(frozen=True)
-class MetadataCalls:
-    """Calls by name on the program's own files."""
-
-    #: By operation.
-    counts: dict[str, int]
-    files: int
-    #: Seconds in them: of all processes, and of the one that spent the most.
-    total_s: float
-    longest_s: float
-    #: Paths that each process opened, by its number.
-    openers: dict[str, frozenset[int]]
-
-    @property
-    def calls(self) -> int:
-        """All of them."""
-        return sum(self.counts.values())
-
-
-NOTHING = MetadataCalls({}, 0, 0.0, 0.0, {})
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Bytes that a program asked for by MPI-IO, of one file."""
-
-    read: int
-    written: int
+from .calls import CallFacts, MetadataCalls, Wanted, calls_of
+from .price import DEFAULT_CLUSTER, Asked
 
 
 class FileFacts:
     """The requests of one file, by process and in each by start."""
 
-    def __init__(self, records: FileRecords, openers: int, wanted: Wanted | None = None) -> None:
+    def __init__(self, records: FileRecords, openers: int, extent: int, wanted: Wanted | None = None) -> None:
         if (np.diff(records.rank) < 0).any():
             records = _by_process(records)
         self.records = records
         #: Processes that opened it; 0 where the trace has no opens.
         self.openers = openers
+        #: Bytes of the whole file, as far as the trace tells: of its reads and writes, and of other calls.
+        self.extent = extent
         #: What MPI-IO calls moved; None where the trace has none of the file.
         self.wanted = wanted
         self.size = records.size
@@ -87,7 +49,9 @@ class FileFacts:
         chosen = np.flatnonzero(self.write == write)
         if not len(chosen):
             return None
-        return self if len(chosen) == len(self.write) else FileFacts(_rows(self.records, chosen), self.openers)
+        if len(chosen) == len(self.write):
+            return self
+        return FileFacts(_rows(self.records, chosen), self.openers, self.extent)
 
     @property
     def who(self) -> str:
@@ -121,6 +85,12 @@ class FileFacts:
         return np.bincount(self.rank, weights=spent, minlength=len(self.ranks)).astype(np.float64)
 
 
+def _file_facts(records: FileRecords, calls: CallFacts) -> FileFacts:
+    openers = len(calls.metadata.openers.get(records.path, ()))
+    extent = max(int((records.offset + records.size).max()), calls.lengths.get(records.path, 0))
+    return FileFacts(records, openers, extent, calls.wanted.get(records.path))
+
+
 def _by_process(records: FileRecords) -> FileRecords:
     return _rows(records, np.lexsort((records.start_ns, records.rank)))
 
@@ -141,6 +111,10 @@ class RunFacts:
     trace: TraceRecords | None
     #: Whether some requests were made up from counters: their order and places prove little.
     is_estimated: bool = False
+    #: Shell patterns that chose its files.
+    patterns: tuple[str, ...] = ()
+    #: Whether `source` is a Darshan log, from which the trace was made for this page alone.
+    is_log: bool = False
 
     @property
     def requests(self) -> int:
@@ -152,24 +126,46 @@ class RunFacts:
         """By all of them."""
         return sum(int(file.size.sum()) for file in self.files)
 
+    def planned(self, cluster: Cluster) -> str:
+        """The command that plans a layout for these files, ready for a shell; a log is imported first."""
+        trace = self.source
+        words = [
+            "--cluster",
+            "cluster.toml" if cluster.source == DEFAULT_CLUSTER.source else _as_operand(str(cluster.source)),
+        ]
+        words += [word for pattern in self.patterns for word in ("--file", _as_operand(pattern))]
+        first = ""
+        if self.is_log:
+            trace = f"{Path(self.source).stem}-trace"
+            first = f"stripewise import darshan {_quoted(self.source)} -o {_quoted(trace)} && "
+        return f"{first}stripewise plan {_quoted(trace)} {shlex.join(words)} --policy best -o plan.json"
+
+
+def _as_operand(name: str) -> str:
+    """A path that no program takes for an option."""
+    return f"./{name}" if name.startswith("-") else name
+
+
+def _quoted(path: str) -> str:
+    return shlex.quote(_as_operand(path))
+
 
 def facts_of(path: str | os.PathLike[str], files: Sequence[str] = (), only: Collection[str] | None = None) -> RunFacts:
-    """The facts of a collected trace; `files` are shell patterns of paths to keep, `only` those of requests to keep.
+    """The facts of a collected trace; `files` are shell patterns of paths to keep, `only` paths whose requests to keep.
 
-    Raises WorkloadError naming the file where it cannot be read, or holds neither a request nor a call by name.
+    Raises NoRequestsError where it holds neither a request nor a call by name, WorkloadError naming the file where it
+    cannot be read.
     """
-    metadata, wanted = _beside(Path(path), files)
+    calls = calls_of(Path(path), files)
+    metadata = calls.metadata
     try:
-        trace = read_records(path, files)
-    except WorkloadError:
-        if not metadata.calls:
+        trace = read_records(path, files, only=only)
+    except NoRequestsError:
+        # Who knows of requests knows that their places are unknown: nothing is found in them.
+        if not metadata.calls and not only:
             raise
         trace = None
-    if trace is not None and only is not None:
-        trace = replace(trace, files=tuple(each for each in trace.files if each.path in only))
-    found = [] if trace is None else [
-        FileFacts(each, len(metadata.openers.get(each.path, ())), wanted.get(each.path)) for each in trace.files
-    ]  # fmt: skip
+    found = [] if trace is None else [_file_facts(each, calls) for each in trace.files]
     found.sort(key=lambda file: -int(file.size.sum()))
     processes = max(1, len(set().union(*metadata.openers.values())) if metadata.openers else 1)
     return RunFacts(
@@ -179,61 +175,5 @@ def facts_of(path: str | os.PathLike[str], files: Sequence[str] = (), only: Coll
         metadata,
         trace,
         any("estimated" in reason for reason in partial_reasons(Path(path))),
+        tuple(files),
     )
-
-
-def _beside(path: Path, files: Sequence[str]) -> tuple[MetadataCalls, dict[str, Wanted]]:
-    """What is not a request of the posix layer: calls by name, and bytes that MPI-IO calls moved by path."""
-    source = trace_file(path)
-    try:
-        texts = [name for name in TEXTS if name in pq.read_schema(source).names]
-        with pq.ParquetFile(source, read_dictionary=texts) as parquet:
-            names = set(parquet.schema_arrow.names)
-            if not {"op", "file", "start_ns", "end_ns"} <= names:
-                return NOTHING, {}
-            columns = ["op", "file", "start_ns", "end_ns", "layer", "process", "done"]
-            table = parquet.read(columns=[name for name in columns if name in names])
-    except (OSError, pa.ArrowException) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise WorkloadError(f"{source}: cannot be read as Parquet ({said}); collect it again") from error
-    op_code, ops = codes_of_text(table, "op")
-    file_code, paths = codes_of_text(table, "file")
-    ours = [
-        code for code, name in enumerate(paths)
-        if name and is_wanted(name, files) and (files or CODE.search(name) is None)
-    ]  # fmt: skip
-    keep = np.isin(op_code, [code for code, op in enumerate(ops) if op in BY_NAME]) & np.isin(file_code, ours)
-    rows = np.flatnonzero(keep)
-    if not len(rows):
-        return NOTHING, _wanted(table, op_code, ops, file_code, paths)
-    op, file = op_code[rows], file_code[rows]
-    process = numbers(table, "process", 0)[rows]
-    spent = (numbers(table, "end_ns", 0) - numbers(table, "start_ns", 0))[rows] / 1e9
-    counted = np.bincount(op, minlength=len(ops)).tolist()
-    _, of = np.unique(process, return_inverse=True)
-    pairs = np.unique(
-        np.column_stack([file, process])[np.isin(op, [c for c, name in enumerate(ops) if name == "open"])], axis=0
-    )
-    openers: dict[str, set[int]] = {}
-    for code, number in pairs.tolist():
-        openers.setdefault(paths[code], set()).add(number)
-    found = MetadataCalls(
-        {name: count for name, count in zip(ops, counted, strict=True) if count},
-        len(np.unique(file)),
-        float(spent.sum()),
-        float(np.bincount(of, weights=spent).max()),
-        {name: frozenset(each) for name, each in openers.items()},
-    )
-    return found, _wanted(table, op_code, ops, file_code, paths)
-
-
-def _wanted(table: Any, op_code: Any, ops: list[str], file_code: Any, paths: list[str]) -> dict[str, Wanted]:
-    """Bytes by MPI-IO calls."""
-    done = np.maximum(numbers(table, "done", 0), 0)
-    sums = []
-    for op in ("mpi_read", "mpi_write"):
-        chosen = np.isin(op_code, [code for code, name in enumerate(ops) if name == op]) & (file_code >= 0)
-        sums.append(
-            np.bincount(file_code[chosen], weights=done[chosen], minlength=len(paths)).astype(np.int64).tolist()
-        )
-    return {path: Wanted(read, written) for path, read, written in zip(paths, *sums, strict=True) if read or written}

@@ -7,21 +7,17 @@ through one descriptor.
 
 from __future__ import annotations
 
-import fnmatch
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from ..errors import WorkloadError
-from ..workload.columns import TEXTS, checked_columns, codes_of_text, numbers
-from ..workload.trace import SYSTEM_DIRS, read_meta, trace_file
+from ..workload.columns import checked_columns, codes_of_text, numbers
+from ..workload.trace import no_requests, opened, read_meta, trace_file, wanted_files
 
 #: Operations of each layer that move bytes.
 DATA_OPS = {"posix": {"read": "read", "write": "write"}, "mpi": {"mpi_read": "read", "mpi_write": "write"}}
@@ -88,33 +84,26 @@ class TraceRecords:
         return all(file.is_ranked for file in self.files)
 
 
-def read_records(path: str | os.PathLike[str], files: Sequence[str] = (), layer: str = "posix") -> TraceRecords:
-    """The records of `layer` in a collected trace; `files` are shell patterns of paths to keep.
+def read_records(
+    path: str | os.PathLike[str],
+    files: Sequence[str] = (),
+    layer: str = "posix",
+    only: Collection[str] | None = None,
+) -> TraceRecords:
+    """The records of `layer` in a collected trace; `files` are shell patterns of paths to keep, `only` the paths.
 
-    Without patterns, files in the system's own directories are left out. Raises WorkloadError naming the file.
+    Without either, files in the system's own directories are left out; managed or not makes no difference. Raises
+    NoRequestsError where nothing is left, WorkloadError naming the file where it cannot be read.
     """
     source = trace_file(Path(path))
     command = read_meta(Path(path)).get("command", [])
-    try:
-        texts = [name for name in TEXTS if name in pq.read_schema(source).names]
-        with pq.ParquetFile(source, read_dictionary=texts) as parquet:
-            table = parquet.read(columns=checked_columns(parquet.schema_arrow, source, optional=(*OPTIONAL, "layer")))
-    except (OSError, pa.ArrowException) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise WorkloadError(f"{source}: cannot be read as Parquet ({said}); collect it again") from error
-    found = _records(table, layer, files)
+    with opened(source) as parquet:
+        table = parquet.read(columns=checked_columns(parquet.schema_arrow, source, optional=(*OPTIONAL, "layer")))
+    found = _records(table, layer, lambda paths: set(wanted_files(paths, files) if only is None else only))
     if not found.files:
-        what = f" on files matching {', '.join(files)}" if files else ""
-        raise WorkloadError(f"{source}: holds no {layer} read or write that moved a byte{what}; trace a run that does")
+        raise no_requests(source, files, f"{layer} read or write")
     application = " ".join(str(word) for word in command) if isinstance(command, list) else ""
     return replace(found, source=str(source), application=application)
-
-
-def is_wanted(path: str, patterns: Sequence[str]) -> bool:
-    """Whether a path is the program's own, or matches one of the patterns where there are some."""
-    if patterns:
-        return any(fnmatch.fnmatchcase(path, os.path.abspath(pattern)) for pattern in patterns)
-    return not path.startswith(SYSTEM_DIRS)
 
 
 def codes_of(columns: Iterable[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.uint64], Numbers]:
@@ -134,13 +123,14 @@ def codes_of(columns: Iterable[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.uint64
     return codes.astype(np.uint64), first.astype(np.int64)
 
 
-def _records(table: Any, layer: str, patterns: Sequence[str]) -> TraceRecords:
+def _records(table: Any, layer: str, kept_of: Callable[[list[str]], set[str]]) -> TraceRecords:
     op_code, ops = codes_of_text(table, "op")
     file_code, paths = codes_of_text(table, "file")
     wanted = DATA_OPS[layer]
     keep = np.isin(op_code, [code for code, op in enumerate(ops) if op in wanted])
     # What the launcher of an MPI job reads of the system is no part of the job.
-    keep &= np.isin(file_code, [code for code, path in enumerate(paths) if is_wanted(path, patterns)])
+    kept = kept_of(paths)
+    keep &= np.isin(file_code, [code for code, path in enumerate(paths) if path in kept])
     keep &= np.asarray(table.column("offset").is_valid()) & (numbers(table, "done", 0) > 0)
     if "layer" in table.column_names:
         layer_code, layers = codes_of_text(table, "layer")

@@ -49,22 +49,22 @@ class Shown:
         return self.picture.document | {"findings": [told(each) for each in self.findings]}
 
 
-def write_page(run: Shown, out: Path, beside: Shown | None = None) -> None:
+def write_page(runs: Sequence[Shown], out: Path) -> None:
     """Writes the page durably, of a run or of two side by side. Raises OSError that names `out`."""
-    write_durably(out, page_text(run, beside))
+    write_durably(out, page_text(runs))
 
 
-def page_text(run: Shown, beside: Shown | None = None) -> str:
-    """The page."""
-    picture = run.picture
-    document = run.document() | ({} if beside is None else {"beside": beside.document()})
+def page_text(runs: Sequence[Shown]) -> str:
+    """HTML; the first run gives it its title."""
+    first = runs[0].picture.document
+    document = {"runs": [run.document() for run in runs]}
     script = "\n".join(_asset(name) for name in SCRIPTS)
     style = "\n".join(_asset(name) for name in STYLES)
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; base-uri 'none'; "
         "form-action 'none'"
     )
-    title = html.escape(_clean(" ".join(picture.document["command"]) or Path(picture.document["source"]).parent.name))
+    title = html.escape(_clean(" ".join(first["command"]) or first["source"]))
     licence = _asset("uPlot.LICENSE").replace("--", "- -")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -6,7 +6,6 @@ brings each of them, so that zooming in shows every one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from .. import native
-from ..errors import WorkloadError
-from ..pattern import PatternReport, report_of
+from ..errors import NoRequestsError
+from ..pattern import PatternReport
+from ..pattern.records import read_records
+from ..pattern.report import report_of_records
 from .blob import blob, length, steps
 from .requests import Numbers, ViewRequests
 
@@ -48,10 +49,10 @@ class Picture:
     document: dict[str, Any]
 
 
-def picture_of(requests: ViewRequests, trace: Path, files: Sequence[str] = (), runs: int = 1) -> Picture:
+def picture_of(requests: ViewRequests, trace: Path, runs: int = 1) -> Picture:
     """All pictures of a trace, which is one of `runs` in the page; patterns are read from `trace` anew.
 
-    Raises what `report_of` does.
+    Raises what `read_records` does.
     """
     native_trace = requests.trace
     total = native.parsed(native_trace.distribution)
@@ -60,8 +61,9 @@ def picture_of(requests: ViewRequests, trace: Path, files: Sequence[str] = (), r
     order = sorted(range(len(each)), key=lambda number: (-sum(each[number]["bytes"]), requests.files[number]))
     pictured = order[:PICTURED_MAX]
     try:
-        report: PatternReport | None = report_of(trace, [requests.files[number] for number in pictured])
-    except WorkloadError:
+        told_of = {requests.files[number] for number in pictured}
+        report: PatternReport | None = report_of_records(read_records(trace, only=told_of))
+    except NoRequestsError:
         # No request has a known place: there is no pattern, and times and sizes are shown all the same.
         report = None
     told = {file.path: _patterns(file) for file in report.files} if report is not None else {}

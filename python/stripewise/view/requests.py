@@ -9,26 +9,25 @@ import os
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from .. import native
-from ..errors import UsageError, WorkloadError
-from ..workload.columns import TEXTS, checked_columns, codes_of_text, numbers
+from ..errors import UsageError
+from ..workload.columns import checked_columns, codes_of_text, numbers
 from ..workload.trace import (
     FLAG_MANAGED,
     FLAG_UNKNOWN_OFFSET,
-    SYSTEM_DIRS,
     Progress,
+    no_requests,
+    opened,
     partial_reasons,
     read_meta,
     trace_file,
+    wanted_files,
 )
 
 OPTIONAL = ("layer", "process", "thread", "rank", "pid", "flags")
@@ -92,27 +91,22 @@ def check_target(flag: str, out: Path, trace: Path) -> None:
 def read_requests(path: Path, files: Sequence[str] = (), progress: Progress | None = None) -> ViewRequests:
     """The requests of a collected trace; `files` are shell patterns of paths to keep.
 
-    Without patterns those of managed files, or of all outside the system's own directories. Raises WorkloadError naming
-    the file.
+    Without patterns those of managed files, or of all outside the system's own directories. Raises NoRequestsError
+    where nothing is left, WorkloadError naming the file where it cannot be read.
     """
     source = trace_file(path)
     meta = read_meta(path)
     names: dict[str, int] = {}
-    managed: set[int] = set()
+    managed: set[str] = set()
     parts: list[dict[str, Numbers]] = []
-    try:
-        texts = [name for name in TEXTS if name in pq.read_schema(source).names]
-        with pq.ParquetFile(source, read_dictionary=texts) as parquet:
-            columns = checked_columns(parquet.schema_arrow, source, optional=OPTIONAL)
-            for group in range(parquet.num_row_groups):
-                parts.append(_group(parquet.read_row_group(group, columns=columns), names, managed))
-                if progress:
-                    progress(group + 1, parquet.num_row_groups)
-    except (OSError, pa.ArrowException) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise WorkloadError(f"{source}: cannot be read as Parquet ({said}); collect it again") from error
+    with opened(source) as parquet:
+        columns = checked_columns(parquet.schema_arrow, source, optional=OPTIONAL)
+        for group in range(parquet.num_row_groups):
+            parts.append(_group(parquet.read_row_group(group, columns=columns), names, managed))
+            if progress:
+                progress(group + 1, parquet.num_row_groups)
     held = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
-    wanted = _wanted(list(names), managed, files)
+    wanted = wanted_files(names, files, managed)
     place = np.full(len(names) + 1, -1, dtype=np.int64)
     for number, name in enumerate(wanted):
         place[names[name]] = number
@@ -120,8 +114,7 @@ def read_requests(path: Path, files: Sequence[str] = (), progress: Progress | No
         held["file"] = place[held["file"]]
         held = {name: column[held["file"] >= 0] for name, column in held.items()}
     if not held or not len(held["file"]):
-        what = f" on files matching {', '.join(files)}" if files else ""
-        raise WorkloadError(f"{source}: holds no read or write that moved a byte{what}; trace a run that does I/O")
+        raise no_requests(source, files)
     used = np.unique(held["file"])
     renumbered = np.zeros(len(wanted), dtype=np.int64)
     renumbered[used] = np.arange(len(used))
@@ -154,17 +147,8 @@ def _requests(
     )  # fmt: skip
 
 
-def _wanted(names: list[str], managed: set[int], patterns: Sequence[str]) -> list[str]:
-    if patterns:
-        absolute = [os.path.abspath(pattern) for pattern in patterns]
-        return sorted(name for name in names if any(fnmatchcase(name, pattern) for pattern in absolute))
-    if managed:
-        return sorted(name for number, name in enumerate(names) if number in managed)
-    return sorted(name for name in names if not name.startswith(SYSTEM_DIRS))
-
-
-def _group(table: Any, names: dict[str, int], managed: set[int]) -> dict[str, Numbers]:
-    """What a row group tells; new paths are added to `names`, the numbers of managed files to `managed`."""
+def _group(table: Any, names: dict[str, int], managed: set[str]) -> dict[str, Numbers]:
+    """What a row group tells; new paths are added to `names`, those of managed files to `managed`, too."""
     op_code, ops = codes_of_text(table, "op")
     file_code, paths = codes_of_text(table, "file")
     done = numbers(table, "done", 0)
@@ -179,8 +163,8 @@ def _group(table: Any, names: dict[str, int], managed: set[int]) -> dict[str, Nu
     for code in used.tolist():
         placed[code] = names.setdefault(paths[code], len(names))
     flags = numbers(table, "flags", 0)[rows]
-    file = placed[file_code[rows]]
-    managed |= set(np.unique(file[(flags & FLAG_MANAGED) != 0]).tolist())
+    code = file_code[rows]
+    managed.update(paths[each] for each in np.unique(code[(flags & FLAG_MANAGED) != 0]).tolist())
     offset = numbers(table, "offset", -1)[rows]
     return {
         "start_ns": numbers(table, "start_ns", 0)[rows],
@@ -189,7 +173,7 @@ def _group(table: Any, names: dict[str, int], managed: set[int]) -> dict[str, Nu
         "thread": numbers(table, "thread", 0)[rows],
         "rank": numbers(table, "rank", -1)[rows],
         "pid": numbers(table, "pid", -1)[rows],
-        "file": file,
+        "file": placed[code],
         "write": np.isin(op_code[rows], [code for code, op in enumerate(ops) if op == "write"]),
         "offset": np.where((flags & FLAG_UNKNOWN_OFFSET) != 0, -1, np.maximum(offset, -1)),
         "size": done[rows],

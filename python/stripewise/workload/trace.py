@@ -10,9 +10,11 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
+import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..errors import WorkloadError
+from ..errors import NoRequestsError, WorkloadError
 from .columns import TEXTS, checked_columns, codes_of_text, numbers
 from .requests import REQUEST_DTYPE, FileRequests, Requests, Workload
 
@@ -31,6 +33,8 @@ FLAG_UNKNOWN_OFFSET = 1 << 5
 META_VERSION = 1
 #: The system's own, and what is no path, as `<STDOUT>` in a Darshan log.
 SYSTEM_DIRS = ("/dev/", "/proc/", "/sys/", "/etc/", "/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/", "<")
+#: A program's own code, which its start looks for in many places.
+CODE = re.compile(r"/site-packages/|/lib/python3|/__pycache__|\.pyc?$|\.so(\.|$)|\.pth$")
 T = TypeVar("T")
 R = TypeVar("R")
 Progress = Callable[[int, int], None]
@@ -100,32 +104,68 @@ def _reasons(meta: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(reason) for reason in reasons) if isinstance(reasons, list) else (str(reasons),)
 
 
+@contextmanager
+def opened(source: Path) -> Iterator[pq.ParquetFile]:
+    """The Parquet file of a trace, its texts as dictionaries.
+
+    Raises WorkloadError naming it where it cannot be read, now or in the body.
+    """
+    try:
+        # By its bytes: names of files need not be UTF-8.
+        with pa.OSFile(os.fsencode(source)) as file:
+            texts = [name for name in TEXTS if name in pq.read_schema(file).names]
+            with pq.ParquetFile(file, read_dictionary=texts) as parquet:
+                yield parquet
+    except (OSError, pa.ArrowException) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise WorkloadError(f"{source}: cannot be read as Parquet ({said}); collect it again") from error
+
+
+def wanted_files(
+    names: Iterable[str], patterns: Sequence[str], managed: Collection[str] = (), *, code: bool = True
+) -> list[str]:
+    """Of these paths the ones that matter, sorted.
+
+    They match one of the shell patterns where some are given. Else they are the managed ones, or where there are none,
+    all outside the system's own directories; with `code` false without files of the program's own code.
+    """
+    named: Iterable[str] = sorted(name for name in names if name)
+    if patterns:
+        absolute = [os.path.abspath(pattern) for pattern in patterns]
+        return [name for name in named if any(fnmatch.fnmatchcase(name, pattern) for pattern in absolute)]
+    if managed:
+        return [name for name in named if name in managed]
+    own = (name for name in named if not name.startswith(SYSTEM_DIRS))
+    return [name for name in own if code or CODE.search(name) is None]
+
+
+def no_requests(source: Path, patterns: Sequence[str], what: str = "read or write") -> NoRequestsError:
+    """What to raise where no wanted file has a request."""
+    where = f" on files matching {', '.join(patterns)}" if patterns else ""
+    return NoRequestsError(f"{source}: holds no {what} that moved a byte{where}; trace a run that does I/O")
+
+
 def read_trace(path: str | os.PathLike[str], files: Sequence[str] = (), progress: Progress | None = None) -> Workload:
     """The workload in a collected trace.
 
-    `files` are shell patterns of paths to keep. Raises WorkloadError naming the file when it cannot be read or holds
-    nothing to plan with.
+    `files` are shell patterns of paths to keep. Raises NoRequestsError when it holds nothing to plan with,
+    WorkloadError naming the file when it cannot be read.
     """
     source = trace_file(Path(path))
     meta = read_meta(Path(path))
     found: dict[str, _File] = {}
-    try:
-        texts = [name for name in TEXTS if name in pq.read_schema(source).names]
-        with pq.ParquetFile(source, read_dictionary=texts) as parquet:
-            columns = checked_columns(parquet.schema_arrow, source)
-            groups = parquet.num_row_groups
-            tables = (parquet.read_row_group(group, columns=columns) for group in range(groups))
-            for group, parts in enumerate(_in_order(_read_group, tables)):
-                for name, part in parts:
-                    found.setdefault(name, _File()).add(part)
-                if progress:
-                    progress(group + 1, groups)
-    except (OSError, pa.ArrowException) as error:
-        raise WorkloadError(f"{source}: cannot be read as Parquet ({_first_line(error)}); collect it again") from error
-    kept = _select(found, files)
+    with opened(source) as parquet:
+        columns = checked_columns(parquet.schema_arrow, source)
+        groups = parquet.num_row_groups
+        tables = (parquet.read_row_group(group, columns=columns) for group in range(groups))
+        for group, parts in enumerate(_in_order(_read_group, tables)):
+            for name, part in parts:
+                found.setdefault(name, _File()).add(part)
+            if progress:
+                progress(group + 1, groups)
+    kept = wanted_files(found, files, {name for name, file in found.items() if file.managed})
     if not kept:
-        what = f" on files matching {', '.join(files)}" if files else ""
-        raise WorkloadError(f"{source}: holds no read or write that moved a byte{what}; trace a run that does I/O")
+        raise no_requests(source, files)
     command = meta.get("command", [])
     joined = _in_order(lambda name: _joined(found[name]), kept)
     return Workload(
@@ -148,10 +188,6 @@ def _in_order(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _read_group(table: Any) -> list[tuple[str, _File]]:
@@ -210,16 +246,6 @@ def _distinct(numbers: np.ndarray[Any, np.dtype[np.int64]]) -> set[int]:
     if (numbers == numbers[0]).all():
         return {int(numbers[0])}
     return set(np.unique(numbers).tolist())
-
-
-def _select(found: dict[str, _File], patterns: Sequence[str]) -> list[str]:
-    """The paths to plan, sorted."""
-    names: Iterable[str] = sorted(name for name in found if name)
-    if patterns:
-        absolute = [os.path.abspath(pattern) for pattern in patterns]
-        return [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in absolute)]
-    managed = [name for name in names if found[name].managed]
-    return managed or [name for name in names if not name.startswith(SYSTEM_DIRS)]
 
 
 def _joined(file: _File) -> Requests:

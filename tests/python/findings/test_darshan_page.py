@@ -8,6 +8,7 @@ from pathlib import Path
 import darshan
 import pytest
 
+from runs import runs_of
 from test_cli import stripewise
 
 LOGS = Path(darshan.__file__).parent / "examples" / "example_logs"
@@ -33,3 +34,31 @@ def test_what_is_no_log_is_one_error(tmp_path):
     (tmp_path / "x.darshan").write_bytes(b"no log")
     said = stripewise("show", tmp_path / "x.darshan", code=1).stderr
     assert "x.darshan" in said and len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("first", "second"), [("log", "trace"), ("trace", "log"), ("log", "log")])
+def test_either_run_of_a_page_may_be_a_log(tmp_path, first, second):
+    log, trace = LOGS / "ior_hdf5_example.darshan", tmp_path / "t"
+    stripewise("import", "darshan", log, "-o", trace)
+    named = {"log": log, "trace": trace}
+    stripewise("show", named[first], "--html", tmp_path / "out.html", "--beside", named[second])
+    runs = runs_of((tmp_path / "out.html").read_text())
+    assert [str(named[each]) in run["source"] for each, run in zip((first, second), runs, strict=True)] == [True, True]
+    assert runs[0]["total"] == runs[1]["total"] and runs[0]["files"] == runs[1]["files"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_damaged_log_on_either_side_is_one_error(tmp_path, order):
+    (tmp_path / "x.darshan").write_bytes(b"no log")
+    first, second = [LOGS / "ior_hdf5_example.darshan", tmp_path / "x.darshan"][::order]
+    assert "x.darshan" in stripewise("show", first, "--html", tmp_path / "o", "--beside", second, code=1).stderr
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_page_replaces_neither_log(tmp_path):
+    log, other = tmp_path / "a.darshan", tmp_path / "b.darshan"
+    for place in (log, other):
+        place.write_bytes((LOGS / "ior_hdf5_example.darshan").read_bytes())
+    for out in (log, other):
+        said = stripewise("show", log, "--html", out, "--beside", other, code=2)
+        assert "is what is shown" in said.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -232,6 +233,23 @@ def test_processes_without_ranks_are_processes(tmp_path):
     pq.write_table(table, place / "trace.parquet")
     [file] = report_of(place).files
     assert file.patterns[0].sentence.startswith("Each of 3 processes writes 128 small requests")
+
+
+def test_ranks_are_told_file_by_file(tmp_path):
+    place = write_trace(tmp_path / "t", ALL["hpio"](3))
+    # A second file by the same processes, of which one has lost its rank; a third by one that never had any.
+    table = pq.read_table(place / "trace.parquet")
+    others = [table.set_column(7, "file", pa.array([name] * len(table))) for name in ("/scratch/some", "/scratch/none")]
+    process = table["process"].to_pylist()
+    lost = [[None if each == 2 else each for each in process], [None] * len(table)]
+    others = [each.set_column(2, "rank", pa.array(ranks, pa.int32())) for each, ranks in zip(others, lost, strict=True)]
+    pq.write_table(pa.concat_tables([table, *others]), place / "trace.parquet")
+    report = report_of(place)
+    told = {file.path: file.patterns[0].sentence for file in report.files}
+    assert told["/scratch/out.dat"].startswith("Each of 3 ranks writes 128 small requests")
+    for name in ("/scratch/some", "/scratch/none"):
+        assert told[name].startswith("Each of 3 processes writes 128 small requests")
+    assert not report.is_ranked
 
 
 def test_the_json_has_every_aspect(tmp_path):

@@ -129,6 +129,16 @@ class Browser:
             self.call("POST", f"{self.session}/actions", {"actions": actions})
         self.settle()
 
+    def pointer(self, canvas: int, kind: str, x: float) -> None:
+        """An event of the pointer that has the mouse, half way down a canvas at this part of its width."""
+        script = (
+            "const c = document.querySelectorAll('canvas.view')[arguments[0]], r = c.getBoundingClientRect();"
+            "c.dispatchEvent(new PointerEvent(arguments[1], {pointerId: 1, bubbles: true, cancelable: true,"
+            "clientX: r.left + r.width * arguments[2], clientY: r.top + r.height / 2}));"
+        )
+        self.run(script, canvas, kind, x)
+        self.settle()
+
     def console(self) -> list[str]:
         """What the page said there."""
         said = self.call("POST", f"{self.session}/se/log", {"type": "browser"})

@@ -73,6 +73,59 @@ def test_wheel_keys_and_buttons_change_what_is_drawn(browser, page):
     assert browser.run("return document.documentElement.dataset.theme") == "dark"
 
 
+@pytest.mark.parametrize("end", ["pointerup", "pointercancel"])
+def test_a_drag_ends_where_the_pointer_is_let_go_or_taken_away(browser, page, end):
+    browser.emulate("light")
+    browser.open(page)
+    ranges = "return [views[1].x[0], views[1].x[1]]"
+    browser.point(1, 0.5, 0.5, wheel=-400)
+    near = browser.run(ranges)
+    browser.pointer(1, "pointerdown", 0.5)
+    browser.pointer(1, "pointermove", 0.4)
+    dragged = browser.run(ranges)
+    assert dragged[0] > near[0] and dragged[1] - dragged[0] == pytest.approx(near[1] - near[0])
+    browser.pointer(1, end, 0.4)
+    browser.pointer(1, "pointermove", 0.6)
+    assert browser.run(ranges) == dragged
+
+
+def test_a_wheel_draws_nearer_about_the_place_below_it(browser, page):
+    browser.emulate("light")
+    browser.open(page)
+    ranges = "return [views[1].x, views[1].y].flat()"
+    whole = browser.run(ranges)
+    quarter = browser.run("const v = views[1]; return (v.box.x + v.box.w / 4) / v.canvas.clientWidth")
+    browser.point(1, quarter, 0.5, wheel=-400)
+    from_, to, low, high = browser.run(ranges)
+    assert (to - from_) == pytest.approx(0.8 * whole[1]) and [low, high] == whole[2:]
+    # What was a quarter of the way stays there.
+    assert from_ + (to - from_) * 0.25 == pytest.approx(0.25 * whole[1], rel=0.01)
+    browser.keys(1, "-")
+    assert browser.run(ranges) == whole
+
+
+def test_zoom_and_moves_end_at_the_bounds(browser, page):
+    browser.emulate("light")
+    browser.open(page)
+    across, upright = "return views[1].x", "return views[1].y"
+    _, end = browser.run(across)
+    browser.keys(1, "+ + " + "ArrowRight " * 20)
+    low, high = browser.run(across)
+    assert high == end and high - low == pytest.approx(0.49 * end)
+    browser.keys(1, "ArrowLeft " * 20)
+    assert browser.run(across) == [0, pytest.approx(0.49 * end)]
+    # A microsecond is the least that is shown of a run.
+    browser.keys(1, "+ " * 30)
+    low, high = browser.run(across)
+    assert high - low == pytest.approx(1000)
+    whole = browser.run(upright)
+    browser.run(
+        "views[1].canvas.dispatchEvent(new WheelEvent('wheel', {deltaY: -9, shiftKey: true, cancelable: true}))"
+    )
+    low, high = browser.run(upright)
+    assert high - low == pytest.approx(0.8 * whole[1]) and browser.run(across)[1] - browser.run(across)[0] < 1001
+
+
 def test_the_mouse_is_told_what_is_below_it(browser, page):
     browser.emulate("light")
     browser.open(page)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runs import RUNS, write_rows
+from runs import RUNS, runs_of, write_rows
 from stripewise.errors import WorkloadError
 from stripewise.view import picture_of, read_requests
 from test_cli import stripewise
@@ -28,7 +29,8 @@ def page_of(trace, tmp_path, *words):
 
 
 def data_of(text):
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+    (run,) = runs_of(text)
+    return run
 
 
 def test_a_page_loads_nothing_and_has_all_in_it(tmp_path):
@@ -46,6 +48,16 @@ def test_names_of_files_are_never_markup(tmp_path):
     text = page_of(write_rows(tmp_path / "t", [(0, "write", name, 0, 10)]), tmp_path)
     assert "<img" not in text and data_of(text)["files"][0]["path"] == name
     assert text.count("</script>") == 2
+
+
+@pytest.mark.parametrize("command", [["</title><img src=x onerror=alert(1)>", "a & b", "\udcff"], []])
+def test_what_the_page_is_called_is_never_markup(tmp_path, command):
+    place = write_rows(tmp_path / "<img src=y> & z", [(0, "write", "/d/f", 0, 10)])
+    (place / "meta.json").write_text(json.dumps({"command": command}))
+    text = page_of(place, tmp_path)
+    title = re.search(r"<title>(.*?) - Stripewise</title>", text)[1]
+    told = "</title><img src=x onerror=alert(1)> a & b ?" if command else str(place)
+    assert "<img" not in text and html.unescape(title) == told
 
 
 def test_ten_thousand_files_and_random_requests_stay_below_three_megabytes(tmp_path):
@@ -86,6 +98,23 @@ def test_a_second_run_belongs_to_a_page(tmp_path):
     assert "--beside: belongs to --html" in stripewise("show", trace, "--beside", trace, code=2).stderr
     assert "none" in stripewise("show", trace, "--html", tmp_path / "x", "--beside", tmp_path / "none", code=1).stderr
     assert not (tmp_path / "x").exists()
+
+
+def test_a_page_of_two_runs_has_both_in_their_order(tmp_path):
+    traces = [write_rows(tmp_path / name, [(0, "write", f"/d/{name}", 0, 10)]) for name in "tu"]
+    runs = runs_of(page_of(traces[0], tmp_path, "--beside", traces[1]))
+    assert [run["files"][0]["path"] for run in runs] == ["/d/t", "/d/u"]
+
+
+def test_a_name_that_is_a_shell_pattern_has_its_own_patterns(tmp_path):
+    rows = [(0, "write", name, k * 10, 10) for name in ("/d/part[1]", "/d/part1", "/d/*") for k in range(20)]
+    shown = data_of(page_of(write_rows(tmp_path / "t", rows), tmp_path))["files"]
+    assert [len(each["patterns"]) for each in shown] == [1, 1, 1]
+
+
+def test_requests_at_unknown_offsets_alone_have_a_page(tmp_path):
+    shown = data_of(page_of(write_rows(tmp_path / "t", [(0, "write", "/d/f", None, 10)] * 5), tmp_path))
+    assert shown["total"]["without_offset"] == 5 and shown["findings"] == []
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from stripewise.errors import WorkloadError
-from stripewise.workload.trace import FLAG_MANAGED, FLAG_UNKNOWN_OFFSET, read_trace
+from stripewise.findings import facts_of
+from stripewise.pattern.records import read_records
+from stripewise.view import read_requests
+from stripewise.workload.trace import FLAG_MANAGED, FLAG_UNKNOWN_OFFSET, read_trace, wanted_files
 
 TYPES = {
     "pid": pa.int32(), "rank": pa.int32(), "world": pa.int32(), "layer": pa.string(), "op": pa.string(),
@@ -74,6 +78,46 @@ def test_managed_files_are_preferred_and_system_files_left_out(tmp_path):
     assert [file.path for file in read_trace(path).files] == ["/data/a"]
     assert [file.path for file in read_trace(path, ["/data/*"]).files] == ["/data/a", "/data/b"]
     assert [file.path for file in read_trace(trace(tmp_path, rows[1:])).files] == ["/data/b"]
+
+
+def test_plans_patterns_pictures_and_findings_are_of_the_same_files(tmp_path):
+    names = ["/data/b", "/dev/null", "/proc/self/maps", "<STDOUT>", "/usr/lib/x.so", "/v/site-packages/m.py", ""]
+    path = trace(tmp_path, [row(file=name) for name in names])
+    for patterns in ([], ["/data/*", "/proc/*"]):
+        kept = wanted_files(names, patterns)
+        assert kept == (["/data/b", "/proc/self/maps"] if patterns else ["/data/b", "/v/site-packages/m.py"])
+        assert [file.path for file in read_trace(path, patterns).files] == kept
+        assert [file.path for file in read_records(path, patterns).files] == kept
+        assert list(read_requests(path, patterns).files) == kept
+        assert sorted(file.path for file in facts_of(path, patterns).files) == kept
+
+
+def test_pictures_prefer_managed_files_as_plans_do_and_patterns_tell_of_all(tmp_path):
+    path = trace(tmp_path, [row(file="/data/a", flags=FLAG_MANAGED)], [row(file="/data/b"), row(file="/etc/a")])
+    assert list(read_requests(path).files) == [file.path for file in read_trace(path).files] == ["/data/a"]
+    assert [file.path for file in read_records(path).files] == ["/data/a", "/data/b"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["/v/lib/python3.11/os.py", "/v/site-packages/m/data", "/d/m.py", "/d/__pycache__/m", "/d/m.so.1", "/d/a.pth"],
+)
+def test_code_is_left_out_only_where_that_is_asked_for(name):
+    assert wanted_files([name, "/d/f.pyx", "/d/soap.sob"], []) == sorted([name, "/d/f.pyx", "/d/soap.sob"])
+    assert wanted_files([name, "/d/f.pyx", "/d/soap.sob"], [], code=False) == ["/d/f.pyx", "/d/soap.sob"]
+    assert wanted_files([name], [name], code=False) == [name]
+
+
+def test_patterns_are_taken_from_the_present_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert wanted_files([f"{tmp_path}/a", "/d/a"], ["a"]) == [f"{tmp_path}/a"]
+
+
+def test_a_directory_whose_name_is_not_utf_8_is_read(tmp_path):
+    (tmp_path / "t").mkdir()
+    path = trace(tmp_path / "t", [row()]).rename(tmp_path / os.fsdecode(b"\xff"))
+    for reader in (read_trace, read_records, read_requests, facts_of):
+        assert len(reader(path).files) == 1
 
 
 def test_optional_columns_may_be_missing(tmp_path):

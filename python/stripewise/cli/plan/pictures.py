@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,28 +15,22 @@ from ..output import check_output, printable, progress, say_partial
 from .show_trace import Page
 
 
-def write_pictures(page: Page, html: Path | None, perfetto: Path | None, beside: Path | None) -> None:
-    """Writes the files that were asked for, and says how large they are."""
+def write_pictures(pages: Sequence[Page], html: Path | None, perfetto: Path | None) -> None:
+    """Writes the files that were asked for, and says how large they are: a page of all runs, the first one's slices."""
     for flag, out in (("--html", html), ("--perfetto", perfetto)):
         if out is not None:
             check_output(out, flag)
-            for trace in (page.trace, beside):
-                if trace is not None:
-                    check_target(flag, out, trace)
-            if out.exists() and out.samefile(page.source):
-                raise UsageError(f"{flag}: {out} is what is shown; give another name")
+            for page in pages:
+                check_target(flag, out, page.trace)
+                if out.exists() and out.samefile(page.source):
+                    raise UsageError(f"{flag}: {out} is what is shown; give another name")
     if html is not None and perfetto is not None and html.absolute() == perfetto.absolute():
         raise UsageError("--perfetto: the same file as --html; give another name")
-    if beside is not None and html is None:
-        raise UsageError("--beside: belongs to --html")
     if perfetto is not None:
-        requests = _requests(page)
-        write_perfetto(requests, perfetto)
+        write_perfetto(_requests(pages[0]), perfetto)
         typer.echo(f"{printable(str(perfetto))}: {perfetto.stat().st_size:,} bytes; open it in ui.perfetto.dev")
     if html is not None:
-        other = None if beside is None else replace(page, trace=beside, source=beside)
-        runs = 1 if other is None else 2
-        write_page(_shown(page, runs), html, None if other is None else _shown(other, runs))
+        write_page([_shown(page, len(pages)) for page in pages], html)
         typer.echo(f"{printable(str(html))}: {html.stat().st_size:,} bytes; open it in a browser")
 
 
@@ -49,4 +44,4 @@ def _requests(page: Page) -> ViewRequests:
 def _shown(page: Page, runs: int) -> Shown:
     requests = _requests(page)
     found = findings_of(page.facts(set(requests.files)), page.priced_on())
-    return Shown(picture_of(requests, page.trace, page.files, runs), found)
+    return Shown(picture_of(requests, page.trace, runs), found)

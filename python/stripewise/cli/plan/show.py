@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -75,17 +77,26 @@ def show(
             raise UsageError("--html, --perfetto and --beside: are of a trace; give the directory that 'collect' wrote")
         _show_plan(trace, json)
         return
-    if trace.suffix == ".darshan" and trace.is_file():
-        with tempfile.TemporaryDirectory(prefix="stripewise-show-") as place:
-            import_trace("darshan", [trace], Path(place), False, None)
-            _show_trace(Page(Path(place), tuple(file or ()), cluster, trace), json, html, perfetto, beside)
+    if beside is not None and html is None:
+        raise UsageError("--beside: belongs to --html")
+    with ExitStack() as held:
+        pages = [
+            Page(held.enter_context(_as_trace(each)), tuple(file or ()), cluster, each)
+            for each in (trace, beside)
+            if each is not None
+        ]
+        if html is None and perfetto is None:
+            show_trace(pages[0], json)
+        else:
+            write_pictures(pages, html, perfetto)
+
+
+@contextmanager
+def _as_trace(shown: Path) -> Iterator[Path]:
+    """A collected trace, or one that is made of a Darshan log for as long as the body runs."""
+    if shown.suffix != ".darshan" or not shown.is_file():
+        yield shown
         return
-    _show_trace(Page(trace, tuple(file or ()), cluster, trace), json, html, perfetto, beside)
-
-
-def _show_trace(page: Page, json: bool, html: Path | None, perfetto: Path | None, beside: Path | None) -> None:
-    """The page, or files in its place."""
-    if html is None and perfetto is None and beside is None:
-        show_trace(page, json)
-    else:
-        write_pictures(page, html, perfetto, beside)
+    with tempfile.TemporaryDirectory(prefix="stripewise-show-") as place:
+        import_trace("darshan", [shown], Path(place), False, None)
+        yield Path(place)

@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from ...cluster import Cluster, read_cluster
-from ...errors import WorkloadError
+from ...errors import NoRequestsError
 from ...findings import DEFAULT_CLUSTER, FileLine, Finding, RunFacts, RunSummary, facts_of, findings_of, summary_of_run
 from ...units import format_size
 from ...workload.requests import Workload
@@ -40,7 +40,7 @@ class Page:
     def facts(self, only: set[str] | None = None) -> RunFacts:
         """Of the run."""
         run = facts_of(self.trace, self.files, only)
-        return run if self.source == self.trace else replace(run, source=str(self.source))
+        return run if self.source == self.trace else replace(run, source=str(self.source), is_log=True)
 
 
 def show_trace(page: Page, json: bool) -> None:
@@ -75,7 +75,7 @@ def _workload(trace: Path, files: Sequence[str], step: Progress) -> Workload | N
     """The requests that a plan would be made of; None where the run has calls by name alone."""
     try:
         return read_trace(trace, files, step)
-    except WorkloadError:
+    except NoRequestsError:
         return None
 
 

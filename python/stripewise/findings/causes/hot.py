@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ...cluster import Cluster
+from ...cluster import Cluster, Target
 from ...units import GRANULE_BYTES, format_size
 from .. import choices
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
 from ..price import load_of, saved
+
+
+def _have_room(servers: Sequence[Target], hot_bytes: int) -> bool:
+    """For an equal share on each, as they are priced; 0 usable bytes are as many as the file system has."""
+    share = -(-hot_bytes // len(servers))
+    return all(each.usable_bytes == 0 or each.usable_bytes >= share for each in servers)
 
 
 def hot_reads(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
@@ -19,7 +27,7 @@ def hot_reads(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | Non
     if count < choices.REQUESTS_MIN or (apart := 1 - float(file.follows[reads].mean())) <= choices.MOST:
         return None
     offset = file.offset[reads]
-    extent = int((file.offset + file.size).max())
+    extent = file.extent
     median = int(np.median(file.size[reads]))
     block = max(-(-extent // choices.BLOCKS), median, GRANULE_BYTES)
     of = offset // block
@@ -33,11 +41,13 @@ def hot_reads(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | Non
         return None
     hot = np.zeros(len(file.size), dtype=bool)
     hot[reads] = np.isin(of, touched[order[:needed]])
-    price = None
-    if cluster.sservers and cluster.hservers:
+    price, basis = None, "the cluster has no SSDs beside disks"
+    if cluster.sservers and cluster.hservers and not _have_room(cluster.sservers, hot_bytes):
+        basis = "the cluster's SSDs have no room for these blocks"
+    elif cluster.sservers and cluster.hservers:
         now = load_of(file.asked.of(reads), cluster)
         then = load_of(file.asked.of(hot), cluster, cluster.sservers) + load_of(file.asked.of(reads & ~hot), cluster)
-        price = saved(now, then)
+        price, basis = saved(now, then), "against these blocks on the SSDs alone"
     return Finding(
         "hot_region",
         "random reads of a hot region",
@@ -48,7 +58,7 @@ def hot_reads(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | Non
             f"blocks of {format_size(block)} are read {again:.1f} times on average",
         ),
         price,
-        "against these blocks on the SSDs alone" if price is not None else "the cluster has no SSDs beside disks",
+        basis,
         "put the hot part on SSDs, or keep it in memory",
-        f"stripewise plan {run.source} --cluster cluster.toml --policy best -o plan.json",
+        run.planned(cluster),
     )

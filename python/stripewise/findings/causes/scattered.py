@@ -37,6 +37,6 @@ def scattered_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Find
             saved(now, then),
             f"against the same bytes in order, in requests of {format_size(choices.JOINED_BYTES)}",
             f"sort the {op} by place, join neighbours, or put the file on SSDs",
-            f"stripewise plan {run.source} --cluster cluster.toml --policy best -o plan.json",
+            run.planned(cluster),
         )
     return None

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from ... import native
-from ...errors import PlanError, WorkloadError
+from ...errors import NoRequestsError, PlanError, WorkloadError
 from ...memoize import Memoized
 from ...model.general import Bool, Int
 from ...model.keyed import Keys, group_requests
@@ -69,7 +69,7 @@ def build_regions(workload: Workload, region_bytes: int) -> RegionTable:
 
 def _build(workload: Workload, region_bytes: int) -> RegionTable:
     if not any((file.requests["size"] > 0).any() for file in workload.files):
-        raise WorkloadError(
+        raise NoRequestsError(
             f"{workload.source}: holds no read or write that moved a byte; trace a run that does I/O on files"
         )
     file_of, number_of, valid_of = [], [], []

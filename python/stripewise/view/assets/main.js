@@ -45,7 +45,7 @@ function counterpart(file, at, data, other) {
 }
 
 async function show() {
-  const data = JSON.parse(of("data").textContent), runs = data.beside ? [data, data.beside] : [data];
+  const { runs } = JSON.parse(of("data").textContent), data = runs[0];
   of("title").textContent = data.command.join(" ") || data.source;
   of("source").textContent = runs.map((run) => run.source).join(" beside ");
   const span = Math.max(...runs.map((run) => run.end_ns));

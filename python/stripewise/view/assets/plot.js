@@ -135,7 +135,7 @@ class View {
     }, { passive: false });
     let held = null;
     canvas.addEventListener("pointerdown", (event) => { held = this.at(event); canvas.setPointerCapture(event.pointerId); hideTip(); });
-    canvas.addEventListener("pointerup", () => { held = null; });
+    for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => { held = null; });
     canvas.addEventListener("pointermove", (event) => {
       const at = this.at(event);
       if (held) { this.move("x", held.x - at.x); if (this.picture.y.isFree) this.move("y", held.y - at.y); held = at; return; }

@@ -1,0 +1,68 @@
+"""The command that a finding ends with does in a shell what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import darshan
+
+from runs import RUNS, write_rows
+from stripewise.cli.plan.show_trace import Page
+from stripewise.findings import DEFAULT_CLUSTER, facts_of
+from test_cli import cluster_toml as cluster_toml
+from test_cli import stripewise
+
+LOG = Path(darshan.__file__).parent / "examples" / "example_logs" / "ior_hdf5_example.darshan"
+
+
+def in_a_shell(command, place):
+    """Runs it as a user would, in a directory."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    subprocess.run(command, shell=True, cwd=place, env=os.environ | {"PATH": path}, check=True, capture_output=True)
+    return json.loads((place / "plan.json").read_text())
+
+
+def commands(*words):
+    return [each["command"] for each in json.loads(stripewise("show", *words, "--json").stdout)["findings"]]
+
+
+def test_a_trace_with_any_name_is_planned(tmp_path, cluster_toml):
+    rows = [*RUNS["no order, no preferred place"][0], (0, "write", "/d/other", 0, 10)]
+    trace = write_rows(tmp_path / "it's $HOME;touch own", rows)
+    (command,) = commands(trace, "--file", "/d/[f]", "--cluster", cluster_toml)
+    plan = in_a_shell(command, tmp_path)
+    assert [each["path"] for each in plan["files"]] == ["/d/f"] and not (tmp_path / "own").exists()
+
+
+def test_a_path_that_begins_as_an_option_is_none(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_rows(tmp_path / "-o", RUNS["no order, no preferred place"][0])
+    (command,) = commands("./-o", "--file", "/d/f")
+    assert shlex.split(command)[:3] == ["stripewise", "plan", "./-o/trace.parquet"]
+
+
+def test_without_a_cluster_the_command_names_one_to_write(tmp_path):
+    (command,) = commands(write_rows(tmp_path / "t", RUNS["no order, no preferred place"][0]))
+    assert shlex.split(command)[3:5] == ["--cluster", "cluster.toml"]
+
+
+def test_a_log_is_imported_before_it_is_planned(tmp_path, cluster_toml):
+    log = tmp_path / "a log's.darshan"
+    log.write_bytes(LOG.read_bytes())
+    stripewise("import", "darshan", log, "-o", tmp_path / "t")
+    run = replace(facts_of(tmp_path / "t"), source=str(log), is_log=True)
+    plan = in_a_shell(run.planned(DEFAULT_CLUSTER), tmp_path)
+    assert plan["files"] and (tmp_path / "a log's-trace" / "trace.parquet").is_file()
+
+
+def test_commands_for_a_log_that_is_shown_begin_with_its_import(tmp_path):
+    stripewise("import", "darshan", LOG, "-o", tmp_path / "t")
+    for source, first in ((LOG, "import"), (tmp_path / "t", "plan")):
+        run = Page(tmp_path / "t", (), None, source).facts()
+        assert shlex.split(run.planned(DEFAULT_CLUSTER))[1] == first

@@ -1,0 +1,60 @@
+"""Hot regions: a part of the whole file, priced where the SSDs have room for it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from runs import RUNS, rng, write_rows
+from stripewise.findings import DEFAULT_CLUSTER, facts_of, findings_of
+from support import KIB, MIB
+
+#: Reads all over 4 MiB, each of whose blocks they read four times.
+READS = [(int(k) % 4, "read", "/d/f", int(place) * 16 * KIB, 16 * KIB) for k, place in
+         enumerate(rng(5).permutation(1024) % 256)]  # fmt: skip
+#: Writes of the same file, large and in order, 64 MiB in all.
+WRITES = [(k % 4, "write", "/d/f", k * 4 * MIB, 4 * MIB) for k in range(16)]
+
+
+def found_in(place, cluster=DEFAULT_CLUSTER):
+    return findings_of(facts_of(place), cluster)
+
+
+def test_reads_of_a_sixteenth_of_what_was_written_are_hot(tmp_path):
+    (found,) = found_in(write_rows(tmp_path / "t", WRITES + READS))
+    assert found.cause == "hot_region" and "of the file (3.2 MiB)" in found.evidence[1]
+
+
+def test_reads_all_over_the_file_are_not_hot(tmp_path):
+    (found,) = found_in(write_rows(tmp_path / "t", READS))
+    assert found.cause == "scattered"
+
+
+@pytest.mark.parametrize("told", ["truncate", "meta.json"])
+def test_a_length_that_no_request_tells_counts(tmp_path, told):
+    grown = [(0, "truncate", "/d/f", 64 * MIB, 0)] if told == "truncate" else []
+    place = write_rows(tmp_path / "t", grown + READS)
+    if told == "meta.json":
+        files = [{"path": "/d/f", "extent_bytes": 64 * MIB}, {"path": "/d/f", "extent_bytes": 1}, {"path": 3}, None]
+        (place / "meta.json").write_text(json.dumps({"files": files}))
+    assert facts_of(place).files[0].extent == 64 * MIB
+    assert [each.cause for each in found_in(place)] == ["hot_region"]
+
+
+def test_a_truncate_that_failed_tells_no_length(tmp_path):
+    place = write_rows(tmp_path / "t", [(0, "truncate", "/d/f", 64 * MIB, -1), *READS])
+    assert facts_of(place).files[0].extent == 4 * MIB
+
+
+@pytest.mark.parametrize(("room", "is_priced"), [(4 * MIB, False), (6 * MIB, True), (0, True)])
+def test_what_the_ssds_have_no_room_for_has_no_price(tmp_path, room, is_priced):
+    # 80 % of the reads begin in 9.5 MiB, half of it on each of two SSDs; 0 is what the file system has.
+    targets = tuple(
+        replace(each, capacity_bytes=room) if each.name == "ssd1" else each for each in DEFAULT_CLUSTER.targets
+    )
+    cluster = replace(DEFAULT_CLUSTER, targets=targets)
+    place = write_rows(tmp_path / "t", RUNS["a hot region"][0])
+    (found,) = found_in(place, cluster)
+    assert (found.price is not None) == is_priced and ("no room" in found.basis) != is_priced
