@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..workload.columns import checked_columns, codes_of_text, numbers
 from ..workload.trace import opened, read_meta, trace_file, wanted_files
+from .layers import COLUMNS, MpiCalls, mpi_calls
 
 #: Calls that ask for a name or an inode and move no bytes.
 BY_NAME = (
@@ -56,6 +57,8 @@ class CallFacts:
 
     metadata: MetadataCalls = NOTHING
     wanted: dict[str, Wanted] = field(default_factory=dict)
+    #: Reads and writes by MPI-IO, where the trace tells what was made of them.
+    layers: dict[str, tuple[MpiCalls, ...]] = field(default_factory=dict)
     #: Bytes: where the furthest request ended, and what the file was cut or grown to.
     lengths: dict[str, int] = field(default_factory=dict)
 
@@ -65,7 +68,10 @@ def calls_of(path: Path, files: Sequence[str]) -> CallFacts:
     source = trace_file(path)
     with opened(source) as parquet:
         columns = checked_columns(
-            parquet.schema_arrow, source, ("op", "file", "start_ns", "end_ns"), ("layer", "process", "done", "offset")
+            parquet.schema_arrow,
+            source,
+            ("op", "file", "start_ns", "end_ns"),
+            ("layer", "process", "done", "offset", *COLUMNS),
         )
         table = parquet.read(columns=columns)
     op, ops = codes_of_text(table, "op")
@@ -95,7 +101,8 @@ def calls_of(path: Path, files: Sequence[str]) -> CallFacts:
     # A start in many directories is no habit of the program's I/O.
     ours = set(wanted_files(paths, files, code=False))
     by_name = np.flatnonzero(rows(BY_NAME) & np.isin(file, [code for code, name in enumerate(paths) if name in ours]))
-    return CallFacts(_metadata(table, by_name, (op, ops), (file, paths)) if len(by_name) else NOTHING, wanted, lengths)
+    metadata = _metadata(table, by_name, (op, ops), (file, paths)) if len(by_name) else NOTHING
+    return CallFacts(metadata, wanted, mpi_calls(table) if wanted else {}, lengths)
 
 
 def _lengths_in_meta(path: Path) -> dict[str, int]:

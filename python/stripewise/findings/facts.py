@@ -17,13 +17,21 @@ from ..errors import NoRequestsError
 from ..pattern.records import FileRecords, TraceRecords, read_records
 from ..workload.trace import partial_reasons, trace_file
 from .calls import CallFacts, MetadataCalls, Wanted, calls_of
+from .layers import MpiCalls
 from .price import DEFAULT_CLUSTER, Asked
 
 
 class FileFacts:
     """The requests of one file, by process and in each by start."""
 
-    def __init__(self, records: FileRecords, openers: int, extent: int, wanted: Wanted | None = None) -> None:
+    def __init__(
+        self,
+        records: FileRecords,
+        openers: int,
+        extent: int,
+        wanted: Wanted | None = None,
+        layers: tuple[MpiCalls, ...] = (),
+    ) -> None:
         if (np.diff(records.rank) < 0).any():
             records = _by_process(records)
         self.records = records
@@ -33,6 +41,8 @@ class FileFacts:
         self.extent = extent
         #: What MPI-IO calls moved; None where the trace has none of the file.
         self.wanted = wanted
+        #: Of these, what was made of them; empty where the trace does not tell.
+        self.layers = layers
         self.size = records.size
         self.offset = records.offset
         self.write = np.array([kind.op == "write" for kind in records.kinds])[records.kind]
@@ -51,7 +61,8 @@ class FileFacts:
             return None
         if len(chosen) == len(self.write):
             return self
-        return FileFacts(_rows(self.records, chosen), self.openers, self.extent)
+        layers = tuple(each for each in self.layers if (each.op == "write") == write)
+        return FileFacts(_rows(self.records, chosen), self.openers, self.extent, layers=layers)
 
     @property
     def who(self) -> str:
@@ -88,7 +99,7 @@ class FileFacts:
 def _file_facts(records: FileRecords, calls: CallFacts) -> FileFacts:
     openers = len(calls.metadata.openers.get(records.path, ()))
     extent = max(int((records.offset + records.size).max()), calls.lengths.get(records.path, 0))
-    return FileFacts(records, openers, extent, calls.wanted.get(records.path))
+    return FileFacts(records, openers, extent, calls.wanted.get(records.path), calls.layers.get(records.path, ()))
 
 
 def _by_process(records: FileRecords) -> FileRecords:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..pattern.report import report_of_records
 from .facts import FileFacts, RunFacts
+from .layers import MpiCalls
 
 #: Files whose patterns are told, those with the most bytes.
 FILES_TOLD = 12
@@ -30,6 +31,8 @@ class FileLine:
     #: Half of the requests took no longer, and 99 of 100; None where the trace has no times.
     latency_ms: tuple[float, float] | None
     sentences: tuple[str, ...]
+    #: What was asked of MPI-IO, and what came of it.
+    layers: tuple[MpiCalls, ...]
     #: Patterns that are not told.
     more: int
 
@@ -93,6 +96,7 @@ def _line(file: FileFacts, sentences: list[str]) -> FileLine:
         (int(file.size.min()), int(np.median(file.size)), int(file.size.max())),
         (float(np.median(took)) / 1e6, float(np.quantile(took, 0.99)) / 1e6) if timed else None,
         tuple(sentences[:PATTERNS_TOLD]),
+        file.layers,
         max(0, len(sentences) - PATTERNS_TOLD),
     )
 

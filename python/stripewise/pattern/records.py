@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..workload.columns import checked_columns, codes_of_text, numbers
+from ..workload.ranges import ranges_of
 from ..workload.trace import no_requests, opened, read_meta, trace_file, wanted_files
 
 #: Operations of each layer that move bytes.
@@ -138,8 +139,15 @@ def _records(table: Any, layer: str, kept_of: Callable[[list[str]], set[str]]) -
     rows = np.flatnonzero(keep)
     if not len(rows):
         return TraceRecords("", "", 1, ())
+    ranges = ranges_of(table, rows) if layer == "mpi" else None
+    if ranges is not None:
+        rows = rows[ranges.call]
     columns = {name: numbers(table, name, default)[rows] for name, default in OPTIONAL.items()}
     taken = {name: numbers(table, name, 0)[rows] for name in ("offset", "done", "start_ns", "end_ns")}
+    if ranges is not None:
+        # A record is a range: what a call was cut short by is none's.
+        taken["offset"], taken["done"] = ranges.offset, ranges.size
+        columns["requested"] = ranges.size
     op_code, file_code = op_code[rows], file_code[rows]
     is_asked = "requested" in table.column_names
     columns["short"] = columns["requested"] - taken["done"] if is_asked else np.zeros(len(rows), dtype=np.int64)

@@ -98,6 +98,8 @@ fn family_of(soname: &[u8], is_open: bool) -> Option<Family> {
     }
 }
 
+// The fields of `Library` are the prototypes that symbols are taken for.
+#[allow(clippy::missing_transmute_annotations)]
 unsafe fn find(scope: *mut c_void) -> Option<Library> {
     // SAFETY: a C string.
     let symbol = |name: &CStr| unsafe { sw_mpi_symbol(scope, name.as_ptr()) };

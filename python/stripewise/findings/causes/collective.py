@@ -19,6 +19,9 @@ from ..price import load_of, saved
 def small_collective_buffer(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
     """Of the buffer that the aggregators' requests show."""
     few = len(file.ranks)
+    # Where the calls of MPI-IO are known, they tell whether any was collective.
+    if file.layers and not any(each.collective for each in file.layers):
+        return None
     if len(file.size) < choices.REQUESTS_MIN or file.openers < 2 or few > file.openers * choices.MOST:
         return None
     sizes, counts = np.unique(file.size, return_counts=True)

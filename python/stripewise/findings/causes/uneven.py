@@ -16,6 +16,9 @@ def uneven_ranks(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | 
     """Of a file of an MPI job whose ranks are known."""
     if not file.records.is_ranked or run.processes < 2:
         return None
+    # Aggregators move what all have asked for.
+    if any(each.collective for each in file.layers):
+        return None
     moved = np.bincount(file.rank, weights=file.size)
     mean = float(moved.sum()) / run.processes
     ratio = float(moved.max()) / mean

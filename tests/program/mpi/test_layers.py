@@ -1,0 +1,54 @@
+"""What is told of both layers of real MPI jobs: patterns behind views, and what came of the calls."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rig import mpiio_command, stripewise
+
+#: What each of 3 ranks asks for; by independent calls the library sieves, by collective ones it joins.
+PIECES = ("--pattern", "strided", "--pieces", "4", "--request-size", "256KiB", "--file-size", "6MiB")
+
+
+def traced(scratch: Path, *words: str) -> Path:
+    data, trace = scratch / "out", scratch / "trace"
+    stripewise("run", "--trace", trace, "--", *mpiio_command(3, data, *words))
+    stripewise("collect", trace)
+    return trace
+
+
+@pytest.mark.parametrize("collective", [False, True])
+def test_patterns_of_the_mpi_layer_are_those_behind_the_view(scratch: Path, collective: bool) -> None:
+    trace = traced(scratch, *PIECES, "--phases", "write,read", *(["--collective"] if collective else []))
+    told = stripewise("patterns", trace, "--layer", "mpi", "--file", scratch / "out").out
+    for verb in ("writes", "reads"):
+        assert (
+            f"Each of 3 ranks {verb} 32 medium requests of 64 KiB strided, one every 192 KiB, "
+            "rank r from r x 64 KiB on; together they cover 0 B to 6 MiB exactly once." in told
+        ), told
+
+
+@pytest.mark.parametrize("collective", [False, True])
+def test_a_page_tells_what_came_of_mpi_io(scratch: Path, collective: bool) -> None:
+    trace = traced(scratch, *PIECES, "--phases", "write,read", *(["--collective"] if collective else []))
+    page = json.loads(stripewise("show", trace, "--file", scratch / "out", "--json").out)
+    (line,) = page["run"]["files"]
+    layers = {each["op"]: each for each in line["layers"]}
+    wanted = {"calls": 24, "bytes": 6 << 20, "ranges": 96, "collective": 24 if collective else 0, "nonblocking": 0}
+    for op in ("read", "write"):
+        assert layers[op] | wanted == layers[op]
+    read, written = layers["read"], layers["write"]
+    assert (read["writes"], read["written_bytes"]) == (0, 0)
+    if collective:
+        # One aggregator on one machine: the same bytes in whole stretches.
+        assert (read["reads"], read["read_bytes"]) == (8, 6 << 20)
+        assert (written["writes"], written["written_bytes"]) == (8, 6 << 20)
+    else:
+        # Sieving reads 448 KiB or more for 256.
+        assert read["read_bytes"] > 1.5 * read["bytes"]
+        assert written["reads"] > 0
+        assert [each["cause"] for each in page["findings"]] == ["sieving"]
+    # All that was done to the file by the job's calls is told.
+    assert written["written_bytes"] + read["written_bytes"] == sum(each["written_bytes"] for each in page["files"])
