@@ -20,7 +20,8 @@ def recording(scratch: Path, effort: Effort) -> list[dict[str, object]]:
     """The entries `trace.mpi_*`."""
     memory = Path(tempfile.mkdtemp(prefix="bench-", dir="/dev/shm"))
     try:
-        return [*_calls(scratch, memory, effort), *_small(scratch, memory, effort), _job(scratch, effort)]
+        costs = [*_calls(scratch, memory, effort), *_small(scratch, memory, effort)]
+        return [*costs, *_bytes(scratch, memory), _job(scratch, effort)]
     finally:
         shutil.rmtree(memory)
 
@@ -70,6 +71,21 @@ def _small(scratch: Path, memory: Path, effort: Effort) -> list[dict[str, object
     share = after / before - 1
     baseline = f"a cached 4 KiB MPI_File_write_at without the library: {before:.0f} ns; goal 0.06"
     return [_entry("trace.mpi_small_overhead", share, "of the time, both layers", baseline, share / 0.06)]
+
+
+def _bytes(scratch: Path, memory: Path) -> list[dict[str, object]]:
+    """Of the last run that was traced, which is regular: the collected table, and its patterns as text."""
+    trace = scratch / "mpi-trace"
+    run(STRIPEWISE, "collect", trace)
+    records = int(json.loads((trace / "meta.json").read_text())["records"])
+    with_times = (trace / "trace.parquet").stat().st_size / records
+    of_file = ("patterns", trace, "--json", "--file", memory / "traced", "--layer")
+    told = sum(len(run(STRIPEWISE, *of_file, layer)) for layer in ("posix", "mpi"))
+    what = f"{records:,} records of a regular run, both layers"
+    return [
+        _entry("trace.bytes_per_record", with_times, "bytes, times included", f"{what}; goal 6", with_times / 6),
+        _entry("trace.pattern_bytes_per_record", told / records, "bytes", f"{what}; goal 0.1", told / records / 0.1),
+    ]
 
 
 def _job(scratch: Path, effort: Effort) -> dict[str, object]:

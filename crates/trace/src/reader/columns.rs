@@ -107,7 +107,7 @@ impl Table {
             .set_compression(Compression::SNAPPY)
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_created_by(TOOL.to_owned());
-        for column in ["seq", "start_ns", "end_ns", "offset"] {
+        for column in ["seq", "start_ns", "end_ns", "offset", "parent"] {
             let column = ColumnPath::from(column);
             properties = properties.set_column_dictionary_enabled(column.clone(), false).set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
         }
