@@ -33,6 +33,7 @@ MODULES = {
     "STDIO": (9, 2),
     "DXT_POSIX": (10, 1),
     "DXT_MPIIO": (11, 2),
+    "HEATMAP": (15, 1),
 }
 _NAME_BYTES_MAX = 4000
 
@@ -108,6 +109,13 @@ class Writer:
             else:
                 record.fcounters[floating.index(name)] = value
         return bytes(self.library.ffi.buffer(record))
+
+    def heat(self, number: int, rank: int, bin_s: float, written: list[int], read: list[int]) -> bytes:
+        """A record of the heat map; its name is `heatmap:POSIX` or the like."""
+        record = self.library.ffi.new("struct darshan_heatmap_record *")
+        record.base_rec.id, record.base_rec.rank = number, rank
+        record.bin_width_seconds, record.nbins = bin_s, len(written)
+        return bytes(self.library.ffi.buffer(record)) + np.array([written, read], dtype="<i8").tobytes()
 
     def segments(self, number: int, rank: int, writes: np.ndarray[Any, Any], reads: np.ndarray[Any, Any]) -> bytes:
         """A DXT record; `writes` and `reads` are arrays of `SEGMENT`."""

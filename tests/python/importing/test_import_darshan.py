@@ -332,3 +332,31 @@ def test_what_is_no_log_is_refused(tmp_path, content):
     (tmp_path / "a.darshan").write_bytes(content)
     with pytest.raises(WorkloadError, match=r"a.darshan: .*; give"):
         imported(tmp_path, tmp_path / "a.darshan")
+
+
+def test_a_heat_map_tells_when_counted_requests_were(tmp_path, writer):
+    """Two bursts with a pause: evenly spread requests would fill it."""
+    log, size = tmp_path / "a.darshan", 4096
+    names = {5: "/d/f", 7: "heatmap:POSIX"}
+    times = {"POSIX_F_WRITE_START_TIMESTAMP": 1.0, "POSIX_F_WRITE_END_TIMESTAMP": 9.0, "POSIX_F_WRITE_TIME": 0.5}
+    times |= {"POSIX_ACCESS1_ACCESS": size, "POSIX_ACCESS1_COUNT": 100}
+    bins = [0, 60 * size, 0, 0, 0, 0, 0, 0, 40 * size, 0]
+    for rank, map_rank in ((0, 0), (-1, 0)):
+        records = [("POSIX", writer.counters("POSIX", 5, rank, whole(100, **times)))]
+        records.append(("HEATMAP", writer.heat(7, map_rank, 1.0, bins, [0] * 10)))
+        writer.write(log, names, records, processes=1)
+        rows = [row for row in imported(tmp_path, log)[1] if row["op"] == "write"]
+        starts = Counter(int(row["start_ns"] // 10**9) for row in rows)
+        first = min(starts)
+        assert {second - first: count for second, count in starts.items()} == {0: 60, 7: 40}
+        assert sum(row["done"] for row in rows) == 100 * size
+
+
+def test_bins_that_cannot_be_are_one_error(tmp_path, writer):
+    log = tmp_path / "a.darshan"
+    names = {5: "/d/f", 7: "heatmap:POSIX"}
+    for bin_s, bins in ((0.0, [1]), (float("nan"), [1]), (1.0, [-1])):
+        records = [("POSIX", writer.counters("POSIX", 5, 0, whole(1)))]
+        writer.write(log, names, [*records, ("HEATMAP", writer.heat(7, 0, bin_s, bins, [0]))])
+        with pytest.raises(WorkloadError, match=r"a\.darshan: a record of its module HEATMAP has bins that cannot be"):
+            imported(tmp_path, log)

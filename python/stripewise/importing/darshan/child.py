@@ -63,6 +63,9 @@ def _send(library: Library, path: str, out: _Sender) -> None:
             elif module in DXT_MODULES:
                 for about, data in log.segments(module):
                     out.send("segments", {"module": module, **about}, data)
+            elif module == "HEATMAP":
+                for about, data in log.heat():
+                    out.send("heat", about, data)
             elif module == "LUSTRE":
                 for about in log.lustre():
                     out.send("lustre", about)

@@ -1,7 +1,8 @@
 """Requests that a Darshan log only counts, as rows: numbers and bytes are exact, sizes, offsets and times estimates.
 
 Sizes are the most common ones that Darshan kept where they explain the bytes, else equal. Offsets follow one another,
-or with the most common stride, up to the highest byte that was touched; starts are even between the first and the last.
+or with the most common stride, up to the highest byte that was touched; starts are even between the first and the last,
+or where the log has a heat map as the bytes of the rank came in time.
 """
 
 from __future__ import annotations
@@ -59,8 +60,34 @@ class Counted:
         return self.requests("reads") + self.requests("writes") + self.opens
 
 
-def expanded(counted: Counted, start_ns: int) -> Rows:
-    """The rows of a record, `start_ns` being the start of its job."""
+@dataclass(frozen=True)
+class Heat:
+    """Bytes that a rank moved by the calls of one module, in bins of equal time from the job's start on."""
+
+    bin_s: float
+    written: np.ndarray[Any, np.dtype[np.int64]]
+    read: np.ndarray[Any, np.dtype[np.int64]]
+
+    def starts(self, verb: str, begin_s: float, end_s: float, sizes: Any) -> Any:
+        """Seconds at which requests of these sizes begin, one after the other, so that bytes rise as they did.
+
+        Within a bin evenly; None where the map has no byte between `begin_s` and `end_s`.
+        """
+        bins = self.written if verb == "WRITE" else self.read
+        first, last = int(begin_s / self.bin_s), min(len(bins), int(end_s / self.bin_s) + 1)
+        if not sizes.sum() or first >= last or not bins[first:last].sum():
+            return None
+        edges = np.clip(np.arange(first, last + 1) * self.bin_s, begin_s, end_s)
+        moved = np.concatenate([[0.0], np.cumsum(bins[first:last], dtype=np.float64)])
+        before = (np.cumsum(sizes) - sizes) * (moved[-1] / sizes.sum())
+        # A bin without a byte is stepped over: what begins at its end does not begin at its start.
+        at = np.minimum(np.searchsorted(moved, before, side="right"), len(moved) - 1)
+        share = (before - moved[at - 1]) / np.maximum(moved[at] - moved[at - 1], 1)
+        return edges[at - 1] + share * (edges[at] - edges[at - 1])
+
+
+def expanded(counted: Counted, start_ns: int, heat: Heat | None = None) -> Rows:
+    """The rows of a record, `start_ns` being the start of its job; times by `heat` where there is a map."""
     prefix, flags = _MODULES[counted.module]
     parts = []
     opens = blank(counted.opens)
@@ -80,6 +107,8 @@ def expanded(counted: Counted, start_ns: int) -> Rows:
         rows["requested"] = rows["done"] = sizes
         _place(rows, counted, done, sizes)
         _spread(rows, counted, verb, verb, start_ns)
+        if heat is not None:
+            _follow(rows, counted, verb, sizes, start_ns, heat)
         parts.append(rows)
     made = np.concatenate(parts)
     made["file"] = counted.file
@@ -135,6 +164,16 @@ def _spread(rows: Rows, counted: Counted, what: str, spent: str, start_ns: int) 
     each_ns = min(int(counted.seconds(f"{spent}_TIME") * 1e9), span_ns) // count
     rows["start_ns"] = start_ns + int(begin * 1e9) + np.arange(len(rows)) * (span_ns // count)
     rows["end_ns"] = rows["start_ns"] + each_ns
+
+
+def _follow(rows: Rows, counted: Counted, verb: str, sizes: Any, start_ns: int, heat: Heat) -> None:
+    """Starts as the heat map has them; each takes as long as it would have."""
+    begin, end = counted.seconds(f"{verb}_START_TIMESTAMP"), counted.seconds(f"{verb}_END_TIMESTAMP")
+    starts = heat.starts(verb, begin, max(begin, end), sizes)
+    if starts is not None:
+        took = rows["end_ns"] - rows["start_ns"]
+        rows["start_ns"] = start_ns + (starts * 1e9).astype(np.int64)
+        rows["end_ns"] = rows["start_ns"] + took
 
 
 def is_sane(counted: Counted) -> bool:

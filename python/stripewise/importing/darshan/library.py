@@ -20,6 +20,8 @@ COUNTER_MODULES = {
 DXT_MODULES = ("DXT_POSIX", "DXT_MPIIO")
 #: Segments that a record may say it has.
 SEGMENTS_MAX = 1 << 31
+#: Bins that a record of the heat map may say it has.
+HEAT_BINS_MAX = 1 << 20
 #: Bytes that hold a path of an executable with its arguments, in any version of the format.
 _EXE_BYTES = 1 << 14
 
@@ -152,6 +154,21 @@ class Log:
             about = {"id": record.base_rec.id, "rank": record.base_rec.rank, "host": host}
             data = self.ffi.buffer(self.ffi.cast("char *", pointer) + header, (writes + reads) * each)
             yield {**about, "writes": writes, "reads": reads}, data
+
+    def heat(self) -> Iterator[tuple[dict[str, Any], bytes]]:
+        """When each rank moved how many bytes: what a record says of itself, and its bins, those of writes first."""
+        for pointer in self.records("HEATMAP"):
+            record = self.ffi.cast("struct darshan_heatmap_record *", pointer)
+            count = record.nbins
+            if not 0 <= count <= HEAT_BINS_MAX:
+                raise LibraryError(f"its module HEATMAP has a record of {count} bins")
+            about = {"id": record.base_rec.id, "rank": record.base_rec.rank, "bin_s": record.bin_width_seconds}
+            # The library has both arrays behind the record, one after the other.
+            yield (
+                about,
+                bytes(self.ffi.buffer(record.write_bins, 8 * count))
+                + bytes(self.ffi.buffer(record.read_bins, 8 * count)),
+            )
 
     def lustre(self) -> Iterator[dict[str, Any]]:
         """How files lay on Lustre, component by component."""

@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import WorkloadError
 from ..comma import SIZE_MAX
 from ..records import NUMBER_MAX, OP, UNKNOWN_OFFSET, Batch, Names, Notes, Process, Rows, blank
-from .counters import EXPANDED_MAX, Counted, expanded, is_sane
+from .counters import EXPANDED_MAX, Counted, Heat, expanded, is_sane
 from .parent import messages
 
 #: As `struct segment_info` lies in memory; times in seconds since the job's start.
@@ -20,6 +20,8 @@ SEGMENT = np.dtype([("offset", "<i8"), ("length", "<i8"), ("start_s", "<f8"), ("
 #: The module that counts what a DXT module traces.
 _COUNTS = {"DXT_POSIX": "POSIX", "DXT_MPIIO": "MPI-IO"}
 _OPS = {"DXT_POSIX": ("write", "read"), "DXT_MPIIO": ("mpi_write", "mpi_read")}
+#: What the heat map calls the modules.
+_HEAT = {"heatmap:POSIX": "POSIX", "heatmap:MPIIO": "MPI-IO", "heatmap:STDIO": "STDIO"}
 _SECONDS_MAX = 1e9
 _RANK_MAX = (1 << 31) - 1
 _CURE = "give a whole log, or skip such records with --lenient"
@@ -43,6 +45,8 @@ class _Log:
         #: Segments by module and file.
         self.traced: dict[tuple[str, int], int] = defaultdict(int)
         self.layouts: list[dict[str, Any]] = []
+        #: By module and rank.
+        self.heats: dict[tuple[str, int], Heat] = {}
         self._processes: dict[tuple[int, str], Process] = {}
 
     def bad(self, why: str) -> None:
@@ -124,6 +128,31 @@ class _Log:
                 continue
             self.counted.append((number, counted))
 
+    def heat(self, about: dict[str, Any], data: bytearray) -> None:
+        """Keeps when a rank moved how much."""
+        code = self.paths.get(int(about["id"]), -1)
+        module = _HEAT.get(self.names.texts[code].rsplit("/", 1)[-1]) if code >= 0 else None
+        rank, bin_s = int(about["rank"]), float(about["bin_s"])
+        bins = np.frombuffer(data, dtype="<i8").reshape(2, -1)
+        fine = 0 < bin_s < _SECONDS_MAX and -1 <= rank <= _RANK_MAX and bool(((bins >= 0) & (bins < NUMBER_MAX)).all())
+        if not fine:
+            self.bad("a record of its module HEATMAP has bins that cannot be")
+        elif module is not None:
+            self.heats[module, rank] = Heat(bin_s, bins[0], bins[1])
+
+    def _heat_of(self, counted: Counted) -> Heat | None:
+        """Of the rank of a record; of all together where the record is of all."""
+        if counted.rank >= 0 or (counted.module, -1) in self.heats:
+            return self.heats.get((counted.module, counted.rank))
+        each = [heat for (module, _), heat in self.heats.items() if module == counted.module]
+        if not each or len({(heat.bin_s, len(heat.read)) for heat in each}) > 1:
+            return None
+        # Sums of as many numbers below NUMBER_MAX as there are ranks may be more than an int64 holds.
+        written, read = (
+            sum(np.asarray(getattr(h, name), dtype=np.float64) for h in each) for name in ("written", "read")
+        )
+        return Heat(each[0].bin_s, np.asarray(written), np.asarray(read))
+
     def lustre(self, about: dict[str, Any]) -> None:
         """How a file lies at present, as Lustre would be told."""
         code = self.paths.get(int(about["id"]), -1)
@@ -154,7 +183,7 @@ class _Log:
                 continue
             untraced += 1
             estimated += requests
-            yield Batch(self.process(counted.rank), expanded(counted, self.start_ns))
+            yield Batch(self.process(counted.rank), expanded(counted, self.start_ns, self._heat_of(counted)))
         for dxt, requests in expected.items():
             self._compare(dxt, requests)
         if estimated:
@@ -197,6 +226,8 @@ def read_darshan(files: Sequence[Path], names: Names, notes: Notes) -> Iterator[
                 yield from log.segments(about, data)
             elif kind == "counters":
                 log.counters(about, data)
+            elif kind == "heat":
+                log.heat(about, data)
             elif kind == "lustre":
                 log.lustre(about)
             elif kind == "damaged":
