@@ -36,9 +36,13 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mpi], list[s
     return lambda mpi: [program(mpi.name)]
 
 
-def all_calls(mpi: Mpi, processes: int = PROCESSES) -> script.Script:
-    # MPICH 4.0 cannot take a pair type for a filetype: it ends the program by itself.
-    return script.every_call(processes, 1, mpi.large, pairs=mpi.name != "debian-mpich")
+def all_calls(mpi: Mpi, processes: int = PROCESSES, brief: bool = False) -> script.Script:
+    is_old = mpi.name == "debian-mpich"
+    # MPICH 4.0 ends the program by itself: always where a pair type is a filetype, now and then in MPI_Testall.
+    made = script.every_call(processes, 1, mpi.large, pairs=not is_old, brief=brief)
+    if is_old:
+        made.lines = [[line.replace("complete testall", "complete waitall") for line in lines] for lines in made.lines]
+    return made
 
 
 SCRIPTS: dict[str, Callable[[Mpi], script.Script]] = {
@@ -200,7 +204,7 @@ def test_nothing_is_wrong_under_valgrind(compiled: Callable[[Mpi], list[str]], t
     if valgrind is None or "debian-mpich" not in MPIS:
         pytest.skip("valgrind, or Debian's MPICH, which it knows, is not here")
     mpi = MPIS["debian-mpich"]
-    calls = script.every_call(1, 1, False, pairs=False, brief=True)
+    calls = all_calls(mpi, 1, brief=True)
     log = tmp_path / "log"
     program = [valgrind, "--error-exitcode=0", f"--log-file={log}.%p", *compiled(mpi)]
     ran = kinds.run(mpi, calls, program, tmp_path / "run")

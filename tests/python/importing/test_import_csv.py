@@ -27,7 +27,7 @@ def test_every_column_of_the_trace_can_be_given(tmp_path):
             "process": 0, "pid": 10, "rank": 0, "world": 2, "thread": 11, "host": "n0", "seq": 5, "layer": "posix",
             "op": "rename", "file": "/a", "file2": "/b", "fd": -1, "handle": None, "comm_size": None, "offset": 0,
             "requested": 0, "done": -1, "start_ns": 0, "end_ns": 100, "collective": False, "managed": True,
-            "errno": 13, "flags": 256 | 2, "aux": 7,
+            "errno": 13, "flags": 256 | 2, "aux": 7, "ordinal": None, "parent": None, "parent_thread": None,
         }
     ]  # fmt: skip
     assert meta["partial"] == [] and meta["imported"]["format"] == "csv"
