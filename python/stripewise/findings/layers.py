@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..units import format_size
 from ..workload.columns import codes_of_text, numbers
-from ..workload.ranges import ranges_of
+from ..workload.ranges import counts_of_ranges
 
 Numbers = npt.NDArray[np.int64]
 
@@ -77,7 +77,7 @@ def mpi_calls(table: Any) -> dict[str, tuple[MpiCalls, ...]]:
         calls = rows(f"mpi_{name}")
         if not len(calls):
             continue
-        ranges = np.bincount(ranges_of(table, calls).call, minlength=len(calls))
+        ranges = counts_of_ranges(table, calls)
         order = np.argsort(key[calls])
         below = {}
         for kind, those in children.items():

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import WorkloadError
 from ..workload.columns import checked_columns, codes_of_text, numbers
 from ..workload.ranges import ranges_of
 from ..workload.trace import no_requests, opened, read_meta, trace_file, wanted_files
@@ -100,7 +101,10 @@ def read_records(
     command = read_meta(Path(path)).get("command", [])
     with opened(source) as parquet:
         table = parquet.read(columns=checked_columns(parquet.schema_arrow, source, optional=(*OPTIONAL, "layer")))
-    found = _records(table, layer, lambda paths: set(wanted_files(paths, files) if only is None else only))
+    try:
+        found = _records(table, layer, lambda paths: set(wanted_files(paths, files) if only is None else only))
+    except WorkloadError as error:
+        raise WorkloadError(f"{source}: {error}") from error
     if not found.files:
         raise no_requests(source, files, f"{layer} read or write")
     application = " ".join(str(word) for word in command) if isinstance(command, list) else ""

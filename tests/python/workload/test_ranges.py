@@ -2,10 +2,12 @@
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stripewise.workload.ranges import ranges_of
+from stripewise.errors import WorkloadError
+from stripewise.workload.ranges import counts_of_ranges, ranges_of
 
 LEVEL = st.tuples(st.integers(1, 50), st.integers(1, 4))
 PART = st.tuples(st.integers(0, 1000), st.integers(1, 8), st.lists(LEVEL, min_size=1, max_size=3))
@@ -52,7 +54,18 @@ def test_ranges_are_written_out_call_by_call(calls):
     kinds = [pa.string(), *[pa.int64()] * 5]
     table = pa.table({name: pa.array(c, kind) for name, c, kind in zip(names, columns, kinds, strict=True)})
     found = ranges_of(table, np.array(places, dtype=np.int64))
+    if all(not lacking for (_, _, _, lacking), _ in calls):
+        assert counts_of_ranges(table, np.array(places, dtype=np.int64)).tolist() == [len(each) for each in wanted]
     got = [[] for _ in places]
     for call, at, size in zip(found.call.tolist(), found.offset.tolist(), found.size.tolist(), strict=True):
         got[call].append((at, size))
     assert got == wanted
+
+
+def test_more_ranges_than_memory_holds_are_counted_and_refused():
+    columns = {"op": ["mpi_write", "extent", "extent"], "offset": [0, 0, 0], "requested": [1 << 40, 1, 1]}
+    columns |= {"done": [1 << 40, 2, 1 << 21], "flags": [0, 0, 1024], "aux": [0, 1 << 20, 1 << 20]}
+    table, calls = pa.table(columns), np.array([0])
+    assert counts_of_ranges(table, calls).tolist() == [1 << 40]
+    with pytest.raises(WorkloadError, match=r"1,099,511,627,776 ranges.*--file"):
+        ranges_of(table, calls)
