@@ -43,7 +43,9 @@ class MpiCalls:
         kind = "collective " if self.collective == self.calls else "independent " if not self.collective else ""
         each = self.ranges / self.calls
         spread = f" in {self.ranges:,} ranges" if each > 1 else ""
-        said = f"asks MPI-IO for {self.calls:,} {kind}{self.op}(s) of {format_size(self.bytes)} in all{spread}"
+        said = (
+            f"The program asks MPI-IO for {self.calls:,} {kind}{self.op}(s) of {format_size(self.bytes)} in all{spread}"
+        )
         below = [
             f"{count:,} {name}(s) of {format_size(size)}"
             for count, size, name in (
@@ -51,7 +53,7 @@ class MpiCalls:
             )
             if count
         ]  # fmt: skip
-        return f"{said}; made of it: {', '.join(below)}" if below else said
+        return f"{said}; made of it: {', '.join(below)}." if below else f"{said}."
 
 
 def mpi_calls(table: Any) -> dict[str, tuple[MpiCalls, ...]]:

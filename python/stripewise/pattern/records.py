@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import WorkloadError
+from ..errors import NoRequestsError, WorkloadError
 from ..workload.columns import checked_columns, codes_of_text, numbers
 from ..workload.ranges import ranges_of
 from ..workload.trace import no_requests, opened, read_meta, trace_file, wanted_files
@@ -106,7 +106,12 @@ def read_records(
     except WorkloadError as error:
         raise WorkloadError(f"{source}: {error}") from error
     if not found.files:
-        raise no_requests(source, files, f"{layer} read or write")
+        nothing = no_requests(source, files, f"{layer} read or write")
+        if layer == "posix" and len(_records(table, "mpi", lambda paths: set(wanted_files(paths, files))).files):
+            raise NoRequestsError(
+                f"{nothing}, with both layers; it has MPI-IO calls alone, of which 'patterns --layer mpi' tells"
+            )
+        raise nothing
     application = " ".join(str(word) for word in command) if isinstance(command, list) else ""
     return replace(found, source=str(source), application=application)
 

@@ -6,8 +6,10 @@ brings each of them, so that zooming in shows every one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -49,8 +51,12 @@ class Picture:
     document: dict[str, Any]
 
 
-def picture_of(requests: ViewRequests, trace: Path, runs: int = 1) -> Picture:
+def picture_of(
+    requests: ViewRequests, trace: Path, runs: int = 1, layers: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> Picture:
     """All pictures of a trace, which is one of `runs` in the page; patterns are read from `trace` anew.
+
+    `layers` are sentences by path: what was asked of MPI-IO and what came of it.
 
     Raises what `read_records` does.
     """
@@ -74,6 +80,7 @@ def picture_of(requests: ViewRequests, trace: Path, runs: int = 1) -> Picture:
             share = FILES_BYTES // len(pictured) // runs
             found |= _pictures(requests, number, end_ns, each[number], share)
             found["patterns"] = told.get(requests.files[number], [])
+            found["layers"] = list(layers.get(requests.files[number], []))
         shown.append(found)
     timeline, phases = _timeline(requests, end_ns, TIMELINE_BYTES // runs)
     return Picture(

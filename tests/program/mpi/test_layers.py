@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from rig import mpiio_command, stripewise
 
+from runs import runs_of
+
 #: What each of 3 ranks asks for; by independent calls the library sieves, by collective ones it joins.
 PIECES = ("--pattern", "strided", "--pieces", "4", "--request-size", "256KiB", "--file-size", "6MiB")
 
@@ -50,5 +52,19 @@ def test_a_page_tells_what_came_of_mpi_io(scratch: Path, collective: bool) -> No
         assert read["read_bytes"] > 1.5 * read["bytes"]
         assert written["reads"] > 0
         assert [each["cause"] for each in page["findings"]] == ["sieving"]
+    # The page of pictures says the same.
+    html = scratch / "page.html"
+    stripewise("show", trace, "--file", scratch / "out", "--html", html)
+    (run,) = runs_of(html.read_text())
+    assert [said.split(" MPI-IO for ")[0] for said in run["files"][0]["layers"]] == ["The program asks"] * 2
     # All that was done to the file by the job's calls is told.
     assert written["written_bytes"] + read["written_bytes"] == sum(each["written_bytes"] for each in page["files"])
+
+
+def test_a_trace_of_mpi_io_calls_alone_says_where_to_look(scratch: Path) -> None:
+    data, trace = scratch / "out", scratch / "trace"
+    stripewise("run", "--layers", "mpi", "--trace", trace, "--", *mpiio_command(2, data, "--file-size", "1MiB"))
+    stripewise("collect", trace)
+    said = stripewise("show", trace, code=1).err
+    assert "with both layers; it has MPI-IO calls alone, of which 'patterns --layer mpi' tells" in said
+    assert "Each of 2 ranks" in stripewise("patterns", trace, "--layer", "mpi").out

@@ -43,5 +43,6 @@ def _requests(page: Page) -> ViewRequests:
 
 def _shown(page: Page, runs: int) -> Shown:
     requests = _requests(page)
-    found = findings_of(page.facts(set(requests.files)), page.priced_on())
-    return Shown(picture_of(requests, page.trace, runs), found)
+    facts = page.facts(set(requests.files))
+    layers = {file.path: [each.sentence for each in file.layers] for file in facts.files}
+    return Shown(picture_of(requests, page.trace, runs, layers), findings_of(facts, page.priced_on()))

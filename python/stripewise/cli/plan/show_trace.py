@@ -110,7 +110,7 @@ def _print_file(line: FileLine) -> None:
     for sentence in line.sentences:
         typer.echo(f"  {sentence}")
     for layer in line.layers:
-        typer.echo(f"  The program {layer.sentence}.")
+        typer.echo(f"  {layer.sentence}")
     if line.more:
         typer.echo(f"  and {line.more:,} pattern(s) more: stripewise patterns")
     said = [] if line.mb_s is None else [f"{line.mb_s:,.0f} MB/s while requests were under way"]

@@ -71,6 +71,7 @@ async function show() {
       if (!each?.heat) { made(place, "p", "not in this run, or without a picture", "quiet"); continue; }
       const list = made(place, "ul", undefined, "patterns");
       for (const pattern of each.patterns ?? []) made(list, "li", pattern.sentence);
+      for (const layer of each.layers ?? []) made(list, "li", layer);
       if (each.single || each.raster) await placesPicture(place, runs[i], each, { span, extent });
       await heatPicture(place, each, { extent });
     }
