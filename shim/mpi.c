@@ -286,8 +286,7 @@ ONLY(SYNC, sync)
 /* --- completion: looked at only while a call of the above kind is under way ------------------------------------------------------ */
 #define UNAWAITED (LIKELY(!__atomic_load_n(&sw_mpi_pending, __ATOMIC_RELAXED)))
 #define BOTH_WAITS(define, name) define(MPI_##name) define(PMPI_##name)
-/* Statuses of `n` requests where the program ignores its own; beyond 128 what was asked for passes for what was done. Zeros: MPICH's Testall takes an
- * error that stands in a status for one that has just happened. */
+/* Statuses of `n` requests where the program ignores its own; beyond 128 what was asked for passes for what was done. */
 #define STATUSES_MAX 128
 #define STATUSES(n) unsigned char statuses_[(n) > 0 && (n) <= STATUSES_MAX ? (n) * sizeof call.status : 1] __attribute__((aligned(8)))
 #define OWN_STATUSES(n) ((n) > 0 && (n) <= STATUSES_MAX ? memset(statuses_, 0, sizeof statuses_) : 0)

@@ -141,7 +141,7 @@ void sw_limit_changed(void);
  * where there is nothing to record, and then nothing follows. `frame` is the stack frame of the symbol. */
 extern uint32_t sw_mpi_tracing, sw_mpi_pending;
 struct sw_mpi_call {
-    uint64_t words[8];
+    uint64_t words[9];
     unsigned char status[32] __attribute__((aligned(8)));
 };
 void *sw_mpi_symbol(void *scope, const char *name);

@@ -116,9 +116,10 @@ proptest! {
         check(&records);
     }
 
+    // Of two rounds alone the second may begin at another distance than the first, and then only a part of the body repeats.
     #[test]
     fn a_long_body_is_found_wherever_it_begins(
-        body in vec((0..4u32, 0..1_000_000i64), 9..60), lead in vec(record(), 0..5), rounds in 2..9i64, stride in 1..1000i64
+        body in vec((0..4u32, 0..1_000_000i64), 9..60), lead in vec(record(), 0..5), rounds in 3..9i64, stride in 1..1000i64
     ) {
         let body: Vec<Record> = body.into_iter().enumerate().map(|(n, (kind, offset))| Record { kind, offset, size: 100 + (n as i64 * n as i64) % 97 }).collect();
         let mut records = lead.clone();

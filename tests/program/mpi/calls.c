@@ -235,8 +235,6 @@ static void complete(const char *how, int n)
     MPI_Request requests[MOST];
     MPI_Status statuses[MOST], *all = step % 2 ? statuses : MPI_STATUSES_IGNORE, *one = step % 2 ? statuses : MPI_STATUS_IGNORE;
     int indices[MOST], left = n, flag = 0, count;
-    /* MPICH's Testall takes an error that stands there for one that has just happened. */
-    memset(statuses, 0, sizeof statuses);
     for (int i = 0; i < n; i++) requests[i] = slots[i].request;
     if (!strcmp(how, "wait")) {
         for (int i = 0; i < n; i++) MPI_Wait(&requests[i], one);

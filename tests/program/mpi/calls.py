@@ -58,9 +58,13 @@ def complete(how, n):
     requests = [slots[k][0] for k in range(n)]
     if how in ("wait", "waitall", "waitsome", "waitany"):
         MPI.Request.Waitall(requests)
-    else:
+    elif how == "testall":
         while not MPI.Request.Testall(requests):
             pass
+    else:
+        for request in requests:
+            while not request.Test():
+                pass
     for k in range(n):
         _, buffer, reads = slots.pop(k)
         if reads:

@@ -38,9 +38,10 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mpi], list[s
 
 def all_calls(mpi: Mpi, processes: int = PROCESSES, brief: bool = False) -> script.Script:
     is_old = mpi.name == "debian-mpich"
-    # MPICH 4.0 ends the program by itself: always where a pair type is a filetype, now and then in MPI_Testall.
+    # MPICH 4.0 ends the program by itself where a pair type is a filetype.
     made = script.every_call(processes, 1, mpi.large, pairs=not is_old, brief=brief)
-    if is_old:
+    # MPICH (4.0.2, 5.0.2) fails in MPI_Testall on requests of MPI-IO in one run of three, watched or not.
+    if "mpich" in mpi.name:
         made.lines = [[line.replace("complete testall", "complete waitall") for line in lines] for lines in made.lines]
     return made
 

@@ -3,13 +3,13 @@
 use super::library::Handle;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::*};
 
-/// Most files at a time; calls on others are recorded without what is known of a file.
+/// Places for open files. Calls on a file whose places are all taken are recorded without what is known of it.
 const MOST: usize = 1024;
+/// Places that a handle may have.
+const PROBES: usize = 64;
 const FREE: usize = 0;
-/// Was used: a search goes on.
-const LEFT: usize = 1;
 /// Is being filled in.
-const TAKEN: usize = 2;
+const TAKEN: usize = 1;
 
 /// Which layers are recorded of a file.
 pub mod layers {
@@ -52,14 +52,14 @@ static NUMBERS: AtomicU32 = AtomicU32::new(0);
 
 /// The places that a handle may have, in order.
 fn places(handle: Handle) -> impl Iterator<Item = &'static MpiFile> {
-    let first = (handle >> 4).wrapping_mul(0x9e37_79b9) % MOST;
-    FILES.iter().skip(first).chain(FILES.iter().take(first))
+    let first = ((handle as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
+    (first..first + PROBES).filter_map(|at| FILES.get(at % MOST))
 }
 
 /// The open file of a handle.
 #[inline]
 pub fn find(handle: Handle) -> Option<&'static MpiFile> {
-    places(handle).take_while(|file| file.handle.load(Acquire) != FREE).find(|file| file.handle.load(Acquire) == handle)
+    places(handle).find(|file| file.handle.load(Acquire) == handle)
 }
 
 /// A number for an open.
@@ -69,7 +69,7 @@ pub fn new_number() -> u32 {
 
 /// Remembers a file that was opened.
 pub fn insert(handle: Handle, number: u32, trace_id: u32, comm_size: u32, which: u32) {
-    let free = |file: &&MpiFile| [FREE, LEFT].into_iter().any(|was| file.handle.compare_exchange(was, TAKEN, Acquire, Relaxed).is_ok());
+    let free = |file: &&MpiFile| file.handle.compare_exchange(FREE, TAKEN, Acquire, Relaxed).is_ok();
     if handle > TAKEN
         && let Some(file) = places(handle).find(free)
     {
@@ -86,6 +86,6 @@ pub fn insert(handle: Handle, number: u32, trace_id: u32, comm_size: u32, which:
 impl MpiFile {
     /// When it was closed: an open that comes may have its handle.
     pub fn forget(&self) {
-        self.handle.store(LEFT, Release);
+        self.handle.store(FREE, Release);
     }
 }

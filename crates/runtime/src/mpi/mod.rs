@@ -17,7 +17,7 @@ use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use files::{MpiFile, layers};
 use library::{Handle, Library};
-use requests::Request;
+use requests::{Claim, Request};
 use stripewise_trace::clock::now_ticks;
 use stripewise_trace::{Op, Record, flags};
 
@@ -72,15 +72,14 @@ pub struct Call {
     file: Option<&'static MpiFile>,
     /// The status that the call fills in; null: none is told.
     status: *const c_void,
-    /// Of a call that waits: as whom, and for how many requests.
-    waiter: u64,
-    claimed: usize,
+    /// Of a call that waits.
+    claim: Claim,
     /// Slots of the thread's log in use before it.
     used: u64,
     own_status: [u64; 4],
 }
 
-const _: () = assert!(core::mem::size_of::<Call>() == 96);
+const _: () = assert!(core::mem::size_of::<Call>() == 104);
 
 /// Enters a call whose symbol has its frame at `frame`; false inside another one. A frame that was left by a jump (an error handler's) is taken for gone
 /// as soon as a call comes from the same depth or above it.

@@ -5,11 +5,13 @@ use super::library::{Handle, Library};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::*};
 
-/// Most requests under way; the bytes done by others stay unknown.
+/// Places for requests under way. One whose places are all taken is not followed: the bytes that it does stay unknown.
 const MOST: usize = 4096;
+/// Places that a handle may have: so many are looked at for each request of a call that waits.
+const PROBES: usize = 64;
 const FREE: usize = 0;
-const LEFT: usize = 1;
-const TAKEN: usize = 2;
+/// Is being filled in.
+const TAKEN: usize = 1;
 
 /// How many are under way: what the shim looks at.
 #[allow(non_upper_case_globals)]
@@ -64,9 +66,9 @@ pub fn new_number() -> u32 {
     NUMBERS.fetch_add(1, Relaxed) + 1
 }
 
-fn places(handle: Handle) -> impl Iterator<Item = &'static Entry> {
-    let first = (handle ^ handle >> 7).wrapping_mul(0x9e37_79b9) % MOST;
-    ENTRIES.iter().skip(first).chain(ENTRIES.iter().take(first))
+fn places(handle: Handle) -> impl Iterator<Item = (usize, &'static Entry)> {
+    let first = ((handle as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize;
+    (first..first + PROBES).filter_map(|at| Some((at % MOST, ENTRIES.get(at % MOST)?)))
 }
 
 /// Remembers a request. One that has its handle and is not waited for was freed or completed unseen: it is replaced.
@@ -74,15 +76,13 @@ pub fn insert(handle: Handle, request: &Request) {
     if handle <= TAKEN {
         return;
     }
-    let stale = places(handle)
-        .take_while(|entry| entry.handle.load(Acquire) != FREE)
-        .find(|entry| entry.handle.load(Acquire) == handle && entry.waiter.load(Relaxed) == 0);
-    if let Some(entry) = stale {
+    let stale = places(handle).find(|(_, entry)| entry.handle.load(Acquire) == handle && entry.waiter.load(Relaxed) == 0);
+    if let Some((_, entry)) = stale {
         entry.keep(request);
         return;
     }
-    let free = |entry: &&Entry| [FREE, LEFT].into_iter().any(|was| entry.handle.compare_exchange(was, TAKEN, Acquire, Relaxed).is_ok());
-    if let Some(entry) = places(handle).find(free) {
+    let free = |(_, entry): &(usize, &Entry)| entry.handle.compare_exchange(FREE, TAKEN, Acquire, Relaxed).is_ok();
+    if let Some((_, entry)) = places(handle).find(free) {
         entry.keep(request);
         entry.waiter.store(0, Relaxed);
         entry.handle.store(handle, Release);
@@ -90,35 +90,46 @@ pub fn insert(handle: Handle, request: &Request) {
     }
 }
 
-/// Marks those of `n` requests that are ours as waited for; what the caller waits as, and how many there are.
+/// What a call waits for.
+#[derive(Clone, Copy)]
+pub struct Claim {
+    waiter: u64,
+    /// How many requests; none: nothing is to be released.
+    pub found: usize,
+    /// Place of the last of them among all.
+    last: usize,
+}
+
+/// Marks those of `n` requests that are ours as waited for.
 ///
 /// # Safety
 /// An array of `n` requests.
-pub unsafe fn claim(library: &Library, requests: *const c_void, n: usize) -> (u64, usize) {
+pub unsafe fn claim(library: &Library, requests: *const c_void, n: usize) -> Claim {
     let waiter = WAITERS.fetch_add(1, Relaxed) + 1;
-    let mut found = 0;
+    let (mut found, mut last) = (0, 0);
     for place in 0..n {
         // SAFETY: the caller's promise.
         let handle = unsafe { library.at(requests, place) };
-        let entry = places(handle)
-            .take_while(|entry| entry.handle.load(Acquire) != FREE)
-            .filter(|entry| entry.handle.load(Acquire) == handle)
-            .find(|entry| entry.waiter.compare_exchange(0, waiter, AcqRel, Relaxed).is_ok());
-        if let Some(entry) = entry {
+        let free = |entry: &Entry| entry.waiter.compare_exchange(0, waiter, AcqRel, Relaxed).is_ok();
+        let entry = places(handle).find(|(_, entry)| handle > TAKEN && entry.handle.load(Acquire) == handle && free(entry));
+        if let Some((at, entry)) = entry {
             entry.place.store(place, Relaxed);
             found += 1;
+            last = at;
         }
     }
-    (waiter, found)
+    Claim { waiter, found, last }
 }
 
-/// Lets go of what `waiter` has claimed, `found` in number: those whose place in the array has changed are completed, and given to `done` with it.
+/// Lets go of what was claimed: those whose place in the array has changed are completed, and given to `done` with it.
 ///
 /// # Safety
 /// The array of `claim`.
-pub unsafe fn release(library: &Library, requests: *const c_void, waiter: u64, found: usize, mut done: impl FnMut(&Request, usize)) {
-    let mine = ENTRIES.iter().filter(|entry| entry.waiter.load(Relaxed) == waiter);
-    for entry in mine.take(found) {
+pub unsafe fn release(library: &Library, requests: *const c_void, claim: &Claim, mut done: impl FnMut(&Request, usize)) {
+    // One is where it was found; more are looked for.
+    let first = if claim.found == 1 { claim.last } else { 0 };
+    let mine = ENTRIES.iter().skip(first).filter(|entry| entry.waiter.load(Relaxed) == claim.waiter);
+    for entry in mine.take(claim.found) {
         let place = entry.place.load(Relaxed);
         // SAFETY: the caller's promise.
         if unsafe { library.at(requests, place) } == entry.handle.load(Relaxed) {
@@ -127,7 +138,7 @@ pub unsafe fn release(library: &Library, requests: *const c_void, waiter: u64, f
         }
         let request = entry.kept();
         entry.waiter.store(0, Relaxed);
-        entry.handle.store(LEFT, Release);
+        entry.handle.store(FREE, Release);
         sw_mpi_pending.fetch_sub(1, AcqRel);
         done(&request, place);
     }

@@ -19,8 +19,8 @@ pub unsafe extern "C" fn sw_mpi_awaited(call: *mut Call, frame: *const c_void, n
         return 0;
     }
     // SAFETY: the caller's promise.
-    let (waiter, claimed) = unsafe { requests::claim(library, requests, n) };
-    if claimed == 0 {
+    let claim = unsafe { requests::claim(library, requests, n) };
+    if claim.found == 0 {
         leave();
         return 0;
     }
@@ -30,8 +30,7 @@ pub unsafe extern "C" fn sw_mpi_awaited(call: *mut Call, frame: *const c_void, n
         (&raw mut (*call).what).write(Op::MpiWait as u64);
         (&raw mut (*call).file).write(None);
         (&raw mut (*call).status).write(core::ptr::null());
-        (&raw mut (*call).waiter).write(waiter);
-        (&raw mut (*call).claimed).write(claimed);
+        (&raw mut (*call).claim).write(claim);
         (&raw mut (*call).used).write(trace::slots_used());
         (&raw mut (*call).start).write(now_ticks());
     }
@@ -68,7 +67,7 @@ pub unsafe extern "C" fn sw_mpi_waited(call: *mut Call, result: i32, requests: *
         completed += 1;
     };
     // SAFETY: the caller's promise.
-    unsafe { requests::release(library, requests, call.waiter, call.claimed, &mut done) };
+    unsafe { requests::release(library, requests, &call.claim, &mut done) };
     // A test that completes nothing counts where it moved bytes.
     if completed == 0 && trace::slots_used() != call.used {
         call.put_as(result, end, None, 0, 0, 0, 0, 0);
