@@ -15,7 +15,7 @@ import kinds
 import pytest
 import script
 from kinds import HERE, OPENMPI, VENV, Mpi
-from rig import SOAK
+from rig import LIBRARY, SOAK
 
 MPIS = {mpi.name: mpi for mpi in kinds.installed()}
 PROCESSES = 3
@@ -130,6 +130,27 @@ def test_fortran_is_seen(name: str, module: str, tmp_path: Path) -> None:
         subprocess.run(command, check=True, env=mpi.environment())
         ran = kinds.run(mpi, which, [str(made)], tmp_path / f"run{len(which.lines[0])}")
         kinds.check(which, ran.trace)
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_a_tool_between_sees_its_calls_and_each_is_recorded_once(
+    name: str, compiled: Callable[[Mpi], list[str]], tmp_path: Path
+) -> None:
+    """Its MPI_File_write_at calls PMPI_File_write_at, which is recorded, too, where it is the outermost."""
+    mpi = MPIS[name]
+    tool = tmp_path / "tool.so"
+    command = [str(mpi.compiler), "-shared", "-fPIC", "-o", str(tool), str(HERE / "tool.c")]
+    subprocess.run(command, check=True, env=mpi.environment())
+    calls = script.Script(1)
+    calls.open()
+    for step in range(5):
+        calls.move("write_at", [4], script.INT, [step * 100])
+        calls.move("write", [4], script.INT)
+    calls.all("close")
+    program = ["env", f"LD_PRELOAD={LIBRARY}:{tool}", *compiled(mpi)]
+    ran = kinds.run(mpi, calls, program, tmp_path / "run")
+    assert "rank 5 wrote" in ran.printed
+    kinds.check(calls, ran.trace)
 
 
 #: MPICH 4.0 has the functions, and ends the program where a count is large.
