@@ -70,7 +70,7 @@ def bench(scratch: Path, *options: str | Path) -> dict[str, dict[str, object]]:
 def test_bench_writes_its_file(scratch: Path, calls: None) -> None:
     names = bench(scratch)
     parts = {name.split(".")[0] for name in names}
-    assert parts == {"runtime", "emulated", "migrate", "plan", "model", "best", "swd", "import", "show"}
+    assert parts == {"runtime", "emulated", "migrate", "plan", "model", "best", "swd", "import", "show", "trace"}
     assert names["swd.smart_updates_per_s"]["fill_percent"] == 90
 
 
