@@ -80,7 +80,7 @@ class PaperMover:
 class Paper(types.ModuleType):
     """A native module that remembers: one file of 8 MiB, devices whose HDD works twice as long under DEF."""
 
-    MAX_REGIONS, MAX_RULES, MAX_TARGETS = 1 << 20, 1024, 256
+    MAX_REGIONS, MAX_RULES, MAX_TARGETS = 1 << 20, 8192, 256
 
     class StripewiseError(Exception):
         pass

@@ -19,6 +19,7 @@ from .moving import apply, migrate
 from .options import COMMAND_SETTINGS
 from .output import OneLineErrors
 from .run import collect, doctor, run
+from .store import plan as kept_plans
 from .store import template
 from .store import verbs as store
 from .swd import verbs as swd
@@ -80,6 +81,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 store.app.add_typer(template.app, name="template", help="Layouts for new files by glob.")
+store.app.add_typer(kept_plans.app, name="plan", help="Plans that runs of an application follow.")
 app.add_typer(store.app, name="store", help="Make, list and check stores.")
 app.add_typer(swd.app, name="swd", help="Shingled write disks, simulated: traces, schemes, maps.")
 app.command("run", context_settings=COMMAND_SETTINGS)(run.run)

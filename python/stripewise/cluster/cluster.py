@@ -171,7 +171,7 @@ def cluster_from_mapping(data: Mapping[str, Any], source: Path) -> Cluster:
     version = top.integer("version", 1, 2**31, default=VERSION)
     if version > VERSION:
         raise top.error("version", f"= {version} is newer than this program knows ({VERSION})", "upgrade stripewise")
-    top.only({"version", "network", "target", "store", "rule"})
+    top.only({"version", "network", "target", "store", "rule", "plan"})
     network = _network(Fields(top.table("network"), source, "network.", ClusterError))
     entries = top.tables("target")
     if not entries:

@@ -32,6 +32,7 @@ def mover_process(store: Path, plan: Path, options: Sequence[str], say: Callable
     environment = {key: value for key, value in os.environ.items() if not key.startswith("STRIPEWISE_")}
     environment["LD_PRELOAD"] = without_library(environment.get("LD_PRELOAD", ""))
     command = [sys.executable, "-m", "stripewise", "migrate", str(plan), "--store", str(store), "--start-at", "0"]
+    command.append("--missing-ok")
     with tempfile.TemporaryFile() as out:
         # A group of its own: a key typed at the terminal is the program's; we stop the mover ourselves.
         process = subprocess.Popen(

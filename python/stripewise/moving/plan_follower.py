@@ -27,6 +27,7 @@ RETRY_S = 0.5
 RETRY_S_MAX = 15.0
 #: Between two looks for files that are not there yet, seconds.
 LOOK_S = 0.5
+NOT_THERE = "is no file of this store now"
 #: A step that has to be made more often than this within a window is undone by somebody else.
 MADE_MAX = 5
 
@@ -43,6 +44,8 @@ class Failure:
     attempts: int = 1
     #: No step, but something that stands in the way of all of a file's.
     is_standing: bool = False
+    #: The file is not there.
+    is_missing: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """For `mover.json` and --json."""
@@ -93,7 +96,10 @@ def clock_of(root: Path, digest: str, start_at_s: float | None, now: bool) -> tu
 
 
 class PlanFollower:
-    """One plan on one store. `begun` is when the run's clock was 0, in Unix time; `now` ignores the clock."""
+    """One plan on one store. `begun` is when the run's clock was 0, in Unix time; `now` ignores the clock.
+
+    With `missing_ok`, files that are not there are waited for, and nothing is said of those that never come.
+    """
 
     def __init__(
         self,
@@ -105,6 +111,7 @@ class PlanFollower:
         begun: float,
         now: bool = False,
         patience_s: float = 60.0,
+        missing_ok: bool = False,
     ) -> None:
         self.store = store
         self.plan = plan
@@ -114,6 +121,7 @@ class PlanFollower:
         self.begun = begun
         self.now = now
         self.patience_s = patience_s
+        self.missing_ok = missing_ok
         self.result = Result()
         self._failures: dict[tuple[str, int, int], Failure] = {}
         self._said: set[tuple[str, str]] = set()
@@ -144,7 +152,8 @@ class PlanFollower:
             if is_over:
                 break
             self.session.wait(min(self._until_next(), LOOK_S))
-        self.result.left = [failure.as_json() for failure in self._failures.values()] + self._undone()
+        self.result.left = [failure.as_json() for failure in self._failures.values() if self._counts(failure)]
+        self.result.left += self._undone()
         self.result.stopped = self.session.stopped
         self.result.signal = self.session.signal
         self.result.seconds = time.monotonic() - started
@@ -193,7 +202,7 @@ class PlanFollower:
         missing = Step(file.path, 0, -1, file.layout, "restripe", file.size)
         identity = identity_of(self.store, file.path)
         if identity is None:
-            self._fail(missing, "is no file of this store now", is_standing=True)
+            self._fail(missing, NOT_THERE, is_standing=True)
             return None
         try:
             regions = self.store.layout(identity).regions
@@ -207,7 +216,7 @@ class PlanFollower:
         """Makes one step; notes why when it cannot be made now."""
         identity = identity_of(self.store, step.path)
         if identity is None:
-            self._fail(step, "is no file of this store now")
+            self._fail(step, NOT_THERE)
             return False
         try:
             wanted = with_region(self.store.layout(identity).regions, step)
@@ -234,12 +243,16 @@ class PlanFollower:
         before = self._failures.get(step.key)
         attempts = 1 if before is None else before.attempts + 1
         wait = min(RETRY_S * 2 ** (attempts - 1), RETRY_S_MAX)
-        self._failures[step.key] = Failure(step, message, time.monotonic() + wait, attempts, is_standing)
+        failure = Failure(step, message, time.monotonic() + wait, attempts, is_standing, message == NOT_THERE)
+        self._failures[step.key] = failure
         # Each reason once: a file that is mapped for an hour is tried a hundred times.
-        if (step.path, message) not in self._said:
+        if self._counts(failure) and (step.path, message) not in self._said:
             self._said.add((step.path, message))
             where = step.path if step.len <= 0 else f"{step.path}, bytes {step.start} on"
             self.say(f"{where}: stays where it is for now ({message})")
+
+    def _counts(self, failure: Failure) -> bool:
+        return not (self.missing_ok and failure.is_missing)
 
     def _undone(self) -> list[dict[str, Any]]:
         """What was called off before it was tried, if anything was."""

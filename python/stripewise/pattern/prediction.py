@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -106,7 +107,7 @@ class Prediction:
             meta = {
                 "version": 1,
                 "tool": "stripewise patterns predict",
-                "command": self.application.split(),
+                "command": shlex.split(self.application),
                 "predicted": True,
             }
             writer.close()

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import NoRequestsError, WorkloadError
+from ..plan.application import application_of
 from ..workload.columns import checked_columns, codes_of_text, numbers
 from ..workload.ranges import ranges_of
 from ..workload.trace import no_requests, opened, read_meta, trace_file, wanted_files
@@ -112,7 +113,7 @@ def read_records(
                 f"{nothing}, with both layers; it has MPI-IO calls alone, of which 'patterns --layer mpi' tells"
             )
         raise nothing
-    application = " ".join(str(word) for word in command) if isinstance(command, list) else ""
+    application = application_of(str(word) for word in command) if isinstance(command, list) else ""
     return replace(found, source=str(source), application=application)
 
 

@@ -6,7 +6,6 @@ region has an entry in window 0 and one in every window in which it moves; in be
 
 from __future__ import annotations
 
-import shlex
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 
 from ..errors import PlanError
 from ..layout import Stripes
+from .application import application_of
 from .document import Plan
 
 #: What the paper reckons for one entry (section 5.4).
@@ -35,7 +35,7 @@ class RegionMappingTable:
     """The table of one plan. Looking up costs O(log windows); building it O(regions + moves)."""
 
     def __init__(self, plan: Plan) -> None:
-        self.application = shlex.join(plan.command)
+        self.application = application_of(plan.command)
         self.processes = plan.processes
         self.windows = max(1, len(plan.windows))
         #: Per file and region the windows with an entry, in order, and the entries.

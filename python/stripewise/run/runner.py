@@ -33,7 +33,7 @@ THREAD_SUPPRESSIONS = Path(__file__).resolve().parent / "tsan.supp"
 LOG = "STRIPEWISE_LOG"
 #: A kernel filter against rings that a program sets up by itself. An outer run's stays: its filter does, too.
 SECCOMP = "STRIPEWISE_SECCOMP"
-OURS = ("STRIPEWISE_STORE", "STRIPEWISE_TRACE", "STRIPEWISE_MANAGE", OFF)
+OURS = ("STRIPEWISE_STORE", "STRIPEWISE_TRACE", "STRIPEWISE_MANAGE", "STRIPEWISE_PLAN", OFF)
 #: Of what the library had to say, so many different lines are shown when the program has ended.
 HINTS_MAX = 10
 #: So much of the log is read; of stores that were refused, so many are named however much else there is.
@@ -75,10 +75,12 @@ def environment(
     *,
     refuse_rings: bool = False,
     layers: str | None = None,
+    plan: int = 0,
 ) -> dict[str, str]:
     """The child's environment. What is not asked for is removed, so that an outer `run` does not leak in.
 
-    `layers` are those that are traced; None: as the user's own STRIPEWISE_TRACE_LAYERS says, or both.
+    `layers` are those that are traced; None: as the user's own STRIPEWISE_TRACE_LAYERS says, or both. `plan` is the
+    number of the kept plan that the run follows; 0: none.
 
     A `command` that is linked with the address sanitizer gets that library first: it insists. What the command
     starts in its turn (`mpiexec -n 4 ./instrumented`) is told not to insist. The thread sanitizer is told to believe
@@ -101,6 +103,8 @@ def environment(
         made[trust.VARIABLE] = trusted
     if store is not None:
         made["STRIPEWISE_STORE"] = str(store)
+    if plan:
+        made["STRIPEWISE_PLAN"] = f"{plan:x}"
     if refuse_rings:
         made[SECCOMP] = "1"
     if trace is not None:

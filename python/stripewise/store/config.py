@@ -2,6 +2,7 @@
 
     [store]  uuid, region_bytes, default_layout ("def", "hservers" or a JSON file in the store)
     [[rule]] glob, action ("manage" or "ignore"), layout (a JSON file in the store; absent: the default)
+    [[plan]] application, processes, plan (a JSON file in the store): what runs of it follow
 
 Rust never reads it: `spec_json` is what it gets.
 """
@@ -13,7 +14,7 @@ import json
 import os
 import re
 import uuid as uuid_module
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from ..files.fields import Fields, read_json, read_toml
 from ..files.parts import read_part
 from ..layout import Layout, parse_layout, to_indexes, whole_file
 from ..units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX
+from .kept import KeptPlan, read_kept, rules_of
 from .substitute import on_active
 
 DEFAULT_STRIPE_BYTES = 64 * KIB
@@ -57,6 +59,7 @@ class StoreConfig:
     region_bytes: int
     default_layout: str
     rules: tuple[Rule, ...]
+    plans: tuple[KeptPlan, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -86,7 +89,9 @@ class StoreConfig:
                     f"{self.path}: the path of {what} has {len(os.fsencode(path))} bytes; "
                     f"move it to one of at most {STORE_PATH_BYTES_MAX}"
                 )
-        rules = []
+        rules: list[dict[str, Any]] = []
+        for kept in self.plans:
+            rules += rules_of(kept, read_kept(self.root, kept), self.cluster)
         for rule in self.rules:
             layout = None if rule.layout is None else to_indexes(self.layout(rule.layout).regions, self.cluster)
             rules.append({"glob": rule.glob, "action": rule.action, "layout": layout})
@@ -115,10 +120,10 @@ class StoreConfig:
         )
 
     def digest(self) -> str:
-        """SHA-256 of store.toml, followed by the layout files it names if any, so that a change in any is noticed."""
+        """SHA-256 of store.toml, followed by the layouts and plans it names if any, so that a change is noticed."""
         digest = hashlib.sha256(_bytes(self.root, self.path.name))
         named = {self.default_layout, *(rule.layout for rule in self.rules if rule.layout)} - set(BUILT_IN_LAYOUTS)
-        for name in sorted(named):
+        for name in sorted(named | {kept.plan for kept in self.plans}):
             digest.update(_bytes(self.root, name))
         return digest.hexdigest()
 
@@ -139,6 +144,9 @@ class StoreConfig:
             lines += ["", "[[rule]]", f"glob = {toml_string(rule.glob)}", f"action = {toml_string(rule.action)}"]
             if rule.layout is not None:
                 lines.append(f"layout = {toml_string(rule.layout)}")
+        for kept in self.plans:
+            lines += ["", "[[plan]]", f"application = {toml_string(kept.application)}"]
+            lines += [f"processes = {kept.processes}", f"plan = {toml_string(kept.plan)}"]
         return "\n".join(lines) + "\n"
 
     def with_targets(self, targets: Sequence[Target]) -> StoreConfig:
@@ -200,7 +208,19 @@ def config_from(data: Mapping[str, Any], root: Path) -> StoreConfig:
             raise fields.error("glob", f"= '{glob}' is not absolute", "begin it with /, for it matches whole paths")
         name = None if fields.data.get("layout") is None else fields.text("layout")
         rules.append(Rule(glob, fields.choice("action", ("manage", "ignore"), "manage"), name))
-    return config.with_rules(rules)
+    return replace(config.with_rules(rules), plans=tuple(_plans(top, path)))
+
+
+def _plans(top: Fields, path: Path) -> Iterator[KeptPlan]:
+    seen = set()
+    for number, entry in enumerate(top.tables("plan")):
+        fields = Fields(entry, path, f"plan[{number}].", ClusterError)
+        fields.only({"application", "processes", "plan"})
+        kept = KeptPlan(fields.text("application"), fields.integer("processes", 1, 2**31), fields.text("plan"))
+        if (kept.application, kept.processes) in seen:
+            raise fields.error("application", f"= '{kept.application}' stands twice with as many processes", "keep one")
+        seen.add((kept.application, kept.processes))
+        yield kept
 
 
 def new_uuid() -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 IDENTITIES: dict[str, dict[str, Any]] = {
     "target": {"name": None},
     "rule": {"glob": None, "action": "manage", "layout": None},
+    "plan": {"application": None, "processes": None},
 }
 
 

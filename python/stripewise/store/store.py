@@ -17,7 +17,7 @@ from .config import StoreConfig, read_store
 
 #: Stands for "compiled from something that is not on disk": the next verb compiles store.toml again.
 FOREIGN_DIGEST = "0" * 64
-#: Of the 1,024 rules a store can have, so many may be temporary.
+#: Of the 8,192 rules a store can have, so many may be temporary.
 TEMPORARY_RULES_MAX = 256
 
 

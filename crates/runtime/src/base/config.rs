@@ -1,4 +1,4 @@
-//! What this process was told (STRIPEWISE_STORE, _MANAGE, _TRACE, _LOG, _TRUST), as it was when it began.
+//! What this process was told (STRIPEWISE_STORE, _MANAGE, _PLAN, _TRACE, _LOG, _TRUST), as it was when it began.
 
 use crate::base::sys;
 use core::cell::UnsafeCell;
@@ -12,6 +12,8 @@ struct Told {
     trace: FixedPath,
     log: FixedPath,
     trust: TrustList,
+    /// See [`plan`].
+    plan: u64,
     /// Device and inode of the store's directory at the start; zeros: it was not there.
     store_identity: (u64, u64),
     /// See [`is_emulator`].
@@ -31,6 +33,7 @@ static TOLD: Cell = Cell(UnsafeCell::new(Told {
     trace: FixedPath::new(),
     log: FixedPath::new(),
     trust: TrustList::new(),
+    plan: 0,
     store_identity: (0, 0),
     emulator: false,
 }));
@@ -79,6 +82,9 @@ pub unsafe fn read(environ: *const *const libc::c_char) -> bool {
         told.store_identity = (st.st_dev, st.st_ino);
     }
     // SAFETY: the caller's promise.
+    let plan = unsafe { variable(environ, b"STRIPEWISE_PLAN") };
+    told.plan = plan.and_then(|digits| core::str::from_utf8(digits).ok()).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0);
+    // SAFETY: the caller's promise.
     if let Some(list) = unsafe { variable(environ, b"STRIPEWISE_TRUST") } {
         told.trust.push(list);
     }
@@ -94,6 +100,11 @@ pub fn store_path() -> Option<&'static [u8]> {
 /// Patterns of this run, colon-separated; empty: the store's rules count.
 pub fn manage_globs() -> &'static [u8] {
     told().map_or(&[], |t| t.manage.as_bytes())
+}
+
+/// The kept plan that this run follows, for the layouts of new files; 0: none.
+pub fn plan() -> u64 {
+    told().map_or(0, |t| t.plan)
 }
 
 /// The trace directory.

@@ -53,7 +53,9 @@ pub fn collect(dir: &Path, out: &Path, lenient: bool) -> Result<Summary, Error> 
     summary.duration_ns = end_ns.saturating_sub(summary.zero_unix_ns);
     let mut sessions = Sessions::of(&run, &mut mpi);
     summary.sessions = sessions.all.iter().map(session_summary).collect();
-    summary.command = summary.processes.iter().min_by_key(|entry| entry.rank).map(|entry| entry.command.clone()).unwrap_or_default();
+    // Of an MPI job the program's own words, not its launcher's, which has no rank.
+    let first = summary.processes.iter().min_by_key(|entry| (entry.rank < 0, entry.rank));
+    summary.command = first.map(|entry| entry.command.clone()).unwrap_or_default();
 
     std::fs::create_dir_all(out).map_err(Error::io(out, "create the directory"))?;
     let temporary = |name: &str| out.join(format!(".{name}.{}.tmp", std::process::id()));

@@ -34,6 +34,9 @@ class ClockOptions:
     windows: Annotated[
         str | None, typer.Option("--windows", help="Follow only these windows of the plan, e.g. 0,2-4.")
     ] = None
+    missing_ok: Annotated[
+        bool, typer.Option("--missing-ok", help="Wait for files that are not there; one that never comes is no error.")
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +91,9 @@ def migrate(
         _complain(f"goes on for a mover that was killed, {resumed_after_s:.1f} s after the run began")
     head = {"verb": "migrate", "plan": str(plan.absolute()), "plan_sha256": digest, "begun_unix": begun}
     with progress("moving") as step, MoverSession(opened, head, limits, step) as session:
-        result = PlanFollower(opened, decided, schedule, session, _complain, begun, clock.now, patience_s).run()
+        result = PlanFollower(
+            opened, decided, schedule, session, _complain, begun, clock.now, patience_s, clock.missing_ok
+        ).run()
     _report(result, store, json)
 
 

@@ -16,14 +16,14 @@ from ...plan.check import check_plan
 from ...plan.migrations import DIRECTIONS
 from ...plan.summary import PlanSummary, summary_of
 from ...policy import POLICIES, policy_named, refuse_foreign
-from ...store import Store
+from ...store import Store, plans
 from ...store.traced import on_store
 from ...units import format_size
 from ...workload import Workload
 from ...workload.trace import read_trace
 from ..arguments import flattened
 from ..options import FileOption, JsonOption
-from ..output import check_output, print_json, progress, say, say_partial, shown, stdout, table
+from ..output import check_output, print_json, printable, progress, say, say_partial, shown, stdout, table
 from .options import SearchOptions, SeedOption, SizeOptions, WindowOptions, plan_options, require_window
 
 
@@ -123,6 +123,9 @@ class PlanRequest:
     store: Annotated[
         Path | None, typer.Option("--store", help="Plan only this store's files, around what its other files hold.")
     ] = None
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the plan in the store: runs of the same application follow it.")
+    ] = False
     file: FileOption = None
 
 
@@ -147,6 +150,8 @@ def plan(
         raise UsageError("plan: give a collected TRACE, or --check plan.json")
     if cluster is None and asked.store is None:
         raise UsageError("plan: give --cluster cluster.toml, or --store")
+    if asked.keep and asked.store is None:
+        raise UsageError("--keep: needs --store, which keeps it")
     chosen = policy_named(asked.policy)
     options = plan_options(sizes, seed, search, windows)
     refuse_foreign([chosen], options)
@@ -167,10 +172,13 @@ def plan(
         made = chosen.plan(workload, described, options)
     if output is not None:
         write_plan(made, output)
+    kept = plans.keep(opened.config, made, workload.source)[0] if opened and asked.keep else None
     summary = summary_of(made)
     if json:
         print_json(summary.as_json())
         return
     print_plan(summary, made.comment, f"{chosen.name}: {len(made.files)} file(s)")
+    if kept is not None:
+        typer.echo(f"kept for {printable(kept.title)}; 'stripewise run --store' follows it")
     if output is not None:
         typer.echo(f"{output}: written; go on with: stripewise apply {output} --store STORE")

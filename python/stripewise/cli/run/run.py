@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,13 +13,39 @@ import typer
 
 from ...doctor import program
 from ...errors import UsageError
+from ...moving.kept_plan import kept_plan_followed
 from ...moving.mover_process import mover_process
 from ...run import runner
 from ...run.collect import trace_directory
 from ...store import Store
+from ...store.kept import KeptPlan, pick
 from ..arguments import flattened
 from ..options import CommandArgument, ManageOption, MoverOptions
 from ..output import printable, say
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptOptions:
+    """Whether a plan that the store keeps is followed, and which."""
+
+    follow: Annotated[
+        bool, typer.Option("--follow/--no-follow", help="Follow the plan that the store keeps for CMD (default).")
+    ] = True
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            "--processes", min=1, help="CMD's processes, where its words do not tell: which plan is followed."
+        ),
+    ] = None
+
+
+def _picked(store: Store, command: Sequence[str], asked: KeptOptions) -> KeptPlan | None:
+    picked = pick(store.config.plans, command, os.environ, asked.processes)
+    if picked.why:
+        say(f"stripewise: {printable(picked.why)}")
+    if picked.kept is not None:
+        say(f"stripewise: follows the plan kept for {printable(picked.kept.title)}")
+    return picked.kept
 
 
 @flattened
@@ -34,6 +62,7 @@ def run(
     migrate: Annotated[
         Path | None, typer.Option("--migrate", metavar="PLAN", help="Move regions as this plan wants, meanwhile.")
     ] = None,
+    kept: KeptOptions,
     limits: MoverOptions,
     refuse_rings: Annotated[
         bool,
@@ -57,11 +86,28 @@ def run(
         raise UsageError("--refuse-rings: needs --store, for without one the library leaves rings alone")
     if migrate is not None and store is None:
         raise UsageError("--migrate: needs --store, for the plan moves a store's files")
-    root = None if store is None else Store(store).root
+    if kept.processes is not None and store is None:
+        raise UsageError("--processes: needs --store, which keeps the plans")
+    opened = None if store is None else Store(store)
+    root = None if opened is None else opened.root
     logs = None if trace is None else trace_directory(trace)
-    env = runner.environment(os.environ, root, logs, manage or [], command, refuse_rings=refuse_rings, layers=layers)
+    followed = _picked(opened, command, kept) if opened and kept.follow and migrate is None else None
+    env = runner.environment(
+        os.environ,
+        root,
+        logs,
+        manage or [],
+        command,
+        refuse_rings=refuse_rings,
+        layers=layers,
+        plan=0 if followed is None else followed.number,
+    )
     hints = runner.Hints(env)
-    moving = mover_process(root, migrate, limits.words(), say) if root and migrate else contextlib.nullcontext()
+    moving: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if opened and migrate:
+        moving = mover_process(opened.root, migrate, limits.words(), say)
+    elif opened and followed:
+        moving = kept_plan_followed(opened, followed, limits.words(), say)
     try:
         with moving:
             ended = runner.run(command, env)

@@ -14,7 +14,7 @@ from ...policy import policies_named, policy_named, refuse_foreign
 from ...run.collect import trace_directory
 from ...run.measure import ratio
 from ...run.tune import Tuned, Tuner
-from ...store import Store
+from ...store import Store, plans
 from ..arguments import flattened
 from ..options import (
     CommandArgument,
@@ -22,7 +22,7 @@ from ..options import (
     ManageOption,
     StoreOption,
 )
-from ..output import print_json, progress, say, shown, stdout, table
+from ..output import print_json, printable, progress, say, shown, stdout, table
 from ..plan.options import SearchOptions, SeedOption, SizeOptions, plan_options
 
 
@@ -65,6 +65,10 @@ class TuneRequest:
     baseline: Annotated[str, typer.Option("--baseline", help="The policy to compare with.")] = "def"
     manage: ManageOption = None
     trace: Annotated[Path | None, typer.Option("--trace", help="Keep the traces in this new directory.")] = None
+    keep: Annotated[
+        bool,
+        typer.Option("--keep/--no-keep", help="Keep the fastest run's plan for CMD: later runs follow it (default)."),
+    ] = True
 
 
 @flattened
@@ -96,5 +100,8 @@ def tune(
     tuner = Tuner(opened, command, options, asked.manage or [], say, line, lambda: progress("moving"))
     tuned = tuner.tune(compared, chosen, kept)
     _print(tuned, any(target.kind == "emulated" for target in opened.config.cluster.targets))
+    if asked.keep:
+        follows, _ = plans.keep(opened.config, tuned.fastest, "tune")
+        typer.echo(f"kept the plan of {tuned.fastest.policy} for {printable(follows.title)}; 'run --store' follows it")
     if json:
         print_json(tuned.as_json())

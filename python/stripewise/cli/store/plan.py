@@ -1,0 +1,78 @@
+"""`stripewise store plan`: plans that a store keeps for applications, and that their runs follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...plan import read_plan
+from ...plan.summary import summary_of
+from ...store import Store, plans
+from ...store.config import read_store
+from ...store.kept import read_kept
+from ..options import JsonOption, StoreArgument
+from ..output import print_json, printable, say, stdout, table
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+ProcessesOption = Annotated[int | None, typer.Option("--processes", min=1, help="Only for so many processes.")]
+
+
+@app.command("add")
+def add(
+    store: StoreArgument,
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="plan.json.")],
+    application: Annotated[
+        str | None,
+        typer.Option("--application", metavar="'CMD...'", help="The program and its arguments, without a launcher."),
+    ] = None,
+    processes: Annotated[int | None, typer.Option("--processes", min=1, help="How many processes it has.")] = None,
+) -> None:
+    """Keep PLAN for the runs that it was made for, or for those that are named, in place of the one before."""
+    kept, remarks = plans.keep(Store(store).config, read_plan(plan), plan, application, processes)
+    for remark in remarks:
+        say(f"stripewise: {printable(remark)}")
+    typer.echo(f"kept for {printable(kept.title)}; 'stripewise run --store {printable(str(store))}' follows it")
+
+
+@app.command("rm")
+def rm(
+    store: StoreArgument,
+    application: Annotated[str, typer.Argument(metavar="'CMD...'", help="As 'ls' shows it; quote it.")],
+    processes: ProcessesOption = None,
+) -> None:
+    """Forget the plans of an application; files stay where they are."""
+    for kept in plans.forget(read_store(store), application, processes):
+        typer.echo(f"forgot the plan for {printable(kept.title)}")
+
+
+@app.command("ls")
+def ls(store: StoreArgument, json: JsonOption = False) -> None:
+    """List the plans that a store keeps."""
+    config = read_store(store)
+    found = [(kept, summary_of(read_kept(config.root, kept))) for kept in config.plans]
+    if json:
+        print_json(
+            [
+                {
+                    "application": kept.application,
+                    "processes": kept.processes,
+                    "plan": str(config.root / kept.plan),
+                    **summary.as_json(),
+                }
+                for kept, summary in found
+            ]
+        )
+        return
+    made = table("", "application", "processes", "policy", "files", "windows", "by the bound")
+    for kept, summary in found:
+        made.add_row(
+            printable(kept.application),
+            str(kept.processes),
+            summary.policy,
+            f"{summary.files:,}",
+            str(len(summary.windows)),
+            f"{summary.expected.bound_gain:.2f} x def",
+        )
+    stdout().print(made)

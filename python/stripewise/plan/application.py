@@ -1,0 +1,92 @@
+"""Which application a command line runs, with how many processes: the key of a plan (H2DP section 4.2).
+
+The application is the program's words without its launcher, as its own process had them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
+
+#: What starts the processes of a parallel program.
+LAUNCHERS = re.compile(r"(mpiexec|mpirun)([.-]\w+)*|orterun|prterun|prun|srun|aprun|jsrun|ibrun")
+#: What else may stand before a program without being one.
+WRAPPERS = re.compile(r"env|nice|ionice|nohup|numactl|setsid|stdbuf|taskset|time|timeout")
+#: An interpreter, which a script's first line brings in: it stands before the script in the words of its process.
+INTERPRETERS = re.compile(r"(ba|da|k|z|c|tc)?sh|python[\d.]*|perl[\d.]*|ruby[\d.]*|Rscript|julia|lua[\d.]*")
+#: How launchers are told the number of processes.
+_COUNT = re.compile(r"(?:-n|-np|--n|--np|--ntasks)(?:=(\d+))?|-n(\d+)")
+#: Where batch systems tell it, if the command does not.
+VARIABLES = ("SLURM_NTASKS", "PBS_NP", "LSB_DJOB_NUMPROC", "NSLOTS")
+
+
+def application_of(command: Iterable[str]) -> str:
+    """The application in one line, as a shell reads it."""
+    return shlex.join(command)
+
+
+def is_run_by(application: str, command: Sequence[str]) -> bool:
+    """Whether `command`, with a launcher or without, runs the application: the same program by its file's name, and
+    the same arguments.
+    """
+    return _place(application, command) is not None
+
+
+def processes_of(application: str, command: Sequence[str], environment: Mapping[str, str]) -> int | None:
+    """With how many processes `command` runs the application, by its launcher's words or the batch system's variables;
+    None where neither tells, or it runs something else.
+    """
+    place = _place(application, command)
+    if place is None:
+        return None
+    first, *others = _segments(command)
+    if _is_launcher(first[:place]):
+        counts = [_count(words) for words in (first[:place], *others)]
+        if None not in counts:
+            return sum(count for count in counts if count is not None)
+    told = next((environment[name] for name in VARIABLES if environment.get(name, "").isdigit()), None)
+    return int(told) if told and int(told) else None
+
+
+def _segments(command: Sequence[str]) -> list[list[str]]:
+    """The programs of `mpiexec -n 4 a : -n 2 b`, each with the words before it."""
+    segments: list[list[str]] = [[]]
+    for word in command:
+        if word == ":" and _is_launcher(segments[0]):
+            segments.append([])
+        else:
+            segments[-1].append(word)
+    return segments
+
+
+def _place(application: str, command: Sequence[str]) -> int | None:
+    """Where in the first program's segment its own words begin."""
+    try:
+        words = shlex.split(application)
+    except ValueError:
+        return None
+    if len(words) > 1 and INTERPRETERS.fullmatch(PurePath(words[0]).name) and not words[1].startswith("-"):
+        words = words[1:]
+    segment = _segments(command)[0]
+    place = len(segment) - len(words)
+    if not words or place < 0 or segment[place + 1 :] != words[1:]:
+        return None
+    if PurePath(segment[place]).name != PurePath(words[0]).name:
+        return None
+    before = PurePath(segment[0]).name
+    is_first = place == 0 or (place == 1 and INTERPRETERS.fullmatch(before))
+    return place if is_first or WRAPPERS.fullmatch(before) or LAUNCHERS.fullmatch(before) else None
+
+
+def _is_launcher(words: Sequence[str]) -> bool:
+    return any(LAUNCHERS.fullmatch(PurePath(word).name) for word in words)
+
+
+def _count(words: Sequence[str]) -> int | None:
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if found := _COUNT.fullmatch(word):
+            text = found[1] or found[2] or following
+            return int(text) if text.isdigit() else None
+    return None
