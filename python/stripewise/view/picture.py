@@ -21,10 +21,12 @@ from ..pattern.records import read_records
 from ..pattern.report import report_of_records
 from .blob import blob, length, steps
 from .requests import Numbers, ViewRequests
+from .targets import TargetLoad, loads_of
 
-#: Bytes of a page for the timeline, and for the pictures of all files together.
-TIMELINE_BYTES = 500_000
-FILES_BYTES = 1_700_000
+#: Bytes of a page for the timeline, for those of targets, and for the pictures of all files together.
+TIMELINE_BYTES = 400_000
+TARGETS_BYTES = 200_000
+FILES_BYTES = 1_600_000
 #: Files with pictures, and in the table.
 PICTURED_MAX = 12
 TABLE_MAX = 400
@@ -83,6 +85,7 @@ def picture_of(
             found["layers"] = list(layers.get(requests.files[number], []))
         shown.append(found)
     timeline, phases = _timeline(requests, end_ns, TIMELINE_BYTES // runs)
+    loads = loads_of(requests, trace, end_ns, TIME_LEVELS[0])
     return Picture(
         {
             "version": 1,
@@ -94,6 +97,7 @@ def picture_of(
             "total": total,
             "timeline": timeline,
             "phases": phases,
+            "targets": [_load(each, TARGETS_BYTES // len(loads) // runs) for each in loads],
             "files": shown,
             "files_in_all": len(each),
         }
@@ -131,6 +135,31 @@ def _timeline(requests: ViewRequests, end_ns: int, budget: int) -> tuple[dict[st
         for begin, end, kind, read, written in found
     ]
     return made, phases
+
+
+def _load(load: TargetLoad, budget: int) -> dict[str, Any]:
+    """A store's targets over time, as finely as the budget allows."""
+    cells, width = load.cells, load.width
+    while True:
+        layers = [blob(np.ascontiguousarray(layer)) for layer in cells]
+        if cells.shape[2] <= TIME_LEVELS[-1] or sum(map(length, layers)) <= budget:
+            break
+        cells = np.add.reduceat(cells, np.arange(0, cells.shape[2], 2), axis=2)
+        width *= 2
+    rows = [
+        {
+            "name": target.name,
+            "class": target.klass,
+            "accesses": accesses.tolist(),
+            "bytes": moved.tolist(),
+            "work_ns": round(work * 1e9),
+        }
+        for target, accesses, moved, work in zip(load.targets, load.accesses, load.bytes, load.work_s, strict=True)
+    ]
+    return {
+        "store": load.store, "without": load.without, "targets": rows,
+        "rows": len(rows), "together": 1, "width": width, "count": cells.shape[2], "layers": layers,
+    }  # fmt: skip
 
 
 def _pictures(requests: ViewRequests, number: int, end_ns: int, found: dict[str, Any], budget: int) -> dict[str, Any]:

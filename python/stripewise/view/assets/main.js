@@ -30,6 +30,14 @@ function tellPhases(parent, data) {
   made(parent, "p", told.join("; "), "quiet");
 }
 
+// Who did how much: of the busiest target and of the mean of all.
+function tellLoad(load) {
+  const work = load.targets.map((each) => each.work_ns), most = Math.max(...work), mean = work.reduce((a, b) => a + b, 0) / work.length;
+  const busiest = load.targets[work.indexOf(most)].name;
+  const rest = load.without ? `; ${countText(load.without)} requests are in files that lie elsewhere or whose layout is not known` : "";
+  return `${load.store}: as its files lay when the trace was collected, ${busiest} works ${timeText(most)} by the model, a target on average ${timeText(mean)}${rest}`;
+}
+
 function tellFigures(data) {
   const total = data.total, [reads, writes] = total.requests;
   const row = made(of("figures"), "div", undefined, "figures");
@@ -56,6 +64,16 @@ async function show() {
   }
   if (runs.some((run) => run.findings.length)) places(of("findings"), runs).forEach((place, i) => tellFindings(place, runs[i]));
   for (const [i, place] of places(of("timeline"), runs).entries()) { tellPhases(place, runs[i]); await timelinePicture(place, runs[i], { span }); }
+  if (runs.some((run) => run.targets.length)) {
+    of("targets").hidden = false;
+    for (const [i, place] of places(of("targets"), runs).entries()) {
+      for (const load of runs[i].targets) {
+        made(place, "p", tellLoad(load), "quiet");
+        await loadPicture(place, runs[i], load, { span });
+      }
+      if (!runs[i].targets.length) made(place, "p", "not on a store, or its layouts are not known", "quiet");
+    }
+  }
   for (const [i, place] of places(of("distributions"), runs).entries()) {
     const total = runs[i].total, pair = made(place, "div", undefined, "pair");
     bars(pair, "size", (bucket) => (bucket ? 2 ** (bucket - 1) : 0), total.size, bytesText);

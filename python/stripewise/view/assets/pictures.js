@@ -32,20 +32,38 @@ function fillPixels(view, cell, xs, ys) {
 
 // `scale` is what the axes of two runs side by side have in common: span of time, extent of the file.
 async function timelinePicture(parent, data, scale) {
-  const found = data.timeline, [busy, read, written] = await Promise.all(found.layers.map(column));
+  const { together } = data.timeline, last = data.processes.length - 1;
+  const name = (row) => data.processes[row * together] + (together > 1 ? ` to ${data.processes[Math.min(last, (row + 1) * together - 1)]}` : "");
+  await rowsPicture(parent, data.timeline, data.end_ns, scale, {
+    label: `Time in requests of ${data.processes.length} processes over ${timeText(data.end_ns)}`,
+    name, tick: (row) => data.processes[row * together], spent: "in requests", head: ["process"], more: () => [],
+  });
+}
+
+async function loadPicture(parent, data, load, scale) {
+  const targets = load.targets;
+  await rowsPicture(parent, load, data.end_ns, scale, {
+    label: `Load of ${targets.length} targets over ${timeText(data.end_ns)}`,
+    name: (row) => `${targets[row].name} (${targets[row].class})`, tick: (row) => targets[row].name, spent: "at work by the model",
+    head: ["target", "accesses"], more: (row) => [countText(targets[row].accesses[0] + targets[row].accesses[1])],
+  });
+}
+
+// Rows over time: strength is the part of the time that was spent, colour what was moved.
+async function rowsPicture(parent, found, end, scale, told) {
+  const [busy, read, written] = await Promise.all(found.layers.map(column));
   const { rows, count, width, together } = found;
   const cell = (x0, x1, y0) => {
     let spent = 0, r = 0, w = 0;
     for (let i = y0 * count + x0; i <= y0 * count + x1; i++) { spent += busy[i]; r += read[i]; w += written[i]; }
     return r || w ? [spent / (width * together * (x1 - x0 + 1)), r && w ? "both" : r ? "read" : "write"] : null;
   };
-  const name = (row) => data.processes[row * together] + (together > 1 ? ` to ${data.processes[Math.min(data.processes.length, (row + 1) * together) - 1]}` : "");
   new View(parent, {
-    label: `Time in requests of ${data.processes.length} processes over ${timeText(data.end_ns)}`,
+    label: told.label,
     height: Math.min(460, Math.max(110, 40 + rows * 22)),
     legend: LEGEND,
     x: { end: scale.span, text: timeText, least: 1000 },
-    y: { end: rows, isDown: true, isFree: rows > 24, least: 1, text: (row) => data.processes[Math.floor(row) * together],
+    y: { end: rows, isDown: true, isFree: rows > 24, least: 1, text: (row) => told.tick(Math.floor(row)),
       ticks: (view) => {
         const step = Math.max(1, Math.ceil((view.y[1] - view.y[0]) * 18 / view.box.h)), first = Math.ceil(view.y[0] / step) * step;
         const all = [];
@@ -56,12 +74,12 @@ async function timelinePicture(parent, data, scale) {
     hover: (view, x, y) => {
       const row = Math.min(rows - 1, Math.floor(y)), bin = Math.floor(x / width), at = row * count + bin;
       if (bin >= count) return null;
-      return `${name(row)}, ${timeText(bin * width, data.end_ns)} to ${timeText((bin + 1) * width, data.end_ns)}\n` +
-        `in requests ${timeText(busy[at])}\nread ${bytesText(read[at])}, written ${bytesText(written[at])}`;
+      return `${told.name(row)}, ${timeText(bin * width, end)} to ${timeText((bin + 1) * width, end)}\n` +
+        `${told.spent} ${timeText(busy[at])}\nread ${bytesText(read[at])}, written ${bytesText(written[at])}`;
     },
-    table: [["process", "in requests", "read", "written"], () => Array.from({ length: rows }, (_, row) => {
+    table: [[...told.head, told.spent, "read", "written"], () => Array.from({ length: rows }, (_, row) => {
       const sum = (layer) => layer.subarray(row * count, (row + 1) * count).reduce((total, each) => total + each, 0);
-      return [name(row), timeText(sum(busy)), bytesText(sum(read)), bytesText(sum(written))];
+      return [told.name(row), ...told.more(row), timeText(sum(busy)), bytesText(sum(read)), bytesText(sum(written))];
     })],
   });
 }

@@ -1,0 +1,113 @@
+"""Where the managed files of a trace lay when it was collected: `layouts.json` beside trace.parquet (docs/formats.md).
+
+A layout may be another one by the time that somebody looks at the trace.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import WorkloadError
+from ..files.fields import Fields, read_json
+from ..files.parts import write_durably
+from ..layout import Layout, layout_json, parse_layout
+
+NAME = "layouts.json"
+VERSION = 1
+#: Of a target: the model's figures, seconds.
+FIGURES = ("startup_read_s", "startup_write_s", "per_byte_read_s", "per_byte_write_s")
+CHANNELS_MAX = 1 << 20
+SECONDS_MAX = 1e6
+
+
+@dataclass(frozen=True)
+class TracedTarget:
+    """A target as it was then: name, class (hdd, ssd, swd or any), the model's figures in seconds, channels."""
+
+    name: str
+    klass: str
+    startup_read_s: float
+    startup_write_s: float
+    per_byte_read_s: float
+    per_byte_write_s: float
+    channels: int = 1
+
+
+@dataclass(frozen=True)
+class TracedStore:
+    """A store of the run: its path, its targets, and the layouts of files by path."""
+
+    root: str
+    targets: tuple[TracedTarget, ...]
+    layouts: dict[str, Layout]
+
+
+def write_layouts(out: Path, stores: Sequence[TracedStore]) -> None:
+    """Writes layouts.json into a collected trace, or removes one that is there when nothing is known. Raises OSError."""
+    place = out / NAME
+    if not stores:
+        place.unlink(missing_ok=True)
+        return
+    said = {"version": VERSION, "stores": [_store_json(store) for store in stores]}
+    write_durably(place, json.dumps(said) + "\n")
+
+
+def _store_json(store: TracedStore) -> dict[str, Any]:
+    return {
+        "store": store.root,
+        "targets": [
+            {
+                "name": target.name,
+                "class": target.klass,
+                **{key: getattr(target, key) for key in FIGURES},
+                "channels": target.channels,
+            }
+            for target in store.targets
+        ],
+        "files": [{"path": path, **layout_json(layout)} for path, layout in store.layouts.items()],
+    }
+
+
+def read_layouts(trace: Path) -> tuple[TracedStore, ...]:
+    """The stores of a collected trace (its directory, or its trace.parquet), none where it has no layouts.json.
+
+    Raises WorkloadError with file and key.
+    """
+    path = (trace if trace.is_dir() else trace.parent) / NAME
+    if not os.path.lexists(path):
+        return ()
+    top = Fields(read_json(path, WorkloadError, "what 'stripewise collect' wrote"), path, "", WorkloadError)
+    version = top.integer("version", 1, 2**31)
+    if version > VERSION:
+        raise top.error("version", f"= {version} is newer than this program knows ({VERSION})", "upgrade stripewise")
+    top.only({"version", "stores"})
+    return tuple(_store(entry, path, f"stores[{number}].") for number, entry in enumerate(top.tables("stores")))
+
+
+def _store(entry: Any, path: Path, where: str) -> TracedStore:
+    fields = Fields(entry, path, where, WorkloadError)
+    fields.only({"store", "targets", "files"})
+    targets = []
+    for number, each in enumerate(fields.tables("targets")):
+        target = Fields(each, path, f"{where}targets[{number}].", WorkloadError)
+        target.only({"name", "class", "channels", *FIGURES})
+        targets.append(
+            TracedTarget(
+                target.text("name"),
+                target.text("class"),
+                *(target.number(key, 0.0, SECONDS_MAX) for key in FIGURES),
+                channels=target.integer("channels", 1, CHANNELS_MAX, 1),
+            )
+        )
+    names = [target.name for target in targets]
+    layouts = {}
+    for number, each in enumerate(fields.tables("files")):
+        file = Fields(each, path, f"{where}files[{number}].", WorkloadError)
+        file.only({"path", "regions"})
+        layouts[file.text("path")] = parse_layout({"regions": file.items("regions")}, path, names)
+    return TracedStore(fields.text("store"), tuple(targets), layouts)
