@@ -26,8 +26,9 @@ def trace_directory(path: Path) -> Path:
 
 
 def collect_logs(logs: Path, out: Path, lenient: bool = False) -> dict[str, Any]:
-    """Collects the raw logs in `logs` into `out`/trace.parquet, with the layouts that managed files have now; returns the
-    native module's account.
+    """Collects the raw logs in `logs` into `out`/trace.parquet, with the layouts that managed files have now.
+
+    Returns the native module's account.
     """
     if not logs.is_dir():
         raise WorkloadError(f"{logs}: is not a directory; give the one that 'stripewise run --trace' filled")
@@ -63,7 +64,7 @@ def _opened(root: str, opened: dict[str, Store | None]) -> Store | None:
 
 def _traced(store: Store, layouts: dict[str, Layout]) -> TracedStore:
     targets = tuple(
-        TracedTarget(target.name, target.klass, *(getattr(target, key) for key in FIGURES), channels=target.channels)
+        TracedTarget(target.name, target.klass, target.channels, **{key: getattr(target, key) for key in FIGURES})
         for target in store.config.cluster.targets
     )
     return TracedStore(str(store.root), targets, layouts)

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import WorkloadError
 from ..files.fields import Fields, read_json
 from ..files.parts import write_durably
-from ..layout import Layout, layout_json, parse_layout
+from ..layout import Layout, layout_json, parse_regions
 
 NAME = "layouts.json"
 VERSION = 1
@@ -27,15 +27,15 @@ SECONDS_MAX = 1e6
 
 @dataclass(frozen=True)
 class TracedTarget:
-    """A target as it was then: name, class (hdd, ssd, swd or any), the model's figures in seconds, channels."""
+    """A target as it was then: name, class (hdd, ssd, swd or any), channels, the model's figures in seconds."""
 
     name: str
     klass: str
+    channels: int
     startup_read_s: float
     startup_write_s: float
     per_byte_read_s: float
     per_byte_write_s: float
-    channels: int = 1
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,10 @@ class TracedStore:
 
 
 def write_layouts(out: Path, stores: Sequence[TracedStore]) -> None:
-    """Writes layouts.json into a collected trace, or removes one that is there when nothing is known. Raises OSError."""
+    """Writes layouts.json into a collected trace, or removes one that is there where nothing is known.
+
+    Raises OSError.
+    """
     place = out / NAME
     if not stores:
         place.unlink(missing_ok=True)
@@ -100,8 +103,8 @@ def _store(entry: Any, path: Path, where: str) -> TracedStore:
             TracedTarget(
                 target.text("name"),
                 target.text("class"),
-                *(target.number(key, 0.0, SECONDS_MAX) for key in FIGURES),
-                channels=target.integer("channels", 1, CHANNELS_MAX, 1),
+                target.integer("channels", 1, CHANNELS_MAX, 1),
+                **{key: target.number(key, 0.0, SECONDS_MAX) for key in FIGURES},
             )
         )
     names = [target.name for target in targets]
@@ -109,5 +112,6 @@ def _store(entry: Any, path: Path, where: str) -> TracedStore:
     for number, each in enumerate(fields.tables("files")):
         file = Fields(each, path, f"{where}files[{number}].", WorkloadError)
         file.only({"path", "regions"})
-        layouts[file.text("path")] = parse_layout({"regions": file.items("regions")}, path, names)
+        regions = parse_regions(file.items("regions"), path, f"{where}files[{number}].regions", names, WorkloadError)
+        layouts[file.text("path")] = Layout(regions)
     return TracedStore(fields.text("store"), tuple(targets), layouts)

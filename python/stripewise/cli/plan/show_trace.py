@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -12,7 +13,9 @@ from ...cluster import Cluster, read_cluster
 from ...errors import NoRequestsError
 from ...findings import DEFAULT_CLUSTER, FileLine, Finding, RunFacts, RunSummary, facts_of, findings_of, summary_of_run
 from ...units import format_size
+from ...workload.layouts import read_layouts
 from ...workload.requests import Workload
+from ...workload.served import Served, served_by
 from ...workload.summary import summary_of
 from ...workload.trace import Progress, partial_reasons, read_trace
 from ..output import print_json, printable, progress, say_partial, shown, stdout, table
@@ -50,6 +53,7 @@ def show_trace(page: Page, json: bool) -> None:
         workload = _workload(page.trace, page.files, step)
         run = page.facts(None if workload is None else {each.path for each in workload.files})
     summary, found = summary_of_run(run), findings_of(run, on)
+    served = [] if workload is None else _served(page.trace, workload)
     say_partial(run.source, partial_reasons(page.trace))
     if json:
         print_json(
@@ -58,6 +62,7 @@ def show_trace(page: Page, json: bool) -> None:
                 "files": [] if workload is None else [asdict(summary_of(each)) for each in workload.files],
                 "partial": list(partial_reasons(page.trace)),
                 "run": asdict(summary),
+                "targets": [row for each in served for row in _target_rows(each)],
                 "cluster": str(on.source),
                 "findings": [each.as_json() for each in found],
             }
@@ -66,6 +71,8 @@ def show_trace(page: Page, json: bool) -> None:
     if workload is not None:
         _print_table(workload)
     _print_run(summary)
+    for each in served:
+        _print_targets(each)
     for line in summary.files:
         _print_file(line)
     _print_findings(found, str(on.source))
@@ -95,6 +102,40 @@ def _print_table(workload: Workload) -> None:
     stdout().print(made)
     if len(rows) > ROWS_MAX:
         typer.echo(f"and {len(rows) - ROWS_MAX:,} files with fewer bytes; --file and --json tell of them")
+
+
+def _served(trace: Path, workload: Workload) -> list[Served]:
+    """What the targets of each store did, where the trace knows how its files lay."""
+    rows = [(each.path, each.requests) for each in workload.files]
+    files = [(path, each["offset"], each["size"], each["write"]) for path, each in rows]
+    found = [served_by(store, files) for store in read_layouts(trace)]
+    return [each for each in found if each.requests]
+
+
+def _target_rows(served: Served) -> Iterator[dict[str, Any]]:
+    for number, target in enumerate(served.store.targets):
+        reads, writes = served.accesses[number].tolist()
+        read, written = served.bytes[number].tolist()
+        yield {
+            "store": served.store.root, "name": target.name, "class": target.klass, "reads": reads, "writes": writes,
+            "read": read, "written": written, "work_s": float(served.work_s[number]),
+        }  # fmt: skip
+
+
+def _print_targets(served: Served) -> None:
+    typer.echo(f"targets of {printable(served.store.root)}, as its files lay when the trace was collected:")
+    made = table("", "target", "class", "accesses", "read", "written", "at work by the model, s")
+    order = sorted(range(len(served.names)), key=lambda number: -served.work_s[number])
+    rows = list(_target_rows(served))
+    for row in (rows[number] for number in sorted(order[:ROWS_MAX])):
+        made.add_row(
+            *(printable(str(row["name"])), str(row["class"]), f"{row['reads'] + row['writes']:,}"),
+            *(format_size(row[key]) for key in ("read", "written")),
+            shown(row["work_s"], 3),
+        )
+    stdout().print(made)
+    if len(rows) > ROWS_MAX:
+        typer.echo(f"and {len(rows) - ROWS_MAX:,} targets with less work; --json tells of them")
 
 
 def _print_run(run: RunSummary) -> None:

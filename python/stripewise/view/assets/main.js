@@ -34,8 +34,9 @@ function tellPhases(parent, data) {
 function tellLoad(load) {
   const work = load.targets.map((each) => each.work_ns), most = Math.max(...work), mean = work.reduce((a, b) => a + b, 0) / work.length;
   const busiest = load.targets[work.indexOf(most)].name;
-  const rest = load.without ? `; ${countText(load.without)} requests are in files that lie elsewhere or whose layout is not known` : "";
-  return `${load.store}: as its files lay when the trace was collected, ${busiest} works ${timeText(most)} by the model, a target on average ${timeText(mean)}${rest}`;
+  const more = load.more ? `; ${countText(load.more)} targets with fewer bytes are not shown` : "";
+  const rest = load.without ? `; ${countText(load.without)} requests are not among it: their files lie elsewhere, or their places are not known` : "";
+  return `${load.store}: as its files lay when the trace was collected, ${busiest} works ${timeText(most)} by the model, a target on average ${timeText(mean)}${more}${rest}`;
 }
 
 function tellFigures(data) {
