@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 
 from ..errors import StoreError, UsageError
@@ -21,13 +22,18 @@ def kept_plan_followed(
     """While it lasts, a mover follows the plan, where anything is to be moved. The run goes on without one that cannot
     start, because another is at work, say.
     """
+    plan = read_kept(store.root, kept)
     with contextlib.ExitStack() as held:
-        if has_moves(store, read_kept(store.root, kept)):
+        moves = has_moves(store, plan)
+        if moves:
             try:
                 held.enter_context(mover_process(store.root, store.root / kept.plan, options, say))
             except StoreError as error:
                 say(f"stripewise: files stay where they are: {str(error).removeprefix('stripewise: ')}")
         yield
+    if moves and not plan.migrations and has_moves(store, plan):
+        words = ("stripewise", "migrate", str(store.root / kept.plan), "--store", str(store.root))
+        say(f"stripewise: not all has moved yet; the next run goes on, or now: {shlex.join(words)}")
 
 
 def has_moves(store: Store, plan: Plan) -> bool:
