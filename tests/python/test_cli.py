@@ -347,7 +347,11 @@ def test_tune_goes_round_the_circle_and_ends_with_one_json_object(store, paper):
     assert len(paper.applied) == 2 and paper.applied[0] != paper.applied[1]
     # New files keep the planned layout while it tunes; at the end store.toml's rules count again.
     assert any(spec["rules"][0]["layout"] for spec in paper.specs)
-    assert paper.specs[-1]["rules"][0]["layout"] is None and paper.specs[-1]["toml_sha256"] != "0" * 64
+    last = paper.specs[-1]
+    everybodys = [rule for rule in last["rules"] if not rule.get("plan")]
+    assert everybodys[0]["layout"] is None and last["toml_sha256"] != "0" * 64
+    # What it keeps counts for runs of this program alone.
+    assert [rule["glob"] for rule in last["rules"] if rule.get("plan")] == [f"{store.parent}/data/f"]
 
 
 def test_tune_says_when_the_program_touches_no_file_of_the_store(store, paper):
@@ -387,4 +391,9 @@ main.main()
 
 def test_nothing_that_swallows_an_interrupt_is_loaded_during_a_measurement():
     program = "import sys, stripewise.calibration.measure; raise SystemExit('numpy.random' not in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_verbs_that_run_programs_load_no_numpy():
+    program = "import sys, stripewise.cli.main; raise SystemExit('numpy' in sys.modules or 'pyarrow' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import native
 from ..errors import StripewiseError, UsageError, WorkloadError
 from ..layout import Layout
 from ..store import Store
-from ..workload.layouts import FIGURES, TracedStore, TracedTarget, write_layouts
+
+# Brings numpy, which other verbs of this module's users do without.
+if TYPE_CHECKING:
+    from ..workload.layouts import TracedStore
 
 #: Layouts of so many files go into a trace.
 LAYOUTS_MAX = 1000
@@ -32,6 +35,8 @@ def collect_logs(logs: Path, out: Path, lenient: bool = False) -> dict[str, Any]
     """
     if not logs.is_dir():
         raise WorkloadError(f"{logs}: is not a directory; give the one that 'stripewise run --trace' filled")
+    from ..workload.layouts import write_layouts
+
     account = dict(native.call("trace_collect", str(logs.absolute()), str(out), lenient) or {})
     try:
         write_layouts(out, _stores(account))
@@ -63,6 +68,8 @@ def _opened(root: str, opened: dict[str, Store | None]) -> Store | None:
 
 
 def _traced(store: Store, layouts: dict[str, Layout]) -> TracedStore:
+    from ..workload.layouts import FIGURES, TracedStore, TracedTarget
+
     targets = tuple(
         TracedTarget(target.name, target.klass, target.channels, **{key: getattr(target, key) for key in FIGURES})
         for target in store.config.cluster.targets

@@ -25,11 +25,22 @@ from ..output import printable, say
 
 
 @dataclass(frozen=True, kw_only=True)
+class TraceOptions:
+    """Whether the run is traced, and what of it."""
+
+    trace: Annotated[Path | None, typer.Option("--trace", help="Record every call into this new directory.")] = None
+    layers: Annotated[
+        str | None,
+        typer.Option("--layers", metavar="L", help="Trace these: posix, mpi (MPI-IO calls), or both (the default)."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class KeptOptions:
     """Whether a plan that the store keeps is followed, and which."""
 
     follow: Annotated[
-        bool, typer.Option("--follow/--no-follow", help="Follow the plan that the store keeps for CMD (default).")
+        bool, typer.Option("--follow/--no-follow", help="Follow the plan that the store keeps for CMD.")
     ] = True
     processes: Annotated[
         int | None,
@@ -53,11 +64,7 @@ def run(
     *,
     command: CommandArgument,
     store: Annotated[Path | None, typer.Option("--store", help="Serve files of this store.")] = None,
-    trace: Annotated[Path | None, typer.Option("--trace", help="Record every call into this new directory.")] = None,
-    layers: Annotated[
-        str | None,
-        typer.Option("--layers", metavar="L", help="Trace these: posix, mpi (MPI-IO calls), or both (the default)."),
-    ] = None,
+    traced: TraceOptions,
     manage: ManageOption = None,
     migrate: Annotated[
         Path | None, typer.Option("--migrate", metavar="PLAN", help="Move regions as this plan wants, meanwhile.")
@@ -74,6 +81,7 @@ def run(
     ] = False,
 ) -> None:
     """Run CMD (and what it starts on this machine) on a store, traced or both."""
+    trace, layers = traced.trace, traced.layers
     if store is None and trace is None:
         raise UsageError("run: give --store, --trace or both; without them the program needs no stripewise")
     if layers is not None and trace is None:
