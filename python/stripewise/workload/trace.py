@@ -99,9 +99,24 @@ def partial_reasons(path: Path) -> tuple[str, ...]:
     return _reasons(read_meta(path))
 
 
+#: What `collect` counts in meta.json that makes a trace less than the run, and how it is told.
+LOSSES = {
+    "dropped": "records were dropped for want of space",
+    "incomplete": "records were cut by a kill",
+    "missing": "records are missing between others",
+    "damaged": "damaged records were skipped",
+    "empty_logs": "logs were never begun (a kill, or no space)",
+    "names_lost": "names of files were lost for want of space",
+    "unnamed": "records have no name of a file",
+}
+
+
 def _reasons(meta: dict[str, Any]) -> tuple[str, ...]:
     reasons = meta.get("partial", [])
-    return tuple(str(reason) for reason in reasons) if isinstance(reasons, list) else (str(reasons),)
+    told = [str(reason) for reason in reasons] if isinstance(reasons, list) else [str(reasons)]
+    counts = {key: meta.get(key) for key in LOSSES}
+    told += [f"{count:,} {LOSSES[key]}" for key, count in counts.items() if isinstance(count, int) and count > 0]
+    return tuple(told)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from stripewise.errors import WorkloadError
 from stripewise.findings import facts_of
 from stripewise.pattern.records import read_records
 from stripewise.view import read_requests
-from stripewise.workload.trace import FLAG_MANAGED, FLAG_UNKNOWN_OFFSET, read_trace, wanted_files
+from stripewise.workload.trace import FLAG_MANAGED, FLAG_UNKNOWN_OFFSET, partial_reasons, read_trace, wanted_files
 
 TYPES = {
     "pid": pa.int32(), "rank": pa.int32(), "world": pa.int32(), "layer": pa.string(), "op": pa.string(),
@@ -129,6 +129,15 @@ def test_the_command_comes_from_meta_json(tmp_path):
     trace(tmp_path, [row()])
     (tmp_path / "meta.json").write_text(json.dumps({"version": 1, "command": ["mpiio", "--file", "f"]}))
     assert read_trace(tmp_path).command == ("mpiio", "--file", "f")
+
+
+def test_records_that_were_lost_make_a_trace_partial(tmp_path):
+    trace(tmp_path, [row()])
+    (tmp_path / "meta.json").write_text(json.dumps({"records": 9, "dropped": 0, "missing": 0}))
+    assert read_trace(tmp_path).partial == ()
+    (tmp_path / "meta.json").write_text(json.dumps({"records": 9, "dropped": 1200, "missing": 0, "unnamed": 3}))
+    told = ("1,200 records were dropped for want of space", "3 records have no name of a file")
+    assert read_trace(tmp_path).partial == partial_reasons(tmp_path) == told
 
 
 @pytest.mark.parametrize(

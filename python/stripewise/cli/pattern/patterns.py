@@ -17,9 +17,10 @@ from ...errors import UsageError
 from ...pattern import PatternReport, changes, fio_job, fio_replay, ior_command, predicted, report_of, store_report
 from ...pattern.prediction import total_text
 from ...pattern.report import Described, FilePatterns
+from ...workload.trace import partial_reasons
 from ..arguments import flattened
 from ..options import JsonOption
-from ..output import check_output, print_json, printable
+from ..output import check_output, print_json, printable, say_partial
 
 FORMS = ("ior", "fio")
 LAYERS = ("posix", "mpi")
@@ -80,6 +81,8 @@ def patterns(
     if verb != "predict" and options.as_ != "fio" and options.output is not None:
         raise UsageError("-o: belongs to 'patterns predict' and to --as fio")
     reports = [report_of(Path(word), options.file or [], options.layer) for word in _checked(verb, rest)]
+    for word in rest:
+        say_partial(word, partial_reasons(Path(word)))
     if verb == "diff":
         _diff(reports, options)
     elif verb == "predict":

@@ -9,10 +9,7 @@ import typer
 
 from ...run.collect import collect_logs
 from ..options import JsonOption
-from ..output import print_json, say
-
-#: What meta.json counts that is not in the table; said when it is not zero.
-LOSSES = ("dropped", "incomplete", "missing", "damaged", "empty_logs", "names_lost", "unnamed")
+from ..output import print_json, say_partial
 
 
 def collect(
@@ -30,7 +27,8 @@ def collect(
         print_json(account)
         return
     typer.echo(f"{place}/trace.parquet: {account.get('records', 0):,} records")
-    for key in LOSSES:
-        if account.get(key):
-            say(f"stripewise: {place}/trace.parquet: {key.replace('_', ' ')}: {account[key]:,}")
+    # Brings pyarrow, which the verbs that run programs do without.
+    from ...workload.trace import partial_reasons
+
+    say_partial(f"{place}/trace.parquet", partial_reasons(place))
     typer.echo(f"go on with: stripewise plan {place} --cluster CLUSTER --policy h2dp -o plan.json")
