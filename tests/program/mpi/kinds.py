@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import os
 import shutil
 import subprocess
@@ -165,3 +166,32 @@ def check(script: Script, trace: Path) -> None:
             elif call.asked:
                 assert row["ranges"] == call.ranges, where
     assert sorted(map(str, shared)) == sorted(map(str, script.shared))
+
+
+def check_parents(trace: Path) -> int:
+    """The calls below, by times alone: what lies within a blocking call of its thread was made for that call, what lies
+    within a wait for a pending nonblocking call of the same file, and all else for none. Returns how many there are.
+    """
+    rows = pq.read_table(trace / "trace.parquet").to_pylist()
+    of = {(r["process"], r["thread"], r["seq"]): r for r in rows if r["layer"] == "mpi" and r["op"] != "extent"}
+    count = 0
+    for thread in {key[:2] for key in of}:
+        calls = sorted((r for key, r in of.items() if key[:2] == thread), key=lambda r: r["seq"])
+        order = [call["seq"] for call in calls]
+        for row in rows:
+            if row["layer"] != "posix" or (row["process"], row["thread"]) != thread:
+                continue
+            # A call stands after those that were made inside it.
+            place = bisect.bisect(order, row["seq"])
+            call = calls[place] if place < len(calls) else None
+            if call is None or not call["start_ns"] <= row["start_ns"] <= row["end_ns"] <= call["end_ns"]:
+                assert row["parent"] is None, row
+                continue
+            count += 1
+            parent = of[row["process"], row["parent_thread"], row["parent"]]
+            if call["op"] == "mpi_wait":
+                assert int(parent["flags"]) & 8 and parent["file"] == row["file"], (row, parent)
+                assert parent["seq"] < call["seq"] and parent["start_ns"] <= row["start_ns"], (row, parent)
+            else:
+                assert parent is call, (row, call)
+    return count

@@ -62,6 +62,7 @@ def test_the_trace_has_every_call_with_its_ranges(
     calls = SCRIPTS[which](mpi)
     ran = kinds.run(mpi, calls, compiled(mpi), tmp_path / "run")
     kinds.check(calls, ran.trace)
+    assert kinds.check_parents(ran.trace) > 50
 
 
 @pytest.mark.parametrize("name", MPIS)
