@@ -148,6 +148,8 @@ def written_out(part: list[int]) -> list[Range]:
 def check(script: Script, trace: Path) -> None:
     """Every call of the script is in the trace as it was made, and no other."""
     calls = told(trace)
+    modes = {row["requested"] for row in rows(trace) if row["op"] == "mpi_open"}
+    assert modes <= {2, 9} and 9 in modes, "MPI_MODE_RDONLY; MPI_MODE_CREATE and MPI_MODE_RDWR: whatever MPI it is"
     shared = []
     for rank in range(script.processes):
         found, wanted = calls.get(rank, []), script.calls[rank]

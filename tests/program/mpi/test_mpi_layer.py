@@ -313,6 +313,9 @@ def test_the_layers_of_a_run_and_of_a_file_can_be_chosen(
     key = ("stripewise_trace", how) if by == "info" else ("-", "-")
     calls.open("world", "w", *key)
     calls.move("write_at", [4], script.INT, [0])
+    # What is done inside the wait counts as well.
+    calls.move("iwrite_at", [4], script.INT, [4], slot=0)
+    calls.all("complete wait 1")
     calls.all("close")
     # Without a key the run's layers count; something must be recorded, or there is nothing to collect.
     calls.open("self", "w", "stripewise_trace", "mpi")
@@ -323,7 +326,7 @@ def test_the_layers_of_a_run_and_of_a_file_can_be_chosen(
     found = {
         (row["layer"])
         for row in kinds.rows(ran.trace)
-        if str(row["file"]).endswith("/data") and row["op"] in ("write", "mpi_write", "view")
+        if str(row["file"]).endswith("/data") and row["op"] in ("write", "mpi_write", "mpi_wait", "view")
     }
     assert found == {layer for layer, there in (("mpi", mpi_layer), ("posix", posix_layer)) if there}
     own = {

@@ -362,6 +362,16 @@ impl Library {
         if number == default { distribution::DEFAULT } else { number as u64 }
     }
 
+    /// The access mode of an open in the numbers of MPICH and Open MPI: the standard ABI has the same bits in the order of their names.
+    pub fn access_mode(&self, mode: i64) -> u64 {
+        /// APPEND, CREATE, DELETE_ON_CLOSE, EXCL, RDONLY, RDWR, SEQUENTIAL, UNIQUE_OPEN, WRONLY.
+        const OF_STANDARD: [u64; 9] = [128, 1, 16, 64, 2, 8, 256, 32, 4];
+        match self.family {
+            Family::Standard => OF_STANDARD.iter().enumerate().filter(|(bit, _)| mode >> bit & 1 != 0).map(|(_, of)| of).sum(),
+            Family::Mpich | Family::Open => mode as u64,
+        }
+    }
+
     /// Where a seek counts from: 0 the beginning, 1 the position, 2 the end.
     pub fn whence(&self, number: i32) -> u64 {
         match number {

@@ -279,6 +279,7 @@ unsafe fn begun(library: &Library, call: &Call, number: u32, asked: u64, request
             comm_size: file.comm_size.load(Relaxed),
             trace_id: file.trace_id.load(Relaxed),
             bytes: asked,
+            layers: file.layers.load(Relaxed),
         };
         // SAFETY: the caller's promise.
         requests::insert(unsafe { library.at(request, 0) }, &known);

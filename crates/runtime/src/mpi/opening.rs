@@ -58,7 +58,7 @@ pub unsafe extern "C" fn sw_mpi_opened(call: *mut Call, result: i32, comm: Handl
             files::insert(unsafe { file.cast::<Handle>().read() }, number, id, size, which);
         }
         if which & layers::MPI != 0 {
-            call.put_as(result, end, Some(0), call.at as u64, 0, id, number, size);
+            call.put_as(result, end, Some(0), library.access_mode(call.at), 0, id, number, size);
         }
     }
     leave();

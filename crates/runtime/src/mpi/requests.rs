@@ -44,20 +44,33 @@ pub struct Request {
     pub trace_id: u32,
     /// Asked for.
     pub bytes: u64,
+    /// What is recorded of the file.
+    pub layers: u32,
 }
+
+/// Of a word with bytes, which are fewer than 2^62: the layers stand above.
+const LAYERS_AT: u32 = 62;
+const _: () = assert!(super::files::layers::BOTH >> 2 == 0);
 
 impl Entry {
     fn keep(&self, request: &Request) {
         let [a, b, c] = &self.request;
         a.store(u64::from(request.number) | u64::from(request.file) << 32, Relaxed);
         b.store(u64::from(request.comm_size) | u64::from(request.trace_id) << 32, Relaxed);
-        c.store(request.bytes, Relaxed);
+        c.store((request.bytes & !(3 << LAYERS_AT)) | u64::from(request.layers) << LAYERS_AT, Relaxed);
     }
 
     fn kept(&self) -> Request {
         let [a, b, c] = &self.request;
-        let (a, b) = (a.load(Relaxed), b.load(Relaxed));
-        Request { number: a as u32, file: (a >> 32) as u32, comm_size: b as u32, trace_id: (b >> 32) as u32, bytes: c.load(Relaxed) }
+        let (a, b, c) = (a.load(Relaxed), b.load(Relaxed), c.load(Relaxed));
+        Request {
+            number: a as u32,
+            file: (a >> 32) as u32,
+            comm_size: b as u32,
+            trace_id: (b >> 32) as u32,
+            bytes: c & !(3 << LAYERS_AT),
+            layers: (c >> LAYERS_AT) as u32,
+        }
     }
 }
 
@@ -95,7 +108,9 @@ pub fn insert(handle: Handle, request: &Request) {
 pub struct Claim {
     waiter: u64,
     /// How many requests; none: nothing is to be released.
-    pub found: usize,
+    pub found: u32,
+    /// What is recorded of their files, all together.
+    pub layers: u32,
     /// Place of the last of them among all.
     last: usize,
 }
@@ -106,7 +121,7 @@ pub struct Claim {
 /// An array of `n` requests.
 pub unsafe fn claim(library: &Library, requests: *const c_void, n: usize) -> Claim {
     let waiter = WAITERS.fetch_add(1, Relaxed) + 1;
-    let (mut found, mut last) = (0, 0);
+    let (mut found, mut layers, mut last) = (0, 0, 0);
     for place in 0..n {
         // SAFETY: the caller's promise.
         let handle = unsafe { library.at(requests, place) };
@@ -115,10 +130,11 @@ pub unsafe fn claim(library: &Library, requests: *const c_void, n: usize) -> Cla
         if let Some((at, entry)) = entry {
             entry.place.store(place, Relaxed);
             found += 1;
+            layers |= entry.kept().layers;
             last = at;
         }
     }
-    Claim { waiter, found, last }
+    Claim { waiter, found, layers, last }
 }
 
 /// Lets go of what was claimed: those whose place in the array has changed are completed, and given to `done` with it.
@@ -129,7 +145,7 @@ pub unsafe fn release(library: &Library, requests: *const c_void, claim: &Claim,
     // One is where it was found; more are looked for.
     let first = if claim.found == 1 { claim.last } else { 0 };
     let mine = ENTRIES.iter().skip(first).filter(|entry| entry.waiter.load(Relaxed) == claim.waiter);
-    for entry in mine.take(claim.found) {
+    for entry in mine.take(claim.found as usize) {
         let place = entry.place.load(Relaxed);
         // SAFETY: the caller's promise.
         if unsafe { library.at(requests, place) } == entry.handle.load(Relaxed) {

@@ -1,6 +1,7 @@
 //! Calls that wait for requests, and complete those of calls on MPI files.
 
-use super::{Call, enter, leave, library, requests};
+use super::files::layers;
+use super::{Call, enter, leave, library, mute, requests};
 use crate::trace;
 use core::ffi::c_void;
 use requests::Request;
@@ -23,6 +24,9 @@ pub unsafe extern "C" fn sw_mpi_awaited(call: *mut Call, frame: *const c_void, n
     if claim.found == 0 {
         leave();
         return 0;
+    }
+    if claim.layers & layers::POSIX == 0 {
+        mute();
     }
     // SAFETY: the caller's promise.
     unsafe {
@@ -63,13 +67,15 @@ pub unsafe extern "C" fn sw_mpi_waited(call: *mut Call, result: i32, requests: *
         // SAFETY: as many statuses as requests.
         let bytes = told.and_then(|at| unsafe { library.bytes_of(call.status.cast::<u8>().add(at * library.status_bytes()).cast()) });
         let bytes = bytes.map_or(request.bytes as i64, |bytes| bytes.min(request.bytes as i64));
-        call.put_as(result, end, Some(u64::from(request.number)), request.bytes, bytes, request.trace_id, request.file, request.comm_size);
+        if request.layers & layers::MPI != 0 {
+            call.put_as(result, end, Some(u64::from(request.number)), request.bytes, bytes, request.trace_id, request.file, request.comm_size);
+        }
         completed += 1;
     };
     // SAFETY: the caller's promise.
     unsafe { requests::release(library, requests, &call.claim, &mut done) };
     // A test that completes nothing counts where it moved bytes.
-    if completed == 0 && trace::slots_used() != call.used {
+    if completed == 0 && call.claim.layers & layers::MPI != 0 && trace::slots_used() != call.used {
         call.put_as(result, end, None, 0, 0, 0, 0, 0);
     }
     leave();
