@@ -80,7 +80,7 @@ class PaperMover:
 class Paper(types.ModuleType):
     """A native module that remembers: one file of 8 MiB, devices whose HDD works twice as long under DEF."""
 
-    MAX_REGIONS, MAX_RULES, MAX_TARGETS = 1 << 20, 8192, 256
+    MAX_REGIONS, MAX_RULES, MAX_TARGETS = 1 << 20, 1024, 256
 
     class StripewiseError(Exception):
         pass
@@ -347,11 +347,7 @@ def test_tune_goes_round_the_circle_and_ends_with_one_json_object(store, paper):
     assert len(paper.applied) == 2 and paper.applied[0] != paper.applied[1]
     # New files keep the planned layout while it tunes; at the end store.toml's rules count again.
     assert any(spec["rules"][0]["layout"] for spec in paper.specs)
-    last = paper.specs[-1]
-    everybodys = [rule for rule in last["rules"] if not rule.get("plan")]
-    assert everybodys[0]["layout"] is None and last["toml_sha256"] != "0" * 64
-    # What it keeps counts for runs of this program alone.
-    assert [rule["glob"] for rule in last["rules"] if rule.get("plan")] == [f"{store.parent}/data/f"]
+    assert paper.specs[-1]["rules"][0]["layout"] is None and paper.specs[-1]["toml_sha256"] != "0" * 64
 
 
 def test_tune_says_when_the_program_touches_no_file_of_the_store(store, paper):

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 use stripewise_store::admin::check::{findings, fsck};
 use stripewise_store::admin::disk::RealDisk;
@@ -54,6 +55,13 @@ fn store_create(py: Python<'_>, store: PathBuf, spec_json: String, shared: bool)
 #[pyfunction]
 fn store_configure(py: Python<'_>, store: PathBuf, spec_json: String) -> PyResult<()> {
     py.detach(|| create::configure(&RealDisk::new(), &absolute(&store)?, &SpecJson::parse(&spec_json)?)).map_err(from_store)
+}
+
+/// What `store_configure` would write, as bytes, for a file of its own.
+#[pyfunction]
+fn store_compile<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyBytes>> {
+    let bytes = py.detach(|| SpecJson::parse(spec_json)?.compile()).map_err(from_store)?;
+    Ok(PyBytes::new(py, &bytes))
 }
 
 /// Describes a store: path, version, uuid, toml_sha256, region_bytes, targets.
@@ -148,6 +156,7 @@ fn store_programs(py: Python<'_>, store: PathBuf) -> PyResult<String> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store_create, module)?)?;
     module.add_function(wrap_pyfunction!(store_configure, module)?)?;
+    module.add_function(wrap_pyfunction!(store_compile, module)?)?;
     module.add_function(wrap_pyfunction!(store_info, module)?)?;
     module.add_function(wrap_pyfunction!(store_files, module)?)?;
     module.add_function(wrap_pyfunction!(store_layout, module)?)?;

@@ -63,6 +63,8 @@ struct Inner {
     is_common: bool,
     slot_name: SlotName,
     view: Option<StoreView<'static>>,
+    /// Rules for new files of a run that follows a kept plan.
+    plan: Option<StoreView<'static>>,
     devices: Option<Devices>,
     /// Of each target, looked up at each I/O.
     clocks: [Option<Clock>; MAX_TARGETS],
@@ -117,6 +119,7 @@ static INNER: [InnerCell; MAX_STORES] = [const {
         is_common: false,
         slot_name: SlotName::new(),
         view: None,
+        plan: None,
         devices: None,
         clocks: [None; MAX_TARGETS],
         boot: Boot::none(),
@@ -268,6 +271,11 @@ impl Attached {
         self.inner().view.as_ref().ok_or(Errno(libc::EIO))
     }
 
+    /// What the kept plan that the run follows says of new files.
+    pub fn plan(&self) -> Option<&StoreView<'static>> {
+        self.inner().plan.as_ref()
+    }
+
     /// Objects that one of its files may have: one per target and plane.
     pub fn objects_max(&self) -> Sys<usize> {
         Ok(2 * self.view()?.target_count())
@@ -312,7 +320,7 @@ impl Attached {
             // SAFETY: mapped by this attach, and used by nobody.
             unsafe { sys::munmap(devices.base(), devices_bytes(devices.targets())) };
         }
-        if let Some(view) = inner.view.take() {
+        for view in [inner.view.take(), inner.plan.take()].into_iter().flatten() {
             let bytes = view.bytes();
             // SAFETY: as above.
             unsafe { sys::munmap(bytes.as_ptr().cast_mut(), bytes.len()) };

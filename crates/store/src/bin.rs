@@ -6,14 +6,11 @@ use stripewise_target::kind::{Class, DeviceModel, Kind, MAX_TARGETS};
 
 /// First bytes of store.bin.
 pub const STORE_MAGIC: [u8; 8] = *b"SWSTORE1";
-/// The newest version this code reads. It writes the oldest one that can say what is said.
-pub const STORE_VERSION: u32 = 2;
-/// Without rules of a kept plan: older libraries know this one.
-#[cfg(feature = "admin")]
-const WITHOUT_PLANS: u32 = 1;
+/// The version this code writes and the newest it reads.
+pub const STORE_VERSION: u32 = 1;
 /// Most rules of one store: each new file is matched against all of them.
-pub const MAX_RULES: usize = 8192;
-/// Longest store.bin that is read: 256 targets and 8,192 rules with layouts of their own fit many times.
+pub const MAX_RULES: usize = 1024;
+/// Longest store.bin that is read: 256 targets and 1,024 rules with layouts of their own fit many times.
 pub const STORE_BIN_BYTES_MAX: u64 = 64 << 20;
 /// Longest layout file that is read: the most regions and stripes of the format stay below 200 MiB.
 pub const LAYOUT_BYTES_MAX: u64 = 256 << 20;
@@ -61,8 +58,6 @@ pub struct Rule<'a> {
     pub action: Action,
     /// Layout template (a layout file with id 0); empty = the store's default.
     pub layout: &'a [u8],
-    /// The kept plan whose runs alone it is for; 0 = all runs.
-    pub plan: u64,
 }
 
 /// Why a store.bin cannot be used.
@@ -261,14 +256,12 @@ impl<'a> StoreView<'a> {
                 1 => Action::Ignore,
                 _ => return None,
             },
-            plan: u64_at(self.bytes, at + 24)?,
         })
     }
 
-    /// The first rule that matches the absolute path of a file made by a run that follows the kept plan `plan` (0 = none).
-    pub fn rule_for(&self, path: &[u8], plan: u64) -> Option<Rule<'a>> {
-        let counts = |rule: &Rule<'_>| (rule.plan == 0 || rule.plan == plan) && crate::names::glob_matches(rule.glob, path);
-        (0..self.rules).filter_map(|i| self.rule(i)).find(counts)
+    /// The first rule that matches a new file's absolute path.
+    pub fn rule_for(&self, path: &[u8]) -> Option<Rule<'a>> {
+        (0..self.rules).filter_map(|i| self.rule(i)).find(|rule| crate::names::glob_matches(rule.glob, path))
     }
 }
 
@@ -323,14 +316,11 @@ pub fn encode(spec: &StoreSpec<'_>) -> Vec<u8> {
         records.extend(put(rule.glob));
         records.extend(put(rule.layout));
         records.extend((rule.action as u32).to_le_bytes());
-        records.extend(0u32.to_le_bytes());
-        records.extend(rule.plan.to_le_bytes());
         records.resize(from + RULE, 0);
     }
     let mut bytes = Vec::with_capacity(strings_at + strings.len());
     bytes.extend(STORE_MAGIC);
-    let version = if spec.rules.iter().any(|rule| rule.plan != 0) { STORE_VERSION } else { WITHOUT_PLANS };
-    bytes.extend(version.to_le_bytes());
+    bytes.extend(STORE_VERSION.to_le_bytes());
     bytes.extend(0u32.to_le_bytes());
     bytes.extend(((strings_at + strings.len()) as u64).to_le_bytes());
     bytes.extend(spec.toml_sha256);
@@ -372,7 +362,7 @@ mod tests {
         .unwrap()
     }
 
-    fn sample(template: &[u8], plan: u64) -> Vec<u8> {
+    fn sample(template: &[u8]) -> Vec<u8> {
         let model = DeviceModel { startup_read_ns: 1, startup_write_ns: 2, read_ps_per_byte: 3, write_ps_per_byte: 4 };
         let target = |name, path| TargetRecord { name, path, class: Class::Ssd, kind: Kind::Emulated, capacity_bytes: 9, model };
         encode(&StoreSpec {
@@ -382,9 +372,8 @@ mod tests {
             default_layout: template,
             targets: vec![target("a", b"/t/a"), target("b", b"/t/b")],
             rules: vec![
-                Rule { glob: b"/s/kept", action: Action::Manage, layout: b"", plan },
-                Rule { glob: b"/s/*.log", action: Action::Ignore, layout: b"", plan: 0 },
-                Rule { glob: b"/s/**", action: Action::Manage, layout: template, plan: 0 },
+                Rule { glob: b"/s/*.log", action: Action::Ignore, layout: b"" },
+                Rule { glob: b"/s/**", action: Action::Manage, layout: template },
             ],
         })
     }
@@ -392,44 +381,31 @@ mod tests {
     #[test]
     fn a_store_reads_back_as_it_was_compiled() {
         let template = template();
-        let bytes = sample(&template, u64::MAX);
+        let bytes = sample(&template);
         let view = StoreView::parse(&bytes).unwrap();
-        assert_eq!((view.target_count(), view.rule_count(), view.region_bytes()), (2, 3, 64 << 20));
+        assert_eq!((view.target_count(), view.rule_count(), view.region_bytes()), (2, 2, 64 << 20));
         assert_eq!((view.toml_sha256(), view.uuid()), ([7; 32], [8; 16]));
         let b = view.target(1).unwrap();
         assert_eq!(
             (b.name, b.path, b.class, b.kind, b.capacity_bytes, b.model.write_ps_per_byte),
             ("b", &b"/t/b"[..], Class::Ssd, Kind::Emulated, 9, 4)
         );
-        assert_eq!(view.rule_for(b"/s/x.log", 0).unwrap().action, Action::Ignore);
-        assert_eq!(view.rule_for(b"/s/d/x", 0).unwrap().layout, &template[..]);
-        assert!(view.rule_for(b"/q", 0).is_none());
-    }
-
-    #[test]
-    fn a_rule_of_a_plan_is_for_the_runs_that_follow_it() {
-        let template = template();
-        let bytes = sample(&template, u64::MAX);
-        let view = StoreView::parse(&bytes).unwrap();
-        assert_eq!(bytes[8], 2, "older libraries would take it for every run's");
-        assert_eq!(view.rule_for(b"/s/kept", u64::MAX).unwrap().plan, u64::MAX);
-        for other in [0, 7] {
-            assert_eq!(view.rule_for(b"/s/kept", other).unwrap().layout, &template[..]);
-        }
-        assert_eq!(sample(&template, 0)[8], 1, "older libraries can read it");
+        assert_eq!(view.rule_for(b"/s/x.log").unwrap().action, Action::Ignore);
+        assert_eq!(view.rule_for(b"/s/d/x").unwrap().layout, &template[..]);
+        assert!(view.rule_for(b"/q").is_none());
     }
 
     #[test]
     fn a_newer_store_is_refused() {
-        let mut bytes = sample(&template(), 0);
-        bytes[8] = 3;
-        assert_eq!(StoreView::parse(&bytes).err(), Some(BinError::Newer(3)));
+        let mut bytes = sample(&template());
+        bytes[8] = 2;
+        assert_eq!(StoreView::parse(&bytes).err(), Some(BinError::Newer(2)));
     }
 
     proptest! {
         #[test]
         fn damaged_bytes_never_panic(at in 0usize..2000, value: u8, mend: bool, cut in 0usize..2000) {
-            let mut bytes = sample(&template(), 5);
+            let mut bytes = sample(&template());
             let len = bytes.len();
             bytes[at % len] = value;
             if cut % 4 == 0 { bytes.truncate(cut % len); }
@@ -439,7 +415,7 @@ mod tests {
             }
             if let Ok(view) = StoreView::parse(&bytes) {
                 for i in 0..view.target_count() { view.target(i).unwrap(); }
-                let _ = view.rule_for(b"/s/a/b", 5);
+                let _ = view.rule_for(b"/s/a/b");
             }
         }
     }

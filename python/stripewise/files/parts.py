@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import secrets
 import stat
@@ -42,6 +43,8 @@ def held_place(root: Path, name: str, make: bool = False) -> Iterator[tuple[int,
                 if make:
                     with contextlib.suppress(FileExistsError):
                         os.mkdir(part, 0o755, dir_fd=at)
+                        # Whatever the umask: who may enter is the root's to say.
+                        os.chmod(part, 0o755, dir_fd=at)
                 at = os.open(part, _PLACE | os.O_NOFOLLOW, dir_fd=at)
                 held.callback(os.close, at)
             yield at, last, owner
@@ -64,16 +67,39 @@ def read_part(root: Path, name: str, limit: int = PART_BYTES_MAX, owners: Set[in
             os.close(handle)
 
 
-def _content(handle: int, limit: int, owners: Set[int]) -> bytes:
+def _checked_file(handle: int, owners: Set[int]) -> os.stat_result:
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "it is no regular file")
     if owners and found.st_uid not in owners:
         raise OSError(errno.EPERM, "it belongs to a user who has no business there")
+    return found
+
+
+def _content(handle: int, limit: int, owners: Set[int]) -> bytes:
+    found = _checked_file(handle, owners)
     if found.st_size > limit:
         raise OSError(errno.EFBIG, f"it is longer than {limit:,} bytes")
     with open(handle, "rb", closefd=False) as file:
         return file.read(limit + 1)[:limit]
+
+
+@contextlib.contextmanager
+def locked_part(root: Path, name: str) -> Iterator[None]:
+    """While it lasts, nobody else has the lock file `<root>/<name>`, which only the owner may open. Waits for it.
+
+    Raises OSError as above.
+    """
+    with held_place(root, name) as (at, last, owner):
+        handle = os.open(last, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _LOOK, 0o600, dir_fd=at)
+        try:
+            found = _checked_file(handle, {0, owner, os.geteuid()})
+            if os.geteuid() == 0 and found.st_uid != owner:
+                os.fchown(handle, owner, -1)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
 
 
 def remove_part(root: Path, name: str) -> None:
@@ -95,6 +121,8 @@ def replace_part(root: Path, name: str, text: str | Iterable[bytes], durably: bo
             with open(handle, "wb", closefd=False) as file:
                 for chunk in [text.encode()] if isinstance(text, str) else text:
                     file.write(chunk)
+            if make:
+                os.fchmod(handle, 0o644)
             _keep_owner(handle, at, last, owner)
             if durably:
                 os.fsync(handle)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from ..errors import StoreError, UsageError
 from ..plan import Plan
 from ..store import Store
-from ..store.kept import KeptPlan, read_kept, ruled
+from ..store.config import KeptPlan
+from ..store.kept import ruled
 from .mover_process import mover_process
 from .mover_session import identity_of
 from .schedule import Schedule, limited_targets
@@ -17,22 +18,23 @@ from .schedule import Schedule, limited_targets
 
 @contextlib.contextmanager
 def kept_plan_followed(
-    store: Store, kept: KeptPlan, options: Sequence[str], say: Callable[[str], None]
+    store: Store, kept: KeptPlan, plan: Plan, options: Sequence[str], say: Callable[[str], None]
 ) -> Iterator[None]:
     """While it lasts, a mover follows the plan, where anything is to be moved. The run goes on without one that cannot
     start, because another is at work, say.
     """
-    plan = read_kept(store.root, kept)
+    path = store.root / kept.plan
     with contextlib.ExitStack() as held:
-        moves = has_moves(store, plan)
-        if moves:
+        began = False
+        if has_moves(store, plan):
             try:
-                held.enter_context(mover_process(store.root, store.root / kept.plan, options, say))
+                held.enter_context(mover_process(store.root, path, options, say))
+                began = True
             except StoreError as error:
                 say(f"stripewise: files stay where they are: {str(error).removeprefix('stripewise: ')}")
         yield
-    if moves and not plan.migrations and has_moves(store, plan):
-        words = ("stripewise", "migrate", str(store.root / kept.plan), "--store", str(store.root))
+    if began and not plan.migrations and _lies_otherwise(store, plan):
+        words = ("stripewise", "migrate", str(path), "--store", str(store.root), "--missing-ok")
         say(f"stripewise: not all has moved yet; the next run goes on, or now: {shlex.join(words)}")
 
 
@@ -40,16 +42,18 @@ def has_moves(store: Store, plan: Plan) -> bool:
     """Whether a run that follows the plan needs a mover: now, in a later window, or for files without a rule."""
     if plan.migrations:
         return True
-    schedule = Schedule(plan, limited_targets(store.config.cluster))
     with_rule = {file.path for file in ruled(plan)}
+    without = (file.path for file in plan.files if file.path not in with_rule)
+    return any(identity_of(store, path) is None for path in without) or _lies_otherwise(store, plan)
+
+
+def _lies_otherwise(store: Store, plan: Plan) -> bool:
+    """Whether a file that is there does not lie as window 0 wants it."""
+    schedule = Schedule(plan, limited_targets(store.config.cluster))
     for file in plan.files:
-        identity = identity_of(store, file.path)
-        if identity is None:
-            if file.path not in with_rule:
-                return True
-            continue
-        # One that is just being made or removed has no layout.
+        # One that is just being made or removed has no layout, or no identity any more.
         with contextlib.suppress(StoreError, UsageError):
-            if schedule.steps(file, 0, store.layout(identity).regions):
+            identity = identity_of(store, file.path)
+            if identity is not None and schedule.steps(file, 0, store.layout(identity).regions):
                 return True
     return False

@@ -15,7 +15,7 @@ from ..files.parts import read_part, write_durably
 from ..layout import Layout, Region, target_bytes
 from ..store import Store, StoredFile
 from ..store.config import StoreConfig
-from ..store.rewrite import write_changed
+from ..store.rewrite import changing, write_changed
 from ..store.substitute import on_active
 from ..store.upkeep import collect
 from .mover_session import MoverSession
@@ -61,13 +61,16 @@ def target_named(store: Store, name: str) -> Target:
 
 def write_config(store: Store, config: StoreConfig) -> Store:
     """Makes `config` the store's; the old one stays when it does not do."""
-    before = read_part(store.root, store.config.path.name).decode("utf-8")
-    try:
-        write_changed(store.config, config)
-        return Store(store.root)
-    except BaseException:
-        write_durably(config.path, before)
-        raise
+    with changing(store.root) as now:
+        if now != store.config:
+            raise StoreError(f"{config.path}: was changed by another verb meanwhile; run the same again")
+        before = read_part(store.root, store.config.path.name).decode("utf-8")
+        try:
+            write_changed(store.config, config)
+            return Store(store.root)
+        except BaseException:
+            write_durably(config.path, before)
+            raise
 
 
 def with_state(store: Store, name: str, state: str) -> StoreConfig:

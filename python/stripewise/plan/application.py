@@ -16,8 +16,13 @@ LAUNCHERS = re.compile(r"(mpiexec|mpirun)([.-]\w+)*|orterun|prterun|prun|srun|ap
 WRAPPERS = re.compile(r"env|nice|ionice|nohup|numactl|setsid|stdbuf|taskset|time|timeout")
 #: An interpreter, which a script's first line brings in: it stands before the script in the words of its process.
 INTERPRETERS = re.compile(r"(ba|da|k|z|c|tc)?sh|python[\d.]*|perl[\d.]*|ruby[\d.]*|Rscript|julia|lua[\d.]*")
-#: How launchers are told the number of processes.
-_COUNT = re.compile(r"(?:-n|-np|--n|--np|--ntasks)(?:=(\d+))?|-n(\d+)")
+#: How launchers are told the number of processes; `short` is mpirun's alone, the others have Slurm's nodes.
+OPTIONS = {
+    "processes": re.compile(r"(?:-n|-np|--n|--np|--ntasks)(?:=(\d+))?|-n(\d+)"),
+    "short": re.compile(r"-c"),
+    "nodes": re.compile(r"(?:-N|--nodes)(?:=(\d+))?|-N(\d+)"),
+    "each": re.compile(r"--ntasks-per-node(?:=(\d+))?"),
+}
 #: Where batch systems tell it, if the command does not.
 VARIABLES = ("SLURM_NTASKS", "PBS_NP", "LSB_DJOB_NUMPROC", "NSLOTS")
 
@@ -42,8 +47,8 @@ def processes_of(application: str, command: Sequence[str], environment: Mapping[
     if place is None:
         return None
     first, *others = _segments(command)
-    if _is_launcher(first[:place]):
-        counts = [_count(words) for words in (first[:place], *others)]
+    if (launcher := _launcher(first[:place])) is not None:
+        counts = [_count(launcher, words) for words in (first[:place], *others)]
         if None not in counts:
             return sum(count for count in counts if count is not None)
     told = next((environment[name] for name in VARIABLES if environment.get(name, "").isdigit()), None)
@@ -54,7 +59,7 @@ def _segments(command: Sequence[str]) -> list[list[str]]:
     """The programs of `mpiexec -n 4 a : -n 2 b`, each with the words before it."""
     segments: list[list[str]] = [[]]
     for word in command:
-        if word == ":" and _is_launcher(segments[0]):
+        if word == ":" and _launcher(segments[0]) is not None:
             segments.append([])
         else:
             segments[-1].append(word)
@@ -80,13 +85,25 @@ def _place(application: str, command: Sequence[str]) -> int | None:
     return place if is_first or WRAPPERS.fullmatch(before) or LAUNCHERS.fullmatch(before) else None
 
 
-def _is_launcher(words: Sequence[str]) -> bool:
-    return any(LAUNCHERS.fullmatch(PurePath(word).name) for word in words)
+def _launcher(words: Sequence[str]) -> str | None:
+    """The launcher among the words before a program."""
+    names = [PurePath(word).name for word in words]
+    return next((name for name in names if LAUNCHERS.fullmatch(name)), None)
 
 
-def _count(words: Sequence[str]) -> int | None:
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        if found := _COUNT.fullmatch(word):
-            text = found[1] or found[2] or following
-            return int(text) if text.isdigit() else None
-    return None
+def _count(launcher: str, words: Sequence[str]) -> int | None:
+    """The number of processes by the launcher's options, in its own words or those after a colon."""
+    names = [PurePath(word).name for word in words]
+    after = words[names.index(launcher) + 1 :] if launcher in names else words
+    found: dict[str, int] = {}
+    for word, following in zip(after, [*after[1:], ""], strict=False):
+        for what, option in OPTIONS.items():
+            if what == "short" and not launcher.startswith("mpi"):
+                continue
+            if match := option.fullmatch(word):
+                text = next((part for part in match.groups() if part), following)
+                if text.isdigit():
+                    found.setdefault("processes" if what == "short" else what, int(text))
+    if "processes" in found:
+        return found["processes"]
+    return found["nodes"] * found["each"] if "nodes" in found and "each" in found else None

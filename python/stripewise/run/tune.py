@@ -32,6 +32,8 @@ from . import runner
 from .collect import collect_logs
 from .measure import LastObject, Measured, measured
 
+#: Runs of one layout differ by so much.
+ALIKE = 1.05
 Say = Callable[[str], None]
 Line = Callable[[bytes], None]
 Moving = Callable[[], AbstractContextManager[native.Progress]]
@@ -45,9 +47,10 @@ class Tuned:
     plans: tuple[Plan, ...]
 
     @property
-    def fastest(self) -> Plan:
-        """The plan of the run that took the least I/O time."""
-        return min(zip(self.runs, self.plans, strict=True), key=lambda pair: pair[0].io_seconds)[1]
+    def faster(self) -> Measured | None:
+        """The fastest run, where it was faster than the last one, whose layout stays, by more than runs differ."""
+        fastest = min(self.runs, key=lambda run: run.io_seconds)
+        return fastest if fastest.io_seconds * ALIKE < self.runs[-1].io_seconds else None
 
     @property
     def expected_gain(self) -> float:

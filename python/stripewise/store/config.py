@@ -2,7 +2,7 @@
 
     [store]  uuid, region_bytes, default_layout ("def", "hservers" or a JSON file in the store)
     [[rule]] glob, action ("manage" or "ignore"), layout (a JSON file in the store; absent: the default)
-    [[plan]] application, processes, plan (a JSON file in the store): what runs of it follow
+    [[plan]] application, processes: a plan is kept for such runs (`kept.py`)
 
 Rust never reads it: `spec_json` is what it gets.
 """
@@ -27,7 +27,6 @@ from ..files.fields import Fields, read_json, read_toml
 from ..files.parts import read_part
 from ..layout import Layout, parse_layout, to_indexes, whole_file
 from ..units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX
-from .kept import KeptPlan, read_kept, rules_of
 from .substitute import on_active
 
 DEFAULT_STRIPE_BYTES = 64 * KIB
@@ -37,6 +36,11 @@ BUILT_IN_LAYOUTS = ("def", "hservers")
 RUN_DIR = "run"
 #: Longest path of a store or a target, as in crates/store.
 STORE_PATH_BYTES_MAX = 1024
+#: Kept plans lie here, inside the store.
+PLANS_DIR = "plans"
+PROCESSES_MAX = 2**31
+#: So much of an application's words is shown.
+TITLE_MAX = 200
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 
 
@@ -47,6 +51,36 @@ class Rule:
     glob: str
     action: str = "manage"
     layout: str | None = None
+
+
+@dataclass(frozen=True)
+class KeptPlan:
+    """A plan is kept for runs of `application` (its words as a shell reads them) with `processes` processes."""
+
+    application: str
+    processes: int
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hexadecimal digits that name its files, and a run that follows it."""
+        key = f"{self.processes} {self.application}".encode("utf-8", "surrogateescape")
+        return hashlib.sha256(key).hexdigest()[:16]
+
+    @property
+    def plan(self) -> str:
+        """Its plan.json, relative to the store."""
+        return f"{PLANS_DIR}/{self.digest}.json"
+
+    @property
+    def compiled(self) -> str:
+        """Its rules for new files, as the library reads them; relative to the store."""
+        return f"{PLANS_DIR}/{self.digest}.bin"
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        name = self.application if len(self.application) <= TITLE_MAX else f"{self.application[:TITLE_MAX]}..."
+        return f"'{name}' with {self.processes} process{'' if self.processes == 1 else 'es'}"
 
 
 @dataclass(frozen=True)
@@ -77,10 +111,16 @@ class StoreConfig:
         data = read_json(path, LayoutError, "a layout as in docs/formats.md", self.root)
         return on_active(parse_layout(data, path, known), self.cluster)
 
-    def spec(self, digest: str, default_layout: str | None = None, first: Sequence[dict[str, Any]] = ()) -> str:
+    def spec(
+        self,
+        digest: str,
+        default_layout: str | None = None,
+        first: Sequence[dict[str, Any]] = (),
+        only: Sequence[dict[str, Any]] | None = None,
+    ) -> str:
         """What the native module compiles into store.bin.
 
-        `first` are rules in its own form that go before those of the file.
+        `first` are rules in its own form that go before those of the file, `only` such that stand in their place.
         """
         check_store_size(self.cluster)
         for what, path in [("the store", self.root), *((f"target {t.name}", t.path) for t in self.cluster.targets)]:
@@ -89,10 +129,8 @@ class StoreConfig:
                     f"{self.path}: the path of {what} has {len(os.fsencode(path))} bytes; "
                     f"move it to one of at most {STORE_PATH_BYTES_MAX}"
                 )
-        rules: list[dict[str, Any]] = []
-        for kept in self.plans:
-            rules += rules_of(kept, read_kept(self.root, kept), self.cluster)
-        for rule in self.rules:
+        rules = []
+        for rule in self.rules if only is None else ():
             layout = None if rule.layout is None else to_indexes(self.layout(rule.layout).regions, self.cluster)
             rules.append({"glob": rule.glob, "action": rule.action, "layout": layout})
         return json.dumps(
@@ -115,15 +153,15 @@ class StoreConfig:
                     }
                     for t in self.cluster.targets
                 ],
-                "rules": [*first, *rules],
+                "rules": [*first, *(rules if only is None else only)],
             }
         )
 
     def digest(self) -> str:
-        """SHA-256 of store.toml, followed by the layouts and plans it names if any, so that a change is noticed."""
+        """SHA-256 of store.toml, followed by the layout files it names if any, so that a change in any is noticed."""
         digest = hashlib.sha256(_bytes(self.root, self.path.name))
         named = {self.default_layout, *(rule.layout for rule in self.rules if rule.layout)} - set(BUILT_IN_LAYOUTS)
-        for name in sorted(named | {kept.plan for kept in self.plans}):
+        for name in sorted(named):
             digest.update(_bytes(self.root, name))
         return digest.hexdigest()
 
@@ -146,7 +184,7 @@ class StoreConfig:
                 lines.append(f"layout = {toml_string(rule.layout)}")
         for kept in self.plans:
             lines += ["", "[[plan]]", f"application = {toml_string(kept.application)}"]
-            lines += [f"processes = {kept.processes}", f"plan = {toml_string(kept.plan)}"]
+            lines.append(f"processes = {kept.processes}")
         return "\n".join(lines) + "\n"
 
     def with_targets(self, targets: Sequence[Target]) -> StoreConfig:
@@ -215,8 +253,8 @@ def _plans(top: Fields, path: Path) -> Iterator[KeptPlan]:
     seen = set()
     for number, entry in enumerate(top.tables("plan")):
         fields = Fields(entry, path, f"plan[{number}].", ClusterError)
-        fields.only({"application", "processes", "plan"})
-        kept = KeptPlan(fields.text("application"), fields.integer("processes", 1, 2**31), fields.text("plan"))
+        fields.only({"application", "processes"})
+        kept = KeptPlan(fields.text("application"), fields.integer("processes", 1, PROCESSES_MAX))
         if (kept.application, kept.processes) in seen:
             raise fields.error("application", f"= '{kept.application}' stands twice with as many processes", "keep one")
         seen.add((kept.application, kept.processes))

@@ -1,7 +1,8 @@
-"""Kept plans: by application and number of processes, which plan a run follows (H2DP sections 4.2 and 4.4).
+"""Kept plans: by application and number of processes, which plan a run follows (H2DP, sections 4.2 and 4.4).
 
-A [[plan]] table of store.toml names each. What it does to new files is compiled into rules that count for its runs
-alone; what it does to files that are there is a mover's (`moving`).
+A [[plan]] table of store.toml says that there is one. What it does to new files is compiled into a file of rules that
+the library reads in such runs alone; what it does to files that are there is a mover's (`moving`). So a plan that is
+damaged, or large, is nothing to any other run or verb.
 """
 
 from __future__ import annotations
@@ -10,44 +11,23 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from ..cluster import Cluster
-from ..errors import PlanError
+from .. import native
+from ..errors import PlanError, StoreError
 from ..files.fields import read_json
-from ..layout import Layout, to_indexes
+from ..files.parts import read_part, replace_part
+from ..layout import to_indexes
 from ..plan import FilePlan, Plan, plan_from_json
 from ..plan.application import is_run_by, processes_of
+from ..plan.check import check_plan
+from .config import KeptPlan, StoreConfig
 from .globs import escape
-from .substitute import on_active
 
-#: They are kept here, inside the store.
-PLANS_DIR = "plans"
-#: Of the 8,192 rules that a store can have, so many may be one plan's: its largest files'.
-PLAN_RULES_MAX = 256
-#: So many regions may stand in them: a program reads them all when it begins.
+#: So many of its files get rules, the largest ones, with so many regions: a program reads them all when it begins.
+PLAN_RULES_MAX = 1024
 PLAN_REGIONS_MAX = 16_384
-
-
-@dataclass(frozen=True)
-class KeptPlan:
-    """The plan for runs of `application` (its words as a shell reads them) with `processes`; `plan` is its JSON file's
-    name relative to the store.
-    """
-
-    application: str
-    processes: int
-    plan: str
-
-    @property
-    def number(self) -> int:
-        """What stands for it in store.bin, and in the environment of a run that follows it; never 0."""
-        return int(_digest(self.application, self.processes), 16) or 1
-
-    @property
-    def title(self) -> str:
-        """For people."""
-        return f"'{self.application}' with {self.processes} process{'' if self.processes == 1 else 'es'}"
+#: Where a compiled file has the digest of what it was made from.
+_DIGEST_AT = slice(24, 56)
 
 
 @dataclass(frozen=True)
@@ -58,24 +38,13 @@ class Picked:
     why: str = ""
 
 
-def kept_name(application: str, processes: int) -> str:
-    """The name of a kept plan's file, relative to the store."""
-    return f"{PLANS_DIR}/{_digest(application, processes)}.json"
-
-
-def _digest(application: str, processes: int) -> str:
-    key = f"{processes} {application}".encode("utf-8", "surrogateescape")
-    return hashlib.sha256(key).hexdigest()[:16]
-
-
 def read_kept(root: Path, kept: KeptPlan) -> Plan:
     """The plan itself; PlanError naming its file and the cure."""
     path = root / kept.plan
-    cure = f"forget it with 'stripewise store plan rm {root}', or keep it anew"
     try:
         return plan_from_json(read_json(path, PlanError, "a plan", root), path)
     except PlanError as error:
-        raise PlanError(f"{error}; {cure}") from error
+        raise PlanError(f"{error}, or keep one anew for {kept.title}, or forget it (store plan rm)") from error
 
 
 def pick(
@@ -94,26 +63,43 @@ def pick(
     fitting = [kept for kept in ours if processes in (None, kept.processes)]
     if len(fitting) == 1:
         return Picked(fitting[0])
-    counts = ", ".join(str(kept.processes) for kept in sorted(ours, key=lambda kept: kept.processes))
+    counts = ", ".join(str(count) for count in sorted(kept.processes for kept in ours))
+    title = KeptPlan(application, processes or 1).title
     if processes is None:
         return Picked(
-            why=f"plans are kept for '{application}' with {counts} processes, and the command does not say how many "
-            "it has; give --processes"
+            why=f"plans are kept for {title.rpartition(' with ')[0]} with {counts} processes, and the command does not "
+            "say how many it has; give --processes"
         )
-    return Picked(why=f"no plan is kept for '{application}' with {processes} process(es), only with {counts}")
+    return Picked(why=f"no plan is kept for {title}, only with {counts}")
 
 
-def rules_of(kept: KeptPlan, plan: Plan, cluster: Cluster) -> list[dict[str, Any]]:
-    """The rules for new files of its runs, in the native module's form."""
-    return [
-        {
-            "glob": escape(file.path),
-            "action": "manage",
-            "layout": to_indexes(on_active(Layout(file.layout), cluster).regions, cluster),
-            "plan": kept.number,
-        }
+def prepare(config: StoreConfig, kept: KeptPlan) -> tuple[Plan, str]:
+    """The plan, ready to be followed by a run, and why new files will not follow it (empty: they will).
+
+    Raises PlanError where it cannot be followed: it cannot be read, or is for targets that the store has no more.
+    """
+    plan = read_kept(config.root, kept)
+    path = config.root / kept.plan
+    try:
+        check_plan(plan, config.cluster, path)
+    except PlanError as error:
+        raise PlanError(f"{error}, or plan anew: the store's targets have changed") from error
+    digest = hashlib.sha256(config.digest().encode() + read_part(config.root, kept.plan)).hexdigest()
+    try:
+        if read_part(config.root, kept.compiled)[_DIGEST_AT].hex() == digest:
+            return plan, ""
+    except OSError:
+        pass
+    rules = [
+        {"glob": escape(file.path), "action": "manage", "layout": to_indexes(file.layout, config.cluster)}
         for file in ruled(plan)
     ]
+    try:
+        made = native.call("store_compile", config.spec(digest, only=rules))
+        replace_part(config.root, kept.compiled, [made], make=True)
+    except (OSError, StoreError) as error:
+        return plan, str(error)
+    return plan, ""
 
 
 def ruled(plan: Plan) -> list[FilePlan]:

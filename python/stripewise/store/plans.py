@@ -3,75 +3,81 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shlex
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from ..errors import StoreError, UsageError
-from ..files.parts import read_part, remove_part, replace_part
+from ..errors import PlanError, StoreError, UsageError
+from ..files.parts import held_place, remove_part, replace_part
 from ..plan import Plan, dump_plan
 from ..plan.application import application_of
 from ..plan.check import check_plan
-from .config import StoreConfig
-from .kept import KeptPlan, kept_name, ruled, without_ids
-from .rewrite import write_changed
-from .store import Store
+from .config import PLANS_DIR, KeptPlan, StoreConfig, read_store
+from .kept import prepare, ruled, without_ids
+from .rewrite import changing, write_changed
 
 
 def keep(
-    config: StoreConfig, plan: Plan, source: Path | str, application: str | None = None, processes: int | None = None
+    root: Path, plan: Plan, source: Path | str, application: str | None = None, processes: int | None = None
 ) -> tuple[KeptPlan, list[str]]:
     """Keeps `plan` for runs of its application with its number of processes, or of those that are given, in place of
     the one kept before. Returns it with remarks. Raises StoreError, PlanError, UsageError.
     """
-    remarks = check_plan(plan, config.cluster, source)
-    name = application or application_of(plan.command)
-    if not name:
-        raise UsageError(f"{source}: does not say which application it is for; give --application 'CMD...'")
-    count = processes or plan.processes
-    kept = KeptPlan(name, count, kept_name(name, count))
-    others = [each for each in config.plans if each.plan != kept.plan]
+    kept = KeptPlan(_words(source, application or application_of(plan.command)), processes or plan.processes)
+    for number, file in enumerate(plan.files):
+        if not file.path.startswith("/"):
+            raise PlanError(f"{source}: files[{number}].path '{file.path}' is not absolute; begin it with /")
+    with changing(root) as config:
+        remarks = check_plan(plan, config.cluster, source)
+        others = [each for each in config.plans if each != kept]
+        # The plan first: a kill in between leaves one that no table names, and the next change removes it.
+        replace_part(config.root, kept.plan, dump_plan(without_ids(plan)), make=True)
+        write_changed(config, replace(config, plans=(*others, kept)))
+        _sweep(config, [*others, kept])
+        _, why = prepare(read_store(root), kept)
+    if why:
+        raise StoreError(f"{config.root / kept.compiled}: cannot be made ({why}); make the store writable")
     if (rest := len(plan.files) - len(ruled(plan))) > 0:
         remarks.append(f"{source}: {rest} of its files are moved once they are there, not laid out when they are made")
-    try:
-        before = read_part(config.root, kept.plan) if kept in config.plans else None
-        try:
-            replace_part(config.root, kept.plan, dump_plan(without_ids(plan)), make=True)
-            _write(config, replace(config, plans=(*others, kept)))
-        except BaseException:
-            if before is None:
-                remove_part(config.root, kept.plan)
-            else:
-                replace_part(config.root, kept.plan, [before])
-            raise
-    except OSError as error:
-        raise StoreError(f"{config.root}: cannot keep a plan ({error.strerror}); make the store writable") from error
     return kept, remarks
 
 
-def forget(config: StoreConfig, application: str, processes: int | None = None) -> list[KeptPlan]:
-    """Forgets the plans of an application, with `processes` if given. Raises UsageError when there is none."""
-    gone = [each for each in config.plans if each.application == application and processes in (None, each.processes)]
-    if not gone:
-        count = "" if processes is None else f" with {processes} process(es)"
-        raise UsageError(
-            f"plan rm: {config.path} keeps no plan for '{application}'{count}; see 'stripewise store plan ls'"
-        )
-    left = replace(config, plans=tuple(each for each in config.plans if each not in gone))
+def _words(source: Path | str, application: str) -> str:
     try:
-        _write(config, left)
-        for each in gone:
-            remove_part(config.root, each.plan)
-    except OSError as error:
-        raise StoreError(f"{config.path}: cannot be written ({error.strerror}); make the store writable") from error
+        words = shlex.split(application)
+    except ValueError as error:
+        raise UsageError(f"--application: {str(error).lower()}; quote its words as in a shell") from error
+    if not words:
+        raise UsageError(f"{source}: does not say which application it is for; give --application 'CMD...'")
+    return application_of(words)
+
+
+def forget(root: Path, application: str, processes: int | None = None) -> list[KeptPlan]:
+    """Forgets the plans of an application, with `processes` if given. Raises UsageError when there is none."""
+    with changing(root) as config:
+        gone = [each for each in config.plans if each.application == application]
+        gone = [each for each in gone if processes in (None, each.processes)]
+        if not gone:
+            count = "" if processes is None else f" with {processes} process(es)"
+            raise UsageError(
+                f"plan rm: {config.path} keeps no plan for '{application}'{count}; see 'stripewise store plan ls'"
+            )
+        left = [each for each in config.plans if each not in gone]
+        write_changed(config, replace(config, plans=tuple(left)))
+        _sweep(config, left)
     return gone
 
 
-def _write(before: StoreConfig, after: StoreConfig) -> None:
-    """Writes store.toml and compiles it; what cannot be compiled is taken back."""
-    write_changed(before, after)
-    try:
-        Store(before.root)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            write_changed(after, before)
-        raise
+def _sweep(config: StoreConfig, kept: list[KeptPlan]) -> None:
+    """Removes the files of plans that are kept no more, and what a kill has left."""
+    wanted = {PurePosixPath(name).name for each in kept for name in (each.plan, each.compiled)}
+    with contextlib.suppress(FileNotFoundError), held_place(config.root, f"{PLANS_DIR}/x") as (at, _, _):
+        place = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=at)
+        try:
+            names = os.listdir(place)
+        finally:
+            os.close(place)
+        for name in set(names) - wanted:
+            with contextlib.suppress(IsADirectoryError):
+                remove_part(config.root, f"{PLANS_DIR}/{name}")

@@ -6,13 +6,15 @@ in an order that nobody writes, the plain form without comments takes its place.
 
 from __future__ import annotations
 
+import contextlib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import StripewiseError
-from ..files.parts import read_part, write_durably
-from .config import StoreConfig, config_from
+from ..errors import StoreError, StripewiseError
+from ..files.parts import locked_part, read_part, write_durably
+from .config import StoreConfig, config_from, read_store
 
 # tomlkit is loaded where it is used: few verbs write.
 if TYPE_CHECKING:
@@ -20,12 +22,29 @@ if TYPE_CHECKING:
 
     _Item = tuple[Key | None, Item]
 
+#: Held by whoever changes store.toml; the owner's alone.
+LOCK = "config.lock"
 #: What tells the entries of an array of tables apart, with what is meant where a key is missing.
 IDENTITIES: dict[str, dict[str, Any]] = {
     "target": {"name": None},
     "rule": {"glob": None, "action": "manage", "layout": None},
     "plan": {"application": None, "processes": None},
 }
+
+
+@contextlib.contextmanager
+def changing(root: Path) -> Iterator[StoreConfig]:
+    """The store's configuration as it is, while nobody else changes it: a verb changes what it finds, not what it read
+    when it began. Raises StoreError where it cannot be changed; what the body raises as OSError is told so, too.
+    """
+    config = read_store(root)
+    try:
+        with locked_part(config.root, LOCK):
+            yield read_store(root)
+    except OSError as error:
+        raise StoreError(
+            f"{error.filename or config.path}: cannot be written ({error.strerror}); make the store writable"
+        ) from error
 
 
 def write_changed(old: StoreConfig, new: StoreConfig) -> None:

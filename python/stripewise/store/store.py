@@ -17,7 +17,7 @@ from .config import StoreConfig, read_store
 
 #: Stands for "compiled from something that is not on disk": the next verb compiles store.toml again.
 FOREIGN_DIGEST = "0" * 64
-#: Of the 8,192 rules a store can have, so many may be temporary.
+#: Of the 1,024 rules a store can have, so many may be temporary.
 TEMPORARY_RULES_MAX = 256
 
 
@@ -38,7 +38,12 @@ class Store:
         self.sync()
 
     def sync(self, force: bool = False) -> None:
-        """Compiles store.toml for the library when it differs from what was compiled last."""
+        """Compiles store.toml for the library when it differs from what was compiled last.
+
+        With `force` as it is now, whatever it was when this store was opened.
+        """
+        if force:
+            self.config = read_store(self.root)
         digest = self.config.digest()
         if force or self.info().get("toml_sha256") != digest:
             native.call("store_configure", str(self.root), self.config.spec(digest))
@@ -135,13 +140,14 @@ class Temporary:
 
     def default_layout(self, name: str) -> None:
         """New files get the built-in layout `name`."""
-        spec = self.store.config.spec(FOREIGN_DIGEST, default_layout=name)
+        spec = read_store(self.store.root).spec(FOREIGN_DIGEST, default_layout=name)
         native.call("store_configure", str(self.store.root), spec)
 
     def templates(self, globs: Mapping[str, FilePlan]) -> None:
         """New files that match a glob get the planned layout: programs that delete and create keep it."""
+        config = read_store(self.store.root)
         rules = [
-            {"glob": glob, "action": "manage", "layout": to_indexes(file.layout, self.store.config.cluster)}
+            {"glob": glob, "action": "manage", "layout": to_indexes(file.layout, config.cluster)}
             for glob, file in list(globs.items())[:TEMPORARY_RULES_MAX]
         ]
-        native.call("store_configure", str(self.store.root), self.store.config.spec(FOREIGN_DIGEST, first=rules))
+        native.call("store_configure", str(self.store.root), config.spec(FOREIGN_DIGEST, first=rules))

@@ -7,12 +7,12 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import StoreError, UsageError
+from ..errors import UsageError
 from ..files.parts import remove_part
 from .config import Rule, StoreConfig
 from .globs import template_globs, template_rank
 from .layouts import read_layout, save_layout
-from .rewrite import write_changed
+from .rewrite import changing, write_changed
 from .store import Store
 
 
@@ -21,35 +21,39 @@ def templates_in(config: StoreConfig) -> list[Rule]:
     return [rule for rule in config.rules if rule.layout]
 
 
-def add(config: StoreConfig, glob: str, layout: Path) -> tuple[list[str], str]:
+def add(root: Path, glob: str, layout: Path) -> tuple[list[str], str]:
     """Gives new files that `glob` means the layout of a file; returns their globs and the layout's name in the store.
 
     A template of the same globs is replaced. Raises StoreError, LayoutError.
     """
     patterns = template_globs(glob)
     name = hashlib.sha256(patterns[0].encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    saved = save_layout(config, name, read_layout(layout, config))
-    kept = [rule for rule in config.rules if not (rule.glob in patterns and rule.layout)]
-    _write(config, _ordered([*(Rule(pattern, "manage", saved) for pattern in patterns), *kept]))
+    with changing(root) as config:
+        saved = save_layout(config, name, read_layout(layout, config))
+        kept = [rule for rule in config.rules if not (rule.glob in patterns and rule.layout)]
+        _write(config, _ordered([*(Rule(pattern, "manage", saved) for pattern in patterns), *kept]))
     return patterns, saved
 
 
-def remove(config: StoreConfig, glob: str) -> list[Rule]:
+def remove(root: Path, glob: str) -> list[Rule]:
     """Forgets the templates of `glob` and returns them; layouts that nobody names any more are removed.
 
     Raises UsageError when there is none.
     """
     patterns = template_globs(glob)
-    gone = [rule for rule in config.rules if rule.layout and rule.glob in (glob, *patterns)]
-    if not gone:
-        raise UsageError(f"template rm: {config.path} has no template for '{glob}'; see 'stripewise store template ls'")
-    kept = [rule for rule in config.rules if rule not in gone]
-    _write(config, kept)
-    still = {rule.layout for rule in kept} | {config.default_layout}
-    for rule in gone:
-        if rule.layout not in still:
-            with contextlib.suppress(OSError):
-                remove_part(config.root, str(rule.layout))
+    with changing(root) as config:
+        gone = [rule for rule in config.rules if rule.layout and rule.glob in (glob, *patterns)]
+        if not gone:
+            raise UsageError(
+                f"template rm: {config.path} has no template for '{glob}'; see 'stripewise store template ls'"
+            )
+        kept = [rule for rule in config.rules if rule not in gone]
+        _write(config, kept)
+        still = {rule.layout for rule in kept} | {config.default_layout}
+        for rule in gone:
+            if rule.layout not in still:
+                with contextlib.suppress(OSError):
+                    remove_part(config.root, str(rule.layout))
     return gone
 
 
@@ -65,8 +69,5 @@ def _ordered(rules: Sequence[Rule]) -> list[Rule]:
 
 
 def _write(config: StoreConfig, rules: list[Rule]) -> None:
-    try:
-        write_changed(config, config.with_rules(rules))
-    except OSError as error:
-        raise StoreError(f"{config.path}: cannot be written ({error.strerror}); make the store writable") from error
+    write_changed(config, config.with_rules(rules))
     Store(config.root)

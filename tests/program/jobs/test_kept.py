@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from rig import (
     Store,
     Target,
     dirs,
+    execute,
     is_managed,
     mpiio_command,
     parse_mpiio,
@@ -65,7 +68,7 @@ def test_runs_with_different_processes_follow_their_own_plans(make_store: Maker)
         assert f"follows the plan kept for '{program[0]}" in said.err, said.report
         assert targets_of(store, file) == {target}, "moved while the program ran, or made there"
     said = store.run(*mpiio_command(4, file, *JOB))
-    assert "no plan is kept for" in said.err and "with 4 process(es), only with 2, 3" in said.err, said.report
+    assert "no plan is kept for" in said.err and "with 4 processes, only with 2, 3" in said.err, said.report
     parse_mpiio(said)
     assert targets_of(store, file) == {"t1"}
     said = stripewise("run", "--store", store.root, "--no-follow", "--", *mpiio_command(3, file, *JOB))
@@ -99,11 +102,13 @@ def test_a_plan_is_forgotten_and_its_runs_are_as_before(make_store: Maker) -> No
     copy = ("cp", "/etc/passwd", file)
     said = store.run(*copy)
     assert "give --processes" in said.err and targets_of(store, file) == {"t0"}, said.report
+    store.run("rm", file)
     stripewise("run", "--store", store.root, "--processes", "4", "--", *copy)
     assert targets_of(store, file) == {"t2"}
     words = " ".join(map(str, copy))
     stripewise("store", "plan", "rm", store.root, words, "--processes", "4")
     assert kept(store) == [(words, 1)]
+    store.run("rm", file)
     store.run(*copy)
     assert targets_of(store, file) == {"t1"}, "the only one that is left, and the command says nothing else"
     stripewise("store", "plan", "rm", store.root, words)
@@ -112,7 +117,7 @@ def test_a_plan_is_forgotten_and_its_runs_are_as_before(make_store: Maker) -> No
     assert failed.code != 0 and "keeps no plan for" in failed.err and "Traceback" not in failed.err
 
 
-def test_tune_keeps_the_fastest_plan_and_the_next_run_follows_it(make_store: Maker) -> None:
+def test_tune_keeps_the_plan_and_the_next_run_follows_it(make_store: Maker) -> None:
     targets = [Target("h0", "hdd", "emulated", 0, 2e-3, 1e-8), Target("s0", "ssd", "emulated", 0, 1e-5, 1e-9)]
     store = make_store(targets)
     file = store.data / "f"
@@ -144,29 +149,127 @@ def test_plan_keep_goes_by_the_traced_programs_own_words(make_store: Maker) -> N
     assert "follows the plan kept for" in store.run(*job).err
 
 
-def test_what_is_wrong_with_a_kept_plan_is_one_sentence(make_store: Maker) -> None:
+def test_a_damaged_plan_is_nothing_to_other_runs_and_verbs_and_can_be_replaced(make_store: Maker) -> None:
     store = make_store(dirs(4), regions=ON["t0"])
     file = store.data / "f"
-    keep(store, file, "t1", ["true"], 1)
-    (name,) = (store.root / "plans").iterdir()
-    whole = name.read_text()
-    for damage in ("", "{", whole[: len(whole) // 2], whole.replace('"t1"', '"t9"')):
-        name.write_text(damage)
-        said = store.run("true", code=None)
-        assert said.code != 0 and "Traceback" not in said.err, said.report
-        assert len(said.err.strip().splitlines()) == 1 and "stripewise" in said.err
+    for words in (["true"], ["true", "2"]):
+        keep(store, file, "t1", words, 1)
+    names = sorted((store.root / "plans").glob("*.json"))
+    whole = names[0].read_text()
+    for damage in ("", "{", whole[: len(whole) // 2], whole.replace('"t1"', '"t9"'), None):
+        for name in names:
+            name.unlink(missing_ok=True)
+            if damage is not None:
+                name.write_text(damage)
+        said = store.run("true")
+        assert len(said.err.strip().splitlines()) == 1 and "Traceback" not in said.err, said.report
+        assert ("is not followed: " in said.err and "store plan rm" in said.err) or "'t9'" in said.err, said.report
+        assert store.run("echo", "x").err == ""
+        assert len(kept(store)) == 2
+        store.fsck()
+    keep(store, file, "t2", ["true"], 1)
+    assert "follows the plan" in store.run("true").err
+    stripewise("store", "plan", "rm", store.root, "true 2")
+    assert kept(store) == [("true", 1)] and len(list((store.root / "plans").iterdir())) == 2
     stripewise("store", "plan", "rm", store.root, "true")
-    assert store.run("true").err == ""
+    assert not list((store.root / "plans").iterdir())
+    relative = {"version": 1, "policy": "by hand", "files": [{"path": "f", "size": MIB, "regions": ON["t1"]}]}
+    (store.base / "relative.json").write_text(json.dumps(relative))
+    bad = store.base / "bad.json"
     refused = [
-        (["--application", "true"], ON["t1"] + [region(2048, 64, stripes(("t0", 64)))], "start"),
-        (["--application", "true"], [region(0, 64, stripes(("t9", 64)))], "t9"),
-        ([], ON["t1"], "give --application"),
+        (store.base / "relative.json", ["--application", "true"], "is not absolute"),
+        (store.plan(bad, file, [region(8, 64, stripes(("t0", 64)))], MIB), ["--application", "true"], "start"),
     ]
-    for words, regions, what in refused:
-        plan = store.plan(store.base / "bad.json", file, regions, MIB)
-        said = stripewise("store", "plan", "add", store.root, plan, *words, code=None)
-        assert said.code != 0 and what in said.err and "Traceback" not in said.err, said.report
+    for plan, words, what in refused:
+        failed = stripewise("store", "plan", "add", store.root, plan, *words, code=None)
+        assert failed.code != 0 and what in failed.err and "Traceback" not in failed.err, failed.report
+    for regions, words, what in [
+        ([region(0, 64, stripes(("t9", 64)))], ["--application", "true"], "t9"),
+        (ON["t1"], [], "give --application"),
+        (ON["t1"], ["--application", " "], "give --application"),
+        (ON["t1"], ["--application", "a 'b"], "quote"),
+    ]:
+        plan = store.plan(bad, file, regions, MIB)
+        failed = stripewise("store", "plan", "add", store.root, plan, *words, code=None)
+        assert failed.code != 0 and what in failed.err and "Traceback" not in failed.err, failed.report
     assert not kept(store)
+
+
+def test_a_plan_for_a_target_that_is_gone_is_not_followed(make_store: Maker) -> None:
+    store = make_store(dirs(4), regions=ON["t0"])
+    file, copy = store.data / "f", ("cp", "/etc/passwd")
+    keep(store, file, "t1", [*copy, file], 1)
+    store.run(*copy, file)
+    assert targets_of(store, file) == {"t1"}
+    stripewise("store", "drain", store.root, "t1", "--remove")
+    said = store.run(*copy, file)
+    assert "is not followed" in said.err and "plan anew" in said.err and "mover" not in said.err, said.report
+    assert targets_of(store, file) != {"t1"}
+
+
+def test_what_others_change_while_a_plan_is_made_stays(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    file = store.data / "f"
+    program = (
+        "import os, sys, time; open(sys.argv[1], 'wb').write(b'x' * 65536); time.sleep(1); open(sys.argv[1]).read()"
+    )
+    with subprocess.Popen(
+        [
+            STRIPEWISE,
+            "tune",
+            "--store",
+            store.root,
+            "--baseline",
+            "def",
+            "--policy",
+            "psa",
+            "--",
+            "python3",
+            "-c",
+            program,
+            file,
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as tuning:
+        (store.base / "more").mkdir()
+        layout = store.base / "l.json"
+        layout.write_text(json.dumps({"regions": ON["t1"]}))
+        stripewise("store", "add", store.root, "more", "--path", store.base / "more", "--class", "ssd")
+        stripewise("store", "template", "add", store.root, f"{store.data}/zz/", "--layout", layout)
+        out, _ = tuning.communicate(timeout=120)
+    assert tuning.returncode == 0 and "plan" in out
+    text = (store.root / "store.toml").read_text()
+    assert 'name = "more"' in text and "/zz/" in text
+    # The compiled form says the same.
+    store.run("dd", "if=/dev/zero", f"of={store.data / 'g'}", "bs=1M", "count=1", "status=none")
+    assert "more" in targets_of(store, store.data / "g")
+
+
+def test_plans_that_are_kept_at_once_are_all_kept(make_store: Maker) -> None:
+    store = make_store(dirs(2), regions=ON["t0"])
+    plan = store.plan(store.base / "p.json", store.data / "f", ON["t1"], MIB)
+    add = [STRIPEWISE, "store", "plan", "add", store.root, plan, "--application"]
+    for _ in range(3):
+        with contextlib.ExitStack() as stack:
+            verbs = [
+                stack.enter_context(subprocess.Popen([*add, f"a{n}"], stdout=subprocess.DEVNULL)) for n in range(4)
+            ]
+        assert [verb.returncode for verb in verbs] == [0] * 4
+        assert sorted(kept(store)) == [(f"a{n}", 1) for n in range(4)]
+        for number in range(4):
+            stripewise("store", "plan", "rm", store.root, f"a{number}")
+
+
+def test_others_users_runs_are_not_kept_out_by_a_umask(make_store: Maker) -> None:
+    store = make_store(dirs(2), regions=ON["t0"], shared=True)
+    plan = store.plan(store.base / "p.json", store.data / "f", ON["t1"], MIB)
+    add = f"umask 077; {STRIPEWISE} store plan add {store.root} {plan} --application x"
+    execute(["sh", "-c", add])
+    place = store.root / "plans"
+    assert place.stat().st_mode & 0o777 == 0o755
+    assert {each.stat().st_mode & 0o777 for each in place.iterdir()} == {0o644}
+    assert (store.root / "config.lock").stat().st_mode & 0o777 == 0o600
 
 
 def test_another_mover_at_work_keeps_no_run_from_its_work(make_store: Maker) -> None:

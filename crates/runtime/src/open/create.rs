@@ -43,7 +43,7 @@ pub fn place_for(dirfd: i32, path: &CStr) -> Sys<Option<Place>> {
     if ours || name.starts_with(b"/dev/") || name.starts_with(b"/proc/") || name.starts_with(b"/sys/") {
         return Ok(None);
     }
-    let rule = view.rule_for(name, config::plan());
+    let rule = store.plan().and_then(|plan| plan.rule_for(name)).or_else(|| view.rule_for(name));
     let asked = config::manage_globs().split(|c| *c == b':').any(|glob| !glob.is_empty() && glob_matches(glob, name));
     let managed = asked || (config::manage_globs().is_empty() && rule.is_some_and(|r| r.action == Action::Manage));
     let layout = match rule {

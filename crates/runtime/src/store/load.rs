@@ -1,17 +1,18 @@
 //! Attaching a store: its directories are opened once, looked at, and held; everything else is reached from them.
 
 use super::{Attached, Boot};
+use crate::base::config;
 use crate::base::locks;
 use crate::base::log;
 use crate::base::sys::{self, Errno, Sys};
 use crate::fds::{self, held};
 use crate::store::part::{self, Held, borrow, refused};
 use core::sync::atomic::AtomicI32;
-use std::os::fd::{IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
 use stripewise_store::bin::STORE_BIN_BYTES_MAX;
 use stripewise_store::bin::StoreView;
 use stripewise_store::locks::{How, PRESENCE_BYTE};
-use stripewise_store::run;
+use stripewise_store::{names, run};
 use stripewise_target::devices::{DEVICES, Devices, devices_bytes, open_devices};
 use stripewise_target::emulated::Clock;
 use stripewise_target::kind::Kind;
@@ -89,6 +90,7 @@ impl Attached {
         inner.is_common = inner.owner != sys::geteuid() || inner.mode & 0o077 != 0 || stat.st_mode & 0o022 != 0;
         fds::make_internal(files.into_raw_fd(), &self.files_fd, true)?;
         fds::make_internal(self.own_dir(c"run")?.0.into_raw_fd(), &self.run_fd, true)?;
+        inner.plan = self.load_plan(path);
         inner.boot = Boot::now()?;
         self.refuse_other_machine()?;
         // Shared as long as this process lives; an offline move holds it exclusively, and we wait for it.
@@ -133,6 +135,34 @@ impl Attached {
             }
         }
         Ok(())
+    }
+
+    /// The rules of the kept plan that the run follows. One that cannot be read changes no program: new files lie as in any other run.
+    #[inline(never)] // As above.
+    fn load_plan(&self, path: &[u8]) -> Option<StoreView<'static>> {
+        let number = config::plan();
+        if number == 0 || config::store_path() != Some(path) {
+            return None;
+        }
+        let mut name = names::id_name(number);
+        name.push(b".bin");
+        let owners = self.owners();
+        let opened = self.own_dir(c"plans").and_then(|(dir, _)| {
+            let expected = Expected::of(&owners).at_most(STORE_BIN_BYTES_MAX);
+            let file = within::open_file(dir.as_fd(), part::c(&name)?, OpenFlags::RDONLY | OpenFlags::NONBLOCK, expected);
+            file.map_err(|refusal| refused(path, [b"plans", name.as_bytes(), b""], refusal))
+        });
+        let bytes = opened.and_then(|(fd, stat)| take_file(&Held::new(fd), &stat)).ok()?;
+        let store = self.inner().view.as_ref()?;
+        match StoreView::parse(bytes) {
+            Ok(plan) if plan.uuid() == store.uuid() && plan.target_count() <= store.target_count() => Some(plan),
+            _ => {
+                log::say(b"the kept plan of this run is damaged or another store's; new files lie as in any other run", path);
+                // SAFETY: nothing refers to it.
+                unsafe { sys::munmap(bytes.as_ptr().cast_mut(), bytes.len()) };
+                None
+            }
+        }
     }
 
     /// The lock that programs share; the store's owner or root has made it, or it would be somebody's who may take it away.

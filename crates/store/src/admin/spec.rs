@@ -62,9 +62,6 @@ pub struct RuleJson {
     /// Layout of matching files; none = the default.
     #[serde(default)]
     pub layout: Option<LayoutJson>,
-    /// The kept plan whose runs alone it is for; 0 = all runs.
-    #[serde(default)]
-    pub plan: u64,
 }
 
 /// A store's specification as JSON.
@@ -202,7 +199,7 @@ impl SpecJson {
     pub fn compile(&self) -> Result<Vec<u8>> {
         self.check_targets()?;
         if self.rules.len() > MAX_RULES {
-            return Err(invalid(format!("store.toml: {} rules, the limit is {MAX_RULES}; use wider globs, or forget kept plans", self.rules.len())));
+            return Err(invalid(format!("store.toml: {} rules, the limit is {MAX_RULES}; merge some", self.rules.len())));
         }
         let count = self.targets.len();
         let default_layout = self.default_layout.template("store.toml: default layout", count)?;
@@ -236,7 +233,7 @@ impl SpecJson {
                 "ignore" => Action::Ignore,
                 other => return Err(invalid(format!("store.toml: rules[{i}].action is {other:?}, must be \"manage\" or \"ignore\""))),
             };
-            rules.push(Rule { glob: rule.glob.as_bytes(), action, layout, plan: rule.plan });
+            rules.push(Rule { glob: rule.glob.as_bytes(), action, layout });
         }
         Ok(bin::encode(&StoreSpec {
             toml_sha256: hex("toml_sha256", &self.toml_sha256)?,

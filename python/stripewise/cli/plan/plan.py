@@ -142,8 +142,8 @@ def plan(
     """Price layouts for the files of a trace and write the best as plan.json, or check one with --check."""
     trace, cluster, output = asked.trace, asked.cluster, asked.output
     if asked.check is not None:
-        if trace is not None or output is not None:
-            raise UsageError("--check: takes a plan and at most a --cluster; leave out the trace and -o")
+        if trace is not None or output is not None or asked.keep:
+            raise UsageError("--check: takes a plan and at most a --cluster; leave out the trace, -o and --keep")
         _check(asked.check, cluster, json)
         return
     if trace is None:
@@ -172,13 +172,19 @@ def plan(
         made = chosen.plan(workload, described, options)
     if output is not None:
         write_plan(made, output)
-    kept = plans.keep(opened.config, made, workload.source)[0] if opened and asked.keep else None
+    kept = None
+    if opened is not None and asked.keep:
+        kept, remarks = plans.keep(opened.root, made, workload.source)
+        for remark in remarks:
+            say(f"stripewise: {printable(remark)}")
     summary = summary_of(made)
     if json:
-        print_json(summary.as_json())
+        print_json(summary.as_json() | ({"kept": [kept.application, kept.processes]} if kept is not None else {}))
         return
     print_plan(summary, made.comment, f"{chosen.name}: {len(made.files)} file(s)")
     if kept is not None:
-        typer.echo(f"kept for {printable(kept.title)}; 'stripewise run --store' follows it")
+        typer.echo(
+            f"kept for {printable(kept.title)}: 'stripewise run --store' follows it where CMD ends with these words"
+        )
     if output is not None:
         typer.echo(f"{output}: written; go on with: stripewise apply {output} --store STORE")

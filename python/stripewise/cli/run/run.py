@@ -12,13 +12,15 @@ from typing import Annotated
 import typer
 
 from ...doctor import program
-from ...errors import UsageError
+from ...errors import PlanError, UsageError
 from ...moving.kept_plan import kept_plan_followed
 from ...moving.mover_process import mover_process
+from ...plan import Plan
 from ...run import runner
 from ...run.collect import trace_directory
 from ...store import Store
-from ...store.kept import KeptPlan, pick
+from ...store.config import PROCESSES_MAX, KeptPlan
+from ...store.kept import pick, prepare
 from ..arguments import flattened
 from ..options import CommandArgument, ManageOption, MoverOptions
 from ..output import printable, say
@@ -45,18 +47,39 @@ class KeptOptions:
     processes: Annotated[
         int | None,
         typer.Option(
-            "--processes", min=1, help="CMD's processes, where its words do not tell: which plan is followed."
+            "--processes",
+            min=1,
+            max=PROCESSES_MAX,
+            help="CMD's processes, where its words do not tell: which plan is followed.",
         ),
     ] = None
 
 
-def _picked(store: Store, command: Sequence[str], asked: KeptOptions) -> KeptPlan | None:
+@dataclass(frozen=True)
+class Followed:
+    """The plan that a run follows, and its number for the library (0: new files lie as in any other run)."""
+
+    kept: KeptPlan
+    plan: Plan
+    number: int
+
+
+def _followed(store: Store, command: Sequence[str], asked: KeptOptions) -> Followed | None:
+    """What a run follows, said; a plan that cannot be followed keeps no program from its work."""
     picked = pick(store.config.plans, command, os.environ, asked.processes)
     if picked.why:
         say(f"stripewise: {printable(picked.why)}")
-    if picked.kept is not None:
-        say(f"stripewise: follows the plan kept for {printable(picked.kept.title)}")
-    return picked.kept
+    if picked.kept is None:
+        return None
+    try:
+        plan, why = prepare(store.config, picked.kept)
+    except PlanError as error:
+        say(f"stripewise: the plan kept for {printable(picked.kept.title)} is not followed: {printable(str(error))}")
+        return None
+    say(f"stripewise: follows the plan kept for {printable(picked.kept.title)}")
+    if why:
+        say(f"stripewise: new files lie as in any other run: {printable(why)}")
+    return Followed(picked.kept, plan, 0 if why else int(picked.kept.digest, 16))
 
 
 @flattened
@@ -99,7 +122,7 @@ def run(
     opened = None if store is None else Store(store)
     root = None if opened is None else opened.root
     logs = None if trace is None else trace_directory(trace)
-    followed = _picked(opened, command, kept) if opened and kept.follow and migrate is None else None
+    followed = _followed(opened, command, kept) if opened and kept.follow and migrate is None else None
     env = runner.environment(
         os.environ,
         root,
@@ -115,7 +138,7 @@ def run(
     if opened and migrate:
         moving = mover_process(opened.root, migrate, limits.words(), say)
     elif opened and followed:
-        moving = kept_plan_followed(opened, followed, limits.words(), say)
+        moving = kept_plan_followed(opened, followed.kept, followed.plan, limits.words(), say)
     try:
         with moving:
             ended = runner.run(command, env)

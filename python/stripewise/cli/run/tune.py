@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ...errors import UsageError
+from ...errors import StripewiseError, UsageError
 from ...policy import policies_named, policy_named, refuse_foreign
 from ...run.collect import trace_directory
 from ...run.measure import ratio
@@ -55,6 +55,21 @@ def _print(tuned: Tuned, emulated: bool) -> None:
     )
 
 
+def _keep(store: Store, tuned: Tuned) -> None:
+    """Keeps the plan whose layout stays applied, unless another was faster."""
+    if (faster := tuned.faster) is not None:
+        typer.echo(f"no plan is kept: {faster.policy} was faster than {tuned.runs[-1].policy}")
+        return
+    try:
+        kept, remarks = plans.keep(store.root, tuned.plans[-1], "tune")
+    except StripewiseError as error:
+        say(f"stripewise: the plan is not kept: {printable(str(error))}")
+        return
+    for remark in remarks:
+        say(f"stripewise: {printable(remark)}")
+    typer.echo(f"kept the plan of {tuned.plans[-1].policy} for {printable(kept.title)}; 'run --store' follows it")
+
+
 @dataclass(frozen=True, kw_only=True)
 class TuneRequest:
     """What is tuned with and compared, and on which files."""
@@ -67,7 +82,9 @@ class TuneRequest:
     trace: Annotated[Path | None, typer.Option("--trace", help="Keep the traces in this new directory.")] = None
     keep: Annotated[
         bool,
-        typer.Option("--keep/--no-keep", help="Keep the fastest run's plan for CMD: later runs follow it (default)."),
+        typer.Option(
+            "--keep/--no-keep", help="Keep the plan for CMD, unless a run was faster without it: later runs follow it."
+        ),
     ] = True
 
 
@@ -101,7 +118,6 @@ def tune(
     tuned = tuner.tune(compared, chosen, kept)
     _print(tuned, any(target.kind == "emulated" for target in opened.config.cluster.targets))
     if asked.keep:
-        follows, _ = plans.keep(opened.config, tuned.fastest, "tune")
-        typer.echo(f"kept the plan of {tuned.fastest.policy} for {printable(follows.title)}; 'run --store' follows it")
+        _keep(opened, tuned)
     if json:
         print_json(tuned.as_json())

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from ...errors import PlanError
 from ...plan import read_plan
 from ...plan.summary import summary_of
 from ...store import Store, plans
-from ...store.config import read_store
+from ...store.config import PROCESSES_MAX, read_store
 from ...store.kept import read_kept
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, say, stdout, table
@@ -27,10 +28,12 @@ def add(
         str | None,
         typer.Option("--application", metavar="'CMD...'", help="The program and its arguments, without a launcher."),
     ] = None,
-    processes: Annotated[int | None, typer.Option("--processes", min=1, help="How many processes it has.")] = None,
+    processes: Annotated[
+        int | None, typer.Option("--processes", min=1, max=PROCESSES_MAX, help="How many processes it has.")
+    ] = None,
 ) -> None:
     """Keep PLAN for the runs that it was made for, or for those that are named, in place of the one before."""
-    kept, remarks = plans.keep(Store(store).config, read_plan(plan), plan, application, processes)
+    kept, remarks = plans.keep(Store(store).root, read_plan(plan), plan, application, processes)
     for remark in remarks:
         say(f"stripewise: {printable(remark)}")
     typer.echo(f"kept for {printable(kept.title)}; 'stripewise run --store {printable(str(store))}' follows it")
@@ -43,7 +46,7 @@ def rm(
     processes: ProcessesOption = None,
 ) -> None:
     """Forget the plans of an application; files stay where they are."""
-    for kept in plans.forget(read_store(store), application, processes):
+    for kept in plans.forget(read_store(store).root, application, processes):
         typer.echo(f"forgot the plan for {printable(kept.title)}")
 
 
@@ -51,22 +54,22 @@ def rm(
 def ls(store: StoreArgument, json: JsonOption = False) -> None:
     """List the plans that a store keeps."""
     config = read_store(store)
-    found = [(kept, summary_of(read_kept(config.root, kept))) for kept in config.plans]
-    if json:
-        print_json(
-            [
-                {
-                    "application": kept.application,
-                    "processes": kept.processes,
-                    "plan": str(config.root / kept.plan),
-                    **summary.as_json(),
-                }
-                for kept, summary in found
-            ]
-        )
-        return
+    rows = []
     made = table("", "application", "processes", "policy", "files", "windows", "by the bound")
-    for kept, summary in found:
+    for kept in config.plans:
+        row = {
+            "application": kept.application,
+            "processes": kept.processes,
+            "plan": str(config.root / kept.plan),
+        }
+        try:
+            summary = summary_of(read_kept(config.root, kept))
+        except PlanError as error:
+            rows.append({**row, "error": str(error)})
+            made.add_row(printable(kept.application), str(kept.processes), "cannot be read", "-", "-", "-")
+            say(f"stripewise: {printable(str(error))}")
+            continue
+        rows.append({**row, **summary.as_json()})
         made.add_row(
             printable(kept.application),
             str(kept.processes),
@@ -75,4 +78,7 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
             str(len(summary.windows)),
             f"{summary.expected.bound_gain:.2f} x def",
         )
-    stdout().print(made)
+    if json:
+        print_json(rows)
+    else:
+        stdout().print(made)

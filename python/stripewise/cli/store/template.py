@@ -26,15 +26,15 @@ def add(
 
     A path goes before globs, globs before directories, a directory before those that it lies in.
     """
-    config = Store(store).config
-    patterns, saved = templates.add(config, glob, layout)
-    typer.echo(f"new files matching {' or '.join(patterns)} are laid out as {config.root / saved}")
+    root = Store(store).root
+    patterns, saved = templates.add(root, glob, layout)
+    typer.echo(f"new files matching {' or '.join(patterns)} are laid out as {root / saved}")
 
 
 @app.command("rm")
 def rm(store: StoreArgument, glob: GlobArgument) -> None:
     """Forget the template of GLOB; files that exist keep their layout."""
-    gone = templates.remove(read_store(store), glob)
+    gone = templates.remove(store, glob)
     typer.echo(f"forgot the template of {' or '.join(rule.glob for rule in gone)}")
 
 
