@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from .. import native
 from ..workload.layouts import TracedStore, TracedTarget, read_layouts
-from ..workload.served import CHUNK, Served
+from ..workload.served import Served
 from .requests import Numbers, ViewRequests
 
 #: Targets with a row of their own; of more, those with most bytes.
@@ -43,26 +44,36 @@ def loads_of(requests: ViewRequests, trace: Path, end_ns: int, limit: int) -> li
 
 def _load(requests: ViewRequests, store: TracedStore, end_ns: int, limit: int) -> TargetLoad | None:
     served = Served(store)
-    cells, width = None, 1
-    for number, path in enumerate(requests.files):
-        if path not in store.layouts:
-            continue
-        rows = np.frombuffer(requests.trace.file_rows(number), dtype=np.uint32)
-        rows = rows[requests.offset[rows] >= 0]
-        for begin in range(0, len(rows), CHUNK):
-            chunk = rows[begin : begin + CHUNK]
-            columns = (column[chunk] for column in (requests.offset, requests.size, requests.write))
-            row, target, size, time_ns = served.add(path, *columns)
-            made, width = _timeline(requests, chunk[row], target, size, time_ns, end_ns, limit, len(store.targets))
-            cells = made if cells is None else cells + made
-    if cells is None:
+    for _ in _pieces(requests, served):
+        pass
+    if not served.requests:
         return None
     kept = np.sort(np.argsort(-served.bytes.sum(axis=1), kind="stable")[:TARGETS_MAX])
+    row_of = np.full(len(store.targets), -1)
+    row_of[kept] = np.arange(len(kept))
+    cells, width = None, 1
+    for row, target, size, time_ns in _pieces(requests, Served(store)):
+        shown = row_of[target] >= 0
+        row, target, size, time_ns = row[shown], row_of[target[shown]], size[shown], time_ns[shown]
+        made, width = _timeline(requests, row, target, size, time_ns, end_ns, limit, len(kept))
+        cells = made if cells is None else cells + made
+    assert cells is not None
     return TargetLoad(
         store.root, tuple(store.targets[place] for place in kept.tolist()),
-        served.bytes[kept], served.accesses[kept], served.work_s[kept], cells[:, kept], width,
+        served.bytes[kept], served.accesses[kept], served.work_s[kept], cells, width,
         len(requests) - served.requests, len(store.targets) - len(kept),
     )  # fmt: skip
+
+
+def _pieces(requests: ViewRequests, served: Served) -> Iterator[tuple[Numbers, Numbers, Numbers, Numbers]]:
+    """The pieces of all requests whose files' layouts are known: the request's row, target, bytes and ns."""
+    for number, path in enumerate(requests.files):
+        if path in served.store.layouts:
+            rows = np.frombuffer(requests.trace.file_rows(number), dtype=np.uint32)
+            rows = rows[requests.offset[rows] >= 0]
+            columns = (column[rows] for column in (requests.offset, requests.size, requests.write))
+            for row, target, size, time_ns in served.add(path, *columns):
+                yield rows[row], target, size, time_ns
 
 
 def _timeline(

@@ -16,13 +16,16 @@ from ..errors import WorkloadError
 from ..files.fields import Fields, read_json
 from ..files.parts import write_durably
 from ..layout import Layout, layout_json, parse_regions
+from ..units import OFFSET_BYTES_MAX
 
 NAME = "layouts.json"
 VERSION = 1
 #: Of a target: the model's figures, seconds.
 FIGURES = ("startup_read_s", "startup_write_s", "per_byte_read_s", "per_byte_write_s")
 CHANNELS_MAX = 1 << 20
+#: A startup, and the time of a byte.
 SECONDS_MAX = 1e6
+PER_BYTE_MAX = 1.0
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ def read_layouts(trace: Path) -> tuple[TracedStore, ...]:
     path = (trace if trace.is_dir() else trace.parent) / NAME
     if not os.path.lexists(path):
         return ()
-    top = Fields(read_json(path, WorkloadError, "what 'stripewise collect' wrote"), path, "", WorkloadError)
+    said = read_json(path, WorkloadError, "what 'stripewise collect' wrote, or remove it", path.parent)
+    top = Fields(said, path, "", WorkloadError)
     version = top.integer("version", 1, 2**31)
     if version > VERSION:
         raise top.error("version", f"= {version} is newer than this program knows ({VERSION})", "upgrade stripewise")
@@ -104,7 +108,10 @@ def _store(entry: Any, path: Path, where: str) -> TracedStore:
                 target.text("name"),
                 target.text("class"),
                 target.integer("channels", 1, CHANNELS_MAX, 1),
-                **{key: target.number(key, 0.0, SECONDS_MAX) for key in FIGURES},
+                **{
+                    key: target.number(key, 0.0, PER_BYTE_MAX if key.startswith("per_byte") else SECONDS_MAX)
+                    for key in FIGURES
+                },
             )
         )
     names = [target.name for target in targets]
@@ -113,5 +120,10 @@ def _store(entry: Any, path: Path, where: str) -> TracedStore:
         file = Fields(each, path, f"{where}files[{number}].", WorkloadError)
         file.only({"path", "regions"})
         regions = parse_regions(file.items("regions"), path, f"{where}files[{number}].regions", names, WorkloadError)
+        for position, region in enumerate(regions):
+            if sum(width for _, width in region.stripes) > OFFSET_BYTES_MAX:
+                raise file.error(
+                    f"regions[{position}].stripes", "is a cycle of more bytes than a file can have", "collect anew"
+                )
         layouts[file.text("path")] = Layout(regions)
     return TracedStore(fields.text("store"), tuple(targets), layouts)

@@ -14,19 +14,30 @@ TARGETS = [
     Target("h1", "hdd", "emulated", 0, 1e-4, 1e-9),
     Target("s0", "ssd", "emulated", 0, 1e-5, 1e-9),
 ]
-LAYOUT = [
-    region(0, 256, stripes(("h0", 16), ("h1", 32))),
-    region(256, 64, stripes(("s0", 64))),
-    region(320, 512, stripes(("h1", 8), ("s0", 64), ("h0", 4))),
-]
+LAYOUTS = {
+    "cycles": [
+        region(0, 256, stripes(("h0", 16), ("h1", 32))),
+        region(256, 64, stripes(("s0", 64))),
+        region(320, 512, stripes(("h1", 8), ("s0", 64), ("h0", 4))),
+    ],
+    # Neighbours on one target, as H2DP lays out hot data: what follows each other is one access.
+    "whole regions": [
+        region(0, 64, stripes(("h0", 64))),
+        region(64, 16, stripes(("h0", 16))),
+        region(80, 32, stripes(("h1", 64), ("h0", 4))),
+        region(112, 64, stripes(("h1", 16), ("s0", 16))),
+        region(176, 16, stripes(("s0", 64))),
+    ],
+}
 JOB = ("--file-size", "3MiB", "--request-size", "48KiB", "--region-size", "1MiB", "--pattern", "interleaved")
 
 #: What devices count, and what `show` calls it.
 KEYS = {"bytes_read": "read", "bytes_written": "written", "accesses_read": "reads", "accesses_write": "writes"}
 
 
-def test_shown_loads_are_what_the_devices_counted(make_store: Maker) -> None:
-    store = make_store(TARGETS, regions=LAYOUT)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_shown_loads_are_what_the_devices_counted(make_store: Maker, layout: str) -> None:
+    store = make_store(TARGETS, regions=LAYOUTS[layout])
     trace, file = store.base / "trace", store.data / "f"
     opened = Opened(store.root)
     before = {row["name"]: row for row in opened.devices()}

@@ -41,14 +41,15 @@ def layouts(draw) -> Layout:
     return Layout(tuple(regions))
 
 
-def holder(layout: Layout, at: int) -> str:
-    """The target of one byte, by the definition of a layout."""
+def holder(layout: Layout, at: int) -> tuple[str, int, int]:
+    """The target of one byte, its place in the target's object, and where its region begins, by definition."""
     last = layout.regions[-1]
     region = next((each for each in layout.regions if each.start <= at < each.start + each.len), last)
-    place = (at - region.start) % region.len % sum(width for _, width in region.stripes)
+    base = at - (at - region.start) % region.len
+    cycle, place = divmod(at - base, sum(width for _, width in region.stripes))
     for name, width in region.stripes:
         if place < width:
-            return name
+            return name, base + cycle * width + place, base
         place -= width
     raise AssertionError
 
@@ -58,15 +59,27 @@ def holder(layout: Layout, at: int) -> str:
 def test_each_byte_of_a_request_is_its_targets(layout: Layout, requests: list[tuple[int, int]]) -> None:
     offset, size = (np.array(column, dtype=np.int64) for column in zip(*requests, strict=True))
     found: dict[tuple[int, str], int] = {}
-    row, target, count = parts(layout, NAMES, offset, size)
-    for key, part in zip(zip(row.tolist(), target.tolist(), strict=True), count.tolist(), strict=True):
-        found[key[0], NAMES[key[1]]] = found.get((key[0], NAMES[key[1]]), 0) + part
+    accesses: dict[tuple[int, str], int] = {}
+    for row, target, count, some in zip(
+        *(column.tolist() for column in parts(layout, NAMES, offset, size)), strict=True
+    ):
+        key = (row, NAMES[target])
+        found[key] = found.get(key, 0) + count
+        accesses[key] = accesses.get(key, 0) + some
     wanted: dict[tuple[int, str], int] = {}
+    runs: dict[tuple[int, str], int] = {}
     for number, (at, length) in enumerate(requests):
-        for byte in range(at, at + length):
-            key = (number, holder(layout, byte))
-            wanted[key] = wanted.get(key, 0) + 1
+        held = [holder(layout, byte) for byte in range(at, at + length)]
+        for name, _, _ in held:
+            wanted[number, name] = wanted.get((number, name), 0) + 1
+        first = held[0]
+        if all(each[:2] == (first[0], first[1] + byte) for byte, each in enumerate(held)):
+            runs[number, first[0]] = 1
+        else:
+            for name, _ in {(name, region) for name, _, region in held}:
+                runs[number, name] = runs.get((number, name), 0) + 1
     assert found == wanted
+    assert accesses == runs
 
 
 def placed(place: Path, rows, layouts=None) -> Path:

@@ -63,6 +63,7 @@ def show_trace(page: Page, json: bool) -> None:
                 "partial": list(partial_reasons(page.trace)),
                 "run": asdict(summary),
                 "targets": [row for each in served for row in _target_rows(each)],
+                "requests_on_targets": sum(each.requests for each in served),
                 "cluster": str(on.source),
                 "findings": [each.as_json() for each in found],
             }
@@ -73,6 +74,8 @@ def show_trace(page: Page, json: bool) -> None:
     _print_run(summary)
     for each in served:
         _print_targets(each)
+    if served and workload is not None and (rest := workload.requests - sum(each.requests for each in served)) > 0:
+        typer.echo(f"and {rest:,} requests on files that lie elsewhere, or whose layout is not known")
     for line in summary.files:
         _print_file(line)
     _print_findings(found, str(on.source))
