@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from rig import (
+    SOAK,
     STRIPEWISE,
     Maker,
     Store,
@@ -290,3 +294,51 @@ def test_another_mover_at_work_keeps_no_run_from_its_work(make_store: Maker) -> 
     )
     assert said.out == Path("/etc/passwd").read_text() and "files stay where they are" in said.err, said.report
     assert is_managed(file) and targets_of(store, file) == {"t0"}
+
+
+#: Keeps a plan, or forgets it, and is killed before its n-th call that changes or opens anything.
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from stripewise.plan import read_plan
+from stripewise.store import plans
+verb, root, plan, last = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+count = 0
+def counted(real):
+    def call(*words, **keys):
+        global count
+        count += 1
+        if count == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*words, **keys)
+    return call
+for name in ("open", "rename", "fsync", "unlink", "fchmod", "mkdir", "chmod"):
+    setattr(os, name, counted(getattr(os, name)))
+if verb == "keep":
+    plans.keep(root, read_plan(plan), plan, "cat /etc/hostname", 1)
+else:
+    plans.forget(root, "cat /etc/hostname")
+"""
+
+
+@pytest.mark.parametrize("verb", ["keep", "forget"])
+def test_a_kill_while_a_plan_is_kept_or_forgotten_leaves_it_or_not(make_store: Maker, verb: str) -> None:
+    store = make_store(dirs(2), regions=ON["t0"])
+    file = store.data / "f"
+    old = store.plan(store.base / "old.json", file, ON["t0"], MIB)
+    new = store.plan(store.base / "new.json", file, ON["t1"], MIB)
+    add = ("store", "plan", "add", store.root, old, "--application", "cat /etc/hostname")
+    for last in range(1, 200, 1 if SOAK else 4):
+        stripewise(*add)
+        done = execute([sys.executable, "-c", KILLED, verb, store.root, new, str(last)], code=None)
+        assert done.code in (0, -signal.SIGKILL), done.report
+        said = store.run("cat", "/etc/hostname")
+        assert "is not followed" not in said.err, said.report
+        assert kept(store) in ([("cat /etc/hostname", 1)], [] if verb == "forget" else None)
+        if kept(store):
+            plan = read_plan(next((store.root / "plans").glob("*.json")))
+            assert {name for each in plan.files[0].regions for name, _ in each.stripes} in ({"t0"}, {"t1"})
+        if done.code == 0:
+            break
+    else:
+        raise AssertionError("was killed every time")

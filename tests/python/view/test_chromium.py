@@ -8,6 +8,7 @@ import pytest
 from browser import Browser, missing
 from runs import RUNS, write_rows
 from test_cli import stripewise
+from test_targets import placed
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
 NAME = "/d/</script><img src=x onerror=document.title=1>"
@@ -163,3 +164,28 @@ def test_two_runs_stand_side_by_side_on_the_same_scales(browser, page, tmp_path)
     for canvas in range(8):
         assert drawn(browser.pixels(canvas))[0] > 500, canvas
     assert "not in this run" in browser.run("return document.getElementById('files').textContent")
+
+
+def test_the_load_of_targets_is_drawn_and_tabled(browser, tmp_path):
+    rows = [
+        (rank, op, "/d/f", (k * 4 + rank) * 12288, 12288)
+        for k in range(60)
+        for rank in range(4)
+        for op in ("write", "read")
+    ]
+    stripewise("show", placed(tmp_path / "t", rows), "--html", tmp_path / "out.html")
+    for scheme in ("light", "dark"):
+        browser.emulate(scheme)
+        browser.open(tmp_path / "out.html")
+        assert browser.run("return document.querySelectorAll('#targets canvas.view').length") == 1
+        count, colours = drawn(browser.pixels(1))
+        assert count > 2000 and colours > 3
+    whole = browser.pixels(1)
+    browser.keys(1, "+")
+    assert not np.array_equal(whole, browser.pixels(1))
+    browser.keys(1, "0 t")
+    rows = browser.run("return [...document.querySelectorAll('#targets tbody tr')].map(r => r.cells[0].textContent)")
+    assert rows == ["a (hdd)", "b (hdd)", "c (ssd)"]
+    assert "as its files lay when the trace was collected" in browser.run(
+        "return document.getElementById('targets').textContent"
+    )
