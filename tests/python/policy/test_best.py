@@ -86,7 +86,7 @@ def test_a_region_hotter_than_a_server_s_share_is_cut_between_its_requests():
     offsets = rng.integers(0, 16, 4000) * 64 * KIB
     workload = Workload((file_of(offsets, [64 * KIB] * 4000, size_bytes=7 * MIB + 5000),), 64)
     table = build_regions(workload, MIB)
-    cuts = cut_for_balance(whole_regions(table), table, [table], cluster(0, 4), np.full(4, np.inf))
+    cuts = cut_for_balance(whole_regions(table), table, [table], cluster(0, 4), np.full(4, np.inf), 0.5)
     first = cuts.start[cuts.region == 0]
     assert len(first) == 8 and (first % (64 * KIB) == 0).all()
     assert (np.bincount(cuts.region)[1:] == 1).all()

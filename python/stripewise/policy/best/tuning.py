@@ -222,8 +222,6 @@ SIGNIFICANT_EACH = 4.0
 RATE_RATIO = 1.5
 #: Share of a region's requests that a cut may run through.
 CROSSING_SHARE = 0.01
-#: Of the swiftest server's fair share of the work, what one piece may be.
-FAIR_SHARE = 0.5
 #: Requests in a part where they are not aligned: so few of them are cut.
 PART_REQUESTS = 16
 #: Windows beyond this many are counted together.

@@ -27,7 +27,7 @@ from .kinds import Kinds, kinds_of
 #: Cells beyond which prices are found on a sample of them; the bound is that of all cells at these prices.
 SAMPLED = 300_000
 #: Cells beyond which room is taken to be free, which proves less.
-CELLS_MAX = 12_000_000
+ROOM_CELLS_MAX = 12_000_000
 #: Elements of the largest table at a time.
 AT_ONCE = 4_000_000
 #: Of the bound, for what floating point rounds.
@@ -58,7 +58,7 @@ class Demand:
 
 def demand_of(files: Sequence[Touched]) -> Demand | None:
     """The cells of all files; None where they are too many."""
-    if sum(4 * len(file.offset) for file in files) > CELLS_MAX:
+    if sum(4 * len(file.offset) for file in files) > ROOM_CELLS_MAX:
         return None
     return cells_of(files)
 

@@ -22,7 +22,6 @@ from ...toolkit.regions import RegionTable
 from ..tuning import (
     BINS,
     CROSSING_SHARE,
-    FAIR_SHARE,
     PART_REQUESTS,
     RATE_RATIO,
     SIGNIFICANT,
@@ -92,7 +91,7 @@ def cut_for_balance(
     windows: Sequence[RegionTable | None],
     cluster: Cluster,
     capacity: Float,
-    share: float = FAIR_SHARE,
+    share: float,
 ) -> Cuts:
     """Pieces that would keep a server busier than all others are cut into equal parts, at multiples of their requests.
 
