@@ -143,3 +143,9 @@ def test_what_is_common_stands_once() -> None:
     for pattern, home in ONCE.items():
         found = [name for name, text in sources.items() if re.search(pattern, text)]
         assert found == ([home] if home else []), f"{pattern}: {found}"
+
+
+def test_modules_of_tests_have_names_of_their_own() -> None:
+    """pytest imports them by name alone: of two of one name, the second is not run."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

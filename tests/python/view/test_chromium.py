@@ -8,7 +8,7 @@ import pytest
 from browser import Browser, missing
 from runs import RUNS, write_rows
 from test_cli import stripewise
-from test_targets import placed
+from test_page_targets import placed
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
 NAME = "/d/</script><img src=x onerror=document.title=1>"
