@@ -23,6 +23,8 @@ OPTIONS = {
     "nodes": re.compile(r"(?:-N|--nodes)(?:=(\d+))?|-N(\d+)"),
     "each": re.compile(r"--ntasks-per-node(?:=(\d+))?"),
 }
+#: What is longer is no number of processes.
+DIGITS_MAX = 9
 #: Where batch systems tell it, if the command does not.
 VARIABLES = ("SLURM_NTASKS", "PBS_NP", "LSB_DJOB_NUMPROC", "NSLOTS")
 
@@ -51,8 +53,12 @@ def processes_of(application: str, command: Sequence[str], environment: Mapping[
         counts = [_count(launcher, words) for words in (first[:place], *others)]
         if None not in counts:
             return sum(count for count in counts if count is not None)
-    told = next((environment[name] for name in VARIABLES if environment.get(name, "").isdigit()), None)
-    return int(told) if told and int(told) else None
+    return next((count for name in VARIABLES if (count := _number(environment.get(name, "")))), None)
+
+
+def _number(text: str) -> int | None:
+    """A number of processes in a few decimal digits."""
+    return int(text) if text.isdecimal() and len(text) <= DIGITS_MAX else None
 
 
 def _segments(command: Sequence[str]) -> list[list[str]]:
@@ -102,8 +108,8 @@ def _count(launcher: str, words: Sequence[str]) -> int | None:
                 continue
             if match := option.fullmatch(word):
                 text = next((part for part in match.groups() if part), following)
-                if text.isdigit():
-                    found.setdefault("processes" if what == "short" else what, int(text))
+                if (number := _number(text)) is not None:
+                    found.setdefault("processes" if what == "short" else what, number)
     if "processes" in found:
         return found["processes"]
     return found["nodes"] * found["each"] if "nodes" in found and "each" in found else None

@@ -84,7 +84,10 @@ def prepare(config: StoreConfig, kept: KeptPlan) -> tuple[Plan, str]:
         check_plan(plan, config.cluster, path)
     except PlanError as error:
         raise PlanError(f"{error}, or plan anew: the store's targets have changed") from error
-    digest = hashlib.sha256(config.digest().encode() + read_part(config.root, kept.plan)).hexdigest()
+    try:
+        digest = hashlib.sha256(config.digest().encode() + read_part(config.root, kept.plan)).hexdigest()
+    except OSError as error:
+        raise PlanError(f"{path}: cannot be read ({error.strerror}); keep it anew") from error
     try:
         if read_part(config.root, kept.compiled)[_DIGEST_AT].hex() == digest:
             return plan, ""

@@ -43,21 +43,24 @@ def loads_of(requests: ViewRequests, trace: Path, end_ns: int, limit: int) -> li
 
 
 def _load(requests: ViewRequests, store: TracedStore, end_ns: int, limit: int) -> TargetLoad | None:
-    served = Served(store)
-    for _ in _pieces(requests, served):
-        pass
-    if not served.requests:
-        return None
-    kept = np.sort(np.argsort(-served.bytes.sum(axis=1), kind="stable")[:TARGETS_MAX])
+    kept = np.arange(len(store.targets))
+    if len(kept) > TARGETS_MAX:
+        # Cells of all of them would be many times what is shown: those with most bytes first.
+        served = Served(store)
+        for _ in _pieces(requests, served):
+            pass
+        kept = np.sort(np.argsort(-served.bytes.sum(axis=1), kind="stable")[:TARGETS_MAX])
     row_of = np.full(len(store.targets), -1)
     row_of[kept] = np.arange(len(kept))
     cells, width = None, 1
-    for row, target, size, time_ns in _pieces(requests, Served(store)):
+    served = Served(store)
+    for row, target, size, time_ns in _pieces(requests, served):
         shown = row_of[target] >= 0
         row, target, size, time_ns = row[shown], row_of[target[shown]], size[shown], time_ns[shown]
         made, width = _timeline(requests, row, target, size, time_ns, end_ns, limit, len(kept))
         cells = made if cells is None else cells + made
-    assert cells is not None
+    if cells is None:
+        return None
     return TargetLoad(
         store.root, tuple(store.targets[place] for place in kept.tolist()),
         served.bytes[kept], served.accesses[kept], served.work_s[kept], cells, width,

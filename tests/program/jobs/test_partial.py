@@ -22,7 +22,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
         os.geteuid()
         or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", place], check=False).returncode
     ):
-        pytest.skip("mounting needs root")
+        pytest.skip("not run: mounting a file system needs root")
     try:
         yield place
     finally:

@@ -35,6 +35,9 @@ APP = "app out.dat -v"
         ("env OMP_NUM_THREADS=2 app out.dat -v", {}, None),
         ("app out.dat -v", {}, None),
         ("app out.dat -v", {"SLURM_NTASKS": "0"}, None),
+        ("app out.dat -v", {"SLURM_NTASKS": "\u00b2", "NSLOTS": "7"}, 7),
+        ("mpiexec -n \u00b2 app out.dat -v", {}, None),
+        (f"mpiexec -n {'9' * 5000} app out.dat -v", {"PBS_NP": "9" * 5000}, None),
     ],
 )
 def test_launchers_say_how_many_processes_there_are(

@@ -141,7 +141,8 @@ impl Attached {
     #[inline(never)] // As above.
     fn load_plan(&self, path: &[u8]) -> Option<StoreView<'static>> {
         let number = config::plan();
-        if number == 0 || config::store_path() != Some(path) {
+        // The first place is the store's that the process was started with, by whatever name it is reached.
+        if number == 0 || self.index != 0 {
             return None;
         }
         let mut name = names::id_name(number);
