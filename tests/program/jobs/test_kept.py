@@ -28,6 +28,8 @@ from rig import (
 )
 
 from stripewise.plan import Plan, read_plan
+from stripewise.run.measure import Measured
+from stripewise.run.tune import Tuned
 from stripewise.store import Store as Opened
 
 JOB = ("--file-size", "2MiB", "--request-size", "64KiB", "--region-size", "256KiB", "--pattern", "interleaved")
@@ -294,6 +296,60 @@ def test_another_mover_at_work_keeps_no_run_from_its_work(make_store: Maker) -> 
     )
     assert said.out == Path("/etc/passwd").read_text() and "files stay where they are" in said.err, said.report
     assert is_managed(file) and targets_of(store, file) == {"t0"}
+
+
+def test_a_plan_that_is_kept_anew_is_the_one_that_new_files_follow(make_store: Maker) -> None:
+    store = make_store(dirs(4), regions=ON["t0"])
+    file = store.data / "f"
+    copy = ("cp", "/etc/passwd", file)
+    for target in ("t1", "t2"):
+        keep(store, file, target, copy, 1)
+        store.run(*copy)
+        assert targets_of(store, file) == {target}
+        store.run("rm", file)
+
+
+def test_regions_move_in_the_windows_of_a_kept_plan(make_store: Maker) -> None:
+    store = make_store(dirs(2), regions=ON["t0"])
+    file = store.data / "f"
+    store.run("dd", "if=/dev/zero", f"of={file}", "bs=1M", "count=2", "status=none")
+    move = {"file": str(file), "start": 0, "len": MIB, "stripes": stripes(("t1", 64)), "direction": "restripe"}
+    plan = {
+        "version": 1,
+        "policy": "by hand",
+        "windows": [{"start_ns": 0, "end_ns": 10**8}, {"start_ns": 10**8, "end_ns": 10**9}],
+        "files": [
+            {"path": str(file), "size": 2 * MIB, "regions": [*ON["t0"], region(1024, 1024, stripes(("t0", 64)))]}
+        ],
+        "migrations": [{"window": 1, "moves": [{**move, "gain_s": 2.0, "cost_s": 1.0}]}],
+    }
+    (store.base / "windows.json").write_text(json.dumps(plan))
+    stripewise("store", "plan", "add", store.root, store.base / "windows.json", "--application", "sleep 3")
+    stripewise("apply", store.base / "windows.json", "--store", store.root)
+    assert targets_of(store, file) == {"t0"}
+    said = store.run("sleep", "3")
+    assert targets_of(store, file) == {"t0", "t1"}, said.report
+
+
+def test_what_is_added_while_a_store_is_compiled_for_a_while_is_compiled_after(make_store: Maker) -> None:
+    store = make_store(dirs(2), regions=ON["t0"])
+    (store.base / "more").mkdir()
+    with Opened(store.root).configured() as temporary:
+        temporary.default_layout("hservers")
+        stripewise("store", "add", store.root, "more", "--path", store.base / "more", "--class", "ssd")
+        temporary.default_layout("def")
+    assert [row["name"] for row in Opened(store.root).info()["targets"]] == ["t0", "t1", "more"]
+
+
+@pytest.mark.parametrize(("seconds", "faster"), [((2.0, 1.0), None), ((1.0, 1.02), None), ((1.0, 1.2), "def")])
+def test_tune_keeps_no_plan_that_another_run_was_faster_without(
+    seconds: tuple[float, float], faster: str | None
+) -> None:
+    runs = tuple(
+        Measured(name, None, None, taken, taken, {}, None) for name, taken in zip(("def", "h2dp"), seconds, strict=True)
+    )
+    found = Tuned(runs, ()).faster
+    assert (found and found.policy) == faster
 
 
 #: Keeps a plan, or forgets it, and is killed before its n-th call that changes or opens anything.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runs import runs_of, write_rows
 from stripewise.errors import WorkloadError
-from stripewise.layout import Layout, Region
+from stripewise.layout import Layout, Region, target_bytes
 from stripewise.view import read_requests
 from stripewise.view.targets import loads_of
 from stripewise.workload.layouts import NAME, TracedStore, TracedTarget, read_layouts, write_layouts
@@ -135,6 +135,10 @@ def test_thousands_of_targets_and_regions_fit_a_page(tmp_path: Path) -> None:
     assert len(text) < 3_000_000
     (load,) = runs_of(text)[0]["targets"]
     assert len(load["targets"]) == 64 and load["more"] == 192
+    # Those with most bytes: every byte of the file is asked for once.
+    held = target_bytes(regions, 3000 * 600_000)
+    shown = {each["name"] for each in load["targets"]}
+    assert min(held[name] for name in shown) >= max(held[name] for name in names if name not in shown) - 4096
 
 
 def test_layouts_read_back_as_they_were_written(tmp_path: Path) -> None:
