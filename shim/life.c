@@ -162,3 +162,19 @@ EXPORT pid_t _Fork(void)
     sw_fork_bare();
     return REAL(_Fork) ? REAL(_Fork)() : fork();
 }
+
+/* A child of vfork goes on in its parent's memory, on its parent's stack: nothing may lie there when the C library's function is entered, so it is jumped
+ * to. clone takes any number of arguments and may make such a child, too. From here on the library asks whose process it is in (in_vfork_child). */
+#if defined __x86_64__
+#define SHARING(name)                                                                         \
+    __asm__(".text\n.globl " #name "\n.type " #name ",@function\n.hidden SW_MEMORY_SHARED\n" #name ":\nendbr64\n" \
+            "movb $1, SW_MEMORY_SHARED(%rip)\njmp __" #name "@PLT\n.size " #name ",.-" #name "\n")
+#elif defined __aarch64__
+#define SHARING(name)                                                                         \
+    __asm__(".text\n.globl " #name "\n.type " #name ",@function\n.hidden SW_MEMORY_SHARED\n" #name ":\nhint #34\n" \
+            "adrp x16, SW_MEMORY_SHARED\nmov w17, #1\nstrb w17, [x16, :lo12:SW_MEMORY_SHARED]\nb __" #name "\n.size " #name ",.-" #name "\n")
+#else
+#error "vfork and clone are hooked by a jump: write it for this architecture"
+#endif
+SHARING(vfork);
+SHARING(clone);

@@ -133,6 +133,7 @@ void sw_root_moved(void);
 /* SIGBUS (signals.c): 1 when the fault was in memory of ours that somebody has cut. */
 int sw_guard_fault(uintptr_t address);
 int sw_in_vfork_child(void);
+void sw_memory_is_shared(void);
 void sw_guard_install(void);
 void sw_guard_exec(int goes);
 void sw_limit_changed(void);

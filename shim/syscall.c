@@ -21,6 +21,12 @@ EXPORT long syscall(long number, ...)
 #ifdef SYS_close_range
     case SYS_close_range: return ret(sw_close_range((unsigned)a, (unsigned)b, (unsigned)c));
 #endif
+    case SYS_clone:
+#ifdef SYS_clone3
+    case SYS_clone3:
+#endif
+        sw_memory_is_shared();
+        return REAL(syscall)(number, a, b, c, d, e, f);
     /* A program that calls by number looks whether the kernel can, and goes on without: nothing that the log need say. */
     case SYS_io_uring_setup:
     case SYS_io_setup:

@@ -269,3 +269,37 @@ CASE(a_child_of_vfork_leaves_the_parent_alone)
     ret(write(fd, "x", 1));
     say_content("f");
 }
+static int child_in_our_memory(void *unused)
+{
+    (void)unused;
+    close(fd);
+    _exit(0);
+}
+CASE(a_child_of_clone_in_its_parents_memory_leaves_the_parent_alone)
+{
+    static char stack[1 << 16] __attribute__((aligned(16)));
+    numbered(O_RDWR);
+    pid_t pid = clone(child_in_our_memory, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+    finish(pid);
+    ret(write(fd, "x", 1));
+    say_content("f");
+}
+CASE(a_child_of_vfork_may_close_while_other_files_are_opened_by_the_parent_later)
+{
+    numbered(O_RDWR);
+    for (int i = 0; i < 3; i++) {
+        pid_t pid = vfork();
+        if (pid == 0) {
+            close(fd);
+            dup2(fd, 200);
+            _exit(0);
+        }
+        finish(pid);
+        int again = open("f", O_RDONLY);
+        ret(again >= 0);
+        ret(close(again));
+        ret(fcntl(200, F_GETFD));
+    }
+    ret(write(fd, "x", 1));
+    say_content("f");
+}

@@ -5,7 +5,7 @@
 
 use crate::base::log;
 use crate::base::sys;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 /// Most stores that one process may use at a time; the first place is kept for the one that it was started with.
 pub const MAX_STORES: usize = 16;
@@ -68,9 +68,21 @@ pub fn pid() -> u32 {
     PAGE.pid.load(Ordering::Acquire)
 }
 
+/// Whether the process may have had a child in its own memory, as vfork and clone make them; the hooks of these set it before they jump to the C library's.
+/// Its own spawns never come back to the library before they become another program.
+#[unsafe(no_mangle)]
+pub static SW_MEMORY_SHARED: AtomicBool = AtomicBool::new(false);
+
+/// The same, from a call by number.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_memory_is_shared() {
+    SW_MEMORY_SHARED.store(true, Ordering::Release);
+}
+
 /// A child of vfork closes and duplicates in its own descriptor table but in its parent's memory: only the kernel's table may change.
 pub fn in_vfork_child() -> bool {
-    sys::getpid() != pid()
+    let own = pid();
+    SW_MEMORY_SHARED.load(Ordering::Acquire) && sys::getpid() != own
 }
 
 /// What would leave the parent of a vfork child descriptors that only the child has is refused there.

@@ -89,7 +89,7 @@ pub unsafe fn map(fd: i32, at: usize, len: usize, prot: i32, flags: i32, offset:
     }
     let file = open.file()?;
     // A child of vfork would leave its parent descriptors that only the child has.
-    if sys::getpid() != process::pid() {
+    if process::in_vfork_child() {
         return Err(Errno(libc::ENODEV));
     }
     // The companion is a plain file opened as the program asked: the kernel checks all arguments on it as it would on the program's own,

@@ -31,7 +31,7 @@ pub unsafe fn unmap(at: usize, len: usize) -> Sys<i64> {
     let kernel = || unsafe { sys::munmap_at(at, len) };
     let Ok(bytes) = pages(len) else { return kernel() };
     let Some(end) = at.checked_add(bytes) else { return kernel() };
-    if bytes == 0 || !is_page(at) || sys::getpid() != process::pid() {
+    if bytes == 0 || !is_page(at) || process::in_vfork_child() {
         return kernel();
     }
     let result = records::with(|records| {
@@ -46,7 +46,7 @@ pub unsafe fn unmap(at: usize, len: usize) -> Sys<i64> {
 /// Something else was mapped over `[at, at + len)`.
 pub fn covered(at: usize, len: usize) {
     if let Ok(bytes) = pages(len)
-        && sys::getpid() == process::pid()
+        && !process::in_vfork_child()
     {
         let _ = records::with(|records| records.cut(at, at.saturating_add(bytes)));
     }

@@ -8,7 +8,7 @@ use crate::open::create;
 use crate::open::{self, of_fd};
 use crate::trace;
 use core::ffi::CStr;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 use libc::c_char;
 use stripewise_store::names::parse_link;
 use stripewise_target::text::PATH_MAX;
@@ -37,6 +37,15 @@ unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (S
         Ok(None) => {}
         Err(errno) => return (Err(errno), true),
     }
+    let guess = Guess::of(path, flags);
+    // SAFETY: the caller's promise.
+    if guess.is_managed()
+        && let Ok(Some(found)) = unsafe { find_to_open(dirfd, path, flags) }
+        && let opened = open_found(&found, flags)
+        && opened != Err(Errno(libc::ENOENT))
+    {
+        return (opened, true);
+    }
     // SAFETY: as given by the program.
     let result = sys::from_c(unsafe { sw_real_openat(dirfd, path, flags, mode) });
     // A managed name looks like a link to nowhere: a directory that does not exist, a file that does, or a link too many. O_PATH with O_NOFOLLOW opens the
@@ -52,11 +61,10 @@ unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (S
         Ok(_) => flags & (libc::O_PATH | libc::O_NOFOLLOW) == libc::O_PATH | libc::O_NOFOLLOW,
         Err(_) => false,
     };
-    if !maybe {
-        return (result, false);
-    }
     // SAFETY: the caller's promise.
-    match unsafe { find_to_open(dirfd, path, flags) } {
+    let found = if maybe { unsafe { find_to_open(dirfd, path, flags) } } else { Ok(None) };
+    guess.note(matches!(found, Ok(Some(_))));
+    match found {
         Ok(None) => (result, false),
         // A name that is there is there, whoever's the store behind it is.
         Err(Errno(libc::EACCES)) if result == Err(Errno(libc::EEXIST)) => (result, false),
@@ -75,6 +83,34 @@ unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (S
                 }
             }
             (opened, true)
+        }
+    }
+}
+
+/// Whether a name is taken for a managed one's before the kernel was asked to open it, which it would refuse: its link is read at once then. Names are told
+/// apart by where they lie in memory: the bytes themselves may not be there. A wrong guess costs a look at a link that is none.
+struct Guess(Option<&'static AtomicBool>);
+
+/// By the place of a name: whether the last one that lay there looked like a managed one's.
+static LAST: [AtomicBool; 64] = [const { AtomicBool::new(false) }; 64];
+
+impl Guess {
+    /// About an open that follows links and may not create.
+    fn of(path: *const c_char, flags: i32) -> Self {
+        const OTHERWISE: i32 = libc::O_CREAT | libc::O_NOFOLLOW | libc::O_PATH | libc::O_DIRECTORY;
+        let place = (path as usize).wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as usize) >> (usize::BITS - 6);
+        Self(LAST.get(place).filter(|_| flags & OTHERWISE == 0))
+    }
+
+    fn is_managed(&self) -> bool {
+        self.0.is_some_and(|last| last.load(Ordering::Relaxed))
+    }
+
+    fn note(&self, is_managed: bool) {
+        if let Some(last) = self.0
+            && last.load(Ordering::Relaxed) != is_managed
+        {
+            last.store(is_managed, Ordering::Relaxed);
         }
     }
 }
