@@ -43,7 +43,7 @@ echo "Stripewise demo: everything is in $scratch"
 "$stripewise" store create "$store" --cluster "$scratch/cluster.toml" --manage "$scratch/data"
 
 status=0
-"$stripewise" tune --store "$store" --policy h2dp,best --region-size 1MiB --json -- \
+"$stripewise" tune --store "$store" --policy h2dp,best --repeat 1 --region-size 1MiB --json -- \
     "$mpiexec" -n 8 "$mpiio" --file "$file" --pattern zipf --alpha 0.8 --region-size 1MiB --file-size ${file_mib}MiB \
     --request-size 256KiB --requests "${DEMO_REQUESTS:-256}" --if-missing-fill --phases fill,write,read >"$scratch/result.json" || status=$?
 if [ "$status" != 0 ]; then

@@ -40,7 +40,7 @@ class SimulateRequest:
         str | None,
         typer.Option(
             "--policy",
-            help=f"Of {', '.join(sorted(POLICIES))}, or Python files; several with commas (default: def,h2dp).",
+            help=f"Of {', '.join(sorted(POLICIES))}, or Python files; several with commas (default: def,best).",
         ),
     ] = None
     plan: Annotated[list[Path] | None, typer.Option("--plan", help="A plan.json; repeatable.")] = None
@@ -209,7 +209,7 @@ def simulate(
         raise UsageError("--file: chooses files of a trace; a workload description has the key path")
     if asked.plot is not None:
         check_plot_path(asked.plot)
-    chosen = policies_named(asked.policy if asked.policy is not None else "" if asked.plan else "def,h2dp")
+    chosen = policies_named(asked.policy if asked.policy is not None else "" if asked.plan else "def,best")
     if not chosen and not asked.plan:
         raise UsageError("--policy: names no policy; give one, or --plan plan.json")
     options = plan_options(sizes, seed or 0, search, windows)

@@ -23,7 +23,7 @@ class Bound:
 
     `link_s` and `connect_s` are the seconds that a target's link carries bytes and sets up connections; `nodes_link_s`
     and `nodes_connect_s` those of all client nodes together, each with `processes_per_node` processes; 0 without
-    a network.
+    a network. A request is cut in `pieces` at most that are served side by side; `alone_s` is the sum over all pieces.
     """
 
     demand_s: dict[str, float]
@@ -33,6 +33,7 @@ class Bound:
     nodes_link_s: float = 0.0
     nodes_connect_s: float = 0.0
     processes_per_node: int = 1
+    pieces: int = 1
 
     def makespan_s(self, processes: int) -> float:
         """The lower bound on the time of the whole set with `processes` in flight."""
@@ -44,7 +45,8 @@ class Bound:
         nodes = -(-p // max(1, self.processes_per_node))
         return {
             "servers": max(self.demand_s.values(), default=0.0),
-            "concurrency": self.alone_s / p,
+            # A request takes as long as one of its pieces, and no less than their mean.
+            "concurrency": self.alone_s / self.pieces / p,
             "server links": max(self.link_s.values(), default=0.0),
             "server connections": max(self.connect_s.values(), default=0.0),
             "node links": self.nodes_link_s / nodes,
@@ -64,6 +66,7 @@ class Bound:
         self.nodes_link_s += other.nodes_link_s
         self.nodes_connect_s += other.nodes_connect_s
         self.processes_per_node = max(self.processes_per_node, other.processes_per_node)
+        self.pieces = max(self.pieces, other.pieces)
 
 
 def service_bound(

@@ -6,11 +6,12 @@ So whatever moves bytes has the store's mover lock, keeps to limits, tells its s
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import native
+from ..layout import Region
 from ..plan import Plan
 from ..store import Store
 from .mover_session import Limits, MoverSession
@@ -44,13 +45,32 @@ def apply_plan(
     Raises the StoreError of the first file that cannot be moved; those before it are where the plan puts them.
     """
     order = sorted(plan.files, key=lambda file: store.limited_growth(ids[file.path], file))
+    return lay_out(
+        store, [Wanted(file.path, ids[file.path], file.layout, file.size) for file in order], limits, progress
+    )
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A file of `size` bytes and the layout that it is to have."""
+
+    path: str
+    id: str
+    layout: tuple[Region, ...]
+    size: int
+
+
+def lay_out(
+    store: Store, files: Sequence[Wanted], limits: Limits | None = None, progress: native.Progress | None = None
+) -> Applied:
+    """Gives every file its layout, one after the other. Raises as `apply_plan` does."""
     begun, moved_bytes = time.monotonic(), 0
     with MoverSession(store, {"verb": "apply"}, limits or Limits(), progress) as session:
-        session.expect(sum(file.size for file in order))
-        for number, file in enumerate(order):
-            moved = session.move(file.path, ids[file.path], file.layout, 0, file.size)
+        session.expect(sum(file.size for file in files))
+        for number, file in enumerate(files):
+            moved = session.move(file.path, file.id, file.layout, 0, file.size)
             if session.signal is not None:
                 return Applied(number, moved_bytes, time.monotonic() - begun, session.signal)
             moved.check()
             moved_bytes += moved.moved_bytes
-    return Applied(len(order), moved_bytes, time.monotonic() - begun)
+    return Applied(len(files), moved_bytes, time.monotonic() - begun)

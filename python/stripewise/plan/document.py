@@ -129,6 +129,11 @@ class Expected:
         """How many times shorter than DEF's the simulated run is; None where none was made."""
         return self.simulated_def_s / self.simulated_s if self.simulated_s and self.simulated_def_s else None
 
+    @property
+    def likely_gain(self) -> float:
+        """How many times as fast as DEF the plan is expected to be: by simulated runs, or else by the bound."""
+        return self.bound_gain if self.simulated_gain is None else self.simulated_gain
+
     def optional(self) -> dict[str, float]:
         """What only policies that optimise tell, by key."""
         found = {key: getattr(self, key) for key in OPTIONAL}

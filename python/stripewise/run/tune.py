@@ -1,39 +1,54 @@
-"""The whole circle: run, trace, plan, apply, run again, with DEF beside the policy.
+"""The whole circle: run, trace, plan, apply, run again, with DEF beside the policies, in turns.
 
-Runs of the same command: one to learn which files it touches, one under the baseline, one under every policy that was
-chosen. A policy plans from the measured run before it, not from the first: a program that fills its file once would
-else be planned for the filling. All measured runs are traced, so that they are measured under the same conditions.
+The first run tells which files the program touches. Then it runs under the baseline and under every policy that was
+chosen, round after round, until the mean times are known well enough. A policy plans from the measured run before it,
+not from the first: a program that fills its file once would else be planned for the filling. All measured runs are
+traced, so that they are measured under the same conditions. What was fastest stays; where nothing beat the baseline
+the files go back to where they lay.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import resource
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .. import native
 from ..errors import StoreError, WorkloadError
-from ..moving.plan_applier import apply_plan
+from ..layout import Region
+from ..moving.plan_applier import Wanted, apply_plan, lay_out
 from ..plan import Plan
 from ..plan.application import application_of, is_run_by
 from ..policy import PlanOptions, Policy
 from ..store import Store, Temporary
 from ..store.globs import escape
+from ..store.kept import without_ids
 from ..store.traced import on_store
+from ..units import format_size
 from ..workload import Workload
 from ..workload.trace import read_trace
 from . import runner
 from .collect import collect_logs
+from .inputs import changed_inputs
 from .measure import LastObject, Measured, measured
+from .repeats import Repeated
 
-#: Runs of one layout differ by so much.
-ALIKE = 1.05
+#: Rounds of measured runs at least and at most, where the user does not say how many; they end when every layout's
+#: mean I/O time is known to so much of itself.
+ROUNDS, SURE = (2, 5), 0.05
+#: I/O that takes less than so many seconds tells little of a layout.
+SHORT_S = 1.0
+#: Of so many bytes read, whether they came from the devices is told; less than this part of them did not.
+CACHED_BYTES, FROM_DEVICES = 16 << 20, 0.5
+#: Bytes of the blocks in which the kernel counts what processes read from devices (getrusage).
+BLOCK_BYTES = 512
 Say = Callable[[str], None]
 Line = Callable[[bytes], None]
 Moving = Callable[[], AbstractContextManager[native.Progress]]
@@ -41,39 +56,72 @@ Moving = Callable[[], AbstractContextManager[native.Progress]]
 
 @dataclass(frozen=True)
 class Tuned:
-    """The baseline's and the policy's runs with their plans."""
+    """The layouts that were measured, the baseline's first, and which one stays; None: the files went back."""
 
-    runs: tuple[Measured, ...]
-    plans: tuple[Plan, ...]
+    layouts: tuple[Repeated, ...]
+    kept: Repeated | None
+    remarks: tuple[str, ...] = ()
 
     @property
-    def faster(self) -> Measured | None:
-        """The fastest run, where it was faster than the last one, whose layout stays, by more than runs differ."""
-        fastest = min(self.runs, key=lambda run: run.io_seconds)
-        return fastest if fastest.io_seconds * ALIKE < self.runs[-1].io_seconds else None
+    def fastest(self) -> Repeated:
+        """The layout with the least mean I/O time."""
+        return min(self.layouts, key=lambda each: each.mean.io_seconds)
 
     @property
     def expected_gain(self) -> float:
-        """How many times faster than the baseline the bound says the last plan is."""
-        return self.plans[-1].expected.bound_gain
+        """How many times faster than the baseline the bound says the fastest layout's plan is."""
+        return self.fastest.plan.expected.bound_gain
 
     @property
     def measured_gain(self) -> float | None:
-        """How many times less I/O time the last run took than the first."""
-        first, last = self.runs[0], self.runs[-1]
-        return first.io_seconds / last.io_seconds if last.io_seconds > 0 else None
+        """The baseline's mean I/O time over that of the fastest layout."""
+        first, fastest = self.layouts[0].mean, self.fastest.mean
+        return first.io_seconds / fastest.io_seconds if fastest.io_seconds > 0 else None
 
     def as_json(self) -> dict[str, Any]:
         """The circle as `tune --json` prints it."""
         return {
-            "runs": [row.as_json() for row in self.runs],
+            "runs": [each.as_json() for each in self.layouts],
+            "kept": None if self.kept is None else self.kept.policy,
             "expected_gain": self.expected_gain,
             "measured_gain": self.measured_gain,
+            "remarks": list(self.remarks),
         }
 
 
+@dataclass(frozen=True)
+class Turns:
+    """How runs are repeated: so many rounds (None: until the times are known), and what sets the inputs back before
+    each run but the first."""
+
+    rounds: int | None = None
+    reset: str | None = None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Where a circle tells what it does: a sentence per step, the program's output, how far a move is."""
+
+    say: Say
+    line: Line
+    moving: Moving
+
+
+@dataclass
+class _Circle:
+    """What one circle knows: where traces go, what the runs were, where the files lay, and whose layout lies there."""
+
+    temporary: Temporary
+    place: Path
+    runs: dict[str, list[Measured]] = field(default_factory=dict)
+    plans: dict[str, Plan] = field(default_factory=dict)
+    before: dict[str, tuple[Region, ...]] = field(default_factory=dict)
+    applied: str = ""
+    number: int = 0
+
+
 class Tuner:
-    """One circle on one store: `say` gets a sentence per step, `line` the program's output, `moving` shows moves."""
+    """One circle on one store."""
 
     def __init__(
         self,
@@ -81,44 +129,94 @@ class Tuner:
         command: Sequence[str],
         options: PlanOptions,
         manage: Sequence[str],
-        say: Say,
-        line: Line,
-        moving: Moving,
+        turns: Turns,
+        show: Shown,
     ) -> None:
         self.store = store
         self.command = tuple(command)
         self.options = options
         self.manage = tuple(manage)
-        self.say = say
-        self.line = line
-        self.moving = moving
+        self.turns = turns
+        self.show = show
+        self.remarks: list[str] = []
 
     def tune(self, baseline: Policy, chosen: Sequence[Policy], keep_traces: Path | None = None) -> Tuned:
-        """Runs the circle with the baseline and then every chosen policy; the last one's layout stays applied."""
+        """Runs the circle with the baseline and every chosen policy; the fastest layout stays."""
         policies = [baseline, *(policy for policy in chosen if policy.name != baseline.name)]
         place = keep_traces or Path(tempfile.mkdtemp(prefix="stripewise-tune-"))
         try:
             with self.store.configured() as temporary:
-                return self._circle(temporary, place, policies)
+                return self._tuned(_Circle(temporary, place), policies)
         finally:
             if keep_traces is None:
                 shutil.rmtree(place, ignore_errors=True)
 
-    def _circle(self, temporary: Temporary, place: Path, policies: list[Policy]) -> Tuned:
-        self._keep_room(temporary)
-        self.say("run 1: which files does the program touch?")
-        workload, _ = self._run(place / "first", "first")
-        runs, plans = [], []
-        for number, policy in enumerate(policies, start=2):
-            name = policy.name
-            plan = self._plan(policy, workload)
-            self.say(f"apply {name}: {len(plan.files)} file(s), expected {plan.expected.bound_gain:.2f} times def")
-            self._apply(temporary, plan)
-            self.say(f"run {number}: {name}")
-            workload, row = self._run(place / name, name)
-            plans.append(plan)
-            runs.append(row)
-        return Tuned(tuple(runs), tuple(plans))
+    def _tuned(self, circle: _Circle, policies: list[Policy]) -> Tuned:
+        self._keep_room(circle.temporary)
+        ids = {file.path: file.id for file in self.store.files()}
+        self.show.say("run 1: which files does the program touch?")
+        workload, _ = self._run(circle, "first")
+        for file in workload.files:
+            # What the run has made, or made anew, lay nowhere before.
+            if (identity := self.store.resolve(file.path)) is not None and ids.get(file.path) == identity:
+                circle.before[file.path] = self.store.layout(identity).regions
+        for policy in policies:
+            circle.plans[policy.name] = without_ids(self._plan(policy, workload))
+            workload = self._measure(circle, policy.name)
+        turn = [policy.name for policy in policies]
+        while self._goes_on(circle):
+            # The other way round each time: what lies there is measured again before it goes.
+            turn = turn[::-1]
+            for name in turn:
+                self._measure(circle, name)
+        return self._settled(
+            circle, [Repeated(circle.plans[policy.name], tuple(circle.runs[policy.name])) for policy in policies]
+        )
+
+    def _goes_on(self, circle: _Circle) -> bool:
+        """Whether there is another round."""
+        done = [Repeated(circle.plans[name], tuple(runs)) for name, runs in circle.runs.items()]
+        rounds = len(done[0].runs)
+        if self.turns.rounds is not None:
+            return rounds < self.turns.rounds
+        return rounds < ROUNDS[0] or (
+            rounds < ROUNDS[1] and any(each.half_width is None or each.half_width > SURE for each in done)
+        )
+
+    def _measure(self, circle: _Circle, name: str) -> Workload:
+        """One measured run under a layout, which is applied first where another lies there."""
+        plan = circle.plans[name]
+        if circle.applied != name:
+            gain = plan.expected.likely_gain
+            self.show.say(f"apply {name}: {len(plan.files)} file(s), expected {gain:.2f} times as fast as def")
+            self._apply(circle, name)
+        number = 1 + sum(len(runs) for runs in circle.runs.values())
+        self.show.say(f"run {number + 1}: {name}")
+        workload, row = self._run(circle, name)
+        circle.runs.setdefault(name, []).append(row)
+        return workload
+
+    def _settled(self, circle: _Circle, layouts: list[Repeated]) -> Tuned:
+        """Lays the files out to stay: as the fastest layout has them, or as before where none beat the baseline."""
+        baseline = layouts[0]
+        fastest = min(layouts, key=lambda each: each.mean.io_seconds)
+        if baseline.mean.io_seconds < SHORT_S:
+            self._remark(
+                f"the runs had {baseline.mean.io_seconds:.2f} s of I/O: too little to tell layouts apart; let the "
+                f"program do more"
+            )
+        if fastest is baseline or not fastest.beats(baseline):
+            self._remark(f"no layout was faster than {baseline.policy} by more than runs differ: the files go back")
+            self._apply(circle, baseline.policy)
+            self._put_back(circle)
+            return Tuned(tuple(layouts), None, tuple(self.remarks))
+        if circle.applied != fastest.policy:
+            self._apply(circle, fastest.policy)
+        return Tuned(tuple(layouts), fastest, tuple(self.remarks))
+
+    def _remark(self, text: str) -> None:
+        if text not in self.remarks:
+            self.remarks.append(text)
 
     def _keep_room(self, temporary: Temporary) -> None:
         """Keeps files of unknown size off targets of limited capacity while they are first written."""
@@ -127,18 +225,23 @@ class Tuner:
         if limited and cluster.hservers and self.store.config.default_layout == "def":
             temporary.default_layout("hservers")
 
-    def _run(self, trace: Path, name: str) -> tuple[Workload, Measured]:
+    def _run(self, circle: _Circle, name: str) -> tuple[Workload, Measured]:
+        circle.number += 1
+        first = circle.number == 1
+        trace = circle.place / (name if not circle.runs.get(name) else f"{name}-{len(circle.runs[name]) + 1}")
         trace.mkdir(parents=True, exist_ok=True)
         last = LastObject()
 
         def line(text: bytes) -> None:
             last.see(text)
-            self.line(text)
+            self.show.line(text)
 
+        if self.turns.reset is not None and not first:
+            self._reset()
         env = runner.environment(os.environ, self.store.root, trace, self.manage, self.command)
-        before = self.store.devices()
+        before, read_before = self.store.devices(), _read_from_devices()
         ended = runner.run(self.command, env, line)
-        after = self.store.devices()
+        after, read_after = self.store.devices(), _read_from_devices()
         if ended.status:
             raise StoreError(
                 f"{self.command[0]}: ended with status {ended.status}; make it run under 'stripewise run' first"
@@ -146,7 +249,43 @@ class Tuner:
         collected = trace.with_name(trace.name + "-collected")
         collect_logs(trace, collected)
         workload = self._ours(collected)
+        if first:
+            self._check_inputs(collected)
+        else:
+            self._check_cache(workload, read_after - read_before)
         return workload, measured(name, before, after, ended.seconds, last.value, workload)
+
+    def _reset(self) -> None:
+        """Sets the inputs back, by the user's own command on the store."""
+        command = ["/bin/sh", "-c", str(self.turns.reset)]
+        ended = runner.run(command, runner.environment(os.environ, self.store.root, None, self.manage, command))
+        if ended.status:
+            raise StoreError(f"--reset: '{self.turns.reset}' ended with status {ended.status}; it must end with 0")
+
+    def _check_inputs(self, collected: Path) -> None:
+        """A second run must begin from what the first one began from. Raises StoreError where it would not."""
+        if self.turns.reset is not None:
+            return
+        changed = changed_inputs(read_trace(collected, ["/*"]))
+        if changed:
+            more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+            raise StoreError(
+                f"{changed[0]}{more}: the first run read it and changed what it had read, so the next one would begin "
+                f"from other data; give --reset CMD, which sets it back before each run, or --reset true where that "
+                f"changes nothing"
+            )
+
+    def _check_cache(self, workload: Workload, from_devices: int) -> None:
+        """Remarks on reads that memory served: they tell nothing of a layout. Emulated devices take their time."""
+        if all(target.kind == "emulated" for target in self.store.config.cluster.targets):
+            return
+        read = sum(int(file.requests["size"][~file.requests["write"]].sum()) for file in workload.files)
+        if read >= CACHED_BYTES and from_devices < read * FROM_DEVICES:
+            self._remark(
+                f"of {format_size(read)} that a run read, {format_size(from_devices)} came from devices, the rest from "
+                f"memory, where no layout is faster than another: read more than memory holds, or drop the page cache "
+                f"before each run (as root: --reset 'sync; echo 3 >/proc/sys/vm/drop_caches')"
+            )
 
     def _ours(self, collected: Path) -> Workload:
         """The workload on files of this store, with their ids and sizes."""
@@ -167,9 +306,31 @@ class Tuner:
         options = dataclasses.replace(self.options, reserved_bytes=reserved)
         return policy.plan(workload, self.store.config.cluster, options)
 
-    def _apply(self, temporary: Temporary, plan: Plan) -> None:
-        with self.moving() as step:
-            applied = apply_plan(self.store, plan, self.store.identities(plan, "the plan"), progress=step)
+    def _apply(self, circle: _Circle, name: str) -> None:
+        """Lays out the planned files that are there; those that the program makes are laid out when it makes them."""
+        plan = circle.plans[name]
+        there = {file.path: identity for file in plan.files if (identity := self.store.resolve(file.path)) is not None}
+        with self.show.moving() as step:
+            files = tuple(file for file in plan.files if file.path in there)
+            applied = apply_plan(self.store, dataclasses.replace(plan, files=files), there, progress=step)
         if applied.signal is not None:
             raise KeyboardInterrupt
-        temporary.templates({escape(file.path): file for file in plan.files})
+        circle.applied = name
+        circle.temporary.templates({escape(file.path): file for file in plan.files})
+
+    def _put_back(self, circle: _Circle) -> None:
+        """Lays out what was there before the first run as it was."""
+        sizes = {file.path: file.size for file in self.store.files() if file.path in circle.before}
+        there = [
+            Wanted(path, identity, layout, sizes.get(path, 0))
+            for path, layout in circle.before.items()
+            if (identity := self.store.resolve(path)) is not None
+        ]
+        with self.show.moving() as step:
+            if lay_out(self.store, there, progress=step).signal is not None:
+                raise KeyboardInterrupt
+
+
+def _read_from_devices() -> int:
+    """Bytes that children which have ended, and theirs, had read from devices."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_inblock * BLOCK_BYTES

@@ -49,7 +49,18 @@ def test_tune_prints_what_it_measured_and_ends_with_one_json_object(make_store: 
     store = make_store(TARGETS)
     job = mpiio_command(4, store.data / "f", *JOB)
     said = stripewise(
-        "tune", "--store", store.root, "--policy", "h2dp", "--region-size", "256KiB", "--json", "--", *job
+        "tune",
+        "--store",
+        store.root,
+        "--policy",
+        "h2dp",
+        "--repeat",
+        "1",
+        "--region-size",
+        "256KiB",
+        "--json",
+        "--",
+        *job,
     )
     runs = json.loads(said.out.strip().splitlines()[-1])["runs"]
     assert [run["policy"] for run in runs] == ["def", "h2dp"]

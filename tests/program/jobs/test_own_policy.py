@@ -25,7 +25,21 @@ def test_the_policy_of_the_page_plans_tunes_and_the_bytes_are_verified(make_stor
     trace, policy, saved = store.base / "trace", example(store.base), store.base / "plan.json"
     job = mpiio_command(2, store.data / "f", *JOB)
     size = ("--region-size", "256KiB")
-    tuned = stripewise("tune", "--store", store.root, "--policy", policy, *size, "--trace", trace, "--json", "--", *job)
+    tuned = stripewise(
+        "tune",
+        "--store",
+        store.root,
+        "--policy",
+        policy,
+        "--repeat",
+        "1",
+        *size,
+        "--trace",
+        trace,
+        "--json",
+        "--",
+        *job,
+    )
     runs = json.loads(tuned.out.strip().splitlines()[-1])["runs"]
     assert [run["policy"] for run in runs] == ["def", "whole"]
     assert runs[1]["verified_bytes"] > 0

@@ -157,7 +157,7 @@ def test_few_descriptors_keep_few_files_ready(make_store: Maker, limit: int) -> 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not here")
 def test_a_known_file_is_opened_and_closed_in_14_calls_and_looked_at_in_6_and_one_per_object(make_store: Maker) -> None:
-    """The link, the user, head, control words; for an open a lock and two descriptors; for stat the program's own call, too."""
+    """The link, the user, head, control words; for an open a lock, two descriptors; for stat the call itself."""
     targets, regions = LAYOUTS["one"]
     store = make_store(targets, regions=regions)
     store.program("sh", "-c", f"printf abc > {store.data}/f")

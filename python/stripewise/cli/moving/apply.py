@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ...errors import PlanError
 from ...moving.mover_session import Limits
 from ...moving.plan_applier import apply_plan
 from ...plan import read_plan
@@ -17,6 +18,9 @@ from ..arguments import flattened
 from ..options import JsonOption, MoverOptions, StoreOption
 from ..output import print_json, progress, say
 
+#: A plan below this factor over DEF is expected to lose: rounding, or a tie, is no loss.
+LOSES = 0.99
+
 
 @flattened
 def apply(
@@ -24,11 +28,19 @@ def apply(
     plan: Annotated[Path, typer.Argument(help="plan.json.", metavar="PLAN")],
     store: StoreOption,
     mover: MoverOptions,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Apply a plan that is expected to be slower than DEF, too.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Apply a plan to the files of a store. Programs may go on using them; only mapped files stay where they are."""
     limits = Limits(mover.bytes_per_s, mover.max_slowdown)
     decided = read_plan(plan)
+    if not anyway and (gain := decided.expected.likely_gain) < LOSES:
+        raise PlanError(
+            f"{plan}: is expected to be {gain:.2f} times as fast as def, which is slower; plan with another policy "
+            f"(best), or apply it --anyway"
+        )
     opened = Store(store)
     for remark in check_plan(decided, opened.config.cluster, plan):
         say(f"stripewise: {remark}")

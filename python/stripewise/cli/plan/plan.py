@@ -34,8 +34,8 @@ def print_plan(plan: PlanSummary, comment: str, title: str) -> None:
     stdout().print(made)
     expected = plan.expected
     typer.echo(
-        f"expected against def: {expected.gain:.2f} times cheaper by the request model, "
-        f"{expected.bound_gain:.2f} times faster by the bound"
+        f"expected: {expected.bound_gain:.2f} times as fast as def by the bound, {expected.gain:.2f} by the request "
+        "model" + ("" if expected.simulated_gain is None else f", {expected.simulated_gain:.2f} in simulated runs")
     )
     if expected.gap is not None and expected.gain_low is not None and expected.gain_high is not None:
         typer.echo(
@@ -43,8 +43,6 @@ def print_plan(plan: PlanSummary, comment: str, title: str) -> None:
             f"as far as the targets' figures are known; the best bound is within {expected.gap:.1%} of what is "
             "proven of all layouts, every access paying its startup"
         )
-    if expected.simulated_gain is not None:
-        typer.echo(f"{expected.simulated_gain:.2f} times faster in simulated runs of these requests")
     if comment:
         typer.echo(comment)
     _print_windows(plan)
@@ -118,7 +116,7 @@ class PlanRequest:
     cluster: Annotated[Path | None, typer.Option("--cluster", help="cluster.toml, store.toml or a store.")] = None
     policy: Annotated[
         str, typer.Option("--policy", help=f"One of {', '.join(sorted(POLICIES))}, or your own: a Python file.")
-    ] = "h2dp"
+    ] = "best"
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the plan here.")] = None
     store: Annotated[
         Path | None, typer.Option("--store", help="Plan only this store's files, around what its other files hold.")

@@ -31,4 +31,4 @@ def collect(
     from ...workload.trace import partial_reasons
 
     say_partial(f"{place}/trace.parquet", partial_reasons(place))
-    typer.echo(f"go on with: stripewise plan {place} --cluster CLUSTER --policy h2dp -o plan.json")
+    typer.echo(f"go on with: stripewise plan {place} --cluster CLUSTER -o plan.json")

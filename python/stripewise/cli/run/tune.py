@@ -13,7 +13,8 @@ from ...errors import StripewiseError, UsageError
 from ...policy import policies_named, policy_named, refuse_foreign
 from ...run.collect import trace_directory
 from ...run.measure import ratio
-from ...run.tune import Tuned, Tuner
+from ...run.repeats import Repeated
+from ...run.tune import Shown, Tuned, Tuner, Turns
 from ...store import Store, plans
 from ..arguments import flattened
 from ..options import (
@@ -27,47 +28,57 @@ from ..plan.options import SearchOptions, SeedOption, SizeOptions, plan_options
 
 
 def _print(tuned: Tuned, emulated: bool) -> None:
-    first, last = tuned.runs[0], tuned.runs[-1]
+    rows = [each.mean for each in tuned.layouts]
+    first = rows[0]
     note = " (emulated devices)" if emulated else ""
-    made = table(f"measured{note}", "", *(row.policy for row in tuned.runs), "gain")
-
-    def gain(before: float | None, after: float | None) -> str:
-        return "-" if (times := ratio(before, after)) is None else f"{times:.2f} x"
-
-    made.add_row("read MB/s", *(shown(row.read_mb_s) for row in tuned.runs), gain(first.read_mb_s, last.read_mb_s))
-    made.add_row("write MB/s", *(shown(row.write_mb_s) for row in tuned.runs), gain(first.write_mb_s, last.write_mb_s))
-    made.add_row(
-        "I/O seconds", *(shown(row.io_seconds, 2) for row in tuned.runs), gain(last.io_seconds, first.io_seconds)
-    )
+    stays = tuned.kept
+    titles = [f"{each.policy} (stays)" if each is stays else each.policy for each in tuned.layouts]
+    made = table(f"measured{note}", "", *titles)
+    made.add_row("runs", *(str(len(each.runs)) for each in tuned.layouts))
+    made.add_row("read MB/s", *(shown(row.read_mb_s) for row in rows))
+    made.add_row("write MB/s", *(shown(row.write_mb_s) for row in rows))
+    made.add_row("I/O seconds", *(_seconds(each) for each in tuned.layouts))
+    made.add_row(f"times as fast as {first.policy}", *(_times(first.io_seconds, row.io_seconds) for row in rows))
     for name in first.busy_s:
-        made.add_row(f"busy {name}, s", *(shown(row.busy_s.get(name), 2) for row in tuned.runs), "")
-    made.add_row("imbalance", *(shown(row.imbalance, 3) for row in tuned.runs), "")
-    made.add_row("bound ratio", *(shown(row.bound_ratio, 3) for row in tuned.runs), "")
-    verified = ("-" if row.verified_bytes is None else f"{row.verified_bytes:,}" for row in tuned.runs)
-    made.add_row("verified bytes", *verified, "")
-    console = stdout()
-    console.print(made)
-    expected = tuned.plans[-1].expected
+        made.add_row(f"busy {name}, s", *(shown(row.busy_s.get(name), 2) for row in rows))
+    made.add_row("imbalance", *(shown(row.imbalance, 3) for row in rows))
+    made.add_row("bound ratio", *(shown(row.bound_ratio, 3) for row in rows))
+    made.add_row("verified bytes", *("-" if row.verified_bytes is None else f"{row.verified_bytes:,}" for row in rows))
+    stdout().print(made)
+    fastest = tuned.fastest
+    expected = fastest.plan.expected
     simulated = "" if expected.simulated_gain is None else f", {expected.simulated_gain:.2f} in simulated runs"
     typer.echo(
-        f"gain in I/O time: {shown(tuned.measured_gain, 2)} measured, {expected.bound_gain:.2f} expected by the bound"
-        f"{simulated}, {expected.gain:.2f} by the request model"
+        f"{fastest.policy}: {shown(tuned.measured_gain, 2)} times as fast as {first.policy}, measured; expected "
+        f"{expected.bound_gain:.2f} by the bound{simulated}, {expected.gain:.2f} by the request model"
+        if fastest is not tuned.layouts[0]
+        else f"{first.policy} was the fastest"
     )
+    for remark in tuned.remarks:
+        typer.echo(f"note: {printable(remark)}")
 
 
-def _keep(store: Store, tuned: Tuned) -> None:
-    """Keeps the plan whose layout stays applied, unless another was faster."""
-    if (faster := tuned.faster) is not None:
-        typer.echo(f"no plan is kept: {faster.policy} was faster than {tuned.runs[-1].policy}")
-        return
+def _seconds(layout: Repeated) -> str:
+    """The mean I/O time, and how far off it may be."""
+    half = layout.half_width
+    seconds = layout.mean.io_seconds
+    return f"{seconds:.2f}" if half is None else f"{seconds:.2f} ±{half * seconds:.2f}"
+
+
+def _times(before_s: float, after_s: float) -> str:
+    return "-" if (times := ratio(after_s, before_s)) is None else f"{times:.2f}"
+
+
+def _keep(store: Store, kept: Repeated) -> None:
+    """Keeps the plan whose layout stays, for runs of the same application."""
     try:
-        kept, remarks = plans.keep(store.root, tuned.plans[-1], "tune")
+        found, remarks = plans.keep(store.root, kept.plan, "tune")
     except StripewiseError as error:
         say(f"stripewise: the plan is not kept: {printable(str(error))}")
         return
     for remark in remarks:
         say(f"stripewise: {printable(remark)}")
-    typer.echo(f"kept the plan of {tuned.plans[-1].policy} for {printable(kept.title)}; 'run --store' follows it")
+    typer.echo(f"kept the plan of {kept.policy} for {printable(found.title)}; 'run --store' follows it")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,17 +86,25 @@ class TuneRequest:
     """What is tuned with and compared, and on which files."""
 
     policy: Annotated[
-        str, typer.Option("--policy", help="The policy to tune with; of several with commas the last layout stays.")
-    ] = "h2dp"
+        str, typer.Option("--policy", help="The policies to tune with, with commas: the fastest layout stays.")
+    ] = "best"
     baseline: Annotated[str, typer.Option("--baseline", help="The policy to compare with.")] = "def"
     manage: ManageOption = None
     trace: Annotated[Path | None, typer.Option("--trace", help="Keep the traces in this new directory.")] = None
     keep: Annotated[
         bool,
-        typer.Option(
-            "--keep/--no-keep", help="Keep the plan for CMD, unless a run was faster without it: later runs follow it."
-        ),
+        typer.Option("--keep/--no-keep", help="Keep the plan whose layout stays for CMD: later runs follow it."),
     ] = True
+    repeat: Annotated[
+        int | None,
+        typer.Option(
+            "--repeat", min=1, help="Runs of each layout, in turns (default: 2 to 5, until the mean is known to 5 %)."
+        ),
+    ] = None
+    reset: Annotated[
+        str | None,
+        typer.Option("--reset", help="Shell command that sets the inputs of CMD back before each run but the first."),
+    ] = None
 
 
 @flattened
@@ -99,7 +118,7 @@ def tune(
     search: SearchOptions,
     json: JsonOption = False,
 ) -> None:
-    """Run CMD, trace it, plan, apply, run it again; print before and after. The new layout stays."""
+    """Run CMD, trace it, plan, lay its files out and run it again, in turns; the fastest layout stays."""
     options = plan_options(sizes, seed, search)
     compared, chosen = policy_named(asked.baseline), policies_named(asked.policy)
     if not chosen:
@@ -114,10 +133,11 @@ def tune(
         out.write(text)
         out.flush()
 
-    tuner = Tuner(opened, command, options, asked.manage or [], say, line, lambda: progress("moving"))
+    show = Shown(say, line, lambda: progress("moving"))
+    tuner = Tuner(opened, command, options, asked.manage or [], Turns(asked.repeat, asked.reset), show)
     tuned = tuner.tune(compared, chosen, kept)
     _print(tuned, any(target.kind == "emulated" for target in opened.config.cluster.targets))
-    if asked.keep:
-        _keep(opened, tuned)
+    if asked.keep and tuned.kept is not None:
+        _keep(opened, tuned.kept)
     if json:
         print_json(tuned.as_json())

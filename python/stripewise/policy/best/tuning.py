@@ -135,9 +135,18 @@ CELL_PIECES_MAX = 3_000_000
 # Strategy of whole files (strategies/spread.py)
 
 #: Bytes of a stripe on average.
-SPREAD_WIDTHS = (16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
+SPREAD_WIDTHS = (16 * KIB, 4 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
 #: Of all room, what is tried to be used.
 SPREAD_FILLED = 0.98
+
+# Strategy for few processes (strategies/abreast.py)
+
+#: Teams give as many servers as if so many times the processes were in flight; 0: stripes of a granule over all.
+CROWDS = (1.0, 2.0, 0.0, 0.5)
+#: Parts of what is asked for, per server: so many regions take turns with the servers of a kind.
+ABREAST_PARTS = 8
+#: Stripes of all regions together at most.
+ABREAST_STRIPES_MAX = 500_000
 
 # Dealing (strategies/dealing.py)
 

@@ -54,7 +54,7 @@ def striped(spans: Spans, chosen: Int, kinds: Kinds, cluster: Cluster, stripe_by
     for run, (low, high) in enumerate(zip(first, [*first[1:], len(spans.run)], strict=True)):
         file, start = int(spans.file[run]), int(spans.start[run])
         length = int(spans.slots[run] * spans.slot_bytes[run])
-        widths = _widths(chosen[low:high].tolist(), (spans.high - spans.low)[low:high].tolist())
+        widths = widths_of(chosen[low:high].tolist(), (spans.high - spans.low)[low:high].tolist())
         before = pieces[-1] if pieces else None
         if len(widths) == 1 and before and before.file == file and alone in widths:
             pieces[-1] = replace(before, length=before.length + length)
@@ -77,7 +77,7 @@ def striped(spans: Spans, chosen: Int, kinds: Kinds, cluster: Cluster, stripe_by
     return pieces
 
 
-def _widths(kinds: list[int], widths: list[int]) -> dict[int, int]:
+def widths_of(kinds: list[int], widths: list[int]) -> dict[int, int]:
     """The bytes of a slot by kind, in the order of the cycle; a kind that comes back goes with the one before it."""
     found: dict[int, int] = {}
     last = -1

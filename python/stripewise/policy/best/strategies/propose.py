@@ -10,6 +10,7 @@ from ....cluster import Cluster
 from ....errors import PlanError
 from ....layout import Stripes
 from ....model import Bound, parameters
+from ....model.general import Int
 from ....plan import Plan, Window
 from ....workload.requests import Workload
 from ...base import PlanOptions
@@ -20,6 +21,7 @@ from ...toolkit.space import Space
 from ..proven.prove import whole_bytes
 from ..regions.cuts import Cuts, cut_table
 from ..regions.merge import merge_neighbours
+from .abreast import abreast
 from .by_cells import by_cells
 from .by_heat import by_heat
 from .case import Attempt, Case, Proposals
@@ -28,7 +30,7 @@ from .spread import spreads
 #: One server's stripe for pricing, whatever the length: regions on the same server are priced together.
 ALONE_BYTES = 1 << 60
 #: By turns, in this order.
-STRATEGIES: tuple[Callable[[Case], Proposals], ...] = (by_cells, spreads, by_heat)
+STRATEGIES: tuple[Callable[[Case], Proposals], ...] = (by_cells, spreads, by_heat, abreast)
 
 
 def plan_of(
@@ -62,6 +64,8 @@ def plan_of(
     params = parameters(cluster, max(1, workload.processes))
     cost = region_costs(table, params, cluster, priced)
     bound = plan_bound(table, cluster, priced)
+    if int(table.count.sum()) > sum(int((file.requests["size"] > 0).sum()) for file in workload.files):
+        bound.pieces = _pieces_max(table.file, starts, workload)
     rows = np.repeat(np.arange(table.regions), np.diff(table.first))
     weights = (table.count * table.size).astype(np.float64)
     moved = np.bincount(rows, weights=weights, minlength=table.regions).astype(np.float64)
@@ -70,6 +74,17 @@ def plan_of(
     spans = list(zip(starts.tolist(), lengths.tolist(), strict=True))
     plan = build_plan("best", table, workload, cluster, options, placed, reasons, prices, windows, (), spans)
     return merge_neighbours(plan), bound
+
+
+def _pieces_max(file_of: Int, starts: Int, workload: Workload) -> int:
+    """In how many pieces a request is cut at most by regions that begin at `starts` of files `file_of`, in order."""
+    most = 1
+    for number, file in enumerate(workload.files):
+        if len(file.requests):
+            start = starts[file_of == number]
+            behind = np.searchsorted(start, start + int(file.requests["size"].max()), side="left")
+            most = max(most, int((behind - np.arange(len(start))).max(initial=0)) + 1)
+    return most
 
 
 def propose(

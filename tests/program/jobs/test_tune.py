@@ -1,0 +1,111 @@
+"""`tune`: layouts measured in turns, the fastest stays, files go back where none won, inputs that a run changes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rig import Maker, Result, Store, Target, dirs, stripewise
+
+from stripewise.layout import Stripes
+from stripewise.store import Store as Opened
+
+SLOW = Target("h0", "hdd", "emulated", 0, 4e-3, 1e-8)
+SWIFT = Target("s0", "ssd", "emulated", 0, 1e-4, 1e-9)
+#: Reads the file in 4 KiB pieces, and makes it first where it is not there.
+READER = """
+import os, sys
+path = sys.argv[1]
+if not os.path.exists(path):
+    open(path, "wb").write(os.urandom(1 << 20))
+fd = os.open(path, os.O_RDONLY)
+for n in range(200):
+    os.pread(fd, 4096, n * 7 % 256 * 4096)
+"""
+#: Takes the first byte, writes the next one.
+COUNTER = """
+import os, sys
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o644)
+old = os.pread(fd, 1, 0) or b"0"
+os.pwrite(fd, bytes([old[0] + 1]) * 65536, 0)
+open(sys.argv[2], "a").write(old.decode() + "\\n")
+"""
+
+
+def tune(store: Store, *words: str | Path, code: int | None = 0) -> Result:
+    return stripewise("tune", "--store", store.root, "--json", *words, code=code)
+
+
+def result(said: Result) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(said.out.strip().splitlines()[-1])
+    return found
+
+
+def cycles_of(store: Store, path: Path) -> set[Stripes]:
+    """The cycles of the regions of a file of 1 MiB."""
+    opened = Opened(store.root)
+    identity = opened.resolve(str(path))
+    assert identity is not None
+    return {region.stripes for region in opened.layout(identity).regions if region.start < 1 << 20}
+
+
+def test_the_fastest_of_all_stays_whatever_the_order_and_all_are_shown(make_store: Maker) -> None:
+    store = make_store([SLOW, SWIFT])
+    file = store.data / "f"
+    # PSA puts the file on both, half of it on the slow one.
+    said = tune(store, "--policy", "best,psa", "--repeat", "2", "--", "python3", "-c", READER, file)
+    found = result(said)
+    assert [row["policy"] for row in found["runs"]] == ["def", "best", "psa"] and found["kept"] == "best", said.report
+    assert all(row["repeats"] == 2 and len(row["io_seconds_each"]) == 2 for row in found["runs"])
+    assert min(found["runs"], key=lambda row: row["io_seconds"])["policy"] == "best" and found["measured_gain"] > 2
+    (planned,) = [line for line in said.out.splitlines() if "kept the plan of best" in line]
+    assert "python3 -c" in planned
+    assert all(name == "s0" for cycle in cycles_of(store, file) for name, _ in cycle)
+    store.fsck()
+
+
+def test_files_go_back_where_no_layout_beats_the_baseline(make_store: Maker) -> None:
+    store = make_store([SWIFT, Target("s1", "ssd", "emulated", 0, 1e-4, 1e-9)])
+    file, layout = store.data / "f", store.base / "l.json"
+    layout.write_text(json.dumps({"regions": [{"start": 0, "len": 1 << 26, "stripes": [["s1", 1 << 20]]}]}))
+    stripewise("store", "template", "add", store.root, file, "--layout", layout)
+    store.run("python3", "-c", READER, file)
+    before = cycles_of(store, file)
+    assert before == {(("s1", 1 << 20),)}
+    said = tune(store, "--policy", "def", "--baseline", "psa", "--repeat", "2", "--", "python3", "-c", READER, file)
+    found = result(said)
+    assert found["kept"] is None and any("the files go back" in remark for remark in found["remarks"]), said.report
+    assert cycles_of(store, file) == before
+    assert json.loads(stripewise("store", "plan", "ls", store.root, "--json").out) == []
+    store.fsck()
+
+
+def test_a_run_that_changes_its_own_input_ends_the_circle_unless_it_is_set_back(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    file, seen = store.data / "f", store.base / "seen"
+    job = ("--policy", "psa", "--repeat", "2", "--", "python3", "-c", COUNTER, file, seen)
+    store.run("sh", "-c", f"printf 0 > {file}")
+    said = tune(store, *job, code=1)
+    assert str(file) in said.err and "--reset" in said.err and "Traceback" not in said.err, said.report
+    assert seen.read_text().split() == ["0"]
+    said = tune(store, "--reset", f"printf 0 > {file}", *job)
+    # Four measured runs, all from what the command set back, after the one that goes on from the run before.
+    assert seen.read_text().split() == ["0", "1", "0", "0", "0", "0"], said.report
+    said = tune(store, "--reset", "exit 3", *job, code=1)
+    assert "--reset: 'exit 3' ended with status 3" in said.err
+
+
+def test_reads_from_memory_and_runs_that_are_too_short_are_told(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    program = """
+import os, sys
+path = sys.argv[1]
+if not os.path.exists(path):
+    open(path, "wb").write(os.urandom(32 << 20))
+open(path, "rb").read()
+"""
+    said = tune(store, "--policy", "psa", "--repeat", "1", "--", "python3", "-c", program, store.data / "f")
+    remarks = " ".join(result(said)["remarks"])
+    assert "from memory" in remarks and "--reset" in remarks and "too little to tell layouts apart" in remarks
+    assert f"note: {result(said)['remarks'][0]}" in said.out
