@@ -125,6 +125,8 @@ FILLED = (1.0, 0.95, 0.8)
 
 #: Grains that are tried, the likeliest first; none: cells of the requests themselves.
 CELL_GRAINS = (0, *(4 * KIB << power for power in (8, 6, 10, 4, 2, 9, 7, 11, 5, 3, 13, 1, 0)))
+#: And as many cells of the longest file for each server.
+CELL_PARTS = (1, 2, 4)
 #: Cells at most, and fewer than so many per server are not worth a try.
 CELLS_MAX, CELLS_PER_SERVER = 30_000, 2
 #: Cells that are dealt out one by one, too, at most.

@@ -19,7 +19,7 @@ from ....workload.requests import Requests, Workload
 from ..expected.heats import FileHeat
 from ..expected.spans import Spans, groups_of_run
 from ..expected.touched import by_group, piece_count
-from ..tuning import CELL_GRAINS, CELL_PIECES_MAX, CELLS_MAX, CELLS_PER_SERVER, FILLED, LISTED_MAX
+from ..tuning import CELL_GRAINS, CELL_PARTS, CELL_PIECES_MAX, CELLS_MAX, CELLS_PER_SERVER, FILLED, LISTED_MAX
 from .case import Attempt, Case, Proposals
 from .dealing import Way, deal, listed
 
@@ -27,7 +27,10 @@ from .dealing import Way, deal, listed
 def by_cells(case: Case) -> Proposals:
     """Cells of every grain, and those of the trace's requests, dealt out by their prices."""
     alone = case.runs[0] is case.workload
-    for grain in CELL_GRAINS:
+    longest = max((round_up(heat.end) for heat in case.heats if heat is not None), default=0)
+    # Files in a few parts for each server are what long sequential reads want.
+    parts = [round_up(-(-longest // (len(case.cluster.active) * each))) for each in CELL_PARTS]
+    for grain in dict.fromkeys([*CELL_GRAINS[:2], *parts, *CELL_GRAINS[2:]]):
         # Where the trace tells much, what follows it is as quick on other runs.
         for runs in [[case.workload], *([] if alone else [case.runs])]:
             found = cells_of(case.heats, runs, grain)
