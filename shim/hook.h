@@ -91,6 +91,15 @@ static inline void must_fit(size_t n, size_t room)
         return r_;                                           \
     } while (0)
 
+/* The same for a call that gives a file another name. */
+#define ON_NAMES(from_dir, from, to_dir, to, op, call)                          \
+    do {                                                                        \
+        uint64_t t_ = sw_tracing ? sw_ticks() : 0;                              \
+        int r_ = (int)ret(call);                                                \
+        if (t_) sw_traced_names(from_dir, from, to_dir, to, op, r_, t_);        \
+        return r_;                                                              \
+    } while (0)
+
 /* The same, where a name that is not managed gets the C library's own call. */
 #define ON_NAME(path, op, managed, plain)                               \
     do {                                                                \

@@ -59,11 +59,11 @@ EXPORT int remove(const char *path)
     errno = saved;
     return (int)ret(r);
 }
-EXPORT int rename(const char *from, const char *to) { ON_PATH(from, OP_RENAME, sw_renameat2(AT_FDCWD, from, AT_FDCWD, to, 0)); }
-EXPORT int renameat(int fd, const char *from, int td, const char *to) { ON_PATH(from, OP_RENAME, sw_renameat2(fd, from, td, to, 0)); }
-EXPORT int renameat2(int fd, const char *from, int td, const char *to, unsigned f) { ON_PATH(from, OP_RENAME, sw_renameat2(fd, from, td, to, f)); }
-EXPORT int link(const char *from, const char *to) { ON_PATH(from, OP_LINK, sw_linkat(AT_FDCWD, from, AT_FDCWD, to, 0)); }
-EXPORT int linkat(int fd, const char *from, int td, const char *to, int flags) { ON_PATH(from, OP_LINK, sw_linkat(fd, from, td, to, flags)); }
+EXPORT int rename(const char *from, const char *to) { ON_NAMES(AT_FDCWD, from, AT_FDCWD, to, OP_RENAME, sw_renameat2(AT_FDCWD, from, AT_FDCWD, to, 0)); }
+EXPORT int renameat(int fd, const char *from, int td, const char *to) { ON_NAMES(fd, from, td, to, OP_RENAME, sw_renameat2(fd, from, td, to, 0)); }
+EXPORT int renameat2(int fd, const char *from, int td, const char *to, unsigned f) { ON_NAMES(fd, from, td, to, OP_RENAME, sw_renameat2(fd, from, td, to, f)); }
+EXPORT int link(const char *from, const char *to) { ON_NAMES(AT_FDCWD, from, AT_FDCWD, to, OP_LINK, sw_linkat(AT_FDCWD, from, AT_FDCWD, to, 0)); }
+EXPORT int linkat(int fd, const char *from, int td, const char *to, int flags) { ON_NAMES(fd, from, td, to, OP_LINK, sw_linkat(fd, from, td, to, flags)); }
 
 /* --- the text of names ------------------------------------------------------------------------------------------------------ */
 DECLARE_REAL(ssize_t, readlinkat, int, const char *, char *, size_t);

@@ -38,6 +38,7 @@ uint64_t sw_ticks(void);
 void sw_traced(int fd, unsigned op, uint64_t at, uint64_t asked, long done, uint64_t start);
 void sw_traced_aio(int fd, unsigned op, uint64_t at, uint64_t asked, int result, uint64_t start);
 void sw_traced_path(const char *path, unsigned op, long done, uint64_t start);
+void sw_traced_names(int from_dir, const char *from, int to_dir, const char *to, uint32_t op, int64_t done, uint64_t start);
 
 long sw_openat(int dirfd, const char *path, int flags, unsigned mode);
 long sw_close(int fd);

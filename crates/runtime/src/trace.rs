@@ -3,6 +3,7 @@
 use crate::base::sys::{self, Errno, Sys};
 use crate::base::tls;
 use crate::fds::{self, INTERNAL, TRACED};
+use crate::names;
 use crate::open;
 use core::sync::atomic::{AtomicU32, Ordering};
 use stripewise_trace::clock::now_ticks;
@@ -218,6 +219,38 @@ pub unsafe extern "C" fn sw_traced_path(path: *const libc::c_char, op: u32, done
     // SAFETY: the caller's promise.
     let id = PROCESS.file_id(unsafe { core::ffi::CStr::from_ptr(path) }.to_bytes(), 0, 0);
     put(id, -1, start, &Call { op, offset: 0, requested: 0, done, errno, flags: 0, aux: 0 });
+}
+
+/// A call that gives a file another name, from the shim: both names whole, whatever they were given from.
+///
+/// # Safety
+/// Both are C strings or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_traced_names(
+    from_dir: i32,
+    from: *const libc::c_char,
+    to_dir: i32,
+    to: *const libc::c_char,
+    op: u32,
+    done: i64,
+    start: u64,
+) {
+    let errno = if done < 0 { c_errno() } else { 0 };
+    // Such paths may be no strings at all.
+    if from.is_null() || to.is_null() || matches!(errno, libc::EFAULT | libc::ENAMETOOLONG) {
+        return;
+    }
+    let Some(op) = u16::try_from(op).ok().and_then(Op::from_number) else { return };
+    let id = |dir: i32, path: *const libc::c_char| {
+        // SAFETY: the caller's promise.
+        let name = unsafe { core::ffi::CStr::from_ptr(path) }.to_bytes();
+        match names::absolute(dir, name) {
+            Ok(whole) => PROCESS.file_id(whole.as_bytes(), 0, 0),
+            Err(_) => PROCESS.file_id(name, 0, 0),
+        }
+    };
+    let (file, aux) = (id(from_dir, from), id(to_dir, to));
+    put(file, -1, start, &Call { op, offset: 0, requested: 0, done, errno, flags: 0, aux });
 }
 
 fn c_errno() -> i32 {

@@ -14,7 +14,7 @@ import os
 import resource
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from .. import native
 from ..errors import StoreError, WorkloadError
 from ..layout import Region
 from ..moving.plan_applier import Wanted, apply_plan, lay_out
-from ..plan import Plan
+from ..plan import FilePlan, Plan
 from ..plan.application import application_of, is_run_by
 from ..policy import PlanOptions, Policy
 from ..store import Store, Temporary
@@ -38,6 +38,7 @@ from . import runner
 from .collect import collect_logs
 from .inputs import changed_inputs
 from .measure import LastObject, Measured, measured
+from .recreated import as_renamed, globs_of, renamed_in
 from .repeats import Repeated
 
 #: Rounds of measured runs at least and at most, where the user does not say how many; they end when every layout's
@@ -61,6 +62,8 @@ class Tuned:
     layouts: tuple[Repeated, ...]
     kept: Repeated | None
     remarks: tuple[str, ...] = ()
+    #: Globs of the names of files that the program makes anew, each with the planned file that it stands for.
+    anew: Mapping[str, FilePlan] = field(default_factory=dict)
 
     @property
     def fastest(self) -> Repeated:
@@ -85,6 +88,7 @@ class Tuned:
             "kept": None if self.kept is None else self.kept.policy,
             "expected_gain": self.expected_gain,
             "measured_gain": self.measured_gain,
+            "made_anew": {glob: file.path for glob, file in self.anew.items()},
             "remarks": list(self.remarks),
         }
 
@@ -109,13 +113,21 @@ class Shown:
 
 @dataclass
 class _Circle:
-    """What one circle knows: where traces go, what the runs were, where the files lay, and whose layout lies there."""
+    """What one circle knows: where traces go, what the runs were, where the files lay, and whose layout lies there.
+
+    `ids` are those of the files by path, `known` all their names, `made` of these the ones that a run made anew or
+    that another run did not have, `renamed` what files were called before they were renamed.
+    """
 
     temporary: Temporary
     place: Path
     runs: dict[str, list[Measured]] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
     before: dict[str, tuple[Region, ...]] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+    known: set[str] = field(default_factory=set)
+    made: set[str] = field(default_factory=set)
+    renamed: dict[str, str] = field(default_factory=dict)
     applied: str = ""
     number: int = 0
 
@@ -153,7 +165,8 @@ class Tuner:
 
     def _tuned(self, circle: _Circle, policies: list[Policy]) -> Tuned:
         self._keep_room(circle.temporary)
-        ids = {file.path: file.id for file in self.store.files()}
+        circle.ids = {file.path: file.id for file in self.store.files()}
+        ids = dict(circle.ids)
         self.show.say("run 1: which files does the program touch?")
         workload, _ = self._run(circle, "first")
         for file in workload.files:
@@ -190,6 +203,11 @@ class Tuner:
             gain = plan.expected.likely_gain
             self.show.say(f"apply {name}: {len(plan.files)} file(s), expected {gain:.2f} times as fast as def")
             self._apply(circle, name)
+        # What the run makes anew lies as planned, under the planned names first.
+        planned = {file.path: file for file in plan.files}
+        exact = {escape(path): file for path, file in planned.items()}
+        globs = globs_of(planned, circle.known, circle.renamed)
+        circle.temporary.templates(exact | {glob: planned[path] for glob, path in globs.items() if glob not in exact})
         number = 1 + sum(len(runs) for runs in circle.runs.values())
         self.show.say(f"run {number + 1}: {name}")
         workload, row = self._run(circle, name)
@@ -210,9 +228,23 @@ class Tuner:
             self._apply(circle, baseline.policy)
             self._put_back(circle)
             return Tuned(tuple(layouts), None, tuple(self.remarks))
+        planned = {file.path: file for file in fastest.plan.files}
+        globs = globs_of(circle.made & set(planned), circle.known, circle.renamed)
+        anew = {glob: planned[path] for glob, path in globs.items()}
         if circle.applied != fastest.policy:
             self._apply(circle, fastest.policy)
-        return Tuned(tuple(layouts), fastest, tuple(self.remarks))
+        return Tuned(tuple(layouts), fastest, tuple(self.remarks), anew)
+
+    def _note_names(self, circle: _Circle, workload: Workload) -> None:
+        """Which files a run made anew."""
+        here = {file.path: file.id for file in workload.files if file.id is not None}
+        # What the first run made it need not make again.
+        if circle.number > 1:
+            circle.made |= {path for path, identity in here.items() if circle.ids.get(path) != identity}
+        else:
+            circle.made |= {path for path, identity in here.items() if circle.ids.get(path, identity) != identity}
+        circle.ids |= here
+        circle.known |= set(here)
 
     def _remark(self, text: str) -> None:
         if text not in self.remarks:
@@ -248,7 +280,10 @@ class Tuner:
             )
         collected = trace.with_name(trace.name + "-collected")
         collect_logs(trace, collected)
-        workload = self._ours(collected)
+        renamed = renamed_in(collected)
+        workload = self._ours(collected, renamed)
+        self._note_names(circle, workload)
+        circle.renamed |= renamed
         if first:
             self._check_inputs(collected)
         else:
@@ -287,14 +322,14 @@ class Tuner:
                 f"before each run (as root: --reset 'sync; echo 3 >/proc/sys/vm/drop_caches')"
             )
 
-    def _ours(self, collected: Path) -> Workload:
+    def _ours(self, collected: Path, renamed: Mapping[str, str]) -> Workload:
         """The workload on files of this store, with their ids and sizes."""
         cure = "name the files with --manage, or see 'rule' in its store.toml"
         try:
             workload = read_trace(collected)
         except WorkloadError as error:
             raise StoreError(f"{self.command[0]}: touched no file of the store {self.store.root}; {cure}") from error
-        found = on_store(workload, self.store)
+        found = on_store(as_renamed(workload, renamed), self.store)
         if not found.files:
             raise StoreError(f"{self.command[0]}: left no file in the store {self.store.root}; {cure}")
         # A script's own words are not the program's that it starts, and the words are what the next run has.
@@ -316,7 +351,6 @@ class Tuner:
         if applied.signal is not None:
             raise KeyboardInterrupt
         circle.applied = name
-        circle.temporary.templates({escape(file.path): file for file in plan.files})
 
     def _put_back(self, circle: _Circle) -> None:
         """Lays out what was there before the first run as it was."""

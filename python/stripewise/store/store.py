@@ -86,7 +86,10 @@ class Store:
         return dict(native.call("store_fsck", str(self.root), json.dumps({"repair": repair})))
 
     def identities(self, plan: Plan, source: Path | str) -> dict[str, str]:
-        """The id of every planned file by path; StoreError for one that is not in this store."""
+        """The id of every planned file by path; StoreError for one that is not in this store.
+
+        Where the planned file is gone, the one that has its name now is its successor.
+        """
         ids = {}
         for number, file in enumerate(plan.files):
             identity = self.resolve(file.path)
@@ -95,7 +98,7 @@ class Store:
                     f"{source}: files[{number}].path '{file.path}' is not a file of the store {self.root}; "
                     f"plan a trace of a run on this store"
                 )
-            if file.id is not None and file.id != identity:
+            if file.id is not None and file.id != identity and any(file.id == each.id for each in self.files()):
                 raise StoreError(
                     f"{source}: files[{number}].id is {file.id}, but '{file.path}' is {identity} now; plan anew or "
                     f"remove the id"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..errors import UsageError
 from ..files.parts import remove_part
+from ..layout import Layout
 from .config import Rule, StoreConfig
 from .globs import template_globs, template_rank
 from .layouts import read_layout, save_layout
@@ -26,12 +27,21 @@ def add(root: Path, glob: str, layout: Path) -> tuple[list[str], str]:
 
     A template of the same globs is replaced. Raises StoreError, LayoutError.
     """
-    patterns = template_globs(glob)
-    name = hashlib.sha256(patterns[0].encode("utf-8", "surrogateescape")).hexdigest()[:16]
     with changing(root) as config:
-        saved = save_layout(config, name, read_layout(layout, config))
-        kept = [rule for rule in config.rules if not (rule.glob in patterns and rule.layout)]
-        _write(config, _ordered([*(Rule(pattern, "manage", saved) for pattern in patterns), *kept]))
+        return _add(config, template_globs(glob), read_layout(layout, config))
+
+
+def add_layout(root: Path, glob: str, layout: Layout) -> tuple[list[str], str]:
+    """The same for a glob that is taken as it is, and a layout that is known."""
+    with changing(root) as config:
+        return _add(config, [glob], layout)
+
+
+def _add(config: StoreConfig, patterns: list[str], layout: Layout) -> tuple[list[str], str]:
+    name = hashlib.sha256(patterns[0].encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    saved = save_layout(config, name, layout)
+    kept = [rule for rule in config.rules if not (rule.glob in patterns and rule.layout)]
+    _write(config, _ordered([*(Rule(pattern, "manage", saved) for pattern in patterns), *kept]))
     return patterns, saved
 
 

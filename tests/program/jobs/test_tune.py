@@ -33,6 +33,27 @@ open(sys.argv[2], "a").write(old.decode() + "\\n")
 """
 
 
+#: Writes a file in 4 KiB pieces under the name that is given; of two names the first is renamed to the second.
+WRITER = """
+import os, sys
+names = sys.argv[1:]
+if "%" in names[0]:
+    names = [name % len(os.listdir(os.path.dirname(name))) for name in names]
+for name in names[:1]:
+    if os.path.lexists(name):
+        os.unlink(name)
+    fd = os.open(name, os.O_RDWR | os.O_CREAT, 0o644)
+    for n in range(256):
+        os.pwrite(fd, b"x" * 4096, n * 39 % 256 * 4096)
+    for n in range(256):
+        os.pread(fd, 4096, n * 39 % 256 * 4096)
+    os.close(fd)
+if len(names) > 1:
+    os.rename(*names)
+    open(names[1], "rb", buffering=0).read(1 << 21)
+"""
+
+
 def tune(store: Store, *words: str | Path, code: int | None = 0) -> Result:
     return stripewise("tune", "--store", store.root, "--json", *words, code=code)
 
@@ -78,6 +99,33 @@ def test_files_go_back_where_no_layout_beats_the_baseline(make_store: Maker) -> 
     assert found["kept"] is None and any("the files go back" in remark for remark in found["remarks"]), said.report
     assert cycles_of(store, file) == before
     assert json.loads(stripewise("store", "plan", "ls", store.root, "--json").out) == []
+    store.fsck()
+
+
+def templates(store: Store) -> list[str]:
+    return [row["glob"] for row in json.loads(stripewise("store", "template", "ls", store.root, "--json").out)]
+
+
+def test_the_layout_stays_with_files_that_are_made_anew(make_store: Maker) -> None:
+    """A name that comes back, one with a number that grows, and one that a file is renamed to."""
+    store = make_store([SLOW, SWIFT])
+    for names, more, glob in (
+        (["same"], ["same"], "same"),
+        (["ckpt-%04d.h5"], ["ckpt-0099.h5"], "ckpt-*.h5"),
+        (["out.tmp", "out"], ["out.tmp"], "out.tmp"),
+    ):
+        job = ("python3", "-c", WRITER, *(store.data / name for name in names))
+        said = tune(store, "--policy", "best", "--repeat", "2", "--", *job)
+        found = result(said)
+        assert found["kept"] == "best", said.report
+        assert str(store.data / glob) in templates(store), said.report
+        assert f"new files matching {store.data / glob} are laid out like" in said.out
+        for name in more:
+            store.program("sh", "-c", f"rm -f {store.data / name}; head -c 1048576 /dev/zero >{store.data / name}")
+            assert all(target == "s0" for cycle in cycles_of(store, store.data / name) for target, _ in cycle)
+    for glob in templates(store):
+        stripewise("store", "template", "rm", store.root, glob)
+    assert templates(store) == []
     store.fsck()
 
 

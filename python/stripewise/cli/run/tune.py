@@ -10,12 +10,13 @@ from typing import Annotated
 import typer
 
 from ...errors import StripewiseError, UsageError
+from ...layout import Layout
 from ...policy import policies_named, policy_named, refuse_foreign
 from ...run.collect import trace_directory
 from ...run.measure import ratio
 from ...run.repeats import Repeated
 from ...run.tune import Shown, Tuned, Tuner, Turns
-from ...store import Store, plans
+from ...store import Store, plans, templates
 from ..arguments import flattened
 from ..options import (
     CommandArgument,
@@ -81,6 +82,15 @@ def _keep(store: Store, kept: Repeated) -> None:
     typer.echo(f"kept the plan of {kept.policy} for {printable(found.title)}; 'run --store' follows it")
 
 
+def _lay_out_anew(store: Store, tuned: Tuned) -> None:
+    """Leaves templates for the files that the program makes anew: their layout went with the old ones."""
+    for glob, file in tuned.anew.items():
+        templates.add_layout(store.root, glob, Layout(file.layout))
+        typer.echo(f"new files matching {printable(glob)} are laid out like {printable(file.path)}")
+    if tuned.anew:
+        typer.echo(f"see 'stripewise store template ls {printable(str(store.root))}'; 'template rm' forgets one")
+
+
 @dataclass(frozen=True, kw_only=True)
 class TuneRequest:
     """What is tuned with and compared, and on which files."""
@@ -93,7 +103,10 @@ class TuneRequest:
     trace: Annotated[Path | None, typer.Option("--trace", help="Keep the traces in this new directory.")] = None
     keep: Annotated[
         bool,
-        typer.Option("--keep/--no-keep", help="Keep the plan whose layout stays for CMD: later runs follow it."),
+        typer.Option(
+            "--keep/--no-keep",
+            help="Keep the plan whose layout stays, for later runs of CMD and files that it makes anew.",
+        ),
     ] = True
     repeat: Annotated[
         int | None,
@@ -138,6 +151,7 @@ def tune(
     tuned = tuner.tune(compared, chosen, kept)
     _print(tuned, any(target.kind == "emulated" for target in opened.config.cluster.targets))
     if asked.keep and tuned.kept is not None:
+        _lay_out_anew(opened, tuned)
         _keep(opened, tuned.kept)
     if json:
         print_json(tuned.as_json())

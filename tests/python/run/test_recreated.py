@@ -1,0 +1,42 @@
+"""Globs of files that are made anew: they match what they stand for, and numbers that differ are free."""
+
+from __future__ import annotations
+
+import fnmatch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stripewise.run.recreated import globs_of
+
+
+@pytest.mark.parametrize(
+    ("made", "known", "renamed", "globs"),
+    [
+        (["/d/a"], ["/d/a"], {}, ["/d/a"]),
+        (["/d/c-1.h5"], ["/d/c-1.h5"], {}, ["/d/c-1.h5"]),
+        (["/d/c-1.h5"], ["/d/c-1.h5", "/d/c-02.h5"], {}, ["/d/c-*.h5"]),
+        (["/d/r3-c1"], ["/d/r3-c1", "/d/r3-c2"], {}, ["/d/r3-c*"]),
+        (["/d/c1"], ["/d/c1", "/e/c2"], {}, ["/d/c1"]),
+        (["/d/[x]1"], ["/d/[x]1", "/d/[x]2"], {}, ["/d/[[]x]*"]),
+        (["/o"], ["/o"], {"/o": "/o.tmp"}, ["/o", "/o.tmp"]),
+    ],
+)
+def test_numbers_in_which_names_differ_are_free(
+    made: list[str], known: list[str], renamed: dict[str, str], globs: list[str]
+) -> None:
+    assert sorted(globs_of(made, known, renamed)) == sorted(globs)
+
+
+NAME = st.text(st.sampled_from("ab1290-._[*?"), min_size=1, max_size=8).filter(lambda name: name not in {".", ".."})
+
+
+@settings(max_examples=500, deadline=None)
+@given(names=st.lists(NAME, min_size=1, max_size=4), directory=st.sampled_from(["/", "/d/", "/[d]7/"]))
+def test_every_glob_matches_the_file_that_it_stands_for(names: list[str], directory: str) -> None:
+    paths = [directory + name for name in names]
+    globs = globs_of(paths, paths, {})
+    for path in paths:
+        assert any(fnmatch.fnmatchcase(path, glob) for glob in globs)
+    assert set(globs.values()) <= set(paths)
