@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pyarrow.parquet as pq
 from rig import Maker, Target, mpiio_command, parse_mpiio, stripewise
 
 #: Two slow disks and a fast one with room for a quarter of the file.
@@ -81,3 +82,31 @@ def test_a_program_that_is_only_traced_needs_no_store(make_store: Maker) -> None
         "plan", trace, "--cluster", store.cluster, "--file", f"{store.plain}/*", "--region-size", "256KiB", "--json"
     )
     assert json.loads(shown.out)["files"] == 1
+
+
+def test_renames_and_links_stand_in_the_trace_with_both_names(make_store: Maker) -> None:
+    """As they were given: whole, from the working directory, from a descriptor of a directory; managed or plain."""
+    store = make_store(TARGETS)
+    trace = store.base / "trace"
+    program = """
+import os, sys
+os.chdir(sys.argv[1])
+open("a", "wb").write(b"x")
+os.rename("a", "b")
+here = os.open(".", os.O_RDONLY)
+os.rename("b", "c", src_dir_fd=here, dst_dir_fd=here)
+os.link("c", sys.argv[1] + "/d")
+try:
+    os.rename("none", "c")
+except FileNotFoundError:
+    pass
+"""
+    for place in (store.data, store.plain):
+        run = trace / place.name
+        run.mkdir(parents=True)
+        stripewise("run", "--store", store.root, "--trace", run, "--", "python3", "-c", program, place)
+        stripewise("collect", run)
+        rows = pq.read_table(run / "trace.parquet", columns=["op", "file", "file2", "errno"]).to_pylist()
+        found = [(row["op"], row["file"], row["file2"]) for row in rows if row["op"] in {"rename", "link"}]
+        wanted = [("rename", "a", "b"), ("rename", "b", "c"), ("link", "c", "d"), ("rename", "none", "c")]
+        assert found == [(op, str(place / old), str(place / new)) for op, old, new in wanted]
