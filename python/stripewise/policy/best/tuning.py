@@ -138,6 +138,8 @@ CELL_PIECES_MAX = 3_000_000
 
 #: Bytes of a stripe on average.
 SPREAD_WIDTHS = (16 * KIB, 4 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
+#: Kinds of servers that take whole files alone, the swiftest ones.
+SPREAD_KINDS = 3
 #: Of all room, what is tried to be used.
 SPREAD_FILLED = 0.98
 

@@ -29,7 +29,9 @@ from .spread import spreads
 
 #: One server's stripe for pricing, whatever the length: regions on the same server are priced together.
 ALONE_BYTES = 1 << 60
-#: By turns, in this order.
+#: What a proposal takes beside its pieces, in pieces.
+PIECES_BESIDE = 50
+#: Who has had least so far goes next, of equals in this order.
 STRATEGIES: tuple[Callable[[Case], Proposals], ...] = (by_cells, spreads, by_heat, abreast)
 
 
@@ -92,8 +94,17 @@ def propose(
 ) -> Iterator[tuple[Plan, Bound]]:
     """The plans of all strategies, each layout once, with its bound; those that do not fit are left out."""
     seen = set()
-    for proposal in _by_turns([strategy(case) for strategy in STRATEGIES]):
+    left = [(strategy, strategy(case)) for strategy in STRATEGIES]
+    spent = dict.fromkeys(STRATEGIES, 0)
+    while left:
+        # Whenever time ends each has had its share of it: what a proposal takes goes by its pieces.
+        turn = min(left, key=lambda each: spent[each[0]])
+        proposal = next(turn[1], None)
+        if proposal is None:
+            left.remove(turn)
+            continue
         for attempt in proposal:
+            spent[turn[0]] += PIECES_BESIDE + len(attempt)
             layout = tuple((piece.file, piece.start, piece.stripes) for piece in attempt)
             if layout in seen:
                 break
@@ -103,14 +114,3 @@ def propose(
             except PlanError:
                 continue
             break
-
-
-def _by_turns(strategies: Sequence[Proposals]) -> Iterator[Iterator[Attempt]]:
-    """What strategies propose, one of each after the other: whenever time ends, each has had its share."""
-    left = list(strategies)
-    while left:
-        for strategy in list(left):
-            try:
-                yield next(strategy)
-            except StopIteration:
-                left.remove(strategy)

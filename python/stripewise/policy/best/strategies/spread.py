@@ -15,9 +15,11 @@ from ....layout import STRIPES_MAX, Stripes
 from ....model.general import Float
 from ....units import GRANULE_BYTES, round_up
 from ..expected.heats import FileHeat
+from ..proven.kinds import kinds_of
 from ..regions.layout import named
-from ..tuning import SPREAD_FILLED, SPREAD_WIDTHS
+from ..tuning import SPREAD_FILLED, SPREAD_KINDS, SPREAD_WIDTHS
 from .case import Attempt, Case, Piece, Proposals
+from .dealing import TYPICAL
 
 
 def spreads(case: Case) -> Proposals:
@@ -47,6 +49,11 @@ def spreads(case: Case) -> Proposals:
             )[:STRIPES_MAX]
             if stripes:
                 yield iter([_laid_out(heats, stripes, cluster)])
+    kinds = kinds_of(cluster, case.rooms)
+    for kind in np.argsort(TYPICAL @ kinds.figures, kind="stable").tolist()[:SPREAD_KINDS]:
+        names = [cluster.active[at].name for at in np.flatnonzero(kinds.of == kind).tolist()][:STRIPES_MAX]
+        for width in SPREAD_WIDTHS:
+            yield iter([_laid_out(heats, tuple((name, width) for name in names), cluster)])
 
 
 def _shares(cluster: Cluster, rooms: Float, size: float, writes: float, continued: bool) -> Float:
