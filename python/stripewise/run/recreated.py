@@ -25,8 +25,10 @@ def renamed_in(collected: Path) -> dict[str, str]:
     """Of every name that a traced run gave to a file by renaming it, the name that it had before."""
     found: dict[str, str] = {}
     with opened(trace_file(collected)) as parquet:
-        for group in range(parquet.num_row_groups):
-            table = parquet.read_row_group(group, columns=["op", "file", "file2"])
+        # A table of another maker need not tell names that were given.
+        columns = [name for name in ("op", "file", "file2") if name in parquet.schema_arrow.names]
+        for group in range(parquet.num_row_groups if len(columns) == 3 else 0):
+            table = parquet.read_row_group(group, columns=columns)
             table = table.filter(pc.equal(table["op"].cast("string"), "rename"))
             for old, new in zip(table["file"].to_pylist(), table["file2"].to_pylist(), strict=True):
                 if old and new:

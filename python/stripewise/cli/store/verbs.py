@@ -14,13 +14,14 @@ from ...store import Store, create_store
 from ...units import format_size, parse_size
 from ..options import JsonOption, ManageOption, RegionOption, StoreArgument
 from ..output import print_json, printable, stdout, table
-from . import targets, transfer, trust, upkeep
+from . import layout, targets, transfer, trust, upkeep
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 transfer.register(app)
 upkeep.register(app)
 targets.register(app)
 trust.register(app)
+layout.register(app)
 
 
 @app.command("create")

@@ -1,0 +1,47 @@
+"""`store layout`: regions and bytes by target as they lie, in a form that a template takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rig import Maker, dirs, stripewise
+
+MIB = 1 << 20
+REGIONS = [
+    {"start": 0, "len": MIB, "stripes": [["t0", 65536], ["t1", 131072]]},
+    {"start": MIB, "len": MIB, "stripes": [["t1", MIB]]},
+]
+
+
+def held(store_target: Path) -> int:
+    return sum(each.stat().st_blocks * 512 for each in store_target.rglob("*.data*"))
+
+
+def test_regions_are_told_and_what_targets_hold_is_what_lies_there(make_store: Maker) -> None:
+    store = make_store(dirs(2), regions=REGIONS)
+    file = store.data / "a file\nof two lines"
+    store.program("sh", "-c", 'head -c 2000000 /dev/urandom >"$0"', file)
+    (told,) = json.loads(stripewise("store", "layout", file, "--json").out)["files"]
+    assert told["path"] == str(file) and told["size"] == 2_000_000 and told["store"] == str(store.root)
+    assert told["regions"] == REGIONS
+    for name, count in told["target_bytes"].items():
+        # Slices are rounded up to 4 KiB.
+        assert abs(count - held(store.base / "targets" / name)) < 3 * 4096, told
+    shown = stripewise("store", "layout", file).out
+    assert "1,048,576" in shown and "t0 64.0 KiB, t1 128.0 KiB" in shown and "\nof two" not in shown, shown
+    layout = store.base / "l.json"
+    layout.write_text(stripewise("store", "layout", file, "--json").out)
+    stripewise("store", "template", "add", store.root, store.data / "new", "--layout", layout)
+    store.program("sh", "-c", "printf x >$0", store.data / "new")
+    (again,) = json.loads(stripewise("store", "layout", store.data / "new", "--json").out)["files"]
+    assert again["regions"] == REGIONS
+
+
+def test_files_of_no_store_are_one_clear_error(make_store: Maker) -> None:
+    store = make_store(dirs(1))
+    (store.plain / "p").write_text("x")
+    for path, words in ((store.plain / "p", "is in no store"), (store.plain / "none", "does not exist")):
+        said = stripewise("store", "layout", path, code=1)
+        assert str(path) in said.err and words in said.err and "Traceback" not in said.err
+    assert stripewise("store", "layout", code=None).code == 2
