@@ -221,7 +221,7 @@ pub unsafe extern "C" fn sw_traced_path(path: *const libc::c_char, op: u32, done
     put(id, -1, start, &Call { op, offset: 0, requested: 0, done, errno, flags: 0, aux: 0 });
 }
 
-/// A call that gives a file another name, from the shim: both names whole, whatever they were given from.
+/// A call that gives a file another name, from the shim: both names whole, whatever they were given from; none where it failed.
 ///
 /// # Safety
 /// Both are C strings or null.
@@ -236,12 +236,12 @@ pub unsafe extern "C" fn sw_traced_names(
     start: u64,
 ) {
     let errno = if done < 0 { c_errno() } else { 0 };
-    // Such paths may be no strings at all.
-    if from.is_null() || to.is_null() || matches!(errno, libc::EFAULT | libc::ENAMETOOLONG) {
-        return;
-    }
     let Some(op) = u16::try_from(op).ok().and_then(Op::from_number) else { return };
     let id = |dir: i32, path: *const libc::c_char| {
+        // Where it failed the kernel need not have read both, and they may be no strings at all.
+        if done < 0 {
+            return 0;
+        }
         // SAFETY: the caller's promise.
         let name = unsafe { core::ffi::CStr::from_ptr(path) }.to_bytes();
         match names::absolute(dir, name) {

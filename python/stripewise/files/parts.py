@@ -85,10 +85,10 @@ def _content(handle: int, limit: int, owners: Set[int]) -> bytes:
 
 
 @contextlib.contextmanager
-def locked_part(root: Path, name: str) -> Iterator[None]:
+def locked_part(root: Path, name: str, wait: bool = True) -> Iterator[None]:
     """While it lasts, nobody else has the lock file `<root>/<name>`, which only the owner may open. Waits for it.
 
-    Raises OSError as above.
+    Raises OSError as above; BlockingIOError where somebody has it, and nobody is to `wait`.
     """
     with held_place(root, name) as (at, last, owner):
         handle = os.open(last, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _LOOK, 0o600, dir_fd=at)
@@ -96,7 +96,7 @@ def locked_part(root: Path, name: str) -> Iterator[None]:
             found = _checked_file(handle, {0, owner, os.geteuid()})
             if os.geteuid() == 0 and found.st_uid != owner:
                 os.fchown(handle, owner, -1)
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
         finally:
             os.close(handle)

@@ -7,44 +7,76 @@ that is renamed into place was made under another name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 import numpy as np
 import pyarrow.compute as pc
 
+from ..model.general import Int
 from ..store.globs import escape
 from ..workload import FileRequests, Workload
 from ..workload.trace import opened, trace_file
 
 _NUMBER = re.compile(r"\d+")
+_COLUMNS = ("op", "file", "file2", "start_ns", "errno")
 
 
-def renamed_in(collected: Path) -> dict[str, str]:
-    """Of every name that a traced run gave to a file by renaming it, the name that it had before."""
-    found: dict[str, str] = {}
+@dataclass(frozen=True)
+class Rename:
+    """A file was given another name, at a time of the trace's clock."""
+
+    at_ns: int
+    old: str
+    new: str
+
+
+def renames_in(collected: Path) -> list[Rename]:
+    """The renames of a traced run, in their order; those that failed are none."""
+    found: list[Rename] = []
     with opened(trace_file(collected)) as parquet:
         # A table of another maker need not tell names that were given.
-        columns = [name for name in ("op", "file", "file2") if name in parquet.schema_arrow.names]
-        for group in range(parquet.num_row_groups if len(columns) == 3 else 0):
+        columns = [name for name in _COLUMNS if name in parquet.schema_arrow.names]
+        for group in range(parquet.num_row_groups if len(columns) == len(_COLUMNS) else 0):
             table = parquet.read_row_group(group, columns=columns)
             table = table.filter(pc.equal(table["op"].cast("string"), "rename"))
-            for old, new in zip(table["file"].to_pylist(), table["file2"].to_pylist(), strict=True):
-                if old and new:
-                    found[str(new)] = str(old)
-    return found
+            found += [
+                Rename(int(row["start_ns"]), str(row["file"]), str(row["file2"]))
+                for row in table.select(columns).to_pylist()
+                if row["file"] and row["file2"] and not row["errno"] and row["file"] != row["file2"]
+            ]
+    return sorted(found, key=lambda rename: rename.at_ns)
 
 
-def as_renamed(workload: Workload, renamed: Mapping[str, str]) -> Workload:
-    """The workload with all requests of a file under the name that it had at last."""
-    later = {old: new for new, old in renamed.items() if old != new}
+def first_names(renames: Sequence[Rename]) -> dict[str, str]:
+    """Of every name that a file has at last after renames, the name that it had first."""
+    first: dict[str, str] = {}
+    for rename in renames:
+        first[rename.new] = first.pop(rename.old, rename.old)
+    return first
+
+
+def as_renamed(workload: Workload, renames: Sequence[Rename], is_there: Callable[[str], bool]) -> Workload:
+    """The workload with the requests of every file under the name that it has at last.
+
+    Until a name is given away, its requests are of the file that had it. Those after that are of the next file of that
+    name, or, where there `is_there` none at last, of the one that was still open.
+    """
+    if not renames:
+        return workload
     parts: dict[str, list[FileRequests]] = {}
     for file in workload.files:
-        name, seen = file.path, {file.path}
-        while (name := later.get(name, name)) not in seen:
-            seen.add(name)
-        parts.setdefault(name, []).append(file)
+        away = [number for number, rename in enumerate(renames) if rename.old == file.path]
+        times = np.array([renames[number].at_ns for number in away], dtype=np.int64)
+        turn: Int = np.searchsorted(times, file.requests["start_ns"], side="right")
+        for number in np.unique(turn).tolist():
+            last = number == len(away)
+            if last and (not away or is_there(file.path)):
+                name = file.path
+            else:
+                name = _followed(renames, away[min(number, len(away) - 1)])
+            parts.setdefault(name, []).append(replace(file, path=name, requests=file.requests[turn == number]))
     files = []
     for name in sorted(parts):
         requests = np.concatenate([file.requests for file in parts[name]])
@@ -53,19 +85,28 @@ def as_renamed(workload: Workload, renamed: Mapping[str, str]) -> Workload:
     return replace(workload, files=tuple(files))
 
 
-def globs_of(made: Iterable[str], known: Iterable[str], renamed: Mapping[str, str]) -> dict[str, str]:
-    """For files that are made anew the globs that their names match, each with a file that it stands for.
+def _followed(renames: Sequence[Rename], begin: int) -> str:
+    """The last name of the file that rename number `begin` moves."""
+    name = renames[begin].old
+    for rename in renames[begin:]:
+        if rename.old == name:
+            name = rename.new
+    return name
 
-    Numbers in which `known` names of the same directory differ are `*`; `renamed` has the names that files had before.
+
+def globs_of(made: Iterable[str], known: Iterable[str], first: Mapping[str, str]) -> dict[str, str]:
+    """For files that are made anew the globs of the names that they are made with, each with a file that it stands for.
+
+    Numbers in which `known` names that files were made with differ are `*`, within a directory and where something else
+    than numbers is left of the name; `first` has the names that renamed files were made with.
     """
-    alike: dict[tuple[str, str], list[str]] = {}
-    for name in sorted(set(known)):
-        alike.setdefault(_shape(name), []).append(name)
+    alike: dict[tuple[str, str], set[str]] = {}
+    for name in known:
+        alike.setdefault(_shape(name), set()).add(name)
     found: dict[str, str] = {}
     for name in sorted(set(made)):
-        found.setdefault(_glob(name, alike.get(_shape(name), [name])), name)
-        if name in renamed:
-            found.setdefault(_glob(renamed[name], [renamed[name]]), name)
+        begun = first.get(name, name)
+        found.setdefault(_glob(begun, alike.get(_shape(begun), set())), name)
     return found
 
 
@@ -78,10 +119,13 @@ def _glob(name: str, alike: Iterable[str]) -> str:
     """The pattern of a name: the numbers in which others of its shape differ are anything."""
     path = PurePath(name)
     columns = zip(*(_NUMBER.findall(PurePath(each).name) for each in {name, *alike}), strict=True)
-    differs = iter([len(set(column)) > 1 for column in columns])
-    parts = []
-    at = 0
-    for number in _NUMBER.finditer(path.name):
-        parts += [escape(path.name[at : number.start()]), "*" if next(differs) else number.group()]
+    differs = [len(set(column)) > 1 for column in columns]
+    kept = [text for text, free in zip(_NUMBER.findall(path.name), differs, strict=True) if not free]
+    if not any(char.isalnum() for char in _NUMBER.sub("", path.name) + "".join(kept)):
+        # It would match every name of the directory.
+        return escape(name)
+    parts, at = [], 0
+    for number, free in zip(_NUMBER.finditer(path.name), differs, strict=True):
+        parts += [escape(path.name[at : number.start()]), "*" if free else number.group()]
         at = number.end()
     return "".join([escape(f"{path.parent}/" if path.parent != PurePath("/") else "/"), *parts, escape(path.name[at:])])

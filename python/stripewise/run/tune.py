@@ -9,20 +9,22 @@ the files go back to where they lay.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import resource
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .. import native
-from ..errors import StoreError, WorkloadError
-from ..layout import Region
+from ..errors import StoreError, StripewiseError, WorkloadError
+from ..files.parts import locked_part
+from ..layout import Region, target_bytes
 from ..moving.plan_applier import Wanted, apply_plan, lay_out
 from ..plan import FilePlan, Plan
 from ..plan.application import application_of, is_run_by
@@ -38,7 +40,7 @@ from . import runner
 from .collect import collect_logs
 from .inputs import changed_inputs
 from .measure import LastObject, Measured, measured
-from .recreated import as_renamed, globs_of, renamed_in
+from .recreated import Rename, as_renamed, first_names, globs_of, renames_in
 from .repeats import Repeated
 
 #: Rounds of measured runs at least and at most, where the user does not say how many; they end when every layout's
@@ -48,6 +50,12 @@ ROUNDS, SURE = (2, 5), 0.05
 SHORT_S = 1.0
 #: Of so many bytes read, whether they came from the devices is told; less than this part of them did not.
 CACHED_BYTES, FROM_DEVICES = 16 << 20, 0.5
+#: The exit status of a program that Ctrl-C ended.
+INTERRUPTED = 130
+#: Of a store, the lock that a circle has.
+LOCK = "tune.lock"
+#: What to do where a program leaves no file in the store.
+CURE = "name the files with --manage, or see 'rule' in its store.toml"
 #: Bytes of the blocks in which the kernel counts what processes read from devices (getrusage).
 BLOCK_BYTES = 512
 Say = Callable[[str], None]
@@ -115,8 +123,8 @@ class Shown:
 class _Circle:
     """What one circle knows: where traces go, what the runs were, where the files lay, and whose layout lies there.
 
-    `ids` are those of the files by path, `known` all their names, `made` of these the ones that a run made anew or
-    that another run did not have, `renamed` what files were called before they were renamed.
+    `ids` are those of the files by path, `made` the paths of those that a run made anew or that another run did not
+    have, `first` the names that renamed files were made with, `known` all names that files were made with.
     """
 
     temporary: Temporary
@@ -127,7 +135,7 @@ class _Circle:
     ids: dict[str, str] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     made: set[str] = field(default_factory=set)
-    renamed: dict[str, str] = field(default_factory=dict)
+    first: dict[str, str] = field(default_factory=dict)
     applied: str = ""
     number: int = 0
 
@@ -157,11 +165,20 @@ class Tuner:
         policies = [baseline, *(policy for policy in chosen if policy.name != baseline.name)]
         place = keep_traces or Path(tempfile.mkdtemp(prefix="stripewise-tune-"))
         try:
-            with self.store.configured() as temporary:
+            with self._alone(), self.store.configured() as temporary:
                 return self._tuned(_Circle(temporary, place), policies)
         finally:
             if keep_traces is None:
                 shutil.rmtree(place, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While it lasts no other tune lays out this store's files. Raises StoreError where one does."""
+        try:
+            with locked_part(self.store.root, LOCK, wait=False):
+                yield
+        except BlockingIOError as error:
+            raise StoreError(f"{self.store.root}: another tune is at work on this store; wait until it ends") from error
 
     def _tuned(self, circle: _Circle, policies: list[Policy]) -> Tuned:
         self._keep_room(circle.temporary)
@@ -173,6 +190,22 @@ class Tuner:
             # What the run has made, or made anew, lay nowhere before.
             if (identity := self.store.resolve(file.path)) is not None and ids.get(file.path) == identity:
                 circle.before[file.path] = self.store.layout(identity).regions
+        try:
+            return self._rounds(circle, policies, workload)
+        except KeyboardInterrupt:
+            if circle.applied:
+                self.show.say(f"interrupted: the files lie as {circle.applied} lays them out; tune again")
+            raise
+        except Exception:
+            # The files that lay somewhere before this go back there.
+            if circle.applied and circle.before:
+                self.show.say("the files go back to where they lay")
+                with contextlib.suppress(StripewiseError):
+                    self._put_back(circle)
+            raise
+
+    def _rounds(self, circle: _Circle, policies: list[Policy], workload: Workload) -> Tuned:
+        """All measured runs, and what comes of them."""
         for policy in policies:
             circle.plans[policy.name] = without_ids(self._plan(policy, workload))
             workload = self._measure(circle, policy.name)
@@ -205,12 +238,13 @@ class Tuner:
             self._apply(circle, name)
         # What the run makes anew lies as planned, under the planned names first.
         planned = {file.path: file for file in plan.files}
-        exact = {escape(path): file for path, file in planned.items()}
-        globs = globs_of(planned, circle.known, circle.renamed)
+        exact = {escape(circle.first.get(path, path)): file for path, file in planned.items()}
+        globs = globs_of(planned, circle.known, circle.first)
         circle.temporary.templates(exact | {glob: planned[path] for glob, path in globs.items() if glob not in exact})
         number = 1 + sum(len(runs) for runs in circle.runs.values())
         self.show.say(f"run {number + 1}: {name}")
         workload, row = self._run(circle, name)
+        self._check_layouts(circle, plan)
         circle.runs.setdefault(name, []).append(row)
         return workload
 
@@ -229,7 +263,7 @@ class Tuner:
             self._put_back(circle)
             return Tuned(tuple(layouts), None, tuple(self.remarks))
         planned = {file.path: file for file in fastest.plan.files}
-        globs = globs_of(circle.made & set(planned), circle.known, circle.renamed)
+        globs = globs_of(circle.made & set(planned), circle.known, circle.first)
         anew = {glob: planned[path] for glob, path in globs.items()}
         if circle.applied != fastest.policy:
             self._apply(circle, fastest.policy)
@@ -244,7 +278,21 @@ class Tuner:
         else:
             circle.made |= {path for path, identity in here.items() if circle.ids.get(path, identity) != identity}
         circle.ids |= here
-        circle.known |= set(here)
+        circle.known |= {circle.first.get(path, path) for path in here}
+
+    def _check_layouts(self, circle: _Circle, plan: Plan) -> None:
+        """Remarks on files that a run made somewhere else than planned: what was measured is not the plan then."""
+        there = {file.path: file for file in self.store.files()}
+        for file in plan.files:
+            found = there.get(file.path)
+            if file.path not in circle.made or found is None:
+                continue
+            if target_bytes(self.store.layout(found.id).regions, found.size) != target_bytes(file.layout, found.size):
+                self._remark(
+                    f"{file.path}: the program made it under a name that no run had before, so it was not laid out as "
+                    f"planned, and the times tell less; give new files a layout with 'stripewise store template add'"
+                )
+                break
 
     def _remark(self, text: str) -> None:
         if text not in self.remarks:
@@ -274,16 +322,26 @@ class Tuner:
         before, read_before = self.store.devices(), _read_from_devices()
         ended = runner.run(self.command, env, line)
         after, read_after = self.store.devices(), _read_from_devices()
+        if ended.status == INTERRUPTED:
+            raise KeyboardInterrupt
         if ended.status:
-            raise StoreError(
-                f"{self.command[0]}: ended with status {ended.status}; make it run under 'stripewise run' first"
+            cure = (
+                "make it run under 'stripewise run' first"
+                if first
+                else "it ended well before: if it needs its inputs set back, give --reset CMD"
             )
+            raise StoreError(f"{self.command[0]}: ended with status {ended.status} in run {circle.number}; {cure}")
         collected = trace.with_name(trace.name + "-collected")
-        collect_logs(trace, collected)
-        renamed = renamed_in(collected)
-        workload = self._ours(collected, renamed)
+        try:
+            collect_logs(trace, collected)
+        except StripewiseError as error:
+            if any(trace.glob("*.swt")):
+                raise
+            raise StoreError(f"{self.command[0]}: did no I/O in run {circle.number}; {CURE}") from error
+        renames = renames_in(collected)
+        circle.first |= first_names(renames)
+        workload = self._ours(collected, renames)
         self._note_names(circle, workload)
-        circle.renamed |= renamed
         if first:
             self._check_inputs(collected)
         else:
@@ -322,16 +380,22 @@ class Tuner:
                 f"before each run (as root: --reset 'sync; echo 3 >/proc/sys/vm/drop_caches')"
             )
 
-    def _ours(self, collected: Path, renamed: Mapping[str, str]) -> Workload:
+    def _ours(self, collected: Path, renames: Sequence[Rename]) -> Workload:
         """The workload on files of this store, with their ids and sizes."""
-        cure = "name the files with --manage, or see 'rule' in its store.toml"
         try:
             workload = read_trace(collected)
         except WorkloadError as error:
-            raise StoreError(f"{self.command[0]}: touched no file of the store {self.store.root}; {cure}") from error
-        found = on_store(as_renamed(workload, renamed), self.store)
+            raise StoreError(f"{self.command[0]}: touched no file of the store {self.store.root}; {CURE}") from error
+
+        def is_there(path: str) -> bool:
+            return self.store.resolve(path) is not None
+
+        found = on_store(as_renamed(workload, renames, is_there), self.store)
         if not found.files:
-            raise StoreError(f"{self.command[0]}: left no file in the store {self.store.root}; {cure}")
+            raise StoreError(
+                f"{self.command[0]}: left no file in the store {self.store.root}; {CURE}. What it removes before it "
+                f"ends cannot be laid out"
+            )
         # A script's own words are not the program's that it starts, and the words are what the next run has.
         is_told = is_run_by(application_of(found.command), self.command)
         return found if is_told else dataclasses.replace(found, command=self.command)

@@ -48,6 +48,17 @@ static void in_changes(char *bad)
     char text[16];
     ret(rename("f", bad));
     ret(rename(bad, "g"));
+    /* The first name ends these before the second is looked at. */
+    ret(rename("none", bad));
+    ret(rename("none/f", bad));
+    ret(rename("", bad));
+    ret(renameat(-1, "f", -1, bad));
+    ret(renameat2(AT_FDCWD, bad, AT_FDCWD, bad, 0xff00));
+    ret(link("none", bad));
+    ret(link("none/f", bad));
+    ret(linkat(-1, "f", -1, bad, 0));
+    ret(linkat(AT_FDCWD, "", AT_FDCWD, bad, 0));
+    ret(linkat(AT_FDCWD, bad, AT_FDCWD, bad, 0xff));
     ret(link("f", bad));
     ret(link(bad, "g"));
     ret(symlink("f", bad));

@@ -8,7 +8,9 @@ from typing import Any
 
 from rig import Maker, Result, Store, Target, dirs, stripewise
 
+from stripewise.files.parts import locked_part
 from stripewise.layout import Stripes
+from stripewise.run.tune import LOCK
 from stripewise.store import Store as Opened
 
 SLOW = Target("h0", "hdd", "emulated", 0, 4e-3, 1e-8)
@@ -113,6 +115,7 @@ def test_the_layout_stays_with_files_that_are_made_anew(make_store: Maker) -> No
         (["same"], ["same"], "same"),
         (["ckpt-%04d.h5"], ["ckpt-0099.h5"], "ckpt-*.h5"),
         (["out.tmp", "out"], ["out.tmp"], "out.tmp"),
+        (["part-%04d.tmp", "part-%04d"], ["part-0099.tmp"], "part-*.tmp"),
     ):
         job = ("python3", "-c", WRITER, *(store.data / name for name in names))
         said = tune(store, "--policy", "best", "--repeat", "2", "--", *job)
@@ -157,3 +160,24 @@ open(path, "rb").read()
     remarks = " ".join(result(said)["remarks"])
     assert "from memory" in remarks and "--reset" in remarks and "too little to tell layouts apart" in remarks
     assert f"note: {result(said)['remarks'][0]}" in said.out
+
+
+def test_files_go_back_and_the_run_is_named_where_the_program_fails(make_store: Maker) -> None:
+    store = make_store([SLOW, SWIFT])
+    file, count = store.data / "f", store.base / "count"
+    store.run("python3", "-c", READER, file)
+    before = cycles_of(store, file)
+    fails = READER + "open(sys.argv[2], 'a').write('x')\nsys.exit(7 * (os.path.getsize(sys.argv[2]) == 4))\n"
+    said = tune(store, "--policy", "best", "--repeat", "2", "--", "python3", "-c", fails, file, count, code=1)
+    assert "ended with status 7 in run 4" in said.err and "--reset" in said.err and "go back" in said.err, said.report
+    assert cycles_of(store, file) == before
+    store.fsck()
+
+
+def test_two_circles_on_one_store_do_not_measure_each_other(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    with locked_part(store.root, LOCK):
+        said = tune(store, "--", "true", code=1)
+    assert f"{store.root}: another tune is at work on this store" in said.err
+    said = tune(store, "--", "true", code=1)
+    assert "true: did no I/O in run 1" in said.err or "touched no file of the store" in said.err, said.report

@@ -179,6 +179,16 @@ pub unsafe extern "C" fn sw_unlinkat(dirfd: i32, path: *const c_char, flags: i32
     to_c(unsafe { or_not_a_directory(result, dirfd, path) })
 }
 
+/// The same for a second name, which the kernel need not have read where the first one led nowhere: it may be no string at all.
+unsafe fn or_not_a_directory_either(result: Sys<i64>, dirfd: i32, path: *const c_char) -> Sys<i64> {
+    // SAFETY: passed through.
+    if result != Err(Errno(libc::ENOENT)) || unsafe { sys::faccessat_raw(dirfd, path, libc::F_OK, 0) } == Err(Errno(libc::EFAULT)) {
+        return result;
+    }
+    // SAFETY: the kernel has read it.
+    unsafe { or_not_a_directory(result, dirfd, path) }
+}
+
 /// ENOENT becomes ENOTDIR where a plain file in the managed one's place would give that.
 unsafe fn or_not_a_directory(result: Sys<i64>, dirfd: i32, path: *const c_char) -> Sys<i64> {
     // SAFETY: the kernel has just read this path.
@@ -242,7 +252,7 @@ unsafe fn rename(from_dir: i32, from: *const c_char, to_dir: i32, to: *const c_c
     }
     let result = renamed.map(|_| 0);
     // SAFETY: the caller's promise.
-    unsafe { or_not_a_directory(or_not_a_directory(result, from_dir, from), to_dir, to) }
+    unsafe { or_not_a_directory_either(or_not_a_directory(result, from_dir, from), to_dir, to) }
 }
 
 /// renameat2, with what it replaces held. Where there was nothing nothing is replaced: what others put there meanwhile is held first.
@@ -314,5 +324,5 @@ unsafe fn link(from_dir: i32, from: *const c_char, to_dir: i32, to: *const c_cha
         Err(errno) => Err(errno),
     };
     // SAFETY: the caller's promise.
-    unsafe { or_not_a_directory(result, to_dir, to) }
+    unsafe { or_not_a_directory_either(result, to_dir, to) }
 }

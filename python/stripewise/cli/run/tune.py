@@ -49,12 +49,14 @@ def _print(tuned: Tuned, emulated: bool) -> None:
     fastest = tuned.fastest
     expected = fastest.plan.expected
     simulated = "" if expected.simulated_gain is None else f", {expected.simulated_gain:.2f} in simulated runs"
-    typer.echo(
-        f"{fastest.policy}: {shown(tuned.measured_gain, 2)} times as fast as {first.policy}, measured; expected "
-        f"{expected.bound_gain:.2f} by the bound{simulated}, {expected.gain:.2f} by the request model"
-        if fastest is not tuned.layouts[0]
-        else f"{first.policy} was the fastest"
-    )
+    if fastest is tuned.layouts[0]:
+        typer.echo(f"{first.policy} was the fastest")
+    else:
+        sure = "measured" if stays is not None else "measured, but runs differ too much to be sure"
+        typer.echo(
+            f"{fastest.policy}: {shown(tuned.measured_gain, 2)} times as fast as {first.policy}, {sure}; expected "
+            f"{expected.bound_gain:.2f} by the bound{simulated}, {expected.gain:.2f} by the request model"
+        )
     for remark in tuned.remarks:
         typer.echo(f"note: {printable(remark)}")
 
@@ -73,9 +75,9 @@ def _times(before_s: float, after_s: float) -> str:
 def _keep(store: Store, kept: Repeated) -> None:
     """Keeps the plan whose layout stays, for runs of the same application."""
     try:
-        found, remarks = plans.keep(store.root, kept.plan, "tune")
+        found, remarks = plans.keep(store.root, kept.plan, f"the plan of {kept.policy}")
     except StripewiseError as error:
-        say(f"stripewise: the plan is not kept: {printable(str(error))}")
+        say(f"stripewise: the plan is not kept: {printable(str(error))}; tune again")
         return
     for remark in remarks:
         say(f"stripewise: {printable(remark)}")
