@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import signal
 import subprocess
 import sys
 import types
@@ -404,7 +403,27 @@ importlib.import_module = load
 signal.signal(signal.SIGINT, signal.default_int_handler)
 main.main()
 """
-    assert subprocess.run([sys.executable, "-c", program, "plan"], timeout=60).returncode == -signal.SIGINT
+    ended = subprocess.run([sys.executable, "-c", program, "plan"], timeout=60, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (130, "stripewise: interrupted\n")
+
+
+@pytest.mark.parametrize("words", [["collect", "t"], ["plan", "t", "--cluster", "c"], ["doctor"]])
+def test_an_interrupt_ends_every_verb_with_a_word_and_130(words):
+    program = """
+import os, signal
+from pathlib import Path
+from stripewise.cli import main
+
+def interrupt(*_, **__):
+    signal.raise_signal(signal.SIGINT)
+    raise AssertionError("the interrupt went by")
+
+Path.open = Path.read_bytes = Path.read_text = Path.is_dir = Path.exists = Path.stat = os.open = interrupt
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main.main()
+"""
+    ended = subprocess.run([sys.executable, "-c", program, *words], timeout=60, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (130, "stripewise: interrupted\n")
 
 
 def test_nothing_that_swallows_an_interrupt_is_loaded_during_a_measurement():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import keyword
+import os
 import signal
 import sys
 import threading
@@ -17,7 +18,7 @@ from .. import __version__
 from ..preloaded import unload
 from .moving import apply, migrate
 from .options import COMMAND_SETTINGS
-from .output import OneLineErrors
+from .output import INTERRUPTED, OneLineErrors
 from .run import collect, doctor, run
 from .store import plan as kept_plans
 from .store import template
@@ -37,6 +38,11 @@ HEAVY: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+def _interrupted(*_: object) -> None:
+    os.write(2, b"stripewise: interrupted\n")
+    os._exit(INTERRUPTED)
+
+
 @contextlib.contextmanager
 def _ended_by_interrupt() -> Iterator[None]:
     """SIGINT ends the process at once: modules that load others may lose a KeyboardInterrupt (numpy.random does)."""
@@ -44,7 +50,7 @@ def _ended_by_interrupt() -> Iterator[None]:
     if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
         yield
         return
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, _interrupted)
     try:
         yield
     finally:

@@ -100,6 +100,10 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield step
 
 
+#: The exit status of a verb that Ctrl-C ends: 128 and the number of the signal.
+INTERRUPTED = 130
+
+
 class OneLineErrors(TyperGroup):
     """Turns every error into one line on stderr and an exit code."""
 
@@ -120,6 +124,9 @@ class OneLineErrors(TyperGroup):
         except MemoryError as error:
             say("stripewise: out of memory; plan fewer files with --file or use a larger --region-size")
             raise typer.Exit(1) from error
+        except KeyboardInterrupt as error:
+            say("stripewise: interrupted")
+            raise typer.Exit(INTERRUPTED) from error
         except (typer.Exit, typer.Abort, typer.TyperException):
             raise
         except Exception as error:

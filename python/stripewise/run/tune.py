@@ -194,7 +194,7 @@ class Tuner:
             return self._rounds(circle, policies, workload)
         except KeyboardInterrupt:
             if circle.applied:
-                self.show.say(f"interrupted: the files lie as {circle.applied} lays them out; tune again")
+                self.show.say(f"the files lie as {circle.applied} lays them out; tune again")
             raise
         except Exception:
             # The files that lay somewhere before this go back there.
