@@ -35,12 +35,13 @@ from ..store.kept import without_ids
 from ..store.traced import on_store
 from ..units import format_size
 from ..workload import Workload
+from ..workload.renames import first_names, renames_in
 from ..workload.trace import read_trace
 from . import runner
 from .collect import collect_logs
 from .inputs import changed_inputs
 from .measure import LastObject, Measured, measured
-from .recreated import Rename, as_renamed, first_names, globs_of, renames_in
+from .recreated import globs_of
 from .repeats import Repeated
 
 #: Rounds of measured runs at least and at most, where the user does not say how many; they end when every layout's
@@ -338,9 +339,8 @@ class Tuner:
             if any(trace.glob("*.swt")):
                 raise
             raise StoreError(f"{self.command[0]}: did no I/O in run {circle.number}; {CURE}") from error
-        renames = renames_in(collected)
-        circle.first |= first_names(renames)
-        workload = self._ours(collected, renames)
+        circle.first |= first_names(renames_in(collected))
+        workload = self._ours(collected)
         self._note_names(circle, workload)
         if first:
             self._check_inputs(collected)
@@ -380,17 +380,13 @@ class Tuner:
                 f"before each run (as root: --reset 'sync; echo 3 >/proc/sys/vm/drop_caches')"
             )
 
-    def _ours(self, collected: Path, renames: Sequence[Rename]) -> Workload:
+    def _ours(self, collected: Path) -> Workload:
         """The workload on files of this store, with their ids and sizes."""
         try:
             workload = read_trace(collected)
         except WorkloadError as error:
             raise StoreError(f"{self.command[0]}: touched no file of the store {self.store.root}; {CURE}") from error
-
-        def is_there(path: str) -> bool:
-            return self.store.resolve(path) is not None
-
-        found = on_store(as_renamed(workload, renames, is_there), self.store)
+        found = on_store(workload, self.store)
         if not found.files:
             raise StoreError(
                 f"{self.command[0]}: left no file in the store {self.store.root}; {CURE}. What it removes before it "

@@ -111,3 +111,15 @@ except FileNotFoundError:
         wanted = [("rename", "a", "b"), ("rename", "b", "c"), ("link", "c", "d")]
         # One that fails has no names: the kernel need not have read them.
         assert found == [*((op, str(place / old), str(place / new)) for op, old, new in wanted), ("rename", None, None)]
+
+
+def test_a_file_that_is_renamed_into_place_is_planned_by_what_was_written_before(make_store: Maker) -> None:
+    store = make_store(TARGETS)
+    trace, plan = store.base / "trace", store.base / "plan.json"
+    program = "import os, sys; a, b = sys.argv[1:]; open(a, 'wb').write(b'x' * 300_000); os.rename(a, b)"
+    names = (store.data / "out.tmp", store.data / "out")
+    stripewise("run", "--store", store.root, "--trace", trace, "--", "python3", "-c", program, *names)
+    stripewise("collect", trace)
+    stripewise("plan", trace, "--store", store.root, "--policy", "psa", "-o", plan)
+    (file,) = json.loads(plan.read_text())["files"]
+    assert file["path"] == str(names[1]) and file["size"] == 300_000
