@@ -19,7 +19,7 @@ from . import native
 from .cluster import Cluster, Target
 from .errors import LayoutError, StripewiseError
 from .files.fields import Fields
-from .units import GRANULE_BYTES, OFFSET_BYTES_MAX
+from .units import GRANULE_BYTES, OFFSET_BYTES_MAX, nearest_granules
 
 #: (target name, width in bytes), in the order of the cycle.
 Stripes = tuple[tuple[str, int], ...]
@@ -131,7 +131,9 @@ def parse_regions(
         if start != end:
             raise fields.error("start", f"= {start} leaves a gap or an overlap", f"the region must start at {end}")
         if length % GRANULE_BYTES:
-            raise fields.error("len", f"= {length} is not a multiple of 4096", "round it up")
+            raise fields.error(
+                "len", f"= {length} is not a multiple of 4096", f"the nearest one is {nearest_granules(length)}"
+            )
         end = start + length
         if end > OFFSET_BYTES_MAX:
             raise fields.error("len", f"= {length} ends past 2^62", "shorten the region")

@@ -69,6 +69,11 @@ def parse_span(text: str, what: str) -> int:
     return value_ns
 
 
+def nearest_granules(size_bytes: int) -> int:
+    """The multiple of a granule, at least one, that is nearest to a size in bytes."""
+    return max(1, round(size_bytes / GRANULE_BYTES)) * GRANULE_BYTES
+
+
 def format_size(size_bytes: float) -> str:
     """`size_bytes` with a binary unit, for people."""
     value = float(size_bytes)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from ..cluster import Cluster
 from ..errors import UsageError
 from ..plan import Plan
-from ..units import GRANULE_BYTES, KIB, MIB
+from ..units import GRANULE_BYTES, KIB, MIB, nearest_granules
 from ..workload.requests import Workload
 
 REGION_BYTES_DEFAULT = 64 * MIB
@@ -70,7 +70,8 @@ class PlanOptions:
         for name in ("region_bytes", "stripe_bytes", "step_bytes"):
             value, flag = getattr(self, name), "--" + name.removesuffix("_bytes") + "-size"
             if value < GRANULE_BYTES or value % GRANULE_BYTES:
-                raise UsageError(f"{flag}: {value} is not a positive multiple of 4096 bytes; round it up")
+                near = nearest_granules(value)
+                raise UsageError(f"{flag}: {value} is not a positive multiple of 4096 bytes; the nearest one is {near}")
             if value > SIZE_BYTES_MAX:
                 raise UsageError(f"{flag}: {value} is more than 1024 TiB; give a smaller size")
         if self.window_ns is not None and self.window_ns <= 0:

@@ -26,7 +26,7 @@ from ..errors import ClusterError, LayoutError
 from ..files.fields import Fields, read_json, read_toml
 from ..files.parts import read_part
 from ..layout import Layout, parse_layout, to_indexes, whole_file
-from ..units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX
+from ..units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX, nearest_granules
 from .substitute import on_active
 
 DEFAULT_STRIPE_BYTES = 64 * KIB
@@ -235,7 +235,11 @@ def config_from(data: Mapping[str, Any], root: Path) -> StoreConfig:
         raise store.error("uuid", f"= '{identity}' is not a UUID", "put back the one that 'store create' wrote")
     region_bytes = store.integer("region_bytes", GRANULE_BYTES, OFFSET_BYTES_MAX, DEFAULT_REGION_BYTES)
     if region_bytes % GRANULE_BYTES:
-        raise store.error("region_bytes", f"= {region_bytes} is not a multiple of 4096", "round it up")
+        raise store.error(
+            "region_bytes",
+            f"= {region_bytes} is not a multiple of 4096",
+            f"the nearest one is {nearest_granules(region_bytes)}",
+        )
     config = StoreConfig(root, cluster, identity, region_bytes, store.text("default_layout", "def"), ())
     rules = []
     for number, entry in enumerate(top.tables("rule")):

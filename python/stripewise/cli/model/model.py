@@ -17,7 +17,7 @@ from ...model.price_sweep import Cell, PriceSweep, keys_of, parse_sweeps
 from ...model.pricelist import Question, price_list
 from ...policy.toolkit.vss import grid
 from ...report.figure import check_plot_path
-from ...units import MIB, OFFSET_BYTES_MAX, parse_size, round_up
+from ...units import MIB, OFFSET_BYTES_MAX, nearest_granules, parse_size, round_up
 from ..arguments import flattened
 from ..options import JsonOption, StepOption, StripeOption
 from ..output import print_json
@@ -154,7 +154,8 @@ def _base(asked: RequestOptions, cluster: Cluster) -> tuple[Question, int]:
     )
     for flag, value in (("--stripe-size", stripe_bytes), ("--step-size", step_bytes)):
         if value < 4096 or value % 4096 or value > REQUEST_BYTES_MAX:
-            raise UsageError(f"{flag}: {value} is not a positive multiple of 4096 bytes up to 1 TiB; round it up")
+            near = min(nearest_granules(value), REQUEST_BYTES_MAX)
+            raise UsageError(f"{flag}: {value} is not a multiple of 4096 bytes up to 1 TiB; the nearest one is {near}")
     begin = parse_size(asked.offset, "--offset")
     if begin > OFFSET_BYTES_MAX // 4:
         raise UsageError(f"--offset: {begin} is above 2^60; give the offset in the region, e.g. {MIB}")
