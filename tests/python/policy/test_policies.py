@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import os
 import tempfile
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from stripewise.workload import Workload
 from support import KIB, MIB, cluster, clusters, file_of, page_example, walk, workloads, zipf_workload
 
 OPTIONS = PlanOptions(region_bytes=MIB)
+SOAK = bool(os.environ.get("STRIPEWISE_SOAK"))
 
 
 def counted(plan) -> dict[str, int]:
@@ -68,7 +70,8 @@ class TestEveryPolicy:
     def plan(self, name, workload, on, options=OPTIONS):
         return chosen(name).plan(workload, on, options)
 
-    @settings(max_examples=60)
+    # A search takes a second or two, and each plan is made twice.
+    @settings(max_examples=60 if SOAK else 20)
     @given(on=clusters(), workload=workloads())
     def test_no_target_is_ever_overfilled(self, name, on, workload):
         try:
@@ -350,7 +353,7 @@ def test_psa_puts_more_regions_on_ssds_than_padp_for_its_narrow_stripes_there():
 @pytest.mark.parametrize(("M", "N"), [(4200, 0), (1, 4200), (4190, 10)])
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_of_more_servers_than_a_cycle_holds_a_plan_names_as_many_as_it_may(name, M, N):
-    options = dataclasses.replace(OPTIONS, window_ns=6000 if name == "h2dp" else None)
+    options = dataclasses.replace(OPTIONS, window_ns=6000 if name == "h2dp" else None, time_limit_s=10)
     plan = policy_named(name).plan(zipf_workload(3, 12), cluster(M, N), options)
     # The rules of the file, the limit of its cycles among them.
     assert plan_from_json(json.loads(dump_plan(plan)), "plan.json").files == plan.files
