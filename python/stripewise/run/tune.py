@@ -242,8 +242,7 @@ class Tuner:
         exact = {escape(circle.first.get(path, path)): file for path, file in planned.items()}
         globs = globs_of(planned, circle.known, circle.first)
         circle.temporary.templates(exact | {glob: planned[path] for glob, path in globs.items() if glob not in exact})
-        number = 1 + sum(len(runs) for runs in circle.runs.values())
-        self.show.say(f"run {number + 1}: {name}")
+        self.show.say(f"run {circle.number + 1}: {name}")
         workload, row = self._run(circle, name)
         self._check_layouts(circle, plan)
         circle.runs.setdefault(name, []).append(row)
@@ -273,11 +272,10 @@ class Tuner:
     def _note_names(self, circle: _Circle, workload: Workload) -> None:
         """Which files a run made anew."""
         here = {file.path: file.id for file in workload.files if file.id is not None}
-        # What the first run made it need not make again.
-        if circle.number > 1:
-            circle.made |= {path for path, identity in here.items() if circle.ids.get(path) != identity}
-        else:
-            circle.made |= {path for path, identity in here.items() if circle.ids.get(path, identity) != identity}
+        for path, identity in here.items():
+            # What the first run made it need not make again.
+            if circle.ids.get(path, identity if circle.number == 1 else None) != identity:
+                circle.made.add(path)
         circle.ids |= here
         circle.known |= {circle.first.get(path, path) for path in here}
 
