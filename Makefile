@@ -12,10 +12,8 @@ unexport PYTHONPATH PYTHONHOME
 CFLAGS ?= -O2
 WARNINGS := -Wall -Wextra -Werror=implicit-function-declaration
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
-SHIM_SOURCES := $(wildcard shim/*.c shim/*/*.c)
-SHIM_HEADERS := $(wildcard shim/*.h shim/*/*.h)
+LIBRARY_SOURCES := $(RUST_SOURCES) $(wildcard shim/*.[ch] shim/*/*.[ch]) tools/library.sh
 LIBRARY := python/stripewise/lib/libstripewise.so
-STATIC := $(TARGET)/preload/libstripewise_runtime.a
 BINDING := $(VENV)/.binding
 MPIIO := $(TARGET)/workloads/mpiio
 PROGRAMS := $(patsubst tests/native/%/main.c,$(TARGET)/native/%,$(wildcard tests/native/*/main.c))
@@ -35,11 +33,12 @@ BEST_TESTS := $(addprefix tests/python/policy/test_best_,portfolio.py proof.py)
 WORKERS ?= $(shell expr $$(nproc) + 1)
 EXPERIMENTS := $(sort $(patsubst experiments/%/run.py,%,$(wildcard experiments/*/run.py)))
 
-.PHONY: help build demo test pytest lint check bench figures experiment experiments validate simgrid soak soak-moving soak-best clean
+.PHONY: help build wheel demo test pytest lint check bench figures experiment experiments validate simgrid soak soak-moving soak-best clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make build   the library, the command (.venv/bin/stripewise) and the MPI workload'
+	@echo 'make wheel   target/wheel/*.whl, for glibc 2.28 (GLIBC=) and newer: the command, the library and manual pages'
 	@echo 'make demo    an unmodified MPI program gets faster because its data moved (two minutes)'
 	@echo 'make test    all tests'
 	@echo 'make pytest  of these, those in Python and of whole programs'
@@ -70,27 +69,22 @@ $(BINDING): $(VENV)/.requirements pyproject.toml $(RUST_SOURCES)
 	PIP_QUIET=1 $(VENV)/bin/maturin develop --release --locked --quiet
 	touch $@
 
-$(STATIC): $(RUST_SOURCES)
-	tools/versions.sh
-	cargo build --locked --profile preload -p stripewise-runtime
-	touch $@
-
 # A library that knows one kind of target more, and the process that has its objects: tests/program/jobs/test_seam.py.
 SEAM := $(TARGET)/served/libstripewise.so $(TARGET)/served/examples/serve
-$(SEAM) &: $(RUST_SOURCES) $(SHIM_SOURCES) $(SHIM_HEADERS)
+$(SEAM) &: $(LIBRARY_SOURCES)
 	cargo build --locked --quiet --profile served -p stripewise-target --features suite --example serve
-	cargo build --locked --quiet --profile served -p stripewise-runtime --features served
-	$(call link-library,$(TARGET)/served/libstripewise.so,$(TARGET)/served/libstripewise_runtime.a)
+	CC='$(CC)' CFLAGS='$(CFLAGS)' tools/library.sh $(TARGET)/served/libstripewise.so served --quiet --features served
 	touch $(SEAM)
 NATIVE += $(SEAM)
 
-# Only what the shim marks EXPORT is visible to the program that the library is preloaded into; its constructor runs before all others. Nothing but
-# the C library is loaded along with it, and it carries no debugging information: every program that starts pays for its size.
-link-library = $(CC) $(CFLAGS) -std=gnu11 -fPIC -fvisibility=hidden -shared $(WARNINGS) -o $(1) $(SHIM_SOURCES) $(2) \
-	-Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-z,initfirst -Wl,-S -static-libgcc -lgcc_eh -lpthread -lm -ldl
-$(LIBRARY): $(STATIC) $(SHIM_SOURCES) $(SHIM_HEADERS)
-	mkdir -p $(@D)
-	$(call link-library,$@,$(STATIC))
+$(LIBRARY): $(LIBRARY_SOURCES)
+	CC='$(CC)' CFLAGS='$(CFLAGS)' tools/library.sh $@ preload
+
+# For machines with this glibc or a newer one, whatever this machine has; tests/program/jobs/test_wheel.py.
+GLIBC ?= 2.28
+wheel: $(VENV)/.requirements
+	rm -rf $(TARGET)/wheel
+	$(PY) -m pip wheel --disable-pip-version-check --no-deps --wheel-dir $(TARGET)/wheel --config-settings glibc=$(GLIBC) .
 
 $(MPIIO): $(VENV)/.requirements $(wildcard workloads/*.c workloads/*.h)
 	mkdir -p $(@D)

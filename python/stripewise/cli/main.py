@@ -13,9 +13,12 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from .. import __version__
 from ..preloaded import unload
+from . import completion
+from .completion import PROGRAM
 from .moving import apply, migrate
 from .options import COMMAND_SETTINGS
 from .output import INTERRUPTED, OneLineErrors
@@ -76,9 +79,18 @@ class Verbs(OneLineErrors):
             self.add_command(typer.main.get_command(alone), cmd_name)
         return super().get_command(ctx, cmd_name)
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """The verbs and options that begin so; of heavy verbs the names alone, for their help they would be loaded."""
+        from typer.core import CompletionItem  # type: ignore[attr-defined]
+
+        light = [CompletionItem(name, help=verb.get_short_help_str()) for name, verb in self.commands.items()]
+        heavy = [CompletionItem(name) for name in HEAVY if name not in self.commands]
+        options = super(TyperGroup, self).shell_complete(ctx, incomplete)
+        return [*(item for item in (*light, *heavy) if item.value.startswith(incomplete)), *options]
+
 
 app = typer.Typer(
-    name="stripewise",
+    name=PROGRAM,
     help="Learns how a program touches its files and lays the files out to match.",
     cls=Verbs,
     no_args_is_help=True,
@@ -95,6 +107,7 @@ app.command("collect")(collect.collect)
 app.command("apply")(apply.apply)
 app.command("migrate")(migrate.migrate)
 app.command("doctor", context_settings=COMMAND_SETTINGS)(doctor.doctor)
+app.command("completion")(completion.completion)
 
 
 def _version(wanted: bool) -> None:
@@ -115,5 +128,6 @@ def _root(
 def main() -> None:
     """The entry point of the `stripewise` command."""
     unload()
+    completion.prepare()
     sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     app()

@@ -34,7 +34,9 @@ def _matplotlib() -> Any:
         import matplotlib
         import matplotlib.figure
     except ImportError as error:
-        raise UsageError(f"--plot: needs matplotlib ({error}); install it with: pip install matplotlib") from error
+        raise UsageError(
+            f"--plot: needs matplotlib ({error}); install it with: pip install 'stripewise[plot]'"
+        ) from error
     return matplotlib
 
 

@@ -25,6 +25,7 @@ TESTED = {
     "experiment": "tests/python/test_experiments.py",
     "experiments": "tests/python/test_experiments.py",
     "results": "tests/python/test_experiments.py",
+    "wheel": "test_wheel.py",
 }
 #: What runs the tests themselves or checks the sources, makes what they need, or removes it.
 NOT_COMMANDS = {"help", "build", "test", "pytest", "lint", "check", "soak", "soak-moving", "soak-best", "clean"}
