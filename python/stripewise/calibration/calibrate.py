@@ -10,11 +10,11 @@ from typing import Any
 
 from ..cluster import PER_BYTE_S_MAX, STARTUP_S_MAX, Cluster, Network, Target
 from ..cluster.calibration import Calibration, Fit
+from ..devices import find
 from ..errors import ClusterError, StoreError
 from ..moving.retarget import write_config
 from ..native import parsed
 from ..store import Store
-from .device import describe
 from .fit import fit_line
 from .measure import Measured, Measurement, Probe, Progress
 
@@ -75,7 +75,7 @@ def calibrated(target: Target, measured: Measured) -> Target:
     fits = tuple((kind, fit_line(sizes, times).rounded()) for kind, (sizes, times) in measured.samples.items())
     record = Calibration(
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        device=f"emulated {target.klass}" if measured.method == "emulated" else describe(target.path),
+        device=f"emulated {target.klass}" if measured.method == "emulated" else find(target.path).words,
         method=measured.method,
         in_flight=measured.in_flight,
         requests=measured.requests,

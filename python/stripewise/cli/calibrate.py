@@ -114,7 +114,7 @@ def calibrate(
     json: JsonOption = False,
 ) -> None:
     """Measure targets and network; write cluster.toml with the figures, how well they fit, and the date."""
-    subject = _subject(asked.store, asked.cluster, result.apply)
+    subject = _subject(asked, result.apply)
     scratch_bytes = parse_size(measuring.scratch, "--scratch")
     written, plot = result.path(), measuring.plot
     if network.ping_by is not None and (network.establish_s is not None or network.per_byte_s is not None):
@@ -147,7 +147,8 @@ def calibrate(
         _print(found)
 
 
-def _subject(store: Path | None, cluster: Path | None, apply: bool) -> Subject:
+def _subject(asked: SubjectOptions, apply: bool) -> Subject:
+    store, cluster = asked.store, asked.cluster
     if (store is None) == (cluster is None):
         raise UsageError("calibrate: needs --store or --cluster, one of them; see 'stripewise calibrate --help'")
     if store is not None:
@@ -156,7 +157,9 @@ def _subject(store: Path | None, cluster: Path | None, apply: bool) -> Subject:
     if apply:
         raise UsageError("--apply: changes a store; give --store, or write the file with -o")
     assert cluster is not None
-    return Subject(read_cluster(cluster), None)
+    # What is to be measured need not be said beforehand.
+    measured = asked.target or []
+    return Subject(read_cluster(cluster, lambda name: not measured or name in measured), None)
 
 
 def _ping(launcher: str) -> Ping:

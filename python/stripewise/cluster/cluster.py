@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +32,16 @@ TARGETS_MAX = 65_536
 #: Figures above an hour per access or a second per byte are slips of the unit.
 STARTUP_S_MAX = 3600.0
 PER_BYTE_S_MAX = 1.0
+#: What models ask of every target, and the most that each can be.
+FIGURES_MAX = (
+    ("startup_read_s", STARTUP_S_MAX),
+    ("startup_write_s", STARTUP_S_MAX),
+    ("per_byte_read_s", PER_BYTE_S_MAX),
+    ("per_byte_write_s", PER_BYTE_S_MAX),
+)
+#: Whether something holds for the target of a name; for none.
+NameTest = Callable[[str], bool]
+NO_NAME: NameTest = lambda _: False  # noqa: E731
 
 
 @dataclass(frozen=True)
@@ -154,18 +165,19 @@ def _served(target: Target) -> tuple[object, ...]:
     return () if served == (1, 0.0) else served
 
 
-def read_cluster(path: str | os.PathLike[str]) -> Cluster:
+def read_cluster(path: str | os.PathLike[str], lacks_figures: NameTest = NO_NAME) -> Cluster:
     """Reads and validates cluster.toml or store.toml.
 
+    Directories for whose name `lacks_figures` holds are to be measured: figures that they lack are 0.
     Raises ClusterError naming the file, the key and the cure.
     """
     source = Path(path)
     if source.is_dir() and (source / "store.toml").is_file():
         source = source / "store.toml"
-    return cluster_from_mapping(read_toml(source, ClusterError, "a cluster.toml or store.toml"), source)
+    return cluster_from_mapping(read_toml(source, ClusterError, "a cluster.toml or store.toml"), source, lacks_figures)
 
 
-def cluster_from_mapping(data: Mapping[str, Any], source: Path) -> Cluster:
+def cluster_from_mapping(data: Mapping[str, Any], source: Path, lacks_figures: NameTest = NO_NAME) -> Cluster:
     """The cluster described by parsed TOML; `source` names the file in errors and anchors relative paths."""
     top = Fields(data, source, "", ClusterError)
     version = top.integer("version", 1, 2**31, default=VERSION)
@@ -182,7 +194,7 @@ def cluster_from_mapping(data: Mapping[str, Any], source: Path) -> Cluster:
     names: set[str] = set()
     homes: dict[Path, str] = {}
     for position, entry in enumerate(entries):
-        target = _target(Fields(entry, source, f"target[{position}].", ClusterError), source)
+        target = _target(Fields(entry, source, f"target[{position}].", ClusterError), source, lacks_figures)
         if target.name in names:
             raise ClusterError(f"{source}: target[{position}].name '{target.name}' is used twice; rename one")
         names.add(target.name)
@@ -206,7 +218,7 @@ def _network(fields: Fields) -> Network:
     )
 
 
-def _target(fields: Fields, source: Path) -> Target:
+def _target(fields: Fields, source: Path, lacks_figures: NameTest) -> Target:
     fields.only(
         {"name", "class", "kind", "path", "capacity_bytes", "startup_read_s", "startup_write_s",
          "per_byte_read_s", "per_byte_write_s", "state", "startup_read_spread_s", "startup_write_spread_s",
@@ -220,25 +232,42 @@ def _target(fields: Fields, source: Path) -> Target:
         raise fields.error("path", "holds a NUL character", "give a directory")
     # normpath, not resolve: a symbolic link stays what the user wrote.
     absolute = Path(os.path.normpath(os.path.join(os.path.abspath(source.parent), path)))
-    startup_read_s = fields.number("startup_read_s", 0.0, STARTUP_S_MAX)
-    startup_write_s = fields.number("startup_write_s", 0.0, STARTUP_S_MAX)
+    kind = fields.choice("kind", KINDS, default="dir")
+    figures = _figures(fields, source, kind == "dir" and lacks_figures(name))
     return Target(
         name=name,
         klass=fields.choice("class", CLASSES),
-        kind=fields.choice("kind", KINDS, default="dir"),
+        kind=kind,
         path=absolute,
         capacity_bytes=fields.integer("capacity_bytes", 0, 2**62, default=0),
-        startup_read_s=startup_read_s,
-        startup_write_s=startup_write_s,
-        per_byte_read_s=fields.number("per_byte_read_s", 0.0, PER_BYTE_S_MAX),
-        per_byte_write_s=fields.number("per_byte_write_s", 0.0, PER_BYTE_S_MAX),
+        startup_read_s=figures["startup_read_s"],
+        startup_write_s=figures["startup_write_s"],
+        per_byte_read_s=figures["per_byte_read_s"],
+        per_byte_write_s=figures["per_byte_write_s"],
         state=fields.choice("state", STATES, default="active"),
         # Half of it below the mean: a spread above twice the mean would begin before the request.
-        startup_read_spread_s=fields.number("startup_read_spread_s", 0.0, 2 * startup_read_s, default=0.0),
-        startup_write_spread_s=fields.number("startup_write_spread_s", 0.0, 2 * startup_write_s, default=0.0),
+        startup_read_spread_s=fields.number("startup_read_spread_s", 0.0, 2 * figures["startup_read_s"], default=0.0),
+        startup_write_spread_s=fields.number(
+            "startup_write_spread_s", 0.0, 2 * figures["startup_write_s"], default=0.0
+        ),
         calibration=None if (measured := _given(fields, "calibration")) is None else calibration_from(measured),
         device=Device() if (told := _given(fields, "device")) is None else parse_device(told),
     )
+
+
+def _figures(fields: Fields, source: Path, may_lack: bool) -> dict[str, float]:
+    found = {}
+    for key, most in FIGURES_MAX:
+        if key not in fields.data and not may_lack:
+            raise fields.error(key, "is missing", _figure_cure(fields, source))
+        found[key] = fields.number(key, 0.0, most, default=0.0)
+    return found
+
+
+def _figure_cure(fields: Fields, source: Path) -> str:
+    if fields.data.get("kind") == "emulated" or source.name == "store.toml":
+        return "add it"
+    return f"add it, or have it measured: stripewise calibrate --cluster {shlex.quote(str(source))} -o measured.toml"
 
 
 def _given(fields: Fields, key: str) -> Fields | None:

@@ -14,12 +14,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from stripewise.calibration.calibrate import Subject, calibrated, differences, refigured
-from stripewise.calibration.device import describe
 from stripewise.calibration.fit import fit_line, theil_sen
 from stripewise.calibration.measure import SIZES, Measured, Measurement
 from stripewise.calibration.network import PingError, ping
 from stripewise.cluster import cluster_text, read_cluster
 from stripewise.cluster.calibration import KINDS, Calibration, Fit, calibration_from
+from stripewise.devices import find
 from stripewise.errors import ClusterError, StoreError
 from stripewise.files.fields import Fields
 from support import KIB, MIB, cluster, target
@@ -234,9 +234,35 @@ def test_without_a_store_emulated_targets_have_no_clock_to_measure(tmp_path):
         Subject(read_cluster(path), None).chosen(["x"])
 
 
+BARE = '[[target]]\nname = "{0}"\nclass = "hdd"\npath = "{0}"\n'
+
+
+def test_what_is_to_be_measured_need_not_be_typed(tmp_path):
+    path, out = tmp_path / "typed.toml", tmp_path / "out.toml"
+    path.write_text(BARE.format("t0") + BARE.format("t1"))
+    for name in ("t0", "t1"):
+        (tmp_path / name).mkdir()
+    words = ["calibrate", "--cluster", path, "--seconds", "1", "--scratch", "8MiB", "-o", out]
+    stripewise(*words)
+    assert all(target.startup_read_s > 0 for target in read_cluster(out).targets)
+    # Of these nobody would know the figures afterwards.
+    out.unlink()
+    said = stripewise(*words, "--target", "t0", code=1).stderr
+    assert "target[1].startup_read_s is missing" in said and not out.exists()
+    path.write_text(BARE.format("t0") + 'kind = "emulated"\n')
+    assert "target[0].startup_read_s is missing; add it" in stripewise(*words, code=1).stderr
+
+
+def test_whoever_needs_figures_is_told_how_to_get_them(tmp_path):
+    path = tmp_path / "typed.toml"
+    path.write_text(BARE.format("t0"))
+    with pytest.raises(ClusterError, match=r"have it measured: stripewise calibrate --cluster .*typed.toml"):
+        read_cluster(path)
+
+
 def test_a_directory_is_described_in_one_printable_line():
     for directory in (Path("/"), Path("/proc"), Path("/no/such")):
-        text = describe(directory)
+        text = find(directory).words
         assert text and text.isprintable()
 
 
