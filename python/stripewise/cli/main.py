@@ -38,6 +38,7 @@ HEAVY: dict[str, tuple[str, dict[str, Any]]] = {
     "simulate": (".simulate", {}),
     "tune": (".run.tune", COMMAND_SETTINGS),
     "calibrate": (".calibrate", {}),
+    "init": (".init", {}),
 }
 
 

@@ -1,0 +1,248 @@
+"""`stripewise init`: a calibrated store from nothing but directories on disks and SSDs, or from emulated ones."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..calibration.calibrate import FIGURES, calibrated
+from ..calibration.measure import Measurement, open_probe
+from ..cluster import CLASSES, Cluster, Network, Target
+from ..errors import UsageError
+from ..native import parsed
+from ..setup import found
+from ..setup.document import FoundTarget, cluster_document
+from ..setup.make import finished_before, make_store, write_cluster
+from ..setup.remarks import remarks
+from ..setup.request import Words, request
+from ..store import Store
+from ..units import format_size, parse_size
+from .arguments import flattened
+from .options import JsonOption, ManageOption
+from .output import print_json, printable, progress, say, stdout, table
+
+#: Seconds for all directories together unless --seconds says it, and for one of them at most and at least.
+SECONDS_ALL, SECONDS_MAX, SECONDS_MIN = 40.0, 10.0, 2.0
+SCRATCH = "256MiB"
+#: Of the table, which fits into 80.
+NAME_COLUMNS, DEVICE_COLUMNS = 18, 14
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceOptions:
+    """Where the store and its cluster.toml go, and what goes into the store."""
+
+    store: Annotated[
+        Path | None, typer.Option("--store", help="The store to make (default: ./store; with --emulate: DIR/store).")
+    ] = None
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The cluster.toml to write (default: beside the store).")
+    ] = None
+    manage: ManageOption = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetOptions:
+    """What the targets are, where that is not to be found out."""
+
+    emulate: Annotated[
+        bool, typer.Option("--emulate", help="Make emulated disks (4) and SSDs (2) below DIR, to try things out.")
+    ] = False
+    klass: Annotated[
+        list[str] | None, typer.Option("--class", metavar="TARGET=CLASS", help=f"Its class: {', '.join(CLASSES)}.")
+    ] = None
+    capacity: Annotated[
+        list[str] | None, typer.Option("--capacity", metavar="TARGET=SIZE", help="The most that may lie on it.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureOptions:
+    """How directories are measured."""
+
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate/--no-calibrate", help="Measure, or assume figures of each class.")
+    ] = True
+    seconds: Annotated[
+        float | None,
+        typer.Option("--seconds", min=1, max=86_400, help="Time for each directory (default: 10, 40 for all).",
+        ),
+    ] = None  # fmt: skip
+    scratch: Annotated[
+        str | None,
+        typer.Option("--scratch", help=f"Scratch file in each (default: {SCRATCH}); 1/16 of what is free at most."),
+    ] = None
+
+    def refuse(self, why: str) -> None:
+        """UsageError where something here was given that would not count."""
+        for flag, value in (("--seconds", self.seconds), ("--scratch", self.scratch)):
+            if value is not None:
+                raise UsageError(f"{flag}: {why}; leave it out")
+
+
+@flattened
+def init(
+    *,
+    directories: Annotated[
+        list[str], typer.Argument(metavar="DIR...", help="A directory on each disk and SSD; a new one for --emulate.")
+    ],
+    place: PlaceOptions,
+    targets: TargetOptions,
+    measuring: MeasureOptions,
+    json: JsonOption = False,
+) -> None:
+    """Make a store over directories: find their devices, measure them, write cluster.toml.
+
+    Each DIR gets a directory of the store's own. With --emulate, DIR gets emulated disks and SSDs, and the store.
+    """
+    words = Words(targets.klass or (), targets.capacity or ())
+    asked = request(directories, targets.emulate, place.store, place.output, place.manage or [], words)
+    if targets.emulate or not measuring.calibrate:
+        measuring.refuse("nothing is measured" if targets.emulate else "--no-calibrate measures nothing")
+    scratch_bytes = parse_size(measuring.scratch or SCRATCH, "--scratch")
+    homes = asked.homes()
+    store = finished_before(asked.store, asked.cluster_file, [path for _, path in homes])
+    if store is not None:
+        say(f"{printable(str(store.root))}: was made by an init that was interrupted; only its cluster.toml is written")
+        known = found.as_made(store.config.cluster.targets, [home for home, _ in homes])
+    else:
+        asked.check()
+        if targets.emulate:
+            known = found.emulated(asked.emulated(), asked.capacities)
+        else:
+            spots = asked.spots()
+            seconds = measuring.seconds or min(SECONDS_MAX, max(SECONDS_MIN, SECONDS_ALL / len(spots)))
+            with _measure(measuring.calibrate, seconds, scratch_bytes, len(spots)) as measure:
+                known = found.found_targets(spots, measure, asked.classes, asked.capacities)
+        store = make_store(asked.store, _cluster(asked.cluster_file, known), asked.manage)
+    write_cluster(asked.cluster_file, cluster_document(_cluster(asked.cluster_file, known), known, asked.store))
+    made = Made(store, asked.cluster_file, tuple(known), tuple(remarks(known)))
+    if json:
+        print_json(made.as_json())
+    else:
+        made.show()
+
+
+def _cluster(source: Path, known: Sequence[FoundTarget]) -> Cluster:
+    return Cluster(source, Network(), tuple(one.target for one in known))
+
+
+@contextlib.contextmanager
+def _measure(wanted: bool, seconds: float, scratch_bytes: int, count: int) -> Iterator[found.Measure | None]:
+    """What measures one directory after the other; None where nothing is to be measured."""
+    if not wanted:
+        yield None
+        return
+    what = "the directory" if count == 1 else f"{count} directories one after the other, each"
+    say(
+        f"measuring {what} for {seconds:g} s: writes up to {format_size(scratch_bytes)} (1/16 of what is free at "
+        f"most) into a file without a name, which is gone afterwards"
+    )
+    with open_probe(None) as probe:
+
+        def measure(target: Target) -> Target:
+            with progress(f"measuring {printable(target.name)}") as step:
+                parsed(probe.begin, str(target.path), 0, scratch_bytes)
+                return calibrated(target, Measurement(probe, target.name, seconds, step).run())
+
+        yield measure
+
+
+@dataclass(frozen=True)
+class Made:
+    """What init made, and what it found."""
+
+    store: Store
+    cluster_file: Path
+    found: tuple[FoundTarget, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def is_emulated(self) -> bool:
+        return self.found[0].is_emulated
+
+    @property
+    def managed(self) -> list[str]:
+        """Globs of new files that go into the store."""
+        return [rule.glob for rule in self.store.config.rules if rule.action == "manage"]
+
+    def command(self, verb: str) -> str:
+        """A verb on this store for the shell."""
+        return f"stripewise {verb} --store {shlex.quote(str(self.store.root))} -- CMD"
+
+    def as_json(self) -> dict[str, Any]:
+        """As `init --json` prints it."""
+        return {
+            "store": str(self.store.root),
+            "cluster": str(self.cluster_file),
+            "emulated": self.is_emulated,
+            "managed": self.managed,
+            "targets": [_target_json(one) for one in self.found],
+            "warnings": list(self.warnings),
+            "next": self.command("tune"),
+        }
+
+    def show(self) -> None:
+        """Prints it for people."""
+        title = "EMULATED targets: directories, slowed down to these figures" if self.is_emulated else ""
+        rows = table(title, "target", "device", "class", "read ms", "MiB/s", "free")
+        rows.columns[0].max_width, rows.columns[1].max_width = NAME_COLUMNS, DEVICE_COLUMNS
+        for one in self.found:
+            target = one.target
+            rows.add_row(
+                target.name, "emulated" if one.is_emulated else one.place.short, target.klass,
+                f"{target.startup_read_s * 1e3:.3f}", one.rate, format_size(one.free_bytes),
+            )  # fmt: skip
+        stdout().print(rows)
+        for one in self.found:
+            for text in _details(one):
+                typer.echo(printable(text))
+        if not self.is_emulated and any(one.target.calibration is None for one in self.found):
+            measured_by = f"stripewise calibrate --store {shlex.quote(str(self.store.root))} --apply"
+            typer.echo(printable(f"figures are assumed; have them measured: {measured_by}"))
+        for text in self.warnings:
+            say(f"warning: {printable(text)}")
+        typer.echo(printable(f"{self.cluster_file}: the targets and their figures, with comments"))
+        typer.echo(printable(f"{self.store.root}: a store over {len(self.found)} target(s)"))
+        typer.echo(printable(f"new files that go into it: {', '.join(self.managed)}"))
+        typer.echo(printable(f"check a program first: {self.command('doctor')}"))
+        typer.echo(printable(f"go on with: {self.command('tune')}"))
+
+
+def _details(one: FoundTarget) -> Iterator[str]:
+    """What the table has no room for."""
+    target = one.target
+    if not one.is_emulated:
+        yield f"{target.name}: {target.path}, on {one.place.words}"
+        yield f"    {target.klass}: {one.decided.why}"
+    if target.calibration is not None and target.calibration.unreliable:
+        kinds = ", ".join(kind.replace("_", " ") for kind in target.calibration.unreliable)
+        yield f"    measured unreliably: {kinds}; docs/calibration.md says what that means"
+    if target.capacity_bytes:
+        yield f"{target.name}: at most {format_size(target.capacity_bytes)}"
+
+
+def _target_json(one: FoundTarget) -> dict[str, Any]:
+    target = one.target
+    return {
+        "name": target.name,
+        "path": str(target.path),
+        "class": target.klass,
+        "kind": target.kind,
+        "decided_by": one.decided.by,
+        "why": one.decided.why,
+        "device": f"emulated, on {one.place.words}" if one.is_emulated else one.place.words,
+        "disks": [disk.name for disk in one.place.disks],
+        "rotational": one.place.rotational,
+        "free_bytes": one.free_bytes,
+        "capacity_bytes": target.capacity_bytes,
+        "measured": target.calibration is not None,
+        "unreliable": [] if target.calibration is None else target.calibration.unreliable,
+        **{name: getattr(target, name) for name, _, _ in FIGURES},
+    }

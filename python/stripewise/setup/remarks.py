@@ -1,0 +1,37 @@
+"""What is worth knowing about the targets that were found, each in a sentence that says what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..devices import shared
+from ..devices.find import MEMORY_KINDS
+from .document import FoundTarget
+
+
+def remarks(found: Sequence[FoundTarget]) -> list[str]:
+    """Warnings about targets that are real."""
+    if found[0].is_emulated:
+        return []
+    said = [] if len(found) > 1 else ["one target: there is nothing to choose between; give directories on other disks"]
+    said += [
+        f"{one.target.name} lies in memory ({one.place.mount.kind}): what is on it is lost when the machine stops"
+        for one in found
+        if one.place.mount is not None and one.place.mount.kind in MEMORY_KINDS
+    ]
+    for group in shared([one.place for one in found]):
+        names = _listed([found[position].target.name for position in group.positions])
+        if group.disks:
+            where = f"the device {group.disks[0]}" if len(group.disks) == 1 else f"the devices {_listed(group.disks)}"
+        else:
+            where = "one file system, of which no disk is known"
+        space = "and one free space " if group.one_file_system else ""
+        said.append(
+            f"{names} share {where}: they have one queue {space}between them, so no layout over them is faster than "
+            f"another; give one directory for each device, or try layouts out with --emulate"
+        )
+    return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
