@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 out=$1
 profile=$2
 shift 2
-tools/versions.sh
+sh tools/versions.sh
 cargo build --locked --profile "$profile" -p stripewise-runtime "$@"
 mkdir -p "$(dirname "$out")"
 # Only what the shim marks EXPORT is visible to the program that the library is preloaded into; its constructor runs before all others. Nothing but

@@ -80,7 +80,7 @@ def _build_library(out: Path, glibc: str) -> None:
     if glibc:
         words = [sys.executable, str(ROOT / "tools/wheel/zig_cc.py"), f"{platform.machine()}-linux-gnu.{glibc}"]
         environment["CC"] = shlex.join(words)
-    subprocess.run([ROOT / "tools/library.sh", out, "preload"], check=True, env=environment)
+    subprocess.run(["sh", ROOT / "tools/library.sh", out, "preload"], check=True, env=environment)
 
 
 def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:

@@ -61,6 +61,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         # With its time, by which cargo knows what it has compiled.
         shutil.copy2(ROOT / name, copy / name)
+        # As from a source distribution, which has no programs.
+        (copy / name).chmod(0o644)
     out = copy.parent / "out"
     pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-index", "--no-build-isolation", "--quiet"]
     execute([*pip, "--disable-pip-version-check", "-w", out, "."], ENVIRONMENT, cwd=copy, timeout_s=550)
