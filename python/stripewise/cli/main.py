@@ -35,6 +35,7 @@ HEAVY: dict[str, tuple[str, dict[str, Any]]] = {
     "plan": (".plan.plan", {}),
     "patterns": (".pattern.patterns", {}),
     "model": (".model.model", {}),
+    "files": (".run.files", {}),
     "simulate": (".simulate", {}),
     "tune": (".run.tune", COMMAND_SETTINGS),
     "calibrate": (".calibrate", {}),

@@ -39,7 +39,10 @@ MinGainOption = Annotated[
     ),
 ]
 FileOption = Annotated[
-    list[str] | None, typer.Option("--file", help="Only files whose path matches this glob (default: managed files).")
+    list[str] | None,
+    typer.Option(
+        "--file", help="Only files whose path matches this glob (default: managed files, else the program's own)."
+    ),
 ]
 #: What programs are slowed down by at most unless somebody says otherwise.
 SLOWDOWN = 1.5

@@ -21,10 +21,19 @@ from ..simulate.run import LOOPS, Compared, compared
 from ..simulate.sweep import Sweep, Value, changed_cluster, parse_sweep
 from ..units import parse_size
 from ..workload.describe import read_description
+from ..workload.trace import run_end
 from .arguments import flattened
-from .options import FileOption, JsonOption
+from .options import JsonOption
 from .output import print_json, progress, say, say_partial, shown, stdout, table
-from .plan.options import SearchOptions, SizeOptions, WindowOptions, plan_options, require_window
+from .plan.options import (
+    FileOptions,
+    SearchOptions,
+    SizeOptions,
+    WindowOptions,
+    plan_options,
+    require_window,
+    say_of_trace,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +64,6 @@ class SimulateRequest:
         str | None, typer.Option("--loop", help="Of a trace: closed (keep think times) or open (keep times).")
     ] = None
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw the result: out.svg or out.html.")] = None
-    file: FileOption = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +87,7 @@ class Job:
         self.policies = policies
         self.plans = [(str(path), read_plan(path)) for path in plans]
         self.options = options
-        self.is_sampled = False
+        self.is_said = False
 
     def run(self, load: Load, cluster: Cluster, settings: Settings, where: str) -> list[Outcome]:
         """One run under each policy and each plan."""
@@ -87,7 +95,7 @@ class Job:
         for policy in self.policies:
             with progress(f"planning with {policy.name}{where}"):
                 plan = policy.plan(load.workload, cluster, self.options)
-            self._say_sample(load)
+            self._say_what_is_left(load)
             with progress(f"simulating {policy.name}{where}") as step:
                 outcomes.append(simulate_plan(load, cluster, plan, settings, policy.name, True, step))
         for name, plan in self.plans:
@@ -95,9 +103,13 @@ class Job:
                 outcomes.append(simulate_plan(load, cluster, plan, settings, name, bool(self.policies), step))
         return outcomes
 
-    def _say_sample(self, load: Load) -> None:
-        if load.workload.weight > 1 and not self.is_sampled:
-            self.is_sampled = True
+    def _say_what_is_left(self, load: Load) -> None:
+        """Once, what of the load policies did not plan from."""
+        if self.is_said:
+            return
+        self.is_said = True
+        say_of_trace(load.source, left_out=load.workload.left_out)
+        if load.workload.weight > 1:
             say(
                 f"stripewise: planned from a sample of {load.workload.requests:,} requests, one in "
                 f"{load.workload.weight:,}, counts scaled; all are simulated"
@@ -153,7 +165,7 @@ def _point_in_errors(sweep: Sweep | None, value: Value | None) -> Iterator[None]
 
 
 def _loads(
-    asked: SimulateRequest, seed: int | None, sweep: Sweep | None
+    asked: SimulateRequest, files: FileOptions, seed: int | None, sweep: Sweep | None
 ) -> Iterator[tuple[Value | None, Load, Mapping[str, Value]]]:
     """(value, load, changes of the cluster) of every point, one load at a time."""
     values: Sequence[Value | None] = [None] if sweep is None else sweep.values
@@ -163,8 +175,9 @@ def _loads(
         if sweep is not None and not of_servers:
             raise UsageError(f"--sweep: {key} is a key of a --workload; of a trace sweep hservers or sservers")
         with progress("reading the trace") as step:
-            load = load_trace(asked.trace, asked.file or [], asked.loop or "closed", step)
+            load = load_trace(asked.trace, files.choice(), asked.loop or "closed", step)
         say_partial(load.source, load.partial)
+        say_of_trace(load.source, ended=run_end(asked.trace).text)
         for value in values:
             yield value, load, {} if value is None else {key: value}
         return
@@ -191,6 +204,7 @@ def _plot(path: Path, source: str, points: Sequence[tuple[object, Sequence[Outco
 def simulate(
     *,
     asked: SimulateRequest,
+    files: FileOptions,
     sizes: SizeOptions,
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Seed of workload, devices and random orders.")
@@ -205,8 +219,8 @@ def simulate(
         raise UsageError("simulate: give either --workload W.toml or --trace DIR")
     if asked.loop is not None and (asked.trace is None or asked.loop not in LOOPS):
         raise UsageError(f"--loop: '{asked.loop}' does not fit; give closed or open with --trace")
-    if asked.workload is not None and asked.file:
-        raise UsageError("--file: chooses files of a trace; a workload description has the key path")
+    if asked.workload is not None and files.flags:
+        raise UsageError(f"{files.flags[0]}: chooses files of a trace; a workload description has the key path")
     if asked.plot is not None:
         check_plot_path(asked.plot)
     chosen = policies_named(asked.policy if asked.policy is not None else "" if asked.plan else "def,best")
@@ -221,7 +235,7 @@ def simulate(
     job = Job(chosen, asked.plan or [], options)
     points: list[tuple[object, Sequence[Outcome]]] = []
     source = ""
-    for value, load, changes in _loads(asked, seed, swept):
+    for value, load, changes in _loads(asked, files, seed, swept):
         where = "" if swept is None else f" ({swept.key}={value})"
         source = load.source
         with _point_in_errors(swept, value):

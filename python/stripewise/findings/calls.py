@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..workload.columns import checked_columns, codes_of_text, numbers
-from ..workload.trace import opened, read_meta, trace_file, wanted_files
+from ..workload.counted import Chosen, Touched
+from ..workload.trace import opened, read_meta, run_place, trace_file, wanted_files
 from .layers import COLUMNS, MpiCalls, mpi_calls
 
 #: Calls that ask for a name or an inode and move no bytes.
@@ -63,8 +64,8 @@ class CallFacts:
     lengths: dict[str, int] = field(default_factory=dict)
 
 
-def calls_of(path: Path, files: Sequence[str]) -> CallFacts:
-    """Of a collected trace; `files` are shell patterns of paths to keep. Raises WorkloadError naming the file."""
+def calls_of(path: Path, files: Chosen) -> CallFacts:
+    """Of a collected trace; `files` says which files count. Raises WorkloadError naming the file."""
     source = trace_file(path)
     with opened(source) as parquet:
         columns = checked_columns(
@@ -98,8 +99,10 @@ def calls_of(path: Path, files: Sequence[str]) -> CallFacts:
     lengths = _lengths_in_meta(path)
     for code in np.flatnonzero(length).tolist():
         lengths[paths[code]] = max(int(length[code]), lengths.get(paths[code], 0))
-    # A start in many directories is no habit of the program's I/O.
-    ours = set(wanted_files(paths, files, code=False))
+    # A start in many directories is no habit of the program's I/O; a file that moves no byte may be.
+    touched = dict.fromkeys(paths, Touched(0))
+    place = run_place(read_meta(path))
+    ours = set(wanted_files(touched, files, place=place, prefers_managed=False, least_bytes=0).files)
     by_name = np.flatnonzero(rows(BY_NAME) & np.isin(file, [code for code, name in enumerate(paths) if name in ours]))
     metadata = _metadata(table, by_name, (op, ops), (file, paths)) if len(by_name) else NOTHING
     return CallFacts(metadata, wanted, mpi_calls(table) if wanted else {}, lengths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ..cluster import Cluster
 from ..errors import NoRequestsError
 from ..pattern.records import FileRecords, TraceRecords, read_records
+from ..workload.counted import BY_DEFAULT, Choice, Chosen
 from ..workload.trace import partial_reasons, trace_file
 from .calls import CallFacts, MetadataCalls, Wanted, calls_of
 from .layers import MpiCalls
@@ -122,8 +123,8 @@ class RunFacts:
     trace: TraceRecords | None
     #: Whether some requests were made up from counters: their order and places prove little.
     is_estimated: bool = False
-    #: Shell patterns that chose its files.
-    patterns: tuple[str, ...] = ()
+    #: What chose its files.
+    choice: Choice = BY_DEFAULT
     #: Whether `source` is a Darshan log, from which the trace was made for this page alone.
     is_log: bool = False
 
@@ -144,7 +145,7 @@ class RunFacts:
             "--cluster",
             "cluster.toml" if cluster.source == DEFAULT_CLUSTER.source else _as_operand(str(cluster.source)),
         ]
-        words += [word for pattern in self.patterns for word in ("--file", _as_operand(pattern))]
+        words += self.choice.words()
         first = ""
         if self.is_log:
             trace = f"{Path(self.source).stem}-trace"
@@ -161,8 +162,8 @@ def _quoted(path: str) -> str:
     return shlex.quote(_as_operand(path))
 
 
-def facts_of(path: str | os.PathLike[str], files: Sequence[str] = (), only: Collection[str] | None = None) -> RunFacts:
-    """The facts of a collected trace; `files` are shell patterns of paths to keep, `only` paths whose requests to keep.
+def facts_of(path: str | os.PathLike[str], files: Chosen = (), only: Collection[str] | None = None) -> RunFacts:
+    """The facts of a collected trace; `files` says which files count, `only` has the paths whose requests do.
 
     Raises NoRequestsError where it holds neither a request nor a call by name, WorkloadError naming the file where it
     cannot be read.
@@ -186,5 +187,5 @@ def facts_of(path: str | os.PathLike[str], files: Sequence[str] = (), only: Coll
         metadata,
         trace,
         any("estimated" in reason for reason in partial_reasons(Path(path))),
-        tuple(files),
+        files if isinstance(files, Choice) else Choice(tuple(files)),
     )

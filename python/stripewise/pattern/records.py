@@ -8,7 +8,7 @@ through one descriptor.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,9 @@ import numpy.typing as npt
 from ..errors import NoRequestsError, WorkloadError
 from ..plan.application import application_of
 from ..workload.columns import checked_columns, codes_of_text, numbers
+from ..workload.counted import Chosen, Counted, Touched
 from ..workload.ranges import ranges_of
-from ..workload.trace import no_requests, opened, read_meta, trace_file, wanted_files
+from ..workload.trace import FLAG_MANAGED, no_requests, opened, read_meta, run_place, trace_file, wanted_files
 
 #: Operations of each layer that move bytes.
 DATA_OPS = {"posix": {"read": "read", "write": "write"}, "mpi": {"mpi_read": "read", "mpi_write": "write"}}
@@ -80,6 +81,8 @@ class TraceRecords:
     #: Processes of the run.
     processes: int
     files: tuple[FileRecords, ...]
+    #: Of the files that do not count, how many of each kind.
+    left_out: tuple[tuple[str, int], ...] = ()
 
     @property
     def is_ranked(self) -> bool:
@@ -89,32 +92,39 @@ class TraceRecords:
 
 def read_records(
     path: str | os.PathLike[str],
-    files: Sequence[str] = (),
+    files: Chosen = (),
     layer: str = "posix",
     only: Collection[str] | None = None,
 ) -> TraceRecords:
-    """The records of `layer` in a collected trace; `files` are shell patterns of paths to keep, `only` the paths.
+    """The records of `layer` in a collected trace, files with most bytes first; `files` says which, `only` has paths.
 
-    Without either, files in the system's own directories are left out; managed or not makes no difference. Raises
-    NoRequestsError where nothing is left, WorkloadError naming the file where it cannot be read.
+    Without `only`, those that count; managed or not makes no difference. Raises NoRequestsError where nothing is left,
+    WorkloadError naming the file where it cannot be read.
     """
     source = trace_file(Path(path))
-    command = read_meta(Path(path)).get("command", [])
+    meta = read_meta(Path(path))
+    command = meta.get("command", [])
+
+    def counted(touched: dict[str, Touched]) -> Counted:
+        if only is not None:
+            return Counted(tuple(name for name in touched if name in only))
+        return wanted_files(touched, files, place=run_place(meta), prefers_managed=False)
+
     with opened(source) as parquet:
         table = parquet.read(columns=checked_columns(parquet.schema_arrow, source, optional=(*OPTIONAL, "layer")))
     try:
-        found = _records(table, layer, lambda paths: set(wanted_files(paths, files) if only is None else only))
+        found, which = _records(table, layer, counted)
     except WorkloadError as error:
         raise WorkloadError(f"{source}: {error}") from error
     if not found.files:
-        nothing = no_requests(source, files, f"{layer} read or write")
-        if layer == "posix" and len(_records(table, "mpi", lambda paths: set(wanted_files(paths, files))).files):
+        nothing = no_requests(source, files, which, f"{layer} read or write")
+        if layer == "posix" and only is None and len(_records(table, "mpi", counted)[0].files):
             raise NoRequestsError(
                 f"{nothing}, with both layers; it has MPI-IO calls alone, of which 'patterns --layer mpi' tells"
             )
         raise nothing
     application = application_of(str(word) for word in command) if isinstance(command, list) else ""
-    return replace(found, source=str(source), application=application)
+    return replace(found, source=str(source), application=application, left_out=which.numbers)
 
 
 def codes_of(columns: Iterable[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.uint64], Numbers]:
@@ -134,21 +144,23 @@ def codes_of(columns: Iterable[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.uint64
     return codes.astype(np.uint64), first.astype(np.int64)
 
 
-def _records(table: Any, layer: str, kept_of: Callable[[list[str]], set[str]]) -> TraceRecords:
+def _records(table: Any, layer: str, counted: Callable[[dict[str, Touched]], Counted]) -> tuple[TraceRecords, Counted]:
+    """The records of the files that count, and which ones these are."""
     op_code, ops = codes_of_text(table, "op")
     file_code, paths = codes_of_text(table, "file")
     wanted = DATA_OPS[layer]
     keep = np.isin(op_code, [code for code, op in enumerate(ops) if op in wanted])
-    # What the launcher of an MPI job reads of the system is no part of the job.
-    kept = kept_of(paths)
-    keep &= np.isin(file_code, [code for code, path in enumerate(paths) if path in kept])
     keep &= np.asarray(table.column("offset").is_valid()) & (numbers(table, "done", 0) > 0)
     if "layer" in table.column_names:
         layer_code, layers = codes_of_text(table, "layer")
         keep &= np.isin(layer_code, [code for code, name in enumerate(layers) if name == layer])
+    # What the launcher of an MPI job reads of the system is no part of the job.
+    which = counted(_touched(table, np.flatnonzero(keep & (file_code >= 0)), (op_code, ops), (file_code, paths)))
+    kept = set(which.files)
+    keep &= np.isin(file_code, [code for code, path in enumerate(paths) if path in kept])
     rows = np.flatnonzero(keep)
     if not len(rows):
-        return TraceRecords("", "", 1, ())
+        return TraceRecords("", "", 1, ()), which
     ranges = ranges_of(table, rows) if layer == "mpi" else None
     if ranges is not None:
         rows = rows[ranges.call]
@@ -185,4 +197,23 @@ def _records(table: Any, layer: str, kept_of: Callable[[list[str]], set[str]]) -
     ranks = np.unique(columns["rank"][columns["rank"] >= 0])
     world = int(columns["world"].max(initial=-1))
     processes = max(world, len(ranks) or len(np.unique(columns["process"])), 1)
-    return TraceRecords("", "", processes, tuple(sorted(files, key=lambda file: file.path)))
+    files.sort(key=lambda file: (-int(file.size.sum()), file.path))
+    return TraceRecords("", "", processes, tuple(files)), which
+
+
+def _touched(
+    table: Any, rows: Numbers, ops: tuple[Numbers, list[str]], files: tuple[Numbers, list[str]]
+) -> dict[str, Touched]:
+    """What these rows did to each of their files."""
+    codes, paths = files
+    file = codes[rows]
+    count = len(paths)
+    moved = np.zeros(count, dtype=np.int64)
+    np.add.at(moved, file, numbers(table, "done", 0)[rows])
+    is_write = np.isin(ops[0][rows], [code for code, op in enumerate(ops[1]) if op.endswith("write")])
+    written = np.bincount(file[is_write], minlength=count)
+    managed = np.bincount(file[(numbers(table, "flags", 0)[rows] & FLAG_MANAGED) != 0], minlength=count)
+    return {
+        paths[code]: Touched(int(moved[code]), bool(managed[code]), bool(written[code]))
+        for code in np.unique(file).tolist()
+    }

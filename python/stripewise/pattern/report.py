@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from ..workload.counted import Chosen
 from .local import RecognisedFile
 from .records import Kind, TraceRecords, read_records
 from .together import GlobalPattern, global_patterns
@@ -118,6 +119,8 @@ class PatternReport:
     processes: int
     is_ranked: bool
     files: tuple[FilePatterns, ...]
+    #: Of the files that do not count, how many of each kind.
+    left_out: tuple[tuple[str, int], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The fields of docs/formats.md, Patterns."""
@@ -127,6 +130,7 @@ class PatternReport:
             "application": self.application,
             "processes": self.processes,
             "ranked": self.is_ranked,
+            "left_out": dict(self.left_out),
             "files": [
                 {
                     "path": file.path,
@@ -140,7 +144,7 @@ class PatternReport:
         }
 
 
-def report_of(path: str | os.PathLike[str], files: Sequence[str] = (), layer: str = "posix") -> PatternReport:
+def report_of(path: str | os.PathLike[str], files: Chosen = (), layer: str = "posix") -> PatternReport:
     """The patterns in a collected trace; raises what `read_records` does."""
     return report_of_records(read_records(path, files, layer))
 
@@ -156,7 +160,9 @@ def report_of_records(trace: TraceRecords, paths: Collection[str] | None = None)
             _described(file, pattern, trace.processes) for pattern in global_patterns(file.local, trace.processes)
         ]
         found.append(FilePatterns(file, tuple(described)))
-    return PatternReport(trace.source, trace.application, trace.processes, trace.is_ranked, tuple(found))
+    return PatternReport(
+        trace.source, trace.application, trace.processes, trace.is_ranked, tuple(found), trace.left_out
+    )
 
 
 def _described(file: RecognisedFile, pattern: GlobalPattern, processes: int) -> Described:

@@ -1,15 +1,20 @@
-"""Where the raw logs of a traced run go, and how they become one Parquet file."""
+"""Where the raw logs of a traced run go, what is noted of the run, and how they become one Parquet file."""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import native
 from ..errors import StripewiseError, UsageError, WorkloadError
+from ..files.fields import Fields, read_json
+from ..files.parts import write_durably
 from ..layout import Layout
 from ..store import Store
+from .runner import Ended
 
 # Brings numpy, which other verbs of this module's users do without.
 if TYPE_CHECKING:
@@ -17,6 +22,11 @@ if TYPE_CHECKING:
 
 #: Layouts of so many files go into a trace.
 LAYOUTS_MAX = 1000
+#: Beside the logs, what `run` notes of the run; collecting skips hidden names.
+NOTE = ".run.json"
+NOTE_VERSION = 1
+#: Exit statuses of the kernel and of shells, and its signals.
+STATUS_MAX, SIGNAL_MAX = 255, 64
 
 
 def trace_directory(path: Path) -> Path:
@@ -28,27 +38,66 @@ def trace_directory(path: Path) -> Path:
     return path
 
 
-def collect_logs(logs: Path, out: Path, lenient: bool = False) -> dict[str, Any]:
-    """Collects the raw logs in `logs` into `out`/trace.parquet, with the layouts that managed files have now.
+def note_run(logs: Path, ended: Ended | None = None) -> str:
+    """Notes beside the logs where the run works, and once it has `ended`, how; returns why that cannot be noted.
 
-    Returns the native module's account.
+    Without the second note how it ended is unknown: whoever was to write it was killed.
+    """
+    # As paths in traces are written: bytes that are not UTF-8 as \xNN.
+    place = os.fsencode(os.getcwd()).decode("utf-8", "backslashreplace")
+    note: dict[str, Any] = {"version": NOTE_VERSION, "cwd": place, "exit_status": None}
+    if ended is not None:
+        note["exit_status"] = ended.status
+        if ended.signal is not None:
+            note["signal"] = ended.signal
+    try:
+        write_durably(logs / NOTE, json.dumps(note))
+    except OSError as error:
+        return f"{logs / NOTE}: cannot be written ({error.strerror}), so the trace will not tell how the run ended"
+    return ""
+
+
+def _noted(logs: Path) -> dict[str, Any]:
+    """What was noted of the run, as meta.json has it; empty where nothing was. Raises WorkloadError for a bad note."""
+    path = logs / NOTE
+    if not path.exists():
+        return {}
+    cure = "what 'stripewise run' noted of the run, or remove this file"
+    fields = Fields(read_json(path, WorkloadError, cure), path, "", WorkloadError)
+    if fields.integer("version", 1, 1 << 31) > NOTE_VERSION:
+        raise fields.error("version", f"is newer than this program knows ({NOTE_VERSION})", "upgrade stripewise")
+    found: dict[str, Any] = {"cwd": fields.text("cwd"), "exit_status": None}
+    if fields.data.get("exit_status") is not None:
+        found["exit_status"] = fields.integer("exit_status", 0, STATUS_MAX)
+    if fields.data.get("signal") is not None:
+        found["signal"] = fields.integer("signal", 1, SIGNAL_MAX)
+    return found
+
+
+def collect_logs(logs: Path, out: Path, lenient: bool = False) -> dict[str, Any]:
+    """Collects the raw logs in `logs` into `out`/trace.parquet, with what was noted of the run and the layouts that
+    managed files have now.
+
+    Returns what meta.json has, files with most bytes first.
     """
     if not logs.is_dir():
         raise WorkloadError(f"{logs}: is not a directory; give the one that 'stripewise run --trace' filled")
     from ..workload.layouts import write_layouts
 
-    account = dict(native.call("trace_collect", str(logs.absolute()), str(out), lenient) or {})
+    noted = _noted(logs)
+    account = dict(native.call("trace_collect", str(logs.absolute()), str(out), lenient) or {}) | noted
+    account.get("files", []).sort(key=lambda file: (-(file["bytes_read"] + file["bytes_written"]), file["path"]))
     try:
+        write_durably(out / "meta.json", json.dumps(account, indent=2) + "\n")
         write_layouts(out, _stores(account))
     except OSError as error:
-        raise WorkloadError(f"{out}: layouts cannot be written ({error.strerror}); choose another place") from error
+        raise WorkloadError(f"{out}: cannot be written to ({error.strerror}); choose another place") from error
     return account
 
 
 def _stores(account: dict[str, Any]) -> list[TracedStore]:
     """The stores that hold managed files of the run now, with those files' layouts: of the files with most bytes."""
     managed = [file for file in account.get("files", []) if file["managed"]]
-    managed.sort(key=lambda file: (-(file["bytes_read"] + file["bytes_written"]), file["path"]))
     opened: dict[str, Store | None] = {}
     layouts: dict[str, dict[str, Layout]] = {}
     for file in managed[:LAYOUTS_MAX]:

@@ -45,10 +45,11 @@ REFUSED = "this store was not used"
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: a shell's exit status, and the wall-clock seconds it took."""
+    """How a program ended: a shell's exit status, the wall-clock seconds it took, and the signal that ended it."""
 
     status: int
     seconds: float
+    signal: int | None = None
 
 
 def library_path() -> Path:
@@ -195,7 +196,8 @@ def run(command: Sequence[str], env: Mapping[str, str], line: Callable[[bytes], 
                 line(text)
             child.stdout.close()
         code = child.wait()
-    return Ended(128 - code if code < 0 else code, time.monotonic() - started)
+    seconds = time.monotonic() - started
+    return Ended(128 - code, seconds, -code) if code < 0 else Ended(code, seconds)
 
 
 class _Forwarding:

@@ -38,7 +38,7 @@ from ..workload import Workload
 from ..workload.renames import first_names, renames_in
 from ..workload.trace import read_trace
 from . import runner
-from .collect import collect_logs
+from .collect import collect_logs, note_run
 from .inputs import changed_inputs
 from .measure import LastObject, Measured, measured
 from .recreated import globs_of
@@ -319,7 +319,10 @@ class Tuner:
             self._reset()
         env = runner.environment(os.environ, self.store.root, trace, self.manage, self.command)
         before, read_before = self.store.devices(), _read_from_devices()
+        # Traces that the user keeps tell of it; whether it can be noted does not matter to the circle.
+        note_run(trace)
         ended = runner.run(self.command, env, line)
+        note_run(trace, ended)
         after, read_after = self.store.devices(), _read_from_devices()
         if ended.status == INTERRUPTED:
             raise KeyboardInterrupt

@@ -6,11 +6,9 @@ for the engine streams and the planners do not.
 
 from __future__ import annotations
 
-import fnmatch
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,9 +18,10 @@ from ..cluster import Cluster
 from ..errors import WorkloadError, naming
 from ..plan import Plan
 from ..workload import Workload
+from ..workload.counted import BY_DEFAULT, Choice, Touched
 from ..workload.describe import Description
 from ..workload.generated import generated_workload, made_by
-from ..workload.trace import partial_reasons, read_trace, trace_file
+from ..workload.trace import partial_reasons, read_trace, trace_file, wanted_files
 from .scenario import scenario
 
 LOOPS = ("closed", "open")
@@ -42,7 +41,7 @@ class Settings:
 class Load:
     """What is run: `engine_json` gives what the engine takes for files, `plan_from` what a policy plans from.
 
-    `paths` are the files where they are known before a plan; `patterns` choose among those of a plan; `partial` as in
+    `paths` are the files where they are known before a plan; `choice` is made among those of a plan; `partial` as in
     `Workload`.
     """
 
@@ -50,7 +49,7 @@ class Load:
     paths: tuple[str, ...] | None
     engine_json: Callable[[Sequence[str]], str]
     plan_from: Callable[[], Workload]
-    patterns: tuple[str, ...] = ()
+    choice: Choice = BY_DEFAULT
     partial: tuple[str, ...] = ()
 
     @cached_property
@@ -106,7 +105,7 @@ def load_description(description: Description) -> Load:
     )
 
 
-def load_trace(path: Path, files: Sequence[str] = (), loop: str = "closed", progress: Progress | None = None) -> Load:
+def load_trace(path: Path, choice: Choice = BY_DEFAULT, loop: str = "closed", progress: Progress | None = None) -> Load:
     """The load of a collected trace; `loop` keeps the program's think times (closed) or its times (open)."""
     source = trace_file(path)
 
@@ -114,9 +113,9 @@ def load_trace(path: Path, files: Sequence[str] = (), loop: str = "closed", prog
         return json.dumps({"version": 1, "kind": "trace", "path": str(source), "files": list(paths), "loop": loop})
 
     def plan_from() -> Workload:
-        return read_trace(path, files, progress)
+        return read_trace(path, choice, progress)
 
-    return Load(str(source), None, engine_json, plan_from, tuple(files), partial_reasons(path))
+    return Load(str(source), None, engine_json, plan_from, choice, partial_reasons(path))
 
 
 def paths_of(load: Load, plan: Plan, planned_here: bool) -> Sequence[str]:
@@ -128,11 +127,13 @@ def paths_of(load: Load, plan: Plan, planned_here: bool) -> Sequence[str]:
         return load.paths
     if planned_here:
         return [file.path for file in load.workload.files]
-    wanted = [os.path.abspath(pattern) for pattern in load.patterns]
     paths = [file.path for file in plan.files]
-    kept = [path for path in paths if not wanted or any(fnmatch.fnmatchcase(path, each) for each in wanted)]
+    # What somebody planned is left out by options alone.
+    chosen = wanted_files(dict.fromkeys(paths, Touched(0, managed=True)), replace(load.choice, own=()))
+    kept = [path for path in paths if path in chosen.files]
     if not kept:
-        raise WorkloadError(f"--file: the plan has no file matching {', '.join(load.patterns)}; leave it out")
+        given = " ".join(load.choice.words())
+        raise WorkloadError(f"{given}: the plan has no file matching that; give other globs, or none")
     return kept
 
 

@@ -19,6 +19,7 @@ from ..errors import NoRequestsError
 from ..pattern import PatternReport
 from ..pattern.records import read_records
 from ..pattern.report import report_of_records
+from ..workload.counted import left_out_text
 from .blob import blob, length, steps
 from .requests import Numbers, ViewRequests
 from .targets import TargetLoad, loads_of
@@ -230,6 +231,10 @@ def _patterns(file: Any) -> list[dict[str, Any]]:
 def _notes(requests: ViewRequests, total: dict[str, Any], files: int) -> list[str]:
     """What the page does not show, a sentence each."""
     notes = [f"The trace is partial: {reason}." for reason in requests.partial]
+    if requests.end.text:
+        notes.append(f"{requests.end.text[0].upper()}{requests.end.text[1:]}.")
+    if requests.left_out:
+        notes.append(f"{left_out_text(requests.left_out)}: --all-files has them.")
     if total["without_offset"]:
         notes.append(
             f"The offsets of {total['without_offset']:,} requests are unknown: they are in times and sizes, not in "

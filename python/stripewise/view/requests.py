@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,19 @@ import numpy.typing as npt
 from .. import native
 from ..errors import UsageError
 from ..workload.columns import checked_columns, codes_of_text, numbers
+from ..workload.counted import Chosen, Touched
 from ..workload.trace import (
     FLAG_MANAGED,
     FLAG_UNKNOWN_OFFSET,
+    UNKNOWN_END,
     Progress,
+    RunEnd,
     no_requests,
     opened,
     partial_reasons,
     read_meta,
+    run_end,
+    run_place,
     trace_file,
     wanted_files,
 )
@@ -70,6 +74,9 @@ class ViewRequests:
     size: Numbers
     #: The columns for the native module.
     trace: Any
+    #: Of the files that do not count, how many of each kind.
+    left_out: tuple[tuple[str, int], ...] = ()
+    end: RunEnd = UNKNOWN_END
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -88,11 +95,10 @@ def check_target(flag: str, out: Path, trace: Path) -> None:
         raise UsageError(f"{flag}: {out} is there and is no regular file; give another name")
 
 
-def read_requests(path: Path, files: Sequence[str] = (), progress: Progress | None = None) -> ViewRequests:
-    """The requests of a collected trace; `files` are shell patterns of paths to keep.
+def read_requests(path: Path, files: Chosen = (), progress: Progress | None = None) -> ViewRequests:
+    """The requests of a collected trace, on the files that count, as `files` says.
 
-    Without patterns those of managed files, or of all outside the system's own directories. Raises NoRequestsError
-    where nothing is left, WorkloadError naming the file where it cannot be read.
+    Raises NoRequestsError where nothing is left, WorkloadError naming the file where it cannot be read.
     """
     source = trace_file(path)
     meta = read_meta(path)
@@ -106,7 +112,8 @@ def read_requests(path: Path, files: Sequence[str] = (), progress: Progress | No
             if progress:
                 progress(group + 1, parquet.num_row_groups)
     held = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
-    wanted = wanted_files(names, files, managed)
+    counted = wanted_files(_touched(held, names, managed), files, place=run_place(meta))
+    wanted = counted.files
     place = np.full(len(names) + 1, -1, dtype=np.int64)
     for number, name in enumerate(wanted):
         place[names[name]] = number
@@ -114,12 +121,23 @@ def read_requests(path: Path, files: Sequence[str] = (), progress: Progress | No
         held["file"] = place[held["file"]]
         held = {name: column[held["file"] >= 0] for name, column in held.items()}
     if not held or not len(held["file"]):
-        raise no_requests(source, files)
+        raise no_requests(source, files, counted)
     used = np.unique(held["file"])
     renumbered = np.zeros(len(wanted), dtype=np.int64)
     renumbered[used] = np.arange(len(used))
     held["file"] = renumbered[held["file"]]
-    return _requests(held, [wanted[number] for number in used.tolist()], str(source), meta, partial_reasons(path))
+    found = _requests(held, [wanted[number] for number in used.tolist()], str(source), meta, partial_reasons(path))
+    return replace(found, left_out=counted.numbers, end=run_end(path))
+
+
+def _touched(held: dict[str, Numbers], names: dict[str, int], managed: set[str]) -> dict[str, Touched]:
+    """What was done to each file."""
+    if not held:
+        return {}
+    moved = np.zeros(len(names), dtype=np.int64)
+    np.add.at(moved, held["file"], held["size"])
+    written = np.bincount(held["file"][held["write"]], minlength=len(names))
+    return {name: Touched(int(moved[number]), name in managed, bool(written[number])) for name, number in names.items()}
 
 
 def _requests(

@@ -71,10 +71,11 @@ def as_renamed(workload: Workload, renames: Sequence[Rename], is_there: Callable
                 name = _followed(renames, away[min(number, len(away) - 1)])
             parts.setdefault(name, []).append(replace(file, path=name, requests=file.requests[turn == number]))
     files = []
-    for name in sorted(parts):
+    for name in parts:
         requests = np.concatenate([file.requests for file in parts[name]])
         requests = requests[np.argsort(requests["start_ns"], kind="stable")]
         files.append(FileRequests(name, requests, max(file.size_bytes for file in parts[name])))
+    files.sort(key=lambda file: (-int(file.requests["size"].sum()), file.path))
     return replace(workload, files=tuple(files))
 
 

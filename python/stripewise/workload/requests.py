@@ -31,10 +31,11 @@ class FileRequests:
 
 @dataclass(frozen=True)
 class Workload(Memoized):
-    """All files of one run, by path; `processes` client processes made the requests.
+    """The files of one run, those of a trace with most bytes first; `processes` client processes made the requests.
 
     Every request stands for `weight` of its kind: above 1 where the requests are a sample. `partial` says why the trace
-    that they are from is not the whole run; nothing, where it is.
+    that they are from is not the whole run; nothing, where it is. `left_out` has how many of its files do not count, by
+    kind (counted.py).
     """
 
     files: tuple[FileRequests, ...]
@@ -43,6 +44,7 @@ class Workload(Memoized):
     command: tuple[str, ...] = field(default=())
     weight: int = 1
     partial: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, int], ...] = ()
 
     @property
     def requests(self) -> int:

@@ -1,18 +1,18 @@
 """Reads a collected trace (trace.parquet and meta.json, docs/formats.md) into a workload.
 
 Streams row group by row group and keeps only what policies price: reads and writes of the posix layer that moved at
-least a byte at a known offset. Which files: those given by --file, else the managed ones, else all outside the system's
-own directories.
+least a byte at a known offset. Which files: those given by --file, else managed ones, else those that somebody may
+tune (counted.py).
 """
 
 from __future__ import annotations
 
-import fnmatch
 import json
 import os
 import re
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import signal
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,16 +25,26 @@ import pyarrow.parquet as pq
 
 from ..errors import NoRequestsError, WorkloadError
 from .columns import TEXTS, checked_columns, codes_of_text, numbers
+from .counted import (
+    EXCLUDED,
+    KIND_OF,
+    KINDS,
+    LARGE_BYTES,
+    OUTSIDE,
+    SMALL,
+    Choice,
+    Chosen,
+    Counted,
+    Touched,
+    left_out_text,
+    one_of,
+)
 from .requests import REQUEST_DTYPE, FileRequests, Requests, Workload
 
 #: Bits of the column `flags` (docs/formats.md).
 FLAG_MANAGED = 1 << 1
 FLAG_UNKNOWN_OFFSET = 1 << 5
 META_VERSION = 1
-#: The system's own, and what is no path, as `<STDOUT>` in a Darshan log.
-SYSTEM_DIRS = ("/dev/", "/proc/", "/sys/", "/etc/", "/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/", "<")
-#: A program's own code, which its start looks for in many places.
-CODE = re.compile(r"/site-packages/|/lib/python3|/__pycache__|\.pyc?$|\.so(\.|$)|\.pth$")
 T = TypeVar("T")
 R = TypeVar("R")
 Progress = Callable[[int, int], None]
@@ -50,6 +60,8 @@ class _File:
     world: int = 0
     managed: bool = False
     end: int = 0
+    bytes: int = 0
+    written: bool = False
 
     def add(self, more: _File) -> None:
         """What another row group tells of the same file."""
@@ -59,6 +71,8 @@ class _File:
         self.world = max(self.world, more.world)
         self.managed = self.managed or more.managed
         self.end = max(self.end, more.end)
+        self.bytes += more.bytes
+        self.written = self.written or more.written
 
 
 def trace_file(path: Path) -> Path:
@@ -99,6 +113,12 @@ def partial_reasons(path: Path) -> tuple[str, ...]:
     return _reasons(read_meta(path))
 
 
+def run_place(meta: Mapping[str, Any]) -> str:
+    """The working directory of the run, as paths in its trace are written; empty where it is unknown."""
+    place = meta.get("cwd")
+    return place if isinstance(place, str) else ""
+
+
 #: What `collect` counts in meta.json that makes a trace less than the run, and how it is told.
 LOSSES = {
     "dropped": "records were dropped for want of space",
@@ -136,38 +156,151 @@ def opened(source: Path) -> Iterator[pq.ParquetFile]:
         raise WorkloadError(f"{source}: cannot be read as Parquet ({said}); collect it again") from error
 
 
-def wanted_files(
-    names: Iterable[str], patterns: Sequence[str], managed: Collection[str] = (), *, code: bool = True
-) -> list[str]:
-    """Of these paths the ones that matter, sorted.
+@dataclass(frozen=True)
+class RunEnd:
+    """How a traced run ended, as `stripewise run` noted it: a shell's status, and the signal that ended it, if one did.
 
-    They match one of the shell patterns where some are given. Else they are the managed ones, or where there are none,
-    all outside the system's own directories; with `code` false without files of the program's own code.
+    Where the status is unknown, `is_noted` tells whether somebody was to note it.
     """
-    named: Iterable[str] = sorted(name for name in names if name)
-    if patterns:
-        absolute = [os.path.abspath(pattern) for pattern in patterns]
-        return [name for name in named if any(fnmatch.fnmatchcase(name, pattern) for pattern in absolute)]
-    if managed:
-        return [name for name in named if name in managed]
-    own = (name for name in named if not name.startswith(SYSTEM_DIRS))
-    return [name for name in own if code or CODE.search(name) is None]
+
+    status: int | None = None
+    signal: int | None = None
+    is_noted: bool = False
+
+    @property
+    def text(self) -> str:
+        """A phrase where it did not end well, or nobody knows; empty where it did, or none was to know."""
+        if self.signal is not None:
+            name = signal.Signals(self.signal).name if self.signal in set(signal.Signals) else str(self.signal)
+            return f"the run failed: it was ended by signal {name}"
+        if self.status:
+            return f"the run failed: it ended with exit status {self.status}"
+        if self.status is None and self.is_noted:
+            return "how the run ended is unknown: 'stripewise run' was killed, or the run had not ended yet"
+        return ""
 
 
-def no_requests(source: Path, patterns: Sequence[str], what: str = "read or write") -> NoRequestsError:
+#: Of a run of which nobody noted it.
+UNKNOWN_END = RunEnd()
+
+
+def run_end(path: Path) -> RunEnd:
+    """How the run of a trace ended, as meta.json says. Raises as `read_meta` does."""
+    meta = read_meta(path)
+    found = [meta.get(key) for key in ("exit_status", "signal")]
+    status, number = (each if isinstance(each, int) and not isinstance(each, bool) else None for each in found)
+    return RunEnd(status, number, "exit_status" in meta)
+
+
+def wanted_files(
+    touched: Mapping[str, Touched],
+    files: Chosen = (),
+    *,
+    place: str = "",
+    held: Callable[[str], bool] = lambda path: False,
+    prefers_managed: bool = True,
+    least_bytes: int | None = None,
+) -> Counted:
+    """Of the files that a run touched those that count, most bytes first, and of what kind the others are.
+
+    Where `files` names some, those. Else what the user's rules say, then the managed ones and those `held` in a store;
+    where there are managed ones, and they are preferred, no others. Else those of no kind of `KINDS`, or, where that is
+    not certain, large ones and those that were written below `place`, the run's working directory; of these, those with
+    `least_bytes` (None: those of the choice), or where all have less, all.
+    """
+    choice = files if isinstance(files, Choice) else Choice(tuple(files))
+    named = _matcher([os.path.abspath(glob) for glob in choice.only])
+    heeded = choice.rules if choice.only or choice.all_files else choice.rules + choice.own
+    rules = [(_matcher([rule.glob, f"{rule.glob}/*"]), rule.counts) for rule in heeded]
+    least = choice.least_bytes if least_bytes is None else least_bytes
+    managed_alone = prefers_managed and any(each.managed for each in touched.values())
+    below = f"{place.rstrip('/')}/" if place.strip("/") else None
+    kept: dict[str, bool] = {}
+    left_out: dict[str, str] = {}
+    for name in sorted(filter(None, touched), key=lambda name: (-touched[name].bytes, name)):
+        file = touched[name]
+        said = next((counts for matches, counts in rules if matches(name)), None)
+        if choice.only and not said and not named(name):
+            continue
+        if said is None and not (choice.only or choice.all_files or file.managed):
+            kind = OUTSIDE if managed_alone else _kind_of(name, file, below)
+            if kind and not held(name):
+                left_out[name] = kind
+            else:
+                kept[name] = file.bytes >= least or held(name)
+        elif said is False:
+            left_out[name] = EXCLUDED
+        else:
+            kept[name] = True
+    if any(kept.values()):
+        left_out |= {name: SMALL for name, is_enough in kept.items() if not is_enough}
+    numbers = sorted(Counter(left_out.values()).items(), key=lambda row: (-row[1], row[0]))
+    return Counted(tuple(name for name in kept if name not in left_out), left_out, tuple(numbers))
+
+
+def _matcher(globs: Sequence[str]) -> Callable[[str], object]:
+    return re.compile(one_of(globs)).match if globs else lambda name: None
+
+
+def _kind_of(name: str, file: Touched, below: str | None) -> str:
+    """The kind that leaves a file out; empty where none does."""
+    found = KIND_OF.match(name)
+    kind = KINDS[int(str(found.lastgroup)[1:])] if found else None
+    is_ours = file.bytes >= LARGE_BYTES or (file.written and below is not None and name.startswith(below))
+    return "" if kind is None or (is_ours and not kind.is_certain) else kind.name
+
+
+def no_requests(source: Path, files: Chosen, counted: Counted, what: str = "read or write") -> NoRequestsError:
     """What to raise where no wanted file has a request."""
+    patterns = files.only if isinstance(files, Choice) else files
     where = f" on files matching {', '.join(patterns)}" if patterns else ""
-    return NoRequestsError(f"{source}: holds no {what} that moved a byte{where}; trace a run that does I/O")
+    left_out = left_out_text(counted.numbers)
+    cure = f"{left_out}: --all-files has them" if left_out else "trace a run that does I/O"
+    return NoRequestsError(f"{source}: holds no {what} that moved a byte{where}; {cure}")
 
 
-def read_trace(path: str | os.PathLike[str], files: Sequence[str] = (), progress: Progress | None = None) -> Workload:
-    """The workload in a collected trace.
+def read_trace(
+    path: str | os.PathLike[str],
+    files: Chosen = (),
+    progress: Progress | None = None,
+    held: Callable[[str], bool] = lambda path: False,
+) -> Workload:
+    """The workload in a collected trace, files with most bytes first.
 
-    `files` are shell patterns of paths to keep. Raises NoRequestsError when it holds nothing to plan with,
-    WorkloadError naming the file when it cannot be read.
+    `files` says which ones, shell patterns or more, `held` which ones a store holds. Raises NoRequestsError when it
+    holds nothing to plan with, WorkloadError naming the file when it cannot be read.
     """
     source = trace_file(Path(path))
     meta = read_meta(Path(path))
+    found = _found(source, progress)
+    counted = wanted_files(_touched(found), files, place=run_place(meta), held=held)
+    kept = counted.files
+    if not kept:
+        raise no_requests(source, files, counted)
+    command = meta.get("command", [])
+    joined = _in_order(lambda name: _joined(found[name]), kept)
+    return Workload(
+        files=tuple(FileRequests(name, rows, found[name].end) for name, rows in zip(kept, joined, strict=True)),
+        processes=_processes([found[name] for name in kept]),
+        source=str(source),
+        command=tuple(str(word) for word in command) if isinstance(command, list) else (),
+        partial=_reasons(meta),
+        left_out=counted.numbers,
+    )
+
+
+def touched_files(path: Path, files: Chosen = ()) -> tuple[dict[str, Touched], Counted]:
+    """What a traced run did to each file, and which ones count in a plan. Raises WorkloadError as `read_trace` does."""
+    touched = _touched(_found(trace_file(path)))
+    return touched, wanted_files(touched, files, place=run_place(read_meta(path)))
+
+
+def _touched(found: Mapping[str, _File]) -> dict[str, Touched]:
+    return {name: Touched(file.bytes, file.managed, file.written) for name, file in found.items()}
+
+
+def _found(source: Path, progress: Progress | None = None) -> dict[str, _File]:
+    """All files with requests."""
     found: dict[str, _File] = {}
     with opened(source) as parquet:
         columns = checked_columns(parquet.schema_arrow, source)
@@ -178,18 +311,7 @@ def read_trace(path: str | os.PathLike[str], files: Sequence[str] = (), progress
                 found.setdefault(name, _File()).add(part)
             if progress:
                 progress(group + 1, groups)
-    kept = wanted_files(found, files, {name for name, file in found.items() if file.managed})
-    if not kept:
-        raise no_requests(source, files)
-    command = meta.get("command", [])
-    joined = _in_order(lambda name: _joined(found[name]), kept)
-    return Workload(
-        files=tuple(FileRequests(name, rows, found[name].end) for name, rows in zip(kept, joined, strict=True)),
-        processes=_processes([found[name] for name in kept]),
-        source=str(source),
-        command=tuple(str(word) for word in command) if isinstance(command, list) else (),
-        partial=_reasons(meta),
-    )
+    return found
 
 
 def _in_order(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
@@ -238,6 +360,8 @@ def _read_group(table: Any) -> list[tuple[str, _File]]:
     ends = np.append(begins[1:], len(rows))
     pid = numbers(table, "pid", -1)[rows]
     reach = np.maximum.reduceat(offset + size, begins).tolist()
+    moved = np.add.reduceat(size, begins).tolist()
+    written = np.logical_or.reduceat(requests["write"], begins).tolist()
     world = np.maximum.reduceat(numbers(table, "world", 0)[rows], begins).tolist()
     managed = np.bitwise_or.reduceat(flags[rows], begins) & FLAG_MANAGED
     return [
@@ -250,6 +374,8 @@ def _read_group(table: Any) -> list[tuple[str, _File]]:
                 world[number],
                 bool(managed[number]),
                 reach[number],
+                moved[number],
+                written[number],
             ),
         )
         for number, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True))

@@ -39,8 +39,9 @@ def test_the_workload_is_told_as_what_it_does(scratch: Path, pattern: str, spati
     assert said == [("write", spatial, 128), ("read", spatial, 128)]
     assert all("Each of 4 ranks " in str(each["sentence"]) for each in found), found
     assert all(start in str(each["sentence"]) and each["exact_cover"] for each in found), found
-    # The launcher's own files are told beside, by process.
-    assert "Process " in stripewise("patterns", trace).out
+    # The launcher's own files are told by process, where they are asked for.
+    assert "Process " not in stripewise("patterns", trace).out
+    assert "Process " in stripewise("patterns", trace, "--all-files").out
 
 
 def test_runs_of_the_workload_predict_another(scratch: Path) -> None:

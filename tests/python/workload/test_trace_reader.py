@@ -13,6 +13,7 @@ from stripewise.errors import WorkloadError
 from stripewise.findings import facts_of
 from stripewise.pattern.records import read_records
 from stripewise.view import read_requests
+from stripewise.workload.counted import Touched
 from stripewise.workload.trace import FLAG_MANAGED, FLAG_UNKNOWN_OFFSET, partial_reasons, read_trace, wanted_files
 
 TYPES = {
@@ -72,6 +73,11 @@ def test_the_mpi_world_is_the_number_of_processes(tmp_path):
     assert read_trace(trace(tmp_path, [row(rank=0, world=16)])).processes == 16
 
 
+def wanted(names, patterns=()):
+    """The files that count, of some that moved a byte each."""
+    return list(wanted_files(dict.fromkeys(names, Touched(1)), patterns).files)
+
+
 def test_managed_files_are_preferred_and_system_files_left_out(tmp_path):
     rows = [row(file="/data/a", flags=FLAG_MANAGED), row(file="/data/b"), row(file="/etc/hosts")]
     path = trace(tmp_path, rows)
@@ -84,8 +90,8 @@ def test_plans_patterns_pictures_and_findings_are_of_the_same_files(tmp_path):
     names = ["/data/b", "/dev/null", "/proc/self/maps", "<STDOUT>", "/usr/lib/x.so", "/v/site-packages/m.py", ""]
     path = trace(tmp_path, [row(file=name) for name in names])
     for patterns in ([], ["/data/*", "/proc/*"]):
-        kept = wanted_files(names, patterns)
-        assert kept == (["/data/b", "/proc/self/maps"] if patterns else ["/data/b", "/v/site-packages/m.py"])
+        kept = wanted(names, patterns)
+        assert kept == (["/data/b", "/proc/self/maps"] if patterns else ["/data/b"])
         assert [file.path for file in read_trace(path, patterns).files] == kept
         assert [file.path for file in read_records(path, patterns).files] == kept
         assert list(read_requests(path, patterns).files) == kept
@@ -102,15 +108,14 @@ def test_pictures_prefer_managed_files_as_plans_do_and_patterns_tell_of_all(tmp_
     "name",
     ["/v/lib/python3.11/os.py", "/v/site-packages/m/data", "/d/m.py", "/d/__pycache__/m", "/d/m.so.1", "/d/a.pth"],
 )
-def test_code_is_left_out_only_where_that_is_asked_for(name):
-    assert wanted_files([name, "/d/f.pyx", "/d/soap.sob"], []) == sorted([name, "/d/f.pyx", "/d/soap.sob"])
-    assert wanted_files([name, "/d/f.pyx", "/d/soap.sob"], [], code=False) == ["/d/f.pyx", "/d/soap.sob"]
-    assert wanted_files([name], [name], code=False) == [name]
+def test_code_is_left_out_where_it_is_not_asked_for(name):
+    assert wanted([name, "/d/f.pyx", "/d/soap.sob"]) == ["/d/f.pyx", "/d/soap.sob"]
+    assert wanted([name], [name]) == [name]
 
 
 def test_patterns_are_taken_from_the_present_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert wanted_files([f"{tmp_path}/a", "/d/a"], ["a"]) == [f"{tmp_path}/a"]
+    assert wanted([f"{tmp_path}/a", "/d/a"], ["a"]) == [f"{tmp_path}/a"]
 
 
 def test_a_directory_whose_name_is_not_utf_8_is_read(tmp_path):

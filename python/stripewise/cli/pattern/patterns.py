@@ -17,10 +17,11 @@ from ...errors import UsageError
 from ...pattern import PatternReport, changes, fio_job, fio_replay, ior_command, predicted, report_of, store_report
 from ...pattern.prediction import total_text
 from ...pattern.report import Described, FilePatterns
-from ...workload.trace import partial_reasons
+from ...workload.trace import RunEnd, partial_reasons, run_end
 from ..arguments import flattened
 from ..options import JsonOption
 from ..output import check_output, print_json, printable, say_partial
+from ..plan.options import FileOptions, say_of_trace
 
 FORMS = ("ior", "fio")
 LAYERS = ("posix", "mpi")
@@ -30,7 +31,6 @@ LAYERS = ("posix", "mpi")
 class PatternOptions:
     """What is told, and of what."""
 
-    file: Annotated[list[str] | None, typer.Option("--file", help="Only files whose path matches this glob.")] = None
     layer: Annotated[str, typer.Option("--layer", help="Calls of this layer: posix or mpi.")] = "posix"
     as_: Annotated[str | None, typer.Option("--as", help="Print commands that reproduce each pattern: ior or fio.")] = (
         None
@@ -61,6 +61,7 @@ def patterns(
             help="A collected trace; two after diff, more after predict.", metavar="TRACE | diff A B | predict TRACE..."
         ),
     ],
+    files: FileOptions,
     options: PatternOptions,
 ) -> None:
     """Say what a run did to its files: one sentence for each access pattern.
@@ -80,15 +81,18 @@ def patterns(
         raise UsageError("--processes: belongs to 'patterns predict'")
     if verb != "predict" and options.as_ != "fio" and options.output is not None:
         raise UsageError("-o: belongs to 'patterns predict' and to --as fio")
-    reports = [report_of(Path(word), options.file or [], options.layer) for word in _checked(verb, rest)]
-    for word in rest:
+    choice = files.choice()
+    reports = [report_of(Path(word), choice, options.layer) for word in _checked(verb, rest)]
+    ends = [run_end(Path(word)) for word in rest]
+    for word, report, end in zip(rest, reports, ends, strict=True):
         say_partial(word, partial_reasons(Path(word)))
+        say_of_trace(word, ended=end.text, left_out=report.left_out)
     if verb == "diff":
         _diff(reports, options)
     elif verb == "predict":
         _predict(reports, options, rest)
     else:
-        _tell(reports[0], options)
+        _tell(reports[0], options, ends[0])
 
 
 def _checked(verb: str, traces: Sequence[str]) -> Sequence[str]:
@@ -99,12 +103,12 @@ def _checked(verb: str, traces: Sequence[str]) -> Sequence[str]:
     return traces
 
 
-def _tell(report: PatternReport, options: PatternOptions) -> None:
+def _tell(report: PatternReport, options: PatternOptions, end: RunEnd) -> None:
     if options.db is not None:
         check_output(options.db, "--db")
         store_report(report, options.db)
     if options.json:
-        print_json(report.as_json())
+        print_json(report.as_json() | {"exit_status": end.status})
         return
     for file in report.files:
         if options.as_ is None:

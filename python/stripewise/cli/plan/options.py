@@ -1,16 +1,24 @@
-"""The options of planners, on the command line and as policies take them; loaded only by verbs that plan."""
+"""The options of planners, on the command line and as policies take them, and those that say which files of a trace
+count; loaded only by verbs that read traces.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ...errors import UsageError
+from ...files.fields import Fields, read_toml
 from ...policy import PlanOptions
 from ...units import parse_size, parse_span
-from ..options import MinGainOption, RegionOption, StepOption, StripeOption
+from ...workload.counted import LEAST_BYTES, Choice, Rule, left_out_text
+from ..options import FileOption, MinGainOption, RegionOption, StepOption, StripeOption
+from ..output import printable, say
 
 WindowOption = Annotated[
     str | None,
@@ -35,6 +43,89 @@ SmoothOption = Annotated[
         help="best: plan for runs like the traced one (default), or for one that repeats its very requests.",
     ),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """Which files of a trace count."""
+
+    file: FileOption = None
+    include: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--include", help="Count files that match this glob, too; one without a / is of names in any directory."
+        ),
+    ] = None
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", help="Leave out files that match this glob; goes before --include.")
+    ] = None
+    all_files: Annotated[
+        bool,
+        typer.Option("--all-files", help="Count every file but those of --exclude ('stripewise files': the list)."),
+    ] = False
+
+    def choice(self) -> Choice:
+        """What these options and the user's list say. Raises UsageError where they do not fit together."""
+        if self.file and self.all_files:
+            raise UsageError("--all-files: counts every file; leave out --file")
+        rules = [Rule(absolute_glob(glob), False) for glob in self.exclude or ()]
+        rules += [Rule(absolute_glob(glob), True) for glob in self.include or ()]
+        own, least_bytes = user_list()
+        return Choice(tuple(self.file or ()), tuple(rules), own, self.all_files, least_bytes)
+
+    @property
+    def flags(self) -> list[str]:
+        """The options that are given."""
+        given = {
+            "--file": self.file, "--include": self.include, "--exclude": self.exclude, "--all-files": self.all_files,
+        }  # fmt: skip
+        return [flag for flag, value in given.items() if value]
+
+
+def absolute_glob(glob: str) -> str:
+    """The glob of whole paths that one of --include or --exclude means: without a / it is of names in any directory."""
+    if "/" not in glob:
+        return f"*/{glob}"
+    return glob if glob.startswith("*") else os.path.abspath(os.path.expanduser(glob))
+
+
+def user_list_path() -> Path:
+    """The user's list of files that count: `stripewise/files.toml` in XDG_CONFIG_HOME, or in ~/.config."""
+    home = os.environ.get("XDG_CONFIG_HOME", "")
+    return Path(home if home.startswith("/") else os.path.expanduser("~/.config")) / "stripewise" / "files.toml"
+
+
+def user_list() -> tuple[tuple[Rule, ...], int]:
+    """The rules of the user's list, and the bytes of I/O from which a file counts. Raises UsageError for a bad list."""
+    path = user_list_path()
+    if not path.exists():
+        return (), LEAST_BYTES
+    fields = Fields(
+        read_toml(path, UsageError, "include, exclude and least as in docs/formats.md"), path, "", UsageError
+    )
+    fields.only({"exclude", "include", "least"})
+    rules = [
+        Rule(glob, counts) for key, counts in (("exclude", False), ("include", True)) for glob in _globs(fields, key)
+    ]
+    least = fields.text("least", None) if "least" in fields.data else None
+    return tuple(rules), LEAST_BYTES if least is None else parse_size(least, f"{path}: least")
+
+
+def _globs(fields: Fields, key: str) -> list[str]:
+    globs = []
+    for glob in fields.items(key) if key in fields.data else []:
+        if not isinstance(glob, str) or not glob or ("/" in glob and not glob.startswith(("/", "~/", "*"))):
+            raise fields.error(key, f"has {glob!r}", "give globs of whole paths (/opt/data/*) or of names (*.log)")
+        globs.append(absolute_glob(glob))
+    return globs
+
+
+def say_of_trace(source: str, *, ended: str = "", left_out: Sequence[tuple[str, int]] = ()) -> None:
+    """A line each of what a user must know of a trace: how its run ended, where not well, and files left out of it."""
+    if ended:
+        say(f"stripewise: {printable(source)}: {ended}")
+    if left_out:
+        say(f"stripewise: {printable(source)}: {left_out_text(left_out)}: --all-files has them")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from ...errors import UsageError
 from ...findings import findings_of
 from ...view import Shown, ViewRequests, check_target, picture_of, read_requests, write_page, write_perfetto
 from ..output import check_output, printable, progress, say_partial
+from .options import say_of_trace
 from .show_trace import Page
 
 
@@ -38,6 +39,7 @@ def _requests(page: Page) -> ViewRequests:
     with progress("reading the trace") as step:
         requests = read_requests(page.trace, page.files, step)
     say_partial(str(page.source), requests.partial)
+    say_of_trace(str(page.source), ended=requests.end.text, left_out=requests.left_out)
     return replace(requests, source=str(page.source))
 
 

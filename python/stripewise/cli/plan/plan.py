@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ...cluster import read_cluster
-from ...errors import UsageError
+from ...errors import StripewiseError, UsageError
 from ...plan import read_plan, write_plan
 from ...plan.check import check_plan
 from ...plan.migrations import DIRECTIONS
@@ -20,11 +21,20 @@ from ...store import Store, plans
 from ...store.traced import on_store
 from ...units import format_size
 from ...workload import Workload
-from ...workload.trace import read_trace
+from ...workload.trace import read_trace, run_end
 from ..arguments import flattened
-from ..options import FileOption, JsonOption
+from ..options import JsonOption
 from ..output import check_output, print_json, printable, progress, say, say_partial, shown, stdout, table
-from .options import SearchOptions, SeedOption, SizeOptions, WindowOptions, plan_options, require_window
+from .options import (
+    FileOptions,
+    SearchOptions,
+    SeedOption,
+    SizeOptions,
+    WindowOptions,
+    plan_options,
+    require_window,
+    say_of_trace,
+)
 
 
 def print_plan(plan: PlanSummary, comment: str, title: str) -> None:
@@ -87,6 +97,13 @@ def _both(here: float, static: float, digits: int) -> str:
     return f"{shown(here, digits)} / {shown(static, digits)}"
 
 
+def _holds(store: Store, path: str) -> bool:
+    """Whether a file lies in the store; one in a store that this user may not open does not."""
+    with contextlib.suppress(StripewiseError):
+        return store.resolve(path) is not None
+    return False
+
+
 def _of_store(workload: Workload, store: Store) -> Workload:
     found = on_store(workload, store)
     if not found.files:
@@ -124,13 +141,13 @@ class PlanRequest:
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the plan in the store: runs of the same application follow it.")
     ] = False
-    file: FileOption = None
 
 
 @flattened
 def plan(
     *,
     asked: PlanRequest,
+    files: FileOptions,
     sizes: SizeOptions,
     seed: SeedOption = 0,
     windows: WindowOptions,
@@ -160,8 +177,11 @@ def plan(
     described = read_cluster(cluster) if cluster is not None else opened.config.cluster if opened else None
     assert described is not None  # one of the two was given
     with progress("reading the trace") as step:
-        workload = read_trace(trace, asked.file or [], step)
+        workload = read_trace(trace, files.choice(), step, lambda path: opened is not None and _holds(opened, path))
+    ended = run_end(trace)
     say_partial(workload.source, workload.partial)
+    say_of_trace(workload.source, ended=ended.text, left_out=workload.left_out)
+    about = {"exit_status": ended.status, "left_out": dict(workload.left_out)}
     if opened is not None:
         workload = _of_store(workload, opened)
         reserved = opened.used_by_others([each.path for each in workload.files])
@@ -177,7 +197,9 @@ def plan(
             say(f"stripewise: {printable(remark)}")
     summary = summary_of(made)
     if json:
-        print_json(summary.as_json() | ({"kept": [kept.application, kept.processes]} if kept is not None else {}))
+        print_json(
+            summary.as_json() | about | ({"kept": [kept.application, kept.processes]} if kept is not None else {})
+        )
         return
     print_plan(summary, made.comment, f"{chosen.name}: {len(made.files)} file(s)")
     if kept is not None:

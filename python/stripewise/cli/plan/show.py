@@ -16,8 +16,10 @@ from ...layout import Stripes
 from ...plan import read_plan
 from ...plan.region_table import RegionMappingTable
 from ...units import format_size
-from ..options import FileOption, JsonOption
+from ..arguments import flattened
+from ..options import JsonOption
 from ..output import print_json, stdout, table
+from .options import FileOptions
 from .pictures import write_pictures
 from .show_trace import Page, show_trace
 
@@ -44,12 +46,14 @@ def _stripes(stripes: Stripes) -> str:
     return "; ".join(f"{format_size(width)} on {' '.join(names)}" for width, names in widths.items())
 
 
+@flattened
 def show(
+    *,
     trace: Annotated[
         Path,
         typer.Argument(help="A collected trace, a Darshan log (*.darshan), or a plan (*.json).", metavar="TRACE|PLAN"),
     ],
-    file: FileOption = None,
+    files: FileOptions,
     cluster: Annotated[
         Path | None, typer.Option("--cluster", help="cluster.toml whose devices price what is found.")
     ] = None,
@@ -69,8 +73,8 @@ def show(
     For a plan: the region mapping table.
     """
     if trace.suffix == ".json" and not trace.is_dir():
-        if file:
-            raise UsageError("--file: chooses files of a trace; a plan is shown whole")
+        if files.flags:
+            raise UsageError(f"{files.flags[0]}: chooses files of a trace; a plan is shown whole")
         if cluster is not None:
             raise UsageError("--cluster: prices what is found in a trace; a plan has prices of its own")
         if html is not None or perfetto is not None or beside is not None:
@@ -79,9 +83,10 @@ def show(
         return
     if beside is not None and html is None:
         raise UsageError("--beside: belongs to --html")
+    choice = files.choice()
     with ExitStack() as held:
         pages = [
-            Page(held.enter_context(_as_trace(each)), tuple(file or ()), cluster, each)
+            Page(held.enter_context(_as_trace(each)), choice, cluster, each)
             for each in (trace, beside)
             if each is not None
         ]

@@ -13,12 +13,14 @@ from ...cluster import Cluster, read_cluster
 from ...errors import NoRequestsError
 from ...findings import DEFAULT_CLUSTER, FileLine, Finding, RunFacts, RunSummary, facts_of, findings_of, summary_of_run
 from ...units import format_size
+from ...workload.counted import Choice
 from ...workload.layouts import read_layouts
 from ...workload.requests import Workload
 from ...workload.served import Served, served_by
 from ...workload.summary import summary_of
-from ...workload.trace import Progress, partial_reasons, read_trace
+from ...workload.trace import Progress, partial_reasons, read_trace, run_end
 from ..output import print_json, printable, progress, say_partial, shown, stdout, table
+from .options import say_of_trace
 
 #: Files in the table of the page; --json has all.
 ROWS_MAX = 20
@@ -26,13 +28,13 @@ ROWS_MAX = 20
 
 @dataclass(frozen=True)
 class Page:
-    """What is shown: a trace, of it the files that match these patterns, priced on a cluster.
+    """What is shown: a trace, of it the files that count, priced on a cluster.
 
     `source` is what the user named: the trace, or the log that it was made from for this page.
     """
 
     trace: Path
-    files: tuple[str, ...]
+    files: Choice
     cluster: Path | None
     source: Path
 
@@ -54,13 +56,17 @@ def show_trace(page: Page, json: bool) -> None:
         run = page.facts(None if workload is None else {each.path for each in workload.files})
     summary, found = summary_of_run(run), findings_of(run, on)
     served = [] if workload is None else _served(page.trace, workload)
+    ended, left_out = run_end(page.trace), () if workload is None else workload.left_out
     say_partial(run.source, partial_reasons(page.trace))
+    say_of_trace(run.source, ended=ended.text, left_out=left_out)
     if json:
         print_json(
             {
                 "processes": workload.processes if workload is not None else run.processes,
                 "files": [] if workload is None else [asdict(summary_of(each)) for each in workload.files],
                 "partial": list(partial_reasons(page.trace)),
+                "exit_status": ended.status,
+                "left_out": dict(left_out),
                 "run": asdict(summary),
                 "targets": [row for each in served for row in _target_rows(each)],
                 "requests_on_targets": sum(each.requests for each in served),
@@ -81,7 +87,7 @@ def show_trace(page: Page, json: bool) -> None:
     _print_findings(found, str(on.source))
 
 
-def _workload(trace: Path, files: Sequence[str], step: Progress) -> Workload | None:
+def _workload(trace: Path, files: Choice, step: Progress) -> Workload | None:
     """The requests that a plan would be made of; None where the run has calls by name alone."""
     try:
         return read_trace(trace, files, step)

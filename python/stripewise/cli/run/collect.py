@@ -1,15 +1,20 @@
-"""`stripewise collect`: raw logs of a traced run become one Parquet file."""
+"""`stripewise collect`: raw logs of a traced run become one Parquet file, and what is worth planning is listed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ...run.collect import collect_logs
+from ...units import format_size
 from ..options import JsonOption
-from ..output import print_json, say_partial
+from ..output import print_json, printable, say_partial
+
+#: Files that count are listed up to so many.
+FILES_SHOWN = 5
 
 
 def collect(
@@ -28,7 +33,31 @@ def collect(
         return
     typer.echo(f"{place}/trace.parquet: {account.get('records', 0):,} records")
     # Brings pyarrow, which the verbs that run programs do without.
-    from ...workload.trace import partial_reasons
+    from ...workload.trace import partial_reasons, run_end
+    from ..plan.options import say_of_trace
 
     say_partial(f"{place}/trace.parquet", partial_reasons(place))
+    say_of_trace(f"{place}/trace.parquet", ended=run_end(place).text)
+    _list(account, place)
     typer.echo(f"go on with: stripewise plan {place} --cluster CLUSTER -o plan.json")
+
+
+def _list(account: Mapping[str, Any], place: Path) -> None:
+    """The files that count, most bytes first, and how many do not."""
+    from ...workload.counted import Choice, Touched, left_out_text
+    from ...workload.trace import run_place, wanted_files
+    from ..plan.options import user_list
+
+    own, least_bytes = user_list()
+    touched = {
+        file["path"]: Touched(file["bytes_read"] + file["bytes_written"], file["managed"], file["bytes_written"] > 0)
+        for file in account.get("files", [])
+        if file["bytes_read"] + file["bytes_written"]
+    }
+    counted = wanted_files(touched, Choice(own=own, least_bytes=least_bytes), place=run_place(account))
+    for name in counted.files[:FILES_SHOWN]:
+        typer.echo(f"  {format_size(touched[name].bytes):>10}  {printable(name)}")
+    if len(counted.files) > FILES_SHOWN:
+        typer.echo(f"  and {len(counted.files) - FILES_SHOWN:,} files with fewer bytes")
+    if counted.left_out:
+        typer.echo(f"{left_out_text(counted.numbers)}; see 'stripewise files {printable(str(place))}'")

@@ -17,7 +17,7 @@ from ...moving.kept_plan import kept_plan_followed
 from ...moving.mover_process import mover_process
 from ...plan import Plan
 from ...run import runner
-from ...run.collect import trace_directory
+from ...run.collect import note_run, trace_directory
 from ...store import Store
 from ...store.config import PROCESSES_MAX, KeptPlan
 from ...store.kept import pick, prepare
@@ -141,7 +141,11 @@ def run(
         moving = kept_plan_followed(opened, followed.kept, followed.plan, limits.words(), say)
     try:
         with moving:
+            if logs is not None:
+                note_run(logs)
             ended = runner.run(command, env)
+            if logs is not None and (why := note_run(logs, ended)):
+                say(f"stripewise: {printable(why)}")
     finally:
         unreached = None if root is None else program.out_of_reach(tuple(command))
         if unreached is not None:
@@ -149,5 +153,7 @@ def run(
         for line in hints.lines():
             say(f"stripewise: {printable(line)}")
     if logs is not None:
+        if ended.status:
+            say(f"stripewise: the run failed (exit status {ended.status}); its trace tells so")
         say(f"stripewise: traced into {logs}; go on with: stripewise collect {logs}")
     raise typer.Exit(ended.status)
