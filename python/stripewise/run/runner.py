@@ -6,15 +6,13 @@ loads it (`preloaded.unload`), and the child's end becomes our own: status n, or
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -30,17 +28,9 @@ FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signa
 LINE_BYTES_MAX = 1 << 20
 #: For the thread sanitizer, whose list of options is split at blanks and colons (`library_path` refuses them).
 THREAD_SUPPRESSIONS = Path(__file__).resolve().parent / "tsan.supp"
-LOG = "STRIPEWISE_LOG"
 #: A kernel filter against rings that a program sets up by itself. An outer run's stays: its filter does, too.
 SECCOMP = "STRIPEWISE_SECCOMP"
 OURS = ("STRIPEWISE_STORE", "STRIPEWISE_TRACE", "STRIPEWISE_MANAGE", "STRIPEWISE_PLAN", OFF)
-#: Of what the library had to say, so many different lines are shown when the program has ended.
-HINTS_MAX = 10
-#: So much of the log is read; of stores that were refused, so many are named however much else there is.
-HINT_BYTES_MAX = 64 << 20
-REFUSED_MAX = 1000
-#: What the library says of a store that it did not use: an archiver, say, has then kept links and no contents.
-REFUSED = "this store was not used"
 
 
 @dataclass(frozen=True)
@@ -129,53 +119,6 @@ def linked_sanitizers(command: Sequence[str]) -> list[str]:
     except (OSError, ValueError):
         return []
     return [name for name in needed if name.startswith("libasan.so")]
-
-
-class Hints:
-    """The library's log of one run: the user's own, or a temporary file whose lines are shown at the end."""
-
-    def __init__(self, env: dict[str, str]) -> None:
-        self.path: Path | None = None
-        if not env.get(LOG):
-            # In a directory of its own: a daemon that stays behind cannot make the file anew. Programs of the run may
-            # be other users' after they gave up root.
-            directory = Path(tempfile.mkdtemp(prefix="stripewise-log-"))
-            directory.chmod(0o711)
-            self.path = directory / "log"
-            self.path.touch()
-            self.path.chmod(0o622)
-            env[LOG] = str(self.path)
-        self.log = Path(env[LOG])
-        self.begin = self.log.stat().st_size if self.log.is_file() else 0
-
-    def lines(self) -> list[str]:
-        """The different lines, oldest first, and how many more there are; the temporary file is gone afterwards.
-
-        Stores that were refused are always named, also when the log is the user's own.
-        """
-        found: dict[str, None] = {}
-        refused: dict[str, None] = {}
-        with contextlib.suppress(OSError):
-            for line in self._logged():
-                group = refused if REFUSED in line else found
-                if len(group) < REFUSED_MAX:
-                    group[line] = None
-        if self.path is None:
-            return list(refused)
-        shutil.rmtree(self.path.parent, ignore_errors=True)
-        more = [f"and {len(found) - HINTS_MAX} more; {LOG}=FILE keeps them all"] if len(found) > HINTS_MAX else []
-        return [*refused, *list(found)[:HINTS_MAX], *more]
-
-    def _logged(self) -> Iterator[str]:
-        """What was logged since the run began, line by line."""
-        handle = os.open(self.log, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(handle, "rb") as file:
-            file.seek(self.begin)
-            left = HINT_BYTES_MAX
-            while left > 0 and (text := file.readline(min(left, LINE_BYTES_MAX))):
-                left -= len(text)
-                line = text.decode(errors="replace").rstrip("\n")
-                yield line.partition("]: ")[2] or line
 
 
 def run(command: Sequence[str], env: Mapping[str, str], line: Callable[[bytes], None] | None = None) -> Ended:

@@ -74,22 +74,6 @@ def test_the_switch_that_keeps_the_library_away_is_not_handed_on():
     assert "STRIPEWISE_OFF" not in runner.environment({"STRIPEWISE_OFF": "1"}, Path("/s"), None, [])
 
 
-def test_different_lines_of_the_log_are_shown_once_and_at_most_ten():
-    env: dict[str, str] = {}
-    hints = runner.Hints(env)
-    log = Path(env["STRIPEWISE_LOG"])
-    log.write_text("".join(f"stripewise[{pid}]: /p: reason {pid % 12}\n" for pid in range(100, 148)))
-    lines = hints.lines()
-    assert lines[0] == "/p: reason 4" and len(lines) == 11 and lines[-1].startswith("and 2 more;")
-    assert not log.exists() and not log.parent.exists() and hints.lines() == []
-
-
-def test_a_log_of_the_users_own_is_left_alone(tmp_path):
-    env = {"STRIPEWISE_LOG": str(tmp_path / "log")}
-    (tmp_path / "log").write_text("stripewise[1]: x\n")
-    assert runner.Hints(env).lines() == [] and (tmp_path / "log").exists()
-
-
 def test_the_exit_status_is_the_programs():
     assert python("raise SystemExit(37)").status == 37
     assert python("pass").status == 0

@@ -88,24 +88,6 @@ def test_the_library_is_not_preloaded_from_a_path_that_the_linker_would_split(tm
         runner.library_path()
 
 
-def test_refused_stores_are_named_however_much_else_was_logged(tmp_path):
-    env: dict[str, str] = {}
-    hints = runner.Hints(env)
-    log = Path(env[runner.LOG])
-    lines = [f"stripewise[{n}]: /f{n}: something" for n in range(50)]
-    lines += [f"stripewise[9]: /s{n}: {runner.REFUSED}: it belongs to uid {n}" for n in range(30)]
-    log.write_text("\n".join(lines) + "\n")
-    said = hints.lines()
-    assert sum(runner.REFUSED in line for line in said) == 30
-    assert len(said) == 30 + runner.HINTS_MAX + 1 and said[-1].startswith("and 40 more")
-    own = tmp_path / "own"
-    own.write_text(lines[-1] + "\n")
-    hints = runner.Hints({runner.LOG: str(own)})
-    with own.open("a") as file:
-        file.write("\n".join([lines[0], lines[-2]]) + "\n")
-    assert hints.lines() == [lines[-2].partition("]: ")[2]]
-
-
 def refusal(*arguments: object) -> OSError:
     with pytest.raises(OSError) as caught:
         read_part(*arguments)  # type: ignore[arg-type]

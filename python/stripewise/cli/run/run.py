@@ -18,6 +18,7 @@ from ...moving.mover_process import mover_process
 from ...plan import Plan
 from ...run import runner
 from ...run.collect import note_run, trace_directory
+from ...run.hints import Hints
 from ...store import Store
 from ...store.config import PROCESSES_MAX, KeptPlan
 from ...store.kept import pick, prepare
@@ -133,7 +134,7 @@ def run(
         layers=layers,
         plan=0 if followed is None else followed.number,
     )
-    hints = runner.Hints(env)
+    hints = Hints(env)
     moving: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if opened and migrate:
         moving = mover_process(opened.root, migrate, limits.words(), say)
