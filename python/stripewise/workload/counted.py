@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from ..units import KIB, MIB
 
-#: To verbs a file with less I/O does not count. A disk moves so much in a twentieth of one startup (0.16 ms at 100 MB/s, 3 ms),
-#: so no layout of its bytes shows in a time; the settings, notes and logs of a job are shorter.
+#: To verbs a file with less I/O does not count. A disk moves so much in a twentieth of one startup (0.16 ms of 3 ms, at
+#: 100 MB/s), so no layout of its bytes shows in a time; the settings, notes and logs of a job are shorter.
 LEAST_BYTES = 16 * KIB
 #: Nor is a place that others own left out where a run moves so much there, a whole region by default: what a program
 #: reads of itself and of the system at its start is a hundredth of that, so this is data, say in /usr/share.
