@@ -10,7 +10,7 @@ use stripewise_store::admin::check::{findings, fsck};
 use stripewise_store::admin::disk::RealDisk;
 use stripewise_store::admin::ids::{id_from, id_text};
 use stripewise_store::admin::moves::apply;
-use stripewise_store::admin::spec::{LayoutJson, SpecJson};
+use stripewise_store::admin::spec::{LayoutJson, SpecJson, regions_json};
 use stripewise_store::admin::{Result, Store, StoreError, create, info, trusting};
 
 use crate::errors::from_store;
@@ -80,6 +80,14 @@ fn store_files(py: Python<'_>, store: PathBuf) -> PyResult<String> {
 #[pyfunction]
 fn store_layout(py: Python<'_>, store: PathBuf, id: String) -> PyResult<String> {
     with_store(py, &store, |s| Ok(text(&info::layout_json(s, id_from(&id)?)?)))
+}
+
+/// What a new file gets in place of a template, {"regions"}, on targets of so much room each; `chance` turns it, where given.
+#[pyfunction]
+#[pyo3(signature = (layout_json, room, chance=None))]
+fn store_spread(layout_json: &str, room: Vec<u64>, chance: Option<u64>) -> PyResult<String> {
+    let spread = LayoutJson::parse(layout_json).and_then(|layout| layout.spread("layout", &room, chance)).map_err(from_store)?;
+    Ok(text(&json!({"regions": regions_json(&spread)})))
 }
 
 /// Gives a file a layout. `progress` is called with bytes done and in all; an exception in it stops between two steps, the file
@@ -160,6 +168,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store_info, module)?)?;
     module.add_function(wrap_pyfunction!(store_files, module)?)?;
     module.add_function(wrap_pyfunction!(store_layout, module)?)?;
+    module.add_function(wrap_pyfunction!(store_spread, module)?)?;
     module.add_function(wrap_pyfunction!(store_apply, module)?)?;
     module.add_function(wrap_pyfunction!(store_fsck, module)?)?;
     module.add_function(wrap_pyfunction!(store_resolve, module)?)?;

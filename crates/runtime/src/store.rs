@@ -4,6 +4,7 @@ pub mod heads;
 pub mod part;
 
 mod load;
+pub mod room;
 mod slots;
 mod targets;
 mod trusted;

@@ -7,6 +7,7 @@ pub mod locks;
 pub mod moving;
 pub mod names;
 pub mod rights;
+pub mod room;
 pub mod run;
 pub mod sizing;
 pub mod slot;

@@ -244,6 +244,10 @@ impl<F: AsFd + Send + Sync> Target for Any<F> {
         of_kind!(self, target => target.free_bytes())
     }
 
+    fn pool(&self) -> Result<Option<u64>, Errno> {
+        of_kind!(self, target => target.pool())
+    }
+
     fn sync(&self) -> Result<(), Errno> {
         of_kind!(self, target => target.sync())
     }

@@ -29,8 +29,10 @@ pub const fn devices_bytes(targets: usize) -> usize {
     (DEVICES_HEADER_BYTES + targets * DEVICE_LINE_BYTES).next_multiple_of(4096)
 }
 
-/// Bytes of the header that say something: magic, u32 targets, 4 bytes of nothing, the boot id.
+/// Bytes of the header that say whose it is: magic, u32 targets, 4 bytes of nothing, the boot id.
 const HEADER_USED_BYTES: usize = 32;
+/// Where the header has the [`RoomClock`].
+const ROOM_CLOCK_AT: usize = 64;
 /// How long somebody who holds the file's lock, which any user of a shared store may, keeps others from it, ns.
 const LOCK_PATIENCE_NS: u64 = 1_000_000_000;
 
@@ -109,7 +111,7 @@ fn begin_boot(file: &OwnedFd, targets: usize, boot: [u64; 2]) -> Result<(), Refu
         let len = zeros.len().min((stat.st_size as u64 - at) as usize);
         at += pwrite(file, zeros.get(..len).unwrap_or(&[]), at)? as u64;
     }
-    let mut header = [0u8; HEADER_USED_BYTES];
+    let mut header = [0u8; ROOM_CLOCK_AT + size_of::<RoomClock>()];
     let parts = [(0, &DEVICES_MAGIC[..]), (8, &(targets as u32).to_le_bytes()), (16, &boot[0].to_le_bytes()), (24, &boot[1].to_le_bytes())];
     for (at, bytes) in parts {
         header.get_mut(at..at + bytes.len()).unwrap_or(&mut []).copy_from_slice(bytes);
@@ -145,6 +147,19 @@ pub struct DeviceLine {
     pub io_errors: AtomicU64,
     /// Error number of the last of them.
     pub last_errno: AtomicU64,
+    /// Bytes that the target could take beside the others when somebody last looked, plus one; 0 = nobody has.
+    pub room_bytes: AtomicU64,
+    /// `used_bytes` as it was then: what was added to it since may have taken so much of the room.
+    pub room_used_bytes: AtomicU64,
+}
+
+/// When somebody last looked how much room the targets have.
+#[repr(C)]
+pub struct RoomClock {
+    /// CLOCK_MONOTONIC ns when the last look began.
+    pub looked_ns: AtomicU64,
+    /// How long it took.
+    pub took_ns: AtomicU64,
 }
 
 /// One target's line in a mapped devices file.
@@ -257,6 +272,12 @@ impl Devices {
     /// Targets that it has lines for.
     pub fn targets(&self) -> usize {
         self.targets
+    }
+
+    /// When somebody last looked at the room of all targets.
+    pub fn room_clock(&self) -> &RoomClock {
+        // SAFETY: in the header of a mapping that outlives every use, on a multiple of 8.
+        unsafe { &*self.base.add(ROOM_CLOCK_AT).cast() }
     }
 
     /// The line of a target; `None` past the last one.

@@ -169,6 +169,10 @@ impl<F: AsFd + Send + Sync> Target for Dir<F> {
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 
+    fn pool(&self) -> Result<Option<u64>, Errno> {
+        fs::fstat(self.fd()).map(|stat| Some(stat.st_dev))
+    }
+
     fn sync(&self) -> Result<(), Errno> {
         fs::fsync(self.readable()?)
     }

@@ -161,6 +161,10 @@ impl<T: Target> Target for Emulated<T> {
         self.inner.free_bytes()
     }
 
+    fn pool(&self) -> Result<Option<u64>, Errno> {
+        self.inner.pool()
+    }
+
     fn sync(&self) -> Result<(), Errno> {
         self.inner.sync()
     }

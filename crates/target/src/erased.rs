@@ -49,6 +49,10 @@ macro_rules! forwarded {
             $inner.free_bytes()
         }
 
+        fn pool(&$self) -> Result<Option<u64>, Errno> {
+            $inner.pool()
+        }
+
         fn sync(&$self) -> Result<(), Errno> {
             $inner.sync()
         }

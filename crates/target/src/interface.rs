@@ -191,6 +191,14 @@ pub trait Target: Send + Sync {
     /// The target's.
     fn free_bytes(&self) -> Result<u64, Errno>;
 
+    /// What its room is part of: targets of one number share it, as directories on one file system do. `None`: its room is its own.
+    ///
+    /// # Errors
+    /// The target's.
+    fn pool(&self) -> Result<Option<u64>, Errno> {
+        Ok(None)
+    }
+
     /// Makes durable which objects there are.
     ///
     /// # Errors

@@ -14,8 +14,10 @@ from pathlib import Path
 
 from ..errors import StripewiseError
 from ..files.parts import ANYBODY, read_part
-from ..store import trust
+from ..store import Store, trust
 from ..store.config import RUN_DIR, StoreConfig, read_store
+from ..store.room import room_bytes, small_targets
+from ..units import format_size
 from .finding import Examined, Finding, bad, note, ok
 
 FREE_MIN_BYTES = 64 << 20
@@ -87,7 +89,8 @@ def targets_are_usable(examined: Examined) -> Iterator[Finding]:
         ]
         yield from wrong
         if not wrong:
-            yield ok("all targets are mounted, writable and have room")
+            yield ok("all targets are mounted and writable")
+            yield from _room(config)
 
 
 def file_systems_can_lock(examined: Examined) -> Iterator[Finding]:
@@ -112,6 +115,25 @@ def _config(examined: Examined) -> Iterator[StoreConfig]:
             yield read_store(examined.store)
 
 
+def _room(config: StoreConfig) -> Iterator[Finding]:
+    """What can still be written, and targets whose room is little beside that of the others."""
+    with contextlib.suppress(StripewiseError):
+        store = Store(config.root)
+        room = room_bytes(store)
+        free = sum(room.get(target.name, 0) for target in config.cluster.active)
+        if free < FREE_MIN_BYTES:
+            yield bad(f"all targets together have {free >> 20} MiB free", "make room, or writes end with ENOSPC")
+            return
+        yield ok(f"{format_size(free)} can be written")
+        small = small_targets(store)
+        if small:
+            named = ", ".join(f"{name} ({format_size(free)})" for name, free in small.items())
+            yield note(
+                f"much less room than on the others: {named}; new files put there only their share",
+                "nothing; plans put hot regions there, and 'stripewise store df' shows what is left",
+            )
+
+
 def _target(name: str, path: Path) -> Iterator[Finding]:
     if not path.is_dir():
         yield bad(f"target {name}: {path} is not a directory", "mount it; its files give EIO until then")
@@ -123,9 +145,6 @@ def _target(name: str, path: Path) -> Iterator[Finding]:
         yield bad(
             f"target {name}: {path} may not be written by this user", "give permission, or programs cannot create files"
         )
-    free = space.f_bavail * space.f_frsize
-    if free < FREE_MIN_BYTES:
-        yield bad(f"target {name}: {path} has {free >> 20} MiB free", "make room, or writes end with ENOSPC")
     if space.f_favail == 0 and space.f_files:
         yield bad(f"target {name}: {path} has no inode free", "remove files there, or nothing can be created")
 

@@ -16,8 +16,10 @@ from ..layout import Layout, Region, target_bytes
 from ..store import Store, StoredFile
 from ..store.config import StoreConfig
 from ..store.rewrite import changing, write_changed
+from ..store.room import FILLS, fills, is_default, room_bytes, spread
 from ..store.substitute import on_active
 from ..store.upkeep import collect
+from ..units import format_size
 from .mover_session import MoverSession
 
 #: Between two passes over the files of a store, seconds.
@@ -81,6 +83,18 @@ def with_state(store: Store, name: str, state: str) -> StoreConfig:
     return store.config.with_targets(wanted)
 
 
+def check_room(store: Store, name: str) -> None:
+    """StoreError where the other targets cannot take what lies on the target `name`."""
+    held = sum(target_bytes(regions, size).get(name, 0) for regions, size in _layouts(store))
+    room = room_bytes(store)
+    free = sum(room.get(target.name, 0) for target in store.config.cluster.active if target.name != name)
+    if held > free:
+        raise StoreError(
+            f"target {name}: holds {format_size(held)}, the others have room for {format_size(free)}, so nothing was "
+            f"moved; add a target with 'stripewise store add', or remove files first"
+        )
+
+
 def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_for_programs: bool = True) -> Swept:
     """Moves everything off a draining target. Sweeps until a pass finds nothing and no program could add to it.
 
@@ -114,28 +128,43 @@ def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_fo
 
 
 def rebalance(session: MoverSession, everything: bool) -> Swept:
-    """Lays files out as new ones are now. Without `everything`, those that a plan laid out stay."""
+    """Lays files out as new ones would be if none were there. Without `everything`, those that a plan laid out stay."""
     store, swept = session.store, Swept()
-    wanted = store.config.layout(store.config.default_layout)
+    cluster, template = store.config.cluster, store.config.layout(store.config.default_layout)
+    room = {target.name: room_bytes(store).get(target.name, 0) for target in cluster.active}
+    for regions, size in _layouts(store):
+        if everything or is_default(regions, template):
+            for name, count in target_bytes(regions, size).items():
+                room[name] = room.get(name, 0) + count
 
     def anew(file: StoredFile, regions: tuple[Region, ...]) -> tuple[Region, ...]:
-        # A plan gives regions of their own places; one cycle throughout is a file nobody planned.
-        is_planned = len({region.stripes for region in regions}) > 1
-        return regions if is_planned and not everything else wanted.regions
+        planned = not is_default(regions, template)
+        if planned and not everything:
+            return regions
+        wanted = spread(template, cluster, room, file.id).regions
+        # Widths follow the room to the byte: what is nearly right stays where it lies.
+        same = {name for name, _ in regions[-1].stripes} == {name for name, _ in wanted[-1].stripes}
+        return regions if same and not planned and fills(regions[-1].stripes, room) >= FILLS else wanted
 
     swept.left = _pass(session, anew, swept)
     return _ended(session, swept)
 
 
-def _off(store: Store, name: str) -> Callable[[StoredFile, tuple[Region, ...]], tuple[Region, ...]]:
-    free = {str(row["name"]): int(row["free_bytes"] or 0) for row in store.devices()}
-    held: dict[str, int] = {}
+def _layouts(store: Store) -> Iterable[tuple[tuple[Region, ...], int]]:
+    """Regions and size of every file that can be read: one that is just being made, or goes, holds little."""
     for file in store.files():
-        # One that is just being made, or goes, has no layout; what it holds is little.
         with contextlib.suppress(StoreError, LayoutError):
-            for holder, count in target_bytes(store.layout(file.id).regions, file.size).items():
-                held[holder] = held.get(holder, 0) + count
-    for target in store.config.cluster.targets:
+            yield store.layout(file.id).regions, file.size
+
+
+def _off(store: Store, name: str) -> Callable[[StoredFile, tuple[Region, ...]], tuple[Region, ...]]:
+    cluster, template = store.config.cluster, store.config.layout(store.config.default_layout)
+    free = room_bytes(store)
+    held: dict[str, int] = {}
+    for regions, size in _layouts(store):
+        for holder, count in target_bytes(regions, size).items():
+            held[holder] = held.get(holder, 0) + count
+    for target in cluster.targets:
         if target.capacity_bytes:
             room = target.usable_bytes - held.get(target.name, 0)
             free[target.name] = min(free[target.name], max(0, room))
@@ -143,7 +172,17 @@ def _off(store: Store, name: str) -> Callable[[StoredFile, tuple[Region, ...]], 
     def moved(file: StoredFile, regions: tuple[Region, ...]) -> tuple[Region, ...]:
         if not any(name == stripe[0] for region in regions for stripe in region.stripes):
             return regions
-        return on_active(Layout(regions), store.config.cluster, file.size, free).regions
+        rest = on_active(Layout(regions), cluster, file.size, dict(free)).regions
+        before = target_bytes(regions, file.size)
+        more = {t: count - before.get(t, 0) for t, count in target_bytes(rest, file.size).items()}
+        if any(count > free.get(t, 0) for t, count in more.items()):
+            # Where one place more in each cycle does not do, the file goes where there is room.
+            room = {t.name: free.get(t.name, 0) + before.get(t.name, 0) for t in cluster.active}
+            rest = spread(template, cluster, room, file.id).regions
+            more = {t: count - before.get(t, 0) for t, count in target_bytes(rest, file.size).items()}
+        for t, count in more.items():
+            free[t] = max(0, free.get(t, 0) - count)
+        return rest
 
     return moved
 

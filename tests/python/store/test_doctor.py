@@ -194,12 +194,13 @@ def test_a_target_that_is_not_mounted_is_named(made):
     assert "target t1" in worst(store.targets_are_usable(Examined(made))).what
 
 
-def test_a_full_target_is_named(made, monkeypatch):
-    real = os.statvfs(made)
-    full = os.statvfs_result((*real[:4], 0, *real[5:10]))
-    monkeypatch.setattr(store.os, "statvfs", lambda _: full)
-    wrong = [f for f in store.targets_are_usable(Examined(made)) if f.level is Level.BAD]
-    assert len(wrong) == 2 and all("0 MiB free" in finding.what for finding in wrong)
+def test_a_store_without_room_is_told_and_a_target_with_little_named(made, monkeypatch):
+    monkeypatch.setattr(store, "room_bytes", lambda _: {"t0": 1 << 20, "t1": 1 << 20})
+    assert "2 MiB free" in worst(store.targets_are_usable(Examined(made))).what
+    monkeypatch.setattr(store, "room_bytes", lambda _: {"t0": 1 << 20, "t1": 1 << 30})
+    monkeypatch.setattr(store, "small_targets", lambda _: {"t0": 1 << 20})
+    told = [f for f in store.targets_are_usable(Examined(made)) if f.level is Level.NOTE]
+    assert len(told) == 1 and "t0 (1.0 MiB)" in told[0].what
 
 
 def test_another_machines_slots_are_named(made):

@@ -6,3 +6,4 @@ mod file_form;
 mod mapping;
 mod moving;
 mod replicas;
+mod spread;

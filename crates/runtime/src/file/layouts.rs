@@ -7,7 +7,7 @@ use crate::base::sys::{self, Errno, Sys};
 use crate::store::part::{Held, Stat};
 use crate::store::{self, Attached};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use stripewise_layout::View;
+use stripewise_layout::{Spread, View};
 use stripewise_store::bin::LAYOUT_BYTES_MAX;
 
 /// A layout in force, in anonymous memory of its own so that readers hold a plain pointer; behind it `first`, and the bytes of a layout that is not long.
@@ -87,6 +87,16 @@ impl Raw {
     pub fn of_new(template: &[u8], id: u64, store: &Attached) -> Sys<Self> {
         let mut raw = Self::of_length(template.len(), store.objects_max()?)?;
         raw.bytes_mut().copy_from_slice(template);
+        stripewise_layout::stamp(raw.bytes_mut(), [id, 0]).map_err(|_| Errno(libc::EIO))?;
+        Ok(raw)
+    }
+
+    /// The layout of a new file that is spread otherwise than its template.
+    pub fn of_spread(spread: &Spread<'_>, id: u64, store: &Attached) -> Sys<Self> {
+        let mut raw = Self::of_length(spread.bytes(), store.objects_max()?)?;
+        // The memory may have been another layout's.
+        raw.bytes_mut().fill(0);
+        spread.encode(raw.bytes_mut());
         stripewise_layout::stamp(raw.bytes_mut(), [id, 0]).map_err(|_| Errno(libc::EIO))?;
         Ok(raw)
     }

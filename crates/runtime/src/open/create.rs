@@ -221,8 +221,13 @@ fn hold_targets(file: &'static file::File) -> Sys<()> {
     passed.loaded.objects().try_for_each(|(target, _)| file.store()?.target(target).map(|_| ()))
 }
 
-fn write_layout(at: &At, template: &[u8]) -> Sys<Raw> {
-    let layout = Raw::of_new(template, at.id, at.store)?;
+#[inline(never)] // As above.
+fn write_layout(at: &At, template: &'static [u8]) -> Sys<Raw> {
+    let chosen = at.store.layout_for(template, at.id)?;
+    let layout = match &chosen.spread {
+        None => Raw::of_new(chosen.template, at.id, at.store)?,
+        Some(spread) => Raw::of_spread(spread, at.id, at.store)?,
+    };
     let fd = Held::from_raw(at.create_part(c"layout", libc::O_WRONLY, 0o644)?);
     if sys::write(fd.fd(), layout.bytes())? == layout.bytes().len() { Ok(layout) } else { Err(Errno(libc::ENOSPC)) }
 }

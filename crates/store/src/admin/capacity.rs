@@ -10,6 +10,7 @@ use super::error::{Result, StoreError};
 use super::metadata::ranges::overlapping;
 use super::objects;
 use super::store::Store;
+use crate::room::{Seen, share};
 
 /// Spans that one group moves at most: their publishing is shared.
 const GROUP_SPANS: usize = 64;
@@ -43,6 +44,25 @@ pub fn free_bytes(store: &Store<'_>) -> Result<Vec<u64>> {
         free.push(if target.capacity_bytes == 0 { disk } else { disk.min(target.capacity_bytes.saturating_sub(used)) });
     }
     Ok(free)
+}
+
+/// Bytes that each target can take when all do ([`share`]); `None` where it cannot be looked at.
+///
+/// # Errors
+/// None now.
+pub fn room_bytes(store: &Store<'_>) -> Result<Vec<Option<u64>>> {
+    let see = |index: u32, capacity: u64| {
+        let target = objects::target(store, index).ok()?;
+        let device = target.pool().ok()?.unwrap_or(u64::MAX - u64::from(index));
+        let left = if capacity == 0 { u64::MAX } else { capacity.saturating_sub(target.used_bytes().ok()?) };
+        Some(Seen { device, free: target.free_bytes().ok()?, left })
+    };
+    let seen: Vec<Option<Seen>> = store.targets.iter().zip(0..).map(|(target, index)| see(index, target.capacity_bytes)).collect();
+    let known: Vec<Seen> = seen.iter().flatten().copied().collect();
+    let mut room = vec![0; known.len()];
+    share(&known, &mut room);
+    let mut room = room.into_iter();
+    Ok(seen.iter().map(|seen| seen.and_then(|_| room.next())).collect())
 }
 
 /// What moving one span takes and gives back, in bytes of data per target.

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use stripewise_target::interface::Target;
 use stripewise_target::within::TEXT_BYTES_MAX;
 
+use super::capacity::room_bytes;
 use super::error::{Context, Result};
 use super::ids::{id_text, path_of};
 use super::medium::{Medium, read_small};
@@ -117,6 +117,7 @@ pub fn layout_json(store: &Store<'_>, id: u64) -> Result<Value> {
 pub fn devices_json(store: &Store<'_>) -> Result<Value> {
     let run = store.run_dir();
     let map = store.medium.devices(&run, store.targets.len(), false).doing("map the device clocks in", &run)?;
+    let room = room_bytes(store)?;
     let mut targets = Vec::new();
     for (index, target) in store.targets.iter().enumerate() {
         let devices = map.as_ref().map(|m| m.devices());
@@ -126,7 +127,7 @@ pub fn devices_json(store: &Store<'_>) -> Result<Value> {
         let away = super::identity::mismatch(store.medium, &target.path, &store.uuid, index);
         let files = if away.is_some() { None } else { Some(files_on(store, index as u32)?) };
         targets.push(json!({"name": target.name, "away": away, "files": files,
-            "free_bytes": if away.is_some() { None } else { objects::target(store, index as u32)?.free_bytes().ok() },
+            "free_bytes": room.get(index).copied().flatten().filter(|_| away.is_none()),
             "io_errors": of(|l| &l.io_errors), "last_error": match of(|l| &l.last_errno) {
                 0 => None,
                 errno => Some(std::io::Error::from_raw_os_error(errno as i32).to_string()),

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use stripewise_layout::{GRANULE, Layout, MovePhase, Placement, Region, Span, Stripe};
+use stripewise_layout::{GRANULE, Layout, MovePhase, Placement, Region, Span, Spread, Stripe, View};
 use stripewise_target::kind::{Class, DeviceModel, Kind, MAX_TARGETS};
 
 use super::error::{Result, StoreError};
@@ -142,6 +142,21 @@ impl LayoutJson {
             regions.push(Region { start: r.start, len: r.len, generation: 0, placement: Placement::Striped(stripes) });
         }
         Ok(regions)
+    }
+
+    /// What a new file gets in its place ([`Spread::of`]) where target number `t` has `room[t]` bytes.
+    ///
+    /// # Errors
+    /// As [`LayoutJson::template`].
+    pub fn spread(&self, what: &str, room: &[u64], chance: Option<u64>) -> Result<Vec<Region>> {
+        let template = self.template(what, room.len())?;
+        let view = View::parse(&template).map_err(|e| invalid(format!("{what}: {e}")))?;
+        let Some(spread) = Spread::of(&view, |target| room.get(target as usize).copied().unwrap_or(0), chance) else {
+            return self.regions(what, room.len());
+        };
+        let mut bytes = vec![0; spread.bytes()];
+        spread.encode(&mut bytes);
+        Ok(Layout::decode(&bytes).map_err(|e| invalid(format!("{what}: {e}")))?.regions)
     }
 
     /// The layout file of these regions, with id 0 for a template.

@@ -10,7 +10,7 @@ const BANDS: u64 = 2;
 const SECTORS: u64 = 4;
 const PHASE_UPDATES_MAX: u64 = 2_000;
 const PHASES_MAX: usize = 5;
-/// Beside so many requests for each band, what no search found yet (docs/shingled-adaptive.md): a short one, and one of `make soak`. No proof stands behind
+/// Beside so many requests for each band, what no search found yet (docs/shingled/adaptive.md): a short one, and one of `make soak`. No proof stands behind
 /// either.
 const TIMES_MAX: f64 = 4.0;
 const SOAK_TIMES_MAX: f64 = 8.0;

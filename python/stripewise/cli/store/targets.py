@@ -39,7 +39,9 @@ def _report(store: Path, swept: Swept, what: str, json: bool) -> None:
     if swept.signal is not None:
         raise typer.Exit(128 + swept.signal)
     if swept.left or swept.stopped:
-        raise StoreError(f"{store}: {what} is not complete; run the same again for the rest")
+        full = any("room" in line for line in swept.left)
+        cure = "add a target or remove files, then run the same again" if full else "run the same again for the rest"
+        raise StoreError(f"{store}: {what} is not complete; {cure}")
 
 
 @flattened
@@ -61,6 +63,8 @@ def drain(
     opened = Store(store)
     if now:
         retarget.put_back(retarget.target_named(opened, target))
+    retarget.target_named(opened, target)
+    retarget.check_room(opened, target)
     if retarget.target_named(opened, target).is_active:
         opened = retarget.write_config(opened, retarget.with_state(opened, target, "draining"))
     with (

@@ -1,0 +1,73 @@
+"""`stripewise store df`: the room of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import typer
+
+from ...store import Store
+from ...store.room import small_targets
+from ...units import format_size
+from ..options import JsonOption, StoreArgument
+from ..output import print_json, stdout, table
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the verb."""
+    app.command("df")(df)
+
+
+def df(store: StoreArgument, json: JsonOption = False) -> None:
+    """Show what the targets of a store hold and what can still be written.
+
+    Targets on one file system share what is free there, so the sum is what new files can take.
+    """
+    opened = Store(store)
+    rows = {str(row["name"]): row for row in opened.devices()}
+    used = opened.used_by_others(())
+    targets = [target for target in opened.config.cluster.targets if target.state != "removed"]
+    found = [
+        {
+            "name": target.name,
+            "class": target.klass,
+            "state": target.state,
+            "used_bytes": used.get(target.name, 0),
+            "free_bytes": rows[target.name]["free_bytes"],
+            "files": rows[target.name]["files"],
+        }
+        for target in targets
+    ]
+    free = sum(row["free_bytes"] or 0 for row in found if row["state"] == "active")
+    if json:
+        print_json({"targets": found, "used_bytes": sum(used.values()), "free_bytes": free})
+        return
+    made = table("", "target", "class", "used", "free", "use%", "files")
+    for row in found:
+        away = row["free_bytes"] is None
+        made.add_row(
+            row["name"],
+            row["class"] if row["state"] == "active" else f"{row['class']} ({row['state']})",
+            format_size(row["used_bytes"]),
+            "away" if away else format_size(row["free_bytes"]),
+            "-" if away else _percent(row["used_bytes"], row["free_bytes"]),
+            "-" if row["files"] is None else f"{row['files']:,}",
+        )
+    made.add_row("all", "", format_size(sum(used.values())), format_size(free), _percent(sum(used.values()), free), "")
+    stdout().print(made)
+    for line in warnings(opened):
+        typer.echo(line)
+
+
+def _percent(used: int, free: int) -> str:
+    return f"{100 * used / (used + free):.0f} %" if used + free else "-"
+
+
+def warnings(store: Store) -> Iterator[str]:
+    """What the room of a store's targets means for new files, a line each."""
+    small = small_targets(store)
+    if small:
+        named = ", ".join(
+            f"{name} {format_size(free)}" for name, free in sorted(small.items(), key=lambda each: each[1])
+        )
+        yield f"much less room than on the others: {named}; new files put there only their share, plans what is hot"

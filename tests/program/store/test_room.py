@@ -1,0 +1,137 @@
+"""Targets of unequal room: a store is full when its targets are, not when the smallest is, however files come and grow.
+
+The layouts by themselves, in 1,000 mixes: crates/layout/tests/all/spread.rs. Here real programs fill real directories.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from rig import Maker, Store, Target, dirs, region, stripes, stripewise
+
+MIB = 1 << 20
+
+#: Fills the directory `sys.argv[1]` until a write fails, as `sys.argv[2]` says; prints the bytes that were taken.
+FILL = """
+import errno, os, random, sys
+where, how, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+chance, taken, chunk = random.Random(seed), 0, bytes(range(256)) * 256
+
+def write(fd, count):
+    global taken
+    while count:
+        done = os.write(fd, chunk[:min(count, len(chunk))])
+        taken, count = taken + done, count - done
+
+def new(number):
+    return os.open(f"{where}/{how}{number}", os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o644)
+
+try:
+    if how == "one":
+        fd = new(0)
+        while True:
+            write(fd, 1 << 20)
+    elif how == "turns":
+        for number in range(1 << 20):
+            fd = new(number)
+            write(fd, chance.choice((4096, 100_000, 1 << 20, 7 << 20)))
+            os.close(fd)
+    else:
+        fds = [new(number) for number in range(8)]
+        while True:
+            for fd in fds:
+                write(fd, chance.choice((4096, 65536, 200_000)))
+except OSError as error:
+    assert error.errno == errno.ENOSPC, error
+print(taken)
+"""
+
+
+def fill(store: Store, how: str, seed: int = 1) -> int:
+    return int(store.program(sys.executable, "-c", FILL, store.data, how, str(seed)).out)
+
+
+def free(store: Store) -> int:
+    return int(json.loads(stripewise("store", "df", store.root, "--json").out)["free_bytes"])
+
+
+@pytest.mark.parametrize("how", ["one", "turns", "together"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_store_takes_what_its_targets_hold(make_store: Maker, how: str, seed: int) -> None:
+    chance = random.Random(seed)
+    sizes = [48 * MIB] + [chance.choice((2, 3, 8, 16, 30, 48)) * MIB for _ in range(chance.randint(1, 5))]
+    chance.shuffle(sizes)
+    store = make_store([Target(f"t{number}", capacity_bytes=size) for number, size in enumerate(sizes)])
+    room = free(store)
+    assert room == sum(sizes)
+    taken = fill(store, how, seed)
+    assert taken >= 0.95 * sum(sizes), (taken / sum(sizes), sizes)
+    assert abs(room - taken - free(store)) < 0.01 * room
+
+
+def test_two_small_ssds_beside_disks_end_no_file(make_store: Maker) -> None:
+    small = [Target(name, "ssd", capacity_bytes=16 * MIB) for name in ("s0", "s1")]
+    store = make_store([*dirs(4), *small])
+    store.program("dd", "if=/dev/zero", f"of={store.data / 'big'}", "bs=1M", "count=200")
+    assert "much less room than on the others: s0 16.0 MiB, s1 16.0 MiB" in stripewise("store", "df", store.root).out
+    assert "s0 (16.0 MiB)" in stripewise("doctor", "--store", store.root, code=None).out
+
+
+def test_a_rule_whose_targets_have_no_room_gives_way_to_the_layout_of_the_store(make_store: Maker) -> None:
+    store = make_store([*dirs(2), Target("s0", "ssd", capacity_bytes=4 * MIB)])
+    layout = store.base / "hot.json"
+    hot = [region(0, 2048, stripes(("s0", 64))), region(2048, 65536, stripes(("t0", 64), ("t1", 64)))]
+    layout.write_text(json.dumps({"regions": hot}))
+    stripewise("store", "template", "add", store.root, store.data / "ckpt-*", "--layout", layout)
+    for number in range(4):
+        store.program("dd", "if=/dev/zero", f"of={store.data / f'ckpt-{number}'}", "bs=1M", "count=8")
+    told = json.loads(stripewise("store", "layout", *sorted(store.data.glob("ckpt-*")), "--json").out)["files"]
+    on_ssd = [bool(each["target_bytes"].get("s0")) for each in told]
+    assert on_ssd == [True, True, False, False], told
+
+
+def test_files_of_a_few_bytes_lie_on_all_targets(make_store: Maker) -> None:
+    store = make_store(dirs(4))
+    store.program("sh", "-c", f"cd {store.data}; for i in $(seq 200); do echo x >f$i; done")
+    counts = [len(list((store.base / "targets" / target.name).glob("*.data"))) for target in dirs(4)]
+    assert sum(counts) == 200 and min(counts) > 20, counts
+
+
+def test_what_cannot_be_drained_is_told_before_anything_moves(make_store: Maker) -> None:
+    store = make_store([Target(f"t{number}", capacity_bytes=8 * MIB) for number in range(3)])
+    fill(store, "one")
+    said = stripewise("store", "drain", store.root, "t1", code=1)
+    assert "add a target" in said.err and "nothing was moved" in said.err, said.report
+    rows = json.loads(stripewise("store", "df", store.root, "--json").out)["targets"]
+    assert [row["state"] for row in rows] == ["active"] * 3
+    extra = store.base / "extra"
+    extra.mkdir()
+    stripewise("store", "add", store.root, "t3", "--path", extra, "--class", "hdd", "--capacity", "40MiB")
+    stripewise("store", "drain", store.root, "t1", "--remove")
+    assert free(store) > 20 * MIB
+
+
+def test_rebalance_fills_a_new_target_and_then_has_nothing_to_do(make_store: Maker) -> None:
+    store = make_store([Target(f"t{number}", capacity_bytes=24 * MIB) for number in range(2)])
+    content = Path("/dev/urandom").open("rb").read(9 * MIB)  # noqa: SIM115
+    (store.plain / "source").write_bytes(content)
+    for number in range(2):
+        store.program("cp", store.plain / "source", store.data / f"f{number}")
+    extra = store.base / "extra"
+    extra.mkdir()
+    stripewise("store", "add", store.root, "t2", "--path", extra, "--class", "hdd", "--capacity", "8MiB")
+    assert json.loads(stripewise("store", "rebalance", store.root, "--json").out)["files"] == 2
+    held = {
+        row["name"]: row["used_bytes"]
+        for row in json.loads(stripewise("store", "df", store.root, "--json").out)["targets"]
+    }
+    # In proportion to what each can hold: 24, 24 and 8 of 56 MiB.
+    assert 2 * MIB < held["t2"] < 3.5 * MIB, held
+    for number in range(2):
+        assert Path(store.data / f"f{number}").is_symlink()
+        store.program("cmp", store.plain / "source", store.data / f"f{number}")
+    assert json.loads(stripewise("store", "rebalance", store.root, "--json").out)["files"] == 0
