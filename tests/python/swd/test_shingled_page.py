@@ -1,4 +1,4 @@
-"""docs/shingled.md and docs/shingled-adaptive.md: commands run, numbers are theirs, the picture is what they draw."""
+"""docs/shingled.md and docs/shingled/adaptive.md: commands run, numbers are theirs, the picture is what they draw."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from test_cli import stripewise
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-PAGES = [(DOCS / name).read_text() for name in ("shingled.md", "shingled-adaptive.md")]
+PAGES = [(DOCS / name).read_text() for name in ("shingled.md", "shingled/adaptive.md")]
 COMMANDS = [line.strip() for page in PAGES for line in page.splitlines() if line.startswith("    stripewise ")]
 
 
@@ -28,5 +28,5 @@ def test_their_commands_run(line, tmp_path, monkeypatch):
         assert costs["1234"] == ["4.00"] * 4 and costs["124R(3)"] == ["1.67"] * 3 + ["4.00"]
         assert "1.60" in said
     if "--plot" in line:
-        drawn, shown = ((place / "shingled.svg").read_text() for place in (tmp_path, DOCS))
+        drawn, shown = ((place / "shingled.svg").read_text() for place in (tmp_path, DOCS / "shingled"))
         assert re.findall(r">([^<>]+)</text>", drawn) == re.findall(r">([^<>]+)</text>", shown) != []
