@@ -45,13 +45,17 @@ class RegionPlan:
 
 @dataclass(frozen=True)
 class FilePlan:
-    """One file: `id` is the store's name for it when it is known, `size` its bytes when it was planned."""
+    """One file: `id` is the store's name for it when it is known, `size` its bytes when it was planned.
+
+    `made_as` is the glob of the names with which programs make it anew; empty where they do not.
+    """
 
     path: str
     id: str | None
     size: int
     regions: tuple[RegionPlan, ...]
     comment: str = ""
+    made_as: str = ""
 
     @property
     def layout(self) -> tuple[Region, ...]:
@@ -215,6 +219,8 @@ def dump_plan(plan: Plan) -> str:
         if file.id is not None:
             top["id"] = file.id
         top["size"] = file.size
+        if file.made_as:
+            top["made_as"] = file.made_as
         if file.comment:
             top["comment"] = file.comment
         inner = ", ".join(f'"{key}": {json.dumps(value)}' for key, value in top.items())
@@ -338,7 +344,7 @@ def _files(top: Fields, source: Path | str) -> list[FilePlan]:
     seen: set[str] = set()
     for number, entry in enumerate(entries):
         fields = Fields(entry, source, f"files[{number}].", PlanError)
-        fields.only({"path", "id", "size", "regions", "comment"})
+        fields.only({"path", "id", "size", "regions", "made_as", "comment"})
         path = fields.text("path")
         if path in seen:
             raise fields.error("path", f"= '{path}' is planned twice", "keep one of the two")
@@ -367,5 +373,8 @@ def _files(top: Fields, source: Path | str) -> list[FilePlan]:
             )
         identity = None if fields.data.get("id") is None else fields.text("id")
         size = fields.integer("size", 0, OFFSET_BYTES_MAX)
-        files.append(FilePlan(path, identity, size, tuple(priced), fields.text("comment", "")))
+        made_as = fields.text("made_as", "")
+        if made_as and not made_as.startswith("/"):
+            raise fields.error("made_as", f"= '{made_as}' is not absolute", "begin it with /, for whole paths match")
+        files.append(FilePlan(path, identity, size, tuple(priced), fields.text("comment", ""), made_as))
     return files

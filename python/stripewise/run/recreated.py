@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import PurePath
 
+from ..plan import Plan
 from ..store.globs import escape
+from ..workload.made import Made
 
 _NUMBER = re.compile(r"\d+")
 
@@ -29,6 +32,14 @@ def globs_of(made: Iterable[str], known: Iterable[str], first: Mapping[str, str]
         begun = first.get(name, name)
         found.setdefault(_glob(begun, alike.get(_shape(begun), set())), name)
     return found
+
+
+def as_made(plan: Plan, made: Made) -> Plan:
+    """The plan with the globs of the files that its run made anew."""
+    planned = {file.path for file in plan.files}
+    globs = globs_of(planned & made.anew, made.names, made.first)
+    shown = {path: glob for glob, path in globs.items()}
+    return replace(plan, files=tuple(replace(file, made_as=shown.get(file.path, "")) for file in plan.files))
 
 
 def _shape(name: str) -> tuple[str, str]:

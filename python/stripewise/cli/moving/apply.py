@@ -8,15 +8,16 @@ from typing import Annotated
 import typer
 
 from ...errors import PlanError
+from ...layout import Layout
 from ...moving.mover_session import Limits
 from ...moving.plan_applier import apply_plan
-from ...plan import read_plan
+from ...plan import Plan, read_plan
 from ...plan.check import check_plan
-from ...store import Store
+from ...store import Store, templates
 from ...units import format_size
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions, StoreOption
-from ..output import print_json, progress, say
+from ..output import print_json, printable, progress, say
 
 #: A plan below this factor over DEF is expected to lose: rounding, or a tie, is no loss.
 LOSES = 0.99
@@ -31,6 +32,10 @@ def apply(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Apply a plan that is expected to be slower than DEF, too.")
     ] = False,
+    leave_templates: Annotated[
+        bool,
+        typer.Option("--templates/--no-templates", help="Lay out files that programs make anew like the planned ones."),
+    ] = True,
     json: JsonOption = False,
 ) -> None:
     """Apply a plan to the files of a store. Programs may go on using them; only mapped files stay where they are."""
@@ -47,12 +52,28 @@ def apply(
     ids = opened.identities(decided, plan)
     with progress("moving") as step:
         result = apply_plan(opened, decided, ids, limits, step)
+    anew = _templates(decided) if leave_templates and result.signal is None else {}
+    for glob, layout in anew.items():
+        templates.add_layout(opened.root, glob, layout)
     if json:
-        print_json(result.as_json())
+        print_json(result.as_json() | {"templates": list(anew)})
     else:
         typer.echo(
             f"{result.files} file(s) laid out anew: {format_size(result.moved_bytes)} moved in {result.seconds:.2f} s"
             + (", stopped before the end" if result.signal is not None else "")
         )
+        for glob in anew:
+            typer.echo(f"new files matching {printable(glob)} are laid out as planned")
+        if anew:
+            typer.echo(f"see 'stripewise store template ls {opened.root}'; 'template rm' forgets one")
     if result.signal is not None:
         raise typer.Exit(128 + result.signal)
+
+
+def _templates(plan: Plan) -> dict[str, Layout]:
+    """Layouts of new files by glob: of the files of a glob, the largest one's."""
+    found: dict[str, Layout] = {}
+    for file in sorted(plan.files, key=lambda file: -file.size):
+        if file.made_as:
+            found.setdefault(file.made_as, Layout(file.layout))
+    return found

@@ -1,0 +1,49 @@
+"""Which files a traced run made anew: their layout does not outlive the next run, a template's does."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .renames import first_names, renames_in
+from .trace import opened, trace_file
+
+_COLUMNS = ("op", "file", "errno", "aux")
+#: An open with one of these beside O_CREAT begins a file from nothing, whatever was there.
+_ANEW = os.O_TRUNC | os.O_EXCL
+
+
+@dataclass(frozen=True)
+class Made:
+    """Names that files have at last, `names` that files were made with, and the first name of each that was renamed."""
+
+    anew: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    first: dict[str, str] = field(default_factory=dict)
+
+
+def made_in(collected: Path) -> Made:
+    """What a traced run unlinked, truncated to nothing, made or renamed into place."""
+    opens: set[str] = set()
+    anew: set[str] = set()
+    with opened(trace_file(collected)) as parquet:
+        # A table of another maker need not tell flags.
+        columns = [name for name in _COLUMNS if name in parquet.schema_arrow.names]
+        for group in range(parquet.num_row_groups if len(columns) == len(_COLUMNS) else 0):
+            table = parquet.read_row_group(group, columns=columns)
+            table = table.filter(pc.is_in(table["op"].cast("string"), pa.array(["open", "unlink"])))
+            for row in table.select(columns).to_pylist():
+                if not row["file"] or row["errno"]:
+                    continue
+                flags = int(row["aux"] or 0)
+                if row["op"] == "open" and not flags & os.O_CREAT:
+                    continue
+                opens.add(str(row["file"]))
+                if row["op"] == "unlink" or flags & _ANEW:
+                    anew.add(str(row["file"]))
+    first = first_names(renames_in(collected))
+    return Made(frozenset(anew | set(first)), frozenset(opens | set(first.values())), first)

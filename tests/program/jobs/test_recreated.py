@@ -1,0 +1,79 @@
+"""A planned file that the program makes anew in every run keeps its planned layout: `apply` leaves a template."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from rig import Maker, Store, Target, stripewise
+
+#: Makes its file anew as IOR (unlink, O_CREAT), as a checkpoint (O_TRUNC), and by a rename into place.
+WRITER = """
+import os, sys
+where, number = sys.argv[1], sys.argv[2]
+for name, flags in ((f"ckpt-{number}.bin", os.O_TRUNC), ("shared.bin", 0), ("part.tmp", os.O_EXCL)):
+    path = f"{where}/{name}"
+    if name == "shared.bin" and os.path.exists(path):
+        os.unlink(path)
+    fd = os.open(path, os.O_CREAT | os.O_WRONLY | flags, 0o644)
+    for at in range(0, 4 << 20, 65536):
+        os.pwrite(fd, bytes(65536), at)
+    os.close(fd)
+os.rename(f"{where}/part.tmp", f"{where}/done.bin")
+"""
+DISK, SSD = {"startup_s": 5e-4, "per_byte_s": 1e-8}, {"startup_s": 5e-5, "per_byte_s": 1e-9}
+
+
+def write(store: Store, number: str, *options: str | Path) -> None:
+    command = [sys.executable, "-c", WRITER, store.data, number]
+    stripewise("run", "--store", store.root, "--manage", f"{store.data}/**", *options, "--", *command)
+
+
+def layouts(*files: Path) -> dict[str, object]:
+    told = json.loads(stripewise("store", "layout", *files, "--json").out)["files"]
+    return {Path(each["path"]).name: [region["stripes"] for region in each["regions"]] for each in told}
+
+
+def test_new_files_are_laid_out_as_planned(make_store: Maker) -> None:
+    store = make_store([Target("h0", "hdd", "emulated", **DISK), Target("s0", "ssd", "emulated", **SSD)])
+    trace, plan = store.base / "trace", store.base / "plan.json"
+    for number in ("1", "2"):
+        write(store, number, *(("--trace", trace) if number == "2" else ()))
+    stripewise("collect", trace)
+    stripewise("plan", trace, "--store", store.root, "-o", plan)
+    planned = {Path(file["path"]).name: file for file in json.loads(plan.read_text())["files"]}
+    made = {name: Path(file["made_as"]).name for name, file in planned.items()}
+    assert made == {"ckpt-2.bin": "ckpt-2.bin", "shared.bin": "shared.bin", "done.bin": "part.tmp"}
+    said = stripewise("apply", plan, "--store", store.root).out
+    assert f"new files matching {store.data}/part.tmp" in said and "template rm" in said
+    write(store, "2")
+    files = [store.data / name for name in planned]
+    assert layouts(*files) == {
+        name: [region["stripes"] for region in file["regions"]] for name, file in planned.items()
+    }
+    assert len(stripewise("store", "template", "ls", store.root).out.splitlines()) >= 3
+
+
+def test_no_templates_where_they_are_not_wanted_or_nothing_was_made(make_store: Maker) -> None:
+    store = make_store([Target("h0", "hdd", "emulated", **DISK), Target("s0", "ssd", "emulated", **SSD)])
+    write(store, "1")
+    trace, plan = store.base / "trace", store.base / "plan.json"
+    read = "import sys; print(len(open(sys.argv[1], 'rb').read()))"
+    store.program(sys.executable, "-c", read, store.data / "shared.bin")
+    stripewise(
+        "run", "--store", store.root, "--trace", trace, "--", sys.executable, "-c", read, store.data / "shared.bin"
+    )
+    stripewise("collect", trace)
+    stripewise("plan", trace, "--store", store.root, "-o", plan)
+    assert "made_as" not in plan.read_text()
+    decided = json.loads(plan.read_text())
+    decided["files"][0]["made_as"] = f"{store.data}/sha*"
+    plan.write_text(json.dumps(decided))
+    assert (
+        json.loads(stripewise("apply", plan, "--store", store.root, "--no-templates", "--json").out)["templates"] == []
+    )
+    decided["files"][0]["made_as"] = "sha*"
+    plan.write_text(json.dumps(decided))
+    said = stripewise("apply", plan, "--store", store.root, code=1)
+    assert "files[0].made_as" in said.err and "begin it with /" in said.err
