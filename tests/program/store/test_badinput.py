@@ -360,8 +360,8 @@ def test_a_file_moves_while_a_program_has_it_open_but_not_while_it_is_mapped(mak
     assert read(store, "f") == content
 
 
-def test_a_full_target_gives_enospc_and_harms_nothing(make_store: Maker) -> None:
-    store = make_store([Target("t0"), Target("t1", capacity_bytes=256 * 1024)])
+def test_a_full_store_gives_enospc_and_harms_nothing(make_store: Maker) -> None:
+    store = make_store([Target("t0", capacity_bytes=256 * 1024), Target("t1", capacity_bytes=256 * 1024)])
     content = write(store, "f", 200_000)
     result = store.program("dd", "if=/dev/zero", f"of={store.data / 'g'}", "bs=1M", "count=4", code=None)
     assert result.code != 0 and "No space left on device" in result.err, result.report
