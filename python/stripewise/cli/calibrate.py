@@ -16,13 +16,13 @@ from ..calibration.plot import draw
 from ..cluster import PER_BYTE_S_MAX, STARTUP_S_MAX, Cluster, Network, Target, cluster_text, read_cluster
 from ..cluster.calibration import Fit
 from ..errors import UsageError
-from ..files.parts import write_durably
-from ..report.figure import check_plot_path
+from ..files.parts import check_output, check_output_directory, write_durably
+from ..report.figure import require_matplotlib
 from ..store import Store
 from ..units import MIB, parse_size
 from .arguments import flattened
 from .options import JsonOption
-from .output import check_output, print_json, printable, progress, say, stdout, table
+from .output import print_json, printable, progress, say, stdout, table
 
 #: What is written where neither -o nor --apply is given.
 DEFAULT_OUTPUT = Path("cluster.toml")
@@ -120,9 +120,11 @@ def calibrate(
     if network.ping_by is not None and (network.establish_s is not None or network.per_byte_s is not None):
         raise UsageError("--ping: measures what --establish-s and --per-byte-s say; give one or the other")
     if plot is not None:
-        plot.mkdir(parents=True, exist_ok=True)
-        check_plot_path(plot / "target.svg")
+        require_matplotlib()
+        check_output_directory(plot, "--plot")
     wanted = subject.chosen(asked.target or [])
+    if plot is not None:
+        plot.mkdir(parents=True, exist_ok=True)
     pinged = None if network.ping_by is None else _ping(network.ping_by)
 
     def network_of(there: Cluster) -> Cluster:

@@ -1,7 +1,8 @@
 """Files in a store, read and replaced so that nobody who may make names there leads us elsewhere or keeps us waiting.
 
 A power cut leaves the old file or the new one, never an empty one; files outside of a store are replaced in the same
-way. The native module does it so for everything else (docs/security.md, "How a store is opened").
+way, and whether they can be is asked before the work. The native module does it so for everything else
+(docs/security.md, "How a store is opened").
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator, Set
 from pathlib import Path, PurePosixPath
+
+from ..errors import UsageError
 
 #: Longest store.toml, or layout that one names.
 PART_BYTES_MAX = 64 << 20
@@ -162,3 +165,28 @@ def _keep_owner(handle: int, at: int, last: str, owner: int) -> None:
     if os.geteuid() == 0 and (made.st_uid, made.st_gid) != wanted[:2]:
         os.fchown(handle, *wanted[:2])
     os.fchmod(handle, wanted[2])
+
+
+def check_output(path: Path, flag: str = "-o") -> None:
+    """UsageError when no file can be written under this name."""
+    parent = path.absolute().parent
+    if path.is_dir() or not parent.is_dir():
+        raise UsageError(f"{flag}: {path} cannot be a file there; give the name of a file in an existing directory")
+    _check_writable(parent, flag, "a file in another directory")
+
+
+def check_output_directory(path: Path, flag: str = "-o") -> None:
+    """UsageError when no file can be written into this directory, which need not exist."""
+    place = path.absolute()
+    there = next(each for each in (place, *place.parents) if os.path.lexists(each))
+    if not there.is_dir():
+        raise UsageError(f"{flag}: {path} cannot be a directory, for {there} is none; give another name")
+    _check_writable(there, flag, "another directory")
+
+
+def _check_writable(directory: Path, flag: str, cure: str) -> None:
+    if os.access(directory, os.W_OK | os.X_OK):
+        return
+    read_only = os.statvfs(directory).f_flag & os.ST_RDONLY
+    why = "its file system is read-only" if read_only else "permission denied"
+    raise UsageError(f"{flag}: {directory} cannot be written to ({why}); give {cure}")

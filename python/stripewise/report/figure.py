@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..files.parts import write_durably
+from ..files.parts import check_output, write_durably
 
 #: matplotlib's Figure; untyped here because the library is loaded only when a plot is asked for.
 Figure = Any
@@ -24,12 +24,12 @@ def check_plot_path(path: Path, flag: str = "--plot") -> None:
     """UsageError when a figure cannot be saved under this name, or matplotlib is missing; before the work is done."""
     if path.suffix not in SUFFIXES:
         raise UsageError(f"{flag}: {path} ends neither in .svg nor in .html; name one of them")
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UsageError(f"{flag}: {path} cannot be a file there; give the name of a file in an existing directory")
-    _matplotlib()
+    check_output(path, flag)
+    require_matplotlib()
 
 
-def _matplotlib() -> Any:
+def require_matplotlib() -> Any:
+    """The library, loaded; UsageError when it is missing."""
     try:
         import matplotlib
         import matplotlib.figure
@@ -42,7 +42,7 @@ def _matplotlib() -> Any:
 
 def new_figure(width_in: float = 8.0, height_in: float = 4.5) -> Figure:
     """An empty figure that needs no screen."""
-    return _matplotlib().figure.Figure(figsize=(width_in, height_in), layout="constrained")
+    return require_matplotlib().figure.Figure(figsize=(width_in, height_in), layout="constrained")
 
 
 def save_figure(
@@ -54,7 +54,7 @@ def save_figure(
     """
     check_plot_path(path)
     buffer = io.StringIO()
-    with _matplotlib().rc_context({"svg.hashsalt": "stripewise", "svg.fonttype": "none"}):
+    with require_matplotlib().rc_context({"svg.hashsalt": "stripewise", "svg.fonttype": "none"}):
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Title": title, "Creator": "stripewise"})
     svg = buffer.getvalue()
     if path.suffix == ".svg":

@@ -14,13 +14,14 @@ from typing import Annotated
 import typer
 
 from ...errors import UsageError
+from ...files.parts import check_output, check_output_directory
 from ...pattern import PatternReport, changes, fio_job, fio_replay, ior_command, predicted, report_of, store_report
 from ...pattern.prediction import total_text
 from ...pattern.report import Described, FilePatterns
 from ...workload.trace import RunEnd, partial_reasons, run_end
 from ..arguments import flattened
 from ..options import JsonOption
-from ..output import check_output, print_json, printable, say_partial
+from ..output import print_json, printable, say_partial
 from ..plan.options import FileOptions, say_of_trace
 
 FORMS = ("ior", "fio")
@@ -81,8 +82,10 @@ def patterns(
         raise UsageError("--processes: belongs to 'patterns predict'")
     if verb != "predict" and options.as_ != "fio" and options.output is not None:
         raise UsageError("-o: belongs to 'patterns predict' and to --as fio")
+    traces = _checked(verb, rest)
+    _check_results(verb, options, traces)
     choice = files.choice()
-    reports = [report_of(Path(word), choice, options.layer) for word in _checked(verb, rest)]
+    reports = [report_of(Path(word), choice, options.layer) for word in traces]
     ends = [run_end(Path(word)) for word in rest]
     for word, report, end in zip(rest, reports, ends, strict=True):
         say_partial(word, partial_reasons(Path(word)))
@@ -90,7 +93,7 @@ def patterns(
     if verb == "diff":
         _diff(reports, options)
     elif verb == "predict":
-        _predict(reports, options, rest)
+        _predict(reports, options)
     else:
         _tell(reports[0], options, ends[0])
 
@@ -103,9 +106,21 @@ def _checked(verb: str, traces: Sequence[str]) -> Sequence[str]:
     return traces
 
 
-def _tell(report: PatternReport, options: PatternOptions, end: RunEnd) -> None:
+def _check_results(verb: str, options: PatternOptions, traces: Sequence[str]) -> None:
+    """UsageError where what is to be told is not said, or cannot be written."""
+    if verb == "predict" and options.processes is None:
+        raise UsageError("predict: give the number of processes with --processes")
     if options.db is not None:
         check_output(options.db, "--db")
+    if options.output is None:
+        return
+    check_output_directory(options.output)
+    if verb == "predict" and any(_is_trace_in(trace, options.output) for trace in traces):
+        raise UsageError(f"-o: {options.output} has one of the traces that are predicted from; give another directory")
+
+
+def _tell(report: PatternReport, options: PatternOptions, end: RunEnd) -> None:
+    if options.db is not None:
         store_report(report, options.db)
     if options.json:
         print_json(report.as_json() | {"exit_status": end.status})
@@ -149,11 +164,8 @@ def _is_trace_in(trace: str, place: Path) -> bool:
     return os.path.realpath(trace) in (os.path.realpath(place), os.path.realpath(place / "trace.parquet"))
 
 
-def _predict(reports: Sequence[PatternReport], options: PatternOptions, traces: Sequence[str]) -> None:
-    if options.processes is None:
-        raise UsageError("predict: give the number of processes with --processes")
-    if options.output is not None and any(_is_trace_in(trace, options.output) for trace in traces):
-        raise UsageError(f"-o: {options.output} has one of the traces that are predicted from; give another directory")
+def _predict(reports: Sequence[PatternReport], options: PatternOptions) -> None:
+    assert options.processes is not None  # checked before the traces were read
     prediction = predicted(reports, options.processes)
     doubts = prediction.doubts()
     if options.output is not None:

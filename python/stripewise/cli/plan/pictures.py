@@ -9,24 +9,29 @@ from pathlib import Path
 import typer
 
 from ...errors import UsageError
+from ...files.parts import check_output
 from ...findings import findings_of
 from ...view import Shown, ViewRequests, check_target, picture_of, read_requests, write_page, write_perfetto
-from ..output import check_output, printable, progress, say_partial
+from ..output import printable, progress, say_partial
 from .options import say_of_trace
 from .show_trace import Page
 
 
-def write_pictures(pages: Sequence[Page], html: Path | None, perfetto: Path | None) -> None:
-    """Writes the files that were asked for, and says how large they are: a page of all runs, the first one's slices."""
+def check_pictures(sources: Sequence[Path], html: Path | None, perfetto: Path | None) -> None:
+    """UsageError where a file that was asked for cannot be written, or is what is shown; before that is read."""
     for flag, out in (("--html", html), ("--perfetto", perfetto)):
         if out is not None:
             check_output(out, flag)
-            for page in pages:
-                check_target(flag, out, page.trace)
-                if out.exists() and out.samefile(page.source):
+            for source in sources:
+                check_target(flag, out, source)
+                if out.exists() and source.exists() and out.samefile(source):
                     raise UsageError(f"{flag}: {out} is what is shown; give another name")
     if html is not None and perfetto is not None and html.absolute() == perfetto.absolute():
         raise UsageError("--perfetto: the same file as --html; give another name")
+
+
+def write_pictures(pages: Sequence[Page], html: Path | None, perfetto: Path | None) -> None:
+    """Writes the files that were asked for, and says how large they are: a page of all runs, the first one's slices."""
     if perfetto is not None:
         write_perfetto(_requests(pages[0]), perfetto)
         typer.echo(f"{printable(str(perfetto))}: {perfetto.stat().st_size:,} bytes; open it in ui.perfetto.dev")

@@ -20,7 +20,7 @@ from ..arguments import flattened
 from ..options import JsonOption
 from ..output import print_json, stdout, table
 from .options import FileOptions
-from .pictures import write_pictures
+from .pictures import check_pictures, write_pictures
 from .show_trace import Page, show_trace
 
 
@@ -84,6 +84,7 @@ def show(
     if beside is not None and html is None:
         raise UsageError("--beside: belongs to --html")
     choice = files.choice()
+    check_pictures([each for each in (trace, beside) if each is not None], html, perfetto)
     with ExitStack() as held:
         pages = [
             Page(held.enter_context(_as_trace(each)), choice, cluster, each)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ...files.parts import check_output_directory
 from ...run.collect import collect_logs
 from ...units import format_size
 from ..options import JsonOption
@@ -27,6 +28,8 @@ def collect(
 ) -> None:
     """Turn the raw logs of a traced run into trace.parquet and meta.json."""
     place = (out if out is not None else tracedir).absolute()
+    if out is not None:
+        check_output_directory(out)
     account = collect_logs(tracedir, place, lenient)
     if json:
         print_json(account)

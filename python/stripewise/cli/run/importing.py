@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ...files.parts import check_output_directory
 from ...importing.formats import FORMATS, import_trace
 from ..options import JsonOption
 from ..output import print_json, say, say_partial
@@ -26,6 +27,7 @@ def import_(
 ) -> None:
     """Turn a trace that another program made into trace.parquet and meta.json (docs/traces/importing.md)."""
     place = out.absolute()
+    check_output_directory(place)
     meta = import_trace(name, files, place, lenient, cwd)
     if json:
         print_json(meta)

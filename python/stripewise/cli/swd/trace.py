@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import UsageError
+from ...files.parts import check_output
 from ...report.figure import check_plot_path
 from ...swd.simulate import BLOCK_BYTES
 from ...swd.statistics import EXPORTS, NEAR_BLOCKS, TRACK_BLOCKS, export, plot_locality, share_below, statistics
@@ -17,7 +18,7 @@ from ...swd.workload import BlockWorkload
 from ...units import parse_size
 from ..arguments import flattened
 from ..options import JsonOption
-from ..output import check_output, print_json, progress, shown, stdout, table
+from ..output import print_json, progress, shown, stdout, table
 from .options import FoldOptions, StretchOption, TakenOptions, WorkloadOption, chosen_workload
 
 #: Stack distances are shown below this many tracks.
