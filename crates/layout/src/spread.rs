@@ -36,9 +36,9 @@ pub struct Spread<'a> {
 }
 
 impl<'a> Spread<'a> {
-    /// How a file is spread over the targets of `template`, each with `room` of its number, which may change meanwhile; `chance` decides with which one it begins, each in
-    /// proportion to its room. `None` where the template serves as it is: it says more than one region, and so was made by somebody who knows the file; or it
-    /// fills 95 % of all room and `chance` is none, or chose its first stripe.
+    /// How a file is spread over the targets of `template`, each with `room` of its number, which may change meanwhile; `chance` decides with which one it
+    /// begins, each in proportion to its room. `None` where the template serves as it is: it says more than one region, and so was made by somebody who knows
+    /// the file; or it fills 95 % of all room and `chance` is none, or chose its first stripe.
     #[must_use]
     #[inline(never)] // Its tables would lie on the stack below what is done after it.
     pub fn of(template: &View<'a>, room: impl Fn(u32) -> u64, chance: Option<u64>) -> Option<Self> {

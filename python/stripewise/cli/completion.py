@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 from typing import Annotated
 
@@ -35,9 +34,8 @@ def script(shell: Shell) -> str:
 
 
 def prepare() -> None:
-    """Makes the program answer a shell's question, if it was started with one."""
-    if VARIABLE in os.environ:
-        typers.completion_init()  # type: ignore[attr-defined]
+    """Makes the program answer the question with which a shell has started it."""
+    typers.completion_init()  # type: ignore[attr-defined]
 
 
 def completion(shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="The shell.")]) -> None:
