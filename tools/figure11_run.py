@@ -174,7 +174,7 @@ class Bench:
         )
         if mover is not None:
             outcome.mover = last_json(here / "mover", None)
-            outcome.status = json.loads(run(STRIPEWISE, "migrate", "--status", self.store.root, "--json"))
+            outcome.status = json.loads(run(STRIPEWISE, "mover", "status", self.store.root, "--json"))
         return outcome
 
     def wanted(self, plan: Plan, window: int) -> Bools:

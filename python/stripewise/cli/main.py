@@ -19,7 +19,7 @@ from .. import __version__
 from ..preloaded import unload
 from . import completion
 from .completion import PROGRAM
-from .moving import apply, migrate
+from .moving import apply, migrate, mover
 from .options import COMMAND_SETTINGS
 from .output import INTERRUPTED, OneLineErrors
 from .run import collect, doctor, run
@@ -103,6 +103,7 @@ app = typer.Typer(
 store.app.add_typer(template.app, name="template", help="Layouts for new files by glob.")
 store.app.add_typer(kept_plans.app, name="plan", help="Plans that runs of an application follow.")
 app.add_typer(store.app, name="store", help="Make, list and check stores.")
+app.add_typer(mover.app, name="mover", help="Show, pause, resume or stop the mover of a store.")
 app.add_typer(swd.app, name="swd", help="Shingled write disks, simulated: traces, schemes, maps.")
 app.command("run", context_settings=COMMAND_SETTINGS)(run.run)
 app.command("collect")(collect.collect)

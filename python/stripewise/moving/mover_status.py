@@ -70,7 +70,7 @@ def send_command(root: Path, command: str) -> dict[str, Any]:
     """
     said = read_status(root)
     if not said["alive"]:
-        raise StoreError(f"{root}: no mover is at work; see 'stripewise migrate --status {root}'")
+        raise StoreError(f"{root}: no mover is running; the last one: stripewise mover status {root}")
     path = root / RUN_DIR / COMMAND
     try:
         _replace(path, command + "\n")

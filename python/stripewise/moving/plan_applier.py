@@ -1,6 +1,6 @@
 """A whole plan at once, file by file: what `apply` and `tune` do, with the mover that `migrate` has.
 
-So whatever moves bytes has the store's mover lock, keeps to limits, tells its status, and hears `migrate --stop`.
+So whatever moves bytes has the store's mover lock, keeps to limits, tells its status, and obeys `mover stop`.
 """
 
 from __future__ import annotations

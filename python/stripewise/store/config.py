@@ -214,13 +214,18 @@ def _bytes(root: Path, name: str) -> bytes:
         raise ClusterError(f"{root / name}: cannot be read ({error.strerror}); restore it") from error
 
 
-def read_store(root: Path) -> StoreConfig:
-    """Reads <root>/store.toml; ClusterError naming file, key and cure."""
-    root = Path(os.path.realpath(root))
-    path = root / "store.toml"
-    if not os.path.lexists(path):
+def store_root(path: Path) -> Path:
+    """The directory of the store at `path`, without links; ClusterError where there is none."""
+    root = Path(os.path.realpath(path))
+    if not os.path.lexists(root / "store.toml"):
         raise ClusterError(f"{root}: is not a store (it has no store.toml); make one with 'stripewise store create'")
-    return config_from(read_toml(path, ClusterError, "a cluster.toml or store.toml", root), root)
+    return root
+
+
+def read_store(path: Path) -> StoreConfig:
+    """Reads <path>/store.toml; ClusterError naming file, key and cure."""
+    root = store_root(path)
+    return config_from(read_toml(root / "store.toml", ClusterError, "a cluster.toml or store.toml", root), root)
 
 
 def config_from(data: Mapping[str, Any], root: Path) -> StoreConfig:

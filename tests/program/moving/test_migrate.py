@@ -111,7 +111,7 @@ def placement(store: Store, file: Path) -> str:
 
 
 def status(store: Store) -> dict[str, object]:
-    return dict(json.loads(stripewise("migrate", "--status", store.root, "--json").out))
+    return dict(json.loads(stripewise("mover", "status", store.root, "--json").out))
 
 
 class Mover:
@@ -254,18 +254,18 @@ def test_a_mover_is_paused_resumed_and_stopped_and_the_files_are_whole(make_stor
     second = stripewise("migrate", plan, "--store", store.root, "--now", code=1)
     assert f"process {mover.process.pid} is moving files" in second.err
     assert len(second.err.strip().splitlines()) == 1
-    assert "paused" in stripewise("migrate", "--pause", store.root).out
+    assert "paused" in stripewise("mover", "pause", store.root).out
     copied = status(store)["copied_bytes"]
     time.sleep(0.5)
     assert status(store)["copied_bytes"] == copied
     assert read(store, file) == content
-    stripewise("migrate", "--resume", store.root)
+    stripewise("mover", "resume", store.root)
     assert wait_until(lambda: int(str(mover.said().get("copied_bytes", 0))) > int(str(copied)))
-    stripewise("migrate", "--stop", store.root)
+    stripewise("mover", "stop", store.root)
     ended = mover.end()
     said = json.loads(ended.out)
     assert ended.code == 0 and said["stopped"] and 0 < len(said["left"]) <= 12, ended.report
-    assert stripewise("migrate", "--pause", store.root, code=1).err.count("\n") == 1
+    assert stripewise("mover", "pause", store.root, code=1).err.count("\n") == 1
     store.fsck()
     assert read(store, file) == content
 
@@ -381,11 +381,11 @@ def test_apply_is_a_mover_as_migrate_is(make_store: Maker) -> None:
     plan = store.plan(store.base / "second.json", file, grid([SSD] * 8), len(content))
     words = [STRIPEWISE, "apply", plan, "--store", store.root, "--bandwidth", "512KiB"]
     slow = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_until(lambda: "moving" in stripewise("migrate", "--status", store.root).out)
-    assert "apply" in stripewise("migrate", "--status", store.root).out
+    wait_until(lambda: "moving" in stripewise("mover", "status", store.root).out)
+    assert "apply" in stripewise("mover", "status", store.root).out
     refused = stripewise("apply", plan, "--store", store.root, code=1)
     assert "is moving files of the store" in refused.err and len(refused.err.splitlines()) == 1, refused.report
-    stripewise("migrate", "--stop", store.root)
+    stripewise("mover", "stop", store.root)
     _, said = slow.communicate(timeout=60)
     assert slow.returncode == 1 and len(said.splitlines()) == 1, said
     assert "s" not in placement(store, file) or "h" in placement(store, file)

@@ -1,1 +1,1 @@
-"""Verbs that move data: apply, migrate."""
+"""Verbs that move data: apply, migrate, mover."""

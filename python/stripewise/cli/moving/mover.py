@@ -1,0 +1,80 @@
+"""`stripewise mover status|pause|resume|stop`: watches and steers the mover of a store, whichever verb started it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...moving.mover_status import read_status, send_command
+from ...store.config import store_root
+from ...units import format_size
+from ..options import JsonOption, StoreArgument
+from ..output import print_json, printable, shown
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+WATCH_S = 1.0
+
+
+@app.command("status")
+def status(
+    store: StoreArgument,
+    watch: Annotated[bool, typer.Option("--watch", help="Repeat every second until the mover ends.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Show mover progress: state, bytes copied, time left, and what programs notice of it."""
+    root = store_root(store)
+    said = read_status(root)
+    _print(said, json)
+    while watch and said["alive"]:
+        time.sleep(WATCH_S)
+        said = read_status(root)
+        _print(said, json)
+
+
+@app.command("pause")
+def pause(store: StoreArgument, json: JsonOption = False) -> None:
+    """Pause the mover; 'resume' continues it."""
+    _command(store, "pause", json)
+
+
+@app.command("resume")
+def resume(store: StoreArgument, json: JsonOption = False) -> None:
+    """Resume a paused mover."""
+    _command(store, "resume", json)
+
+
+@app.command("stop")
+def stop(store: StoreArgument, json: JsonOption = False) -> None:
+    """Stop the mover; files stay consistent, and the same command continues later."""
+    _command(store, "stop", json)
+
+
+def _command(store: Path, word: str, json: bool) -> None:
+    _print(send_command(store_root(store), word), json)
+
+
+def _print(said: dict[str, Any], json: bool) -> None:
+    if json:
+        print_json(said)
+        return
+    left = said.get("seconds_left")
+    typer.echo(
+        f"{said['verb']} (process {said['pid']}): {said['state']}"
+        + (f", window {said['window']}" if said.get("window") is not None else "")
+        + f", {format_size(said.get('done_bytes', 0))} of {format_size(said.get('total_bytes', 0))} copied"
+        + (f", {left:.0f} s left" if left and said["alive"] else "")
+    )
+    if (moving := said.get("moving")) is not None and said["alive"]:
+        size = format_size(moving["bytes"])
+        typer.echo(f"current move: {printable(moving['file'])}, {size} at offset {moving['start']}")
+    if said.get("baseline_s"):
+        typer.echo(
+            f"I/O latency of programs: {shown(1e3 * said['latency_s'], 3)} ms, {shown(1e3 * said['baseline_s'], 3)} ms "
+            f"without the mover, which copies {100 * said['duty']:.0f} % of the time"
+        )
+    with contextlib.suppress(KeyError):
+        typer.echo(f"longest pause of writers: {1e3 * said['frozen_max_s']:.1f} ms")
