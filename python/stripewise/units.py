@@ -84,6 +84,16 @@ def format_size(size_bytes: float) -> str:
     return f"{value:.1f} TiB"
 
 
+def exact_size(size_bytes: int) -> str:
+    """`size_bytes` in the largest unit of which it is a whole number, as `parse_size` reads it: `64KiB`, `1028KiB`."""
+    unit, value = "", size_bytes
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value == 0 or value % 1024:
+            break
+        unit, value = larger, value // 1024
+    return f"{value}{unit or 'B'}"
+
+
 def round_up(value: int, step: int = GRANULE_BYTES) -> int:
     """The smallest multiple of `step` that is at least `value`."""
     return -(-value // step) * step

@@ -27,6 +27,7 @@ from .store import plan as kept_plans
 from .store import template
 from .store import verbs as store
 from .swd import verbs as swd
+from .undo import undo
 
 #: Verbs that need numpy or pyarrow, whose loading takes longer than most verbs run: brought in on demand.
 HEAVY: dict[str, tuple[str, dict[str, Any]]] = {
@@ -109,6 +110,7 @@ app.command("run", context_settings=COMMAND_SETTINGS)(run.run)
 app.command("collect")(collect.collect)
 app.command("apply")(apply.apply)
 app.command("migrate")(migrate.migrate)
+app.command("undo")(undo)
 app.command("doctor", context_settings=COMMAND_SETTINGS)(doctor.doctor)
 app.command("completion")(completion.completion)
 

@@ -9,8 +9,10 @@ import contextlib
 import errno
 import json
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,8 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import StripewiseError, UsageError
+from ..layout import Region, Stripes
+from ..units import exact_size
 
 # rich is loaded where it is used: that takes as long as what most verbs do.
 if TYPE_CHECKING:
@@ -26,6 +30,12 @@ if TYPE_CHECKING:
 
 #: Width of tables where nobody says how wide the screen is.
 WIDTH_WITHOUT_TERMINAL = 120
+#: Plain lines end here at the latest, but for words that are longer.
+COLUMNS_MAX = 80
+#: Least columns of a cell whose words are wrapped.
+_CELL_MIN = 12
+#: So many targets in a row whose names count up are written as the first and the last.
+_NAMES_FOLDED = 4
 
 
 def stdout() -> Console:
@@ -72,6 +82,104 @@ def table(title: str, *columns: str) -> Table:
     for number, column in enumerate(columns):
         made.add_column(column, justify="right" if number else "left", overflow="fold")
     return made
+
+
+def wrapped(text: str) -> str:
+    """Sentences in lines that fit 80 columns, cut between words only, never between a number and its unit."""
+    whole = re.sub(r"(?<=\d) (?=(?:[KMGT]i)?B\b)", "\xa0", text)
+    lines = [
+        textwrap.fill(each, COLUMNS_MAX, break_long_words=False, break_on_hyphens=False) for each in whole.split("\n")
+    ]
+    return "\n".join(lines).replace("\xa0", " ")
+
+
+def aligned(
+    header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1, indent: str = "", words: bool = False
+) -> Iterator[str]:
+    """Lines of a plain table: the first `left` columns begin at the left, the others end at the right.
+
+    With `words` the last column holds words, which go on in the next line, below themselves.
+    """
+    cells = [header, *rows]
+    widths = [max(map(len, column)) for column in zip(*(row[:-1] for row in cells), strict=True)]
+    before = len(indent) + sum(widths) + 2 * len(widths)
+    room = max(COLUMNS_MAX - before, _CELL_MIN)
+    last_width = 0 if words else max(len(row[-1]) for row in cells)
+    for row in cells:
+        start = indent + "".join(
+            f"{cell:{'<' if number < left else '>'}{width}}  "
+            for number, (cell, width) in enumerate(zip(row[:-1], widths, strict=True))
+        )
+        lines = textwrap.wrap(row[-1], room, break_long_words=False, break_on_hyphens=False) if words else [row[-1]]
+        yield f"{start}{lines[0] if lines else '':>{last_width}}".rstrip()
+        yield from (f"{'':{before}}{line}" for line in lines[1:])
+
+
+def stripes_text(stripes: Stripes) -> str:
+    """A cycle in its order: each width with the targets that have it, those that count up as first and last."""
+    groups: list[tuple[int, list[str]]] = []
+    for name, width in stripes:
+        if not groups or groups[-1][0] != width:
+            groups.append((width, []))
+        groups[-1][1].append(printable(name))
+    return ", ".join(f"{exact_size(width)} on {' '.join(_folded(names))}" for width, names in groups)
+
+
+def _folded(names: Sequence[str]) -> Iterator[str]:
+    """`t0..t5` for t0 t1 t2 t3 t4 t5; other names as they are."""
+    run: list[str] = []
+    for name in [*names, ""]:
+        if run and name == _next_name(run[-1]):
+            run.append(name)
+            continue
+        yield from [f"{run[0]}..{run[-1]}"] if len(run) >= _NAMES_FOLDED else run
+        run = [name]
+
+
+def _next_name(name: str) -> str | None:
+    found = re.fullmatch(r"(.*?)(0|[1-9][0-9]*)", name, re.ASCII)
+    return f"{found[1]}{int(found[2]) + 1}" if found else None
+
+
+def regions_drawn(regions: Iterable[Region], rows_max: int) -> Iterator[str]:
+    """Where bytes lie: the first byte, the bytes and the stripes of neighbouring regions that share them in a row; the
+    regions beyond `rows_max` rows are counted.
+
+    Regions whose cycles differ only in the target that they begin with share a row, too, which says so.
+    """
+    rows: list[tuple[Region, list[int]]] = []
+    rotated: set[int] = set()
+    left = 0
+    for region in regions:
+        if rows and not left and _is_rotation(rows[-1][0].stripes, region.stripes):
+            rows[-1][1].append(region.len)
+            if region.stripes != rows[-1][0].stripes:
+                rotated.add(len(rows) - 1)
+        elif len(rows) < rows_max:
+            rows.append((region, [region.len]))
+        else:
+            left += 1
+    cells = [
+        (
+            f"{first.start:,}",
+            f"{sum(lengths):,}",
+            f"{len(lengths):,}",
+            stripes_text(first.stripes) + (", rotated" if number in rotated else ""),
+        )
+        for number, (first, lengths) in enumerate(rows)
+    ]
+    yield from aligned(("from", "bytes", "regions", "stripes"), cells, 0, "  ", words=True)
+    if left:
+        yield f"  and {left:,} more region(s)"
+
+
+def _is_rotation(one: Stripes, other: Stripes) -> bool:
+    if one == other:
+        return True
+    if len(one) != len(other) or other[0] not in one:
+        return False
+    at = one.index(other[0])
+    return one[at:] + one[:at] == other
 
 
 def shown(value: float | None, digits: int = 1) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..layout import region_json
 from .document import Expected, Plan, Window, WindowFigures
 from .migrations import DIRECTIONS, Migration
 from .region_table import ENTRY_BYTES
@@ -101,6 +102,14 @@ class PlanSummary:
             "windows": [window.as_json() for window in self.windows],
             "rmt": {"entries": self.table_entries, "bytes": self.table_bytes},
         }
+
+
+def layouts_json(plan: Plan) -> list[dict[str, Any]]:
+    """Where the plan puts every file to begin with, as `plan --json` prints it."""
+    return [
+        {"path": file.path, "size": file.size, "regions": [region_json(region) for region in file.layout]}
+        for file in plan.files
+    ]
 
 
 def summary_of(plan: Plan) -> PlanSummary:

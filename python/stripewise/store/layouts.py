@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ..errors import LayoutError, StoreError
+from ..errors import LayoutError, StoreError, UsageError
 from ..files.fields import read_json
 from ..files.parts import replace_part
-from ..layout import Layout, layout_json, parse_layout
-from .config import StoreConfig
+from ..layout import Layout, Region, Stripes, layout_json, parse_layout
+from ..units import GRANULE_BYTES, nearest_granules, round_up
+from .config import BUILT_IN_LAYOUTS, StoreConfig
 
 #: Layouts that store.toml names are kept here, inside the store.
 LAYOUTS_DIR = "layouts"
@@ -41,3 +42,33 @@ def save_layout(config: StoreConfig, name: str, layout: Layout) -> str:
     except OSError as error:
         raise StoreError(f"{target}: cannot be written ({error.strerror}); make the store writable") from error
     return relative
+
+
+def named_layout(name: str, config: StoreConfig) -> Layout:
+    """The layout that def, hservers or the path of a JSON file means."""
+    return config.layout(name) if name in BUILT_IN_LAYOUTS else read_layout(Path(name), config)
+
+
+def cycle_layout(stripes: Stripes, config: StoreConfig, flag: str) -> Layout:
+    """One cycle for a file of any size, its region the store's rounded up to whole cycles. UsageError naming `flag`."""
+    for name, width in stripes:
+        if width < GRANULE_BYTES or width % GRANULE_BYTES:
+            raise UsageError(
+                f"{flag}: {width} bytes on '{name}' are no multiple of 4096; the nearest one is "
+                f"{nearest_granules(width)}"
+            )
+    names = [name for name, _ in stripes]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"{flag}: names '{twice}' twice; a target stands once in a cycle")
+    cycle = sum(width for _, width in stripes)
+    return Layout((Region(0, round_up(config.region_bytes, cycle), stripes),))
+
+
+def check_active(layout: Layout, config: StoreConfig, source: Path | str) -> None:
+    """LayoutError where a layout names a target that takes no data, or that the store does not have."""
+    active = {target.name for target in config.cluster.active}
+    states = {target.name: target.state for target in config.cluster.targets}
+    for name in dict.fromkeys(name for region in layout.regions for name, _ in region.stripes):
+        if name not in active:
+            what = f"is {states[name]}" if name in states else "is no target of the store"
+            raise LayoutError(f"{source}: '{name}' {what}; use some of {', '.join(sorted(active))}")

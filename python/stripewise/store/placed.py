@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .. import native
-from ..errors import StoreError
-from ..layout import Layout, layout_json, target_bytes
+from ..errors import NoSpaceError, StoreError
+from ..layout import Layout, from_indexes, layout_json, target_bytes
+from ..units import format_size
 from .store import Store
+
+#: Endings of the objects that a target may have of a file: its two planes, and its replicas (docs/formats.md, "Names").
+PLANE_ENDINGS = (".data", ".data1")
+REPLICA_ENDING = ".repl"
+#: In which the kernel counts what a file takes of its disk.
+BLOCK_BYTES = 512
 
 
 @dataclass(frozen=True)
@@ -23,11 +31,18 @@ class PlacedFile:
     id: str
     size: int
     layout: Layout
+    #: Bytes that replicas take, by target.
+    replica_bytes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def target_bytes(self) -> Mapping[str, int]:
         """By target, every slice rounded up to 4 KiB."""
         return target_bytes(self.layout.regions, self.size)
+
+    @property
+    def widest(self) -> int:
+        """The most targets that a region of the file is striped over."""
+        return max(len(region.stripes) for region in self.layout.regions)
 
     def as_json(self) -> dict[str, Any]:
         """The file as `store layout --json` prints it, and as a plan of one file has it."""
@@ -36,24 +51,81 @@ class PlacedFile:
             "id": self.id,
             "store": self.store,
             "size": self.size,
+            "stripe_count": self.widest,
             "target_bytes": dict(self.target_bytes),
+            "replica_bytes": dict(self.replica_bytes),
             **layout_json(self.layout),
         }
 
 
+def placed_in(store: Store, identity: str, path: str) -> PlacedFile:
+    """The file `identity` of a store, which is at `path`. Raises StoreError."""
+    told = native.call("store_layout", str(store.root), identity)
+    layout = from_indexes(told, store.config.cluster)
+    replicas = allocated_bytes(store, identity, [REPLICA_ENDING])
+    return PlacedFile(path, str(store.root), identity, int(told["size"]), layout, replicas)
+
+
+def placed_at(path: Path, stores: dict[str, Store] | None = None) -> tuple[Store, PlacedFile]:
+    """The file at `path` and its store, which is looked for in `stores` first. StoreError for one that is in none."""
+    full = os.path.abspath(path)
+    known = native.call("store_resolve", full)
+    if not known:
+        cure = "'stripewise store ls STORE' lists what is" if os.path.lexists(full) else "check the path"
+        raise StoreError(f"{full}: {'is in no store' if os.path.lexists(full) else 'does not exist'}; {cure}")
+    root = str(known["store"])
+    opened = {} if stores is None else stores
+    if root not in opened:
+        opened[root] = Store(Path(root))
+    return opened[root], placed_in(opened[root], str(known["id"]), full)
+
+
 def placed(paths: Iterable[Path]) -> list[PlacedFile]:
     """The files at `paths`; StoreError for one that is in no store."""
-    stores: dict[str, tuple[Store, dict[str, int]]] = {}
-    found = []
-    for path in (os.path.abspath(each) for each in paths):
-        known = native.call("store_resolve", path)
-        if not known:
-            cure = "'stripewise store ls STORE' lists what is" if os.path.lexists(path) else "check the path"
-            raise StoreError(f"{path}: {'is in no store' if os.path.lexists(path) else 'does not exist'}; {cure}")
-        root, identity = str(known["store"]), str(known["id"])
-        if root not in stores:
-            opened = Store(Path(root))
-            stores[root] = opened, {file.id: file.size for file in opened.files()}
-        store, sizes = stores[root]
-        found.append(PlacedFile(path, root, identity, sizes.get(identity, 0), store.layout(identity)))
-    return found
+    stores: dict[str, Store] = {}
+    return [placed_at(path, stores)[1] for path in paths]
+
+
+def allocated_bytes(store: Store, identity: str, endings: Iterable[str] = PLANE_ENDINGS) -> dict[str, int]:
+    """Bytes of disk that a file's objects take, by target: what is a hole takes none."""
+    held: dict[str, int] = {}
+    for target in store.config.cluster.targets:
+        for ending in endings:
+            with contextlib.suppress(OSError):
+                found = os.lstat(target.path / f"{identity}{ending}")
+                held[target.name] = held.get(target.name, 0) + found.st_blocks * BLOCK_BYTES
+    return held
+
+
+def check_room(store: Store, wanted: Iterable[tuple[PlacedFile, Layout]]) -> None:
+    """NoSpaceError where all of the files, laid out as wanted, would not fit a target; holes count as full only as far
+    as a file has data. Said before anything moves; a mover looks again, file by file.
+    """
+    growth: dict[str, int] = {}
+    for file, layout in wanted:
+        held = allocated_bytes(store, file.id)
+        data = sum(held.values())
+        for name, count in target_bytes(layout.regions, file.size).items():
+            growth[name] = growth.get(name, 0) + min(count, data)
+        for name, count in held.items():
+            growth[name] = growth.get(name, 0) - count
+    for target, row in zip(store.config.cluster.targets, store.devices(), strict=True):
+        if growth.get(target.name, 0) <= 0 or row.get("away"):
+            continue
+        free = int(row["free_bytes"] or 0)
+        if target.capacity_bytes:
+            free = min(free, target.capacity_bytes - _used_bytes(target.path))
+        if (short := growth[target.name] - free) > 0:
+            raise NoSpaceError(
+                f"target {target.name} has no room for this layout: {format_size(short)} short of "
+                f"{format_size(growth[target.name])}; choose narrower stripes there, other targets or fewer files"
+            )
+
+
+def _used_bytes(directory: Path) -> int:
+    """What the objects in a target's directory take of its disk."""
+    endings = (*PLANE_ENDINGS, REPLICA_ENDING)
+    with os.scandir(directory) as entries:
+        return sum(each.stat(follow_symlinks=False).st_blocks for each in entries if each.name.endswith(endings)) * (
+            BLOCK_BYTES
+        )

@@ -14,8 +14,7 @@ from .. import native
 from ..errors import InUseError, StoreError
 from ..layout import to_indexes
 from . import trust
-from .config import BUILT_IN_LAYOUTS
-from .layouts import read_layout
+from .layouts import named_layout
 from .store import Store
 
 #: Between two looks whether a file is still open, seconds.
@@ -67,8 +66,7 @@ def layout_text(store: Store, name: str | None) -> str | None:
     """A layout (def, hservers or a JSON file) in the form the native module takes; None for the store's default."""
     if name is None:
         return None
-    layout = store.config.layout(name) if name in BUILT_IN_LAYOUTS else read_layout(Path(name), store.config)
-    return json.dumps(to_indexes(layout.regions, store.config.cluster))
+    return json.dumps(to_indexes(named_layout(name, store.config).regions, store.config.cluster))
 
 
 def adopt(store: Store, path: Path, layout: str | None, lease: bool) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def test_regions_are_told_and_what_targets_hold_is_what_lies_there(make_store: M
         # Slices are rounded up to 4 KiB.
         assert abs(count - held(store.base / "targets" / name)) < 3 * 4096, told
     shown = stripewise("store", "layout", file).out
-    assert "1,048,576" in shown and "t0 64.0 KiB, t1 128.0 KiB" in shown and "\nof two" not in shown, shown
+    assert "1,048,576" in shown and "64KiB on t0, 128KiB on t1" in shown and "\nof two" not in shown, shown
     layout = store.base / "l.json"
     layout.write_text(stripewise("store", "layout", file, "--json").out)
     stripewise("store", "template", "add", store.root, store.data / "new", "--layout", layout)
@@ -45,3 +45,21 @@ def test_files_of_no_store_are_one_clear_error(make_store: Maker) -> None:
         said = stripewise("store", "layout", path, code=1)
         assert str(path) in said.err and words in said.err and "Traceback" not in said.err
     assert stripewise("store", "layout", code=None).code == 2
+
+
+def test_a_file_is_shown_in_80_columns_of_ascii_and_what_replicas_take_is_told(make_store: Maker) -> None:
+    cycle = [[f"t{number}", 65536 + 4096 * (number % 3)] for number in range(16)]
+    store = make_store(dirs(16), regions=[{"start": 0, "len": MIB, "stripes": cycle}])
+    file = store.data / "f"
+    store.program("sh", "-c", 'head -c 3000000 /dev/urandom >"$0"', file)
+    shown = stripewise("store", "layout", file).out
+    body = shown.split("\n", 2)[2]
+    assert body.isascii() and max(map(len, body.splitlines())) <= 80, shown
+    assert "72KiB on" in body and "replica" not in body
+    (identity,) = [str(each["id"]) for each in store.files()]
+    replica = store.base / "targets/t3" / f"{identity}.repl"
+    replica.write_bytes(b"x" * 10_000)
+    assert "replicas on t3 12.0 KiB" in stripewise("store", "layout", file).out
+    (told,) = json.loads(stripewise("store", "layout", file, "--json").out)["files"]
+    assert told["replica_bytes"] == {"t3": 12_288} and told["stripe_count"] == 16
+    replica.unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,19 +13,32 @@ import typer
 
 from ...cluster import read_cluster
 from ...errors import StripewiseError, UsageError
-from ...plan import read_plan, write_plan
+from ...files.parts import check_output
+from ...plan import Plan, read_plan, write_plan
 from ...plan.check import check_plan
 from ...plan.migrations import DIRECTIONS
-from ...plan.summary import PlanSummary, summary_of
+from ...plan.summary import PlanSummary, layouts_json, summary_of
 from ...policy import POLICIES, policy_named, refuse_foreign
+from ...run.recreated import as_made
 from ...store import Store, plans
 from ...store.traced import on_store
 from ...units import format_size
 from ...workload import Workload
+from ...workload.made import made_in
 from ...workload.trace import read_trace, run_end
 from ..arguments import flattened
 from ..options import JsonOption
-from ..output import check_output, print_json, printable, progress, say, say_partial, shown, stdout, table
+from ..output import (
+    aligned,
+    print_json,
+    printable,
+    progress,
+    regions_drawn,
+    say,
+    say_partial,
+    shown,
+    wrapped,
+)
 from .options import (
     FileOptions,
     SearchOptions,
@@ -36,60 +50,95 @@ from .options import (
     say_of_trace,
 )
 
+#: Of a plan so many files are shown, and so many rows of regions of each; the others are counted.
+FILES_SHOWN = 8
+ROWS_SHOWN = 12
 
-def print_plan(plan: PlanSummary, comment: str, title: str) -> None:
-    made = table(title, "target", "bytes")
-    for name, count in plan.target_bytes.items():
-        made.add_row(name, format_size(count))
-    stdout().print(made)
-    expected = plan.expected
-    typer.echo(
+
+def print_plan(plan: Plan, summary: PlanSummary, title: str, whole: str) -> None:
+    """The plan for people; `whole` says where all of its regions stand."""
+    typer.echo(wrapped(printable(title)))
+    _print_regions(plan, whole)
+    held = [(name, format_size(count)) for name, count in summary.target_bytes.items()]
+    _print_lines(aligned(("target", "bytes"), held))
+    expected = summary.expected
+    said = (
         f"expected: {expected.bound_gain:.2f} times as fast as def by the bound, {expected.gain:.2f} by the request "
         "model" + ("" if expected.simulated_gain is None else f", {expected.simulated_gain:.2f} in simulated runs")
     )
+    typer.echo(wrapped(said))
     if expected.gap is not None and expected.gain_low is not None and expected.gain_high is not None:
-        typer.echo(
+        said = (
             f"by the bound {expected.gain_low:.2f} to {expected.gain_high:.2f} times with nine chances in ten, "
             f"as far as the targets' figures are known; the best bound is within {expected.gap:.1%} of what is "
             "proven of all layouts, every access paying its startup"
         )
-    if comment:
-        typer.echo(comment)
-    _print_windows(plan)
+        typer.echo(wrapped(said))
+    if plan.comment:
+        typer.echo(wrapped(plan.comment))
+    _print_windows(summary)
+
+
+def _print_regions(plan: Plan, whole: str) -> None:
+    """Where the plan puts the largest files to begin with."""
+    order = sorted(plan.files, key=lambda file: -file.size)
+    for file in order[:FILES_SHOWN]:
+        typer.echo(f"{printable(file.path)}: {format_size(file.size)}, {len(file.regions):,} region(s)")
+        _print_lines(regions_drawn(file.layout, ROWS_SHOWN))
+    more = len(order) - FILES_SHOWN
+    regions = sum(len(file.regions) for file in order[FILES_SHOWN:])
+    if more > 0:
+        typer.echo(f"and {more:,} smaller file(s) with {regions:,} region(s)")
+    if more > 0 or any(len(file.regions) > ROWS_SHOWN for file in order):
+        typer.echo(wrapped(f"all regions: {whole}"))
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        typer.echo(line)
 
 
 def _print_windows(plan: PlanSummary) -> None:
     """The windows of a plan that has several, for people."""
     if len(plan.windows) < 2:
         return
-    made = table(
-        "windows: requests, regions and share of requests on hybrid servers, cost in s; with / without migration",
-        "window", "starts", "requests", "regions", "on hybrid %", "cost s", "out", "in", "restripe", "moved", "data %",
-        "copies s",
-    )  # fmt: skip
+    typer.echo("windows: share on hybrid servers, cost in s; with / without migration")
+    served, moved = [], []
     for window in plan.windows:
-        figures = window.figures
-        made.add_row(
-            str(window.number),
-            f"{window.start_s:g} s",
-            "-" if figures is None else f"{figures.requests:,}",
-            "-" if figures is None else f"{figures.hybrid_regions:,}",
-            "-" if figures is None else _both(100 * window.hybrid_share, 100 * window.hybrid_share_static, 1),
-            "-" if figures is None else _both(figures.cost_s, figures.cost_static_s, 2),
-            *(str(window.moves[direction]) for direction in DIRECTIONS),
-            format_size(window.moved_bytes),
-            shown(100 * window.moved_share, 1),
-            shown(window.copy_cost_s, 2),
+        number, figures = str(window.number), window.figures
+        served.append(
+            (
+                number,
+                f"{window.start_s:g} s",
+                "-" if figures is None else f"{figures.requests:,}",
+                "-" if figures is None else f"{figures.hybrid_regions:,}",
+                "-" if figures is None else _both(100 * window.hybrid_share, 100 * window.hybrid_share_static, 1),
+                "-" if figures is None else _both(figures.cost_s, figures.cost_static_s, 2),
+            )
         )
-    stdout().print(made)
+        moved.append(
+            (
+                number,
+                *(str(window.moves[direction]) for direction in DIRECTIONS),
+                format_size(window.moved_bytes),
+                shown(100 * window.moved_share, 1),
+                shown(window.copy_cost_s, 2),
+            )
+        )
+    _print_lines(aligned(("window", "starts", "requests", "hybrid regions", "% on hybrid", "cost s"), served))
+    typer.echo("moves at their beginning:")
+    _print_lines(aligned(("window", *DIRECTIONS, "moved", "% of data", "copies s"), moved))
     typer.echo(
-        f"region mapping table: {plan.table_entries:,} entries, {format_size(plan.table_bytes)} at 128 bytes each"
+        wrapped(
+            f"region mapping table: {plan.table_entries:,} entries, {format_size(plan.table_bytes)} at 128 bytes each"
+        )
     )
     if plan.migration_gain is not None:
-        typer.echo(
+        said = (
             f"migration: {plan.migration_gain.requests_only:.2f} times cheaper than staying as in window 0 by the "
             f"request model, {plan.migration_gain.with_copies:.2f} times with the copies counted"
         )
+        typer.echo(wrapped(said))
 
 
 def _both(here: float, static: float, digits: int) -> str:
@@ -117,11 +166,11 @@ def _check(path: Path, cluster: Path | None, json: bool) -> None:
     plan = read_plan(path)
     remarks = check_plan(plan, read_cluster(cluster), path) if cluster is not None else []
     if json:
-        print_json({"ok": True, "remarks": remarks, **summary_of(plan).as_json()})
+        print_json({"ok": True, "remarks": remarks, **summary_of(plan).as_json(), "layouts": layouts_json(plan)})
         return
     for remark in remarks:
         say(f"stripewise: {remark}")
-    print_plan(summary_of(plan), plan.comment, f"{path}: sound")
+    print_plan(plan, summary_of(plan), f"{path}: sound", f"{path}, or --json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +237,8 @@ def plan(
         options = dataclasses.replace(options, reserved_bytes=reserved)
     with progress(f"planning with {chosen.name}"):
         made = chosen.plan(workload, described, options)
+    if opened is not None:
+        made = as_made(made, made_in(trace))
     if output is not None:
         write_plan(made, output)
     kept = None
@@ -197,11 +248,11 @@ def plan(
             say(f"stripewise: {printable(remark)}")
     summary = summary_of(made)
     if json:
-        print_json(
-            summary.as_json() | about | ({"kept": [kept.application, kept.processes]} if kept is not None else {})
-        )
+        said = summary.as_json() | about | {"layouts": layouts_json(made)}
+        print_json(said | ({"kept": [kept.application, kept.processes]} if kept is not None else {}))
         return
-    print_plan(summary, made.comment, f"{chosen.name}: {len(made.files)} file(s)")
+    whole = "-o PLAN writes them, --json prints them" if output is None else f"{output}, or --json"
+    print_plan(made, summary, f"{chosen.name}: {len(made.files)} file(s)", whole)
     if kept is not None:
         typer.echo(
             f"kept for {printable(kept.title)}: 'stripewise run --store' follows it where CMD ends with these words"

@@ -12,13 +12,12 @@ import typer
 
 from ...errors import UsageError
 from ...importing.formats import import_trace
-from ...layout import Stripes
 from ...plan import read_plan
 from ...plan.region_table import RegionMappingTable
 from ...units import format_size
 from ..arguments import flattened
 from ..options import JsonOption
-from ..output import print_json, stdout, table
+from ..output import print_json, stdout, stripes_text, table
 from .options import FileOptions
 from .pictures import check_pictures, write_pictures
 from .show_trace import Page, show_trace
@@ -34,16 +33,8 @@ def _show_plan(path: Path, json: bool) -> None:
     title = f"{len(mapping):,} entries, {format_size(mapping.bytes)}; {mapping.windows} window(s)"
     made = table(title, "file", "region", "from window", "stripes")
     for key, stripes in mapping.rows():
-        made.add_row(key.file, f"{key.region:,}", str(key.window), _stripes(stripes))
+        made.add_row(key.file, f"{key.region:,}", str(key.window), stripes_text(stripes))
     stdout().print(made)
-
-
-def _stripes(stripes: Stripes) -> str:
-    """Targets with their width, those of one width together."""
-    widths: dict[int, list[str]] = {}
-    for name, width in stripes:
-        widths.setdefault(width, []).append(name)
-    return "; ".join(f"{format_size(width)} on {' '.join(names)}" for width, names in widths.items())
 
 
 @flattened

@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
-from ...store.placed import placed
+from ...store.placed import PlacedFile, placed
 from ...units import format_size
 from ..options import JsonOption
-from ..output import print_json, printable, stdout, table
+from ..output import print_json, printable, regions_drawn, wrapped
+
+#: So many rows of regions are shown of a file; the rest is counted (--json has all).
+ROWS_SHOWN = 64
 
 
 def register(app: typer.Typer) -> None:
@@ -22,20 +25,27 @@ def layout(
     files: Annotated[list[Path], typer.Argument(help="Managed files.", metavar="FILE...")],
     json: JsonOption = False,
 ) -> None:
-    """Show where managed files lie: their regions, and what each target holds of them.
+    """Show where managed files lie: offsets, lengths, targets and widths of regions, and what each target holds.
 
-    The JSON of one file is what 'store template add --layout' takes.
+    The JSON of one file is what 'store template add --layout' and 'store set-layout --layout' take.
     """
     found = placed(files)
     if json:
         print_json({"files": [file.as_json() for file in found]})
         return
     for file in found:
-        typer.echo(f"{printable(file.path)}: {format_size(file.size)}, {file.id} in {printable(file.store)}")
-        made = table("", "from", "bytes", "stripes")
-        for region in file.layout.regions:
-            stripes = ", ".join(f"{name} {format_size(width)}" for name, width in region.stripes)
-            made.add_row(f"{region.start:,}", format_size(region.len), stripes)
-        stdout().print(made)
-        held = ", ".join(f"{name} {format_size(count)}" for name, count in file.target_bytes.items() if count)
-        typer.echo(f"held by {held or 'no target: it has no byte'}; what lies behind the last region goes on like it")
+        show(file)
+
+
+def show(file: PlacedFile) -> None:
+    """One file, for people."""
+    typer.echo(f"{printable(file.path)}: {format_size(file.size)}")
+    typer.echo(f"  file {file.id} of {printable(file.store)}")
+    for line in regions_drawn(file.layout.regions, ROWS_SHOWN):
+        typer.echo(line)
+    held = ", ".join(f"{name} {format_size(count)}" for name, count in file.target_bytes.items() if count)
+    said = f"held by {held}" if held else "held by no target: it has no byte"
+    if file.replica_bytes:
+        replicas = ", ".join(f"{name} {format_size(count)}" for name, count in file.replica_bytes.items())
+        typer.echo(wrapped(f"replicas on {replicas}"))
+    typer.echo(wrapped(f"{said}; what lies behind the last region goes on like it"))

@@ -14,7 +14,7 @@ from ...store import Store, create_store
 from ...units import format_size, parse_size
 from ..options import JsonOption, ManageOption, RegionOption, StoreArgument
 from ..output import print_json, printable, stdout, table
-from . import layout, targets, transfer, trust, upkeep
+from . import find, layout, set_layout, targets, transfer, trust, upkeep
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 transfer.register(app)
@@ -22,6 +22,8 @@ upkeep.register(app)
 targets.register(app)
 trust.register(app)
 layout.register(app)
+set_layout.register(app)
+find.register(app)
 
 
 @app.command("create")

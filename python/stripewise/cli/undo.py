@@ -1,0 +1,107 @@
+"""`stripewise undo`: every file of a store plain again, compared, and the store gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import StoreError
+from ..store.undo.decide import Decision
+from ..store.undo.run import Undone, look
+from ..store.undo.run import undo as undo_store
+from ..units import format_size
+from .options import JsonOption, StoreArgument
+from .output import print_json, printable, progress, say, wrapped
+
+#: So many files are shown by --dry-run; --json has all.
+SHOWN = 20
+
+
+def undo(
+    store: StoreArgument,
+    orphans: Annotated[
+        Path | None, typer.Option("--orphans", metavar="DIR", help="Files that no link leads to become plain here.")
+    ] = None,
+    search: Annotated[
+        list[Path] | None, typer.Option("--search", metavar="DIR", help="Look for links below DIR, too.")
+    ] = None,
+    wait: Annotated[
+        float, typer.Option("--wait", min=0, metavar="SECONDS", help="Wait so long for files that a program has open.")
+    ] = 0.0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Make every file of a store plain again, compare checksums, and remove the store.
+
+    Killed at any moment, each file is managed or plain, whole; run again, it goes on.
+    """
+    if dry_run:
+        _print_decision(store, look(store, orphans, search or []), json)
+        return
+    with progress("making files plain") as step:
+        done = undo_store(store, orphans, search or [], wait, _complain, step)
+    if json:
+        print_json(done.as_json())
+    else:
+        _print(done)
+
+
+def _complain(text: str) -> None:
+    say(f"stripewise: {printable(text)}")
+
+
+def _print_decision(store: Path, decision: Decision | None, json: bool) -> None:
+    if decision is None:
+        typer.echo(f"{store}: holds no file any more; undo goes on removing it")
+        return
+    if json:
+        print_json(decision.as_json())
+    else:
+        for file in decision.files[:SHOWN]:
+            kind = " (no link leads to it)" if file.is_orphan else ""
+            typer.echo(f"{file.id}  {format_size(file.size):>10}  {printable(file.path)}{kind}")
+            for other in file.others:
+                typer.echo(f"{'':30}also {printable(other)}")
+        if (more := len(decision.files) - SHOWN) > 0:
+            typer.echo(f"and {more:,} more")
+        typer.echo(f"{len(decision.files)} file(s), {format_size(decision.data_bytes)} of data, would become plain")
+        _print_kept(store, decision)
+        for problem in decision.problems:
+            _complain(problem)
+    if decision.problems:
+        raise StoreError(f"{store}: {len(decision.problems)} thing(s) keep it from being undone; see above")
+
+
+def _print_kept(store: Path, decision: Decision) -> None:
+    for directory in decision.unread:
+        _complain(f"{directory}: cannot be read; links to the store's files there would lead nowhere")
+    if decision.plans or decision.templates:
+        said = (
+            f"{decision.plans} kept plan(s) and {decision.templates} template(s) go with the store; to keep them, copy "
+        )
+        typer.echo(wrapped(f"{said}{printable(str(store))}/plans and {printable(str(store))}/layouts before"))
+
+
+def _print(undone: Undone) -> None:
+    done, removed = undone.done, undone.removed
+    for path in done.orphans:
+        typer.echo(f"{printable(path)}: a file that had lost its name")
+    if done.files:
+        names = f", with {done.names} further name(s)" if done.names else ""
+        said = f"{done.files} file(s), {format_size(done.bytes)}, are plain again{names}"
+        typer.echo(f"{said}: each read back, and equal to what the store had")
+    else:
+        typer.echo("no file was left in the store")
+    gone = [f"{count} {what}" for count, what in _counts(undone.decision)]
+    typer.echo(f"{printable(str(undone.root))}: the store is removed{', with ' + ' and '.join(gone) if gone else ''}")
+    for path in removed.left:
+        typer.echo(f"left, for the store did not make it: {printable(path)}")
+    if removed.empty:
+        typer.echo(f"empty now, and may be removed: {printable(' '.join(removed.empty))}")
+
+
+def _counts(decision: Decision) -> list[tuple[int, str]]:
+    pairs = [(decision.plans, "kept plan(s)"), (decision.templates, "template(s)")]
+    return [(count, what) for count, what in pairs if count]

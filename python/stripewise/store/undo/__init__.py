@@ -1,0 +1,1 @@
+"""Making every file of a store plain again, and removing the store."""

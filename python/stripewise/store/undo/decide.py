@@ -1,0 +1,203 @@
+"""What undoing a store would do, and what keeps it from being done: looked at before anything is changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...units import format_size
+from ..find import recorded_name
+from ..placed import allocated_bytes
+from ..store import Store
+from ..templates import templates_in
+from ..trust import user_name
+from .names import Links, find_links, link_id
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A file that becomes plain at `path`; `others` are further names that become names of the plain file.
+
+    `is_orphan`: no link leads to it, and `path` is a new name. `held` are the bytes of its objects by target.
+    """
+
+    id: str
+    path: str
+    others: tuple[str, ...]
+    size: int
+    held: dict[str, int]
+    is_orphan: bool = False
+
+    @property
+    def data_bytes(self) -> int:
+        """What the plain file takes of its disk, about: holes stay holes."""
+        return sum(self.held.values())
+
+
+@dataclass
+class Decision:
+    """What is to be done, and the sentences that say why it cannot be."""
+
+    files: list[Outgoing] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    templates: int = 0
+    plans: int = 0
+    unread: list[str] = field(default_factory=list)
+
+    @property
+    def orphans(self) -> list[Outgoing]:
+        return [file for file in self.files if file.is_orphan]
+
+    @property
+    def data_bytes(self) -> int:
+        return sum(file.data_bytes for file in self.files)
+
+    def as_json(self) -> dict[str, Any]:
+        """The decision as `undo --dry-run --json` prints it."""
+        return {
+            "files": [
+                {
+                    "path": file.path,
+                    "id": file.id,
+                    "size": file.size,
+                    "other_names": list(file.others),
+                    "orphan": file.is_orphan,
+                }
+                for file in self.files
+            ],
+            "data_bytes": self.data_bytes,
+            "templates": self.templates,
+            "plans": self.plans,
+            "unread": self.unread,
+            "problems": self.problems,
+        }
+
+
+def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decision:
+    """Looks at everything, changes nothing."""
+    made = Decision(templates=len(templates_in(store.config)), plans=len(store.config.plans))
+    made.problems += in_use(store)
+    made.problems += [f"target {row['name']}: {row['away']}" for row in store.devices() if row.get("away")]
+    files = store.files()
+    recorded = {file.id: recorded_name(store, file.id) for file in files}
+    links = find_links(store.config, recorded, [*search, *([] if orphans is None else [orphans])])
+    made.unread = links.unread
+    lost = []
+    for file in files:
+        if file.details.get("error"):
+            made.problems.append(f"file {file.id}: {file.details['error']}; see 'stripewise store fsck {store.root}'")
+            continue
+        if os.geteuid() not in (0, owner := os.lstat(store.root / "files" / file.id / "head").st_uid):
+            made.problems.append(f"file {file.id}: belongs to {user_name(owner)}; only root can make it plain for him")
+            continue
+        name = recorded[file.id]
+        names = _names(store, file.id, name, links)
+        held = allocated_bytes(store, file.id)
+        if names:
+            made.problems += _unseen_names(names)
+            made.files.append(Outgoing(file.id, names[0], tuple(names[1:]), file.size, held))
+        elif orphans is not None:
+            new = _orphan_name(orphans, name, file.id, {each.path for each in made.files})
+            made.files.append(Outgoing(file.id, new, (), file.size, held, is_orphan=True))
+        else:
+            lost.append(f"file {file.id} ({format_size(file.size)}), once {name or 'without a name'}")
+    if lost:
+        made.problems += [f"{each}: no link leads to it" for each in lost]
+        made.problems.append(
+            f"{len(lost)} file(s) have lost their name: give --orphans DIR, which gets them, or --search DIR, where "
+            "their links may be; 'stripewise store gc --purge' removes those that nobody wants"
+        )
+    made.problems += _places(store, made.files, orphans)
+    made.problems += _room(store, made.files)
+    return made
+
+
+def in_use(store: Store) -> list[str]:
+    pids = sorted(int(program["pid"]) for program in store.programs())
+    if not pids:
+        return []
+    return [f"{store.root}: process(es) {', '.join(map(str, pids))} use the store; wait until they have ended"]
+
+
+def _names(store: Store, identity: str, recorded: str, links: Links) -> list[str]:
+    """All names of a file that lead to it now, the recorded one first."""
+    names = list(links.by_id.get(identity, []))
+    if recorded and link_id(recorded, store.root) == identity:
+        real = os.path.join(os.path.realpath(os.path.dirname(recorded)), os.path.basename(recorded))
+        names = [recorded, *(name for name in names if name not in (recorded, real))]
+    return names
+
+
+def _unseen_names(names: list[str]) -> list[str]:
+    """A hard link to the file's link that was not found would lead nowhere."""
+    first = os.lstat(names[0])
+    seen = sum(os.path.samestat(os.lstat(name), first) for name in names)
+    if first.st_nlink <= seen:
+        return []
+    return [f"{names[0]}: has {first.st_nlink - seen} further name(s), which were not found; give --search DIR"]
+
+
+def _orphan_name(directory: Path, recorded: str, identity: str, taken: set[str]) -> str:
+    base = os.path.basename(recorded) or identity
+    path = os.path.join(os.path.abspath(directory), base)
+    if path in taken or os.path.lexists(path):
+        path = f"{path}.{identity}"
+    return path
+
+
+def _places(store: Store, files: list[Outgoing], orphans: Path | None) -> list[str]:
+    """Directories in which nothing can be written, and one for orphans that is none or the store's."""
+    problems = []
+    directories = {os.path.dirname(name) for file in files for name in (file.path, *file.others)}
+    if orphans is not None:
+        full = Path(os.path.realpath(orphans))
+        apart = [Path(os.path.realpath(path)) for path in (store.root, *(t.path for t in store.config.cluster.targets))]
+        if not full.is_dir():
+            problems.append(f"--orphans: {orphans} is no directory; make it")
+            directories.discard(os.path.abspath(orphans))
+        elif any(full == each or each in full.parents for each in apart):
+            problems.append(f"--orphans: {orphans} lies in the store or a target; choose a directory of your own")
+    return problems + [
+        f"{directory}: cannot be written; files become plain there, so give yourself permission"
+        for directory in sorted(directories)
+        if not os.access(directory, os.W_OK | os.X_OK)
+    ]
+
+
+def _room(store: Store, files: list[Outgoing]) -> list[str]:
+    """File systems that would be full on the way: each file is copied before what the store has of it goes."""
+    where = {target.name: _device(target.path) for target in store.config.cluster.targets}
+    free: dict[int, int] = {}
+    short: dict[int, tuple[int, str]] = {}
+    for file in files:
+        place = os.path.dirname(file.path)
+        device = _device(Path(place))
+        if device is None:
+            continue
+        free.setdefault(device, free_bytes(place))
+        free[device] -= file.data_bytes
+        if free[device] < 0:
+            short[device] = max(short.get(device, (0, place)), (-free[device], place))
+        for name, count in file.held.items():
+            if (of := where.get(name)) in free and of is not None:
+                free[of] += count
+    return [
+        f"{place}: its file system has no room: {format_size(missing)} short; free some space there"
+        for missing, place in short.values()
+    ]
+
+
+def _device(path: Path) -> int | None:
+    try:
+        return os.stat(path).st_dev
+    except OSError:
+        return None
+
+
+def free_bytes(place: str) -> int:
+    """What the file system of a directory can still take."""
+    found = os.statvfs(place)
+    return (found.f_bfree if os.geteuid() == 0 else found.f_bavail) * found.f_frsize

@@ -1,0 +1,120 @@
+"""`store set-layout`: files get another layout by the one mover, whole at every moment, or a clear refusal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rig import Maker, Store, Target, dirs, stripewise, talking
+
+KIB, MIB = 1 << 10, 1 << 20
+TARGETS = [*dirs(2), Target("ssd0", "ssd"), Target("ssd1", "ssd", capacity_bytes=MIB)]
+
+
+def placed(*files: Path) -> list[dict]:
+    return list(json.loads(stripewise("store", "layout", *files, "--json").out)["files"])
+
+
+def cycles(file: Path) -> list[list[list[object]]]:
+    """The cycles of a file, those that follow one of their own kind left out."""
+    found = [region["stripes"] for region in placed(file)[0]["regions"]]
+    return [cycle for number, cycle in enumerate(found) if number == 0 or cycle != found[number - 1]]
+
+
+@pytest.fixture
+def files(make_store: Maker) -> tuple[Store, dict[Path, bytes]]:
+    """A store with two files."""
+    store = make_store(TARGETS)
+    contents = {}
+    for name, size in (("a", 900_001), ("b b", 300_000)):
+        path = store.data / name
+        store.program("sh", "-c", 'head -c "$1" /dev/urandom >"$0"', path, str(size))
+        contents[path] = read(store, path)
+        assert len(contents[path]) == size
+    return store, contents
+
+
+def read(store: Store, path: Path) -> bytes:
+    store.program("dd", f"if={path}", f"of={store.base / 'sink'}", "bs=64K")
+    return (store.base / "sink").read_bytes()
+
+
+def test_every_way_to_say_a_layout_moves_the_files_and_no_byte_changes(files) -> None:
+    store, contents = files
+    one, other = contents
+    json_file = store.base / "l.json"
+    json_file.write_text(json.dumps({"regions": [{"start": 0, "len": MIB, "stripes": [["t1", MIB]]}]}))
+    for words, wanted in (
+        (["--stripe-size", "1MiB"], [[[name, MIB] for name in ("t0", "t1", "ssd0", "ssd1")]]),
+        (["--targets", "ssd0"], [[["ssd0", 64 * KIB]]]),
+        (["--stripe", "ssd0=256KiB", "--stripe", "t0=4KiB"], [[["ssd0", 256 * KIB], ["t0", 4 * KIB]]]),
+        (["--layout", json_file], [[["t1", MIB]]]),
+        (["--layout", "hservers"], [[["t0", 64 * KIB], ["t1", 64 * KIB]]]),
+    ):
+        said = stripewise("store", "set-layout", one, *words).out
+        assert "1 file(s): " in said and str(one) in said, said
+        assert cycles(one) == wanted
+        assert read(store, one) == contents[one]
+    said = json.loads(stripewise("store", "set-layout", other, one, "--like", one, "--json").out)
+    assert [file["path"] for file in said["files"]] == [str(other), str(one)]
+    assert said["files"][0]["before"] != said["files"][0]["target_bytes"] and said["stores"][0]["moved_bytes"] > 0
+    assert cycles(other) == cycles(one)
+    assert {path: read(store, path) for path in contents} == contents
+
+
+def test_a_program_that_has_the_file_open_reads_and_writes_on(files) -> None:
+    store, contents = files
+    path = next(iter(contents))
+    script = (
+        "import os,sys; fd=os.open(sys.argv[1], os.O_RDWR); print('open', flush=True); sys.stdin.readline();"
+        "os.pwrite(fd, b'new', 500000); print(os.pread(fd, 3, 899998) == bytes.fromhex(sys.argv[2]), flush=True)"
+    )
+    with talking(["python3", "-c", script, path, contents[path][-3:].hex()], store.environment()) as program:
+        assert program.line() == "open\n"
+        stripewise("store", "set-layout", path, "--targets", "ssd0,t1")
+        program.say()
+        assert program.line() == "True\n"
+        assert program.end().code == 0
+    content = contents[path]
+    assert read(store, path) == content[:500_000] + b"new" + content[500_003:]
+
+
+def test_files_that_do_not_fit_stay_all_where_they_are(files) -> None:
+    store, contents = files
+    before = placed(*contents)
+    said = stripewise("store", "set-layout", *contents, "--targets", "ssd1", code=1).err
+    assert "target ssd1 has no room" in said and said.count("\n") == 1, said
+    assert placed(*contents) == before
+    # One of them does.
+    stripewise("store", "set-layout", store.data / "b b", "--targets", "ssd1")
+    assert {path: read(store, path) for path in contents} == contents
+
+
+def test_what_cannot_be_is_one_clear_error_and_moves_nothing(files) -> None:
+    store, contents = files
+    path = next(iter(contents))
+    (store.plain / "p").write_text("x")
+    before = placed(*contents)
+    for words, code, told in (
+        ([path], 2, "give one of --layout, --like"),
+        ([path, "--layout", "def", "--targets", "t0"], 2, "give one of"),
+        ([store.data, "--layout", "def"], 2, "store template add STORE"),
+        ([store.plain / "p", "--layout", "def"], 1, "is in no store"),
+        ([path, store.plain / "none", "--layout", "def"], 1, "does not exist"),
+        ([path, "--targets", "t0,t9"], 1, "'t9' is no target of the store; use some of"),
+        ([path, "--targets", "t0,t0"], 2, "names 't0' twice"),
+        ([path, "--targets", "t0,"], 2, "empty name"),
+        ([path, "--stripe", "t0=5000"], 2, "the nearest one is 4096"),
+        ([path, "--stripe", "t0=0"], 2, "the nearest one is 4096"),
+        ([path, "--stripe", "t0"], 2, "write TARGET=SIZE"),
+        ([path, "--stripe-size", "lots"], 2, "is not a size"),
+        ([path, "--like", store.plain / "p"], 1, "is in no store"),
+        ([path, "--layout", store.plain / "p"], 1, "not JSON"),
+    ):
+        said = stripewise("store", "set-layout", *words, code=code).err
+        assert told in said and said.count("\n") == 1 and "Traceback" not in said, said
+    stripewise("store", "drain", store.root, "t0")
+    said = stripewise("store", "set-layout", path, "--targets", "t0", code=1).err
+    assert "'t0' is draining" in said, said
+    assert [file["size"] for file in placed(*contents)] == [file["size"] for file in before]

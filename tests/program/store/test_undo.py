@@ -1,0 +1,250 @@
+"""`undo`: every file plain with the bytes that it had, the store gone, nothing else touched, through any kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from rig import SOAK, STRIPEWISE, Maker, Store, dirs, is_managed, stripewise, talking
+
+from stripewise import native
+
+KILLS = 60 if SOAK else 5
+
+
+def undo(store: Store, *words: str | Path, code: int = 0):
+    return stripewise("undo", store.root, *words, code=code)
+
+
+def bytes_of(path: Path) -> bytes:
+    """Without the library, whatever the file is now."""
+    if not is_managed(path):
+        return path.read_bytes()
+    root, _, identity = os.readlink(path).removeprefix("/stripewise:").rpartition("/")
+    with tempfile.TemporaryFile() as copy:
+        native.call("store_cat", root, identity, copy.fileno(), 0, None)
+        copy.seek(0)
+        return copy.read()
+
+
+def contents_of(*directories: Path) -> dict[Path, bytes]:
+    return {path: bytes_of(path) for directory in directories for path in directory.rglob("*") if not path.is_dir()}
+
+
+@pytest.fixture
+def full(make_store: Maker) -> Store:
+    """A store with files of several kinds; it is to be undone."""
+    store = make_store(layout="uneven")
+    store.check_at_end = False
+    (store.data / "deep").mkdir()
+    for name, size in (("a", 700_001), ("deep/two\nlines", 3000), ("deep/\udcff", 5), ("empty", 0)):
+        store.program("sh", "-c", 'head -c "$1" /dev/urandom >"$0"', os.fsencode(store.data / name), str(size))
+    store.program("sh", "-c", 'truncate -s 50M "$0"; printf end >>"$0"; chmod 640 "$0"', store.data / "sparse")
+    store.program("touch", "-d", "2001-09-09 01:46:40.000000007 UTC", store.data / "a")
+    return store
+
+
+def gone(store: Store, *foreign: str) -> None:
+    """Nothing of the store is left anywhere."""
+    assert not store.root.exists()
+    assert sorted(path.name for path in (store.base / "targets").rglob("*") if not path.is_dir()) == sorted(foreign)
+    assert all((store.base / "targets" / target.name).is_dir() for target in store.targets)
+    assert not [path for path in store.base.rglob("*") if ".stripewise" in path.name]
+
+
+def test_every_file_is_plain_again_and_nothing_of_the_store_is_left(full: Store) -> None:
+    (full.base / "targets/t1/foreign").write_text("mine")
+    before = contents_of(full.data)
+    layout = full.base / "layout.json"
+    stripewise("store", "template", "add", full.root, full.data / "x", "--layout", layout)
+    dry = undo(full, "--dry-run").out
+    assert "5 file(s)" in dry and "2 template(s) go with the store" in dry and contents_of(full.data) == before
+    assert all(is_managed(path) for path in before)
+    said = undo(full).out
+    assert "5 file(s)" in said and "read back" in said and "/targets/t1/foreign" in said, said
+    assert "empty now, and may be removed" in said and str(full.base / "targets/t0") in said
+    gone(full, "foreign")
+    assert contents_of(full.data) == before and not any(path.is_symlink() for path in before)
+    kept = full.data / "a", full.data / "sparse"
+    assert kept[0].stat().st_mtime_ns == 10**18 + 7 and kept[1].stat().st_mode & 0o777 == 0o640
+    assert kept[1].stat().st_blocks < 100, "holes were filled"
+    assert "is not a store" in undo(full, code=1).err
+
+
+def test_what_is_no_store_is_refused_untouched(full: Store) -> None:
+    for place, told in ((full.plain, "is not a store"), (full.base / "none", "is not a store")):
+        said = stripewise("undo", place, code=1).err
+        assert told in said and said.count("\n") == 1, said
+    (full.plain / "undo.json").write_text("{}")
+    assert "is not a store" in stripewise("undo", full.plain, code=1).err
+    assert [path.name for path in full.plain.iterdir()] == ["undo.json"]
+
+
+def test_renamed_files_and_all_of_their_names_are_found_and_stay_one_file(full: Store) -> None:
+    os.link(full.data / "a", full.data / "hard", follow_symlinks=False)
+    subprocess.run(["cp", "-P", full.data / "a", full.data / "deep/copy"], check=True)
+    os.rename(full.data / "empty", full.data / "deep/renamed")
+    before = contents_of(full.data)
+    assert "3 further name(s)" not in undo(full, "--dry-run").out
+    assert "with 2 further name(s)" in undo(full).out
+    gone(full)
+    assert contents_of(full.data) == before
+    assert (full.data / "a").stat().st_nlink == 3 and (full.data / "deep/copy").samefile(full.data / "hard")
+
+
+def test_a_name_that_is_not_found_is_asked_for_and_then_found(full: Store) -> None:
+    os.link(full.data / "a", full.plain / "hard", follow_symlinks=False)
+    os.rename(full.data / "sparse", full.plain / "moved")
+    before = contents_of(full.data, full.plain)
+    said = undo(full, code=1).err
+    assert "1 further name(s), which were not found; give --search" in said and "no link leads to it" in said, said
+    assert contents_of(full.data, full.plain) == before and is_managed(full.data / "a")
+    full.fsck()
+    undo(full, "--search", full.plain)
+    gone(full)
+    assert contents_of(full.data, full.plain) == before and (full.plain / "hard").samefile(full.data / "a")
+
+
+def test_a_file_without_a_name_goes_to_the_directory_that_is_given_and_never_silently(full: Store) -> None:
+    content, other = bytes_of(full.data / "a"), bytes_of(full.data / "deep/two\nlines")
+    (full.data / "a").unlink()
+    (full.data / "deep/two\nlines").unlink()
+    (full.plain / "a").write_text("somebody's")
+    said = undo(full, code=1).err
+    assert "2 file(s) have lost their name: give --orphans DIR" in said and str(full.data / "a") in said, said
+    assert "no directory" in undo(full, "--orphans", full.base / "none", code=1).err
+    assert "lies in the store or a target" in undo(full, "--orphans", full.root, code=1).err
+    rows = json.loads(undo(full, "--orphans", full.plain, "--dry-run", "--json").out)["files"]
+    assert sum(row["orphan"] for row in rows) == 2
+    undo(full, "--orphans", full.plain)
+    gone(full)
+    assert (full.plain / "a").read_text() == "somebody's"
+    assert sorted(path.read_bytes() for path in full.plain.iterdir()) == sorted([content, other, b"somebody's"])
+
+
+def test_programs_that_use_the_store_are_waited_for_or_refused(full: Store) -> None:
+    before = contents_of(full.data)
+    script = "import sys; f=open(sys.argv[1],'rb'); print('open', flush=True); sys.stdin.readline()"
+    with talking(["python3", "-c", script, full.data / "a"], full.environment()) as program:
+        assert program.line() == "open\n"
+        said = undo(full, code=1).err
+        assert "use the store; wait until they have ended" in said and said.count("\n") == 1, said
+        assert "use the store" in undo(full, "--dry-run", code=1).err
+        waiting = subprocess.Popen([STRIPEWISE, "undo", full.root, "--wait", "60"], stdout=subprocess.DEVNULL)
+        time.sleep(0.7)
+        assert waiting.poll() is None and is_managed(full.data / "a")
+        program.end()
+    assert waiting.wait(60) == 0
+    gone(full)
+    assert contents_of(full.data) == before
+
+
+def test_a_target_that_is_away_or_an_object_of_no_file_keeps_the_store(full: Store) -> None:
+    before = contents_of(full.data)
+    away = full.base / "targets/t0"
+    away.rename(full.base / "t0")
+    assert "target t0" in undo(full, code=1).err
+    (full.base / "t0").rename(away)
+    assert contents_of(full.data) == before
+    stray = away / "0123456789abcdef.data"
+    stray.write_bytes(b"whose")
+    said = undo(full, code=1).err
+    assert str(stray) in said and stray.read_bytes() == b"whose" and full.root.exists(), said
+    stray.unlink()
+    undo(full)
+    gone(full)
+    assert contents_of(full.data) == before
+
+
+def test_a_copy_that_reads_back_as_other_bytes_is_not_taken(full: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    from stripewise.errors import StoreError
+    from stripewise.store.undo import files
+    from stripewise.store.undo.run import undo as undone
+
+    before = contents_of(full.data)
+    real = files.sum_of_plain
+
+    def spoiled(path: str) -> tuple[str, int]:
+        with open(path, "r+b") as file:
+            file.write(b"?")
+        return real(path)
+
+    monkeypatch.setattr(files, "sum_of_plain", spoiled)
+    with pytest.raises(StoreError, match="read back as other bytes"):
+        undone(full.root, None, [], 0.0, print, lambda *_: None)
+    assert contents_of(full.data) == before and all(is_managed(path) for path in before)
+    full.fsck()
+    assert not [path for path in full.data.rglob("*") if ".stripewise" in path.name]
+
+
+def test_room_is_looked_at_before_anything_changes(full: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    from stripewise.store import Store as Opened
+    from stripewise.store.undo import decide
+
+    monkeypatch.setattr(decide, "free_bytes", lambda _: 700_000)
+    (problem,) = decide.decide(Opened(full.root), None, []).problems
+    assert "has no room" in problem and str(full.data) in problem
+    # What became plain frees its objects: the largest file is what has to fit beside them.
+    monkeypatch.setattr(decide, "free_bytes", lambda _: 760_000)
+    assert not decide.decide(Opened(full.root), None, []).problems
+
+
+def test_killed_at_any_moment_and_run_again_it_ends_with_every_byte(full: Store) -> None:
+    os.link(full.data / "a", full.data / "hard", follow_symlinks=False)
+    (full.base / "targets/t2/foreign").write_text("mine")
+    before = contents_of(full.data)
+    rng, hits, kills = random.Random(5), 0, 0
+    while True:
+        job = subprocess.Popen([STRIPEWISE, "undo", full.root], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            _, err = job.communicate(timeout=rng.uniform(0.3, 1.0) if kills < KILLS else 60)
+        except subprocess.TimeoutExpired:
+            job.send_signal(signal.SIGKILL)
+            job.communicate()
+            kills += 1
+            assert {path: bytes_of(path) for path in before} == before, f"kill {kills}"
+            hits += any(not is_managed(path) for path in before)
+            continue
+        if job.returncode == 0 or not full.root.exists():
+            break
+        raise AssertionError(err.decode())
+    gone(full, "foreign")
+    assert kills and {path: bytes_of(path) for path in before} == before
+    assert not any(is_managed(path) for path in before) and (full.data / "hard").samefile(full.data / "a")
+
+
+SYSTEM_CALLS = "rename,renameat,renameat2,unlink,unlinkat,link,linkat,rmdir,symlinkat,fsync,mkdir"
+
+
+@pytest.mark.skipif(not Path("/usr/bin/strace").exists(), reason="needs strace")
+def test_killed_at_every_change_on_disk_it_goes_on(make_store: Maker) -> None:
+    number = ended = 1
+    step = 1 if SOAK else 11
+    while ended:
+        store = make_store(dirs(2))
+        store.check_at_end = False
+        for name in ("a", "b"):
+            (store.data / name).write_bytes(os.urandom(20_000))
+        stripewise("store", "adopt", "--store", store.root, store.data / "a", store.data / "b")
+        os.link(store.data / "a", store.data / "hard", follow_symlinks=False)
+        before = contents_of(store.data)
+        inject = f"inject={SYSTEM_CALLS}:signal=KILL:when={number}"
+        ended = subprocess.run(
+            [*f"strace -f -o /dev/null -e trace={SYSTEM_CALLS} -e {inject}".split(), STRIPEWISE, "undo", store.root],
+            capture_output=True,
+            check=False,
+        ).returncode
+        assert {path: bytes_of(path) for path in before} == before, f"killed at change {number}"
+        if ended and store.root.exists():
+            undo(store)
+        gone(store)
+        assert {path: bytes_of(path) for path in before} == before and not is_managed(store.data / "hard")
+        number += step
+    assert number > 20, "the kills did not hit"

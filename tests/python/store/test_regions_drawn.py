@@ -1,0 +1,88 @@
+"""Regions and tables as people see them: 80 columns, no word cut, neighbours that are alike in one row."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stripewise.cli.output import aligned, regions_drawn, stripes_text, wrapped
+from stripewise.layout import Region
+from stripewise.units import exact_size, parse_size
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def equal(count: int, width: int = 64 * KIB, name: str = "hdd"):
+    return tuple((f"{name}{number}", width) for number in range(count))
+
+
+def test_a_cycle_is_told_in_its_order_with_exact_widths_and_names_that_count_up_folded() -> None:
+    assert stripes_text(equal(3)) == "64KiB on hdd0 hdd1 hdd2"
+    assert stripes_text(equal(256)) == "64KiB on hdd0..hdd255"
+    assert stripes_text((*equal(4), ("ssd0", 1028 * KIB), ("hdd9", 4 * KIB))) == (
+        "64KiB on hdd0..hdd3, 1028KiB on ssd0, 4KiB on hdd9"
+    )
+    assert stripes_text(tuple((name, 4096) for name in ("a9", "a10", "a11", "a12", "b13", "a08", "a09"))) == (
+        "4KiB on a9..a12 b13 a08 a09"
+    )
+
+
+def test_neighbours_of_one_cycle_share_a_row_and_what_is_beyond_is_counted() -> None:
+    turned = equal(3)[1:] + equal(3)[:1]
+    other = equal(1, 4 * KIB, "ssd")
+    regions = [Region(n * MIB, MIB, cycle) for n, cycle in enumerate([equal(3), equal(3), other, equal(3), turned])]
+    drawn = list(regions_drawn(regions, 9))
+    assert [" ".join(line.split()) for line in drawn] == [
+        "from bytes regions stripes",
+        "0 2,097,152 2 64KiB on hdd0 hdd1 hdd2",
+        "2,097,152 1,048,576 1 4KiB on ssd0",
+        "3,145,728 2,097,152 2 64KiB on hdd0 hdd1 hdd2, rotated",
+    ]
+    assert list(regions_drawn(regions, 1))[2:] == ["  and 3 more region(s)"]
+    # The same targets in another order are another cycle.
+    swapped = (equal(3)[1], equal(3)[0], equal(3)[2])
+    assert len(list(regions_drawn([Region(0, MIB, equal(3)), Region(MIB, MIB, swapped)], 9))) == 3
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 1 << 30),
+            st.lists(
+                st.tuples(st.text("abcd0129_-", min_size=1, max_size=9), st.integers(1, 5000)), min_size=1, max_size=40
+            ),
+        ),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_lines_fit_80_columns_and_no_name_is_cut(drawn) -> None:
+    regions, end = [], 0
+    for granules, pairs in drawn:
+        stripes = tuple({name: width * 4096 for name, width in pairs}.items())
+        regions.append(Region(end, granules * 4096, stripes))
+        end += granules * 4096
+    lines = list(regions_drawn(regions, 1000))
+    assert all(len(line) <= 80 and line.isascii() for line in lines), lines
+    words = set(re.split(r"[ ,]+", " ".join(line for line in lines)))
+    for region in regions[:1]:
+        for name, _ in region.stripes[:1]:
+            assert any(word == name or word.startswith(f"{name}..") for word in words), (name, lines)
+
+
+@given(st.integers(1, 1 << 50))
+def test_an_exact_size_reads_back(size: int) -> None:
+    assert parse_size(exact_size(size)) == size
+
+
+def test_sentences_are_cut_between_words_and_never_before_a_unit() -> None:
+    text = "held by " + ", ".join(f"target-{n} {n}.5 MiB" for n in range(20))
+    lines = wrapped(text).splitlines()
+    assert all(len(line) <= 80 for line in lines) and " ".join(lines) == text
+    assert not any(line.startswith(("MiB", "-")) for line in lines)
+
+
+def test_a_table_without_rows_is_its_header() -> None:
+    assert list(aligned(("a", "b"), [])) == ["a  b"]
