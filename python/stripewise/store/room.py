@@ -29,9 +29,12 @@ def spread(template: Layout, cluster: Cluster, room: Mapping[str, int], identity
 
 
 def is_default(regions: tuple[Region, ...], template: Layout) -> bool:
-    """Whether nobody planned a file: one cycle throughout, or a head of the template's stripes, then a weighted tail."""
+    """Whether nobody gave a file its layout: it has one cycle throughout, of the template's widths or unequal ones, or a
+    head of the template's stripes before an unequal tail.
+    """
     if len({region.stripes for region in regions}) == 1:
-        return True
+        widths = {width for _, width in regions[0].stripes}
+        return len(widths) > 1 or widths <= {width for region in template.regions for _, width in region.stripes}
     return (
         len(regions) == 2
         and len(template.regions) == 1

@@ -112,6 +112,12 @@ def test_the_wheel_holds_the_library_once_and_all_that_it_records(wheel: Path) -
     assert not [name for name in names if name.split("/")[0] in ("tests", "tools", "crates")]
 
 
+def test_the_first_hour(environment: Path) -> None:
+    """README.md and docs/tutorial.md as they stand, with this environment's command."""
+    said = execute(["bash", ROOT / "tests/first_hour.sh", environment, Path(sys.executable).parent], ENVIRONMENT)
+    assert said.out.endswith("first_hour: all blocks ran\n"), said.report
+
+
 def test_nothing_in_the_wheel_carries_debugging_information(environment: Path) -> None:
     objects = list(environment.glob("lib/python*/site-packages/stripewise/**/*.so"))
     assert len(objects) == 2

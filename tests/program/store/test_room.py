@@ -135,3 +135,6 @@ def test_rebalance_fills_a_new_target_and_then_has_nothing_to_do(make_store: Mak
         assert Path(store.data / f"f{number}").is_symlink()
         store.program("cmp", store.plain / "source", store.data / f"f{number}")
     assert json.loads(stripewise("store", "rebalance", store.root, "--json").out)["files"] == 0
+    # What somebody has asked for stays.
+    stripewise("store", "set-layout", store.data / "f0", "--stripe-size", "256KiB", "--targets", "t0,t1")
+    assert json.loads(stripewise("store", "rebalance", store.root, "--json").out)["files"] == 0
