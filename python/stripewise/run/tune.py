@@ -30,6 +30,7 @@ from ..plan import FilePlan, Plan
 from ..plan.application import application_of, is_run_by
 from ..policy import PlanOptions, Policy
 from ..store import Store, Temporary
+from ..store.config import TUNE_LOCK
 from ..store.globs import escape
 from ..store.kept import without_ids
 from ..store.traced import on_store
@@ -53,8 +54,6 @@ SHORT_S = 1.0
 CACHED_BYTES, FROM_DEVICES = 16 << 20, 0.5
 #: The exit status of a program that Ctrl-C ended.
 INTERRUPTED = 130
-#: Of a store, the lock that a circle has.
-LOCK = "tune.lock"
 #: What to do where a program leaves no file in the store.
 CURE = "name the files with --manage, or see 'rule' in its store.toml"
 #: Bytes of the blocks in which the kernel counts what processes read from devices (getrusage).
@@ -176,7 +175,7 @@ class Tuner:
     def _alone(self) -> Iterator[None]:
         """While it lasts no other tune lays out this store's files. Raises StoreError where one does."""
         try:
-            with locked_part(self.store.root, LOCK, wait=False):
+            with locked_part(self.store.root, TUNE_LOCK, wait=False):
                 yield
         except BlockingIOError as error:
             raise StoreError(f"{self.store.root}: another tune is at work on this store; wait until it ends") from error

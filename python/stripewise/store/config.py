@@ -34,6 +34,8 @@ DEFAULT_REGION_BYTES = 64 * MIB
 BUILT_IN_LAYOUTS = ("def", "hservers")
 #: Of a store, what lives as long as programs and movers of this boot: their slots, locks and words.
 RUN_DIR = "run"
+#: Held by whoever changes store.toml, and by whoever tunes; the owner's alone.
+CONFIG_LOCK, TUNE_LOCK = "config.lock", "tune.lock"
 #: Longest path of a store or a target, as in crates/store.
 STORE_PATH_BYTES_MAX = 1024
 #: Kept plans lie here, inside the store.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError, StripewiseError
 from ..files.parts import locked_part, read_part, write_durably
-from .config import StoreConfig, config_from, read_store
+from .config import CONFIG_LOCK, StoreConfig, config_from, read_store
 
 # tomlkit is loaded where it is used: few verbs write.
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     _Item = tuple[Key | None, Item]
 
-#: Held by whoever changes store.toml; the owner's alone.
-LOCK = "config.lock"
 #: What tells the entries of an array of tables apart, with what is meant where a key is missing.
 IDENTITIES: dict[str, dict[str, Any]] = {
     "target": {"name": None},
@@ -39,7 +37,7 @@ def changing(root: Path) -> Iterator[StoreConfig]:
     """
     config = read_store(root)
     try:
-        with locked_part(config.root, LOCK):
+        with locked_part(config.root, CONFIG_LOCK):
             yield read_store(root)
     except OSError as error:
         raise StoreError(

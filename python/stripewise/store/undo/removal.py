@@ -19,7 +19,7 @@ from typing import Any
 
 from ...errors import InUseError, StoreError
 from ...files.parts import held_place, read_part, remove_part, replace_part
-from ..config import PLANS_DIR, RUN_DIR
+from ..config import CONFIG_LOCK, PLANS_DIR, RUN_DIR, TUNE_LOCK
 from ..layouts import LAYOUTS_DIR
 from ..store import Store
 from .notes import NOTES_DIR
@@ -39,7 +39,7 @@ _PARTS = {
     NOTES_DIR: re.compile(rf"[0-9a-f]{{16}}\.json|{_TEMPORARY}"),
 }
 _TARGET_PARTS = re.compile(_TEMPORARY)
-_OWN = re.compile(rf"config\.lock|store\.bin\.tmp|{_TEMPORARY}")
+_OWN = re.compile(rf"{re.escape(CONFIG_LOCK)}|{re.escape(TUNE_LOCK)}|store\.bin\.tmp|{_TEMPORARY}")
 
 
 @dataclass

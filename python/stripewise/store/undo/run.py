@@ -12,8 +12,7 @@ from typing import Any
 from ...errors import InUseError, StoreError
 from ...files.parts import locked_part
 from .. import trust
-from ..config import read_store
-from ..rewrite import LOCK
+from ..config import CONFIG_LOCK, read_store
 from ..store import Store
 from ..transfer import retry_while_open
 from . import removal
@@ -72,7 +71,7 @@ def undo(
     store = _opened(root)
     with contextlib.ExitStack() as held:
         try:
-            held.enter_context(locked_part(store.root, LOCK, wait=False))
+            held.enter_context(locked_part(store.root, CONFIG_LOCK, wait=False))
         except BlockingIOError as error:
             raise InUseError(
                 f"{store.root}: another stripewise command is changing the store; wait until it is done"
