@@ -118,10 +118,11 @@ class Paper(types.ModuleType):
         return json.dumps({"store": str(self.base / "store"), "id": "a" * 16} if path == self.file else None)
 
     def store_devices(self, store):
-        self.devices += 1
-        step = 1 if self.devices > 2 else 0
-        busy = {"hdd0": step * self.devices * 10**9, "ssd0": 0}
-        return json.dumps({"targets": [{"name": n, "busy_read_ns": b, "busy_write_ns": 0} for n, b in busy.items()]})
+        # The first look is that of who makes the store, at its room.
+        turn, self.devices = self.devices, self.devices + 1
+        busy = {"hdd0": turn * 10**9 if turn > 2 else 0, "ssd0": 0}
+        row = {"busy_write_ns": 0, "free_bytes": 1 << 40}
+        return json.dumps({"targets": [{"name": name, "busy_read_ns": ns, **row} for name, ns in busy.items()]})
 
     def store_fsck(self, store, options):
         repaired = json.loads(options)["repair"]
