@@ -194,7 +194,9 @@ def _off(fit: Fit) -> str:
 
 
 def _print(made: Calibrated) -> None:
-    rows = table("", "target", "access", "startup ms", "5-95 %", "MiB/s", "ns/KiB", "residual", "misfit", "samples")
+    rows = table(
+        "", "target", "access", "startup ms", "5-95 %", "MiB/s", "ns/KiB", "residual", "misfit", "samples", keys=2
+    )
     for target in made.targets:
         assert target.calibration is not None
         for kind, fit in target.calibration.fits:

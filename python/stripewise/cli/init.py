@@ -30,8 +30,6 @@ from .output import print_json, printable, progress, say, stdout, table
 #: Seconds for all directories together unless --seconds says it, and for one of them at most and at least.
 SECONDS_ALL, SECONDS_MAX, SECONDS_MIN = 40.0, 10.0, 2.0
 SCRATCH = "256MiB"
-#: Of the table, which fits into 80.
-NAME_COLUMNS, DEVICE_COLUMNS = 18, 14
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +190,6 @@ class Made:
         """Prints it for people."""
         title = "EMULATED targets: directories, slowed down to these figures" if self.is_emulated else ""
         rows = table(title, "target", "device", "class", "read ms", "MiB/s", "free")
-        rows.columns[0].max_width, rows.columns[1].max_width = NAME_COLUMNS, DEVICE_COLUMNS
         for one in self.found:
             target = one.target
             rows.add_row(

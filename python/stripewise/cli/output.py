@@ -10,11 +10,11 @@ import errno
 import json
 import os
 import re
+import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
@@ -22,11 +22,7 @@ from typer.core import TyperGroup
 from ..errors import StripewiseError, UsageError
 from ..layout import Region, Stripes
 from ..units import exact_size
-
-# rich is loaded where it is used: that takes as long as what most verbs do.
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+from .tables import Table
 
 #: Width of tables where nobody says how wide the screen is.
 WIDTH_WITHOUT_TERMINAL = 120
@@ -38,13 +34,19 @@ _CELL_MIN = 12
 _NAMES_FOLDED = 4
 
 
-def stdout() -> Console:
-    """The console for results."""
-    from rich.console import Console
+class Results:
+    """Where results for people go."""
 
-    return Console(
-        width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL, highlight=False, markup=False, emoji=False
-    )
+    def print(self, made: Table) -> None:
+        """A table, as wide as the screen, or as COLUMNS says."""
+        width = shutil.get_terminal_size((WIDTH_WITHOUT_TERMINAL, 24)).columns
+        for line in made.lines(width):
+            typer.echo(line)
+
+
+def stdout() -> Results:
+    """The place for results."""
+    return Results()
 
 
 def say(text: str) -> None:
@@ -58,12 +60,6 @@ def say_partial(source: str, reasons: Sequence[str]) -> None:
         say(f"stripewise: {printable(source)}: the trace is partial: {printable('; '.join(reasons))}")
 
 
-def check_output(path: Path, flag: str = "-o") -> None:
-    """UsageError when no file can be written under this name: said before the work, not at its end."""
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UsageError(f"{flag}: {path} cannot be a file there; give the name of a file in an existing directory")
-
-
 def print_json(value: Any) -> None:
     """One line of JSON on stdout; infinities and NaN do not occur."""
     typer.echo(json.dumps(value, allow_nan=False))
@@ -74,14 +70,9 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
-def table(title: str, *columns: str) -> Table:
-    """A table whose columns after the first are right-aligned."""
-    from rich.table import Table
-
-    made = Table(title=title or None, title_justify="left")
-    for number, column in enumerate(columns):
-        made.add_column(column, justify="right" if number else "left", overflow="fold")
-    return made
+def table(title: str, *columns: str, keys: int = 1) -> Table:
+    """A table whose columns after the first are right-aligned; the first `keys` tell rows apart."""
+    return Table(title, columns, keys)
 
 
 def wrapped(text: str) -> str:
@@ -193,6 +184,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
+    # Loaded where it is used: that takes as long as what most verbs do.
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -144,7 +144,9 @@ def print_outcomes(source: str, cluster: Cluster, points: Sequence[tuple[object,
     """The comparison for people; one block of rows per value of `key`, where something is swept."""
     # A sweep may change their number.
     servers = "" if key else f"{len(cluster.active)} servers of "
-    made = table(f"simulated: {source} on {servers}{cluster.source}", *([key] if key else []), *_COLUMNS)
+    made = table(
+        f"simulated: {source} on {servers}{cluster.source}", *([key] if key else []), *_COLUMNS, keys=2 if key else 1
+    )
     for value, outcomes in points:
         for row in compared(outcomes):
             made.add_row(*([str(value)] if key else []), *_cells(row))

@@ -22,8 +22,7 @@ def test_their_commands_run(line, tmp_path, monkeypatch):
     assert not re.search(r"[()]", re.sub(r"'[^']*'", "", line))
     said = stripewise(*shlex.split(line)[1:]).output
     if " war " in line:
-        rows = [row.split("│")[1:-1] for row in said.splitlines() if row.startswith("│")]
-        costs = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows}
+        costs = {name: cells for name, *cells in map(str.split, said.splitlines())}
         assert costs["R(4123)"] == costs["14R(23)"] == ["1.00", "1.00", "1.67", "4.00"]
         assert costs["1234"] == ["4.00"] * 4 and costs["124R(3)"] == ["1.67"] * 3 + ["4.00"]
         assert "1.60" in said

@@ -34,8 +34,8 @@ def print_list(cell: Cell) -> None:
         if not rows:
             continue
         made = table(
-            f"{name}: {MEETING[view]}", "layout", "", "T", "connect", "network", "startup", "storage", "slowest",
-            "pieces", "busiest", "bound MB/s",
+            f"{name}: {MEETING[view]}", "layout", "widths", "T", "connect", "network", "startup", "storage", "slowest",
+            "pieces", "busiest", "bound MB/s", keys=2,
         )  # fmt: skip
         for row in rows:
             terms = (row.total_s, row.terms.establish_s, row.terms.transfer_s, row.terms.startup_s, row.terms.storage_s)
@@ -82,7 +82,7 @@ def print_sweep(sweep: PriceSweep) -> None:
         stdout().print(made)
         return
     for view, grid_of_names in sweep.winners_by_view().items():
-        made = table(f"who wins by the {view}", "request", *(str(p) for p in axes[1].values))
+        made = table(f"who wins by the {view}, by request and processes", "request", *(str(p) for p in axes[1].values))
         for request, row in zip(axes[0].values, grid_of_names, strict=True):
             made.add_row(axis_text("request", request), *(name or "-" for name in row))
         stdout().print(made)

@@ -71,7 +71,7 @@ def map_(
         listed = [row.as_json() for row in rows]
         print_json({"simulated": True, "workload": requested.name, "disk": setup.disk.source, "maps": listed})
         return
-    made = table(title, "scheme", "space in use", *STATES)
+    made = table(title, "scheme", "space in use", *STATES, keys=2)
     for row in rows:
         counts = track_counts(row.report, first, tracks)
         made.add_row(row.scheme, row.used, *(f"{counts[state]:,}" for state in STATES))

@@ -124,7 +124,7 @@ def simulate(
         listed = [row.as_json() for row in rows]
         print_json({"simulated": True, "workload": requested.name, "disk": setup.disk.source, "rows": listed})
         return
-    made = table(f"{title}; own to wait: parts of write ms", *_COLUMNS)
+    made = table(f"{title}; own to wait: parts of write ms", *_COLUMNS, keys=2)
     for row in rows:
         made.add_row(*_cells(row))
     stdout().print(made)

@@ -45,8 +45,8 @@ def war(
     )
     made = table(
         f"requests per update, N = {band_tracks}, W = {head_tracks}",
-        "space in use",
-        *(f"{100 * share:g} %" for share in shares),
+        "mapping",
+        *(f"{100 * share:g} % used" for share in shares),
     )
     for name, values in found.orders.items():
         made.add_row(name, *(f"{value:.2f}" for value in values))
