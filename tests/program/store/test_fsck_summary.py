@@ -28,3 +28,25 @@ def test_every_file_of_a_store_has_a_line_with_its_size_and_name(make_store: Mak
     lines = stripewise("store", "ls", store.root).out.splitlines()
     assert sorted(line.split("  ")[-1] for line in lines) == sorted(f"{store.data}/f {n}" for n in range(1, FILES + 1))
     assert all(line.split()[0] == file["id"] for line, file in zip(lines, store.files(), strict=True))
+
+
+def test_the_last_line_agrees_with_what_was_mended(make_store: Maker) -> None:
+    store = make_store(layout="uneven")
+    store.program("sh", "-c", f"head -c 20000 /dev/zero > {store.data}/f")
+    half = store.root / "files" / "00000000000000aa"
+    half.mkdir()
+    assert store.fsck().out.splitlines()[-1].endswith("lost or ambiguous, but 1 warning(s) stand; see them above")
+    said = store.fsck("--repair").out.splitlines()
+    assert said[0].endswith("(mended)") and said[1:] == [f"{store.root}: sound now, 1 finding(s) mended"]
+    assert store.fsck().out == f"{store.root}: sound\n"
+    half.mkdir()
+    (store.data / "f").unlink()
+    said = store.fsck("--repair").out.splitlines()
+    assert said[-1].endswith("ambiguous, 1 finding(s) mended, but 1 warning(s) stand; see them above")
+    half.mkdir()
+    lost = next((store.base / "targets").rglob("*.data"))
+    kept = lost.rename(store.base / "kept")
+    assert "stand; see them above, --repair mends what it can" in stripewise("store", "fsck", store.root, code=1).err
+    told = stripewise("store", "fsck", store.root, "--repair", code=1).err
+    assert "stand, 1 finding(s) mended; see them above, --repair cannot mend them" in told
+    kept.rename(lost)

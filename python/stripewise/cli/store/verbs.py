@@ -113,6 +113,19 @@ def grouped(found: Mapping[str, Any]) -> Iterator[str]:
             yield f"and {len(messages) - SHOWN:,} more like these ({code}){end}"
 
 
+def _mended(found: Mapping[str, Any]) -> int:
+    return sum(finding["repaired"] for finding in found.get("findings", []) if finding["severity"] != "info")
+
+
+def _verdict(found: Mapping[str, Any]) -> str:
+    """What is true of a store in which no error stands, after what was mended."""
+    mended, warnings = _mended(found), int(found.get("warnings", 0))
+    said = f", {mended} finding(s) mended" if mended else ""
+    if warnings:
+        return f"no byte is lost or ambiguous{said}, but {warnings} warning(s) stand; see them above"
+    return f"sound now{said}" if mended else "sound"
+
+
 @app.command("fsck")
 def fsck(
     store: StoreArgument,
@@ -120,7 +133,11 @@ def fsck(
     sums: Annotated[bool, typer.Option("--scrub", help="Then read everything, as store scrub does.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Prove that every byte has one home, no slices overlap, no object is missing, capacities hold."""
+    """Prove that every byte has one home, no slices overlap, no object is missing, capacities hold.
+
+    Exit status: 0 where no byte is lost or ambiguous (the store is sound, or all that was wrong is mended, or only
+    warnings stand), 1 where an error stands.
+    """
     found = Store(store).fsck(repair)
     problems = [str(problem) for problem in found.get("problems", [])]
     if json:
@@ -131,10 +148,10 @@ def fsck(
     # Warnings are said and no failure: nothing is lost or ambiguous.
     errors = int(found.get("errors", 0 if found.get("repaired") else len(problems)))
     if errors:
-        raise StoreError(f"{store}: {errors} error(s) stand; see them above, --repair mends what it can")
+        mended = f", {_mended(found)} finding(s) mended" if _mended(found) else ""
+        cure = "--repair cannot mend them" if repair else "--repair mends what it can"
+        raise StoreError(f"{store}: {errors} error(s) stand{mended}; see them above, {cure}")
     if not json:
-        warnings = int(found.get("warnings", 0))
-        left = f", but {warnings} warning(s) stand; see them above" if warnings else ""
-        typer.echo(f"{store}: no byte is lost or ambiguous{left}" if warnings else f"{store}: sound")
+        typer.echo(f"{store}: {_verdict(found)}")
     if sums:
         upkeep.scrub([store], json=json)
