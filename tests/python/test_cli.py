@@ -209,7 +209,7 @@ def test_a_trace_is_planned_window_by_window(tmp_path, cluster_toml, a_trace):
         (["--window", "10"], "--window: '10' is no span of time"),
         (["--window", "0s"], "--window: '0s' is too short or too long"),
         (["--policy", "def", "--window", "10s"], "--window: the policy def does not take it"),
-        (["--policy", "h2dp", "--min-gain", "1"], "--min-gain: is about moves between windows"),
+        (["--policy", "h2dp", "--min-gain", "1"], "--min-gain: applies to moves between windows"),
         (["--window", "1s", "--min-gain", "-1"], "--min-gain: -1 is no factor"),
     ],
 )

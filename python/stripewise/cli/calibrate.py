@@ -34,12 +34,13 @@ EMULATED_TOLERANCE = 0.05
 class SubjectOptions:
     """What is measured."""
 
-    store: Annotated[Path | None, typer.Option("--store", help="Measure the targets of this store.")] = None
+    store: Annotated[Path | None, typer.Option("--store", help="Store whose targets to measure.")] = None
     cluster: Annotated[
-        Path | None, typer.Option("--cluster", help="Measure the directories of this cluster.toml, without a store.")
+        Path | None, typer.Option("--cluster", help="cluster.toml whose directories to measure, without a store.")
     ] = None
     target: Annotated[
-        list[str] | None, typer.Option("--target", help="Only this target; the others keep what they have.")
+        list[str] | None,
+        typer.Option("--target", help="Target to measure; repeatable (default: all). Others keep their figures."),
     ] = None
 
 
@@ -47,11 +48,9 @@ class SubjectOptions:
 class WrittenOptions:
     """Where the figures go."""
 
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write the cluster here (default: cluster.toml).")
-    ] = None
-    force: Annotated[bool, typer.Option("--force", help="Replace the file of -o.")] = False
-    apply: Annotated[bool, typer.Option("--apply", help="Give the store's real targets their measured figures.")] = (
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Output file (default: cluster.toml).")] = None
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False
+    apply: Annotated[bool, typer.Option("--apply", help="Set the measured figures of the store's real targets.")] = (
         False
     )
 
@@ -69,11 +68,15 @@ class WrittenOptions:
 class MeasureOptions:
     """How each target is measured."""
 
-    seconds: Annotated[float, typer.Option("--seconds", min=1, max=86_400, help="Time for each target.")] = 60.0
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=1, max=86_400, help="Measuring time per target in seconds.")
+    ] = 60.0
     scratch: Annotated[
-        str, typer.Option("--scratch", help="Size of the scratch file; a sixteenth of what is free at most.")
+        str, typer.Option("--scratch", help="Size of the scratch file, at most 1/16 of the free space.")
     ] = "256MiB"
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw each target's times into this directory.")] = None
+    plot: Annotated[Path | None, typer.Option("--plot", help="Output directory for plots of the measured times.")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,16 +85,18 @@ class NetworkOptions:
 
     ping_by: Annotated[
         str | None,
-        typer.Option("--ping", metavar="LAUNCHER", help='Measure the network, e.g. "mpiexec -n 2 --hosts a,b".'),
+        typer.Option(
+            "--ping", metavar="LAUNCHER", help='Launcher to measure the network with, e.g. "mpiexec -n 2 --hosts a,b".'
+        ),
     ] = None
     establish_s: Annotated[
-        float | None, typer.Option("--establish-s", min=0, max=STARTUP_S_MAX, help="Seconds to open a connection.")
+        float | None, typer.Option("--establish-s", min=0, max=STARTUP_S_MAX, help="Connection set-up time in seconds.")
     ] = None
     per_byte_s: Annotated[
-        float | None, typer.Option("--per-byte-s", min=0, max=PER_BYTE_S_MAX, help="The network's seconds per byte.")
+        float | None, typer.Option("--per-byte-s", min=0, max=PER_BYTE_S_MAX, help="Network seconds per byte.")
     ] = None
     processes_per_node: Annotated[
-        int | None, typer.Option("--processes-per-node", min=1, max=2**31, help="Client processes on one node.")
+        int | None, typer.Option("--processes-per-node", min=1, max=2**31, help="Client processes per node.")
     ] = None
 
     def changed(self, before: Network, pinged: Ping | None) -> Network:
@@ -113,7 +118,10 @@ def calibrate(
     network: NetworkOptions,
     json: JsonOption = False,
 ) -> None:
-    """Measure targets and network; write cluster.toml with the figures, how well they fit, and the date."""
+    """Measure targets and network, and write the figures to cluster.toml.
+
+    docs/calibration.md explains what is measured and how well the models fit.
+    """
     subject = _subject(asked, result.apply)
     scratch_bytes = parse_size(measuring.scratch, "--scratch")
     written, plot = result.path(), measuring.plot
@@ -152,7 +160,7 @@ def calibrate(
 def _subject(asked: SubjectOptions, apply: bool) -> Subject:
     store, cluster = asked.store, asked.cluster
     if (store is None) == (cluster is None):
-        raise UsageError("calibrate: needs --store or --cluster, one of them; see 'stripewise calibrate --help'")
+        raise UsageError("calibrate: needs either --store or --cluster")
     if store is not None:
         opened = Store(store)
         return Subject(opened.config.cluster, opened.root)

@@ -38,6 +38,9 @@ def prepare() -> None:
     typers.completion_init()  # type: ignore[attr-defined]
 
 
-def completion(shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="The shell.")]) -> None:
-    """Print the completion script of a shell, for its start-up file: eval "$(stripewise completion bash)"."""
+def completion(shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="Shell.")]) -> None:
+    """Print a shell completion script.
+
+    In the start-up file of the shell: eval "$(stripewise completion bash)".
+    """
     typer.echo(script(shell), nl=False)

@@ -10,41 +10,43 @@ import typer
 
 from ..units import parse_size
 
-StoreArgument = Annotated[Path, typer.Argument(help="The store's directory.", metavar="STORE")]
-StoreOption = Annotated[Path, typer.Option("--store", help="The store's directory.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+StoreArgument = Annotated[Path, typer.Argument(help="Store directory.", metavar="STORE")]
+StoreOption = Annotated[Path, typer.Option("--store", help="Store directory.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ManageOption = Annotated[
     list[str] | None,
-    typer.Option("--manage", help="Put new files under this directory or matching this glob into the store."),
+    typer.Option("--manage", help="Directory or glob whose new files go into the store; repeatable."),
 ]
-CommandArgument = Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The program and its arguments.")]
-RegionOption = Annotated[str, typer.Option("--region-size", help="Size of a region, e.g. 64MiB.")]
-StripeOption = Annotated[str, typer.Option("--stripe-size", help="Stripe of DEF.")]
-StepOption = Annotated[str, typer.Option("--step-size", help="Step of the search for stripe pairs.")]
+CommandArgument = Annotated[list[str], typer.Argument(metavar="-- CMD...", help="Program and its arguments.")]
+RegionOption = Annotated[str, typer.Option("--region-size", help="Region size, e.g. 64MiB.")]
+StripeOption = Annotated[str, typer.Option("--stripe-size", help="Stripe width of DEF, the equal layout.")]
+StepOption = Annotated[str, typer.Option("--step-size", help="Step of the stripe width search.")]
 BandwidthOption = Annotated[
-    str | None, typer.Option("--bandwidth", help="Copy so much per second at most, e.g. 100MiB.")
+    str | None,
+    typer.Option("--bandwidth", help="Maximum copy bandwidth in bytes per second, e.g. 100MiB (default: unlimited)."),
 ]
 SlowdownOption = Annotated[
     float,
-    typer.Option("--max-slowdown", min=0, help="Yield when the programs' I/O takes so many times as long; 0: never."),
+    typer.Option("--max-slowdown", min=0, help="Throttle above this latency multiple of the programs' I/O; 0: never."),
 ]
 PatienceOption = Annotated[
-    str, typer.Option("--patience", help="At the end, try for so long what could not be moved, e.g. 10min.")
+    str, typer.Option("--patience", help="Time to keep retrying failed moves at the end, e.g. 10min.")
 ]
 MinGainOption = Annotated[
     float | None,
     typer.Option(
         "--min-gain",
-        help="Move a region between windows only if its modelled gain is more than so many times the copy's.",
+        help="Minimum ratio of modelled gain to copy cost for moving a region between windows.",
     ),
 ]
 FileOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--file", help="Only files whose path matches this glob (default: managed files, else the program's own)."
+        "--file",
+        help="Only files whose path matches this glob; repeatable (default: managed files, else the program's own).",
     ),
 ]
-#: What programs are slowed down by at most unless somebody says otherwise.
+#: Default throttle: latency of the programs' I/O as a multiple of that without the mover.
 SLOWDOWN = 1.5
 #: The program's own options follow its name without a --.
 COMMAND_SETTINGS = {"allow_interspersed_args": False}

@@ -40,39 +40,43 @@ from .plan.options import (
 class SimulateRequest:
     """What is simulated: the cluster, the workload or trace, policies and plans, and how the result is shown."""
 
-    cluster: Annotated[Path, typer.Option("--cluster", help="cluster.toml, store.toml or a store.")]
+    cluster: Annotated[Path, typer.Option("--cluster", help="cluster.toml, store.toml or store directory.")]
     workload: Annotated[
-        Path | None, typer.Option("--workload", help="A workload description in TOML (docs/formats.md).")
+        Path | None, typer.Option("--workload", help="Workload description in TOML (docs/formats.md).")
     ] = None
-    trace: Annotated[Path | None, typer.Option("--trace", help="A collected trace instead.")] = None
+    trace: Annotated[Path | None, typer.Option("--trace", help="Collected trace, in place of --workload.")] = None
     policy: Annotated[
         str | None,
         typer.Option(
             "--policy",
-            help=f"Of {', '.join(sorted(POLICIES))}, or Python files; several with commas (default: def,best).",
+            help=f"Policies, separated by commas: {', '.join(sorted(POLICIES))}, or Python files (default: def,best).",
         ),
     ] = None
-    plan: Annotated[list[Path] | None, typer.Option("--plan", help="A plan.json; repeatable.")] = None
+    plan: Annotated[list[Path] | None, typer.Option("--plan", help="Plan (plan.json) to simulate; repeatable.")] = None
     sweep: Annotated[
         str | None,
         typer.Option(
             "--sweep",
-            help="key=8..512 (doubling), key=a..b:step or key=a,b,c; a key of the workload, hservers or sservers.",
+            help="Values of a workload key, hservers or sservers: key=8..512 (doubling), key=a..b:step, key=a,b,c.",
         ),
     ] = None
     loop: Annotated[
-        str | None, typer.Option("--loop", help="Of a trace: closed (keep think times) or open (keep times).")
+        str | None,
+        typer.Option("--loop", help="Arrivals of a trace: closed (keep think times) or open (keep start times)."),
     ] = None
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the result: out.svg or out.html.")] = None
+    plot: Annotated[Path | None, typer.Option("--plot", help="Plot of the result: out.svg or out.html.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class CopyOptions:
     """What simulated programs and movers copy beside the requests."""
 
-    read_ahead: Annotated[str, typer.Option("--read-ahead", help="Bytes fetched ahead of a sequential reader.")] = "0"
+    read_ahead: Annotated[str, typer.Option("--read-ahead", help="Read-ahead of a sequential reader, in bytes.")] = "0"
     bandwidth: Annotated[
-        str, typer.Option("--bandwidth", help="Moves copy so much per second at most, e.g. 100MiB; 0: no limit.")
+        str,
+        typer.Option(
+            "--bandwidth", help="Maximum copy bandwidth of moves in bytes per second, e.g. 100MiB; 0: unlimited."
+        ),
     ] = "0"
 
     def settings(self, seed: int) -> Settings:
@@ -209,7 +213,7 @@ def simulate(
     files: FileOptions,
     sizes: SizeOptions,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Seed of workload, devices and random orders.")
+        int | None, typer.Option("--seed", min=0, help="Seed of workload, devices and random target orders.")
     ] = None,
     windows: WindowOptions,
     search: SearchOptions,
@@ -227,7 +231,7 @@ def simulate(
         check_plot_path(asked.plot)
     chosen = policies_named(asked.policy if asked.policy is not None else "" if asked.plan else "def,best")
     if not chosen and not asked.plan:
-        raise UsageError("--policy: names no policy; give one, or --plan plan.json")
+        raise UsageError("--policy: no policy given; give one, or --plan plan.json")
     options = plan_options(sizes, seed or 0, search, windows)
     refuse_foreign(chosen, options)
     require_window(windows)

@@ -71,7 +71,7 @@ def test_runs_with_different_processes_follow_their_own_plans(make_store: Maker)
         for _ in range(30):
             said = store.run(*mpiio_command(processes, file, *JOB))
             parse_mpiio(said)
-            assert f"follows the plan kept for '{program[0]}" in said.err, said.report
+            assert f"following the plan kept for '{program[0]}" in said.err, said.report
             if targets_of(store, file) == {target}:
                 break
             assert "not all has moved yet" in said.err, said.report
@@ -97,7 +97,7 @@ def test_a_file_made_anew_lies_as_planned_from_its_first_byte(make_store: Maker)
     store.run("rm", file)
     said = store.run(*program, file)
     assert targets_of(store, file) == {"t3"}, said.report
-    assert "follows the plan" in said.err and "mover:" not in said.err, "nothing was there to be moved"
+    assert "following the plan" in said.err and "mover:" not in said.err, "nothing was there to be moved"
     # What follows no plan makes files as ever.
     store.run("python3", "-c", ANEW + "#", file)
     assert targets_of(store, file) == {"t0"}
@@ -139,7 +139,7 @@ def test_tune_keeps_the_plan_and_the_next_run_follows_it(make_store: Maker) -> N
     assert kept(store) == [(program, 2)]
     said = store.run(*job)
     parse_mpiio(said)
-    assert "follows the plan kept for" in said.err and "mover:" not in said.err, said.report
+    assert "following the plan kept for" in said.err and "mover:" not in said.err, said.report
     planned = targets_of(store, file)
     store.run("rm", file)
     parse_mpiio(store.run(*job))
@@ -157,7 +157,7 @@ def test_plan_keep_goes_by_the_traced_programs_own_words(make_store: Maker) -> N
     stripewise("collect", trace)
     said = stripewise("plan", trace, "--store", store.root, "--policy", "def", "--keep")
     assert f"kept for '{' '.join(map(str, job[3:]))}' with 2 processes" in said.out, said.report
-    assert "follows the plan kept for" in store.run(*job).err
+    assert "following the plan kept for" in store.run(*job).err
 
 
 def test_a_damaged_plan_is_nothing_to_other_runs_and_verbs_and_can_be_replaced(make_store: Maker) -> None:
@@ -179,7 +179,7 @@ def test_a_damaged_plan_is_nothing_to_other_runs_and_verbs_and_can_be_replaced(m
         assert len(kept(store)) == 2
         store.fsck()
     keep(store, file, "t2", ["true"], 1)
-    assert "follows the plan" in store.run("true").err
+    assert "following the plan" in store.run("true").err
     stripewise("store", "plan", "rm", store.root, "true 2")
     assert kept(store) == [("true", 1)] and len(list((store.root / "plans").iterdir())) == 2
     stripewise("store", "plan", "rm", store.root, "true")

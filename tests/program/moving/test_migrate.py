@@ -234,7 +234,7 @@ def test_a_killed_mover_is_started_again_and_ends_as_if_nothing_had_been(make_st
     assert status(store)["state"] == "killed"
     last = Mover(store, plan).end()
     assert last.code == 0, last.report
-    assert "goes on for a mover that was killed" in last.err
+    assert "resuming a killed mover" in last.err
     assert placement(store, file) == "hsssss" + "hs"
     assert placement(store, busy) == "ssssss"
     job.kill()

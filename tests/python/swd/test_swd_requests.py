@@ -80,7 +80,7 @@ def test_the_locality_of_writes_is_drawn(tmp_path):
         (("--workload", "look-alike:hm_0"), 2, "no look-alike of 'hm_0' is known"),
         (("--workload", "zipf,arrivals=normal:5", "--space", "1GB"), 2, "write fixed:MS"),
         (("--workload", "zipf,alpha=-1", "--space", "1GB"), 1, "alpha = -1 is not from 0 to 20"),
-        (("--workload", "syn", "--format", "msr"), 2, "--format: is about a trace"),
+        (("--workload", "syn", "--format", "msr"), 2, "--format: applies to traces"),
         (("--workload", "syn", "--space", "1MB", "--export", "/nowhere/x"), 2, "--export: /nowhere/x"),
         (("--workload", "syn", "--space", "1MB", "--export", "x", "--export-format", "spc"), 2, "'spc' is not known"),
         (("--workload", "syn", "--space", "1MB", "--plot", "x.png"), 2, "neither in .svg nor in .html"),

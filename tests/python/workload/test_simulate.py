@@ -276,7 +276,7 @@ def test_a_sweep_over_servers_takes_the_first_or_makes_more_like_the_last():
         (["--workload", "W", "--plan", "x", "--window", "1s"], "--window: is for a policy, and none is named"),
         (["--workload", "W", "--plot", "x.png"], "--plot"),
         (["--workload", "W", "--sweep", "speed=1,2"], "--sweep"),
-        (["--workload", "W", "--policy", ""], "--policy: names no policy"),
+        (["--workload", "W", "--policy", ""], "--policy: no policy given"),
         (
             ["--workload", "W", "--sweep", "processes=0,1"],
             "w.toml: processes = 0 is out of range; give a whole number from 1 to 16777216 (with --sweep processes=0)",

@@ -69,12 +69,14 @@ def _ask(
 class DeviceOptions:
     """The servers: a cluster, or so many of the documented devices."""
 
-    cluster: Annotated[Path | None, typer.Option("--cluster", help="cluster.toml, store.toml or a store.")] = None
+    cluster: Annotated[Path | None, typer.Option("--cluster", help="cluster.toml, store.toml or store directory.")] = (
+        None
+    )
     hservers: Annotated[
-        int | None, typer.Option("--hservers", help="Instead of a cluster: so many HDDs with 3 ms + 100 MB/s.")
+        int | None, typer.Option("--hservers", help="Number of HDDs (3 ms + 100 MB/s), in place of --cluster.")
     ] = None
     sservers: Annotated[
-        int | None, typer.Option("--sservers", help="Instead of a cluster: so many SSDs with 0.1 ms + 400 MB/s.")
+        int | None, typer.Option("--sservers", help="Number of SSDs (0.1 ms + 400 MB/s), in place of --cluster.")
     ] = None
 
 
@@ -82,15 +84,16 @@ class DeviceOptions:
 class RequestOptions:
     """The request, and what is tried for it."""
 
-    request: Annotated[str | None, typer.Option("--request", help="Size of the request, e.g. 256KiB.")] = None
-    offset: Annotated[str, typer.Option("--offset", help="Where it begins in its region.")] = "0"
-    write: Annotated[bool, typer.Option("--write", help="A write instead of a read.")] = False
-    processes: Annotated[int, typer.Option("--processes", help="Client processes at work.")] = 32
-    on: Annotated[str, typer.Option("--on", help=f"Only layouts on these: {', '.join(ON)}.")] = "all"
+    request: Annotated[str | None, typer.Option("--request", help="Request size, e.g. 256KiB.")] = None
+    offset: Annotated[str, typer.Option("--offset", help="Request offset in its region.")] = "0"
+    write: Annotated[bool, typer.Option("--write", help="Price a write (default: a read).")] = False
+    processes: Annotated[int, typer.Option("--processes", help="Number of client processes.")] = 32
+    on: Annotated[str, typer.Option("--on", help=f"Servers of the layouts: {', '.join(ON)}.")] = "all"
     stripe_size: StripeOption = "64KiB"
     step_size: StepOption = "4KiB"
     startup_spread: Annotated[
-        float, typer.Option("--startup-spread", help="slal: startup varies by this share of its mean, 0 to 1.")
+        float,
+        typer.Option("--startup-spread", help="SLAL: variation of the startup time as a share of its mean, 0 to 1."),
     ] = 1.0
 
 
@@ -101,12 +104,17 @@ def model(
     asked: RequestOptions,
     sweep: Annotated[
         list[str] | None,
-        typer.Option("--sweep", help="request=4KiB..16MiB or processes=1..512, doubling, or a,b,c; both for a map."),
+        typer.Option(
+            "--sweep", help="Values: request=4KiB..16MiB, processes=1..512 (doubling), or a,b,c; both draw a map."
+        ),
     ] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw it: a file ending in .svg or .html.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Plot of the result: out.svg or out.html.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Price one request under every layout, term by term, and say which wins where."""
+    """Compare the modelled cost of a request on all layouts.
+
+    Term by term; with --sweep, over request sizes and numbers of processes.
+    """
     described = _devices(devices.cluster, devices.hservers, devices.sservers)
     axes = parse_sweeps(sweep or [])
     swept = {axis.name for axis in axes}

@@ -26,25 +26,30 @@ LOSES = 0.99
 @flattened
 def apply(
     *,
-    plan: Annotated[Path, typer.Argument(help="plan.json.", metavar="PLAN")],
+    plan: Annotated[Path, typer.Argument(help="Plan (plan.json).", metavar="PLAN")],
     store: StoreOption,
     mover: MoverOptions,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Apply a plan that is expected to be slower than DEF, too.")
+        bool, typer.Option("--anyway", help="Apply the plan even if it is expected to be slower than DEF.")
     ] = False,
     leave_templates: Annotated[
         bool,
-        typer.Option("--templates/--no-templates", help="Lay out files that programs make anew like the planned ones."),
+        typer.Option(
+            "--templates/--no-templates", help="Add templates that give new files the layout of the planned ones."
+        ),
     ] = True,
     json: JsonOption = False,
 ) -> None:
-    """Apply a plan to the files of a store. Programs may go on using them; only mapped files stay where they are."""
+    """Move the files of a store to the layouts of a plan.
+
+    Programs may keep using the files; memory-mapped files are not moved.
+    """
     limits = Limits(mover.bytes_per_s, mover.max_slowdown)
     decided = read_plan(plan)
     if not anyway and (gain := decided.expected.likely_gain) < LOSES:
         raise PlanError(
-            f"{plan}: is expected to be {gain:.2f} times as fast as def, which is slower; plan with another policy "
-            f"(best), or apply it --anyway"
+            f"{plan}: is expected to be {gain:.2f} times as fast as def; plan with another policy "
+            f"(best), or apply it with --anyway"
         )
     opened = Store(store)
     for remark in check_plan(decided, opened.config.cluster, plan):
@@ -65,7 +70,7 @@ def apply(
         for glob in anew:
             typer.echo(f"new files matching {printable(glob)} are laid out as planned")
         if anew:
-            typer.echo(f"see 'stripewise store template ls {opened.root}'; 'template rm' forgets one")
+            typer.echo(f"see 'stripewise store template ls {opened.root}'; 'template rm' removes one")
     if result.signal is not None:
         raise typer.Exit(128 + result.signal)
 

@@ -25,22 +25,22 @@ from ..output import print_json, printable, progress, say
 class ClockOptions:
     """Which windows of the plan are followed, and on which clock."""
 
-    now: Annotated[bool, typer.Option("--now", help="Wait for no window: go to the last one's placement.")] = False
+    now: Annotated[bool, typer.Option("--now", help="Go to the placement of the last window at once.")] = False
     start_at: Annotated[
-        float | None, typer.Option("--start-at", min=0, metavar="SECONDS", help="The run began so long ago.")
+        float | None, typer.Option("--start-at", min=0, metavar="SECONDS", help="Seconds since the program started.")
     ] = None
     windows: Annotated[
-        str | None, typer.Option("--windows", help="Follow only these windows of the plan, e.g. 0,2-4.")
+        str | None, typer.Option("--windows", help="Windows of the plan to follow, e.g. 0,2-4 (default: all).")
     ] = None
     missing_ok: Annotated[
-        bool, typer.Option("--missing-ok", help="Wait for files that are not there; one that never comes is no error.")
+        bool, typer.Option("--missing-ok", help="Wait for missing files; no error if they never appear.")
     ] = False
 
 
 @flattened
 def migrate(
     *,
-    plan: Annotated[Path, typer.Argument(help="plan.json.", metavar="PLAN")],
+    plan: Annotated[Path, typer.Argument(help="Plan (plan.json).", metavar="PLAN")],
     store: StoreOption,
     clock: ClockOptions,
     mover: MoverOptions,
@@ -48,7 +48,10 @@ def migrate(
     patience: PatienceOption = "60s",
     json: JsonOption = False,
 ) -> None:
-    """Move files' regions as a plan wants them, window by window, while programs use them."""
+    """Move regions to their planned targets, window by window.
+
+    Programs may run meanwhile; 'stripewise mover' shows and steers the moves.
+    """
     limits = Limits(mover.bytes_per_s, mover.max_slowdown)
     chosen = None if clock.windows is None else parse_windows(clock.windows)
     opened, patience_s = Store(store), parse_age(patience, "--patience")
@@ -59,7 +62,7 @@ def migrate(
     digest = plan_digest(plan)
     begun, resumed_after_s = clock_of(opened.root, digest, clock.start_at, clock.now)
     if resumed_after_s is not None:
-        _complain(f"goes on for a mover that was killed, {resumed_after_s:.1f} s after the run began")
+        _complain(f"resuming a killed mover, {resumed_after_s:.1f} s after the program started")
     head = {"verb": "migrate", "plan": str(plan.absolute()), "plan_sha256": digest, "begun_unix": begun}
     with progress("moving") as step, MoverSession(opened, head, limits, step) as session:
         result = PlanFollower(
@@ -81,9 +84,9 @@ def _report(result: Result, store: Path, json: bool) -> None:
             + (", stopped before the end" if result.stopped else "")
         )
         for left in result.left:
-            where = f", bytes {left['start']} on" if left["len"] else ""
+            where = f" from offset {left['start']} on" if left["len"] else ""
             typer.echo(f"not moved: {printable(left['file'])}{where}: {left['why']}")
     if result.signal is not None:
         raise typer.Exit(128 + result.signal)
     if result.left and not result.stopped:
-        raise StoreError(f"{store}: {len(result.left)} move(s) could not be made; run the same again for the rest")
+        raise StoreError(f"{store}: {len(result.left)} move(s) failed; run the same command again for the rest")

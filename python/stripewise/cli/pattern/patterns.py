@@ -32,22 +32,23 @@ LAYERS = ("posix", "mpi")
 class PatternOptions:
     """What is told, and of what."""
 
-    layer: Annotated[str, typer.Option("--layer", help="Calls of this layer: posix or mpi.")] = "posix"
+    layer: Annotated[str, typer.Option("--layer", help="Traced layer: posix or mpi.")] = "posix"
     as_: Annotated[str | None, typer.Option("--as", help="Print commands that reproduce each pattern: ior or fio.")] = (
         None
     )
     db: Annotated[
-        Path | None, typer.Option("--db", help="Also keep the patterns in this SQLite file, by application, file, P.")
+        Path | None,
+        typer.Option("--db", help="SQLite file to add the patterns to, by application, file and number of processes."),
     ] = None
     processes: Annotated[
-        int | None, typer.Option("--processes", "-n", min=1, help="predict: the number of processes to predict.")
+        int | None, typer.Option("--processes", "-n", min=1, help="predict: number of processes to predict.")
     ] = None
     output: Annotated[
         Path | None,
         typer.Option(
             "-o",
             "--output",
-            help="A directory: of the trace, without times, by predict; of logs to replay, by --as fio.",
+            help="Output directory: predicted trace (predict), or logs to replay (--as fio).",
         ),
     ] = None
     json: JsonOption = False
@@ -59,16 +60,17 @@ def patterns(
     words: Annotated[
         list[str],
         typer.Argument(
-            help="A collected trace; two after diff, more after predict.", metavar="TRACE | diff A B | predict TRACE..."
+            help="Collected trace; two for diff, two or more for predict.",
+            metavar="TRACE | diff A B | predict TRACE...",
         ),
     ],
     files: FileOptions,
     options: PatternOptions,
 ) -> None:
-    """Say what a run did to its files: one sentence for each access pattern.
+    """Describe the access patterns of a run, one sentence each.
 
-    With diff: what changed from run A to run B. With predict: the run with --processes processes, from runs with other
-    numbers of them.
+    diff: the changes from run A to run B. predict: the run with --processes processes, from runs with other numbers of
+    processes.
     """
     if options.layer not in LAYERS:
         raise UsageError(f"--layer: '{options.layer}' is not known; give one of {', '.join(LAYERS)}")

@@ -22,25 +22,27 @@ from ..output import printable, say
 
 WindowOption = Annotated[
     str | None,
-    typer.Option("--window", help="Plan for every time window of this length anew, e.g. 30s or 10min (default: one)."),
+    typer.Option(
+        "--window", help="Length of a time window to plan separately, e.g. 30s or 10min (default: one window)."
+    ),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the random orders of DEF, PADP and PSA.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the random target orders of DEF, PADP and PSA.")]
 SigmaOption = Annotated[
     float | None,
-    typer.Option("--sigma", help="SLAL: the imbalance of servers above which another stripe is tried (default: 0.2)."),
+    typer.Option("--sigma", help="SLAL: server imbalance above which another stripe width is tried (default: 0.2)."),
 ]
 ServersOption = Annotated[
     str | None,
-    typer.Option("--servers", help="SLAL: the servers that it takes as equals, hdd, ssd or all (default: hdd)."),
+    typer.Option("--servers", help="SLAL: servers to use, as if equal: hdd, ssd or all (default: hdd)."),
 ]
 TimeLimitOption = Annotated[
-    str | None, typer.Option("--time-limit", help="best: how long it may search, e.g. 10s or 5min (default: 60s).")
+    str | None, typer.Option("--time-limit", help="best: maximum search time, e.g. 10s or 5min (default: 60s).")
 ]
 SmoothOption = Annotated[
     bool | None,
     typer.Option(
         "--smooth/--no-smooth",
-        help="best: plan for runs like the traced one (default), or for one that repeats its very requests.",
+        help="best: plan for similar runs (default), or for an exact repetition of the traced requests.",
     ),
 ]
 
@@ -53,21 +55,22 @@ class FileOptions:
     include: Annotated[
         list[str] | None,
         typer.Option(
-            "--include", help="Count files that match this glob, too; one without a / is of names in any directory."
+            "--include", help="Also count files that match this glob (without a /: names in any directory); repeatable."
         ),
     ] = None
     exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", help="Leave out files that match this glob; goes before --include.")
+        list[str] | None,
+        typer.Option("--exclude", help="Leave out files that match this glob, even with --include; repeatable."),
     ] = None
     all_files: Annotated[
         bool,
-        typer.Option("--all-files", help="Count every file but those of --exclude ('stripewise files': the list)."),
+        typer.Option("--all-files", help="Count all files but those of --exclude (rules: 'stripewise files')."),
     ] = False
 
     def choice(self) -> Choice:
         """What these options and the user's list say. Raises UsageError where they do not fit together."""
         if self.file and self.all_files:
-            raise UsageError("--all-files: counts every file; leave out --file")
+            raise UsageError("--all-files: counts all files; leave out --file")
         rules = [Rule(absolute_glob(glob), False) for glob in self.exclude or ()]
         rules += [Rule(absolute_glob(glob), True) for glob in self.include or ()]
         own, least_bytes = user_list()
@@ -177,4 +180,4 @@ def plan_options(
 def require_window(windows: WindowOptions) -> None:
     """UsageError for --min-gain without --window."""
     if windows.min_gain is not None and windows.window is None:
-        raise UsageError("--min-gain: is about moves between windows; give --window too")
+        raise UsageError("--min-gain: applies to moves between windows; give --window too")

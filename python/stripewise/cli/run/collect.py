@@ -19,14 +19,12 @@ FILES_SHOWN = 5
 
 
 def collect(
-    tracedir: Annotated[Path, typer.Argument(help="The directory that 'run --trace' filled.", metavar="TRACEDIR")],
-    out: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write the trace here (default: TRACEDIR).")
-    ] = None,
+    tracedir: Annotated[Path, typer.Argument(help="Directory written by 'run --trace'.", metavar="TRACEDIR")],
+    out: Annotated[Path | None, typer.Option("-o", "--output", help="Output directory (default: TRACEDIR).")] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count damaged parts.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Turn the raw logs of a traced run into trace.parquet and meta.json."""
+    """Convert the raw logs of a traced run to trace.parquet and meta.json."""
     place = (out if out is not None else tracedir).absolute()
     if out is not None:
         check_output_directory(out)

@@ -13,15 +13,13 @@ from ..output import print_json, printable
 
 
 def doctor(
-    command: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- CMD...]", help="The command that is to run on the store.")
-    ] = None,
-    store: Annotated[Path | None, typer.Option("--store", help="Check this store, too.")] = None,
+    command: Annotated[list[str] | None, typer.Argument(metavar="[-- CMD...]", help="Command to check.")] = None,
+    store: Annotated[Path | None, typer.Option("--store", help="Store to check.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Check library, programs, machine and store; exit 1 when something would keep files from working.
+    """Check library, programs, machine and store.
 
-    CMD is looked at and not run.
+    CMD is inspected, not run. The exit status is 1 if a finding would keep files from working.
     """
     found = examine(Examined(store, tuple(command or ())))
     if json:

@@ -28,14 +28,14 @@ COUNTS = "counts"
 @flattened
 def files(
     *,
-    trace: Annotated[Path | None, typer.Argument(help="A collected trace.", metavar="[TRACE]")] = None,
+    trace: Annotated[Path | None, typer.Argument(help="Collected trace.", metavar="[TRACE]")] = None,
     files: FileOptions,
     json: JsonOption = False,
 ) -> None:
-    """Say which files of a trace count, and why others do not; without TRACE, print the list that decides it.
+    """List which files of a trace count, and why others do not.
 
-    Plans, patterns and pages are of the files that count, most bytes first. The list is changed for one command by
-    --include and --exclude, for all by files.toml (docs/formats.md).
+    Plans, patterns and pages cover the files that count, most bytes first. Without TRACE: print the rules. Change them
+    for one command with --include and --exclude, for all in files.toml (docs/formats.md).
     """
     choice = files.choice()
     if trace is None:

@@ -17,15 +17,18 @@ _FORMATS = "; ".join(f"{name}: {chosen.what}" for name, chosen in FORMATS.items(
 
 def import_(
     name: Annotated[str, typer.Argument(help=f"{_FORMATS}.", metavar="FORMAT")],
-    files: Annotated[list[Path], typer.Argument(help="The files of one run.", metavar="FILE...")],
-    out: Annotated[Path, typer.Option("-o", "--output", help="Write the trace into this directory.", metavar="DIR")],
+    files: Annotated[list[Path], typer.Argument(help="Files of one run.", metavar="FILE...")],
+    out: Annotated[Path, typer.Option("-o", "--output", help="Output directory.", metavar="DIR")],
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count bad lines and records.")] = False,
     cwd: Annotated[
-        Path | None, typer.Option("--cwd", help="Where the program ran: relative names stand below.", metavar="DIR")
+        Path | None, typer.Option("--cwd", help="Working directory of the program, for relative names.", metavar="DIR")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Turn a trace that another program made into trace.parquet and meta.json (docs/traces/importing.md)."""
+    """Convert a trace of another tool to trace.parquet and meta.json.
+
+    docs/traces/importing.md tells what each format holds.
+    """
     place = out.absolute()
     check_output_directory(place)
     meta = import_trace(name, files, place, lenient, cwd)

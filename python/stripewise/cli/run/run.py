@@ -31,10 +31,10 @@ from ..output import printable, say
 class TraceOptions:
     """Whether the run is traced, and what of it."""
 
-    trace: Annotated[Path | None, typer.Option("--trace", help="Record every call into this new directory.")] = None
+    trace: Annotated[Path | None, typer.Option("--trace", help="New directory for a trace of every I/O call.")] = None
     layers: Annotated[
         str | None,
-        typer.Option("--layers", metavar="L", help="Trace these: posix, mpi (MPI-IO calls), or both (the default)."),
+        typer.Option("--layers", metavar="LAYERS", help="Traced layers: posix, mpi (MPI-IO) or both (default: both)."),
     ] = None
 
 
@@ -42,16 +42,16 @@ class TraceOptions:
 class KeptOptions:
     """Whether a plan that the store keeps is followed, and which."""
 
-    follow: Annotated[
-        bool, typer.Option("--follow/--no-follow", help="Follow the plan that the store keeps for CMD.")
-    ] = True
+    follow: Annotated[bool, typer.Option("--follow/--no-follow", help="Follow the plan kept in the store for CMD.")] = (
+        True
+    )
     processes: Annotated[
         int | None,
         typer.Option(
             "--processes",
             min=1,
             max=PROCESSES_MAX,
-            help="CMD's processes, where its words do not tell: which plan is followed.",
+            help="Number of processes, to choose the kept plan (default: from CMD or its environment).",
         ),
     ] = None
 
@@ -77,9 +77,9 @@ def _followed(store: Store, command: Sequence[str], asked: KeptOptions) -> Follo
     except PlanError as error:
         say(f"stripewise: the plan kept for {printable(picked.kept.title)} is not followed: {printable(str(error))}")
         return None
-    say(f"stripewise: follows the plan kept for {printable(picked.kept.title)}")
+    say(f"stripewise: following the plan kept for {printable(picked.kept.title)}")
     if why:
-        say(f"stripewise: new files lie as in any other run: {printable(why)}")
+        say(f"stripewise: new files get their usual layout: {printable(why)}")
     return Followed(picked.kept, plan, 0 if why else int(picked.kept.digest, 16))
 
 
@@ -87,11 +87,11 @@ def _followed(store: Store, command: Sequence[str], asked: KeptOptions) -> Follo
 def run(
     *,
     command: CommandArgument,
-    store: Annotated[Path | None, typer.Option("--store", help="Serve files of this store.")] = None,
+    store: Annotated[Path | None, typer.Option("--store", help="Store whose files CMD uses.")] = None,
     traced: TraceOptions,
     manage: ManageOption = None,
     migrate: Annotated[
-        Path | None, typer.Option("--migrate", metavar="PLAN", help="Move regions as this plan wants, meanwhile.")
+        Path | None, typer.Option("--migrate", metavar="PLAN", help="Plan whose moves are carried out during the run.")
     ] = None,
     kept: KeptOptions,
     limits: MoverOptions,
@@ -99,27 +99,27 @@ def run(
         bool,
         typer.Option(
             "--refuse-rings",
-            help="Have the kernel refuse io_uring and libaio, for programs that set them up without their libraries; "
-            "without root, sudo and set-user-id programs do not work then.",
+            help="Make the kernel refuse io_uring and libaio, for programs that use them without their libraries. "
+            "Breaks sudo and set-user-id programs unless run as root.",
         ),
     ] = False,
 ) -> None:
-    """Run CMD (and what it starts on this machine) on a store, traced or both."""
+    """Run CMD on a store, with tracing, or both; its children included."""
     trace, layers = traced.trace, traced.layers
     if store is None and trace is None:
         raise UsageError("run: give --store, --trace or both; without them the program needs no stripewise")
     if layers is not None and trace is None:
-        raise UsageError("--layers: needs --trace, for without one nothing is recorded")
+        raise UsageError("--layers: needs --trace")
     if layers not in (None, "posix", "mpi", "both"):
         raise UsageError(f"--layers: '{layers}' is not known; give one of posix, mpi, both")
     if manage and store is None:
-        raise UsageError("--manage: needs --store, for the files must go somewhere")
+        raise UsageError("--manage: needs --store, where the files go")
     if refuse_rings and store is None:
-        raise UsageError("--refuse-rings: needs --store, for without one the library leaves rings alone")
+        raise UsageError("--refuse-rings: needs --store; without one io_uring and libaio work as usual")
     if migrate is not None and store is None:
-        raise UsageError("--migrate: needs --store, for the plan moves a store's files")
+        raise UsageError("--migrate: needs --store, whose files the plan moves")
     if kept.processes is not None and store is None:
-        raise UsageError("--processes: needs --store, which keeps the plans")
+        raise UsageError("--processes: needs --store, where plans are kept")
     opened = None if store is None else Store(store)
     root = None if opened is None else opened.root
     logs = None if trace is None else trace_directory(trace)
@@ -155,6 +155,6 @@ def run(
             say(f"stripewise: {printable(line)}")
     if logs is not None:
         if ended.status:
-            say(f"stripewise: the run failed (exit status {ended.status}); its trace tells so")
+            say(f"stripewise: the run failed (exit status {ended.status}); its trace is marked as such")
         say(f"stripewise: traced into {logs}; go on with: stripewise collect {logs}")
     raise typer.Exit(ended.status)

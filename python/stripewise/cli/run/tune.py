@@ -90,35 +90,37 @@ def _lay_out_anew(store: Store, tuned: Tuned) -> None:
         templates.add_layout(store.root, glob, Layout(file.layout))
         typer.echo(f"new files matching {printable(glob)} are laid out like {printable(file.path)}")
     if tuned.anew:
-        typer.echo(f"see 'stripewise store template ls {printable(str(store.root))}'; 'template rm' forgets one")
+        typer.echo(f"see 'stripewise store template ls {printable(str(store.root))}'; 'template rm' removes one")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TuneRequest:
     """What is tuned with and compared, and on which files."""
 
-    policy: Annotated[
-        str, typer.Option("--policy", help="The policies to tune with, with commas: the fastest layout stays.")
-    ] = "best"
-    baseline: Annotated[str, typer.Option("--baseline", help="The policy to compare with.")] = "def"
+    policy: Annotated[str, typer.Option("--policy", help="Policies to compare, separated by commas.")] = "best"
+    baseline: Annotated[str, typer.Option("--baseline", help="Policy that gains are relative to.")] = "def"
     manage: ManageOption = None
-    trace: Annotated[Path | None, typer.Option("--trace", help="Keep the traces in this new directory.")] = None
+    trace: Annotated[
+        Path | None, typer.Option("--trace", help="New directory for the traces (default: traces are deleted).")
+    ] = None
     keep: Annotated[
         bool,
         typer.Option(
             "--keep/--no-keep",
-            help="Keep the plan whose layout stays, for later runs of CMD and files that it makes anew.",
+            help="Keep the fastest plan in the store, for later runs of CMD and its new files.",
         ),
     ] = True
     repeat: Annotated[
         int | None,
         typer.Option(
-            "--repeat", min=1, help="Runs of each layout, in turns (default: 2 to 5, until the mean is known to 5 %)."
+            "--repeat",
+            min=1,
+            help="Runs of each layout, interleaved (default: 2 to 5, until the mean is known to 5 %).",
         ),
     ] = None
     reset: Annotated[
         str | None,
-        typer.Option("--reset", help="Shell command that sets the inputs of CMD back before each run but the first."),
+        typer.Option("--reset", help="Shell command that restores the inputs of CMD before each run but the first."),
     ] = None
 
 
@@ -133,11 +135,11 @@ def tune(
     search: SearchOptions,
     json: JsonOption = False,
 ) -> None:
-    """Run CMD, trace it, plan, lay its files out and run it again, in turns; the fastest layout stays."""
+    """Trace CMD, plan layouts, measure CMD on each, and keep the fastest."""
     options = plan_options(sizes, seed, search)
     compared, chosen = policy_named(asked.baseline), policies_named(asked.policy)
     if not chosen:
-        raise UsageError("--policy: names no policy; give one, or several with commas")
+        raise UsageError("--policy: no policy given; give one, or several separated by commas")
     refuse_foreign([compared, *chosen], options)
     opened = Store(store)
     kept = None if asked.trace is None else trace_directory(asked.trace)

@@ -19,9 +19,9 @@ def register(app: typer.Typer) -> None:
 
 
 def df(store: StoreArgument, json: JsonOption = False) -> None:
-    """Show what the targets of a store hold and what can still be written.
+    """Show used and free space of the targets of a store.
 
-    Targets on one file system share what is free there, so the sum is what new files can take.
+    Targets on one file system split its free space, so the sum is what new files can take.
     """
     opened = Store(store)
     rows = {str(row["name"]): row for row in opened.devices()}

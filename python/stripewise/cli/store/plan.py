@@ -17,22 +17,32 @@ from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, say, stdout, table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-ProcessesOption = Annotated[int | None, typer.Option("--processes", min=1, help="Only for so many processes.")]
+ProcessesOption = Annotated[
+    int | None, typer.Option("--processes", min=1, help="Only the plan for this number of processes.")
+]
 
 
 @app.command("add")
 def add(
     store: StoreArgument,
-    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="plan.json.")],
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="Plan (plan.json).")],
     application: Annotated[
         str | None,
-        typer.Option("--application", metavar="'CMD...'", help="The program and its arguments, without a launcher."),
+        typer.Option(
+            "--application",
+            metavar="'CMD...'",
+            help="Program and its arguments without the launcher (default: from the plan).",
+        ),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option("--processes", min=1, max=PROCESSES_MAX, help="How many processes it has.")
+        int | None,
+        typer.Option("--processes", min=1, max=PROCESSES_MAX, help="Number of processes (default: from the plan)."),
     ] = None,
 ) -> None:
-    """Keep PLAN for the runs that it was made for, or for those that are named, in place of the one before."""
+    """Keep a plan in the store for the runs of an application.
+
+    It replaces the plan kept for the same application and number of processes.
+    """
     kept, remarks = plans.keep(Store(store).root, read_plan(plan), plan, application, processes)
     for remark in remarks:
         say(f"stripewise: {printable(remark)}")
@@ -42,12 +52,12 @@ def add(
 @app.command("rm")
 def rm(
     store: StoreArgument,
-    application: Annotated[str, typer.Argument(metavar="'CMD...'", help="As 'ls' shows it; quote it.")],
+    application: Annotated[str, typer.Argument(metavar="'CMD...'", help="Application as shown by 'ls', quoted.")],
     processes: ProcessesOption = None,
 ) -> None:
-    """Forget the plans of an application; files stay where they are."""
+    """Remove the plans of an application; files keep their layout."""
     for kept in plans.forget(read_store(store).root, application, processes):
-        typer.echo(f"forgot the plan for {printable(kept.title)}")
+        typer.echo(f"removed the plan for {printable(kept.title)}")
 
 
 @app.command("ls")

@@ -18,7 +18,7 @@ from ..arguments import flattened
 from ..options import JsonOption, MoverOptions, PatienceOption, StoreArgument
 from ..output import print_json, printable, progress, say
 
-NameArgument = Annotated[str, typer.Argument(metavar="TARGET", help="The target's name.")]
+NameArgument = Annotated[str, typer.Argument(metavar="TARGET", help="Target name.")]
 
 
 def _limits(mover: MoverOptions) -> Limits:
@@ -40,7 +40,11 @@ def _report(store: Path, swept: Swept, what: str, json: bool) -> None:
         raise typer.Exit(128 + swept.signal)
     if swept.left or swept.stopped:
         full = any("room" in line for line in swept.left)
-        cure = "add a target or remove files, then run the same again" if full else "run the same again for the rest"
+        cure = (
+            "add a target or remove files, then run the same command again"
+            if full
+            else "run the same command again for the rest"
+        )
         raise StoreError(f"{store}: {what} is not complete; {cure}")
 
 
@@ -49,17 +53,20 @@ def drain(
     *,
     store: StoreArgument,
     target: NameArgument,
-    remove_it: Annotated[bool, typer.Option("--remove", help="Then take it out of the store.")] = False,
+    remove_it: Annotated[bool, typer.Option("--remove", help="Remove the target from the store afterwards.")] = False,
     now: Annotated[
-        bool, typer.Option("--now", help="Wait for no program that began before: a new file of its there is an error.")
+        bool, typer.Option("--now", help="Do not wait for programs started before; their new files on the target fail.")
     ] = False,
     mover: MoverOptions,
     patience: PatienceOption = "60s",
     json: JsonOption = False,
 ) -> None:
-    """Move everything off a target, while programs run; nothing new is put there."""
+    """Move all data off a target.
+
+    Programs may run meanwhile; new files go to other targets.
+    """
     if now and not remove_it:
-        raise UsageError("--now: needs --remove, for a program that began before could fill the target again")
+        raise UsageError("--now: needs --remove; programs started before could fill the target again")
     opened = Store(store)
     if now:
         retarget.put_back(retarget.target_named(opened, target))
@@ -77,11 +84,14 @@ def drain(
         _, directory = retarget.remove(Store(store), target, not now)
         typer.echo(f"{store}: without {target} now; {directory} can be removed")
     elif not json:
-        typer.echo(f"it is empty; take it out with: stripewise store remove {store} {target}")
+        typer.echo(f"it is empty; remove it with: stripewise store remove {store} {target}")
 
 
 def remove(store: StoreArgument, target: NameArgument) -> None:
-    """Take an empty target out of a store; its directory is yours again."""
+    """Remove an empty target from a store.
+
+    Its directory is kept, and is free for other use.
+    """
     _, directory = retarget.remove(Store(store), target)
     typer.echo(f"{store}: without {target} now; {directory} can be removed")
 
@@ -89,15 +99,27 @@ def remove(store: StoreArgument, target: NameArgument) -> None:
 def add(
     store: StoreArgument,
     name: NameArgument,
-    path: Annotated[Path, typer.Option("--path", help="Its directory.")],
-    klass: Annotated[str, typer.Option("--class", help=f"One of {', '.join(CLASSES)}.")],
+    path: Annotated[Path, typer.Option("--path", help="Directory of the target.")],
+    klass: Annotated[str, typer.Option("--class", help=f"Target class: {', '.join(CLASSES)}.")],
     like: Annotated[
-        str | None, typer.Option("--like", metavar="TARGET", help="Kind and figures are this one's; else the first's.")
+        str | None,
+        typer.Option(
+            "--like",
+            metavar="TARGET",
+            help="Target to copy kind and cost figures from (default: the first of the class).",
+        ),
     ] = None,
-    capacity: Annotated[str, typer.Option("--capacity", help="Bytes it may hold; 0: what its disk has.")] = "0",
-    rebalance_too: Annotated[bool, typer.Option("--rebalance", help="Then move files onto it.")] = False,
+    capacity: Annotated[
+        str, typer.Option("--capacity", help="Maximum bytes on the target; 0: its whole file system.")
+    ] = "0",
+    rebalance_too: Annotated[
+        bool, typer.Option("--rebalance", help="Rebalance files onto the target afterwards.")
+    ] = False,
 ) -> None:
-    """Add a target to a store, while programs run; those that start later use it for new files."""
+    """Add a target to a store.
+
+    Programs may run meanwhile; those that start later use it for new files.
+    """
     opened = Store(store)
     if klass not in CLASSES:
         raise UsageError(f"--class: '{klass}' is none of {', '.join(CLASSES)}")
@@ -115,11 +137,14 @@ def add(
 def rebalance(
     *,
     store: StoreArgument,
-    everything: Annotated[bool, typer.Option("--all", help="Also files that a plan laid out.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Include files laid out by a plan.")] = False,
     mover: MoverOptions,
     json: JsonOption = False,
 ) -> None:
-    """Lay files out as new ones are now, while programs run: every target gets its share again."""
+    """Give existing files the layout of new ones, over all targets.
+
+    Programs may run meanwhile.
+    """
     _rebalance(store, everything, mover, json)
 
 

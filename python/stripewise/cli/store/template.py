@@ -13,18 +13,19 @@ from ..options import JsonOption, StoreArgument
 from ..output import print_json, stdout, table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-GlobArgument = Annotated[str, typer.Argument(metavar="GLOB", help="A glob over absolute paths; quote it.")]
+GlobArgument = Annotated[str, typer.Argument(metavar="GLOB", help="Glob over absolute paths, quoted.")]
 
 
 @app.command("add")
 def add(
     store: StoreArgument,
     glob: GlobArgument,
-    layout: Annotated[Path, typer.Option("--layout", help="A layout JSON, or a plan of one file.")],
+    layout: Annotated[Path, typer.Option("--layout", help="Layout JSON, or plan of one file.")],
 ) -> None:
-    """New files that match GLOB, or lie in it or below if it is a directory, get this layout.
+    """Set the layout of new files that match GLOB.
 
-    A path goes before globs, globs before directories, a directory before those that it lies in.
+    A directory stands for all files below it. A path takes precedence over globs, globs over directories, a directory
+    over its parents.
     """
     root = Store(store).root
     patterns, saved = templates.add(root, glob, layout)
@@ -33,14 +34,14 @@ def add(
 
 @app.command("rm")
 def rm(store: StoreArgument, glob: GlobArgument) -> None:
-    """Forget the template of GLOB; files that exist keep their layout."""
+    """Remove the template of GLOB; existing files keep their layout."""
     gone = templates.remove(store, glob)
-    typer.echo(f"forgot the template of {' or '.join(rule.glob for rule in gone)}")
+    typer.echo(f"removed the template of {' or '.join(rule.glob for rule in gone)}")
 
 
 @app.command("ls")
 def ls(store: StoreArgument, json: JsonOption = False) -> None:
-    """List the templates of a store, in the order in which they are tried."""
+    """List the templates of a store in order of precedence."""
     rules = templates.templates_in(read_store(store))
     if json:
         print_json([{"glob": rule.glob, "layout": rule.layout} for rule in rules])

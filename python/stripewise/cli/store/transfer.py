@@ -16,9 +16,9 @@ from ..options import JsonOption, StoreOption
 from ..output import print_json, printable, say
 
 WaitOption = Annotated[
-    float, typer.Option("--wait", min=0, metavar="SECONDS", help="Wait so long for the moment when nobody has it open.")
+    float, typer.Option("--wait", min=0, metavar="SECONDS", help="Maximum wait for a file that a program has open.")
 ]
-FilesArgument = Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Files.")]
+FilesArgument = Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Files to convert.")]
 
 
 def each(paths: Iterable[Path], work: Callable[[Path], dict[str, Any]], what: str, json: bool) -> None:
@@ -47,22 +47,26 @@ def adopt(
     store: StoreOption,
     files: FilesArgument = None,
     below: Annotated[
-        list[Path] | None, typer.Option("-r", "--recursive", metavar="DIR", help="Every plain file below DIR.")
+        list[Path] | None, typer.Option("-r", "--recursive", metavar="DIR", help="All plain files below DIR.")
     ] = None,
     layout: Annotated[
-        str | None, typer.Option("--layout", help="def (all targets), hservers, or a JSON file; else the store's own.")
+        str | None,
+        typer.Option("--layout", help="Layout: def (all targets), hservers or a layout JSON (default: the store's)."),
     ] = None,
     without_lease: Annotated[
-        bool, typer.Option("--without-lease", help="Trust that no program has the files open or opens them.")
+        bool, typer.Option("--without-lease", help="Take no lease: you make sure that no program opens the files.")
     ] = False,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
 ) -> None:
-    """Turn plain files into managed ones, in place. Killed at any moment, each is plain or managed, whole."""
+    """Convert plain files to managed files, in place.
+
+    Safe against kills: each file is plain or managed, and complete.
+    """
     opened = Store(store)
     paths = [*(files or []), *(path for directory in below or [] for path in transfer.plain_files(directory))]
     if not paths and not below:
-        raise UsageError("store adopt: no file is given; name files, or a directory with -r")
+        raise UsageError("store adopt: no file given; name files, or a directory with -r")
     text = transfer.layout_text(opened, layout)
 
     def come_in(path: Path) -> dict[str, Any]:
@@ -73,14 +77,19 @@ def adopt(
 
 def export(
     files: FilesArgument = None,
-    to: Annotated[Path | None, typer.Option("--to", help="Copy one file to this path; the store keeps it.")] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="Copy one file to this path, and keep it in the store.")
+    ] = None,
     everything: Annotated[
-        Path | None, typer.Option("--all", metavar="STORE", help="Every file of a store, at its recorded name.")
+        Path | None, typer.Option("--all", metavar="STORE", help="All files of a store, at their recorded names.")
     ] = None,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
 ) -> None:
-    """Turn managed files into plain ones, in place. No program may have them open."""
+    """Convert managed files to plain files, in place.
+
+    No program may have them open.
+    """
     paths = list(files or [])
 
     def go_out(path: Path) -> dict[str, Any]:
@@ -107,12 +116,14 @@ def export(
 
 
 def cat(
-    file: Annotated[str, typer.Argument(metavar="FILE|ID", help="A managed file, or an id with --store.")],
-    store: Annotated[Path | None, typer.Option("--store", help="The store of the id.")] = None,
-    offset: Annotated[str, typer.Option("--offset", help="First byte.")] = "0",
-    length: Annotated[str | None, typer.Option("--length", help="Bytes at most.")] = None,
+    file: Annotated[str, typer.Argument(metavar="FILE|ID", help="Managed file, or file id with --store.")],
+    store: Annotated[Path | None, typer.Option("--store", help="Store of the file id.")] = None,
+    offset: Annotated[str, typer.Option("--offset", help="Offset of the first byte.")] = "0",
+    length: Annotated[
+        str | None, typer.Option("--length", help="Maximum number of bytes (default: to the end).")
+    ] = None,
 ) -> None:
-    """Write a managed file's bytes to standard output, without the preloaded library."""
+    """Write a managed file to standard output, without the preloaded library."""
     opened, identity = transfer.file_or_id(file, store)
     sys.stdout.flush()
     limit = None if length is None else parse_size(length, "--length")
@@ -121,27 +132,27 @@ def cat(
 
 def relink(
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="PATH...", help="Links; with --moved: directories.")
+        list[Path] | None, typer.Argument(metavar="PATH...", help="Links; with --moved: directories to search.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Also when the file has a name that stands.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a recorded name that is still valid.")] = False,
     moved: Annotated[
         Path | None,
-        typer.Option("--moved", metavar="STORE", help="The store was moved: make all links name it where it is."),
+        typer.Option("--moved", metavar="STORE", help="Point links to STORE after it was moved."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Make links the names of their files, after mv, cp or tar without the library."""
+    """Update recorded names after mv, cp or tar without the library."""
     if moved is not None:
         result = transfer.relink_moved(moved, paths or [])
         if json:
             print_json(result)
         else:
-            typer.echo(f"{moved}: {result['rewritten']} link(s) rewritten, {result['current']} fitted already")
+            typer.echo(f"{moved}: {result['rewritten']} link(s) rewritten, {result['current']} already correct")
             for identity, name in result["missing"]:
                 say(f"stripewise: file {identity}: no link at {printable(name)}; name the directory it is in now")
         return
     if not paths:
-        raise UsageError("store relink: no link is given; name links, or a moved store with --moved")
+        raise UsageError("store relink: no link given; name links, or a moved store with --moved")
     for path in paths:
         identity = transfer.relink(path, force)
         if not json:

@@ -14,12 +14,14 @@ from ..output import print_json, printable
 
 
 def trust_store(
-    store: Annotated[str | None, typer.Argument(metavar="[DIR]", help="A store; DIR/* for all below DIR.")] = None,
-    show: Annotated[bool, typer.Option("--list", help="Show your list.")] = False,
-    forget: Annotated[str | None, typer.Option("--remove", metavar="DIR", help="Take one from the list.")] = None,
+    store: Annotated[
+        str | None, typer.Argument(metavar="[DIR]", help="Store, or DIR/* for all stores below DIR.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--list", help="List trusted stores.")] = False,
+    forget: Annotated[str | None, typer.Option("--remove", metavar="DIR", help="Stop trusting DIR.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Let links lead you into another user's store, from now on."""
+    """Trust links into another user's store."""
     if sum((store is not None, show, forget is not None)) != 1:
         raise UsageError("store trust: give one of DIR, --list and --remove DIR")
     if store is not None:

@@ -16,14 +16,20 @@ from ..output import print_json, printable, say
 
 def gc(
     store: StoreArgument,
-    purge: Annotated[bool, typer.Option("--purge", help="Remove files whose name is gone, too.")] = False,
-    older_than: Annotated[str, typer.Option("--older-than", help="Of those, only unchanged for so long.")] = "7d",
+    purge: Annotated[bool, typer.Option("--purge", help="Also remove files whose name is gone.")] = False,
+    older_than: Annotated[
+        str, typer.Option("--older-than", help="Minimum age of files to purge, since their last change.")
+    ] = "7d",
     search: Annotated[
-        list[Path] | None, typer.Option("--search", metavar="DIR", help="Look for their links below DIR first.")
+        list[Path] | None,
+        typer.Option("--search", metavar="DIR", help="Directory to search for their links first; repeatable."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Free what nobody can reach any more. Programs may run; files without a name are only listed."""
+    """Free space that no file or program uses any more.
+
+    Programs may run meanwhile. Files whose name is gone are only listed, unless --purge is given.
+    """
     done = upkeep.collect(Store(store), purge, parse_age(older_than, "--older-than"), search or [])
     if json:
         print_json(done)
@@ -35,7 +41,7 @@ def gc(
         for problem in done["problems"]:
             say(f"stripewise: {problem}")
     if done["problems"]:
-        raise StoreError(f"{store}: {len(done['problems'])} file(s) could not be looked at; run store fsck")
+        raise StoreError(f"{store}: {len(done['problems'])} file(s) could not be checked; run store fsck")
 
 
 _COUNTS = {
@@ -58,11 +64,14 @@ def _orphan(orphan: dict[str, Any]) -> str:
 
 
 def scrub(
-    paths: Annotated[list[Path], typer.Argument(metavar="STORE|FILE...", help="A store, or managed files.")],
-    rate: Annotated[str | None, typer.Option("--rate", help="Read so much per second at most, e.g. 100MiB.")] = None,
+    paths: Annotated[list[Path], typer.Argument(metavar="STORE|FILE...", help="Store, or managed files.")],
+    rate: Annotated[
+        str | None,
+        typer.Option("--rate", help="Maximum read bandwidth in bytes per second, e.g. 100MiB (default: unlimited)."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Read everything and compare it with the checksums kept since: finds what changed though nobody wrote it."""
+    """Verify all data against stored checksums, to find silent corruption."""
     limit = 0 if rate is None else parse_size(rate, "--rate")
     total = upkeep.scrub_paths(paths, limit)
     if json:
@@ -80,7 +89,10 @@ def scrub(
 
 
 def upgrade(store: StoreArgument, json: JsonOption = False) -> None:
-    """Bring a store to the form of this version; one that is newer is refused untouched."""
+    """Convert a store to the format of this version.
+
+    A store of a newer version is refused and left unchanged.
+    """
     done = upkeep.upgrade(store)
     if json:
         print_json(done)

@@ -41,14 +41,17 @@ def map_(
     drive: MapDriveOptions,
     taken: TakenOptions,
     folded: FoldOptions,
-    first: Annotated[int, typer.Option("--first", min=0, help="First track that is shown.")] = 0,
+    first: Annotated[int, typer.Option("--first", min=0, help="First track shown.")] = 0,
     tracks: Annotated[
-        int | None, typer.Option("--tracks", min=1, help="How many are shown (default: to the last).")
+        int | None, typer.Option("--tracks", min=1, help="Number of tracks shown (default: to the last).")
     ] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the maps: out.svg or out.html.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Plot of the maps: out.svg or out.html.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Map the tracks of a shingled disk after a workload: used, hot, free, and free but not to be written."""
+    """Map the tracks of a shingled disk after a workload.
+
+    Tracks are used, hot, free, or free but not writable.
+    """
     requested = chosen_workload(source.trace, source.workload, taken, folded)
     if plot is not None:
         check_plot_path(plot)

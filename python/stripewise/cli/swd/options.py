@@ -27,27 +27,28 @@ WorkloadOption = Annotated[
     str | None,
     typer.Option(
         "--workload",
-        help=f"Instead of a trace: uniform, zipf, syn or look-alike:NAME ({', '.join(LOOK_ALIKES)}), then ,key=value "
-        "(docs/formats.md, Block workload), e.g. zipf,alpha=0.8,arrivals=normal:5:2.",
+        help="Generated requests, in place of a trace: uniform, zipf, syn or look-alike:NAME "
+        f"({', '.join(LOOK_ALIKES)}), then ,key=value (docs/formats.md, Block workload), e.g. "
+        "zipf,alpha=0.8,arrivals=normal:5:2.",
     ),
 ]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", help=f"Of the trace: {', '.join(FORMATS)} (default: recognised).")
+    str | None, typer.Option("--format", help=f"Trace format: {', '.join(FORMATS)} (default: detected).")
 ]
 DeviceOption = Annotated[
-    str | None, typer.Option("--device", help="Only requests of this device, as the trace calls it (default: all).")
+    str | None, typer.Option("--device", help="Device of the trace to take requests of (default: all).")
 ]
-ActionOption = Annotated[str, typer.Option("--action", help="Of a blkparse trace: Q (queued) or D (issued).")]
-RequestsOption = Annotated[int | None, typer.Option("--requests", min=1, help="At most so many requests.")]
-StretchOption = Annotated[float, typer.Option("--stretch", min=0, help="Multiply all times of arrival by this.")]
+ActionOption = Annotated[str, typer.Option("--action", help="Event of a blkparse trace: Q (queued) or D (issued).")]
+RequestsOption = Annotated[int | None, typer.Option("--requests", min=1, help="Maximum number of requests.")]
+StretchOption = Annotated[float, typer.Option("--stretch", min=0, help="Factor of all arrival times.")]
 BeyondOption = Annotated[
-    str, typer.Option("--beyond", help="Requests beyond the space: fold (modulo) or clip (leave out).")
+    str, typer.Option("--beyond", help="Treatment of requests beyond the space: fold (modulo) or clip (drop).")
 ]
 LbaFactorOption = Annotated[
     int,
     typer.Option(
         "--lba-factor", min=1, max=1 << 16,
-        help="Multiply first blocks before folding; 512 spreads a trace over all of the space.",
+        help="Factor of start blocks before folding; 512 spreads a trace over the whole space.",
     ),
 ]  # fmt: skip
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of generated requests.")]
@@ -58,28 +59,30 @@ REQUESTS = 100_000
 AREA = f"{AREA_SHARE:.0%}"
 
 
-TraceOption = Annotated[Path | None, typer.Option("--trace", help="A block trace.")]
-DiskOption = Annotated[str, typer.Option("--disk", help="A disk file (docs/formats.md, Disk), or generic.")]
+TraceOption = Annotated[Path | None, typer.Option("--trace", help="Block trace.")]
+DiskOption = Annotated[str, typer.Option("--disk", help="Disk file (docs/formats.md, Disk), or generic.")]
 SchemeOption = Annotated[
     str,
     typer.Option(
         "--scheme",
-        help=f"Of {', '.join(SCHEMES)}; several with commas, parameters as ,key=value behind the scheme's name.",
+        help=f"Schemes, separated by commas: {', '.join(SCHEMES)}; parameters as ,key=value after a scheme.",
     ),
 ]
 UsedOption = Annotated[
     str,
-    typer.Option("--used", help="Space that requests go to: of the scheme's, e.g. 50%, or 60GB; several with commas."),
+    typer.Option(
+        "--used", help="Space in use, as a share of the scheme's (50%) or a size (60GB); several with commas."
+    ),
 ]
 FilledOption = Annotated[
     str | None,
-    typer.Option("--filled", help="How much of it holds data before, e.g. 100% (default: all; nothing for syn)."),
+    typer.Option("--filled", help="Share of that space filled at the start, e.g. 100% (default: all; none for syn)."),
 ]
 RandomAccessOption = Annotated[
-    str, typer.Option("--random-access", help="Random access zone: of the disk, e.g. 1%, or 2GB.")
+    str, typer.Option("--random-access", help="Random access zone, as a share of the disk (1%) or a size (2GB).")
 ]
 ERegionOption = Annotated[
-    str, typer.Option("--e-region", help="E-region, which only is uses: of the disk, e.g. 1%, or 2GB.")
+    str, typer.Option("--e-region", help="E-region of scheme 'is', as a share of the disk (1%) or a size (2GB).")
 ]
 
 
@@ -151,7 +154,7 @@ def chosen_workload(
         return replace(read, lba_factor=folded.lba_factor)
     for flag, value in (("--format", taken.format), ("--device", taken.device)):
         if value is not None:
-            raise UsageError(f"{flag}: is about a trace; leave it out with --workload")
+            raise UsageError(f"{flag}: applies to traces; leave it out with --workload")
     assert workload is not None  # one of the two was given
     made = made_workload(workload, taken.requests, stretch, folded.beyond, folded.seed)
     limit = taken.requests if taken.requests is not None or made.is_finite else REQUESTS

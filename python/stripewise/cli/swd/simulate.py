@@ -48,23 +48,26 @@ class ServiceOptions:
 
     queue: Annotated[str, typer.Option("--queue", help=f"Order of service: {', '.join(QUEUES)}.")] = "fcfs"
     queue_depth: Annotated[
-        int | None, typer.Option("--queue-depth", min=1, help="Requests that the disk holds at once (default: all).")
+        int | None, typer.Option("--queue-depth", min=1, help="Queue depth of the disk (default: unlimited).")
     ] = None
     cache: Annotated[
-        str, typer.Option("--cache", help=f"The disk's memory: {', '.join(CACHES)} (writes: done when in memory).")
+        str, typer.Option("--cache", help=f"Disk cache: {', '.join(CACHES)} (writes: complete once cached).")
     ] = "off"
     closed: Annotated[
-        bool, typer.Option("--closed", help="Send each request when the one before is done, not at its time.")
+        bool, typer.Option("--closed", help="Send each request when the previous one is done, not at its arrival time.")
     ] = False
     background_after: Annotated[
         float | None,
-        typer.Option("--background-after", min=0, help="An idle disk collects after so many ms (default: never)."),
+        typer.Option("--background-after", min=0, help="Idle ms before background garbage collection (default: none)."),
     ] = None
     background_budget: Annotated[
-        float | None, typer.Option("--background-budget", min=0, help="For so many ms each time (default: no end).")
+        float | None,
+        typer.Option(
+            "--background-budget", min=0, help="Maximum ms of each background collection (default: unlimited)."
+        ),
     ] = None
     stall_bound: Annotated[
-        float, typer.Option("--stall-bound", min=0, help="A request that waits so many ms counts as stalled.")
+        float, typer.Option("--stall-bound", min=0, help="Wait in ms from which a request counts as stalled.")
     ] = 1000.0
 
     def check(self) -> None:
@@ -73,7 +76,7 @@ class ServiceOptions:
             if value not in known:
                 raise UsageError(f"{flag}: '{value}' is not known; give one of {', '.join(known)}")
         if self.background_budget is not None and self.background_after is None:
-            raise UsageError("--background-budget: is about work of an idle disk; give --background-after too")
+            raise UsageError("--background-budget: applies to an idle disk; give --background-after too")
 
     def on(self, setup: Setup) -> Setup:
         """The setup with a disk that serves so."""
@@ -98,10 +101,10 @@ def simulate(
     stretch: StretchOption = 1.0,
     folded: FoldOptions,
     service: ServiceOptions,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the result: out.svg or out.html.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Plot of the result: out.svg or out.html.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Simulate block requests on a drive under shingled schemes, and compare them."""
+    """Simulate block requests on a shingled disk, and compare schemes."""
     requested = chosen_workload(source.trace, source.workload, taken, folded, stretch)
     service.check()
     if plot is not None:

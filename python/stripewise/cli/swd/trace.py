@@ -61,35 +61,35 @@ class ReportOptions:
     """What is told of the requests, or written instead."""
 
     track_blocks: Annotated[
-        int, typer.Option("--track-blocks", min=1, help="Blocks of a track, for stack distances.")
+        int, typer.Option("--track-blocks", min=1, help="Blocks per track, for stack distances.")
     ] = TRACK_BLOCKS
     near_blocks: Annotated[
-        int, typer.Option("--near-blocks", min=0, help="Writes no further apart than this are near.")
+        int, typer.Option("--near-blocks", min=0, help="Maximum distance in blocks of near writes.")
     ] = NEAR_BLOCKS
-    export: Annotated[Path | None, typer.Option("--export", help="Write the requests to this file instead.")] = None
-    export_format: Annotated[str, typer.Option("--export-format", help=f"Of --export: {', '.join(EXPORTS)}.")] = (
-        "disksim"
-    )
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the locality of writes: out.svg or out.html.")] = (
-        None
-    )
+    export: Annotated[
+        Path | None, typer.Option("--export", help="Output file for the requests, in place of statistics.")
+    ] = None
+    export_format: Annotated[
+        str, typer.Option("--export-format", help=f"Format of --export: {', '.join(EXPORTS)}.")
+    ] = "disksim"
+    plot: Annotated[Path | None, typer.Option("--plot", help="Plot of write locality: out.svg or out.html.")] = None
     json: JsonOption = False
 
 
 @flattened
 def trace(
     *,
-    file: Annotated[Path | None, typer.Argument(help="A block trace.", metavar="[TRACE]")] = None,
+    file: Annotated[Path | None, typer.Argument(help="Block trace.", metavar="[TRACE]")] = None,
     workload: WorkloadOption = None,
     taken: TakenOptions,
     stretch: StretchOption = 1.0,
     space: Annotated[
-        str | None, typer.Option("--space", help="Fold the requests into so many bytes first, e.g. 60GB.")
+        str | None, typer.Option("--space", help="Size of the space to fold requests into first, e.g. 60GB.")
     ] = None,
     folded: FoldOptions,
     report: ReportOptions,
 ) -> None:
-    """Say what a block trace or a generated workload is like, or write it as a trace file."""
+    """Show statistics of a block trace or workload, or export it."""
     chosen = chosen_workload(file, workload, taken, folded, stretch)
     space_blocks = None if space is None else parse_size(space, "--space") // BLOCK_BYTES
     if chosen.needs_space and space_blocks is None:

@@ -15,13 +15,18 @@ from ..output import print_json, stdout, table
 
 
 def war(
-    band_tracks: Annotated[int, typer.Option("--band-tracks", min=1, help="N, data tracks of a band.")] = 4,
-    head_tracks: Annotated[int, typer.Option("--head-tracks", min=1, help="W, tracks that a write covers.")] = 2,
-    used: Annotated[str, typer.Option("--used", help="Percent of the space in use, with commas.")] = "25,50,75,100",
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw it: out.svg or out.html.")] = None,
+    band_tracks: Annotated[int, typer.Option("--band-tracks", min=1, help="Data tracks per band (N).")] = 4,
+    head_tracks: Annotated[int, typer.Option("--head-tracks", min=1, help="Tracks covered by a write (W).")] = 2,
+    used: Annotated[
+        str, typer.Option("--used", help="Percentages of the space in use, separated by commas.")
+    ] = "25,50,75,100",
+    plot: Annotated[Path | None, typer.Option("--plot", help="Plot of the result: out.svg or out.html.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Requests per uniform update under each static mapping, and the space gained (equations 4.1 and 4.2)."""
+    """Compute the write amplification of static mappings.
+
+    Requests per uniform update, and the space gained (equations 4.1 and 4.2).
+    """
     shares = [parse_share(text, "--used") for text in used.split(",")]
     if plot is not None:
         check_plot_path(plot)
