@@ -112,6 +112,10 @@ $(TARGET)/native/calls: benches/calls.c
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -ldl
 
+$(TARGET)/native/metadata: benches/metadata.c
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -lpthread
+
 $(TARGET)/native/mpi: benches/mpi.c $(VENV)/.requirements
 	mkdir -p $(@D)
 	$(VENV)/bin/mpicc $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -ldl
@@ -155,7 +159,9 @@ lint: build
 
 check: lint test
 
-bench: build $(TARGET)/native/calls $(TARGET)/native/mpi
+# A FUSE passthrough to measure beside, and what counts system calls.
+bench: build $(TARGET)/native/calls $(TARGET)/native/metadata $(TARGET)/native/mpi
+	tools/programs.sh bindfs strace
 	$(PY) tools/bench/bench.py
 
 figures: build

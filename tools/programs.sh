@@ -1,13 +1,16 @@
 #!/bin/sh
 # Install the small programs of the tests (most are the matrix's, tests/program/matrix) that this machine lacks, where apt and root allow it; never fails.
-# Large ones (Java, Go, PostgreSQL, parallel HDF5 and netCDF) are used when they are there.
+# With names, only those. Large ones (Java, Go, PostgreSQL, parallel HDF5 and netCDF) are used when they are there.
 set -u
 
 missing=
+only="$*"
 need() { # program, Debian package
+    [ -z "$only" ] || case " $only " in *" $1 "*) ;; *) return ;; esac
     command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
 }
 need_header() { # header, Debian package
+    [ -z "$only" ] || return
     printf '#include <%s>\n' "$1" | cc -E - >/dev/null 2>&1 || missing="$missing $2"
 }
 need rsync rsync
@@ -28,6 +31,8 @@ need git git
 need strace strace
 need setfattr attr
 need column bsdextrautils
+# What the benchmark of small files is held beside.
+need bindfs bindfs
 # What programs are watched with, and emulated by.
 need valgrind valgrind
 need gdb gdb

@@ -14,11 +14,14 @@ import shutil
 import statistics
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from bench_best import at_scale
 from bench_common import FULL, LIBRARY, QUICK, ROOT, STRIPEWISE, Effort, make_store, run
+from bench_fuse import passthrough
 from bench_import import importing
+from bench_metadata import metadata
 from bench_moves import moves
 from bench_mpi import recording
 from bench_plan import planning
@@ -69,12 +72,15 @@ def entry(name: str, value: float, unit: str, baseline: str, goal: float) -> dic
 def bulk(scratch: Path) -> list[dict[str, object]]:
     store, data = directories(scratch, "four", 4, 0)
     found = last_json(on(store, CALLS, "bulk", scratch / "plain-bulk", data / "managed"))
+    with passthrough(scratch / "bulk-below", scratch / "bulk-fuse") as fuse:
+        by_fuse = last_json(run(CALLS, "bulk", scratch / "plain-bulk", fuse / "file")) if fuse else {}
     return [
         {
             "name": f"runtime.{what}_1m_ratio",
             "value": found[f"{what}_ratio"],
             "unit": "managed bytes/s over plain bytes/s, 4 directories on one disk",
-            "baseline": f"the same on a plain file: {found[f'{what}_plain_mb_s']:.0f} MB/s; goal 0.95",
+            "baseline": f"the same on a plain file: {found[f'{what}_plain_mb_s']:.0f} MB/s; goal 0.95"
+            + (f"; by FUSE {by_fuse[f'{what}_ratio']:.2f} of it" if by_fuse else ""),
             "ratio": found[f"{what}_ratio"],
         }
         for what in ("read", "overwrite", "extend")
@@ -137,18 +143,26 @@ def busy(info: dict[str, list[dict[str, float]]]) -> list[float]:
 
 def cargo_bench(package: str, bench: str, effort: Effort) -> list[dict[str, object]]:
     # In short, what the Rust tests have built already will do.
-    profile = ["--profile", "dev"] if effort is QUICK else []
+    profile = ["--profile", "dev"] if effort.crates == QUICK.crates else []
     text = run("cargo", "bench", "--quiet", "--locked", *profile, "-p", f"stripewise-{package}", "--bench", bench)
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+
+def costs(scratch: Path, effort: Effort, other: Path | None) -> list[dict[str, object]]:
+    """The entries of docs/performance.md."""
+    return [
+        *startup(scratch, effort.starts),
+        *calls(scratch),
+        *small(scratch, effort, other),
+        *metadata(scratch, effort),
+        *bulk(scratch),
+    ]
 
 
 def measured(scratch: Path, effort: Effort, other: Path | None) -> list[dict[str, object]]:
     """All entries."""
     results = [
-        *startup(scratch, effort.starts),
-        *calls(scratch),
-        *small(scratch, effort, other),
-        *bulk(scratch),
+        *costs(scratch, effort, other),
         emulated(scratch, 1000, 0.01, effort),
         emulated(scratch, 5000, 0.02, effort),
         *recording(scratch, effort),
@@ -166,17 +180,25 @@ def measured(scratch: Path, effort: Effort, other: Path | None) -> list[dict[str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="go through everything in short; figures mean nothing")
-    parser.add_argument("--small", action="store_true", help="only the calls on small files")
+    parts = parser.add_mutually_exclusive_group()
+    parts.add_argument("--small", action="store_true", help="only the calls on small files")
+    parts.add_argument("--metadata", action="store_true", help="only many small files, as mdtest measures them")
+    parts.add_argument("--costs", action="store_true", help="only what docs/performance.md tells, these among it")
+    parser.add_argument("--on-disk", action="store_true", help="small files on the checkout's disk, not in memory")
     parser.add_argument("--against", type=Path, help="another libstripewise.so, measured by turns with ours")
     parser.add_argument("--json", type=Path, default=ROOT / "target/bench.json", help="where the entries go")
     given = parser.parse_args()
     if given.against is not None and not given.against.is_file():
         parser.error(f"--against: {given.against} is no file; name a libstripewise.so that was built before")
-    effort = QUICK if given.quick else FULL
+    effort = replace(QUICK if given.quick else FULL, in_memory=not given.on_disk)
     other = given.against and given.against.resolve()
     scratch = Path(tempfile.mkdtemp(prefix="bench-", dir=ROOT / "target"))
     try:
-        results = small(scratch, effort, other) if given.small else measured(scratch, effort, other)
+        if given.metadata:
+            results = metadata(scratch, effort)
+        else:
+            part = small if given.small else costs if given.costs else measured
+            results = part(scratch, effort, other)
     finally:
         shutil.rmtree(scratch)
     for result in results:

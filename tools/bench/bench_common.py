@@ -27,6 +27,11 @@ class Effort:
     #: Batches of calls on small files, and how often two libraries take turns.
     batches: int = 41
     turns: int = 9
+    #: Whether small files are measured on a file system in memory, where we may mount one.
+    in_memory: bool = True
+    #: Of those of each process in runs of mdtest's kind, and how often its places take turns.
+    metadata_files: int = 250
+    metadata_turns: int = 21
     #: Length of a run on emulated devices, and the file on each.
     emulated_s: float = 3.0
     emulated_mib: int = 16
@@ -62,6 +67,8 @@ QUICK = Effort(
     starts=10,
     batches=3,
     turns=1,
+    metadata_files=20,
+    metadata_turns=1,
     emulated_s=0.1,
     emulated_mib=1,
     file_mib=32,

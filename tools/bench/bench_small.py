@@ -12,11 +12,12 @@ import json
 import os
 import statistics
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from bench_common import LIBRARY, ROOT, STRIPEWISE, Effort, make_store, run
+from bench_fuse import passthrough
 
 CALLS = ROOT / "target/native/calls"
 #: Kinds of calls: what they are, and how many times a plain file's time they may take (none: said elsewhere).
@@ -26,6 +27,8 @@ KINDS = {
     "create_unlink": ("create + close + unlink", 8),
     "pread_4k": ("4 KiB pread", None),
 }
+#: Environment of programs without a library.
+BARE = {"PATH": "/usr/bin:/bin"}
 #: Nanoseconds of one call, by kind and side.
 Costs = dict[str, dict[str, float]]
 
@@ -38,25 +41,27 @@ class Side:
         self.store, self.data = make_store(scratch / f"small-{name}", targets, command_beside(library))
         self.plain = scratch / f"small-{name}" / "plain"
         self.plain.mkdir()
-        self.environment = {
-            "PATH": "/usr/bin:/bin",
-            "LD_PRELOAD": str(library),
-            "STRIPEWISE_STORE": str(self.store),
-        }
+        self.environment = {**BARE, "LD_PRELOAD": str(library), "STRIPEWISE_STORE": str(self.store)}
 
     def measured(self, batches: int) -> Costs:
-        text = run(CALLS, "small", self.plain, self.data, batches, environment=self.environment)
-        found: Costs = json.loads(text.splitlines()[-1])
-        return found
+        return _costs(self.plain, self.data, batches, self.environment)
+
+    def beside(self, place: Path, batches: int) -> Costs:
+        """Of another file system in the managed one's place, without the library."""
+        return _costs(self.plain, place, batches, BARE)
+
+
+def _costs(plain: Path, place: Path, batches: int, environment: Mapping[str, str]) -> Costs:
+    found: Costs = json.loads(run(CALLS, "small", plain, place, batches, environment=environment).splitlines()[-1])
+    return found
 
 
 @contextmanager
-def in_memory(place: Path) -> Iterator[str]:
-    """A file system in memory at `place` where we may mount one, else what is there: says which."""
+def in_memory(place: Path, effort: Effort) -> Iterator[str]:
+    """A file system in memory at `place` where one is wanted and we may mount it, else what is there: says which."""
     place.mkdir()
-    mounted = os.geteuid() == 0 and subprocess.run(
-        ["mount", "-t", "tmpfs", "none", place], check=False, capture_output=True
-    )
+    wanted = effort.in_memory and os.geteuid() == 0
+    mounted = wanted and subprocess.run(["mount", "-t", "tmpfs", "none", place], check=False, capture_output=True)
     if not mounted or mounted.returncode:
         yield "on disk"
         return
@@ -80,13 +85,16 @@ def ratio_of(first: Costs, second: Costs, kind: str) -> float:
 
 def small(scratch: Path, effort: Effort, other: Path | None) -> list[dict[str, object]]:
     """An entry per kind of call; with `other`, one more each for the other library's time over ours."""
-    with in_memory(scratch / "small") as where:
-        ours = Side(scratch / "small", "ours", LIBRARY)
-        theirs = Side(scratch / "small", "theirs", other) if other else None
-        pairs = [
-            (ours.measured(effort.batches), theirs.measured(effort.batches) if theirs else None)
-            for _ in range(effort.turns)
-        ]
+    base = scratch / "small"
+    by_fuse: list[Costs] = []
+    with in_memory(base, effort) as where, passthrough(base / "below", base / "fuse") as fuse:
+        ours = Side(base, "ours", LIBRARY)
+        theirs = Side(base, "theirs", other) if other else None
+        pairs = []
+        for _ in range(effort.turns):
+            pairs.append((ours.measured(effort.batches), theirs.measured(effort.batches) if theirs else None))
+            if fuse:
+                by_fuse.append(ours.beside(fuse, effort.batches))
     entries: list[dict[str, object]] = []
     for kind, (what, goal) in KINDS.items():
         plain, hooked, managed, parts = (
@@ -96,6 +104,8 @@ def small(scratch: Path, effort: Effort, other: Path | None) -> list[dict[str, o
         beside = f"{where}, four directories; plain {plain:.0f} ns, {hooked:.0f} ns through the library"
         if parts:
             beside += f", the bare calls that make and remove its parts {parts:.0f} ns ({parts / plain:.1f} times)"
+        if by_fuse:
+            beside += f", by FUSE {statistics.median(costs[kind]['managed_ns'] for costs in by_fuse):.0f} ns"
         entries.append(
             {
                 "name": f"runtime.{kind}_ratio",

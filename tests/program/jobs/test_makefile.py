@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from rig import LIBRARY, NATIVE, ROOT, execute
+from rig import LIBRARY, NATIVE, ROOT, Maker, children, dirs, execute, is_managed, is_running, wait_until
 
 #: Targets, and the test that runs a short form of each.
 TESTED = {
@@ -29,6 +31,7 @@ TESTED = {
 }
 #: What runs the tests themselves or checks the sources, makes what they need, or removes it.
 NOT_COMMANDS = {"help", "build", "test", "pytest", "lint", "check", "soak", "soak-moving", "soak-best", "clean"}
+PHASES = ["create", "stat", "open_close", "read", "readdir", "rename", "unlink"]
 KEYS = {"name", "value", "unit", "baseline", "ratio"}
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "CARGO_TARGET_DIR": str(ROOT / "target")}
 
@@ -38,13 +41,16 @@ def test_every_command_of_the_makefile_is_run_by_a_test() -> None:
     assert targets == set(TESTED) | NOT_COMMANDS
 
 
+BENCHES = ("calls", "metadata", "mpi")
+
+
 @pytest.fixture
 def calls() -> None:
     """What `make bench` builds for itself."""
     made = subprocess.run(
-        ["make", "-s", "target/native/calls", "target/native/mpi"], cwd=ROOT, capture_output=True, text=True
+        ["make", "-s", *(f"target/native/{name}" for name in BENCHES)], cwd=ROOT, capture_output=True, text=True
     )
-    assert made.returncode == 0 and (NATIVE / "calls").exists() and (NATIVE / "mpi").exists(), made.stderr
+    assert made.returncode == 0 and all((NATIVE / name).exists() for name in BENCHES), made.stderr
 
 
 #: Figures of the benchmark that are differences.
@@ -71,7 +77,19 @@ def bench(scratch: Path, *options: str | Path) -> dict[str, dict[str, object]]:
 def test_bench_writes_its_file(scratch: Path, calls: None) -> None:
     names = bench(scratch)
     parts = {name.split(".")[0] for name in names}
-    assert parts == {"runtime", "emulated", "migrate", "plan", "model", "best", "swd", "import", "show", "trace"}
+    assert parts == {
+        "runtime",
+        "metadata",
+        "emulated",
+        "migrate",
+        "plan",
+        "model",
+        "best",
+        "swd",
+        "import",
+        "show",
+        "trace",
+    }
     assert names["swd.smart_updates_per_s"]["fill_percent"] == 90
 
 
@@ -82,6 +100,53 @@ def test_bench_sets_small_files_beside_plain_ones_and_beside_another_library(scr
     for kind in kinds:
         assert "plain " in str(names[f"runtime.{kind}_ratio"]["baseline"])
         assert str(LIBRARY) in str(names[f"runtime.{kind}_against"]["unit"])
+
+
+def test_bench_sets_many_small_files_beside_plain_ones_and_fuse(scratch: Path, calls: None) -> None:
+    names = bench(scratch, "--metadata")
+    assert set(names) == {f"metadata.{mode}_{phase}" for mode in ("own", "shared") for phase in PHASES}
+    places = {"plain", "unmanaged", "managed"} | ({"fuse"} if shutil.which("bindfs") else set())
+    for name, entry in names.items():
+        rates = entry["operations_per_s"]
+        # Where bindfs may not mount, its column is missing.
+        assert isinstance(rates, dict) and places - {"fuse"} <= rates.keys() <= places and min(rates.values()) > 0
+        plain = {"create": 3, "stat": 1, "open_close": 2, "read": 3, "rename": 1, "unlink": 1}.get(
+            name.split("_", 1)[1]
+        )
+        counted = entry["system_calls"]
+        if shutil.which("strace") and plain:
+            assert isinstance(counted, dict) and counted["plain"] == plain and counted["managed"] > 2 * plain
+
+
+@pytest.mark.parametrize("options", [(), ("--shared", "--depth", "2")])
+def test_many_small_files_are_counted_and_none_stays(make_store: Maker, calls: None, options: tuple[str, ...]) -> None:
+    store = make_store(dirs(2))
+    command = [NATIVE / "metadata", "--processes", "2", "--files", "50", *options]
+    for place in (store.plain, store.data):
+        said = json.loads(store.program(*command, place).out)
+        trees, of_each = (1, 21) if options else (2, 5)
+        assert (said["processes"], said["files"], said["directories"]) == (2, 100, trees * of_each)
+        assert list(said["operations_per_s"]) == PHASES and min(said["operations_per_s"].values()) > 0
+        assert not list(place.iterdir())
+    assert not list((store.root / "files").iterdir())
+    assert not [path for name in store.targets for path in (store.base / "targets" / name.name).glob("*.data*")]
+
+
+def test_a_process_that_dies_among_many_small_files_ends_the_others(make_store: Maker, calls: None) -> None:
+    store = make_store(dirs(2))
+    command = [NATIVE / "metadata", store.data, "--processes", "3", "--files", "100000"]
+    with subprocess.Popen(command, env=store.environment(), stderr=subprocess.PIPE, text=True) as program:
+        first = store.data / "metadata" / "0" / "f0.0"
+        assert wait_until(lambda: is_managed(first))
+        workers = children(program.pid)
+        assert len(workers) == 3
+        os.kill(workers[1], signal.SIGKILL)
+        said = program.communicate(timeout=60)[1]
+    assert program.returncode == 1 and "a process failed" in said and str(store.data / "metadata") in said
+    assert not any(is_running(worker) for worker in workers)
+    again = store.program(NATIVE / "metadata", store.data, code=1)
+    assert "File exists" in again.err
+    store.repair()
 
 
 def test_the_demo_ends_in_its_line(scratch: Path) -> None:
