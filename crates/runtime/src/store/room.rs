@@ -51,7 +51,9 @@ impl Attached {
     pub fn layout_for(&'static self, template: &'static [u8], chance: u64) -> Sys<Chosen> {
         let own = self.view()?.default_layout();
         let (Some(devices), true) = (self.devices(), template.len() <= SHORT_BYTES) else { return Ok(Chosen::as_it_is(template)) };
-        let (Ok(view), Ok(own_view)) = (View::parse(template), View::parse(own)) else { return Ok(Chosen::as_it_is(template)) };
+        let Ok(view) = View::parse(template) else { return Ok(Chosen::as_it_is(template)) };
+        let is_own = template.as_ptr() == own.as_ptr();
+        let Ok(own_view) = (if is_own { Ok(view) } else { View::parse(own) }) else { return Ok(Chosen::as_it_is(template)) };
         let targets = || (0..self.view().map_or(0, |v| v.target_count()) as u32).filter(|t| view.uses_target(*t) || own_view.uses_target(*t));
         if !is_fresh(devices, targets()) && self.look(devices, targets()).is_err() {
             return Ok(Chosen::as_it_is(template));
@@ -59,7 +61,6 @@ impl Attached {
         let known = |target: u32| devices.line(target).map(|line| line.room_bytes.load(Ordering::Relaxed)).unwrap_or(0).checked_sub(1);
         let all_known = |view: &View<'_>| (0..view.target_count()).filter(|t| view.uses_target(*t)).all(|t| known(t).is_some());
         let room = |target: u32| known(target).unwrap_or(0);
-        let is_own = template.as_ptr() == own.as_ptr();
         let spread =
             |view: &View<'static>, template, chance| Chosen { template, spread: if all_known(view) { Spread::of(view, room, chance) } else { None } };
         if view.region_count() > 1 && all_known(&view) && !fits(&view, room) {
