@@ -19,6 +19,7 @@ from .. import __version__
 from ..preloaded import unload
 from . import completion
 from .completion import PROGRAM
+from .glossary import WithColumns, glossary
 from .moving import apply, migrate, mover
 from .options import COMMAND_SETTINGS
 from .output import INTERRUPTED, OneLineErrors
@@ -78,7 +79,7 @@ class Verbs(OneLineErrors):
                 module = importlib.import_module(place, __package__)
             alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
             function = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
-            alone.command(cmd_name, context_settings=settings)(getattr(module, function))
+            alone.command(cmd_name, context_settings=settings, cls=WithColumns)(getattr(module, function))
             self.add_command(typer.main.get_command(alone), cmd_name)
         return super().get_command(ctx, cmd_name)
 
@@ -101,6 +102,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+for group in (store.app, template.app, kept_plans.app, swd.app):
+    for verb in group.registered_commands:
+        verb.cls = WithColumns
 store.app.add_typer(template.app, name="template", help="Layouts for new files by glob.")
 store.app.add_typer(kept_plans.app, name="plan", help="Plans that runs of an application follow.")
 app.add_typer(store.app, name="store", help="Make, list and check stores.")
@@ -112,6 +116,7 @@ app.command("apply")(apply.apply)
 app.command("migrate")(migrate.migrate)
 app.command("undo")(undo)
 app.command("doctor", context_settings=COMMAND_SETTINGS)(doctor.doctor)
+app.command("glossary")(glossary)
 app.command("completion")(completion.completion)
 
 

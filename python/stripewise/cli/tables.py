@@ -93,13 +93,20 @@ class Table:
                 yield indent + line
 
     def _widths(self, columns: Sequence[int], width: int) -> list[int]:
-        """Columns as wide as they want to be where there is room; else the widest give way first."""
+        """Columns as wide as they want to be where there is room; else the widest give way first, in the end between
+        the words of what is kept whole elsewhere.
+        """
         widths = list(map(self._most, columns))
-        least = list(map(self._least, columns))
-        while sum(widths) + len(_GAP) * (len(widths) - 1) > width and widths != least:
-            widest = max((each for each, wide in enumerate(widths) if wide > least[each]), key=widths.__getitem__)
-            widths[widest] -= 1
+        for least in (list(map(self._least, columns)), list(map(self._longest_word, columns))):
+            while sum(widths) + len(_GAP) * (len(widths) - 1) > width:
+                wider = [each for each, wide in enumerate(widths) if wide > least[each]]
+                if not wider:
+                    break
+                widths[max(wider, key=widths.__getitem__)] -= 1
         return widths
+
+    def _longest_word(self, column: int) -> int:
+        return max(_longest_word(text) for text in (self.columns[column], *(row[column] for row in self.rows)))
 
 
 def _row(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool], at_end: bool = False) -> Iterator[str]:

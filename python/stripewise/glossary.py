@@ -1,0 +1,179 @@
+"""The words of Stripewise, each in a sentence: headings of tables, terms of layouts and models, names of policies.
+
+One table, of which `stripewise glossary` and the columns in the help of each verb are made. Sources are papers by the
+names of docs/models.md; a word without one is our own, or the field's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a word means, and where it comes from."""
+
+    text: str
+    source: str = ""
+
+
+_H2DP, _SLAL, _THESIS, _PDLA = "H2DP", "SLAL", "the thesis", "PDLA"
+
+WORDS: dict[str, Entry] = {
+    # Where bytes lie.
+    "1-DH": Entry("A layout: every request is spread over all servers.", f"{_PDLA}, Tables 2, 4 and 5"),
+    "1-DV": Entry("A layout: each process has its data on one server.", f"{_PDLA}, Tables 2, 4 and 5"),
+    "2-D": Entry("A layout: processes in groups, each group on servers of its own.", f"{_PDLA}, Tables 2, 4 and 5"),
+    "class": Entry("What a target's device is: hdd, ssd, swd (a shingled disk) or any."),
+    "cycle": Entry("Targets with a stripe width each, in order; a region repeats it from its first byte to its last."),
+    "device": Entry("What lies under a target's directory."),
+    "generation": Entry("Number of a file's layout; each move that is published raises it by one."),
+    "h": Entry("Stripe width on HServers.", f"{_H2DP}, Algorithm 1"),
+    "head": Entry("File of the store with a managed file's owner, mode and times; also the first bytes of a file."),
+    "home": Entry("Where a byte lies: one target, one object, one offset."),
+    "HServer": Entry("A server on a disk: each target whose class is not ssd.", _H2DP),
+    "hybrid region": Entry("A region that has stripes on HServers and SServers.", _H2DP),
+    "kind": Entry("How a target is reached: dir (a directory) or emulated (one slowed down to its figures)."),
+    "layout": Entry("Which regions a file has, and the stripes of each."),
+    "managed": Entry("Of a file: its bytes lie in a store, its name is a symbolic link."),
+    "object": Entry("What a target holds of one file, in one plane."),
+    "plane": Entry("One of two objects of a file on a target; a move writes the one that is not in use."),
+    "region": Entry("A part of a file with stripes of its own."),
+    "replica": Entry("A second copy of a file's bytes, for reads."),
+    "s": Entry("Stripe width on SServers; in other headings: seconds.", f"{_H2DP}, Algorithm 1"),
+    "span": Entry("The unit of a move: whole old regions that are whole new ones, too."),
+    "SServer": Entry("A server on an SSD: each target of class ssd.", _H2DP),
+    "store": Entry("A directory, with its targets, that holds the bytes of managed files."),
+    "stripe": Entry("Neighbouring bytes of a file that lie on one target."),
+    "stripe width": Entry("Bytes of one stripe; targets of one region may have different ones."),
+    "stripes": Entry("Widths with the targets that have them, in order, over and over to the region's end."),
+    "target": Entry("A place for bytes, on one disk or SSD; what the papers call a server."),
+    "template": Entry("A layout for new files whose names match a glob."),
+    "widths": Entry("The numbers of a layout: stripe, h and s, or servers in a group."),
+    "glob": Entry("A pattern of names: * within a directory, ** through all below."),
+    # Policies and plans.
+    "best": Entry("Our policy: least bound over all layouts it can think of, with a proof of how near it came."),
+    "DDM": Entry("Dynamic data migration: regions move between windows.", f"{_H2DP}, section 3.7 and Algorithm 2"),
+    "def": Entry("The equal layout: one stripe width on all targets; what others are compared with."),
+    "h2dp": Entry("Policy: hot regions on hybrid servers, the others on HServers.", f"{_H2DP}, section 3.6 and eq. 1"),
+    "in": Entry("Of a move: onto hybrid servers.", f"{_H2DP}, Algorithm 2"),
+    "kept plan": Entry("A plan that a store keeps for an application and a number of processes; its runs follow it."),
+    "out": Entry("Of a move: onto HServers alone.", f"{_H2DP}, Algorithm 2"),
+    "padp": Entry("Policy: varied-size striping, hybrid regions chosen at random.", f"{_H2DP}, section 4"),
+    "pdla": Entry("Pattern-directed, layout-aware: one pair of stripe widths over two classes.", _PDLA),
+    "plan": Entry("A layout for each file of a trace, and what moves between windows (plan.json)."),
+    "policy": Entry("A way to make a plan: best, def, h2dp, padp, psa, slal, or a Python file of your own."),
+    "psa": Entry("Policy: one pair of widths a file, chosen for time and SServer space.", f"{_H2DP}, section 4"),
+    "restripe": Entry("Of a move: other stripe widths on servers of the same kind."),
+    "RMT": Entry("Region mapping table: where each region lies in each window.", f"{_H2DP}, sections 3.6 to 4.2"),
+    "slal": Entry("Policy: a stripe for each segment of a file, by its requests.", f"{_SLAL}, section III"),
+    "VSS": Entry("Varied-size striping: wider stripes on faster servers.", f"{_H2DP}, Algorithm 1"),
+    "window": Entry("A part of the run's time that is planned by itself."),
+    "by the bound": Entry("Times as fast as def, if both reached the bound."),
+    "% on hybrid": Entry("Share of the requests that hybrid regions serve."),
+    "% of data": Entry("Share of all bytes that moves."),
+    "moved": Entry("Bytes that are copied from one home to another."),
+    "copies s": Entry("Seconds that moves take, by the request model."),
+    "cost s": Entry("Seconds of all requests by the request model, one after another.", f"{_H2DP}, Algorithm 1"),
+    "from window": Entry("The first window in which the region lies so."),
+    # Models.
+    "bound": Entry("What no schedule beats: the time of the busiest server or link.", "SLAL, eq. 5"),
+    "bound MB/s": Entry("Rate that such requests reach at best, back to back, on all servers."),
+    "bound ratio": Entry("The bound over the time that the run took: 1 is as good as can be."),
+    "busiest": Entry("Milliseconds that the request adds to its busiest server."),
+    "connect": Entry("T_E: the time to open connections to servers.", f"{_H2DP}, Table 2"),
+    "emulated": Entry("Of a target: a directory whose accesses are slowed down to a device's figures."),
+    "imbalance": Entry("Busy time of the busiest target over the mean, less 1: 0 is even.", f"{_SLAL}, eq. 6"),
+    "network": Entry("T_X: the time of bytes on links.", f"{_H2DP}, Table 2"),
+    "of bound": Entry("The bound over the simulated time: 1 is as good as can be."),
+    "per byte": Entry("Seconds that a device takes for each byte, beside its startup."),
+    "pieces": Entry("Accesses that one request makes, on H and S servers."),
+    "process models": Entry("Prices of p processes spread over equal servers.", f"{_PDLA}, Tables 2, 4 and 5; RADAR"),
+    "request": Entry("One read or write of a program; also its size."),
+    "request models": Entry("Prices where requests of all processes meet on one server.", f"{_H2DP}, Tables 2 and 3"),
+    "segment model": Entry("Price of one request alone, its startups random.", f"{_SLAL}, eqs. 1 to 6"),
+    "slowest": Entry("The class of servers that decides startup and storage."),
+    "startup": Entry("Seconds that an access takes before its first byte: seek and rotation of a disk."),
+    "storage": Entry("The time of bytes on devices.", f"{_H2DP}, Table 2"),
+    "T": Entry("The request's time by the model: connect, network, startup and storage.", f"{_H2DP}, Table 2"),
+    "times def": Entry("How many times as fast as def in the same simulation."),
+    "p50": Entry("The median: one in two takes no longer."),
+    "p99": Entry("99 in 100 take no longer."),
+    "at work by the model": Entry("Seconds that the target was at work, by startup and per byte."),
+    "busy": Entry("Time that a device was at work; with %: its share of the run."),
+    "accesses": Entry("Reads and writes that reached the target, after requests were cut at stripes."),
+    # Measuring.
+    "access": Entry("What was measured: random, sequential or saturated reads or writes."),
+    "5-95 %": Entry("Startups of 9 accesses in 10 lie between these, in ms."),
+    "misfit": Entry("How far the worst size's median lies from the fitted line."),
+    "residual": Entry("Median distance of measured times from the fitted line; ! marks unreliable ones."),
+    "samples": Entry("Accesses that were timed."),
+    # Shingled disks.
+    "ampl.": Entry("Of a write's time: reading and rewriting of tracks that it would have destroyed."),
+    "coll.": Entry("Of a write's time: garbage collection before it."),
+    "free": Entry("Room that is left; of a shingled disk: tracks that hold nothing and may be written."),
+    "gap": Entry("Tracks that are free but would destroy what lies behind them."),
+    "GC": Entry("Garbage collections: how often the scheme made room by moving tracks together."),
+    "hot": Entry("Data that is updated most often."),
+    "mapping": Entry("The order in which tracks of bands are filled, as 1234.", f"{_THESIS}, section 4.4.1"),
+    "own": Entry("Of a write's time: seek, rotation and transfer of the write itself."),
+    "scheme": Entry("How a shingled disk places tracks and updates (docs/shingled.md)."),
+    "space in use": Entry("Share of the disk's space that requests go to."),
+    "used": Entry("Room that holds data; of a shingled disk: share of the space that requests go to."),
+    "wait": Entry("Of a write's time: in the queue behind other requests."),
+    "WAR": Entry("Write amplification ratio: operations on the disk for each write.", f"{_THESIS}, eq. 4.2"),
+    "write amplification": Entry("Writes on the medium that no program asked for; WAR counts them."),
+    # Inside a store.
+    "ctl": Entry("File of the store with the words that processes share about an open file: size, moves, locks."),
+    "dirty": Entry("Of a chunk that is being moved: written since it was copied, and copied again."),
+    "epoch": Entry("What each I/O enters and leaves, so that a mover knows when nobody uses the old layout."),
+    "freeze": Entry("The moment of a move in which writers of its span wait; it has a deadline."),
+    "mover": Entry("The process that moves regions while programs use them."),
+    "orphan": Entry("A managed file whose name is gone."),
+    "slot": Entry("What one process shows movers of the files it uses."),
+    "session": Entry("From one open of a file to its close; also one run of a mover."),
+    # Traces.
+    "ordinal": Entry("Which collective call of its session a call is, from 0."),
+    "parent": Entry("Of a traced call: the MPI-IO call that caused it."),
+    "rank": Entry("Number of an MPI process, from 0."),
+    "trace": Entry("What a run did to its files: every call, its time, place and size."),
+}  # fmt: skip
+
+#: Headings of each verb's tables that say little by themselves.
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "calibrate": ("access", "startup", "5-95 %", "residual", "misfit", "samples"),
+    "init": ("target", "class", "device", "free"),
+    "model": (
+        "T", "connect", "network", "startup", "storage", "slowest", "pieces", "busiest", "bound MB/s", "widths",
+    ),
+    "plan": ("stripes", "window", "hybrid region", "% on hybrid", "cost s", "out", "in", "restripe", "copies s"),
+    "show": ("accesses", "at work by the model", "class", "stripes", "from window"),
+    "simulate": ("of bound", "imbalance", "p50", "p99", "times def"),
+    "tune": ("busy", "imbalance", "bound ratio"),
+    "store df": ("class", "used", "free"),
+    "store info": ("class", "kind", "busy"),
+    "store layout": ("region", "stripes"),
+    "store plan ls": ("policy", "window", "by the bound"),
+    "store template ls": ("glob", "layout"),
+    "swd map": ("scheme", "space in use", "used", "hot", "gap", "free"),
+    "swd simulate": ("used", "p99", "own", "ampl.", "coll.", "wait", "WAR", "GC", "busy"),
+    "swd war": ("mapping", "used"),
+}  # fmt: skip
+
+
+def found(word: str) -> dict[str, Entry]:
+    """The entries of a word: its own, else those that have it among their words; upper and lower case are one."""
+    wanted = word.strip().casefold()
+    for name in (wanted, wanted.removesuffix("s")):
+        for each, entry in WORDS.items():
+            if each.casefold() == name:
+                return {each: entry}
+    return {each: entry for each, entry in WORDS.items() if wanted and wanted in each.casefold().split()}
+
+
+def near(word: str) -> list[str]:
+    """Words that are written almost so."""
+    import difflib
+
+    known = {each.casefold(): each for each in WORDS}
+    return [known[each] for each in difflib.get_close_matches(word.casefold(), list(known), 3)]
