@@ -37,10 +37,11 @@ class PlaceOptions:
     """Where the store and its cluster.toml go, and what goes into the store."""
 
     store: Annotated[
-        Path | None, typer.Option("--store", help="The store to make (default: ./store; with --emulate: DIR/store).")
+        Path | None,
+        typer.Option("--store", help="Store directory to create (default: ./store; with --emulate: DIR/store)."),
     ] = None
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The cluster.toml to write (default: beside the store).")
+        Path | None, typer.Option("-o", "--output", help="Output file for cluster.toml (default: beside the store).")
     ] = None
     manage: ManageOption = None
 
@@ -50,13 +51,15 @@ class TargetOptions:
     """What the targets are, where that is not to be found out."""
 
     emulate: Annotated[
-        bool, typer.Option("--emulate", help="Make emulated disks (4) and SSDs (2) below DIR, to try things out.")
+        bool, typer.Option("--emulate", help="Create 4 emulated disks and 2 emulated SSDs below DIR, for trials.")
     ] = False
     klass: Annotated[
-        list[str] | None, typer.Option("--class", metavar="TARGET=CLASS", help=f"Its class: {', '.join(CLASSES)}.")
+        list[str] | None,
+        typer.Option("--class", metavar="TARGET=CLASS", help=f"Target class: {', '.join(CLASSES)}; repeatable."),
     ] = None
     capacity: Annotated[
-        list[str] | None, typer.Option("--capacity", metavar="TARGET=SIZE", help="The most that may lie on it.")
+        list[str] | None,
+        typer.Option("--capacity", metavar="TARGET=SIZE", help="Maximum bytes on the target; repeatable."),
     ] = None
 
 
@@ -65,16 +68,25 @@ class MeasureOptions:
     """How directories are measured."""
 
     calibrate: Annotated[
-        bool, typer.Option("--calibrate/--no-calibrate", help="Measure, or assume figures of each class.")
+        bool,
+        typer.Option(
+            "--calibrate/--no-calibrate", help="Measure the devices, or assume typical figures of their class."
+        ),
     ] = True
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", min=1, max=86_400, help="Time for each directory (default: 10, 40 for all).",
+        typer.Option(
+            "--seconds",
+            min=1,
+            max=86_400,
+            help="Measuring time per directory, in seconds (default: 10, 40 in total).",
         ),
-    ] = None  # fmt: skip
+    ] = None
     scratch: Annotated[
         str | None,
-        typer.Option("--scratch", help=f"Scratch file in each (default: {SCRATCH}); 1/16 of what is free at most."),
+        typer.Option(
+            "--scratch", help=f"Size of the scratch file (default: {SCRATCH}), at most 1/16 of the free space."
+        ),
     ] = None
 
     def refuse(self, why: str) -> None:
@@ -88,16 +100,18 @@ class MeasureOptions:
 def init(
     *,
     directories: Annotated[
-        list[str], typer.Argument(metavar="DIR...", help="A directory on each disk and SSD; a new one for --emulate.")
+        list[str],
+        typer.Argument(metavar="DIR...", help="One directory per disk or SSD; with --emulate, a new directory."),
     ],
     place: PlaceOptions,
     targets: TargetOptions,
     measuring: MeasureOptions,
     json: JsonOption = False,
 ) -> None:
-    """Make a store over directories: find their devices, measure them, write cluster.toml.
+    """Create a calibrated store over directories.
 
-    Each DIR gets a directory of the store's own. With --emulate, DIR gets emulated disks and SSDs, and the store.
+    Find and measure their devices, and write cluster.toml. Each DIR gets a directory of the store's own. With
+    --emulate, DIR gets emulated disks and SSDs, and the store.
     """
     words = Words(targets.klass or (), targets.capacity or ())
     asked = request(directories, targets.emulate, place.store, place.output, place.manage or [], words)
@@ -209,7 +223,7 @@ class Made:
         typer.echo(printable(f"{self.store.root}: a store over {len(self.found)} target(s)"))
         typer.echo(printable(f"new files that go into it: {', '.join(self.managed)}"))
         typer.echo(printable(f"check a program first: {self.command('doctor')}"))
-        typer.echo(printable(f"go on with: {self.command('tune')}"))
+        typer.echo(printable(f"next: {self.command('tune')}"))
 
 
 def _details(one: FoundTarget) -> Iterator[str]:

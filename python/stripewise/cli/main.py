@@ -95,7 +95,7 @@ class Verbs(OneLineErrors):
 
 app = typer.Typer(
     name=PROGRAM,
-    help="Learns how a program touches its files and lays the files out to match.",
+    help="Trace the I/O of a program, plan a data layout for it, and run it on that layout.",
     cls=Verbs,
     no_args_is_help=True,
     add_completion=False,
@@ -105,11 +105,11 @@ app = typer.Typer(
 for group in (store.app, template.app, kept_plans.app, swd.app):
     for verb in group.registered_commands:
         verb.cls = WithColumns
-store.app.add_typer(template.app, name="template", help="Layouts for new files by glob.")
-store.app.add_typer(kept_plans.app, name="plan", help="Plans that runs of an application follow.")
-app.add_typer(store.app, name="store", help="Make, list and check stores.")
+store.app.add_typer(template.app, name="template", help="Manage layouts of new files, by glob.")
+store.app.add_typer(kept_plans.app, name="plan", help="Manage the plans that runs of an application follow.")
+app.add_typer(store.app, name="store", help="Create, list, check and change stores.")
 app.add_typer(mover.app, name="mover", help="Show, pause, resume or stop the mover of a store.")
-app.add_typer(swd.app, name="swd", help="Shingled write disks, simulated: traces, schemes, maps.")
+app.add_typer(swd.app, name="swd", help="Simulate shingled write disks: schemes, traces, track maps.")
 app.command("run", context_settings=COMMAND_SETTINGS)(run.run)
 app.command("collect")(collect.collect)
 app.command("apply")(apply.apply)
@@ -132,7 +132,7 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Learns how a program touches its files and lays the files out to match."""
+    """Trace the I/O of a program, plan a data layout for it, and run it on that layout."""
 
 
 def main() -> None:

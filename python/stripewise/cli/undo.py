@@ -22,20 +22,21 @@ SHOWN = 20
 def undo(
     store: StoreArgument,
     orphans: Annotated[
-        Path | None, typer.Option("--orphans", metavar="DIR", help="Files that no link leads to become plain here.")
+        Path | None, typer.Option("--orphans", metavar="DIR", help="Output directory for files that no link leads to.")
     ] = None,
     search: Annotated[
-        list[Path] | None, typer.Option("--search", metavar="DIR", help="Look for links below DIR, too.")
+        list[Path] | None,
+        typer.Option("--search", metavar="DIR", help="Directory to search for links as well; repeatable."),
     ] = None,
     wait: Annotated[
-        float, typer.Option("--wait", min=0, metavar="SECONDS", help="Wait so long for files that a program has open.")
+        float, typer.Option("--wait", min=0, metavar="SECONDS", help="Maximum wait for files that a program has open.")
     ] = 0.0,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Make every file of a store plain again, compare checksums, and remove the store.
+    """Convert all files of a store to plain files, and remove the store.
 
-    Killed at any moment, each file is managed or plain, whole; run again, it goes on.
+    Checksums are compared. Safe against kills: each file is managed or plain, and complete; run it again to resume.
     """
     if dry_run:
         _print_decision(store, look(store, orphans, search or []), json)
@@ -54,7 +55,7 @@ def _complain(text: str) -> None:
 
 def _print_decision(store: Path, decision: Decision | None, json: bool) -> None:
     if decision is None:
-        typer.echo(f"{store}: holds no file any more; undo goes on removing it")
+        typer.echo(f"{store}: holds no file any more; resuming its removal")
         return
     if json:
         print_json(decision.as_json())
@@ -71,7 +72,7 @@ def _print_decision(store: Path, decision: Decision | None, json: bool) -> None:
         for problem in decision.problems:
             _complain(problem)
     if decision.problems:
-        raise StoreError(f"{store}: {len(decision.problems)} thing(s) keep it from being undone; see above")
+        raise StoreError(f"{store}: {len(decision.problems)} obstacle(s) to undo; see above")
 
 
 def _print_kept(store: Path, decision: Decision) -> None:

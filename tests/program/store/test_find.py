@@ -102,7 +102,7 @@ def test_a_damaged_file_is_told_and_hides_no_other(store: Store) -> None:
     layout.write_bytes(whole[:-1])
     try:
         said = stripewise("store", "find", store.root, "*.dat", code=1)
-        assert said.out == f"{store.data / 'large.dat'}\n" and "1 file(s) could not be looked at" in said.err
+        assert said.out == f"{store.data / 'large.dat'}\n" and "1 file(s) could not be checked" in said.err
     finally:
         layout.write_bytes(whole)
 

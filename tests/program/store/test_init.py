@@ -135,7 +135,7 @@ def test_emulated_disks_and_ssds_are_called_so_and_a_job_runs_and_is_tuned_on_th
         ("ssd", 0.0001, 2.5e-9),
     }
     assert (home / "cluster.toml").read_text().count("# EMULATED") == 6
-    assert shown.splitlines()[-1] == f"go on with: stripewise tune --store {home}/store -- CMD"
+    assert shown.splitlines()[-1] == f"next: stripewise tune --store {home}/store -- CMD"
     stripewise("run", "--store", home / "store", "--", "dd", "if=/dev/zero", f"of={home}/f", "bs=64K", "count=8")
     assert is_managed(home / "f")
     job = [MPIEXEC, "-n", "2", MPIIO, "--file", home / "g", "--file-size", "4MiB", "--region-size", "1MiB"]
@@ -381,6 +381,6 @@ def test_nobody_is_asked_anything_on_a_terminal(scratch: Path) -> None:
             if not part:
                 break
             said += part
-        assert child.wait(30) == 0 and b"go on with: stripewise tune" in said, said
+        assert child.wait(30) == 0 and b"next: stripewise tune" in said, said
     finally:
         os.close(master)

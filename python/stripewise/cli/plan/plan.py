@@ -177,18 +177,21 @@ def _check(path: Path, cluster: Path | None, json: bool) -> None:
 class PlanRequest:
     """What is planned, by whom, and where the plan goes."""
 
-    trace: Annotated[Path | None, typer.Argument(help="A collected trace.", metavar="TRACE")] = None
-    check: Annotated[Path | None, typer.Option("--check", help="Validate this plan instead.")] = None
-    cluster: Annotated[Path | None, typer.Option("--cluster", help="cluster.toml, store.toml or a store.")] = None
+    trace: Annotated[Path | None, typer.Argument(help="Collected trace.", metavar="TRACE")] = None
+    check: Annotated[Path | None, typer.Option("--check", help="Plan to validate, in place of planning.")] = None
+    cluster: Annotated[Path | None, typer.Option("--cluster", help="cluster.toml, store.toml or store directory.")] = (
+        None
+    )
     policy: Annotated[
-        str, typer.Option("--policy", help=f"One of {', '.join(sorted(POLICIES))}, or your own: a Python file.")
+        str, typer.Option("--policy", help=f"Policy: {', '.join(sorted(POLICIES))}, or a Python file of your own.")
     ] = "best"
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the plan here.")] = None
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Output file for the plan.")] = None
     store: Annotated[
-        Path | None, typer.Option("--store", help="Plan only this store's files, around what its other files hold.")
+        Path | None,
+        typer.Option("--store", help="Store whose files to plan, within the space that its other files leave."),
     ] = None
     keep: Annotated[
-        bool, typer.Option("--keep", help="Keep the plan in the store: runs of the same application follow it.")
+        bool, typer.Option("--keep", help="Keep the plan in the store, for later runs of the application.")
     ] = False
 
 
@@ -203,11 +206,11 @@ def plan(
     search: SearchOptions,
     json: JsonOption = False,
 ) -> None:
-    """Price layouts for the files of a trace and write the best as plan.json, or check one with --check."""
+    """Plan layouts for the files of a trace, or check a plan."""
     trace, cluster, output = asked.trace, asked.cluster, asked.output
     if asked.check is not None:
         if trace is not None or output is not None or asked.keep:
-            raise UsageError("--check: takes a plan and at most a --cluster; leave out the trace, -o and --keep")
+            raise UsageError("--check: takes only a plan and --cluster; leave out the trace, -o and --keep")
         _check(asked.check, cluster, json)
         return
     if trace is None:
@@ -215,7 +218,7 @@ def plan(
     if cluster is None and asked.store is None:
         raise UsageError("plan: give --cluster cluster.toml, or --store")
     if asked.keep and asked.store is None:
-        raise UsageError("--keep: needs --store, which keeps it")
+        raise UsageError("--keep: needs --store, where the plan is kept")
     chosen = policy_named(asked.policy)
     options = plan_options(sizes, seed, search, windows)
     refuse_foreign([chosen], options)
@@ -258,4 +261,4 @@ def plan(
             f"kept for {printable(kept.title)}: 'stripewise run --store' follows it where CMD ends with these words"
         )
     if output is not None:
-        typer.echo(f"{output}: written; go on with: stripewise apply {output} --store STORE")
+        typer.echo(f"{output}: written; next: stripewise apply {output} --store STORE")

@@ -42,24 +42,24 @@ def show(
     *,
     trace: Annotated[
         Path,
-        typer.Argument(help="A collected trace, a Darshan log (*.darshan), or a plan (*.json).", metavar="TRACE|PLAN"),
+        typer.Argument(help="Collected trace, Darshan log (*.darshan) or plan (*.json).", metavar="TRACE|PLAN"),
     ],
     files: FileOptions,
     cluster: Annotated[
-        Path | None, typer.Option("--cluster", help="cluster.toml whose devices price what is found.")
+        Path | None, typer.Option("--cluster", help="cluster.toml with the devices to price findings on.")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", help="Write pictures into this one page, which loads nothing else.")
+        Path | None, typer.Option("--html", help="Output file for a self-contained HTML page with charts.")
     ] = None,
     perfetto: Annotated[
-        Path | None, typer.Option("--perfetto", help="Write every request as a slice for ui.perfetto.dev.")
+        Path | None, typer.Option("--perfetto", help="Output file for a timeline of all requests, for ui.perfetto.dev.")
     ] = None,
     beside: Annotated[
-        Path | None, typer.Option("--beside", help="With --html: a second run, side by side on the same scales.")
+        Path | None, typer.Option("--beside", help="Second trace, drawn side by side on the same scales (with --html).")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Say what a run did to its files, and what is wrong with it: causes, their evidence, price and cure.
+    """Show the I/O of a run, and its I/O problems with cures.
 
     For a plan: the region mapping table.
     """
@@ -67,13 +67,13 @@ def show(
         if files.flags:
             raise UsageError(f"{files.flags[0]}: chooses files of a trace; a plan is shown whole")
         if cluster is not None:
-            raise UsageError("--cluster: prices what is found in a trace; a plan has prices of its own")
+            raise UsageError("--cluster: prices findings of a trace; a plan has prices of its own")
         if html is not None or perfetto is not None or beside is not None:
-            raise UsageError("--html, --perfetto and --beside: are of a trace; give the directory that 'collect' wrote")
+            raise UsageError("--html, --perfetto and --beside: need a trace; give the directory that 'collect' wrote")
         _show_plan(trace, json)
         return
     if beside is not None and html is None:
-        raise UsageError("--beside: belongs to --html")
+        raise UsageError("--beside: needs --html")
     choice = files.choice()
     check_pictures([each for each in (trace, beside) if each is not None], html, perfetto)
     with ExitStack() as held:

@@ -40,7 +40,7 @@ def collect(
     say_partial(f"{place}/trace.parquet", partial_reasons(place))
     say_of_trace(f"{place}/trace.parquet", ended=run_end(place).text)
     _list(account, place)
-    typer.echo(f"go on with: stripewise plan {place} --cluster CLUSTER -o plan.json")
+    typer.echo(f"next: stripewise plan {place} --cluster CLUSTER -o plan.json")
 
 
 def _list(account: Mapping[str, Any], place: Path) -> None:

@@ -39,4 +39,4 @@ def import_(
     for skipped in meta["skipped"]:
         say(f"stripewise: {skipped['file']}: {skipped['why']} skipped")
     say_partial(str(place / "trace.parquet"), meta["partial"])
-    typer.echo(f"go on with: stripewise plan {place} --cluster CLUSTER -o plan.json")
+    typer.echo(f"next: stripewise plan {place} --cluster CLUSTER -o plan.json")

@@ -156,5 +156,5 @@ def run(
     if logs is not None:
         if ended.status:
             say(f"stripewise: the run failed (exit status {ended.status}); its trace is marked as such")
-        say(f"stripewise: traced into {logs}; go on with: stripewise collect {logs}")
+        say(f"stripewise: trace written to {logs}; next: stripewise collect {logs}")
     raise typer.Exit(ended.status)

@@ -25,28 +25,33 @@ class Wanted:
 
     pattern: Annotated[
         str | None,
-        typer.Argument(metavar="[PATTERN]", help="Glob of the name, or with a / of the whole path; quote it."),
+        typer.Argument(metavar="[PATTERN]", help="Glob of the name, or of the whole path if it has a /; quoted."),
     ] = None
     size: Annotated[
-        str | None, typer.Option("--size", metavar="[+-]SIZE", help="Larger (+), smaller (-), or of just this size.")
+        str | None,
+        typer.Option(
+            "--size", metavar="[+-]SIZE", help="File size: larger than (+), smaller than (-), or exactly SIZE."
+        ),
     ] = None
     changed: Annotated[
-        str | None, typer.Option("--mtime", metavar="+-AGE", help="Changed longer ago (+7d), or since then (-7d).")
+        str | None,
+        typer.Option("--mtime", metavar="+-AGE", help="Last change: longer ago than (+7d), or within (-7d)."),
     ] = None
     target: Annotated[
-        list[str] | None, typer.Option("--target", metavar="TARGET", help="With bytes on it, or on one of several.")
+        list[str] | None,
+        typer.Option("--target", metavar="TARGET", help="Files with data on this target; repeatable (any of them)."),
     ] = None
     klass: Annotated[
-        list[str] | None, typer.Option("--class", metavar="CLASS", help="With bytes on a target of this class.")
+        list[str] | None, typer.Option("--class", metavar="CLASS", help="Files with data on a target of this class.")
     ] = None
     not_on: Annotated[
-        list[str] | None, typer.Option("--not-on", metavar="TARGET", help="Without a byte on this target.")
+        list[str] | None, typer.Option("--not-on", metavar="TARGET", help="Files without data on this target.")
     ] = None
     stripe_count: Annotated[
-        str | None, typer.Option("--stripe-count", metavar="[+-]N", help="Whose widest region has so many targets.")
+        str | None, typer.Option("--stripe-count", metavar="[+-]N", help="Number of targets of the widest region.")
     ] = None
     like: Annotated[
-        Path | None, typer.Option("--layout-of", metavar="FILE", help="Laid out as this managed file is.")
+        Path | None, typer.Option("--layout-of", metavar="FILE", help="Files with the layout of this managed file.")
     ] = None
 
     def conditions(self, store: Store) -> Conditions:
@@ -68,10 +73,15 @@ def store_find(
     *,
     store: StoreArgument,
     wanted: Wanted,
-    print0: Annotated[bool, typer.Option("-0", "--print0", help="End names with a zero byte, for xargs -0.")] = False,
+    print0: Annotated[
+        bool, typer.Option("-0", "--print0", help="Names terminated by a zero byte, for xargs -0.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """List the files of a store by name, size, age, targets or layout. Bytes in holes count."""
+    """List the files of a store by name, size, age, targets or layout.
+
+    All conditions must hold. Holes count as data.
+    """
     if print0 and json:
         raise UsageError("store find: give -0 or --json, not both")
     opened = Store(store)
@@ -90,11 +100,11 @@ def store_find(
                 typer.echo(printable(each.path) if each.path else f"(no name: file {each.file.id})")
         sys.stdout.flush()
         if nameless and print0:
-            say(f"stripewise: {nameless} file(s) without a name are left out; see 'stripewise store ls'")
+            say(f"stripewise: {nameless} file(s) without a name left out; see 'stripewise store ls'")
     for problem in problems:
         say(f"stripewise: {printable(problem)}")
     if problems:
-        raise StoreError(f"{store}: {len(problems)} file(s) could not be looked at; run store fsck")
+        raise StoreError(f"{store}: {len(problems)} file(s) could not be checked; run store fsck")
 
 
 def register(app: typer.Typer) -> None:

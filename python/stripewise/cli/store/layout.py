@@ -25,9 +25,10 @@ def layout(
     files: Annotated[list[Path], typer.Argument(help="Managed files.", metavar="FILE...")],
     json: JsonOption = False,
 ) -> None:
-    """Show where managed files lie: offsets, lengths, targets and widths of regions, and what each target holds.
+    """Show the layout of managed files.
 
-    The JSON of one file is what 'store template add --layout' and 'store set-layout --layout' take.
+    Offset, length, stripe widths and targets of each region, and the data on each target. The JSON of one file is
+    valid for 'store template add --layout' and 'store set-layout --layout'.
     """
     found = placed(files)
     if json:

@@ -28,18 +28,26 @@ class WantedLayout:
     """A layout in one of four ways."""
 
     layout: Annotated[
-        str | None, typer.Option("--layout", help="def (all targets), hservers, a layout JSON, or a plan of one file.")
+        str | None,
+        typer.Option("--layout", help="Layout: def (all targets), hservers, a layout JSON or a plan of one file."),
     ] = None
-    like: Annotated[Path | None, typer.Option("--like", metavar="FILE", help="The layout of this managed file.")] = None
+    like: Annotated[Path | None, typer.Option("--like", metavar="FILE", help="Managed file whose layout to copy.")] = (
+        None
+    )
     stripe_size: Annotated[
-        str | None, typer.Option("--stripe-size", help="Equal stripes of this size, e.g. 1MiB (default: 64KiB).")
+        str | None,
+        typer.Option("--stripe-size", help="Stripe width, equal on all targets, e.g. 1MiB (default: 64KiB)."),
     ] = None
     targets: Annotated[
-        str | None, typer.Option("--targets", metavar="A,B,...", help="Equal stripes over these (default: all).")
+        str | None, typer.Option("--targets", metavar="A,B,...", help="Targets of equal stripes (default: all).")
     ] = None
     stripe: Annotated[
         list[str] | None,
-        typer.Option("--stripe", metavar="TARGET=SIZE", help="One stripe of a cycle of unequal ones; give several."),
+        typer.Option(
+            "--stripe",
+            metavar="TARGET=SIZE",
+            help="Stripe width of one target, for unequal stripes; repeatable, in order.",
+        ),
     ] = None
 
     def check(self) -> None:
@@ -93,9 +101,9 @@ def set_layout(
     mover: MoverOptions,
     json: JsonOption = False,
 ) -> None:
-    """Give managed files another layout now; programs may go on using them.
+    """Change the layout of managed files now.
 
-    New files in a directory get theirs from 'store template add STORE DIR/ --layout'.
+    Programs may keep using them. New files in a directory get theirs from 'store template add STORE DIR/ --layout'.
     """
     wanted.check()
     stores: dict[str, Store] = {}

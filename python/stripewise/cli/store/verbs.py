@@ -29,20 +29,22 @@ find.register(app)
 @app.command("create")
 def create(
     store: StoreArgument,
-    cluster: Annotated[Path, typer.Option("--cluster", help="cluster.toml with the targets.")],
+    cluster: Annotated[Path, typer.Option("--cluster", help="cluster.toml that defines the targets.")],
     manage: ManageOption = None,
     region_size: RegionOption = "64MiB",
     layout: Annotated[
-        str, typer.Option("--layout", help="Layout of new files: def (all targets), hservers, or a JSON file.")
+        str, typer.Option("--layout", help="Layout of new files: def (all targets), hservers or a layout JSON.")
     ] = "def",
-    shared: Annotated[bool, typer.Option("--shared", help="For all users of the machine, not for you alone.")] = False,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="Access for all users of the machine (default: only you).")
+    ] = False,
 ) -> None:
-    """Make a store over a cluster's targets."""
+    """Create a store over the targets of a cluster."""
     made = create_store(store, cluster, manage or [], parse_size(region_size, "--region-size"), layout, shared)
     managed = [rule.glob for rule in made.config.rules if rule.action == "manage"]
     typer.echo(f"{made.root}: a store over {len(made.config.cluster.targets)} target(s)")
     typer.echo(f"new files that go into it: {', '.join(managed)}")
-    typer.echo(f"go on with: stripewise run --store {made.root} -- CMD")
+    typer.echo(f"next: stripewise run --store {made.root} -- CMD")
 
 
 @app.command("ls")
@@ -60,7 +62,7 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
 
 @app.command("info")
 def info(store: StoreArgument, json: JsonOption = False) -> None:
-    """Describe a store: its targets, rules and what its devices did since boot."""
+    """Show targets, device counters since boot, and rules of a store."""
     opened = Store(store)
     details, devices = opened.info(), opened.devices()
     if json:
@@ -129,11 +131,13 @@ def _verdict(found: Mapping[str, Any]) -> str:
 @app.command("fsck")
 def fsck(
     store: StoreArgument,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended without a loss.")] = False,
-    sums: Annotated[bool, typer.Option("--scrub", help="Then read everything, as store scrub does.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired without data loss.")] = False,
+    sums: Annotated[bool, typer.Option("--scrub", help="Verify checksums afterwards, as 'store scrub' does.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Prove that every byte has one home, no slices overlap, no object is missing, capacities hold.
+    """Check the consistency of a store, and repair it with --repair.
+
+    Every byte has one place, no slices overlap, no object is missing, capacities hold.
 
     Exit status: 0 where no byte is lost or ambiguous (the store is sound, or all that was wrong is mended, or only
     warnings stand), 1 where an error stands.
