@@ -34,13 +34,22 @@ EMULATED_TOLERANCE = 0.05
 class SubjectOptions:
     """What is measured."""
 
-    store: Annotated[Path | None, typer.Option("--store", help="Store whose targets to measure.")] = None
+    store: Annotated[Path | None, typer.Option("--store", metavar="STORE", help="Store whose targets to measure.")] = (
+        None
+    )
     cluster: Annotated[
-        Path | None, typer.Option("--cluster", help="cluster.toml whose directories to measure, without a store.")
+        Path | None,
+        typer.Option(
+            "--cluster", metavar="CLUSTER", help="cluster.toml whose directories to measure, without a store."
+        ),
     ] = None
     target: Annotated[
         list[str] | None,
-        typer.Option("--target", help="Target to measure; repeatable (default: all). Others keep their figures."),
+        typer.Option(
+            "--target",
+            metavar="TARGET",
+            help="Target to measure; repeatable (default: all). Others keep their figures.",
+        ),
     ] = None
 
 
@@ -48,7 +57,9 @@ class SubjectOptions:
 class WrittenOptions:
     """Where the figures go."""
 
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Output file (default: cluster.toml).")] = None
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Output file (default: cluster.toml).")
+    ] = None
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output file.")] = False
     apply: Annotated[bool, typer.Option("--apply", help="Set the measured figures of the store's real targets.")] = (
         False
@@ -69,14 +80,15 @@ class MeasureOptions:
     """How each target is measured."""
 
     seconds: Annotated[
-        float, typer.Option("--seconds", min=1, max=86_400, help="Measuring time per target in seconds.")
+        float,
+        typer.Option("--seconds", metavar="SECONDS", min=1, max=86_400, help="Measuring time per target in seconds."),
     ] = 60.0
     scratch: Annotated[
-        str, typer.Option("--scratch", help="Size of the scratch file, at most 1/16 of the free space.")
+        str, typer.Option("--scratch", metavar="SIZE", help="Size of the scratch file, at most 1/16 of the free space.")
     ] = "256MiB"
-    plot: Annotated[Path | None, typer.Option("--plot", help="Output directory for plots of the measured times.")] = (
-        None
-    )
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="DIR", help="Output directory for plots of the measured times.")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,13 +102,18 @@ class NetworkOptions:
         ),
     ] = None
     establish_s: Annotated[
-        float | None, typer.Option("--establish-s", min=0, max=STARTUP_S_MAX, help="Connection set-up time in seconds.")
+        float | None,
+        typer.Option(
+            "--establish-s", metavar="SECONDS", min=0, max=STARTUP_S_MAX, help="Connection set-up time in seconds."
+        ),
     ] = None
     per_byte_s: Annotated[
-        float | None, typer.Option("--per-byte-s", min=0, max=PER_BYTE_S_MAX, help="Network seconds per byte.")
+        float | None,
+        typer.Option("--per-byte-s", metavar="SECONDS", min=0, max=PER_BYTE_S_MAX, help="Network seconds per byte."),
     ] = None
     processes_per_node: Annotated[
-        int | None, typer.Option("--processes-per-node", min=1, max=2**31, help="Client processes per node.")
+        int | None,
+        typer.Option("--processes-per-node", metavar="N", min=1, max=2**31, help="Client processes per node."),
     ] = None
 
     def changed(self, before: Network, pinged: Ping | None) -> Network:

@@ -15,11 +15,12 @@ from .output import aligned, print_json
 
 def glossary(
     word: Annotated[
-        list[str] | None, typer.Argument(help="Word of a table, a page or a policy's name (default: all).")
+        list[str] | None,
+        typer.Argument(metavar="[TERM...]", help="Terms of tables and pages, or names of policies (default: all)."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Say what a word means: headings of tables, terms of layouts and models, names of policies."""
+    """Explain a term: table headings, layouts, models, policies."""
     wanted = " ".join(word or [])
     told = found(wanted) if word else dict(sorted(WORDS.items(), key=lambda each: each[0].casefold()))
     if not told:

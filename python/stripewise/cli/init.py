@@ -38,10 +38,15 @@ class PlaceOptions:
 
     store: Annotated[
         Path | None,
-        typer.Option("--store", help="Store directory to create (default: ./store; with --emulate: DIR/store)."),
+        typer.Option(
+            "--store", metavar="STORE", help="Store directory to create (default: ./store; with --emulate: DIR/store)."
+        ),
     ] = None
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Output file for cluster.toml (default: beside the store).")
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Output file for cluster.toml (default: beside the store)."
+        ),
     ] = None
     manage: ManageOption = None
 
@@ -77,6 +82,7 @@ class MeasureOptions:
         float | None,
         typer.Option(
             "--seconds",
+            metavar="SECONDS",
             min=1,
             max=86_400,
             help="Measuring time per directory, in seconds (default: 10, 40 in total).",
@@ -85,7 +91,9 @@ class MeasureOptions:
     scratch: Annotated[
         str | None,
         typer.Option(
-            "--scratch", help=f"Size of the scratch file (default: {SCRATCH}), at most 1/16 of the free space."
+            "--scratch",
+            metavar="SIZE",
+            help=f"Size of the scratch file (default: {SCRATCH}), at most 1/16 of the free space.",
         ),
     ] = None
 

@@ -11,31 +11,45 @@ import typer
 from ..units import parse_size
 
 StoreArgument = Annotated[Path, typer.Argument(help="Store directory.", metavar="STORE")]
-StoreOption = Annotated[Path, typer.Option("--store", help="Store directory.")]
+StoreOption = Annotated[Path, typer.Option("--store", metavar="STORE", help="Store directory.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ManageOption = Annotated[
     list[str] | None,
-    typer.Option("--manage", help="Directory or glob whose new files go into the store; repeatable."),
+    typer.Option(
+        "--manage", metavar="DIR|GLOB", help="Directory or glob whose new files go into the store; repeatable."
+    ),
 ]
 CommandArgument = Annotated[list[str], typer.Argument(metavar="-- CMD...", help="Program and its arguments.")]
-RegionOption = Annotated[str, typer.Option("--region-size", help="Region size, e.g. 64MiB.")]
-StripeOption = Annotated[str, typer.Option("--stripe-size", help="Stripe width of DEF, the equal layout.")]
-StepOption = Annotated[str, typer.Option("--step-size", help="Step of the stripe width search.")]
+RegionOption = Annotated[str, typer.Option("--region-size", metavar="SIZE", help="Region size, e.g. 64MiB.")]
+StripeOption = Annotated[
+    str, typer.Option("--stripe-size", metavar="SIZE", help="Stripe width of DEF, the equal layout.")
+]
+StepOption = Annotated[str, typer.Option("--step-size", metavar="SIZE", help="Step of the stripe width search.")]
 BandwidthOption = Annotated[
     str | None,
-    typer.Option("--bandwidth", help="Maximum copy bandwidth in bytes per second, e.g. 100MiB (default: unlimited)."),
+    typer.Option(
+        "--bandwidth",
+        metavar="SIZE",
+        help="Maximum copy bandwidth in bytes per second, e.g. 100MiB (default: unlimited).",
+    ),
 ]
 SlowdownOption = Annotated[
     float,
-    typer.Option("--max-slowdown", min=0, help="Throttle above this latency multiple of the programs' I/O; 0: never."),
+    typer.Option(
+        "--max-slowdown",
+        metavar="FACTOR",
+        min=0,
+        help="Throttle above this latency multiple of the programs' I/O; 0: never.",
+    ),
 ]
 PatienceOption = Annotated[
-    str, typer.Option("--patience", help="Time to keep retrying failed moves at the end, e.g. 10min.")
+    str, typer.Option("--patience", metavar="TIME", help="Time to keep retrying failed moves at the end, e.g. 10min.")
 ]
 MinGainOption = Annotated[
     float | None,
     typer.Option(
         "--min-gain",
+        metavar="RATIO",
         help="Minimum ratio of modelled gain to copy cost for moving a region between windows.",
     ),
 ]
@@ -43,6 +57,7 @@ FileOption = Annotated[
     list[str] | None,
     typer.Option(
         "--file",
+        metavar="GLOB",
         help="Only files whose path matches this glob; repeatable (default: managed files, else the program's own).",
     ),
 ]

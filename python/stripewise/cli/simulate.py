@@ -40,42 +40,59 @@ from .plan.options import (
 class SimulateRequest:
     """What is simulated: the cluster, the workload or trace, policies and plans, and how the result is shown."""
 
-    cluster: Annotated[Path, typer.Option("--cluster", help="cluster.toml, store.toml or store directory.")]
+    cluster: Annotated[
+        Path, typer.Option("--cluster", metavar="CLUSTER", help="cluster.toml, store.toml or store directory.")
+    ]
     workload: Annotated[
-        Path | None, typer.Option("--workload", help="Workload description in TOML (docs/formats.md).")
+        Path | None,
+        typer.Option("--workload", metavar="WORKLOAD", help="Workload description in TOML (docs/formats.md)."),
     ] = None
-    trace: Annotated[Path | None, typer.Option("--trace", help="Collected trace, in place of --workload.")] = None
+    trace: Annotated[
+        Path | None, typer.Option("--trace", metavar="TRACE", help="Collected trace, in place of --workload.")
+    ] = None
     policy: Annotated[
         str | None,
         typer.Option(
             "--policy",
+            metavar="POLICY,...",
             help=f"Policies, separated by commas: {', '.join(sorted(POLICIES))}, or Python files (default: def,best).",
         ),
     ] = None
-    plan: Annotated[list[Path] | None, typer.Option("--plan", help="Plan (plan.json) to simulate; repeatable.")] = None
+    plan: Annotated[
+        list[Path] | None, typer.Option("--plan", metavar="PLAN", help="Plan (plan.json) to simulate; repeatable.")
+    ] = None
     sweep: Annotated[
         str | None,
         typer.Option(
             "--sweep",
+            metavar="KEY=VALUES",
             help="Values of a workload key, hservers or sservers: key=8..512 (doubling), key=a..b:step, key=a,b,c.",
         ),
     ] = None
     loop: Annotated[
         str | None,
-        typer.Option("--loop", help="Arrivals of a trace: closed (keep think times) or open (keep start times)."),
+        typer.Option(
+            "--loop", metavar="LOOP", help="Arrivals of a trace: closed (keep think times) or open (keep start times)."
+        ),
     ] = None
-    plot: Annotated[Path | None, typer.Option("--plot", help="Plot of the result: out.svg or out.html.")] = None
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Plot of the result: out.svg or out.html.")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class CopyOptions:
     """What simulated programs and movers copy beside the requests."""
 
-    read_ahead: Annotated[str, typer.Option("--read-ahead", help="Read-ahead of a sequential reader, in bytes.")] = "0"
+    read_ahead: Annotated[
+        str, typer.Option("--read-ahead", metavar="SIZE", help="Read-ahead of a sequential reader, in bytes.")
+    ] = "0"
     bandwidth: Annotated[
         str,
         typer.Option(
-            "--bandwidth", help="Maximum copy bandwidth of moves in bytes per second, e.g. 100MiB; 0: unlimited."
+            "--bandwidth",
+            metavar="SIZE",
+            help="Maximum copy bandwidth of moves in bytes per second, e.g. 100MiB; 0: unlimited.",
         ),
     ] = "0"
 
@@ -213,7 +230,8 @@ def simulate(
     files: FileOptions,
     sizes: SizeOptions,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Seed of workload, devices and random target orders.")
+        int | None,
+        typer.Option("--seed", metavar="N", min=0, help="Seed of workload, devices and random target orders."),
     ] = None,
     windows: WindowOptions,
     search: SearchOptions,

@@ -69,14 +69,16 @@ def _ask(
 class DeviceOptions:
     """The servers: a cluster, or so many of the documented devices."""
 
-    cluster: Annotated[Path | None, typer.Option("--cluster", help="cluster.toml, store.toml or store directory.")] = (
-        None
-    )
+    cluster: Annotated[
+        Path | None, typer.Option("--cluster", metavar="CLUSTER", help="cluster.toml, store.toml or store directory.")
+    ] = None
     hservers: Annotated[
-        int | None, typer.Option("--hservers", help="Number of HDDs (3 ms + 100 MB/s), in place of --cluster.")
+        int | None,
+        typer.Option("--hservers", metavar="N", help="Number of HDDs (3 ms + 100 MB/s), in place of --cluster."),
     ] = None
     sservers: Annotated[
-        int | None, typer.Option("--sservers", help="Number of SSDs (0.1 ms + 400 MB/s), in place of --cluster.")
+        int | None,
+        typer.Option("--sservers", metavar="N", help="Number of SSDs (0.1 ms + 400 MB/s), in place of --cluster."),
     ] = None
 
 
@@ -84,16 +86,22 @@ class DeviceOptions:
 class RequestOptions:
     """The request, and what is tried for it."""
 
-    request: Annotated[str | None, typer.Option("--request", help="Request size, e.g. 256KiB.")] = None
-    offset: Annotated[str, typer.Option("--offset", help="Request offset in its region.")] = "0"
+    request: Annotated[str | None, typer.Option("--request", metavar="SIZE", help="Request size, e.g. 256KiB.")] = None
+    offset: Annotated[str, typer.Option("--offset", metavar="OFFSET", help="Request offset in its region.")] = "0"
     write: Annotated[bool, typer.Option("--write", help="Price a write (default: a read).")] = False
-    processes: Annotated[int, typer.Option("--processes", help="Number of client processes.")] = 32
-    on: Annotated[str, typer.Option("--on", help=f"Servers of the layouts: {', '.join(ON)}.")] = "all"
+    processes: Annotated[int, typer.Option("--processes", metavar="N", help="Number of client processes.")] = 32
+    on: Annotated[str, typer.Option("--on", metavar="SERVERS", help=f"Servers of the layouts: {', '.join(ON)}.")] = (
+        "all"
+    )
     stripe_size: StripeOption = "64KiB"
     step_size: StepOption = "4KiB"
     startup_spread: Annotated[
         float,
-        typer.Option("--startup-spread", help="SLAL: variation of the startup time as a share of its mean, 0 to 1."),
+        typer.Option(
+            "--startup-spread",
+            metavar="SHARE",
+            help="SLAL: variation of the startup time as a share of its mean, 0 to 1.",
+        ),
     ] = 1.0
 
 
@@ -105,10 +113,14 @@ def model(
     sweep: Annotated[
         list[str] | None,
         typer.Option(
-            "--sweep", help="Values: request=4KiB..16MiB, processes=1..512 (doubling), or a,b,c; both draw a map."
+            "--sweep",
+            metavar="KEY=VALUES",
+            help="Values: request=4KiB..16MiB, processes=1..512 (doubling), or a,b,c; give both for a map.",
         ),
     ] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Plot of the result: out.svg or out.html.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Plot of the result: out.svg or out.html.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Compare the modelled cost of a request on all layouts.

@@ -30,7 +30,10 @@ class ClockOptions:
         float | None, typer.Option("--start-at", min=0, metavar="SECONDS", help="Seconds since the program started.")
     ] = None
     windows: Annotated[
-        str | None, typer.Option("--windows", help="Windows of the plan to follow, e.g. 0,2-4 (default: all).")
+        str | None,
+        typer.Option(
+            "--windows", metavar="N,N-M,...", help="Windows of the plan to follow, e.g. 0,2-4 (default: all)."
+        ),
     ] = None
     missing_ok: Annotated[
         bool, typer.Option("--missing-ok", help="Wait for missing files; no error if they never appear.")

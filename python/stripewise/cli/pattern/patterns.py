@@ -32,22 +32,28 @@ LAYERS = ("posix", "mpi")
 class PatternOptions:
     """What is told, and of what."""
 
-    layer: Annotated[str, typer.Option("--layer", help="Traced layer: posix or mpi.")] = "posix"
-    as_: Annotated[str | None, typer.Option("--as", help="Print commands that reproduce each pattern: ior or fio.")] = (
-        None
-    )
+    layer: Annotated[str, typer.Option("--layer", metavar="LAYER", help="Traced layer: posix or mpi.")] = "posix"
+    as_: Annotated[
+        str | None, typer.Option("--as", metavar="FORM", help="Print commands that reproduce each pattern: ior or fio.")
+    ] = None
     db: Annotated[
         Path | None,
-        typer.Option("--db", help="SQLite file to add the patterns to, by application, file and number of processes."),
+        typer.Option(
+            "--db",
+            metavar="FILE",
+            help="SQLite file to add the patterns to, by application, file and number of processes.",
+        ),
     ] = None
     processes: Annotated[
-        int | None, typer.Option("--processes", "-n", min=1, help="predict: number of processes to predict.")
+        int | None,
+        typer.Option("--processes", "-n", metavar="N", min=1, help="predict: number of processes to predict."),
     ] = None
     output: Annotated[
         Path | None,
         typer.Option(
             "-o",
             "--output",
+            metavar="DIR",
             help="Output directory: predicted trace (predict), or logs to replay (--as fio).",
         ),
     ] = None

@@ -23,20 +23,31 @@ from ..output import printable, say
 WindowOption = Annotated[
     str | None,
     typer.Option(
-        "--window", help="Length of a time window to plan separately, e.g. 30s or 10min (default: one window)."
+        "--window",
+        metavar="TIME",
+        help="Length of a time window to plan separately, e.g. 30s or 10min (default: one window).",
     ),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the random target orders of DEF, PADP and PSA.")]
+SeedOption = Annotated[
+    int, typer.Option("--seed", metavar="N", help="Seed of the random target orders of DEF, PADP and PSA.")
+]
 SigmaOption = Annotated[
     float | None,
-    typer.Option("--sigma", help="SLAL: server imbalance above which another stripe width is tried (default: 0.2)."),
+    typer.Option(
+        "--sigma",
+        metavar="SHARE",
+        help="SLAL: server imbalance above which another stripe width is tried (default: 0.2).",
+    ),
 ]
 ServersOption = Annotated[
     str | None,
-    typer.Option("--servers", help="SLAL: servers to use, as if equal: hdd, ssd or all (default: hdd)."),
+    typer.Option(
+        "--servers", metavar="SERVERS", help="SLAL: servers to use, as if equal: hdd, ssd or all (default: hdd)."
+    ),
 ]
 TimeLimitOption = Annotated[
-    str | None, typer.Option("--time-limit", help="best: maximum search time, e.g. 10s or 5min (default: 60s).")
+    str | None,
+    typer.Option("--time-limit", metavar="TIME", help="best: maximum search time, e.g. 10s or 5min (default: 60s)."),
 ]
 SmoothOption = Annotated[
     bool | None,
@@ -55,12 +66,16 @@ class FileOptions:
     include: Annotated[
         list[str] | None,
         typer.Option(
-            "--include", help="Also count files that match this glob (without a /: names in any directory); repeatable."
+            "--include",
+            metavar="GLOB",
+            help="Also count files that match this glob (without a /: names in any directory); repeatable.",
         ),
     ] = None
     exclude: Annotated[
         list[str] | None,
-        typer.Option("--exclude", help="Leave out files that match this glob, even with --include; repeatable."),
+        typer.Option(
+            "--exclude", metavar="GLOB", help="Leave out files that match this glob, even with --include; repeatable."
+        ),
     ] = None
     all_files: Annotated[
         bool,

@@ -178,17 +178,26 @@ class PlanRequest:
     """What is planned, by whom, and where the plan goes."""
 
     trace: Annotated[Path | None, typer.Argument(help="Collected trace.", metavar="TRACE")] = None
-    check: Annotated[Path | None, typer.Option("--check", help="Plan to validate, in place of planning.")] = None
-    cluster: Annotated[Path | None, typer.Option("--cluster", help="cluster.toml, store.toml or store directory.")] = (
+    check: Annotated[
+        Path | None, typer.Option("--check", metavar="PLAN", help="Plan to validate, in place of planning.")
+    ] = None
+    cluster: Annotated[
+        Path | None, typer.Option("--cluster", metavar="CLUSTER", help="cluster.toml, store.toml or store directory.")
+    ] = None
+    policy: Annotated[
+        str,
+        typer.Option(
+            "--policy", metavar="POLICY", help=f"Policy: {', '.join(sorted(POLICIES))}, or a Python file of your own."
+        ),
+    ] = "best"
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Output file for the plan.")] = (
         None
     )
-    policy: Annotated[
-        str, typer.Option("--policy", help=f"Policy: {', '.join(sorted(POLICIES))}, or a Python file of your own.")
-    ] = "best"
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Output file for the plan.")] = None
     store: Annotated[
         Path | None,
-        typer.Option("--store", help="Store whose files to plan, within the space that its other files leave."),
+        typer.Option(
+            "--store", metavar="STORE", help="Store whose files to plan, within the space that its other files leave."
+        ),
     ] = None
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the plan in the store, for later runs of the application.")

@@ -46,16 +46,24 @@ def show(
     ],
     files: FileOptions,
     cluster: Annotated[
-        Path | None, typer.Option("--cluster", help="cluster.toml with the devices to price findings on.")
+        Path | None,
+        typer.Option("--cluster", metavar="CLUSTER", help="cluster.toml with the devices to price findings on."),
     ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", help="Output file for a self-contained HTML page with charts.")
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Output file for a self-contained HTML page with charts."),
     ] = None,
     perfetto: Annotated[
-        Path | None, typer.Option("--perfetto", help="Output file for a timeline of all requests, for ui.perfetto.dev.")
+        Path | None,
+        typer.Option(
+            "--perfetto", metavar="FILE", help="Output file for a timeline of all requests, for ui.perfetto.dev."
+        ),
     ] = None,
     beside: Annotated[
-        Path | None, typer.Option("--beside", help="Second trace, drawn side by side on the same scales (with --html).")
+        Path | None,
+        typer.Option(
+            "--beside", metavar="TRACE", help="Second trace, drawn side by side on the same scales (with --html)."
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -20,7 +20,9 @@ FILES_SHOWN = 5
 
 def collect(
     tracedir: Annotated[Path, typer.Argument(help="Directory written by 'run --trace'.", metavar="TRACEDIR")],
-    out: Annotated[Path | None, typer.Option("-o", "--output", help="Output directory (default: TRACEDIR).")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Output directory (default: TRACEDIR).")
+    ] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count damaged parts.")] = False,
     json: JsonOption = False,
 ) -> None:

@@ -14,7 +14,7 @@ from ..output import print_json, printable
 
 def doctor(
     command: Annotated[list[str] | None, typer.Argument(metavar="[-- CMD...]", help="Command to check.")] = None,
-    store: Annotated[Path | None, typer.Option("--store", help="Store to check.")] = None,
+    store: Annotated[Path | None, typer.Option("--store", metavar="STORE", help="Store to check.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Check library, programs, machine and store.

@@ -31,7 +31,9 @@ from ..output import printable, say
 class TraceOptions:
     """Whether the run is traced, and what of it."""
 
-    trace: Annotated[Path | None, typer.Option("--trace", help="New directory for a trace of every I/O call.")] = None
+    trace: Annotated[
+        Path | None, typer.Option("--trace", metavar="DIR", help="New directory for a trace of every I/O call.")
+    ] = None
     layers: Annotated[
         str | None,
         typer.Option("--layers", metavar="LAYERS", help="Traced layers: posix, mpi (MPI-IO) or both (default: both)."),
@@ -49,6 +51,7 @@ class KeptOptions:
         int | None,
         typer.Option(
             "--processes",
+            metavar="N",
             min=1,
             max=PROCESSES_MAX,
             help="Number of processes, to choose the kept plan (default: from CMD or its environment).",
@@ -87,7 +90,7 @@ def _followed(store: Store, command: Sequence[str], asked: KeptOptions) -> Follo
 def run(
     *,
     command: CommandArgument,
-    store: Annotated[Path | None, typer.Option("--store", help="Store whose files CMD uses.")] = None,
+    store: Annotated[Path | None, typer.Option("--store", metavar="STORE", help="Store whose files CMD uses.")] = None,
     traced: TraceOptions,
     manage: ManageOption = None,
     migrate: Annotated[

@@ -97,11 +97,16 @@ def _lay_out_anew(store: Store, tuned: Tuned) -> None:
 class TuneRequest:
     """What is tuned with and compared, and on which files."""
 
-    policy: Annotated[str, typer.Option("--policy", help="Policies to compare, separated by commas.")] = "best"
-    baseline: Annotated[str, typer.Option("--baseline", help="Policy that gains are relative to.")] = "def"
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="POLICY,...", help="Policies to compare, separated by commas.")
+    ] = "best"
+    baseline: Annotated[
+        str, typer.Option("--baseline", metavar="POLICY", help="Policy that gains are relative to.")
+    ] = "def"
     manage: ManageOption = None
     trace: Annotated[
-        Path | None, typer.Option("--trace", help="New directory for the traces (default: traces are deleted).")
+        Path | None,
+        typer.Option("--trace", metavar="DIR", help="New directory for the traces (default: traces are deleted)."),
     ] = None
     keep: Annotated[
         bool,
@@ -114,13 +119,18 @@ class TuneRequest:
         int | None,
         typer.Option(
             "--repeat",
+            metavar="N",
             min=1,
             help="Runs of each layout, interleaved (default: 2 to 5, until the mean is known to 5 %).",
         ),
     ] = None
     reset: Annotated[
         str | None,
-        typer.Option("--reset", help="Shell command that restores the inputs of CMD before each run but the first."),
+        typer.Option(
+            "--reset",
+            metavar="CMD",
+            help="Shell command that restores the inputs of CMD before each run but the first.",
+        ),
     ] = None
 
 

@@ -48,7 +48,7 @@ class Wanted:
         list[str] | None, typer.Option("--not-on", metavar="TARGET", help="Files without data on this target.")
     ] = None
     stripe_count: Annotated[
-        str | None, typer.Option("--stripe-count", metavar="[+-]N", help="Number of targets of the widest region.")
+        str | None, typer.Option("--stripe-count", metavar="[+-]N", help="Number of targets in the widest region.")
     ] = None
     like: Annotated[
         Path | None, typer.Option("--layout-of", metavar="FILE", help="Files with the layout of this managed file.")

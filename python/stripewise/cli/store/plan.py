@@ -18,7 +18,7 @@ from ..output import print_json, printable, say, stdout, table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 ProcessesOption = Annotated[
-    int | None, typer.Option("--processes", min=1, help="Only the plan for this number of processes.")
+    int | None, typer.Option("--processes", metavar="N", min=1, help="Only the plan for this number of processes.")
 ]
 
 
@@ -36,7 +36,9 @@ def add(
     ] = None,
     processes: Annotated[
         int | None,
-        typer.Option("--processes", min=1, max=PROCESSES_MAX, help="Number of processes (default: from the plan)."),
+        typer.Option(
+            "--processes", metavar="N", min=1, max=PROCESSES_MAX, help="Number of processes (default: from the plan)."
+        ),
     ] = None,
 ) -> None:
     """Keep a plan in the store for the runs of an application.

@@ -29,14 +29,20 @@ class WantedLayout:
 
     layout: Annotated[
         str | None,
-        typer.Option("--layout", help="Layout: def (all targets), hservers, a layout JSON or a plan of one file."),
+        typer.Option(
+            "--layout",
+            metavar="LAYOUT",
+            help="Layout: def (all targets), hservers, a layout JSON or a plan of one file.",
+        ),
     ] = None
     like: Annotated[Path | None, typer.Option("--like", metavar="FILE", help="Managed file whose layout to copy.")] = (
         None
     )
     stripe_size: Annotated[
         str | None,
-        typer.Option("--stripe-size", help="Stripe width, equal on all targets, e.g. 1MiB (default: 64KiB)."),
+        typer.Option(
+            "--stripe-size", metavar="SIZE", help="Stripe width, equal on all targets, e.g. 1MiB (default: 64KiB)."
+        ),
     ] = None
     targets: Annotated[
         str | None, typer.Option("--targets", metavar="A,B,...", help="Targets of equal stripes (default: all).")

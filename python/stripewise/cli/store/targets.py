@@ -99,8 +99,8 @@ def remove(store: StoreArgument, target: NameArgument) -> None:
 def add(
     store: StoreArgument,
     name: NameArgument,
-    path: Annotated[Path, typer.Option("--path", help="Directory of the target.")],
-    klass: Annotated[str, typer.Option("--class", help=f"Target class: {', '.join(CLASSES)}.")],
+    path: Annotated[Path, typer.Option("--path", metavar="DIR", help="Directory of the target.")],
+    klass: Annotated[str, typer.Option("--class", metavar="CLASS", help=f"Target class: {', '.join(CLASSES)}.")],
     like: Annotated[
         str | None,
         typer.Option(
@@ -110,7 +110,7 @@ def add(
         ),
     ] = None,
     capacity: Annotated[
-        str, typer.Option("--capacity", help="Maximum bytes on the target; 0: its whole file system.")
+        str, typer.Option("--capacity", metavar="SIZE", help="Maximum bytes on the target; 0: its whole file system.")
     ] = "0",
     rebalance_too: Annotated[
         bool, typer.Option("--rebalance", help="Rebalance files onto the target afterwards.")

@@ -20,7 +20,7 @@ GlobArgument = Annotated[str, typer.Argument(metavar="GLOB", help="Glob over abs
 def add(
     store: StoreArgument,
     glob: GlobArgument,
-    layout: Annotated[Path, typer.Option("--layout", help="Layout JSON, or plan of one file.")],
+    layout: Annotated[Path, typer.Option("--layout", metavar="LAYOUT", help="Layout JSON, or plan of one file.")],
 ) -> None:
     """Set the layout of new files that match GLOB.
 

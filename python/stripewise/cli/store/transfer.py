@@ -51,7 +51,11 @@ def adopt(
     ] = None,
     layout: Annotated[
         str | None,
-        typer.Option("--layout", help="Layout: def (all targets), hservers or a layout JSON (default: the store's)."),
+        typer.Option(
+            "--layout",
+            metavar="LAYOUT",
+            help="Layout: def (all targets), hservers or a layout JSON (default: the store's).",
+        ),
     ] = None,
     without_lease: Annotated[
         bool, typer.Option("--without-lease", help="Take no lease: you make sure that no program opens the files.")
@@ -78,7 +82,7 @@ def adopt(
 def export(
     files: FilesArgument = None,
     to: Annotated[
-        Path | None, typer.Option("--to", help="Copy one file to this path, and keep it in the store.")
+        Path | None, typer.Option("--to", metavar="FILE", help="Copy one file to this path, and keep it in the store.")
     ] = None,
     everything: Annotated[
         Path | None, typer.Option("--all", metavar="STORE", help="All files of a store, at their recorded names.")
@@ -117,10 +121,10 @@ def export(
 
 def cat(
     file: Annotated[str, typer.Argument(metavar="FILE|ID", help="Managed file, or file id with --store.")],
-    store: Annotated[Path | None, typer.Option("--store", help="Store of the file id.")] = None,
-    offset: Annotated[str, typer.Option("--offset", help="Offset of the first byte.")] = "0",
+    store: Annotated[Path | None, typer.Option("--store", metavar="STORE", help="Store of the file id.")] = None,
+    offset: Annotated[str, typer.Option("--offset", metavar="OFFSET", help="Offset of the first byte.")] = "0",
     length: Annotated[
-        str | None, typer.Option("--length", help="Maximum number of bytes (default: to the end).")
+        str | None, typer.Option("--length", metavar="SIZE", help="Maximum number of bytes (default: to the end).")
     ] = None,
 ) -> None:
     """Write a managed file to standard output, without the preloaded library."""

@@ -18,7 +18,7 @@ def gc(
     store: StoreArgument,
     purge: Annotated[bool, typer.Option("--purge", help="Also remove files whose name is gone.")] = False,
     older_than: Annotated[
-        str, typer.Option("--older-than", help="Minimum age of files to purge, since their last change.")
+        str, typer.Option("--older-than", metavar="AGE", help="Minimum age of files to purge, since their last change.")
     ] = "7d",
     search: Annotated[
         list[Path] | None,
@@ -67,7 +67,11 @@ def scrub(
     paths: Annotated[list[Path], typer.Argument(metavar="STORE|FILE...", help="Store, or managed files.")],
     rate: Annotated[
         str | None,
-        typer.Option("--rate", help="Maximum read bandwidth in bytes per second, e.g. 100MiB (default: unlimited)."),
+        typer.Option(
+            "--rate",
+            metavar="SIZE",
+            help="Maximum read bandwidth in bytes per second, e.g. 100MiB (default: unlimited).",
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:

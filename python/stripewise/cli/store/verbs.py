@@ -29,11 +29,16 @@ find.register(app)
 @app.command("create")
 def create(
     store: StoreArgument,
-    cluster: Annotated[Path, typer.Option("--cluster", help="cluster.toml that defines the targets.")],
+    cluster: Annotated[
+        Path, typer.Option("--cluster", metavar="CLUSTER", help="cluster.toml that defines the targets.")
+    ],
     manage: ManageOption = None,
     region_size: RegionOption = "64MiB",
     layout: Annotated[
-        str, typer.Option("--layout", help="Layout of new files: def (all targets), hservers or a layout JSON.")
+        str,
+        typer.Option(
+            "--layout", metavar="LAYOUT", help="Layout of new files: def (all targets), hservers or a layout JSON."
+        ),
     ] = "def",
     shared: Annotated[
         bool, typer.Option("--shared", help="Access for all users of the machine (default: only you).")

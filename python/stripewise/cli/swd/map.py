@@ -41,11 +41,13 @@ def map_(
     drive: MapDriveOptions,
     taken: TakenOptions,
     folded: FoldOptions,
-    first: Annotated[int, typer.Option("--first", min=0, help="First track shown.")] = 0,
+    first: Annotated[int, typer.Option("--first", metavar="N", min=0, help="First track shown.")] = 0,
     tracks: Annotated[
-        int | None, typer.Option("--tracks", min=1, help="Number of tracks shown (default: to the last).")
+        int | None, typer.Option("--tracks", metavar="N", min=1, help="Number of tracks shown (default: to the last).")
     ] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Plot of the maps: out.svg or out.html.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Plot of the maps: out.svg or out.html.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Map the tracks of a shingled disk after a workload.

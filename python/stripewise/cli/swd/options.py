@@ -27,31 +27,43 @@ WorkloadOption = Annotated[
     str | None,
     typer.Option(
         "--workload",
+        metavar="WORKLOAD",
         help="Generated requests, in place of a trace: uniform, zipf, syn or look-alike:NAME "
         f"({', '.join(LOOK_ALIKES)}), then ,key=value (docs/formats.md, Block workload), e.g. "
         "zipf,alpha=0.8,arrivals=normal:5:2.",
     ),
 ]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", help=f"Trace format: {', '.join(FORMATS)} (default: detected).")
+    str | None,
+    typer.Option("--format", metavar="FORMAT", help=f"Trace format: {', '.join(FORMATS)} (default: detected)."),
 ]
 DeviceOption = Annotated[
-    str | None, typer.Option("--device", help="Device of the trace to take requests of (default: all).")
+    str | None,
+    typer.Option("--device", metavar="DEVICE", help="Device of the trace to take requests of (default: all)."),
 ]
-ActionOption = Annotated[str, typer.Option("--action", help="Event of a blkparse trace: Q (queued) or D (issued).")]
-RequestsOption = Annotated[int | None, typer.Option("--requests", min=1, help="Maximum number of requests.")]
-StretchOption = Annotated[float, typer.Option("--stretch", min=0, help="Factor of all arrival times.")]
+ActionOption = Annotated[
+    str, typer.Option("--action", metavar="EVENT", help="Event of a blkparse trace: Q (queued) or D (issued).")
+]
+RequestsOption = Annotated[
+    int | None, typer.Option("--requests", metavar="N", min=1, help="Maximum number of requests.")
+]
+StretchOption = Annotated[
+    float, typer.Option("--stretch", metavar="FACTOR", min=0, help="Factor of all arrival times.")
+]
 BeyondOption = Annotated[
-    str, typer.Option("--beyond", help="Treatment of requests beyond the space: fold (modulo) or clip (drop).")
+    str,
+    typer.Option(
+        "--beyond", metavar="TREATMENT", help="Treatment of requests beyond the space: fold (modulo) or clip (drop)."
+    ),
 ]
 LbaFactorOption = Annotated[
     int,
     typer.Option(
-        "--lba-factor", min=1, max=1 << 16,
+        "--lba-factor", metavar="N", min=1, max=1 << 16,
         help="Factor of start blocks before folding; 512 spreads a trace over the whole space.",
     ),
 ]  # fmt: skip
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of generated requests.")]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of generated requests.")]
 
 #: How many requests a generator that does not end makes where nobody says.
 REQUESTS = 100_000
@@ -59,30 +71,45 @@ REQUESTS = 100_000
 AREA = f"{AREA_SHARE:.0%}"
 
 
-TraceOption = Annotated[Path | None, typer.Option("--trace", help="Block trace.")]
-DiskOption = Annotated[str, typer.Option("--disk", help="Disk file (docs/formats.md, Disk), or generic.")]
+TraceOption = Annotated[Path | None, typer.Option("--trace", metavar="TRACE", help="Block trace.")]
+DiskOption = Annotated[
+    str, typer.Option("--disk", metavar="DISK", help="Disk file (docs/formats.md, Disk), or generic.")
+]
 SchemeOption = Annotated[
     str,
     typer.Option(
         "--scheme",
+        metavar="SCHEME,...",
         help=f"Schemes, separated by commas: {', '.join(SCHEMES)}; parameters as ,key=value after a scheme.",
     ),
 ]
 UsedOption = Annotated[
     str,
     typer.Option(
-        "--used", help="Space in use, as a share of the scheme's (50%) or a size (60GB); several with commas."
+        "--used",
+        metavar="SHARE|SIZE,...",
+        help="Space in use, as a share of the scheme's (50%) or a size (60GB); several with commas.",
     ),
 ]
 FilledOption = Annotated[
     str | None,
-    typer.Option("--filled", help="Share of that space filled at the start, e.g. 100% (default: all; none for syn)."),
+    typer.Option(
+        "--filled",
+        metavar="SHARE",
+        help="Share of that space filled at the start, e.g. 100% (default: all; none for syn).",
+    ),
 ]
 RandomAccessOption = Annotated[
-    str, typer.Option("--random-access", help="Random access zone, as a share of the disk (1%) or a size (2GB).")
+    str,
+    typer.Option(
+        "--random-access", metavar="SHARE|SIZE", help="Random access zone, as a share of the disk (1%) or a size (2GB)."
+    ),
 ]
 ERegionOption = Annotated[
-    str, typer.Option("--e-region", help="E-region of scheme 'is', as a share of the disk (1%) or a size (2GB).")
+    str,
+    typer.Option(
+        "--e-region", metavar="SHARE|SIZE", help="E-region of scheme 'is', as a share of the disk (1%) or a size (2GB)."
+    ),
 ]
 
 

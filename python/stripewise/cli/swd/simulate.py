@@ -46,28 +46,43 @@ def _cells(row: Row) -> list[str]:
 class ServiceOptions:
     """How the disk serves requests, and what it does when it is idle."""
 
-    queue: Annotated[str, typer.Option("--queue", help=f"Order of service: {', '.join(QUEUES)}.")] = "fcfs"
+    queue: Annotated[str, typer.Option("--queue", metavar="ORDER", help=f"Order of service: {', '.join(QUEUES)}.")] = (
+        "fcfs"
+    )
     queue_depth: Annotated[
-        int | None, typer.Option("--queue-depth", min=1, help="Queue depth of the disk (default: unlimited).")
+        int | None,
+        typer.Option("--queue-depth", metavar="N", min=1, help="Queue depth of the disk (default: unlimited)."),
     ] = None
     cache: Annotated[
-        str, typer.Option("--cache", help=f"Disk cache: {', '.join(CACHES)} (writes: complete once cached).")
+        str,
+        typer.Option(
+            "--cache", metavar="CACHE", help=f"Disk cache: {', '.join(CACHES)} (writes: complete once cached)."
+        ),
     ] = "off"
     closed: Annotated[
         bool, typer.Option("--closed", help="Send each request when the previous one is done, not at its arrival time.")
     ] = False
     background_after: Annotated[
         float | None,
-        typer.Option("--background-after", min=0, help="Idle ms before background garbage collection (default: none)."),
+        typer.Option(
+            "--background-after",
+            metavar="MS",
+            min=0,
+            help="Idle ms before background garbage collection (default: none).",
+        ),
     ] = None
     background_budget: Annotated[
         float | None,
         typer.Option(
-            "--background-budget", min=0, help="Maximum ms of each background collection (default: unlimited)."
+            "--background-budget",
+            metavar="MS",
+            min=0,
+            help="Maximum ms of each background collection (default: unlimited).",
         ),
     ] = None
     stall_bound: Annotated[
-        float, typer.Option("--stall-bound", min=0, help="Wait in ms from which a request counts as stalled.")
+        float,
+        typer.Option("--stall-bound", metavar="MS", min=0, help="Wait in ms from which a request counts as stalled."),
     ] = 1000.0
 
     def check(self) -> None:
@@ -101,7 +116,9 @@ def simulate(
     stretch: StretchOption = 1.0,
     folded: FoldOptions,
     service: ServiceOptions,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Plot of the result: out.svg or out.html.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Plot of the result: out.svg or out.html.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Simulate block requests on a shingled disk, and compare schemes."""

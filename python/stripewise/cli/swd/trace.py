@@ -61,18 +61,21 @@ class ReportOptions:
     """What is told of the requests, or written instead."""
 
     track_blocks: Annotated[
-        int, typer.Option("--track-blocks", min=1, help="Blocks per track, for stack distances.")
+        int, typer.Option("--track-blocks", metavar="N", min=1, help="Blocks per track, for stack distances.")
     ] = TRACK_BLOCKS
     near_blocks: Annotated[
-        int, typer.Option("--near-blocks", min=0, help="Maximum distance in blocks of near writes.")
+        int, typer.Option("--near-blocks", metavar="N", min=0, help="Maximum distance in blocks of near writes.")
     ] = NEAR_BLOCKS
     export: Annotated[
-        Path | None, typer.Option("--export", help="Output file for the requests, in place of statistics.")
+        Path | None,
+        typer.Option("--export", metavar="FILE", help="Output file for the requests, in place of statistics."),
     ] = None
     export_format: Annotated[
-        str, typer.Option("--export-format", help=f"Format of --export: {', '.join(EXPORTS)}.")
+        str, typer.Option("--export-format", metavar="FORMAT", help=f"Format of --export: {', '.join(EXPORTS)}.")
     ] = "disksim"
-    plot: Annotated[Path | None, typer.Option("--plot", help="Plot of write locality: out.svg or out.html.")] = None
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Plot of write locality: out.svg or out.html.")
+    ] = None
     json: JsonOption = False
 
 
@@ -84,7 +87,8 @@ def trace(
     taken: TakenOptions,
     stretch: StretchOption = 1.0,
     space: Annotated[
-        str | None, typer.Option("--space", help="Size of the space to fold requests into first, e.g. 60GB.")
+        str | None,
+        typer.Option("--space", metavar="SIZE", help="Size of the space to fold requests into first, e.g. 60GB."),
     ] = None,
     folded: FoldOptions,
     report: ReportOptions,

@@ -15,12 +15,18 @@ from ..output import print_json, stdout, table
 
 
 def war(
-    band_tracks: Annotated[int, typer.Option("--band-tracks", min=1, help="Data tracks per band (N).")] = 4,
-    head_tracks: Annotated[int, typer.Option("--head-tracks", min=1, help="Tracks covered by a write (W).")] = 2,
+    band_tracks: Annotated[
+        int, typer.Option("--band-tracks", metavar="N", min=1, help="Data tracks per band (N).")
+    ] = 4,
+    head_tracks: Annotated[
+        int, typer.Option("--head-tracks", metavar="N", min=1, help="Tracks covered by a write (W).")
+    ] = 2,
     used: Annotated[
-        str, typer.Option("--used", help="Percentages of the space in use, separated by commas.")
+        str, typer.Option("--used", metavar="PERCENT,...", help="Percentages of the space in use, separated by commas.")
     ] = "25,50,75,100",
-    plot: Annotated[Path | None, typer.Option("--plot", help="Plot of the result: out.svg or out.html.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Plot of the result: out.svg or out.html.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Compute the write amplification of static mappings.
