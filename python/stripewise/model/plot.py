@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..report.figure import Figure, new_figure
+from ..report.figure import Figure, new_figure, plot_lines
 from ..units import format_size
 from .pricelist import VIEWS, PriceList
 
@@ -53,19 +54,17 @@ def sweep_figure(variable: str, values: Sequence[int], series: dict[str, dict[st
     """Lines along a sweep: a panel per key of `series`, a line per layout in it; both axes logarithmic."""
     figure = new_figure(9.0, 3.4 * len(series))
     axes = figure.subplots(len(series), 1, squeeze=False)[:, 0]
-    names = list(dict.fromkeys(name for lines in series.values() for name in lines))
+    names = dict.fromkeys(name for lines in series.values() for name in lines)
+    colours = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(names)}
     for axis, (title, lines) in zip(axes, series.items(), strict=True):
-        for name, points in lines.items():
-            number = names.index(name)
-            y = [np.nan if point is None else point for point in points]
-            style = ("-", "--", ":")[number // len(_COLOURS) % 3]
-            axis.plot(values, y, style, marker=".", color=_COLOURS[number % len(_COLOURS)], label=name)
+        known = {name: [math.nan if point is None else point for point in points] for name, points in lines.items()}
+        plot_lines(axis, values, known, colours)
         axis.set_xscale("log", base=2)
         axis.set_yscale("log")
         axis.set_xticks(values, [axis_text(variable, value) for value in values], rotation=45, ha="right")
         axis.minorticks_off()
         axis.set_title(title, loc="left", fontsize="medium")
-        axis.legend(fontsize="x-small", ncols=2, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        axis.legend(fontsize="x-small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     axes[-1].set_xlabel(variable)
     return figure
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import html
 import io
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,9 @@ from ..files.parts import check_output, write_durably
 #: matplotlib's Figure; untyped here because the library is loaded only when a plot is asked for.
 Figure = Any
 SUFFIXES = (".svg", ".html")
+#: Values that differ by less are one place of a picture.
+_SAME = 1e-3
+_MARKERS = "os^Dv<>ph*"
 _STYLE = "body{font:15px sans-serif;margin:2em}table{border-collapse:collapse}td,th{padding:.2em .8em;text-align:right}"
 
 
@@ -43,6 +48,42 @@ def require_matplotlib() -> Any:
 def new_figure(width_in: float = 8.0, height_in: float = 4.5) -> Figure:
     """An empty figure that needs no screen."""
     return require_matplotlib().figure.Figure(figsize=(width_in, height_in), layout="constrained")
+
+
+def plot_lines(
+    axes: Any, places: Sequence[Any], lines: Mapping[str, Sequence[float]], colours: Mapping[str, str]
+) -> None:
+    """A line per name, none of them hidden: those that are the same are one line with all their names, and one that
+    runs along another for a part of its way is dashed there, over it, with a marker of its own.
+    """
+    drawn: list[tuple[list[str], Sequence[float]]] = []
+    for name, values in lines.items():
+        same = next((names for names, other in drawn if _all_same(values, other)), None)
+        if same is None:
+            drawn.append(([name], values))
+        else:
+            same.append(name)
+    for number, (names, values) in enumerate(drawn):
+        over = sum(_run_together(values, other) for _, other in drawn[:number])
+        dashes = (0, (4, 4 * over)) if over else "-"
+        axes.plot(
+            places, values, linestyle=dashes, marker=_MARKERS[number % len(_MARKERS)], markersize=5, fillstyle="none",
+            color=colours[names[0]], label=" = ".join(names),
+        )  # fmt: skip
+
+
+def _same(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=_SAME) or (math.isnan(one) and math.isnan(other))
+
+
+def _all_same(one: Sequence[float], other: Sequence[float]) -> bool:
+    return all(map(_same, one, other))
+
+
+def _run_together(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether two neighbouring points of both are the same."""
+    same = [math.isclose(a, b, rel_tol=_SAME) for a, b in zip(one, other, strict=True)]
+    return any(a and b for a, b in pairwise(same))
 
 
 def save_figure(

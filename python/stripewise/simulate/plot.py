@@ -6,9 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..report import new_figure, save_figure
+from ..report import new_figure, plot_lines, save_figure
 from .run import Outcome
 
+_BARS = (("read_mb_s", "read"), ("write_mb_s", "write"))
+_COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#b279a2", "#eeca3b", "#72b7b2", "#9d755d")
+#: Letters of names that stand side by side; more of them are tilted.
+_NAMES_MAX = 60
+_NAME_MAX = 30
 _TITLE = "simulated"
 COLUMNS = ("policy", "MB/s", "read MB/s", "write MB/s", "bound ratio", "imbalance")
 
@@ -19,19 +24,36 @@ def _row(outcome: Outcome) -> list[object]:
     return [outcome.name, *(f"{report[key]:.3g}" for key in keys)]
 
 
+def _short(name: str) -> str:
+    """A name, of a plan's the file's, that leaves room for the bars."""
+    last = name if len(name) <= _NAME_MAX else Path(name).name
+    return last if len(last) <= _NAME_MAX else f"...{last[3 - _NAME_MAX :]}"
+
+
 def plot_comparison(outcomes: Sequence[Outcome], path: Path, workload: str) -> None:
     """Bars of read and write bandwidth, one group per policy, and a mark where the bound lies."""
     figure = new_figure()
     axes = figure.add_subplot()
-    places = list(range(len(outcomes)))
-    for shift, key, label in ((-0.2, "read_mb_s", "read"), (0.2, "write_mb_s", "write")):
-        axes.bar([place + shift for place in places], [o.report[key] for o in outcomes], 0.4, label=label)
-    bounds = [o.report["mb_s"] / o.report["bound_ratio"] if o.report["bound_ratio"] else 0.0 for o in outcomes]
-    axes.plot(places, bounds, "k_", markersize=24, label="bound")
-    axes.set_xticks(places, [outcome.name for outcome in outcomes])
+    bars = [bar for bar in _BARS if any(o.report[bar[0]] for o in outcomes)]
+    if len(bars) > 1:
+        # The bound is one of all requests together, and so has a bar to stand on.
+        bars.append(("mb_s", "all"))
+    width = 0.8 / len(bars)
+    for number, (key, label) in enumerate(bars):
+        lefts = [place - 0.4 + number * width for place in range(len(outcomes))]
+        axes.bar(lefts, [o.report[key] for o in outcomes], width, align="edge", label=label)
+    for place, outcome in enumerate(outcomes):
+        bound = outcome.report["mb_s"] / outcome.report["bound_ratio"] if outcome.report["bound_ratio"] else 0.0
+        axes.hlines(
+            bound, place + 0.4 - width, place + 0.4, colors="black", linewidth=2, label="" if place else "bound"
+        )
+    names = [_short(outcome.name) for outcome in outcomes]
+    tilted = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if sum(map(len, names)) > _NAMES_MAX else {}
+    axes.set_xticks(range(len(outcomes)), names, **tilted)
+    axes.set_xlim(-0.6, len(outcomes) - 0.4)
     axes.set_ylabel("MB/s, simulated")
     axes.set_title(f"{workload}: bandwidth, {_TITLE}")
-    axes.legend()
+    figure.legend(loc="outside lower center", ncols=4)
     save_figure(figure, path, f"{workload}: bandwidth by policy, {_TITLE}", COLUMNS, [_row(o) for o in outcomes])
 
 
@@ -67,8 +89,11 @@ def plot_sweep(key: str, points: Sequence[tuple[object, Sequence[Outcome]]], pat
     values = [value for value, _ in points]
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     places: Sequence[Any] = values if numeric else list(range(len(values)))
-    for number, first in enumerate(points[0][1]):
-        axes.plot(places, [outcomes[number].report["mb_s"] for _, outcomes in points], marker="o", label=first.name)
+    lines = {
+        first.name: [outcomes[number].report["mb_s"] for _, outcomes in points]
+        for number, first in enumerate(points[0][1])
+    }
+    plot_lines(axes, places, lines, {name: _COLOURS[n % len(_COLOURS)] for n, name in enumerate(lines)})
     if numeric and len(places) > 2 and places[0] > 0 and places[-1] >= 8 * places[0]:
         axes.set_xscale("log", base=2)
     axes.set_xticks(places, [str(value) for value in values])
