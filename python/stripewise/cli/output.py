@@ -132,11 +132,12 @@ def _next_name(name: str) -> str | None:
     return f"{found[1]}{int(found[2]) + 1}" if found else None
 
 
-def regions_drawn(regions: Iterable[Region], rows_max: int) -> Iterator[str]:
+def regions_drawn(regions: Iterable[Region], rows_max: int, size: int | None = None) -> Iterator[str]:
     """Where bytes lie: the first byte, the bytes and the stripes of neighbouring regions that share them in a row; the
     regions beyond `rows_max` rows are counted.
 
-    Regions whose cycles differ only in the target that they begin with share a row, too, which says so.
+    Regions whose cycles differ only in the target that they begin with share a row, too, which says so. Those of a file
+    of `size` bytes that begin at its end or behind it hold nothing yet: they are for growth.
     """
     rows: list[tuple[Region, list[int]]] = []
     rotated: set[int] = set()
@@ -153,7 +154,7 @@ def regions_drawn(regions: Iterable[Region], rows_max: int) -> Iterator[str]:
     cells = [
         (
             f"{first.start:,}",
-            f"{sum(lengths):,}",
+            f"{sum(lengths):,}" if size is None or first.start < size else "growth",
             f"{len(lengths):,}",
             stripes_text(first.stripes) + (", rotated" if number in rotated else ""),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -42,11 +43,15 @@ def show(file: PlacedFile) -> None:
     """One file, for people."""
     typer.echo(f"{printable(file.path)}: {format_size(file.size)}")
     typer.echo(f"  file {file.id} of {printable(file.store)}")
-    for line in regions_drawn(file.layout.regions, ROWS_SHOWN):
+    for line in regions_drawn(file.layout.regions, ROWS_SHOWN, file.size):
         typer.echo(line)
-    held = ", ".join(f"{name} {format_size(count)}" for name, count in file.target_bytes.items() if count)
+    held = _amounts({name: count for name, count in file.target_bytes.items() if count})
     said = f"held by {held}" if held else "held by no target: it has no byte"
     if file.replica_bytes:
-        replicas = ", ".join(f"{name} {format_size(count)}" for name, count in file.replica_bytes.items())
-        typer.echo(wrapped(f"replicas on {replicas}"))
-    typer.echo(wrapped(f"{said}; what lies behind the last region goes on like it"))
+        typer.echo(wrapped(f"replicas on {_amounts(file.replica_bytes)}"))
+    typer.echo(wrapped(f"{said}; bytes past the last region repeat its stripes"))
+
+
+def _amounts(counts: Mapping[str, int]) -> str:
+    """Targets with their bytes, each pair in one line."""
+    return ", ".join(f"{name} {format_size(count)}".replace(" ", "\xa0") for name, count in counts.items())

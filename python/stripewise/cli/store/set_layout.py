@@ -173,11 +173,12 @@ def _print_json(
 def _print(done: list[tuple[str, Applied]], stores: dict[str, Store], found: dict[str, dict[str, PlacedFile]]) -> None:
     for root, applied in done:
         layout = None
+        size = max(file.size for file in found[root].values())
         for file in found[root].values():
             now = placed_in(stores[root], file.id, file.path)
             if layout != now.layout:
                 layout = now.layout
-                for line in regions_drawn(layout.regions, ROWS_SHOWN):
+                for line in regions_drawn(layout.regions, ROWS_SHOWN, size):
                     typer.echo(line)
             before, after = file.target_bytes, now.target_bytes
             changed = [
