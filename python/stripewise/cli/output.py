@@ -34,13 +34,17 @@ _CELL_MIN = 12
 _NAMES_FOLDED = 4
 
 
+def screen_width() -> int:
+    """Columns of the screen, or what COLUMNS says."""
+    return shutil.get_terminal_size((WIDTH_WITHOUT_TERMINAL, 24)).columns
+
+
 class Results:
     """Where results for people go."""
 
     def print(self, made: Table) -> None:
         """A table, as wide as the screen, or as COLUMNS says."""
-        width = shutil.get_terminal_size((WIDTH_WITHOUT_TERMINAL, 24)).columns
-        for line in made.lines(width):
+        for line in made.lines(screen_width()):
             typer.echo(line)
 
 

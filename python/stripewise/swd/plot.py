@@ -62,16 +62,16 @@ def plot_runs(rows: Sequence[Row], path: Path, title: str) -> None:
 
 def track_counts(report: Mapping[str, Any], first: int = 0, tracks: int | None = None) -> dict[str, int]:
     """How many tracks of `tracks` from `first` on are in each state."""
-    shares = _shares(report, first, _until(report, first, tracks), 1)
-    return {state: round(float(shares[state][0]) * (_until(report, first, tracks) - first)) for state in STATES}
+    shares = shares_of(report, first, last_track(report, first, tracks), 1)
+    return {state: round(float(shares[state][0]) * (last_track(report, first, tracks) - first)) for state in STATES}
 
 
-def _until(report: Mapping[str, Any], first: int, tracks: int | None) -> int:
+def last_track(report: Mapping[str, Any], first: int, tracks: int | None) -> int:
     last = int(report["tracks"])
     return last if tracks is None else min(last, first + tracks)
 
 
-def _shares(report: Mapping[str, Any], first: int, until: int, bins: int) -> dict[str, np.ndarray]:
+def shares_of(report: Mapping[str, Any], first: int, until: int, bins: int) -> dict[str, np.ndarray]:
     """Share of each state in `bins` equal parts of the tracks `first` to `until`."""
     edges = np.linspace(first, until, bins + 1)
     ends = np.array([0, *accumulate(int(count) for _, count in report["runs"])], dtype=float)
@@ -97,9 +97,9 @@ def plot_maps(rows: Sequence[Row], path: Path, title: str, first: int = 0, track
     )
     strips = figure.subplots(len(rows), 1, squeeze=False)[:, 0]
     for axes, row in zip(strips, rows, strict=True):
-        until = _until(row.report, first, tracks)
+        until = last_track(row.report, first, tracks)
         bins = min(BINS, until - first)
-        shares = _shares(row.report, first, until, bins)
+        shares = shares_of(row.report, first, until, bins)
         # A column is a bin: its states from below in the order of STATES, each as high as its share.
         levels = (np.arange(LEVELS) + 0.5) / LEVELS
         tops = np.cumsum([shares[state] for state in STATES[:-1]], axis=0)

@@ -14,7 +14,7 @@ from ...swd.results import Row
 from ...swd.simulate import map_disk
 from ..arguments import flattened
 from ..options import JsonOption
-from ..output import print_json, progress, stdout, table
+from ..output import print_json, progress, screen_width, stdout, table
 from .options import (
     DriveOptions,
     FoldOptions,
@@ -59,6 +59,7 @@ def map_(
         check_plot_path(plot)
     schemes, fills = drive.schemes, drive.fills
     setup = drive.setup(requested)
+    from ...swd.characters import LEGEND, drawn
     from ...swd.plot import STATES, plot_maps, track_counts
 
     rows = []
@@ -81,5 +82,12 @@ def map_(
         counts = track_counts(row.report, first, tracks)
         made.add_row(row.scheme, row.used, *(f"{counts[state]:,}" for state in STATES))
     stdout().print(made)
+    for row in rows:
+        scale, *lines = drawn(row.report, first, tracks, screen_width())
+        typer.echo(f"{row.scheme}, {row.used} of the space in use, {scale}:")
+        for line in lines:
+            typer.echo(line)
+    for character, meaning in LEGEND.items():
+        typer.echo(f"{character:<6}  {meaning}")
     if plot is not None:
         typer.echo(f"{plot}: written")
