@@ -120,7 +120,7 @@ def parse_regions(
         raise raises(f"{source}: {where} is empty; a layout needs at least one region")
     if len(items) > (most := native.limit("MAX_REGIONS")):
         raise raises(f"{source}: {where} has {len(items)} regions, more than {most}; use longer regions")
-    known = None if names is None else frozenset(names)
+    known = None if names is None else dict.fromkeys(names)
     regions = []
     end = 0
     for position, item in enumerate(items):
@@ -141,7 +141,7 @@ def parse_regions(
     return tuple(regions)
 
 
-def parse_stripes(fields: Fields, known: frozenset[str] | None) -> Stripes:
+def parse_stripes(fields: Fields, known: Mapping[str, None] | None) -> Stripes:
     """The key `stripes` of a region; `known` are the targets that exist (None: any)."""
     pairs = fields.items("stripes")
     if not pairs or len(pairs) > STRIPES_MAX:
@@ -160,7 +160,7 @@ def parse_stripes(fields: Fields, known: frozenset[str] | None) -> Stripes:
         if name in seen:
             raise fields.error(key, f"names '{name}' twice in one cycle", "name each target once")
         if known is not None and name not in known:
-            raise fields.error(key, f"names the unknown target '{name}'", f"use one of {', '.join(sorted(known))}")
+            raise fields.error(key, f"names the unknown target '{name}'", f"use one of {', '.join(known)}")
         seen.add(name)
         stripes.append((name, width))
     return tuple(stripes)

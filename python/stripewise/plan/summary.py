@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -112,8 +113,19 @@ def layouts_json(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def summary_of(plan: Plan) -> PlanSummary:
-    """The figures of a plan; O(regions + moves)."""
+def _in_order(held: Mapping[str, int], names: Sequence[str]) -> dict[str, int]:
+    """Targets as `names` has them; others behind, those that are numbered by their numbers."""
+    place = {name: number for number, name in enumerate(names)}
+
+    def key(name: str) -> tuple[int, list[tuple[int, str]]]:
+        parts = re.findall(r"[0-9]+|[^0-9]+", name)
+        return place.get(name, len(place)), [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+    return {name: held[name] for name in sorted(held, key=key)}
+
+
+def summary_of(plan: Plan, targets: Sequence[str] = ()) -> PlanSummary:
+    """The figures of a plan, `targets` in that order; O(regions + moves)."""
     by_window = {migration.window: migration for migration in plan.migrations}
     planned_bytes = sum(file.size for file in plan.files)
     regions = sum(len(file.regions) for file in plan.files)
@@ -123,7 +135,7 @@ def summary_of(plan: Plan) -> PlanSummary:
         policy=plan.policy,
         files=len(plan.files),
         regions=regions,
-        target_bytes=plan.bytes_per_target(),
+        target_bytes=_in_order(plan.bytes_per_target(), targets),
         expected=plan.expected,
         windows=tuple(
             _window(number, window, plan.windows[0].start_ns, by_window.get(number), planned_bytes)

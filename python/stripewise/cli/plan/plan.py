@@ -164,13 +164,15 @@ def _of_store(workload: Workload, store: Store) -> Workload:
 
 def _check(path: Path, cluster: Path | None, json: bool) -> None:
     plan = read_plan(path)
-    remarks = check_plan(plan, read_cluster(cluster), path) if cluster is not None else []
+    described = None if cluster is None else read_cluster(cluster)
+    remarks = [] if described is None else check_plan(plan, described, path)
+    summary = summary_of(plan, [] if described is None else [target.name for target in described.targets])
     if json:
-        print_json({"ok": True, "remarks": remarks, **summary_of(plan).as_json(), "layouts": layouts_json(plan)})
+        print_json({"ok": True, "remarks": remarks, **summary.as_json(), "layouts": layouts_json(plan)})
         return
     for remark in remarks:
         say(f"stripewise: {remark}")
-    print_plan(plan, summary_of(plan), f"{path}: sound", f"{path}, or --json")
+    print_plan(plan, summary, f"{path}: sound", f"{path}, or --json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,7 +260,7 @@ def plan(
         kept, remarks = plans.keep(opened.root, made, workload.source)
         for remark in remarks:
             say(f"stripewise: {printable(remark)}")
-    summary = summary_of(made)
+    summary = summary_of(made, [target.name for target in described.targets])
     if json:
         said = summary.as_json() | about | {"layouts": layouts_json(made)}
         print_json(said | ({"kept": [kept.application, kept.processes]} if kept is not None else {}))
