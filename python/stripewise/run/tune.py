@@ -36,7 +36,7 @@ from ..store.kept import without_ids
 from ..store.traced import on_store
 from ..units import format_size
 from ..workload import Workload
-from ..workload.renames import first_names, renames_in
+from ..workload.made import Made, made_in
 from ..workload.trace import read_trace
 from . import runner
 from .collect import collect_logs, note_run
@@ -268,15 +268,17 @@ class Tuner:
             self._apply(circle, fastest.policy)
         return Tuned(tuple(layouts), fastest, tuple(self.remarks), anew)
 
-    def _note_names(self, circle: _Circle, workload: Workload) -> None:
-        """Which files a run made anew."""
+    def _note_names(self, circle: _Circle, workload: Workload, made: Made) -> None:
+        """Which files a run made anew: they have other ids than before, or it began them from nothing."""
         here = {file.path: file.id for file in workload.files if file.id is not None}
         for path, identity in here.items():
             # What the first run made it need not make again.
             if circle.ids.get(path, identity if circle.number == 1 else None) != identity:
                 circle.made.add(path)
+        if circle.number > 1:
+            circle.made |= made.anew & set(here)
         circle.ids |= here
-        circle.known |= {circle.first.get(path, path) for path in here}
+        circle.known |= made.names | {circle.first.get(path, path) for path in here}
 
     def _check_layouts(self, circle: _Circle, plan: Plan) -> None:
         """Remarks on files that a run made somewhere else than planned: what was measured is not the plan then."""
@@ -339,9 +341,10 @@ class Tuner:
             if any(trace.glob("*.swt")):
                 raise
             raise StoreError(f"{self.command[0]}: did no I/O in run {circle.number}; {CURE}") from error
-        circle.first |= first_names(renames_in(collected))
+        made = made_in(collected)
+        circle.first |= made.first
         workload = self._ours(collected)
-        self._note_names(circle, workload)
+        self._note_names(circle, workload, made)
         if first:
             self._check_inputs(collected)
         else:

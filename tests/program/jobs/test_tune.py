@@ -10,8 +10,8 @@ from rig import Maker, Result, Store, Target, dirs, stripewise
 
 from stripewise.files.parts import locked_part
 from stripewise.layout import Stripes
-from stripewise.run.tune import LOCK
 from stripewise.store import Store as Opened
+from stripewise.store.config import TUNE_LOCK
 
 SLOW = Target("h0", "hdd", "emulated", 0, 4e-3, 1e-8)
 SWIFT = Target("s0", "ssd", "emulated", 0, 1e-4, 1e-9)
@@ -53,6 +53,22 @@ for name in names[:1]:
 if len(names) > 1:
     os.rename(*names)
     open(names[1], "rb", buffering=0).read(1 << 21)
+"""
+
+#: Truncates numbered files and writes them in 4 KiB pieces, as HDF5 does in mode "w"; reads a file that it makes once.
+STEPS = """
+import os, sys
+once = f"{sys.argv[1]}/once-0"
+if not os.path.exists(once):
+    open(once, "wb").write(bytes(1 << 20))
+fd = os.open(once, os.O_RDONLY)
+for n in range(64):
+    os.pread(fd, 4096, n * 39 % 256 * 4096)
+for step in range(3):
+    fd = os.open(f"{sys.argv[1]}/step-{step:05}.h5", os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+    for n in range(64):
+        os.pwrite(fd, b"x" * 16384, n * 39 % 64 * 16384)
+    os.close(fd)
 """
 
 
@@ -132,6 +148,18 @@ def test_the_layout_stays_with_files_that_are_made_anew(make_store: Maker) -> No
     store.fsck()
 
 
+def test_the_layout_stays_with_numbered_files_that_every_run_truncates(make_store: Maker) -> None:
+    """Their names and ids stay from run to run; what a first run made once gets no template."""
+    store = make_store([SLOW, SWIFT])
+    said = tune(store, "--policy", "best", "--repeat", "1", "--", "python3", "-c", STEPS, store.data)
+    assert result(said)["kept"] == "best", said.report
+    assert templates(store) == [str(store.data / "step-*.h5")], said.report
+    new = store.data / "step-00099.h5"
+    store.program("sh", "-c", f"head -c 1048576 /dev/zero >{new}")
+    assert all(target == "s0" for cycle in cycles_of(store, new) for target, _ in cycle)
+    store.fsck()
+
+
 def test_a_run_that_changes_its_own_input_ends_the_circle_unless_it_is_set_back(make_store: Maker) -> None:
     store = make_store(dirs(2))
     file, seen = store.data / "f", store.base / "seen"
@@ -176,7 +204,7 @@ def test_files_go_back_and_the_run_is_named_where_the_program_fails(make_store: 
 
 def test_two_circles_on_one_store_do_not_measure_each_other(make_store: Maker) -> None:
     store = make_store(dirs(2))
-    with locked_part(store.root, LOCK):
+    with locked_part(store.root, TUNE_LOCK):
         said = tune(store, "--", "true", code=1)
     assert f"{store.root}: another tune is at work on this store" in said.err
     said = tune(store, "--", "true", code=1)
