@@ -95,6 +95,7 @@ class Expected:
     no layout undercuts where every access pays its startup, `proven_continued_s` what none does even if every access
     continues the one before it; `gain_low` and `gain_high` hold the factor over DEF with nine chances in ten, as far as
     the devices' figures are known; `simulated_s` and `simulated_def_s` are simulated runs of the requests.
+    `measured_gain` is what `tune` measured: DEF's I/O time over that with the plan; None without it.
     """
 
     cost_s: float
@@ -108,6 +109,7 @@ class Expected:
     gain_high: float | None = None
     simulated_s: float | None = None
     simulated_def_s: float | None = None
+    measured_gain: float | None = None
 
     @property
     def gain(self) -> float:
@@ -139,13 +141,16 @@ class Expected:
         return self.bound_gain if self.simulated_gain is None else self.simulated_gain
 
     def optional(self) -> dict[str, float]:
-        """What only policies that optimise tell, by key."""
+        """What only policies that optimise tell, and `tune`, by key."""
         found = {key: getattr(self, key) for key in OPTIONAL}
         return {key: value for key, value in found.items() if value is not None}
 
 
 #: The keys of `expected` that may be missing.
-OPTIONAL = ("objective_s", "proven_s", "proven_continued_s", "gain_low", "gain_high", "simulated_s", "simulated_def_s")
+OPTIONAL = (
+    "objective_s", "proven_s", "proven_continued_s", "gain_low", "gain_high", "simulated_s", "simulated_def_s",
+    "measured_gain",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

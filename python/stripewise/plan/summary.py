@@ -99,10 +99,18 @@ class PlanSummary:
                 **asdict(self.expected),
                 "gain": self.expected.gain,
                 "bound_gain": self.expected.bound_gain,
+                "likely_gain": self.expected.likely_gain,
             },
             "windows": [window.as_json() for window in self.windows],
             "rmt": {"entries": self.table_entries, "bytes": self.table_bytes},
         }
+
+
+def likely_text(expected: Expected) -> str:
+    """How many times as fast as def a plan is likely to be, and what says so."""
+    if expected.simulated_gain is None:
+        return f"{expected.bound_gain:.2f} times as fast as def (by the bound alone, not by simulated runs)"
+    return f"about {expected.likely_gain:.2f} times as fast as def (simulated runs of the traced requests)"
 
 
 def layouts_json(plan: Plan) -> list[dict[str, Any]]:

@@ -14,10 +14,10 @@ import typer
 from ...cluster import read_cluster
 from ...errors import StripewiseError, UsageError
 from ...files.parts import check_output
-from ...plan import Plan, read_plan, write_plan
+from ...plan import Expected, Plan, read_plan, write_plan
 from ...plan.check import check_plan
 from ...plan.migrations import DIRECTIONS
-from ...plan.summary import PlanSummary, layouts_json, summary_of
+from ...plan.summary import PlanSummary, layouts_json, likely_text, summary_of
 from ...policy import POLICIES, policy_named, refuse_foreign
 from ...run.recreated import as_made
 from ...store import Store, plans
@@ -61,22 +61,34 @@ def print_plan(plan: Plan, summary: PlanSummary, title: str, whole: str) -> None
     _print_regions(plan, whole)
     held = [(name, format_size(count)) for name, count in summary.target_bytes.items()]
     _print_lines(aligned(("target", "bytes"), held))
-    expected = summary.expected
-    said = (
-        f"expected: {expected.bound_gain:.2f} times as fast as def by the bound, {expected.gain:.2f} by the request "
-        "model" + ("" if expected.simulated_gain is None else f", {expected.simulated_gain:.2f} in simulated runs")
-    )
-    typer.echo(wrapped(said))
-    if expected.gap is not None and expected.gain_low is not None and expected.gain_high is not None:
-        said = (
-            f"by the bound {expected.gain_low:.2f} to {expected.gain_high:.2f} times with nine chances in ten, "
-            f"as far as the targets' figures are known; the best bound is within {expected.gap:.1%} of what is "
-            "proven of all layouts, every access paying its startup"
-        )
-        typer.echo(wrapped(said))
+    _print_expected(summary.expected)
     if plan.comment:
         typer.echo(wrapped(plan.comment))
     _print_windows(summary)
+
+
+def _print_expected(expected: Expected) -> None:
+    """What is likely first, then ratios of limits and of sums, in which nothing waits: they may be far too high."""
+    typer.echo(f"expect {likely_text(expected)}")
+    if expected.measured_gain is not None:
+        typer.echo(f"measured by tune: {expected.measured_gain:.2f} times as fast as def")
+    between = ""
+    if expected.gain_low is not None and expected.gain_high is not None:
+        between = (
+            f" ({expected.gain_low:.2f} to {expected.gain_high:.2f} with nine chances in ten, as far as the targets' "
+            "figures are known)"
+        )
+    said = (
+        f"by the bound, without queueing and the order of requests: {expected.bound_gain:.2f} times{between}; "
+        f"by the request model, sums of request costs: {expected.gain:.2f} times"
+    )
+    typer.echo(wrapped(said))
+    if expected.gap is not None:
+        said = (
+            f"the best bound is within {expected.gap:.1%} of what is proven of all layouts, every access paying its "
+            "startup"
+        )
+        typer.echo(wrapped(said))
 
 
 def _print_regions(plan: Plan, whole: str) -> None:

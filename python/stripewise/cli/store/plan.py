@@ -67,7 +67,7 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
     """List the plans that a store keeps."""
     config = read_store(store)
     rows = []
-    made = table("", "application", "processes", "policy", "files", "windows", "by the bound")
+    made = table("", "application", "processes", "policy", "files", "windows", "expected", "measured")
     for kept in config.plans:
         row = {
             "application": kept.application,
@@ -78,7 +78,7 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
             summary = summary_of(read_kept(config.root, kept))
         except PlanError as error:
             rows.append({**row, "error": str(error)})
-            made.add_row(printable(kept.application), str(kept.processes), "cannot be read", "-", "-", "-")
+            made.add_row(printable(kept.application), str(kept.processes), "cannot be read", "-", "-", "-", "-")
             say(f"stripewise: {printable(str(error))}")
             continue
         rows.append({**row, **summary.as_json()})
@@ -88,7 +88,8 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
             summary.policy,
             f"{summary.files:,}",
             str(len(summary.windows)),
-            f"{summary.expected.bound_gain:.2f} x def",
+            f"{summary.expected.likely_gain:.2f} x def",
+            "-" if summary.expected.measured_gain is None else f"{summary.expected.measured_gain:.2f} x def",
         )
     if json:
         print_json(rows)

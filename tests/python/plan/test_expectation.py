@@ -1,0 +1,40 @@
+"""What a plan is expected to gain: the likely figure first, each other one with what it is; and what was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from stripewise.cli.main import app
+from stripewise.plan import Expected, FilePlan, Plan, RegionPlan, Window, read_plan, write_plan
+
+BOUND = Expected(8.0, 64.0, 1.0, 7.5, gain_low=6.75, gain_high=9.25)
+
+
+def checked(path: Path, expected: Expected) -> list[str]:
+    """What `plan --check` prints of the plan from its expectation on."""
+    file = FilePlan("/data/f", None, 4096, (RegionPlan(0, 4096, (("s0", 4096),)),))
+    write_plan(Plan("best", {}, "", ("job",), 1, (Window(0, 1),), (file,), {"s0": 4096}, expected), path)
+    assert read_plan(path).expected == expected
+    said = CliRunner().invoke(app, ["plan", "--check", str(path)], catch_exceptions=False).output
+    return said[said.index("expect ") :].splitlines()
+
+
+def test_simulated_runs_are_the_headline_and_the_interval_is_the_bounds(tmp_path: Path) -> None:
+    simulated = Expected(**{**BOUND.__dict__, "simulated_s": 2.0, "simulated_def_s": 7.0})
+    first, *rest = checked(tmp_path / "plan.json", simulated)
+    assert first == "expect about 3.50 times as fast as def (simulated runs of the traced requests)"
+    more = " ".join(rest)
+    assert "by the bound, without queueing" in more and "7.50 times (6.75 to 9.25 with nine chances in ten" in more
+    assert "by the request model, sums of request costs: 8.00 times" in more and "measured" not in more
+
+
+def test_without_simulated_runs_the_bound_is_said_to_be_all(tmp_path: Path) -> None:
+    first, *_ = checked(tmp_path / "plan.json", BOUND)
+    assert first == "expect 7.50 times as fast as def (by the bound alone, not by simulated runs)"
+
+
+def test_what_tune_measured_stays_in_the_plan(tmp_path: Path) -> None:
+    measured = Expected(**{**BOUND.__dict__, "measured_gain": 4.06})
+    assert checked(tmp_path / "plan.json", measured)[1] == "measured by tune: 4.06 times as fast as def"
