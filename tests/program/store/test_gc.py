@@ -134,10 +134,13 @@ def test_a_file_without_a_name_is_listed_and_goes_only_when_asked_and_old_and_no
     assert [row["path"] for row in listed] == [str(gone), str(here)] or len(listed) == 2
     assert not any(row["purged"] for row in listed)
     assert not any(row["purged"] for row in gc(store, "--purge")["orphans"]), "younger than seven days"
+    told = [stripewise("store", "gc", store.root, *words).out for words in ((), ("--purge",))]
+    assert told[0].count("free it with --purge (it is younger than 7d: --purge --older-than 0s frees it now)") == 2
+    assert told[1].count("is gone; younger than 7d: --older-than 0s frees it now") == 2, told[1]
     after = gc(store, "--purge", "--older-than", "0s", "--search", store.plain)["orphans"]
     assert {row["path"]: row["purged"] for row in after} == {str(gone): True, str(here): False}
     assert cat(away / "here") == content
-    assert "no age" in stripewise("store", "gc", store.root, "--older-than", "soon", code=2).err
+    assert "age; write a number" in stripewise("store", "gc", store.root, "--older-than", "soon", code=2).err
 
 
 def test_half_made_files_go_when_their_maker_is_gone(make_store: Maker) -> None:

@@ -37,7 +37,7 @@ def gc(
         parts = [f"{done[key]} {what}" for key, what in _COUNTS.items() if done[key]]
         typer.echo(f"{store}: {', '.join(parts) or 'nothing to free'}")
         for orphan in done["orphans"]:
-            typer.echo(_orphan(orphan))
+            typer.echo(_orphan(orphan, purge, older_than))
         for problem in done["problems"]:
             say(f"stripewise: {problem}")
     if done["problems"]:
@@ -53,14 +53,20 @@ _COUNTS = {
 }
 
 
-def _orphan(orphan: dict[str, Any]) -> str:
+def _orphan(orphan: dict[str, Any], purge: bool, older_than: str) -> str:
     name = printable(orphan["path"]) or "(no name)"
     text = f"file {orphan['id']} ({format_size(orphan['size'])}): its name {name} is gone"
     if orphan["purged"]:
         return f"{text}; removed"
     if orphan["found"]:
         return f"{text}, but {printable(orphan['found'])} leads to it; relink that"
-    return f"{text}; relink it where it is now, or free it with --purge"
+    is_young = orphan["age_s"] < parse_age(older_than, "--older-than")
+    if purge and not is_young:
+        return f"{text}; a program has it open, so it stays: run this again when that has ended"
+    if purge:
+        return f"{text}; younger than {older_than}: --older-than 0s frees it now"
+    young = f" (it is younger than {older_than}: --purge --older-than 0s frees it now)" if is_young else ""
+    return f"{text}; relink it where it is now, or free it with --purge{young}"
 
 
 def scrub(

@@ -43,6 +43,8 @@ class Decision:
 
     files: list[Outgoing] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    #: What helps against several of them.
+    advice: list[str] = field(default_factory=list)
     templates: int = 0
     plans: int = 0
     unread: list[str] = field(default_factory=list)
@@ -73,6 +75,7 @@ class Decision:
             "plans": self.plans,
             "unread": self.unread,
             "problems": self.problems,
+            "advice": self.advice,
         }
 
 
@@ -106,9 +109,10 @@ def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decisi
             lost.append(f"file {file.id} ({format_size(file.size)}), once {name or 'without a name'}")
     if lost:
         made.problems += [f"{each}: no link leads to it" for each in lost]
-        made.problems.append(
+        made.advice.append(
             f"{len(lost)} file(s) have lost their name: give --orphans DIR, which gets them, or --search DIR, where "
-            "their links may be; 'stripewise store gc --purge' removes those that nobody wants"
+            f"their links may be; 'stripewise store gc {store.root} --purge --older-than 0s' removes those that nobody "
+            "wants; without --older-than, only those older than 7 days"
         )
     made.problems += _places(store, made.files, orphans)
     made.problems += _room(store, made.files)

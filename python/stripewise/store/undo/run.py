@@ -103,8 +103,8 @@ def _undo(
         settle(store)
         decision = decide(store, orphans, search)
         if decision.problems:
-            for problem in decision.problems:
-                say(problem)
+            for text in (*decision.problems, *decision.advice):
+                say(text)
             raise StoreError(f"{store.root}: {len(decision.problems)} thing(s) keep it from being undone; see above")
         for directory in decision.unread:
             say(f"{directory}: cannot be read; links to the store's files there lead nowhere from now on")

@@ -290,7 +290,7 @@ fn check_link(check: &mut Check<'_>, id: u64, size: u64) -> Result<()> {
         Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::InvalidData) => Vec::new(),
         Err(e) => return Err(StoreError::io("read", &path, e)),
     };
-    let orphan = "find its name and relink it, or unlink it with the library; nothing is deleted for a missing name";
+    let orphan = "find its name and relink it, or free it: stripewise store gc STORE --purge --older-than 0s; nothing is deleted for a missing name";
     let Some((dev, ino, name)) = parse_link_record(&record) else {
         let text = format!("file {} ({size} bytes) has no record of its name", id_text(id));
         check.found(Severity::Warning, "orphaned", id, text, orphan, false);
