@@ -48,7 +48,7 @@ def parse_age(text: str, what: str) -> int:
     """Seconds meant by `text`: `90s`, `15min`, `12h`, `7d` or `2w`. Raises UsageError naming `what`."""
     match = _AGE.fullmatch(text)
     if match is None or match.group(2) not in _AGES_S:
-        raise UsageError(f"{what}: '{text}' is no age; write a number with s, min, h, d or w")
+        raise UsageError(f"{what}: '{text}' is not an age; write a number with s, min, h, d or w")
     return int(match.group(1)) * _AGES_S[match.group(2)]
 
 
@@ -61,7 +61,7 @@ def parse_span(text: str, what: str) -> int:
     match = _SPAN.fullmatch(text)
     factor = _SPANS_NS.get(match.group(2)) if match else None
     if match is None or factor is None:
-        raise UsageError(f"{what}: '{text}' is no span of time; write a number with ms, s, min, h or d")
+        raise UsageError(f"{what}: '{text}' is not a span of time; write a number with ms, s, min, h or d")
     number = match.group(1)
     value_ns = int(number) * factor if "." not in number else round(float(number) * factor)
     if not 0 < value_ns < 2**62:

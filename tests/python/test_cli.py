@@ -165,7 +165,8 @@ def store(tmp_path, cluster_toml, paper) -> Path:
         ["frobnicate"], ["plan", "--frobnicate"], ["run"], ["run", "true"], ["plan"], ["plan", "t"],
         ["plan", "t", "--cluster", "c", "--policy", "h2pd"], ["plan", "t", "--cluster", "c", "--region-size", "64Mib!"],
         ["plan", "t", "--cluster", "c", "--region-size", "1000"], ["plan", "t", "--check", "p"], ["store", "create"],
-        ["apply", "p"], ["tune", "--", "true"],
+        ["apply", "p"], ["tune", "--", "true"], ["migrate", "p"], ["mover", "status"],
+        ["run", "--store", "s", "--bandwidth", "fast", "--", "true"],
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_exit_code_2(words):
@@ -206,11 +207,11 @@ def test_a_trace_is_planned_window_by_window(tmp_path, cluster_toml, a_trace):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--window", "10"], "--window: '10' is no span of time"),
+        (["--window", "10"], "--window: '10' is not a span of time"),
         (["--window", "0s"], "--window: '0s' is too short or too long"),
         (["--policy", "def", "--window", "10s"], "--window: the policy def does not take it"),
         (["--policy", "h2dp", "--min-gain", "1"], "--min-gain: applies to moves between windows"),
-        (["--window", "1s", "--min-gain", "-1"], "--min-gain: -1 is no factor"),
+        (["--window", "1s", "--min-gain", "-1"], "--min-gain: -1 is not a factor"),
     ],
 )
 def test_windows_that_make_no_sense_are_exit_code_2(cluster_toml, a_trace, words, said):

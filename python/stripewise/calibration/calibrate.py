@@ -65,7 +65,7 @@ class Subject:
     def measure(self, probe: Probe, target: Target, seconds: float, scratch_bytes: int, step: Progress) -> Measured:
         """Measures one target. StoreError with what kept it from it; nothing of it stays, however it ends."""
         if not target.path.is_dir():
-            raise StoreError(f"target {target.name}: {target.path} is no directory; make or mount it")
+            raise StoreError(f"target {target.name}: {target.path} is not a directory; create or mount it")
         parsed(probe.begin, str(target.path), self.cluster.index(target.name), scratch_bytes)
         return Measurement(probe, target.name, seconds, step).run()
 

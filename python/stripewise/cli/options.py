@@ -80,5 +80,6 @@ class MoverOptions:
         return 0 if self.bandwidth is None else parse_size(self.bandwidth, "--bandwidth")
 
     def words(self) -> list[str]:
-        """The same on the command line of another mover."""
-        return ["--max-slowdown", str(self.max_slowdown), *(["--bandwidth", self.bandwidth] if self.bandwidth else [])]
+        """The same on the command line of another mover. Raises UsageError for a bad one."""
+        limit = [] if self.bandwidth is None else ["--bandwidth", str(self.bytes_per_s)]
+        return ["--max-slowdown", str(self.max_slowdown), *limit]

@@ -122,7 +122,7 @@ def calibration_from(table: Fields) -> Calibration:
     try:
         datetime.datetime.fromisoformat(date)
     except ValueError as error:
-        raise table.error("date", f"= '{date}' is no date", "write it as 2026-01-31T12:00:00+00:00") from error
+        raise table.error("date", f"= '{date}' is not a date", "write it as 2026-01-31T12:00:00+00:00") from error
     _check_flag(table)
     return Calibration(
         date=date,
@@ -147,7 +147,7 @@ def _sizes(table: Fields) -> tuple[int, ...]:
     sizes = table.items("sizes")
     for size in sizes:
         if isinstance(size, bool) or not isinstance(size, int) or not 0 < size <= 2**62:
-            raise table.error("sizes", "holds what is no number of bytes", "give whole numbers above 0")
+            raise table.error("sizes", "has a value that is not a number of bytes", "give whole numbers above 0")
     return tuple(sizes)
 
 

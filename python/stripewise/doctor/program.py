@@ -174,7 +174,7 @@ def _unreachable(path: Path, program: Program) -> Finding | None:
     if program.kind is Kind.FOREIGN or (program.kind is Kind.DYNAMIC and program.machine != own_machine()):
         return bad(f"{path} is for another architecture than the library", f"use a build for this machine, {EXPORT}")
     if program.kind is Kind.OTHER:
-        return note(f"{path} is no program that the loader starts", "check the command after --")
+        return note(f"{path} is not a program that the loader starts", "check the command after --")
     if "ld-linux" not in Path(program.loader).name:
         return bad(f"{path} is started by {program.loader}, which is not glibc's", f"use a build for glibc, {EXPORT}")
     if program.go:

@@ -73,7 +73,7 @@ def read_part(root: Path, name: str, limit: int = PART_BYTES_MAX, owners: Set[in
 def _checked_file(handle: int, owners: Set[int]) -> os.stat_result:
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EINVAL, "it is no regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
     if owners and found.st_uid not in owners:
         raise OSError(errno.EPERM, "it belongs to a user who has no business there")
     return found

@@ -22,7 +22,7 @@ def span_ns(text: str) -> int:
     """Nanoseconds of `<0.011931>`'s number. Raises BadLineError."""
     match = _EPOCH.fullmatch(text)
     if match is None:
-        raise BadLineError(f"{quoted(text)} is no time of a call")
+        raise BadLineError(f"{quoted(text)} is not a time of a call")
     return int(match[1]) * 10**9 + fraction_ns(match[2])
 
 
@@ -41,7 +41,7 @@ class Clock:
             return int(match[1]) * 10**9 + fraction_ns(match[2])
         match = _DAY.fullmatch(stamp)
         if match is None or int(match[1]) > 23 or int(match[2]) > 59 or int(match[3]) > 60:
-            raise BadLineError(f"{quoted(stamp)} is no time; trace with -ttt")
+            raise BadLineError(f"{quoted(stamp)} is not a time; trace with -ttt")
         self.is_wall_clock = False
         time_ns = (int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3])) * 10**9 + fraction_ns(match[4] or "0")
         if time_ns < self._last_ns - _HALF_DAY_NS:

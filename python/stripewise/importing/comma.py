@@ -187,7 +187,7 @@ class _Columns:
                 values = np.asarray(column.fill_null(0).to_numpy())
                 scaled = values if name.endswith("_ns") else np.nan_to_num(values * _TIMES[name], nan=-1)
                 wrong = (scaled < 0) | (scaled >= NUMBER_MAX)
-                self.refuse(wrong, f"its {name} is no time from 0 on")
+                self.refuse(wrong, f"its {name} is not a time from 0 on")
                 return np.where(wrong, 0, scaled).astype(np.int64)
         return None
 

@@ -48,7 +48,7 @@ class _Log:
                 integer(words[-1], "length", 0, SIZE_MAX),
             )
         else:
-            raise BadLineError(f"{quoted(line)} is no action of fio's (filename action [offset length])")
+            raise BadLineError(f"{quoted(line)} is not an action of fio's (filename action [offset length])")
         return self._made(name, action, *numbers)
 
     def _made(self, name: str, action: str, offset: int, length: int) -> tuple[int, ...] | None:

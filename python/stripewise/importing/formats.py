@@ -49,7 +49,7 @@ def import_trace(
         raise UsageError(f"FORMAT: '{name}' is unknown; use one of {', '.join(FORMATS)}")
     for path in files:
         if not path.is_file():
-            what = "is a directory" if path.is_dir() else "does not exist" if not path.exists() else "is no file"
+            what = "is a directory" if path.is_dir() else "does not exist" if not path.exists() else "is not a file"
             raise WorkloadError(f"{path}: {what}; give the files of a trace")
     for path in files:
         if any(each.exists() and each.samefile(path) for each in (out / "trace.parquet", out / "meta.json")):

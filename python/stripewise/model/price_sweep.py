@@ -61,7 +61,7 @@ def _axis(text: str) -> Axis:
 def _value(name: str, text: str, whole: str) -> int:
     value = parse_size(text, f"--sweep {name}") if name == "request" else int(text) if text.isdecimal() else 0
     if value < 1:
-        raise UsageError(f"--sweep: '{whole}' holds '{text}', which is no {name} of at least 1; correct it")
+        raise UsageError(f"--sweep: '{whole}' holds '{text}', which is not a {name} of at least 1; correct it")
     return value
 
 

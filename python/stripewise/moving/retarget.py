@@ -292,7 +292,7 @@ def _names(store: Store, name: str) -> Iterable[str]:
 def add(store: Store, target: Target) -> Store:
     """Adds a target at the end, validated as store.toml is."""
     if any(t.name == target.name for t in store.config.cluster.targets):
-        raise StoreError(f"{store.config.path}: a target is, or was, called '{target.name}'; choose another name")
+        raise StoreError(f"{store.config.path}: the target name '{target.name}' is or was in use; choose another one")
     path = Path(target.path)
     if path == store.root or store.root in path.parents:
         raise StoreError(f"{path}: lies in the store itself; choose another directory")

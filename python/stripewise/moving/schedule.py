@@ -173,7 +173,7 @@ def parse_windows(text: str) -> frozenset[int]:
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
         if not low.isdecimal() or (dash and not high.isdecimal()) or int(high or low) < int(low):
-            raise UsageError(f"--windows: '{text}' is no list of windows; write numbers and ranges as in 0,2-4")
+            raise UsageError(f"--windows: '{text}' is not a list of windows; write numbers and ranges as in 0,2-4")
         if int(high or low) > 1_000_000:
             raise UsageError(f"--windows: {high or low} is more windows than any plan has; give those of the plan")
         chosen.update(range(int(low), int(high or low) + 1))

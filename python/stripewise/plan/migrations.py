@@ -154,7 +154,7 @@ def parse_migrations(
         fields.only({"window", "start_ns", "moves", "comment"})
         window = fields.integer("window", 1, 2**31)
         if window >= len(starts_ns):
-            raise fields.error("window", f"= {window} is none of {len(starts_ns)} window(s)", "add it to windows")
+            raise fields.error("window", f"= {window} is not one of {len(starts_ns)} window(s)", "add it to windows")
         start_ns = fields.integer("start_ns", 0, 2**63 - 1, starts_ns[window] - starts_ns[0])
         if migrations and (window <= migrations[-1].window or start_ns < migrations[-1].start_ns):
             raise fields.error("window", f"= {window} does not follow the one before", "order migrations by time")
@@ -183,7 +183,9 @@ def _move(
     start = fields.integer("start", 0, OFFSET_BYTES_MAX)
     length = fields.integer("len", 1, OFFSET_BYTES_MAX)
     if (start, length) not in grid[path]:
-        raise fields.error("start", f"= {start} with len {length} is no region of '{path}'", "move a region of files[]")
+        raise fields.error(
+            "start", f"= {start} with len {length} is not a region of '{path}'", "move a region of files[]"
+        )
     if start == last[path].start and sizes[path] > start + length:
         raise fields.error("start", f"= {start} is the region that repeats", "end the file's regions at its size")
     valid = max(0, min(length, sizes[path] - start))

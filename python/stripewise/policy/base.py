@@ -75,15 +75,17 @@ class PlanOptions:
             if value > SIZE_BYTES_MAX:
                 raise UsageError(f"{flag}: {value} is more than 1024 TiB; give a smaller size")
         if self.window_ns is not None and self.window_ns <= 0:
-            raise UsageError(f"--window: {self.window_ns} ns is no span of time; give one like 30s or 10min")
+            raise UsageError(f"--window: {self.window_ns} ns is not a span of time; give one like 30s or 10min")
         if self.min_gain is not None and not (0 <= self.min_gain <= MIN_GAIN_MAX):
-            raise UsageError(f"--min-gain: {self.min_gain:g} is no factor from 0 to {MIN_GAIN_MAX:g}; 1 is break-even")
-        if self.sigma is not None and not (0 <= self.sigma <= SIGMA_MAX):
-            raise UsageError(f"--sigma: {self.sigma:g} is no imbalance from 0 to {SIGMA_MAX:g}; 0.2 is the usual one")
-        if self.time_limit_s is not None and not (0 < self.time_limit_s <= TIME_LIMIT_S_MAX):
             raise UsageError(
-                f"--time-limit: {self.time_limit_s:g} s is no time to search in; give one like 60s or 10min"
+                f"--min-gain: {self.min_gain:g} is not a factor from 0 to {MIN_GAIN_MAX:g}; 1 is break-even"
             )
+        if self.sigma is not None and not (0 <= self.sigma <= SIGMA_MAX):
+            raise UsageError(
+                f"--sigma: {self.sigma:g} is not an imbalance from 0 to {SIGMA_MAX:g}; 0.2 is the usual one"
+            )
+        if self.time_limit_s is not None and not (0 < self.time_limit_s <= TIME_LIMIT_S_MAX):
+            raise UsageError(f"--time-limit: {self.time_limit_s:g} s is not a search time; give one like 60s or 10min")
         if self.servers is not None and self.servers not in SERVERS:
             raise UsageError(f"--servers: '{self.servers}' is unknown; use one of {', '.join(SERVERS)}")
 

@@ -81,7 +81,7 @@ def collect_logs(logs: Path, out: Path, lenient: bool = False) -> dict[str, Any]
     Returns what meta.json has, files with most bytes first.
     """
     if not logs.is_dir():
-        raise WorkloadError(f"{logs}: is not a directory; give the one that 'stripewise run --trace' filled")
+        raise WorkloadError(f"{logs}: is not a directory; give the one that 'stripewise run --trace' wrote")
     from ..workload.layouts import write_layouts
 
     noted = _noted(logs)

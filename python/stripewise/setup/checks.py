@@ -54,7 +54,7 @@ def check_store(store: Path, new: Path | None = None) -> None:
     if parent == new and not os.path.lexists(new):
         return
     if not parent.is_dir():
-        raise StoreError(f"--store: {parent} is no directory; make it, or give a store in one that is there")
+        raise StoreError(f"--store: {parent} is not a directory; create it, or give a store in an existing one")
     outer = _enclosing(parent)
     if outer is not None:
         raise StoreError(f"--store: {store} would lie in {outer}; give it a place of its own")
@@ -80,7 +80,7 @@ def check_cluster_file(path: Path, new: Path | None = None) -> None:
     if path.parent == new and not os.path.lexists(new):
         return
     if not path.parent.is_dir():
-        raise UsageError(f"-o: {path.parent} is no directory; give a file in one that is there")
+        raise UsageError(f"-o: {path.parent} is not a directory; give a file in an existing one")
     _check_writable(path.parent, "-o: ")
 
 
@@ -122,7 +122,7 @@ def check_target(path: Path, store: Path) -> None:
     if not os.path.lexists(path):
         return
     if path.is_symlink() or not path.is_dir():
-        raise StoreError(f"{path}: is there and no directory; remove it, or give --store another name")
+        raise StoreError(f"{path}: exists and is not a directory; remove it, or give --store another name")
     _check_writable(path, "")
     others = _others(path, {IDENTITY})
     if others:
@@ -144,7 +144,7 @@ def check_empty(directory: Path) -> None:
             raise StoreError(f"{directory}: is not empty (it holds {others[0]}); name a new directory for --emulate")
         return
     if not directory.parent.is_dir():
-        raise StoreError(f"{directory.parent}: is no directory; make it, or name another one for --emulate")
+        raise StoreError(f"{directory.parent}: is not a directory; create it, or name another one for --emulate")
     _check_writable(directory.parent, "")
 
 
@@ -153,13 +153,13 @@ def _check_directory(path: Path) -> None:
         found = os.stat(path)
     except FileNotFoundError as error:
         link = f" (a link to {os.readlink(path)})" if path.is_symlink() else ""
-        raise StoreError(f"{path}{link}: is not there; mount its disk, or make the directory") from error
+        raise StoreError(f"{path}{link}: does not exist; mount its disk, or create the directory") from error
     except OSError as error:
         raise StoreError(
             f"{path}: cannot be looked at ({error.strerror}); give a directory that you may use"
         ) from error
     if not stat.S_ISDIR(found.st_mode):
-        raise StoreError(f"{path}: is no directory; give directories on disks and SSDs")
+        raise StoreError(f"{path}: is not a directory; give directories on disks and SSDs")
     _check_writable(path, "")
 
 

@@ -48,10 +48,10 @@ def parse_sweep(text: str) -> Sweep:
     """The sweep in `key=values`. Raises UsageError naming what is wrong."""
     key, equals, values = text.partition("=")
     if not equals or not values:
-        raise UsageError(f"{_FLAG}: '{text}' is no sweep; write key=8..512, key=8..64:8 or key=a,b,c")
+        raise UsageError(f"{_FLAG}: '{text}' is not a sweep; write key=8..512, key=8..64:8 or key=a,b,c")
     if key not in _WORKLOAD_KEYS and key not in SERVER_KEYS:
         known = ", ".join(sorted(_WORKLOAD_KEYS | set(SERVER_KEYS)))
-        raise UsageError(f"{_FLAG}: '{key}' is no key of a workload; use one of {known}")
+        raise UsageError(f"{_FLAG}: '{key}' is not a key of a workload; use one of {known}")
     if ".." in values:
         return Sweep(key, _span(key, values))
     return Sweep(key, tuple(_value(key, each) for each in values.split(",")))
@@ -69,7 +69,7 @@ def _value(key: str, text: str) -> Value:
             continue
         if not math.isfinite(value) or len(text) > DIGITS_MAX:
             raise UsageError(
-                f"{_FLAG}: {key}: {text[:DIGITS_MAX]} is no number that can be simulated; give a finite one"
+                f"{_FLAG}: {key}: {text[:DIGITS_MAX]} is not a number that can be simulated; give a finite one"
             )
         return value
     if not text:
@@ -82,7 +82,7 @@ def _span(key: str, text: str) -> tuple[Value, ...]:
     high_text, _, step_text = rest.partition(":")
     low, high = _value(key, low_text), _value(key, high_text)
     step = _value(key, step_text) if step_text else None
-    wrong = UsageError(f"{_FLAG}: '{key}={text}' is no range; write a..b to double, a..b:step to go in steps")
+    wrong = UsageError(f"{_FLAG}: '{key}={text}' is not a range; write a..b to double, a..b:step to go in steps")
     if any(isinstance(each, str | bool) for each in (low, high, step)) or low > high:  # type: ignore[operator]
         raise wrong
     if low <= 0 if step is None else step <= 0:  # type: ignore[operator]
@@ -108,7 +108,7 @@ def changed_cluster(cluster: Cluster, sweep: Mapping[str, Value]) -> Cluster:
     classes = {"hservers": list(cluster.hservers), "sservers": list(cluster.sservers)}
     for key, count in sweep.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise UsageError(f"{_FLAG}: {key} = {count} is no number of servers; give a whole number")
+            raise UsageError(f"{_FLAG}: {key} = {count} is not a number of servers; give a whole number")
         classes[key] = _resized(classes[key], count, key, cluster)
     targets = (*classes["hservers"], *classes["sservers"])
     if not 1 <= len(targets) <= TARGETS_MAX:

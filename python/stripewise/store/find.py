@@ -58,7 +58,7 @@ def count_span(text: str, flag: str) -> Span:
     """Counts meant by `+4`, `-4` or `4`. Raises UsageError naming `flag`."""
     sign, number = _signed(text)
     if not _COUNT.fullmatch(number):
-        raise UsageError(f"{flag}: '{text}' is no count; write 4, +4 for more or -4 for fewer")
+        raise UsageError(f"{flag}: '{text}' is not a count; write 4, +4 for more or -4 for fewer")
     return Span.around(sign, int(number))
 
 

@@ -54,7 +54,7 @@ def cycle_layout(stripes: Stripes, config: StoreConfig, flag: str) -> Layout:
     for name, width in stripes:
         if width < GRANULE_BYTES or width % GRANULE_BYTES:
             raise UsageError(
-                f"{flag}: {width} bytes on '{name}' are no multiple of 4096; the nearest one is "
+                f"{flag}: {width} bytes on '{name}' are not a multiple of 4096; the nearest one is "
                 f"{nearest_granules(width)}"
             )
     names = [name for name, _ in stripes]
@@ -70,5 +70,5 @@ def check_active(layout: Layout, config: StoreConfig, source: Path | str) -> Non
     states = {target.name: target.state for target in config.cluster.targets}
     for name in dict.fromkeys(name for region in layout.regions for name, _ in region.stripes):
         if name not in active:
-            what = f"is {states[name]}" if name in states else "is no target of the store"
+            what = f"is {states[name]}" if name in states else "is not a target of the store"
             raise LayoutError(f"{source}: '{name}' {what}; use some of {', '.join(sorted(active))}")

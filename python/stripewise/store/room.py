@@ -29,8 +29,8 @@ def spread(template: Layout, cluster: Cluster, room: Mapping[str, int], identity
 
 
 def is_default(regions: tuple[Region, ...], template: Layout) -> bool:
-    """Whether nobody gave a file its layout: it has one cycle throughout, of the template's widths or unequal ones, or a
-    head of the template's stripes before an unequal tail.
+    """Whether nobody gave a file its layout: it has one cycle throughout, of the template's widths or unequal ones, or
+    a head of the template's stripes before an unequal tail.
     """
     if len({region.stripes for region in regions}) == 1:
         widths = {width for _, width in regions[0].stripes}

@@ -25,7 +25,7 @@ def store_of(path: Path) -> tuple[Store, str]:
     """The store and id of the managed file that `path` leads to."""
     found = native.call("store_resolve", os.path.abspath(path))
     if not found:
-        what = "does not exist" if not os.path.lexists(path) else "is no managed file"
+        what = "does not exist" if not os.path.lexists(path) else "is not a managed file"
         raise StoreError(f"{path}: {what}; see 'stripewise store ls'")
     trust.require(Path(found["store"]), path)
     return Store(Path(found["store"])), str(found["id"])
@@ -41,7 +41,7 @@ def file_or_id(name: str, root: Path | None) -> tuple[Store, str]:
 def plain_files(directory: Path) -> Iterator[Path]:
     """The regular files below a directory, links not followed, in order."""
     if not directory.is_dir():
-        raise StoreError(f"{directory}: is no directory; give single files without -r")
+        raise StoreError(f"{directory}: is not a directory; give single files without -r")
     for place, directories, names in os.walk(directory):
         directories.sort()
         for name in sorted(names):

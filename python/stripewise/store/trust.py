@@ -70,7 +70,9 @@ def add(name: str) -> str:
     if not directory.is_dir():
         raise StoreError(f"{directory}: does not exist; name a store's directory")
     if not entry.endswith(BELOW) and not (directory / "store.bin").exists():
-        raise StoreError(f"{directory}: is no store (it has no store.bin); name one, or DIR/* for all stores below DIR")
+        raise StoreError(
+            f"{directory}: is not a store (it has no store.bin); name one, or DIR/* for all stores below DIR"
+        )
     listed = entries()
     if entry not in listed:
         _write([*listed, entry])

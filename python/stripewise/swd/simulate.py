@@ -113,7 +113,7 @@ def parse_fill(text: str, option: str = "--used") -> Fill:
         return Fill(text.strip(), share=share)
     used_bytes = parse_size(text, option)
     if used_bytes < BLOCK_BYTES:
-        raise UsageError(f"{option}: '{text}' is no block; give e.g. 50% or 60GB")
+        raise UsageError(f"{option}: '{text}' is less than a block; give e.g. 50% or 60GB")
     return Fill(text.strip(), used_bytes=used_bytes)
 
 

@@ -101,7 +101,7 @@ def trace_workload(
     if format is not None and format not in FORMATS:
         raise UsageError(f"--format: '{format}' is not known; give one of {', '.join(FORMATS)}")
     if len(action) != 1 or not action.isascii() or not action.isupper():
-        raise UsageError(f"--action: '{action}' is no action of blkparse; give Q or D")
+        raise UsageError(f"--action: '{action}' is not an action of blkparse; give Q or D")
     origin = {"kind": "trace", "path": str(path), "format": format, "device": device, "action": action}
     return BlockWorkload(str(path), origin, requests, stretch, beyond)
 

@@ -92,7 +92,7 @@ def check_target(flag: str, out: Path, trace: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISREG(found.st_mode):
-        raise UsageError(f"{flag}: {out} is there and is no regular file; give another name")
+        raise UsageError(f"{flag}: {out} exists and is not a regular file; give another name")
 
 
 def read_requests(path: Path, files: Chosen = (), progress: Progress | None = None) -> ViewRequests:

@@ -212,8 +212,8 @@ REFUSED = {
     "twice": (["d0", "d0/"], ["d0", "twice"]),
     "through a link": (["d0", "link"], ["is given as", "link"]),
     "a link to nowhere": (["broken"], ["broken", "a link to nowhere"]),
-    "missing": (["none"], ["none", "mount its disk, or make the directory"]),
-    "a file": (["file"], ["file", "no directory"]),
+    "missing": (["none"], ["none", "mount its disk, or create the directory"]),
+    "a file": (["file"], ["file", "not a directory"]),
     "not empty": (["full"], ["full/stripewise-store", "not empty", "x"]),
     "another store's": (["theirs"], ["theirs/stripewise-store", "/some/other"]),
     "nobody knows whose": (["odd"], ["odd/stripewise-store", "stripewise-target that cannot be read"]),
@@ -237,7 +237,7 @@ REFUSED = {
     "nothing to time": (["d0", "--seconds", "5"], ["--seconds", "leave it out"]),
     "two to emulate in": (["--emulate", "d0", "d1"], ["one DIR"]),
     "one to emulate in that is not empty": (["--emulate", "other"], ["other", "not empty"]),
-    "one to emulate in that is a file": (["--emulate", "file"], ["file", "no directory"]),
+    "one to emulate in that is a file": (["--emulate", "file"], ["file", "not a directory"]),
     "a class of an emulated target": (["--emulate", "new", "--class", "hdd0=ssd"], ["--class"]),
 }
 

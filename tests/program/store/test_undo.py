@@ -121,7 +121,7 @@ def test_a_file_without_a_name_goes_to_the_directory_that_is_given_and_never_sil
     assert "2 file(s) have lost their name: give --orphans DIR" in said and str(full.data / "a") in said, said
     assert f"store gc {full.root} --purge --older-than 0s" in said and "2 thing(s) keep it" in said, said
     assert "2 obstacle(s)" in undo(full, "--dry-run", code=1).err
-    assert "no directory" in undo(full, "--orphans", full.base / "none", code=1).err
+    assert "not a directory" in undo(full, "--orphans", full.base / "none", code=1).err
     assert "lies in the store or a target" in undo(full, "--orphans", full.root, code=1).err
     rows = json.loads(undo(full, "--orphans", full.plain, "--dry-run", "--json").out)["files"]
     assert sum(row["orphan"] for row in rows) == 2

@@ -118,7 +118,7 @@ def test_a_link_into_another_user_s_store_is_followed_once_the_store_is_listed(
 
 
 @pytest.mark.parametrize(
-    ("name", "word"), [("relative/store", "absolute"), ("/no/such/store", "does not exist"), ("/usr", "no store")]
+    ("name", "word"), [("relative/store", "absolute"), ("/no/such/store", "does not exist"), ("/usr", "not a store")]
 )
 def test_only_stores_that_are_there_are_listed(home: dict[str, str], name: str, word: str) -> None:
     one_clear_error(stripewise("store", "trust", name, env=home, code=None), word)

@@ -93,7 +93,7 @@ HEADER = "op,file,offset,size,start_ns,end_ns"
         ("read,/a,-5,1,5,6", "its offset is out of range"),
         ("read,/a,99999999999999999999,1,5,6", "its offset '99999999999999999999' is out of range"),
         ("read,/a,0,1,6,5", "it ends before it starts"),
-        ("read,/a,0,1,-1,5", "its start_ns is no time from 0 on"),
+        ("read,/a,0,1,-1,5", "its start_ns is not a time from 0 on"),
         ("read,/a,0,1,,5", "its start_ns is empty"),
         ('read,"/a,0,1,5,6', "unexpected end of data"),
     ],

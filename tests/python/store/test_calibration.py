@@ -122,10 +122,10 @@ def test_a_measured_cluster_is_read_as_it_was_written_and_digests_like_a_typed_o
 
 
 BAD = {
-    'date = "2026-01-31T12:00:00+00:00"': ('date = "yesterday"', "calibration.date = 'yesterday' is no date"),
+    'date = "2026-01-31T12:00:00+00:00"': ('date = "yesterday"', "calibration.date = 'yesterday' is not a date"),
     'method = "direct"': ('method = "guess"', "calibration.method = 'guess' is unknown"),
     "in_flight = 8": ("in_flight = 0", "calibration.in_flight = 0 is out of range"),
-    "sizes = [4096": ("sizes = [-1", "calibration.sizes holds what is no number of bytes"),
+    "sizes = [4096": ("sizes = [-1", "calibration.sizes has a value that is not a number of bytes"),
     "seconds = 59.5": ("second = 59.5", "calibration.second is not a known key; did you mean seconds?"),
     "random_read = { startup_s = 0.003": ("random_read = { startup_s = -1", "calibration.random_read.startup_s = -1"),
     "random_write = { startup_s": ("random_write = { startup", "calibration.random_write.startup is not a known key"),
@@ -269,8 +269,8 @@ def test_a_directory_is_described_in_one_printable_line():
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "needs --store or --cluster"),
-        (["--store", "s", "--cluster", "c"], "one of them"),
+        ([], "needs either --store or --cluster"),
+        (["--store", "s", "--cluster", "c"], "needs either --store or --cluster"),
         (["--cluster", "{c}", "--apply"], "--apply: changes a store"),
         (["--cluster", "{c}", "-o", "{c}"], "exists; give --force"),
         (["--cluster", "{c}", "-o", "{d}/no/out.toml"], "in an existing directory"),

@@ -52,7 +52,7 @@ def test_the_list_lies_where_xdg_says(home, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "word"),
-    [("a/b", "not absolute"), ("/no/such", "does not exist"), ("/", "no store"), ("/no/such/*", "does not exist")],
+    [("a/b", "not absolute"), ("/no/such", "does not exist"), ("/", "not a store"), ("/no/such/*", "does not exist")],
 )
 def test_what_is_no_store_is_not_listed(name, word):
     with pytest.raises(StoreError, match=word):

@@ -70,7 +70,7 @@ def test_the_locality_of_writes_is_drawn(tmp_path):
         ((), 2, "give either a trace, or --workload"),
         (("nowhere.csv",), 1, "nowhere.csv: cannot be opened"),
         (("nowhere.csv", "--format", "pcap"), 2, "--format: 'pcap' is not known; give one of msr"),
-        (("nowhere.csv", "--action", "QD"), 2, "--action: 'QD' is no action"),
+        (("nowhere.csv", "--action", "QD"), 2, "--action: 'QD' is not an action"),
         (("nowhere.csv", "--beyond", "wrap"), 2, "--beyond: 'wrap' is not known"),
         (("--workload", "zip"), 2, "--workload: 'zip' is not known"),
         (("--workload", "uniform"), 2, "--space: uniform needs a space"),

@@ -161,9 +161,9 @@ def model(
 
 def _check(asked: RequestOptions) -> None:
     if asked.on not in ON:
-        raise UsageError(f"--on: '{asked.on}' is none of {', '.join(ON)}")
+        raise UsageError(f"--on: '{asked.on}' is not one of {', '.join(ON)}")
     if not 0 <= asked.startup_spread <= 1:
-        raise UsageError(f"--startup-spread: {asked.startup_spread:g} is no share from 0 to 1")
+        raise UsageError(f"--startup-spread: {asked.startup_spread:g} is not a share from 0 to 1")
 
 
 def _base(asked: RequestOptions, cluster: Cluster) -> tuple[Question, int]:

@@ -123,6 +123,7 @@ def run(
         raise UsageError("--migrate: needs --store, whose files the plan moves")
     if kept.processes is not None and store is None:
         raise UsageError("--processes: needs --store, where plans are kept")
+    mover_words = limits.words()
     opened = None if store is None else Store(store)
     root = None if opened is None else opened.root
     logs = None if trace is None else trace_directory(trace)
@@ -140,9 +141,9 @@ def run(
     hints = Hints(env)
     moving: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if opened and migrate:
-        moving = mover_process(opened.root, migrate, limits.words(), say)
+        moving = mover_process(opened.root, migrate, mover_words, say)
     elif opened and followed:
-        moving = kept_plan_followed(opened, followed.kept, followed.plan, limits.words(), say)
+        moving = kept_plan_followed(opened, followed.kept, followed.plan, mover_words, say)
     try:
         with moving:
             if logs is not None:

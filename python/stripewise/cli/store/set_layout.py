@@ -95,7 +95,7 @@ class WantedLayout:
 def _stripe(text: str) -> tuple[str, int]:
     name, equals, size = text.rpartition("=")
     if not name or not equals:
-        raise UsageError(f"--stripe: '{text}' is no stripe; write TARGET=SIZE, e.g. ssd0=256KiB")
+        raise UsageError(f"--stripe: '{text}' is not a stripe; write TARGET=SIZE, e.g. ssd0=256KiB")
     return name, parse_size(size, "--stripe")
 
 

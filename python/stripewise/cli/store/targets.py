@@ -122,7 +122,7 @@ def add(
     """
     opened = Store(store)
     if klass not in CLASSES:
-        raise UsageError(f"--class: '{klass}' is none of {', '.join(CLASSES)}")
+        raise UsageError(f"--class: '{klass}' is not one of {', '.join(CLASSES)}")
     model = retarget.model_for(opened, klass, like)
     made = retarget.target_like(model, name, klass, path.absolute(), parse_size(capacity, "--capacity"))
     retarget.add(opened, made)

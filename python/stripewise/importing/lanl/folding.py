@@ -68,12 +68,12 @@ class Fold:
         if rest.endswith("<unfinished ...>"):
             match = _UNFINISHED.fullmatch(rest)
             if match is None or self.depth >= _DEPTH_MAX:
-                raise BadLineError(f"{quoted(rest)} is no unfinished call")
+                raise BadLineError(f"{quoted(rest)} is not an unfinished call")
             self._open.append(_Open(match[1], f"{match[1]}({match[2]}", stamp, time_ns))
             return None
         match = _NAME.match(rest)
         if match is None:
-            raise BadLineError(f"{quoted(rest)} is no call")
+            raise BadLineError(f"{quoted(rest)} is not a call")
         return self._returned(match[1], rest, stamp, time_ns, time_ns, [])
 
     def _resumed(self, rest: str, time_ns: int) -> Folded | None:

@@ -131,7 +131,7 @@ class _Machine:
             self._exited(line)
         elif rest.startswith("---"):
             if SIGNAL.fullmatch(rest) is None:
-                raise BadLineError(f"{quoted(rest)} is no signal")
+                raise BadLineError(f"{quoted(rest)} is not a signal")
         elif rest.startswith("<..."):
             self._resumed(line)
         elif rest.endswith("<unfinished ...>"):
@@ -144,7 +144,7 @@ class _Machine:
     def _exited(self, line: _Line) -> None:
         match = EXITED.fullmatch(line.rest)
         if match is None:
-            raise BadLineError(f"{quoted(line.rest)} is no end of a process")
+            raise BadLineError(f"{quoted(line.rest)} is not an end of a process")
         task = self.task(line)
         key = self.key(line, line.pid)
         self.pending.pop(key, None)
@@ -156,7 +156,7 @@ class _Machine:
     def _unfinished(self, line: _Line) -> None:
         match = UNFINISHED.fullmatch(line.rest)
         if match is None:
-            raise BadLineError(f"{quoted(line.rest)} is no unfinished call")
+            raise BadLineError(f"{quoted(line.rest)} is not an unfinished call")
         task = self.task(line)
         dropped = None
         if match[1] == "close":
@@ -170,7 +170,7 @@ class _Machine:
     def _resumed(self, line: _Line) -> None:
         match = RESUMED.fullmatch(line.rest)
         if match is None:
-            raise BadLineError(f"{quoted(line.rest)} is no resumed call")
+            raise BadLineError(f"{quoted(line.rest)} is not a resumed call")
         pending = self.pending.pop(self.key(line, line.pid), None)
         if pending is None or not pending.text.startswith(f"{match[1]}("):
             raise BadLineError(f"resumes {match[1]}, which had not begun")
@@ -194,7 +194,7 @@ class _Machine:
             return
         if name not in CALLS:
             if not (name.isidentifier() and len(text) > len(name)):
-                raise BadLineError(f"{quoted(text)} is no call")
+                raise BadLineError(f"{quoted(text)} is not a call")
             return
         call = parse_call(text)
         if pending is not None and pending.dropped is not None:

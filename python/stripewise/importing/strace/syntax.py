@@ -51,7 +51,7 @@ def parse_call(text: str) -> Call:
     """The call in `NAME(ARGS) = RESULT [ERRNO (text)] [<seconds>]`. Raises BadLineError."""
     match = _CALL.match(text)
     if match is None:
-        raise BadLineError(f"{quoted(text)} is no call")
+        raise BadLineError(f"{quoted(text)} is not a call")
     arguments, end = _arguments(text, match.end())
     found = _RESULT.fullmatch(text, end)
     if found is None:
@@ -110,7 +110,7 @@ def descriptor(argument: str) -> tuple[int, str | None]:
     """(number, path that -y tells or None); AT_FDCWD is -100. Raises BadLineError."""
     match = _DESCRIPTOR.fullmatch(argument)
     if match is None:
-        raise BadLineError(f"{quoted(argument)} is no descriptor")
+        raise BadLineError(f"{quoted(argument)} is not a descriptor")
     number = -100 if match[1] == "AT_FDCWD" else int(match[1])
     return number, None if match[2] is None else _annotated(f"<{match[2]}>")
 

@@ -160,7 +160,7 @@ def _places(store: Store, files: list[Outgoing], orphans: Path | None) -> list[s
         full = Path(os.path.realpath(orphans))
         apart = [Path(os.path.realpath(path)) for path in (store.root, *(t.path for t in store.config.cluster.targets))]
         if not full.is_dir():
-            problems.append(f"--orphans: {orphans} is no directory; make it")
+            problems.append(f"--orphans: {orphans} is not a directory; create it")
             directories.discard(os.path.abspath(orphans))
         elif any(full == each or each in full.parents for each in apart):
             problems.append(f"--orphans: {orphans} lies in the store or a target; choose a directory of your own")
