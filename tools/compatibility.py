@@ -19,11 +19,11 @@ BEGIN, END = "<!-- by hand: begin -->", "<!-- by hand: end -->"
 ORDER = ["same", "refused", "not here", "different"]
 
 INTRODUCTION = """\
-Each job below ran in a managed directory with the library, in a plain one with it, and in a plain one without it.
-Compared were the exit code, standard output, and name, size, mode and contents of every file that was left; after each
-run `stripewise store fsck` found the store sound. *same*: no difference. *refused*: on managed files the program ends
-in the error that the remark explains. *not here*: the machine lacks the program. *different*: a defect. The scripts are
-in `tests/program/matrix`; `make test` and `make soak` run them, `tools/compatibility.py` writes this page.
+Each job below ran three times: in a managed directory with the library, in a plain directory with it, and in a plain
+directory without it. The exit code, standard output, and the name, size, mode and contents of every remaining file were
+compared, and `stripewise store fsck` checked the store after each run. *same*: no difference. *refused*: on managed
+files the program ends with the error in the remark. *not here*: the program is not installed. *different*: a defect.
+The scripts are in `tests/program/matrix`; `make test` and `make soak` run them, `tools/compatibility.py` writes this page.
 """
 
 Row = dict[str, str]
