@@ -23,7 +23,7 @@ Each job below ran three times: in a managed directory with the library, in a pl
 directory without it. The exit code, standard output, and the name, size, mode and contents of every remaining file were
 compared, and `stripewise store fsck` checked the store after each run. *same*: no difference. *refused*: on managed
 files the program ends with the error in the remark. *not here*: the program is not installed. *different*: a defect.
-The scripts are in `tests/program/matrix`; `make test` and `make soak` run them, `tools/compatibility.py` writes the page.
+Scripts: `tests/program/matrix`, run by `make test` and `make soak`; `tools/compatibility.py` writes the page.
 """
 
 Row = dict[str, str]
