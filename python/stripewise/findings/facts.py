@@ -16,6 +16,7 @@ from ..cluster import Cluster
 from ..errors import NoRequestsError
 from ..pattern.records import FileRecords, TraceRecords, read_records
 from ..workload.counted import BY_DEFAULT, Choice, Chosen
+from ..workload.layouts import store_of_trace
 from ..workload.trace import partial_reasons, trace_file
 from .calls import CallFacts, MetadataCalls, Wanted, calls_of
 from .layers import MpiCalls
@@ -127,6 +128,8 @@ class RunFacts:
     choice: Choice = BY_DEFAULT
     #: Whether `source` is a Darshan log, from which the trace was made for this page alone.
     is_log: bool = False
+    #: The store that has its managed files.
+    store: str | None = None
 
     @property
     def requests(self) -> int:
@@ -141,10 +144,10 @@ class RunFacts:
     def planned(self, cluster: Cluster) -> str:
         """The command that plans a layout for these files, ready for a shell; a log is imported first."""
         trace = self.source
-        words = [
-            "--cluster",
-            "cluster.toml" if cluster.source == DEFAULT_CLUSTER.source else _as_operand(str(cluster.source)),
-        ]
+        if cluster.source != DEFAULT_CLUSTER.source:
+            words = ["--cluster", _as_operand(str(cluster.source))]
+        else:
+            words = ["--cluster", "cluster.toml"] if self.store is None else ["--store", self.store]
         words += self.choice.words()
         first = ""
         if self.is_log:
@@ -188,4 +191,5 @@ def facts_of(path: str | os.PathLike[str], files: Chosen = (), only: Collection[
         trace,
         any("estimated" in reason for reason in partial_reasons(Path(path))),
         files if isinstance(files, Choice) else Choice(tuple(files)),
+        store=store_of_trace(Path(path)),
     )

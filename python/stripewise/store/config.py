@@ -220,7 +220,7 @@ def store_root(path: Path) -> Path:
     """The directory of the store at `path`, without links; ClusterError where there is none."""
     root = Path(os.path.realpath(path))
     if not os.path.lexists(root / "store.toml"):
-        raise ClusterError(f"{root}: is not a store (it has no store.toml); make one with 'stripewise store create'")
+        raise ClusterError(f"{root}: is not a store (it has no store.toml); make one with 'stripewise init DIR...'")
     return root
 
 

@@ -79,6 +79,16 @@ def _store_json(store: TracedStore) -> dict[str, Any]:
     }
 
 
+def store_of_trace(trace: Path) -> str | None:
+    """The store that held the managed files of a collected trace, where it was one and is still there."""
+    try:
+        stores = read_layouts(trace)
+    except WorkloadError:
+        return None
+    roots = [store.root for store in stores if os.path.lexists(os.path.join(store.root, "store.toml"))]
+    return roots[0] if len(stores) == len(roots) == 1 else None
+
+
 def read_layouts(trace: Path) -> tuple[TracedStore, ...]:
     """The stores of a collected trace (its directory, or its trace.parquet), none where it has no layouts.json.
 

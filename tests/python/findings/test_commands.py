@@ -15,6 +15,8 @@ import darshan
 from runs import RUNS, write_rows
 from stripewise.cli.plan.show_trace import Page
 from stripewise.findings import DEFAULT_CLUSTER, facts_of
+from stripewise.layout import Layout, Region
+from stripewise.workload.layouts import TracedStore, TracedTarget, store_of_trace, write_layouts
 from test_cli import cluster_toml as cluster_toml
 from test_cli import stripewise
 
@@ -50,6 +52,24 @@ def test_a_path_that_begins_as_an_option_is_none(tmp_path, monkeypatch):
 def test_without_a_cluster_the_command_names_one_to_write(tmp_path):
     (command,) = commands(write_rows(tmp_path / "t", RUNS["no order, no preferred place"][0]))
     assert shlex.split(command)[3:5] == ["--cluster", "cluster.toml"]
+
+
+def test_of_files_that_lie_in_one_store_the_command_names_it_while_it_is_there(tmp_path, cluster_toml):
+    trace, store = write_rows(tmp_path / "t", RUNS["no order, no preferred place"][0]), tmp_path / "a store"
+    place = tmp_path / "t"
+    assert store_of_trace(place) is None
+    targets = (TracedTarget("t0", "ssd", 1, 1e-4, 1e-4, 1e-9, 1e-9),)
+    layouts = {"/d/f": Layout((Region(0, 1 << 20, (("t0", 1 << 16),)),))}
+    write_layouts(place, [TracedStore(str(store), targets, layouts)])
+    assert store_of_trace(place) is None, "it is gone"
+    store.mkdir()
+    (store / "store.toml").touch()
+    (command,) = commands(trace)
+    assert shlex.split(command)[3:5] == ["--store", str(store)]
+    (command,) = commands(trace, "--cluster", cluster_toml)
+    assert shlex.split(command)[3] == "--cluster"
+    write_layouts(place, [TracedStore(str(root), targets, layouts) for root in (store, tmp_path)])
+    assert store_of_trace(place) is None, "which of two?"
 
 
 def test_a_log_is_imported_before_it_is_planned(tmp_path, cluster_toml):

@@ -284,4 +284,4 @@ def plan(
             f"kept for {printable(kept.title)}: 'stripewise run --store' follows it where CMD ends with these words"
         )
     if output is not None:
-        typer.echo(f"{output}: written; next: stripewise apply {output} --store STORE")
+        typer.echo(f"{output}: written; next: stripewise apply {output} --store {asked.store or 'STORE'}")

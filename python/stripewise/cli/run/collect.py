@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,13 +37,16 @@ def collect(
         return
     typer.echo(f"{place}/trace.parquet: {account.get('records', 0):,} records")
     # Brings pyarrow, which the verbs that run programs do without.
+    from ...workload.layouts import store_of_trace
     from ...workload.trace import partial_reasons, run_end
     from ..plan.options import say_of_trace
 
     say_partial(f"{place}/trace.parquet", partial_reasons(place))
     say_of_trace(f"{place}/trace.parquet", ended=run_end(place).text)
     _list(account, place)
-    typer.echo(f"next: stripewise plan {place} --cluster CLUSTER -o plan.json")
+    store = store_of_trace(place)
+    devices = "--cluster CLUSTER" if store is None else f"--store {printable(shlex.quote(store))}"
+    typer.echo(f"next: stripewise plan {printable(shlex.quote(str(place)))} {devices} -o plan.json")
 
 
 def _list(account: Mapping[str, Any], place: Path) -> None:
