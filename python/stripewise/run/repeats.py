@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -54,18 +55,28 @@ class Repeated:
         return float(_t95(len(seconds) - 1) * statistics.stdev(seconds) / len(seconds) ** 0.5 / mean)
 
     def beats(self, other: Repeated) -> bool:
-        """Whether it is surely faster: by Student's t of the times' logarithms, whose spread is taken to be the same.
+        """Whether it is surely faster; with one run each by more than `ALIKE`."""
+        ahead, off = self._ahead(other)
+        return ahead > (ALIKE if off is None else off)
 
-        With one run each by more than `ALIKE`.
+    def gain_range(self, other: Repeated) -> tuple[float, float] | None:
+        """The 95 % confidence interval of how many times as fast it is as another; None with one run each."""
+        ahead, off = self._ahead(other)
+        return None if off is None else (math.exp(ahead - off), math.exp(ahead + off))
+
+    def _ahead(self, other: Repeated) -> tuple[float, float | None]:
+        """The logarithm of how many times as fast it is, and half the 95 % interval of that; None with one run each.
+
+        By Student's t of the times' logarithms, whose spread is taken to be the same.
         """
         mine, others = (np.log([max(run.io_seconds, 1e-9) for run in each.runs]) for each in (self, other))
         ahead = float(others.mean() - mine.mean())
         free = len(mine) + len(others) - 2
         if not free:
-            return ahead > ALIKE
+            return ahead, None
         squares = float(((mine - mine.mean()) ** 2).sum() + ((others - others.mean()) ** 2).sum())
         off = float(np.sqrt(squares / free * (1 / len(mine) + 1 / len(others))))
-        return ahead > _t95(free) * off
+        return ahead, _t95(free) * off
 
     def as_json(self) -> dict[str, Any]:
         """The mean as `tune --json` prints it, with how many runs it is of."""

@@ -80,14 +80,25 @@ class Tuned:
 
     @property
     def expected_gain(self) -> float:
-        """How many times faster than the baseline the bound says the fastest layout's plan is."""
-        return self.fastest.plan.expected.bound_gain
+        """How many times as fast as DEF the fastest layout's plan was likely to be."""
+        return self.fastest.plan.expected.likely_gain
 
     @property
     def measured_gain(self) -> float | None:
         """The baseline's mean I/O time over that of the fastest layout."""
         first, fastest = self.layouts[0].mean, self.fastest.mean
         return first.io_seconds / fastest.io_seconds if fastest.io_seconds > 0 else None
+
+    @property
+    def measured_range(self) -> tuple[float, float] | None:
+        """The 95 % confidence interval of the measured gain; None with one run each, or without a gain."""
+        first, fastest = self.layouts[0], self.fastest
+        return None if fastest is first else fastest.gain_range(first)
+
+    @property
+    def short(self) -> bool:
+        """Whether the runs had too little I/O to tell layouts apart."""
+        return self.layouts[0].mean.io_seconds < SHORT_S
 
     def as_json(self) -> dict[str, Any]:
         """The circle as `tune --json` prints it."""
@@ -96,6 +107,7 @@ class Tuned:
             "kept": None if self.kept is None else self.kept.policy,
             "expected_gain": self.expected_gain,
             "measured_gain": self.measured_gain,
+            "measured_range": self.measured_range,
             "made_anew": {glob: file.path for glob, file in self.anew.items()},
             "remarks": list(self.remarks),
         }
@@ -159,6 +171,8 @@ class Tuner:
         self.turns = turns
         self.show = show
         self.remarks: list[str] = []
+        #: Measured runs whose reads memory served, with the bytes that were read and those that came from devices.
+        self.cached: list[tuple[str, int, int]] = []
 
     def tune(self, baseline: Policy, chosen: Sequence[Policy], keep_traces: Path | None = None) -> Tuned:
         """Runs the circle with the baseline and every chosen policy; the fastest layout stays."""
@@ -249,6 +263,7 @@ class Tuner:
 
     def _settled(self, circle: _Circle, layouts: list[Repeated]) -> Tuned:
         """Lays the files out to stay: as the fastest layout has them, or as before where none beat the baseline."""
+        self._tell_cached(circle.number - 1)
         baseline = layouts[0]
         fastest = min(layouts, key=lambda each: each.mean.io_seconds)
         if baseline.mean.io_seconds < SHORT_S:
@@ -348,7 +363,7 @@ class Tuner:
         if first:
             self._check_inputs(collected)
         else:
-            self._check_cache(workload, read_after - read_before)
+            self._check_cache(f"run {circle.number} ({name})", workload, read_after - read_before)
         return workload, measured(name, before, after, ended.seconds, last.value, workload)
 
     def _reset(self) -> None:
@@ -371,17 +386,25 @@ class Tuner:
                 f"changes nothing"
             )
 
-    def _check_cache(self, workload: Workload, from_devices: int) -> None:
-        """Remarks on reads that memory served: they tell nothing of a layout. Emulated devices take their time."""
+    def _check_cache(self, run: str, workload: Workload, from_devices: int) -> None:
+        """Notes a run whose reads memory served: they tell nothing of a layout. Emulated devices take their time."""
         if all(target.kind == "emulated" for target in self.store.config.cluster.targets):
             return
         read = sum(int(file.requests["size"][~file.requests["write"]].sum()) for file in workload.files)
         if read >= CACHED_BYTES and from_devices < read * FROM_DEVICES:
-            self._remark(
-                f"of {format_size(read)} that a run read, {format_size(from_devices)} came from devices, the rest from "
-                f"memory, where no layout is faster than another: read more than memory holds, or drop the page cache "
-                f"before each run (as root: --reset 'sync; echo 3 >/proc/sys/vm/drop_caches')"
-            )
+            self.cached.append((run, read, from_devices))
+
+    def _tell_cached(self, measured_runs: int) -> None:
+        """One remark on all runs whose reads memory served."""
+        if not self.cached:
+            return
+        runs, read, from_devices = zip(*self.cached, strict=True)
+        which = "all measured runs" if len(runs) == measured_runs > 1 else ", ".join(runs)
+        self._remark(
+            f"{which}: of {format_size(sum(read))} read, {format_size(sum(from_devices))} came from devices, the rest "
+            f"from memory, where no layout is faster than another: read more than memory holds, or drop the page cache "
+            f"before each run (as root: --reset 'sync; echo 3 >/proc/sys/vm/drop_caches')"
+        )
 
     def _ours(self, collected: Path) -> Workload:
         """The workload on files of this store, with their ids and sizes."""

@@ -48,7 +48,10 @@ def test_the_interval_is_students() -> None:
 def test_a_layout_beats_another_by_more_than_both_may_be_off(
     mine: tuple[float, ...], others: tuple[float, ...], beats: bool
 ) -> None:
-    assert repeated(*mine).beats(repeated(*others)) is beats
+    faster, slower = repeated(*mine), repeated(*others)
+    assert faster.beats(slower) is beats
+    found = faster.gain_range(slower)
+    assert (found is None) == (len(mine) == 1) and (found is None or (found[0] > 1) is beats)
 
 
 REQUEST = st.tuples(st.integers(0, 40), st.booleans(), st.integers(0, 12), st.integers(0, 6))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +11,7 @@ import typer
 
 from ...errors import StripewiseError, UsageError
 from ...layout import Layout
+from ...plan.summary import likely_text
 from ...policy import policies_named, policy_named, refuse_foreign
 from ...run.collect import trace_directory
 from ...run.measure import ratio
@@ -24,7 +25,7 @@ from ..options import (
     ManageOption,
     StoreOption,
 )
-from ..output import print_json, printable, progress, say, shown, stdout, table
+from ..output import print_json, printable, progress, say, shown, stdout, table, wrapped
 from ..plan.options import SearchOptions, SeedOption, SizeOptions, plan_options
 
 
@@ -39,26 +40,42 @@ def _print(tuned: Tuned, emulated: bool) -> None:
     made.add_row("read MB/s", *(shown(row.read_mb_s) for row in rows))
     made.add_row("write MB/s", *(shown(row.write_mb_s) for row in rows))
     made.add_row("I/O seconds", *(_seconds(each) for each in tuned.layouts))
-    made.add_row(f"times as fast as {first.policy}", *(_times(first.io_seconds, row.io_seconds) for row in rows))
+    unsure = " (too little I/O to be sure)" if tuned.short else ""
+    made.add_row(
+        f"times as fast as {first.policy}{unsure}", *(_times(first.io_seconds, row.io_seconds) for row in rows)
+    )
     for name in first.busy_s:
         made.add_row(f"busy {name}, s", *(shown(row.busy_s.get(name), 2) for row in rows))
     made.add_row("imbalance", *(shown(row.imbalance, 3) for row in rows))
     made.add_row("bound ratio", *(shown(row.bound_ratio, 3) for row in rows))
-    made.add_row("verified bytes", *("-" if row.verified_bytes is None else f"{row.verified_bytes:,}" for row in rows))
+    verified = [row.verified_bytes for row in rows]
+    if any(count is not None for count in verified):
+        made.add_row("verified bytes", *("-" if count is None else f"{count:,}" for count in verified))
     stdout().print(made)
-    fastest = tuned.fastest
-    expected = fastest.plan.expected
-    simulated = "" if expected.simulated_gain is None else f", {expected.simulated_gain:.2f} in simulated runs"
-    if fastest is tuned.layouts[0]:
-        typer.echo(f"{first.policy} was the fastest")
-    else:
-        sure = "measured" if stays is not None else "measured, but runs differ too much to be sure"
-        typer.echo(
-            f"{fastest.policy}: {shown(tuned.measured_gain, 2)} times as fast as {first.policy}, {sure}; expected "
-            f"{expected.bound_gain:.2f} by the bound{simulated}, {expected.gain:.2f} by the request model"
-        )
+    if any(each.half_width is not None for each in tuned.layouts):
+        typer.echo("±: half of the 95 % confidence interval of the mean of the runs")
+    typer.echo(wrapped(_claim(tuned)))
     for remark in tuned.remarks:
         typer.echo(f"note: {printable(remark)}")
+
+
+def _claim(tuned: Tuned) -> str:
+    """What came out, as far as it is known."""
+    first, fastest = tuned.layouts[0], tuned.fastest
+    if fastest is first:
+        return f"{first.policy} was the fastest"
+    expected = f"expected: {likely_text(fastest.plan.expected)}"
+    found = tuned.measured_range
+    between = (
+        "one run each, so nothing is known of how much it varies"
+        if found is None
+        else f"{found[0]:.2f} to {found[1]:.2f} with 95 % confidence"
+    )
+    times = f"{shown(tuned.measured_gain, 2)} times as fast as {first.policy}"
+    if tuned.short:
+        return f"{fastest.policy}: too little I/O to know a factor; these runs were {times} ({between}); {expected}"
+    sure = "" if tuned.kept is not None else ", which may be chance"
+    return f"{fastest.policy}: {times}, measured ({between}){sure}; {expected}"
 
 
 def _seconds(layout: Repeated) -> str:
@@ -72,10 +89,15 @@ def _times(before_s: float, after_s: float) -> str:
     return "-" if (times := ratio(after_s, before_s)) is None else f"{times:.2f}"
 
 
-def _keep(store: Store, kept: Repeated) -> None:
-    """Keeps the plan whose layout stays, for runs of the same application."""
+def _keep(store: Store, tuned: Tuned, kept: Repeated) -> None:
+    """Keeps the plan whose layout stays, for runs of the same application, with what it gained over DEF if that is
+    known.
+    """
+    plan = kept.plan
+    if tuned.layouts[0].policy == "def" and not tuned.short:
+        plan = replace(plan, expected=replace(plan.expected, measured_gain=tuned.measured_gain))
     try:
-        found, remarks = plans.keep(store.root, kept.plan, f"the plan of {kept.policy}")
+        found, remarks = plans.keep(store.root, plan, f"the plan of {kept.policy}")
     except StripewiseError as error:
         say(f"stripewise: the plan is not kept: {printable(str(error))}; tune again")
         return
@@ -166,6 +188,6 @@ def tune(
     _print(tuned, any(target.kind == "emulated" for target in opened.config.cluster.targets))
     if asked.keep and tuned.kept is not None:
         _lay_out_anew(opened, tuned)
-        _keep(opened, tuned.kept)
+        _keep(opened, tuned, tuned.kept)
     if json:
         print_json(tuned.as_json())

@@ -1,0 +1,62 @@
+"""What `tune` says came out: the factor with its interval, as far as it is known, and what a kept plan holds of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from stripewise.cli.run import tune as verb
+from stripewise.plan import Expected, Plan, Window
+from stripewise.run.measure import Measured
+from stripewise.run.repeats import Repeated
+from stripewise.run.tune import Tuned
+
+SIMULATED = Expected(1.0, 8.0, 1.0, 9.0, simulated_s=2.0, simulated_def_s=7.0)
+PLAN = Plan("best", {}, "", ("job",), 1, (Window(0, 1),), (), {}, SIMULATED)
+
+
+def layout(name: str, *seconds: float, verified: int | None = None) -> Repeated:
+    return Repeated(PLAN, tuple(Measured(name, 2.0, None, each, each, {"a": each}, verified) for each in seconds))
+
+
+def claimed(capsys: pytest.CaptureFixture[str], *layouts: Repeated, stays: bool = True) -> str:
+    verb._print(Tuned(layouts, layouts[-1] if stays else None), emulated=False)
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_the_factor_has_its_interval_and_the_likely_gain_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
+    said = claimed(capsys, layout("def", 4.0, 4.4), layout("best", 1.0, 1.1))
+    low, high = layout("best", 1.0, 1.1).gain_range(layout("def", 4.0, 4.4)) or (0, 0)
+    assert 2.9 < low < 4 < high < 5.5
+    assert f"best: 4.00 times as fast as def, measured ({low:.2f} to {high:.2f} with 95 % confidence);" in said
+    assert "expected: about 3.50 times as fast as def (simulated runs" in said
+    assert "±: half of the 95 % confidence interval of the mean" in said and "verified bytes" not in said
+    assert "verified bytes" in claimed(capsys, layout("def", 4.0), layout("best", 1.0, verified=5))
+
+
+def test_what_is_not_known_is_not_claimed(capsys: pytest.CaptureFixture[str]) -> None:
+    said = claimed(capsys, layout("def", 4.0), layout("best", 1.0))
+    assert "(one run each, so nothing is known of how much it varies)" in said and "±" not in said
+    said = claimed(capsys, layout("def", 0.4, 0.41), layout("best", 0.1, 0.11))
+    assert "best: too little I/O to know a factor; these runs were" in said and "measured (" not in said
+    assert "which may be chance" in claimed(capsys, layout("def", 4.0, 6.0), layout("best", 3.9, 5.9), stays=False)
+
+
+@pytest.mark.parametrize(("baseline", "seconds", "kept"), [("def", 4.0, 4.0), ("psa", 4.0, None), ("def", 0.4, None)])
+def test_a_kept_plan_holds_what_it_gained_over_def(
+    baseline: str, seconds: float, kept: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[Plan] = []
+
+    def keep(_root: Path, plan: Plan, _source: str) -> tuple[Any, list[str]]:
+        plans.append(plan)
+        return SimpleNamespace(title="job"), []
+
+    monkeypatch.setattr(verb.plans, "keep", keep)
+    best = layout("best", seconds / 4)
+    store: Any = SimpleNamespace(root=Path("/store"))
+    verb._keep(store, Tuned((layout(baseline, seconds), best), best), best)
+    assert plans[0].expected.measured_gain == kept
