@@ -223,7 +223,7 @@ def wanted_files(
         if choice.only and not said and not named(name):
             continue
         if said is None and not (choice.only or choice.all_files or file.managed):
-            kind = OUTSIDE if managed_alone else _kind_of(name, file, below)
+            kind = _kind_of(name, file, below) or (OUTSIDE if managed_alone else "")
             if kind and not held(name):
                 left_out[name] = kind
             else:

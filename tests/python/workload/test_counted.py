@@ -110,6 +110,11 @@ def test_where_there_are_managed_files_others_are_told_to_lie_outside():
     files = {"/d/a": Touched(10, managed=True), "/usr/x": Touched(MIB, managed=True), "/d/b": MIB}
     assert counted(files) == (["/usr/x", "/d/a"], {"/d/b": "outside stores"})
     assert counted(files, prefers_managed=False) == (["/d/b", "/usr/x", "/d/a"], {})
+    # What no pattern covers either is told by the same kind.
+    files = {"/d/a": Touched(10, managed=True), "/usr/y": MIB, "/d/m.pyc": MIB, "/d/b": MIB}
+    told = {"/usr/y": "system", "/d/m.pyc": "code"}
+    assert counted(files) == (["/d/a"], told | {"/d/b": "outside stores"})
+    assert counted(files, prefers_managed=False) == (["/d/b", "/d/a"], told)
 
 
 def test_rules_go_before_the_list_and_the_first_that_matches_decides():
@@ -198,6 +203,17 @@ def test_a_bad_list_is_one_sentence_with_its_file(rows, tmp_path, monkeypatch, t
     (tmp_path / "stripewise/files.toml").write_text(text)
     error = said("show", rows, code=2).stderr
     assert told in error and "files.toml" in error and error.count("\n") == 1
+
+
+def test_what_counts_is_listed_first_and_of_the_rest_the_largest(tmp_path):
+    rows = [(0, "read", f"/usr/{n}", 0, (n + 1) * KIB) for n in range(17)]
+    place = write_rows(tmp_path / "t", [*rows, (0, "read", "/d/f", 0, 16 * KIB)])
+    lines = [line.split() for line in said("files", place).stdout.splitlines()]
+    assert lines[0][-2:] == ["counts", "/d/f"] and lines[1][:3] == ["1", "file(s)", "count;"]
+    assert [line[-1] for line in lines[2:-1]] == [f"/usr/{n}" for n in range(16, 1, -1)]
+    assert lines[-1] == ["and", "2", "more:", "--all"]
+    lines = [line.split() for line in said("files", place, "--all").stdout.splitlines()]
+    assert len(lines) == 19 and lines[-1][-1] == "/usr/0"
 
 
 def test_file_and_all_files_do_not_go_together(rows):

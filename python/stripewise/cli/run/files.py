@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +22,8 @@ COLUMNS = 100
 _INDENT: dict[str, Any] = {
     "initial_indent": "    ", "subsequent_indent": "    ", "break_long_words": False, "break_on_hyphens": False,
 }  # fmt: skip
+#: So many files that do not count are listed without --all.
+LEFT_OUT_SHOWN = 15
 #: What counts, where no glob tells.
 COUNTS = "counts"
 
@@ -30,6 +33,7 @@ def files(
     *,
     trace: Annotated[Path | None, typer.Argument(help="Collected trace.", metavar="[TRACE]")] = None,
     files: FileOptions,
+    every: Annotated[bool, typer.Option("--all", help="List all files that do not count, not the 15 largest.")] = False,
     json: JsonOption = False,
 ) -> None:
     """List which files of a trace count, and why others do not.
@@ -49,11 +53,20 @@ def files(
         print_json([{"path": name, "bytes": count, "kind": kind} for count, kind, name in rows])
         return
     say_of_trace(str(trace), ended=run_end(trace).text)
+    _print_rows([row for row in rows if row[1] == COUNTS])
+    said = left_out_text(counted.numbers)
+    typer.echo(f"{len(counted.files):,} file(s) count{f'; {said}' if said else ''}")
+    others = [row for row in rows if row[1] != COUNTS]
+    listed = others if every else others[:LEFT_OUT_SHOWN]
+    _print_rows(listed)
+    if len(listed) < len(others):
+        typer.echo(f"and {len(others) - len(listed):,} more: --all")
+
+
+def _print_rows(rows: Sequence[tuple[int, str, str]]) -> None:
     width = max((len(kind) for _, kind, _ in rows), default=0)
     for count, kind, name in rows:
         typer.echo(f"{format_size(count):>10}  {kind:<{width}}  {printable(name)}")
-    said = left_out_text(counted.numbers)
-    typer.echo(f"{len(counted.files):,} file(s) count{f'; {said}' if said else ''}")
 
 
 def _print_list(choice: Choice, json: bool) -> None:
