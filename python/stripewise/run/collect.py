@@ -82,6 +82,14 @@ def collect_logs(logs: Path, out: Path, lenient: bool = False) -> dict[str, Any]
     """
     if not logs.is_dir():
         raise WorkloadError(f"{logs}: is not a directory; give the one that 'stripewise run --trace' wrote")
+    if not any(logs.glob("*.swt")):
+        from ..workload.trace import runs_inside
+
+        if runs := runs_inside(logs):
+            raise WorkloadError(
+                f"{logs}: has no trace logs, but traces of several runs, collected already: {runs}; give one to "
+                "'stripewise show'"
+            )
     from ..workload.layouts import write_layouts
 
     noted = _noted(logs)

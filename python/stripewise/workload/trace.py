@@ -45,6 +45,8 @@ from .requests import REQUEST_DTYPE, FileRequests, Requests, Workload
 FLAG_MANAGED = 1 << 1
 FLAG_UNKNOWN_OFFSET = 1 << 5
 META_VERSION = 1
+#: Traces of a directory of several that an error names.
+RUNS_SHOWN = 8
 T = TypeVar("T")
 R = TypeVar("R")
 Progress = Callable[[int, int], None]
@@ -80,6 +82,8 @@ def trace_file(path: Path) -> Path:
     if path.is_dir():
         inside = path / "trace.parquet"
         if not inside.exists():
+            if runs := runs_inside(path):
+                raise WorkloadError(f"{path}: has no trace.parquet, but traces of several runs: {runs}; give one")
             raw = any(path.iterdir())
             cure = "run 'stripewise collect' on it first" if raw else "trace a run with 'stripewise run --trace'"
             raise WorkloadError(f"{path}: has no trace.parquet; {cure}")
@@ -87,6 +91,13 @@ def trace_file(path: Path) -> Path:
     if not path.exists():
         raise WorkloadError(f"{path}: does not exist; give the directory that 'stripewise collect' wrote")
     return path
+
+
+def runs_inside(path: Path) -> str:
+    """The collected traces in a directory of several, as `tune --trace` makes it, in words; empty without any."""
+    found = sorted(str(each.parent) for each in path.glob("*/trace.parquet"))
+    more = f" and {len(found) - RUNS_SHOWN} more" if len(found) > RUNS_SHOWN else ""
+    return ", ".join(found[:RUNS_SHOWN]) + more
 
 
 def read_meta(path: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,23 @@ open(path, "rb").read()
     assert "all measured runs: of 64.0 MiB read," in remarks and remarks.count("from memory") == 1
     assert "--reset" in remarks and "too little to tell layouts apart" in remarks
     assert f"note: {result(said)['remarks'][0]}" in said.out
+
+
+def test_kept_traces_are_shown_by_the_command_that_is_printed(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    traces, file = store.base / "tr aces", store.data / "f"
+    said = tune(store, "--policy", "psa", "--repeat", "1", "--trace", traces, "--", "python3", "-c", READER, file)
+    (line,) = [line for line in said.out.splitlines() if line.startswith("see the runs: ")]
+    words = shlex.split(line.partition(": ")[2])
+    assert words[:3] == ["stripewise", "show", f"{traces}/psa-collected"] and "def-collected" in words[4], said.report
+    page = store.base / words.pop()
+    assert page.name == "tune.html"
+    stripewise(*words[1:], page)
+    assert page.exists()
+    for verb in ("show", "collect"):
+        told = stripewise(verb, traces, code=1).err
+        assert "traces of several runs" in told and f"{traces}/psa-collected" in told, told
+    assert not (traces / "meta.json").exists()
 
 
 def test_files_go_back_and_the_run_is_named_where_the_program_fails(make_store: Maker) -> None:

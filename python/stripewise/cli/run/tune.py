@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -87,6 +88,16 @@ def _seconds(layout: Repeated) -> str:
 
 def _times(before_s: float, after_s: float) -> str:
     return "-" if (times := ratio(after_s, before_s)) is None else f"{times:.2f}"
+
+
+def _say_traces(tuned: Tuned, traces: Path) -> None:
+    """The command that shows the first run of the fastest layout beside that of the baseline."""
+    first, *others = (each.policy for each in tuned.layouts)
+    shown_first = tuned.fastest.policy if tuned.fastest.policy != first else next(iter(others), first)
+    words = ["stripewise", "show", f"{traces}/{shown_first}-collected"]
+    if shown_first != first:
+        words += ["--beside", f"{traces}/{first}-collected", "--html", "tune.html"]
+    typer.echo(f"see the runs: {printable(shlex.join(words))}")
 
 
 def _keep(store: Store, tuned: Tuned, kept: Repeated) -> None:
@@ -189,5 +200,7 @@ def tune(
     if asked.keep and tuned.kept is not None:
         _lay_out_anew(opened, tuned)
         _keep(opened, tuned, tuned.kept)
+    if asked.trace is not None:
+        _say_traces(tuned, asked.trace)
     if json:
         print_json(tuned.as_json())
