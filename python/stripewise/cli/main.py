@@ -138,6 +138,7 @@ def _root(
 def main() -> None:
     """The entry point of the `stripewise` command."""
     unload()
-    completion.prepare()
+    if completion.VARIABLE in os.environ:
+        completion.prepare()
     sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     app()

@@ -14,7 +14,7 @@ from ...store import Store, create_store
 from ...units import format_size, parse_size
 from ..options import JsonOption, ManageOption, RegionOption, StoreArgument
 from ..output import print_json, printable, stdout, table
-from . import find, layout, set_layout, targets, transfer, trust, upkeep
+from . import df, find, layout, set_layout, targets, transfer, trust, upkeep
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 transfer.register(app)
@@ -22,6 +22,7 @@ upkeep.register(app)
 targets.register(app)
 trust.register(app)
 layout.register(app)
+df.register(app)
 set_layout.register(app)
 find.register(app)
 
@@ -49,6 +50,8 @@ def create(
     managed = [rule.glob for rule in made.config.rules if rule.action == "manage"]
     typer.echo(f"{made.root}: a store over {len(made.config.cluster.targets)} target(s)")
     typer.echo(f"new files that go into it: {', '.join(managed)}")
+    for line in df.warnings(made):
+        typer.echo(line)
     typer.echo(f"next: stripewise run --store {made.root} -- CMD")
 
 
