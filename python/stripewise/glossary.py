@@ -84,7 +84,10 @@ WORDS: dict[str, Entry] = {
     "busiest": Entry("Milliseconds that the request adds to its busiest server."),
     "connect": Entry("T_E: the time to open connections to servers.", f"{_H2DP}, Table 2"),
     "emulated": Entry("Of a target: a directory whose accesses are slowed down to a device's figures."),
-    "imbalance": Entry("Busy time of the busiest target over the mean, less 1: 0 is even.", f"{_SLAL}, eq. 6"),
+    "imbalance": Entry(
+        "Busy time of the busiest target over the mean, less 1: 0 is even. On unlike targets uneven can be faster.",
+        f"{_SLAL}, eq. 6",
+    ),
     "network": Entry("T_X: the time of bytes on links.", f"{_H2DP}, Table 2"),
     "of bound": Entry("The bound over the simulated time: 1 is as good as can be."),
     "per byte": Entry("Seconds that a device takes for each byte, beside its startup."),

@@ -201,7 +201,10 @@ def test_a_trace_is_planned_window_by_window(tmp_path, cluster_toml, a_trace):
     assert "cost in s; with / without migration" in printed and "times with the copies counted" in printed
     table = json.loads(stripewise("show", plan, "--json").stdout)
     assert table["windows"] == 3 and len(table["entries"]) == said["rmt"]["entries"]
-    assert "from window" in stripewise("show", plan).stdout
+    shown = " ".join(stripewise("show", plan).stdout.split())
+    regions = [region for file in json.loads(plan.read_text())["files"] for region in file["regions"]]
+    assert "from window" in shown and all(f"{region['start']:,}" in shown for region in regions)
+    assert regions[0]["reason"].split()[0] in shown, shown
 
 
 @pytest.mark.parametrize(

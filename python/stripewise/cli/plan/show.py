@@ -17,7 +17,7 @@ from ...plan.region_table import RegionMappingTable
 from ...units import format_size
 from ..arguments import flattened
 from ..options import JsonOption
-from ..output import print_json, stdout, stripes_text, table
+from ..output import print_json, printable, stdout, stripes_text, table
 from .options import FileOptions
 from .pictures import check_pictures, write_pictures
 from .show_trace import Page, show_trace
@@ -31,9 +31,14 @@ def _show_plan(path: Path, json: bool) -> None:
         print_json(mapping.as_json())
         return
     title = f"{len(mapping):,} entries, {format_size(mapping.bytes)}; {mapping.windows} window(s)"
-    made = table(title, "file", "region", "from window", "stripes")
+    made = table(title, "file", "region", "from", "from window", "stripes", "reason")
+    regions = {file.path: file.regions for file in plan.files}
+    moved = {(move.file, move.start, each.window): move.reason for each in plan.migrations for move in each.moves}
     for key, stripes in mapping.rows():
-        made.add_row(key.file, f"{key.region:,}", str(key.window), stripes_text(stripes))
+        region = regions[key.file][key.region]
+        reason = moved.get((key.file, region.start, key.window), region.reason)
+        cells = (key.file, f"{key.region:,}", f"{region.start:,}", str(key.window), stripes_text(stripes))
+        made.add_row(*cells, printable(reason))
     stdout().print(made)
 
 
