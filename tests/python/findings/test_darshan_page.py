@@ -61,4 +61,4 @@ def test_a_page_replaces_neither_log(tmp_path):
         place.write_bytes((LOGS / "ior_hdf5_example.darshan").read_bytes())
     for out in (log, other):
         said = stripewise("show", log, "--html", out, "--beside", other, code=2)
-        assert "is what is shown" in said.stderr
+        assert f"{out} is" in said.stderr and "give another name" in said.stderr
