@@ -44,7 +44,11 @@ def test_neighbours_of_one_cycle_share_a_row_and_what_is_beyond_is_counted() -> 
     # A row that begins at the file's end or behind it holds nothing yet.
     grown = [line.split()[1] for line in regions_drawn(regions, 9, 2 * MIB)][1:]
     assert grown == ["2,097,152", "growth", "growth"]
-    assert [line.split()[1] for line in regions_drawn(regions, 9, 2 * MIB + 1)][1:] == [*grown[:1], "1,048,576", "growth"]
+    assert [line.split()[1] for line in regions_drawn(regions, 9, 2 * MIB + 1)][1:] == [
+        *grown[:1],
+        "1,048,576",
+        "growth",
+    ]
     # The same targets in another order are another cycle.
     swapped = (equal(3)[1], equal(3)[0], equal(3)[2])
     assert len(list(regions_drawn([Region(0, MIB, equal(3)), Region(MIB, MIB, swapped)], 9))) == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +97,7 @@ def _print_regions(plan: Plan, whole: str) -> None:
     order = sorted(plan.files, key=lambda file: -file.size)
     for file in order[:FILES_SHOWN]:
         typer.echo(f"{printable(file.path)}: {format_size(file.size)}, {len(file.regions):,} region(s)")
-        _print_lines(regions_drawn(file.layout, ROWS_SHOWN))
+        _print_lines(regions_drawn(file.layout, ROWS_SHOWN, file.size))
     more = len(order) - FILES_SHOWN
     regions = sum(len(file.regions) for file in order[FILES_SHOWN:])
     if more > 0:
@@ -284,4 +285,5 @@ def plan(
             f"kept for {printable(kept.title)}: 'stripewise run --store' follows it where CMD ends with these words"
         )
     if output is not None:
-        typer.echo(f"{output}: written; next: stripewise apply {output} --store {asked.store or 'STORE'}")
+        store = "STORE" if asked.store is None else shlex.quote(str(asked.store))
+        typer.echo(f"{output}: written; next: stripewise apply {shlex.quote(str(output))} --store {store}")
