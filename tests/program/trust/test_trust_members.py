@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import stat
 import struct
 from pathlib import Path
@@ -32,7 +33,7 @@ from hostile import (
     run_dir,
     write_words,
 )
-from rig import SOAK, execute, talking
+from rig import SOAK, execute, stripewise, talking
 
 pytestmark = needs_root
 
@@ -435,3 +436,22 @@ def test_common_directories_of_a_shared_store_are_sticky_and_its_owner_s(realm: 
                 os.rename(run / name, run / "aside")
             with pytest.raises(PermissionError):
                 (run / name).unlink()
+
+
+@pytest.mark.parametrize("inside", ["", "x", "adopting"])
+def test_a_trash_entry_that_a_member_makes_takes_no_file_of_others(realm: Realm, inside: str) -> None:
+    file = take(realm)
+    before = content(file)
+    with acting_as(MALLORY):
+        entry = file.store / "trash" / file.id
+        entry.mkdir()
+        if inside:
+            (entry / inside).write_text("crc 00000000\n")
+    said = stripewise("store", "gc", file.store, "--json", code=None)
+    assert content(file) == before, said.report
+    # Nor one of a file that is being created or has just gone: its objects are another user's than the entry is.
+    (file.dir).rename(file.dir.with_name("kept"))
+    said = stripewise("store", "gc", file.store, "--json", code=None)
+    file.dir.with_name("kept").rename(file.dir)
+    assert content(file) == before, said.report
+    shutil.rmtree(entry, ignore_errors=True)

@@ -20,6 +20,8 @@ const LITTLE_BYTES: u64 = 4 << 30;
 const FRESH_WHERE_LITTLE_NS: u64 = 100_000_000;
 /// Looking takes at most such a part of the time: a target with a capacity of its own may have its objects counted.
 const SHARE_OF_TIME: u64 = 20;
+/// And however long one took, or somebody says that it did, what it saw is not believed for longer, ns.
+const STALE_NS: u64 = 60_000_000_000;
 /// Longest layout that is looked at: one of thousands of regions is of a file that its maker knows.
 const SHORT_BYTES: usize = 65_536;
 
@@ -132,7 +134,7 @@ fn is_fresh(devices: &Devices, targets: impl Iterator<Item = u32>) -> bool {
         // Only targets with capacities of their own count what is written.
         is_taken |= used != u64::MAX && used.saturating_sub(before) > room / 8;
     }
-    let limit = if is_taken { 0 } else { limit }.max(clock.took_ns.load(Ordering::Relaxed).saturating_mul(SHARE_OF_TIME));
+    let limit = if is_taken { 0 } else { limit }.max(clock.took_ns.load(Ordering::Relaxed).saturating_mul(SHARE_OF_TIME)).min(STALE_NS);
     let looked = clock.looked_ns.load(Ordering::Relaxed);
     // A time that is yet to come is another's joke.
     looked != 0 && now_ns().checked_sub(looked).is_some_and(|age| age < limit)

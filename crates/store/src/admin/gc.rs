@@ -154,6 +154,13 @@ impl Gc<'_> {
 
     fn trash(&mut self, id: u64) -> Result<()> {
         let store = self.store;
+        if store.medium.stat(&store.file_dir(id)).doing("look at", &store.file_dir(id))?.is_some() {
+            let entry = store.trash_dir().join(id_text(id));
+            return Err(StoreError::Damaged(format!(
+                "{}: a file of this id is there; what somebody has put here is none of it: remove it by hand",
+                entry.display()
+            )));
+        }
         let ctl = store.trash_dir().join(id_text(id)).join("ctl");
         // Whoever is removing it right now, or has it open still, holds this.
         let _alone = match store.medium.stat(&ctl).doing("look at", &ctl)? {

@@ -122,16 +122,16 @@ pub fn create(store: &Store<'_>, id: u64, (index, plane): ObjectId, mut ready: i
     }
 }
 
-/// Removes an object; false where there is none.
+/// Removes an object of one of `owners` (none: anybody's); false where there is none.
 ///
 /// # Errors
-/// `Io`.
-pub fn remove(store: &Store<'_>, id: u64, (index, role): (u32, Role)) -> Result<bool> {
+/// `Io`, also for one of somebody else.
+pub fn remove(store: &Store<'_>, id: u64, (index, role): (u32, Role), owners: &[u32]) -> Result<bool> {
     let Some(place) = target_if_there(store, index)? else { return Ok(false) };
     let name = ObjectName { file: id, role };
     match place.look(name) {
         Ok(None) => Ok(false),
-        looked => looked.map_err(Refusal::Os).and_then(|_| place.remove(name, &[])).map(|()| true),
+        looked => looked.map_err(Refusal::Os).and_then(|_| place.remove(name, owners)).map(|()| true),
     }
     .map_err(|why| refused(&store.target(index).map_or_else(|_| store.root.clone(), |t| t.path.clone()), why))
     .doing("remove an object from", &store.target(index)?.path)

@@ -128,7 +128,7 @@ fn check_orphans(check: &mut Check<'_>, known: &BTreeSet<u64>, purge: bool) -> R
             // An empty one is what a killed creation leaves; one with data might be all that is left of a file.
             let mend = check.repair && (purge || allocated == 0);
             if mend {
-                objects::remove(check.store, id, (index as u32, name.role))?;
+                objects::remove(check.store, id, (index as u32, name.role), &[])?;
             }
             let finding = Finding::new(
                 Severity::Warning,

@@ -148,7 +148,7 @@ pub fn make_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>, kn
             return Err(StoreError::Damaged(format!("target {}: {why}", store.target(target)?.name)));
         }
         if is_there {
-            objects::remove(store, id, (target, ObjectName::of_plane(id, plane).role))?;
+            objects::remove(store, id, (target, ObjectName::of_plane(id, plane).role), &[])?;
         }
         // Programs make objects of the home, too: what they find must be ready for them.
         match objects::create(store, id, (target, plane), |object| give_rights(store, id, object, &path))? {
@@ -182,7 +182,7 @@ fn give_rights(store: &Store<'_>, id: u64, object: &dyn Object, path: &Path) -> 
 pub fn remove_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>) -> Result<()> {
     let mut changed = BTreeSet::new();
     for &(target, plane) in objects {
-        if objects::remove(store, id, (target, ObjectName::of_plane(id, plane).role))? {
+        if objects::remove(store, id, (target, ObjectName::of_plane(id, plane).role), &[])? {
             changed.insert(target);
         }
     }

@@ -23,15 +23,19 @@ pub fn to_trash(store: &Store<'_>, id: u64) -> Result<PathBuf> {
     Ok(to)
 }
 
-/// Removes a file's objects, then its directory `dir` (in `files/` or `trash/`).
+/// Removes a file's objects, then its directory `dir` (in `files/` or `trash/`). In a shared store anybody may make a directory there, of any id: only objects
+/// of its own owner go with it, unless that is root or the store's owner.
 ///
 /// # Errors
 /// `Io`.
 pub fn remove_file(store: &Store<'_>, id: u64, dir: &Path) -> Result<()> {
+    let owner_of = |path: &Path| -> Result<Option<u32>> { Ok(store.medium.stat(path).doing("look at", path)?.map(|stat| stat.uid)) };
+    let owner = owner_of(dir)?.filter(|owner| *owner != 0);
+    let owners: Vec<u32> = if owner == owner_of(&store.root)? { Vec::new() } else { owner.into_iter().collect() };
     let targets = 0..store.targets.len() as u32;
     for target in targets.clone() {
         for role in ObjectName::ROLES {
-            objects::remove(store, id, (target, role))?;
+            objects::remove(store, id, (target, role), &owners)?;
         }
     }
     // The objects go for good before the entry that names them does: no object may outlive its file.
