@@ -126,11 +126,11 @@ def init(
     if targets.emulate or not measuring.calibrate:
         measuring.refuse("nothing is measured" if targets.emulate else "--no-calibrate measures nothing")
     scratch_bytes = parse_size(measuring.scratch or SCRATCH, "--scratch")
-    homes = asked.homes()
-    store = finished_before(asked.store, asked.cluster_file, [path for _, path in homes])
+    asked.check_owned()
+    store = finished_before(asked)
     if store is not None:
         say(f"{printable(str(store.root))}: was made by an init that was interrupted; only its cluster.toml is written")
-        known = found.as_made(store.config.cluster.targets, [home for home, _ in homes])
+        known = found.as_made(store.config.cluster.targets, [home for home, _ in asked.homes()])
     else:
         asked.check()
         if targets.emulate:

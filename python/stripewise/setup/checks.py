@@ -14,13 +14,8 @@ from pathlib import Path
 from .. import native
 from ..cluster.cluster import toml_string
 from ..errors import StoreError, UsageError
-from ..store import LAYOUTS_DIR
 from ..store.config import STORE_PATH_BYTES_MAX
-
-#: In a target's directory, whose it is (crates/target, identity.rs).
-IDENTITY = "stripewise-target"
-#: What a store that was not finished consists of: all that 'store create' makes before store.bin, which it makes last.
-UNFINISHED = {"store.toml", LAYOUTS_DIR, "files", "run", "trash"}
+from ..store.owned import IDENTITY, UNFINISHED
 
 
 @dataclass(frozen=True)

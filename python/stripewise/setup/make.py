@@ -15,17 +15,23 @@ from ..cluster import Cluster, cluster_text
 from ..errors import StoreError
 from ..files.parts import write_durably
 from ..store import Store, create_store
-from ..store.config import DEFAULT_REGION_BYTES
-from .checks import IDENTITY
+from ..store.config import DEFAULT_REGION_BYTES, read_store
+from ..store.owned import IDENTITY, check_owned
+from .request import Request
 
 
-def finished_before(store: Path, cluster_file: Path, paths: Sequence[Path]) -> Store | None:
-    """The store over just these targets if an init made it and ended before it wrote its cluster.toml."""
-    if os.path.lexists(cluster_file) or not (store / "store.bin").exists():
+def finished_before(asked: Request) -> Store | None:
+    """The user's own store over just these targets and files if an init made it and ended before its cluster.toml."""
+    root = asked.store
+    if os.path.lexists(asked.cluster_file) or not (root / "store.bin").exists():
         return None
-    opened = Store(store)
-    there = [target.path for target in opened.config.cluster.targets]
-    return opened if there == list(paths) else None
+    if root.lstat().st_uid != os.geteuid():
+        return None
+    config = read_store(root)
+    there = [target.path for target in config.cluster.targets]
+    managed = [rule.glob for rule in config.rules if rule.action == "manage"]
+    same = there == [path for _, path in asked.homes()] and managed == asked.globs()
+    return Store(root) if same else None
 
 
 def make_store(root: Path, cluster: Cluster, manage: Sequence[str]) -> Store:
@@ -62,19 +68,40 @@ def _in_memory(text: str) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _undone(directories: Sequence[Path]) -> Iterator[None]:
-    """Directories that are missing now, and their parent, are so again after a failure."""
-    made = [path for path in directories if not path.exists()]
-    parents = [path for path in dict.fromkeys(path.parent for path in made) if not path.exists()]
+    """Makes directories that are missing, and up to two above each; those are missing again after a failure.
+
+    They are made here, where the name must be free, so that nobody else can have made one after it was looked at.
+    """
+    missing = [path for path in directories if not path.exists()]
+    parents = [path for path in dict.fromkeys(path.parent for path in missing) if not path.exists()]
     outer = [path for path in dict.fromkeys(path.parent for path in parents) if not path.exists()]
+    made: list[Path] = []
     try:
-        for path in (*outer, *parents):
-            path.mkdir()
+        for path in (*outer, *parents, *missing):
+            _make_directory(path)
+            made.append(path)
+        for path in directories:
+            check_owned(path, "target: ", "give --store another name")
         yield
     except BaseException:
-        for path in made:
+        for path in reversed(made):
             with contextlib.suppress(OSError):
                 (path / IDENTITY).unlink()
-        for path in (*made, *parents, *outer):
             with contextlib.suppress(OSError):
                 path.rmdir()
         raise
+
+
+def _make_directory(path: Path) -> None:
+    """Makes a directory that others cannot write whatever the umask, and that a power cut does not take back."""
+    try:
+        path.mkdir(0o755)
+        handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except FileExistsError as error:
+        raise StoreError(f"{path}: was made by somebody else meanwhile; give the same command again") from error
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be made ({error.strerror}); give a directory that you may write") from error

@@ -9,6 +9,7 @@ from pathlib import Path
 from ..cluster import CLASSES, Target
 from ..errors import UsageError
 from ..store.globs import default_manage, manage_globs
+from ..store.owned import check_owned, check_owner, real_parent
 from ..units import parse_size
 from . import checks
 from .checks import Spot
@@ -35,6 +36,21 @@ class Request:
             return [(self.directories[0], target.path) for target in self._emulated()]
         return [(home, checks.target_path(home, self.store)) for home in map(checks.absolute, self.directories)]
 
+    def check_owned(self) -> None:
+        """Raises StoreError where another user has made, or may write, what is to become the store or a target."""
+        cure = "name a new directory for --emulate" if self.emulate else "give --store another name"
+        paths = [path for _, path in self.homes()]
+        if self.emulate:
+            check_owner(self.directories[0], "--emulate: ", cure)
+            paths = [*dict.fromkeys(path.parent for path in paths), *paths]
+        check_owned(self.store, "--store: ", cure)
+        for path in paths:
+            check_owned(path, "target: ", cure)
+
+    def globs(self) -> list[str]:
+        """The globs of new files that go into the store. Raises StoreError for files that are never managed."""
+        return manage_globs(self.manage) if self.manage else default_manage(self.store)
+
     def check(self) -> None:
         """Raises StripewiseError for a store or a cluster.toml that cannot be made."""
         new = self.directories[0] if self.emulate else None
@@ -42,10 +58,7 @@ class Request:
             checks.check_empty(new)
         checks.check_store(self.store, new)
         checks.check_cluster_file(self.cluster_file, new)
-        if self.manage:
-            manage_globs(self.manage)
-        else:
-            default_manage(self.store)
+        self.globs()
 
     def spots(self) -> tuple[Spot, ...]:
         """The targets' names and directories. Raises StripewiseError for directories that cannot be used."""
@@ -95,7 +108,7 @@ def request(
     if emulate and len(directories) > 1:
         raise UsageError("--emulate: makes all its targets in one directory; give one DIR")
     given = tuple(checks.absolute(Path(each)) if emulate else Path(each) for each in directories)
-    root = checks.absolute(store if store is not None else (given[0] if emulate else Path()) / DEFAULT_STORE)
+    root = real_parent(store if store is not None else (given[0] if emulate else Path()) / DEFAULT_STORE)
     written = root.parent / "cluster.toml" if output is None else Path(output).absolute()
     return Request(given, emulate, root, written, tuple(manage), _classes(words.classes), _capacities(words.capacities))
 

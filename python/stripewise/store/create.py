@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from ..files.parts import write_durably
 from .config import BUILT_IN_LAYOUTS, Rule, StoreConfig, check_store_size, new_uuid
 from .globs import default_manage, ignored, manage_globs
 from .layouts import read_layout, save_layout
+from .owned import check_owned, real_parent
 from .store import Store
 
 
@@ -26,7 +26,8 @@ def create_store(
     `layout` is def, hservers or a JSON file, which is copied into the store. A `shared` store serves all users, each
     with the rights that a file's own owner, mode and ACL give; without it, only the one who made it (and root).
     """
-    root = Path(os.path.realpath(root))
+    root = real_parent(root)
+    check_owned(root, "", "give the store another name")
     cluster = read_cluster(cluster_path)
     check_store_size(cluster)
     if (root / "store.bin").exists():
@@ -34,9 +35,16 @@ def create_store(
     rules = [Rule(glob, "ignore") for glob in ignored(root, cluster)]
     rules += [Rule(glob) for glob in (manage_globs(manage) if manage else default_manage(root))]
     config = StoreConfig(root, cluster, new_uuid(), region_bytes, "def", ()).with_rules(rules)
-    made = not root.exists()
+    made = False
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        try:
+            # Nobody else's for a moment either, whatever the umask.
+            root.mkdir(0o755, parents=True)
+            made = True
+        except FileExistsError:
+            if not root.is_dir():
+                raise
+            check_owned(root, "", "give the store another name")
         # Whatever the umask: nobody else enters a store that is one user's, or he could hold its locks; and nobody
         # makes entries in the directory of a shared one.
         root.chmod(root.stat().st_mode & (0o7775 if shared else 0o7700))

@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from rig import MPIEXEC, MPIIO, STRIPEWISE, Result, execute, is_managed, stripewise, wait_until
+from hostile import MALLORY, acting_as, needs_root
+from rig import MPIEXEC, MPIIO, STRIPEWISE, Result, dirs, execute, is_managed, stripewise, wait_until
 from typer.testing import CliRunner
 
 from stripewise import native
@@ -282,6 +283,99 @@ def test_a_directory_of_somebody_else_is_refused(scratch: Path) -> None:
     assert tree(scratch) == ["d0", "d1", "me"]
 
 
+def planted(path: Path, kind: str) -> None:
+    """What another user makes under a name that a store or a target is to have; of a link and `open`, the user's own.
+
+    A directory holds all that an init leaves that was killed, so that nothing but its owner is amiss.
+    """
+    if kind == "link":
+        (path.parent / "elsewhere").mkdir()
+        path.symlink_to("elsewhere")
+    elif kind == "open":
+        path.mkdir()
+        path.chmod(0o775)
+    elif kind == "part":
+        path.mkdir()
+        part = path / ("stripewise-target" if path.name.startswith("stripewise-") else "store.toml")
+        part.touch()
+        os.chown(part, MALLORY, MALLORY)
+    else:
+        with acting_as(MALLORY):
+            path.mkdir(mode=0o755)
+
+
+PLANTED = {
+    "directory": [f"belongs to uid {MALLORY}", "remove it"],
+    "part": [f"belongs to uid {MALLORY}", "remove it"],
+    "open": ["uid 0", "may be written by others (mode 0775)", "remove it"],
+    "link": ["uid 0", "is a symbolic link", "elsewhere", "remove the link"],
+}
+
+
+@needs_root
+@pytest.mark.parametrize("kind", PLANTED)
+@pytest.mark.parametrize(
+    ("name", "verb"),
+    [("me/st", "init"), ("d1/stripewise-st", "init"), ("me/e/targets", "emulate"), ("me/e/store", "emulate"),
+     ("me/st", "create")],
+)  # fmt: skip
+def test_a_directory_that_others_made_or_may_write_is_taken_for_no_store_and_no_target(
+    scratch: Path, kind: str, name: str, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directories = places(scratch)
+    (scratch / "me/e").mkdir()
+    for directory in (scratch / "me", scratch / "me/e", *directories):
+        directory.chmod(0o1777)
+    (scratch / "cluster.toml").write_text(dirs(1)[0].toml(scratch))
+    (scratch / "t0").mkdir()
+    planted(scratch / name, kind)
+    before = tree(scratch)
+    words = {
+        "init": ["init", "--store", scratch / "me/st", *directories],
+        "emulate": ["init", "--emulate", scratch / "me/e"],
+        "create": ["store", "create", scratch / "me/st", "--cluster", scratch / "cluster.toml"],
+    }[verb]
+    said = CliRunner().invoke(app, list(map(str, words)))
+    one_clear_error(Result(said.exit_code, said.stdout, said.stderr), str(scratch / name), *PLANTED[kind])
+    assert tree(scratch) == before
+
+
+@needs_root
+def test_an_emulated_home_of_somebody_else_is_refused(scratch: Path) -> None:
+    (scratch / "e").mkdir()
+    os.chown(scratch / "e", MALLORY, MALLORY)
+    one_clear_error(stripewise("init", "--emulate", scratch / "e", code=None), f"belongs to uid {MALLORY}")
+    assert tree(scratch) == ["e"]
+
+
+def test_a_directory_that_somebody_makes_while_init_measures_is_not_taken(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directories = places(scratch)
+    make = Path.mkdir
+
+    def overtaken(path: Path, *given: object, **named: object) -> None:
+        if path == directories[1] / "stripewise-store":
+            make(path)
+            (path / "stripewise-target").touch()
+        make(path, *given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "mkdir", overtaken)
+    words = ["init", "--no-calibrate", "--store", scratch / "me/store", *directories]
+    said = CliRunner().invoke(app, list(map(str, words)))
+    one_clear_error(Result(said.exit_code, said.stdout, said.stderr), "d1/stripewise-store: was made by somebody else")
+    # What is not init's stays.
+    assert tree(scratch) == ["d0", "d1", "d1/stripewise-store", "d1/stripewise-store/stripewise-target", "me"]
+
+
+def test_whatever_the_umask_nobody_else_may_write_what_init_makes(scratch: Path) -> None:
+    directories = places(scratch)
+    shell = 'umask 0; exec "$0" init --no-calibrate --store "$@"'
+    execute(["sh", "-c", shell, STRIPEWISE, scratch / "me/store", *directories])
+    for path in (scratch / "me/store", *(home / "stripewise-store" for home in directories)):
+        assert not path.stat().st_mode & 0o022, path
+
+
 def test_a_store_that_is_there_is_told_with_what_to_do(scratch: Path) -> None:
     directories = places(scratch)
     init(scratch, *directories, "--no-calibrate")
@@ -298,6 +392,7 @@ def test_a_store_that_lacks_only_its_cluster_gets_it_as_it_was_and_only_over_the
     before = read_cluster(scratch / "me/cluster.toml").targets
     (scratch / "me/cluster.toml").unlink()
     one_clear_error(init(scratch, directories[1], directories[0], code=None), "is a store already")
+    one_clear_error(init(scratch, *directories, "--manage", scratch / "in", code=None), "is a store already")
     assert "only its cluster.toml is written" in init(scratch, *directories).err
     assert read_cluster(scratch / "me/cluster.toml").targets == before
 
