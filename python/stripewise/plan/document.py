@@ -20,6 +20,7 @@ from ..files.fields import Fields, read_json
 from ..files.parts import write_durably
 from ..layout import Region, Stripes, parse_regions, target_bytes
 from ..units import OFFSET_BYTES_MAX
+from .made_as import glob_problem
 from .migrations import SECONDS_MAX, Migration, Move, dump_migrations, moved_layout, parse_migrations
 
 VERSION = 1
@@ -379,7 +380,7 @@ def _files(top: Fields, source: Path | str) -> list[FilePlan]:
         identity = None if fields.data.get("id") is None else fields.text("id")
         size = fields.integer("size", 0, OFFSET_BYTES_MAX)
         made_as = fields.text("made_as", "")
-        if made_as and not made_as.startswith("/"):
-            raise fields.error("made_as", f"= '{made_as}' is not absolute", "begin it with /, for whole paths match")
+        if made_as and (problem := glob_problem(made_as)):
+            raise fields.error("made_as", *problem)
         files.append(FilePlan(path, identity, size, tuple(priced), fields.text("comment", ""), made_as))
     return files

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from ..plan import Plan
+from ..plan.made_as import glob_problem
 from ..store.globs import escape
 from ..workload.made import Made
 
@@ -30,7 +31,10 @@ def globs_of(made: Iterable[str], known: Iterable[str], first: Mapping[str, str]
     found: dict[str, str] = {}
     for name in sorted(set(made)):
         begun = first.get(name, name)
-        found.setdefault(_glob(begun, alike.get(_shape(begun), set())), name)
+        glob = _glob(begun, alike.get(_shape(begun), set()))
+        # A name with a newline has no template, for a plan may not hold it.
+        if glob_problem(glob) is None:
+            found.setdefault(glob, name)
     return found
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from ..cluster.cluster import toml_string
 from ..errors import UsageError
 from ..files.parts import remove_part
 from ..layout import Layout
@@ -35,6 +36,14 @@ def add_layout(root: Path, glob: str, layout: Layout) -> tuple[list[str], str]:
     """The same for a glob that is taken as it is, and a layout that is known."""
     with changing(root) as config:
         return _add(config, [glob], layout)
+
+
+def check_addable(config: StoreConfig, globs: Collection[str]) -> None:
+    """ClusterError where `add_layout` would refuse these globs: one that store.toml cannot hold, or too many rules."""
+    for glob in globs:
+        toml_string(glob)
+    kept = [rule for rule in config.rules if not (rule.glob in globs and rule.layout)]
+    config.with_rules([*map(Rule, globs), *kept])
 
 
 def _add(config: StoreConfig, patterns: list[str], layout: Layout) -> tuple[list[str], str]:

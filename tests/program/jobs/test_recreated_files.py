@@ -6,7 +6,8 @@ import json
 import sys
 from pathlib import Path
 
-from rig import Maker, Store, Target, stripewise
+import pytest
+from rig import Maker, Store, Target, dirs, stripewise
 
 #: Makes its file anew as IOR (unlink, O_CREAT), as a checkpoint (O_TRUNC), and by a rename into place.
 WRITER = """
@@ -77,3 +78,37 @@ def test_no_templates_where_they_are_not_wanted_or_nothing_was_made(make_store: 
     plan.write_text(json.dumps(decided))
     said = stripewise("apply", plan, "--store", store.root, code=1)
     assert "files[0].made_as" in said.err and "begin it with /" in said.err
+
+
+@pytest.mark.parametrize("why", ["not UTF-8", "rule]] tables are more than 1024"])
+def test_no_file_is_moved_where_no_template_can_be_added(make_store: Maker, why: str) -> None:
+    store = make_store(dirs(2))
+    file, plan = store.data / "f", store.base / "plan.json"
+    store.run("dd", "if=/dev/zero", f"of={file}", "bs=1M", "count=1")
+    region = {"start": 0, "len": 1 << 20, "stripes": [["t1", 65536]]}
+    made_as = f"{store.data}/" + ("\udcff" if why == "not UTF-8" else "f")
+    planned = {"path": str(file), "size": 1 << 20, "made_as": made_as, "regions": [region]}
+    keys = {"options": {}, "application": {}, "windows": [], "target_bytes": {}, "expected": {}}
+    plan.write_text(json.dumps({"version": 1, "policy": "hand", "files": [planned], **keys}))
+    if why != "not UTF-8":
+        with (store.root / "store.toml").open("a+") as config:
+            config.seek(0)
+            free = 1024 - config.read().count("[[rule]]")
+            config.write("".join(f'\n[[rule]]\nglob = "/nowhere/{number}"\n' for number in range(free)))
+    before = layouts(file)
+    said = stripewise("apply", plan, "--store", store.root, code=1)
+    assert said.err.startswith(f"stripewise: {plan}: no templates can be added") and why in said.err, said.report
+    assert "--no-templates" in said.err and said.err.count("\n") == 1
+    assert layouts(file) == before
+    stripewise("apply", plan, "--store", store.root, "--no-templates")
+    assert layouts(file)["f"][0] == [["t1", 65536]]  # type: ignore[index]
+
+
+def test_a_template_of_an_odd_glob_is_listed_on_its_line(make_store: Maker) -> None:
+    store = make_store(dirs(1))
+    layout = store.base / "one.json"
+    layout.write_text(json.dumps({"regions": [{"start": 0, "len": 1 << 20, "stripes": [["t0", 65536]]}]}))
+    said = stripewise("store", "template", "add", store.root, f"{store.data}/a\n\x1b*", "--layout", layout).out
+    listed = stripewise("store", "template", "ls", store.root).out
+    for text in (said, listed):
+        assert r"a\n\x1b*" in text and "\x1b" not in text, text

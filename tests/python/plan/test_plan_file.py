@@ -107,6 +107,26 @@ BAD = [
 ]
 
 
+BAD += [
+    (("files", 0, "made_as"), value, said)
+    for value, said in [
+        (3, "files[0].made_as = 3 is not a string"),
+        ("w/*", "files[0].made_as = 'w/*' is not absolute"),
+        *((f"/w/{char}", "holds a control character") for char in "\0\n\x1b\x7f\x9b"),
+        *((f"/w/{char}", "files[0].made_as = '/w/") for char in ("\ud800", "\udc41", "\udfff")),
+        ("/" + "\xe9" * 2048, "has 4,097 bytes"),
+        ("/" * 100_000, "has 100,000 bytes"),
+        *((glob, "has a component that is empty or ..") for glob in ("//x", "/a//b", "/a/", "/a/../b", "/..")),
+    ]
+]
+
+
+@pytest.mark.parametrize("glob", ["/w/ckpt-*.h5", "/w/[[]a]", "/w/..x/.y", "/\udcff", "/" + "a" * 4095])
+def test_a_glob_of_files_that_are_made_anew_is_kept(glob):
+    (file, *_) = plan_from_json(broken(lambda data: data["files"][0].update(made_as=glob)), "plan.json").files
+    assert file.made_as == glob
+
+
 @pytest.mark.parametrize(("where", "value", "said"), BAD)
 def test_a_bad_plan_is_one_sentence_with_file_and_key(where, value, said):
     data = copy.deepcopy(DATA)

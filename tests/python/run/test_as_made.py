@@ -21,6 +21,12 @@ def test_numbers_that_differ_are_anything_and_read_files_have_none() -> None:
     assert [file.made_as for file in again.files] == ["/w/ckpt-*.h5", ""]
 
 
+def test_a_name_that_no_plan_may_hold_has_no_glob() -> None:
+    names = frozenset({"/w/a\nb", "/w/c"})
+    made = as_made(planned(*sorted(names)), Made(names, names, {}))
+    assert [file.made_as for file in made.files] == ["", "/w/c"]
+
+
 def test_a_renamed_file_is_made_under_its_first_name() -> None:
     made = Made(frozenset({"/w/out"}), frozenset({"/w/out.tmp"}), {"/w/out": "/w/out.tmp"})
     assert [file.made_as for file in as_made(planned("/w/out"), made).files] == ["/w/out.tmp"]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ...errors import PlanError
+from ...errors import ClusterError, PlanError
 from ...layout import Layout
 from ...moving.mover_session import Limits
 from ...moving.plan_applier import apply_plan
@@ -54,10 +54,16 @@ def apply(
     opened = Store(store)
     for remark in check_plan(decided, opened.config.cluster, plan):
         say(f"stripewise: {remark}")
+    wanted = _templates(decided) if leave_templates else {}
+    # Before a file is moved, which the templates would follow.
+    try:
+        templates.check_addable(opened.config, wanted)
+    except ClusterError as error:
+        raise PlanError(f"{plan}: no templates can be added: {error}, or apply it with --no-templates") from error
     ids = opened.identities(decided, plan)
     with progress("moving") as step:
         result = apply_plan(opened, decided, ids, limits, step)
-    anew = _templates(decided) if leave_templates and result.signal is None else {}
+    anew = wanted if result.signal is None else {}
     for glob, layout in anew.items():
         templates.add_layout(opened.root, glob, layout)
     if json:

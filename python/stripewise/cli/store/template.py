@@ -10,7 +10,7 @@ import typer
 from ...store import Store, templates
 from ...store.config import read_store
 from ..options import JsonOption, StoreArgument
-from ..output import print_json, stdout, table
+from ..output import print_json, printable, stdout, table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 GlobArgument = Annotated[str, typer.Argument(metavar="GLOB", help="Glob over absolute paths, quoted.")]
@@ -29,14 +29,14 @@ def add(
     """
     root = Store(store).root
     patterns, saved = templates.add(root, glob, layout)
-    typer.echo(f"new files matching {' or '.join(patterns)} are laid out as {root / saved}")
+    typer.echo(printable(f"new files matching {' or '.join(patterns)} are laid out as {root / saved}"))
 
 
 @app.command("rm")
 def rm(store: StoreArgument, glob: GlobArgument) -> None:
     """Remove the template of GLOB; existing files keep their layout."""
     gone = templates.remove(store, glob)
-    typer.echo(f"removed the template of {' or '.join(rule.glob for rule in gone)}")
+    typer.echo(printable(f"removed the template of {' or '.join(rule.glob for rule in gone)}"))
 
 
 @app.command("ls")
@@ -48,5 +48,5 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
         return
     made = table("", "glob", "layout")
     for rule in rules:
-        made.add_row(rule.glob, str(rule.layout))
+        made.add_row(printable(rule.glob), printable(str(rule.layout)))
     stdout().print(made)
