@@ -9,6 +9,8 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import os
+import stat
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +19,8 @@ from typing import Any
 from ..errors import StripewiseError
 from .parts import read_part
 
+#: Longest file of a user's settings.
+SETTINGS_BYTES_MAX = 1 << 20
 _MISSING: Any = object()
 
 
@@ -33,6 +37,24 @@ def read_toml(path: Path, raises: type[StripewiseError], what: str, store: Path 
     return dict(_parsed(path, raises, what, "TOML", tomllib.loads, "correct that line", store))
 
 
+def read_settings(path: Path, raises: type[StripewiseError], what: str) -> dict[str, Any]:
+    """`read_toml` for a file that is read without being asked for: a regular one of at most `SETTINGS_BYTES_MAX`."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise raises(f"{path}: is not a regular file; give {what}, or remove it")
+            with open(handle, "rb", closefd=False) as file:
+                content = file.read(SETTINGS_BYTES_MAX + 1)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise raises(f"{path}: cannot be read ({error.strerror}); give {what}, or remove it") from error
+    if len(content) > SETTINGS_BYTES_MAX:
+        raise raises(f"{path}: is longer than {SETTINGS_BYTES_MAX:,} bytes; give {what}, or remove it")
+    return dict(_decoded(content, path, raises, "TOML", tomllib.loads, "correct that line"))
+
+
 def _parsed(
     path: Path,
     raises: type[StripewiseError],
@@ -44,9 +66,16 @@ def _parsed(
 ) -> Any:
     try:
         content = path.read_bytes() if store is None else read_part(store, str(path.relative_to(store)))
-        return parse(content.decode("utf-8"))
     except OSError as error:
         raise raises(f"{path}: cannot be read ({error.strerror}); give {what}") from error
+    return _decoded(content, path, raises, form, parse, cure)
+
+
+def _decoded(
+    content: bytes, path: Path, raises: type[StripewiseError], form: str, parse: Callable[[str], Any], cure: str
+) -> Any:
+    try:
+        return parse(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise raises(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
     except (ValueError, RecursionError) as error:  # what both parsers raise is a ValueError

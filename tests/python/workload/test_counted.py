@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from hypothesis import given
@@ -203,6 +204,33 @@ def test_a_bad_list_is_one_sentence_with_its_file(rows, tmp_path, monkeypatch, t
     (tmp_path / "stripewise/files.toml").write_text(text)
     error = said("show", rows, code=2).stderr
     assert told in error and "files.toml" in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (os.mkfifo, "is not a regular file"),
+        (os.mkdir, "is not a regular file"),
+        (lambda path: path.symlink_to("/dev/zero"), "is not a regular file"),
+        (lambda path: path.symlink_to("gone"), "cannot be read"),
+        (lambda path: path.write_text("#" * (MIB + 1)), "is longer than 1,048,576 bytes"),
+    ],
+)
+def test_a_list_that_is_no_short_file_is_refused_and_never_waited_for(rows, tmp_path, monkeypatch, make, told):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "stripewise").mkdir()
+    make(tmp_path / "stripewise/files.toml")
+    error = said("show", rows, code=2).stderr
+    assert told in error and "files.toml" in error and "remove it" in error and error.count("\n") == 1
+
+
+def test_a_list_may_be_a_link_to_a_file_of_the_greatest_length(rows, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "stripewise").mkdir()
+    (tmp_path / "stripewise/files.toml").symlink_to(tmp_path / "list")
+    (tmp_path / "list").write_text('exclude = ["a"]\n'.ljust(MIB, "#"))
+    kinds = {row["path"]: row["kind"] for row in json.loads(said("files", rows, "--json").stdout)}
+    assert kinds["/d/a"] == "excluded"
 
 
 def test_what_counts_is_listed_first_and_of_the_rest_the_largest(tmp_path):

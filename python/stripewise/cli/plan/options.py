@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from ...errors import UsageError
-from ...files.fields import Fields, read_toml
+from ...files.fields import Fields, read_settings
 from ...policy import PlanOptions
 from ...units import parse_size, parse_span
 from ...workload.counted import LEAST_BYTES, Choice, Rule, left_out_text
@@ -116,10 +116,10 @@ def user_list_path() -> Path:
 def user_list() -> tuple[tuple[Rule, ...], int]:
     """The rules of the user's list, and the bytes of I/O from which a file counts. Raises UsageError for a bad list."""
     path = user_list_path()
-    if not path.exists():
+    if not os.path.lexists(path):
         return (), LEAST_BYTES
     fields = Fields(
-        read_toml(path, UsageError, "include, exclude and least as in docs/formats.md"), path, "", UsageError
+        read_settings(path, UsageError, "include, exclude and least as in docs/formats.md"), path, "", UsageError
     )
     fields.only({"exclude", "include", "least"})
     rules = [
