@@ -69,7 +69,7 @@ def _print_decision(store: Path, decision: Decision | None, json: bool) -> None:
             typer.echo(f"and {more:,} more")
         typer.echo(f"{len(decision.files)} file(s), {format_size(decision.data_bytes)} of data, would become plain")
         _print_kept(store, decision)
-        for text in (*decision.problems, *decision.advice):
+        for text in decision.obstacles():
             _complain(text)
     if decision.problems:
         raise StoreError(f"{store}: {len(decision.problems)} obstacle(s) to undo; see above")

@@ -63,11 +63,16 @@ def read_part(root: Path, name: str, limit: int = PART_BYTES_MAX, owners: Set[in
     than `limit`, not behind a symbolic link. Raises OSError as above.
     """
     with held_place(root, name) as (at, last, owner):
-        handle = os.open(last, os.O_RDONLY | os.O_NONBLOCK | _LOOK, dir_fd=at)
-        try:
-            return _content(handle, limit, {0, owner} if owners is None else owners)
-        finally:
-            os.close(handle)
+        return read_at(at, last, limit, {0, owner} if owners is None else owners)
+
+
+def read_at(at: int, name: str, limit: int = PART_BYTES_MAX, owners: Set[int] = ANYBODY) -> bytes:
+    """As `read_part`, of a name in the directory `at` that is held open. Raises OSError without a file's name."""
+    handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | _LOOK, dir_fd=at)
+    try:
+        return _content(handle, limit, owners)
+    finally:
+        os.close(handle)
 
 
 def _checked_file(handle: int, owners: Set[int]) -> os.stat_result:
@@ -91,18 +96,18 @@ def _content(handle: int, limit: int, owners: Set[int]) -> bytes:
 def locked_part(root: Path, name: str, wait: bool = True) -> Iterator[None]:
     """While it lasts, nobody else has the lock file `<root>/<name>`, which only the owner may open. Waits for it.
 
-    Raises OSError as above; BlockingIOError where somebody has it, and nobody is to `wait`.
+    Raises OSError as above; BlockingIOError where somebody has it, and nobody is to `wait`. Errors of the body stay as
+    they are.
     """
-    with held_place(root, name) as (at, last, owner):
-        handle = os.open(last, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _LOOK, 0o600, dir_fd=at)
-        try:
+    with contextlib.ExitStack() as held:
+        with held_place(root, name) as (at, last, owner):
+            handle = os.open(last, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _LOOK, 0o600, dir_fd=at)
+            held.callback(os.close, handle)
             found = _checked_file(handle, {0, owner, os.geteuid()})
             if os.geteuid() == 0 and found.st_uid != owner:
                 os.fchown(handle, owner, -1)
             fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
-        finally:
-            os.close(handle)
+        yield
 
 
 def remove_part(root: Path, name: str) -> None:

@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from rig import SOAK, STRIPEWISE, Maker, Store, dirs, is_managed, stripewise, talking
+from hostile import MALLORY, Realm, as_user, chown_all, create_for, needs_root
+from rig import SOAK, STRIPEWISE, Maker, Store, dirs, execute, is_managed, stripewise, talking
 
 from stripewise import native
 
@@ -173,7 +174,7 @@ def test_a_copy_that_reads_back_as_other_bytes_is_not_taken(full: Store, monkeyp
     before = contents_of(full.data)
     real = files.sum_of_plain
 
-    def spoiled(path: str) -> tuple[str, int]:
+    def spoiled(path: str) -> tuple[str, os.stat_result]:
         with open(path, "r+b") as file:
             file.write(b"?")
         return real(path)
@@ -196,6 +197,142 @@ def test_room_is_looked_at_before_anything_changes(full: Store, monkeypatch: pyt
     # What became plain frees its objects: the largest file is what has to fit beside them.
     monkeypatch.setattr(decide, "free_bytes", lambda _: 760_000)
     assert not decide.decide(Opened(full.root), None, []).problems
+
+
+def seen(*places: Path) -> dict[Path, tuple[int, int, int, int]]:
+    """Everything below, as far as a removal or an exchange would show."""
+    found = {path: path.lstat() for place in places for path in (place, *place.rglob("*"))}
+    return {path: (each.st_ino, each.st_mode, each.st_uid, each.st_size) for path, each in found.items()}
+
+
+@needs_root
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_what_a_hostile_directory_links_and_names_stays(full: Store, is_listed: bool) -> None:
+    hostile = full.plain / "hostile"
+    hostile.mkdir()
+    targets = [str(full.base / "targets" / target.name) for target in full.targets]
+    uuid = next(
+        line[5:] for line in (Path(targets[0]) / "stripewise-target").read_text().splitlines() if "uuid " in line
+    )
+    for name in ("run", "layouts", "plans", "undo", "files", "trash"):
+        (hostile / name).symlink_to(full.root / name)
+    (hostile / "inside").symlink_to(full.base)
+    (full.base / "nothing").mkdir()
+    named = [*targets, f"{hostile}/inside/nothing", f"{hostile}/../../nothing"]
+    (hostile / "undo.json").write_text(json.dumps({"version": 1, "uuid": uuid, "targets": named}))
+    chown_all(hostile, MALLORY)
+    before, here = seen(full.root, full.data, full.base / "targets", full.base / "nothing"), seen(hostile)
+    if is_listed:
+        said = stripewise("undo", hostile, env={**os.environ, "STRIPEWISE_TRUST": str(hostile)}).out
+        assert f"left, for the store did not make it: {hostile}/run" in said, said
+        assert not (hostile / "undo.json").exists() and (hostile / "run").is_symlink()
+    else:
+        for words in ([], ["--dry-run"]):
+            said = stripewise("undo", hostile, *words, code=1).err
+            assert "neither you nor root" in said and said.count("\n") == 1, said
+        assert seen(hostile) == here
+    assert seen(full.root, full.data, full.base / "targets", full.base / "nothing") == before
+
+
+@needs_root
+def test_files_of_another_user_are_his_to_make_plain_first(realm: Realm, scratch: Path) -> None:
+    store = create_for(scratch / "shared", 0)
+    (own,) = realm.files(store, 0, 1)
+    theirs = realm.files(store, MALLORY, 2)
+    before = seen(store.data, store.root / "files", store.base / "targets")
+    for words, told in (([], "1 thing(s) keep it"), (["--dry-run"], "1 obstacle(s)")):
+        said = undo(store, *words, code=1).err
+        assert f"2 file(s) belong to uid {MALLORY}: let uid {MALLORY} make them plain" in said and told in said, said
+    assert seen(store.data, store.root / "files", store.base / "targets") == before
+    for file in theirs:
+        command = as_user(MALLORY, [STRIPEWISE, "store", "export", file.link])
+        execute(command, {**os.environ, "HOME": "/nowhere"}, cwd=Path("/"))
+    assert "1 file(s)" in undo(store).out
+    gone(store)
+    assert own.link.lstat().st_uid == 0 and own.link.read_bytes() == theirs[0].link.read_bytes() == b"attacker" * 40000
+    assert theirs[0].link.lstat().st_uid == MALLORY
+
+
+@needs_root
+def test_a_link_of_another_user_is_no_name_of_a_file(full: Store) -> None:
+    theirs = [full.data / "theirs", full.plain / "theirs"]
+    for link in theirs:
+        link.symlink_to(os.readlink(full.data / "a"))
+        os.chown(link, MALLORY, MALLORY, follow_symlinks=False)
+    before = contents_of(full.data / "deep"), bytes_of(full.data / "a")
+    assert "further name" not in undo(full, "--search", full.plain).out
+    assert all(link.is_symlink() and link.lstat().st_uid == MALLORY for link in theirs)
+    assert (full.data / "a").stat().st_nlink == 1 and (
+        contents_of(full.data / "deep"),
+        bytes_of(full.data / "a"),
+    ) == before
+
+
+def test_a_directory_that_others_can_change_is_refused_and_a_sticky_one_is_not(full: Store) -> None:
+    deep, before = full.data / "deep", contents_of(full.data)
+    for place, mode in ((deep, 0o777), (full.data, 0o775)):
+        place.chmod(mode)
+        said = undo(full, code=1).err
+        assert f"{deep}: can be changed by others; export {deep}/" in said and " and 1 more by hand first" in said, said
+        assert all(is_managed(path) for path in before)
+        place.chmod(0o755)
+    (full.data / "empty").unlink()
+    full.plain.chmod(0o1777)
+    # Where others make names, a new one could be theirs by then.
+    assert f"{full.plain}: can be changed" in undo(full, "--orphans", full.plain, code=1).err
+    full.plain.chmod(0o755)
+    deep.chmod(0o1777)
+    undo(full, "--orphans", full.plain)
+    gone(full)
+    assert contents_of(full.data, full.plain).keys() == {*before, full.plain / "empty"} - {full.data / "empty"}
+
+
+@needs_root
+def test_only_the_plain_file_that_was_compared_gets_further_names(full: Store) -> None:
+    from stripewise.errors import StoreError
+    from stripewise.store import Store as Opened
+    from stripewise.store.undo import files
+    from stripewise.store.undo.names import held_directory
+    from stripewise.store.undo.notes import Note
+
+    os.link(full.data / "a", full.data / "hard", follow_symlinks=False)
+    identity = os.readlink(full.data / "a")[-16:]
+    (full.data / "plain").write_text("compared")
+    compared = (full.data / "plain").stat()
+    (full.data / "other").write_text("another's")
+    (full.data / "other").rename(full.data / "plain")
+    note = Note(identity, str(full.data / "plain"), (str(full.data / "hard"),), compared.st_ino)
+    with held_directory(str(full.data)) as here, pytest.raises(StoreError, match="something else took this name"):
+        files._let_go(Opened(full.root), note, here, compared)
+    assert is_managed(full.data / "hard") and (full.root / "files" / identity).is_dir()
+
+
+def test_a_missing_part_is_named_and_not_the_lock(full: Store) -> None:
+    head = full.root / "files" / os.readlink(full.data / "a")[-16:] / "head"
+    head.unlink()
+    said = undo(full, code=1).err
+    assert "config.lock" not in said and str(head.parent.name) in said and "1 thing(s) keep it" in said, said
+
+
+def test_an_error_of_the_body_keeps_its_own_file(tmp_path: Path) -> None:
+    from stripewise.files.parts import locked_part
+
+    with pytest.raises(FileNotFoundError) as caught, locked_part(tmp_path, "lock"):
+        os.stat(tmp_path / "none")
+    assert os.fspath(caught.value.filename) == str(tmp_path / "none")
+    (tmp_path / "link").symlink_to("lock")
+    with pytest.raises(OSError, match="symbolic link") as caught, locked_part(tmp_path, "link"):
+        pass
+    assert caught.value.filename == str(tmp_path / "link")
+
+
+def test_ten_obstacles_are_shown_and_the_rest_is_counted() -> None:
+    from stripewise.store.undo.decide import Decision
+
+    made = Decision(problems=[str(number) for number in range(13)], advice=["help"])
+    assert made.obstacles()[:10] == made.problems[:10] and made.obstacles()[11:] == ["help"]
+    assert made.obstacles()[10].startswith("and 3 more;") and made.as_json()["problems"] == made.problems
+    assert Decision(problems=made.problems[:10]).obstacles() == made.problems[:10]
 
 
 def test_killed_at_any_moment_and_run_again_it_ends_with_every_byte(full: Store) -> None:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...files.parts import held_place
 from ...units import format_size
 from ..find import recorded_name
 from ..placed import allocated_bytes
 from ..store import Store
 from ..templates import templates_in
 from ..trust import user_name
-from .names import Links, find_links, link_id
+from .names import Links, find_links, link_id, others_change
+
+#: So many obstacles are shown; `undo --dry-run --json` has all.
+OBSTACLES_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,12 @@ class Decision:
     def data_bytes(self) -> int:
         return sum(file.data_bytes for file in self.files)
 
+    def obstacles(self) -> list[str]:
+        """What a person is told of what keeps it from being done."""
+        more = len(self.problems) - OBSTACLES_SHOWN
+        rest = [f"and {more:,} more; 'stripewise undo --dry-run --json' has all"] if more > 0 else []
+        return [*self.problems[:OBSTACLES_SHOWN], *rest, *self.advice]
+
     def as_json(self) -> dict[str, Any]:
         """The decision as `undo --dry-run --json` prints it."""
         return {
@@ -89,12 +102,18 @@ def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decisi
     links = find_links(store.config, recorded, [*search, *([] if orphans is None else [orphans])])
     made.unread = links.unread
     lost = []
+    others: Counter[int] = Counter()
     for file in files:
         if file.details.get("error"):
             made.problems.append(f"file {file.id}: {file.details['error']}; see 'stripewise store fsck {store.root}'")
             continue
-        if os.geteuid() not in (0, owner := os.lstat(store.root / "files" / file.id / "head").st_uid):
-            made.problems.append(f"file {file.id}: belongs to {user_name(owner)}; only root can make it plain for him")
+        try:
+            owner = owner_of(store, file.id)
+        except OSError as error:
+            made.problems.append(f"{error.filename}: {error.strerror}; see 'stripewise store fsck {store.root}'")
+            continue
+        if owner != os.geteuid():
+            others[owner] += 1
             continue
         name = recorded[file.id]
         names = _names(store, file.id, name, links)
@@ -107,6 +126,11 @@ def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decisi
             made.files.append(Outgoing(file.id, new, (), file.size, held, is_orphan=True))
         else:
             lost.append(f"file {file.id} ({format_size(file.size)}), once {name or 'without a name'}")
+    made.problems += [
+        f"{count} file(s) belong to {user_name(owner)}: let {user_name(owner)} make them plain with "
+        "'stripewise store export', then run undo again"
+        for owner, count in sorted(others.items())
+    ]
     if lost:
         made.problems += [f"{each}: no link leads to it" for each in lost]
         made.advice.append(
@@ -119,6 +143,17 @@ def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decisi
     return made
 
 
+def owner_of(store: Store, identity: str) -> int:
+    """Whose file it is: of its head, or whoever could exchange that. Raises OSError."""
+    with held_place(store.root, f"files/{identity}/head") as (at, last, _):
+        for found in (os.fstat(at), os.stat(last, dir_fd=at, follow_symlinks=False)):
+            if found.st_uid not in (0, os.geteuid()):
+                return found.st_uid
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        return found.st_uid
+
+
 def in_use(store: Store) -> list[str]:
     pids = sorted(int(program["pid"]) for program in store.programs())
     if not pids:
@@ -129,9 +164,10 @@ def in_use(store: Store) -> list[str]:
 def _names(store: Store, identity: str, recorded: str, links: Links) -> list[str]:
     """All names of a file that lead to it now, the recorded one first."""
     names = list(links.by_id.get(identity, []))
-    if recorded and link_id(recorded, store.root) == identity:
-        real = os.path.join(os.path.realpath(os.path.dirname(recorded)), os.path.basename(recorded))
-        names = [recorded, *(name for name in names if name not in (recorded, real))]
+    # As the links found are: through no symbolic link.
+    real = os.path.join(os.path.realpath(os.path.dirname(recorded)), os.path.basename(recorded))
+    if recorded and link_id(real, store.root) == identity:
+        names = [real, *(name for name in names if name != real)]
     return names
 
 
@@ -146,7 +182,7 @@ def _unseen_names(names: list[str]) -> list[str]:
 
 def _orphan_name(directory: Path, recorded: str, identity: str, taken: set[str]) -> str:
     base = os.path.basename(recorded) or identity
-    path = os.path.join(os.path.abspath(directory), base)
+    path = os.path.join(os.path.realpath(directory), base)
     if path in taken or os.path.lexists(path):
         path = f"{path}.{identity}"
     return path
@@ -161,9 +197,17 @@ def _places(store: Store, files: list[Outgoing], orphans: Path | None) -> list[s
         apart = [Path(os.path.realpath(path)) for path in (store.root, *(t.path for t in store.config.cluster.targets))]
         if not full.is_dir():
             problems.append(f"--orphans: {orphans} is not a directory; create it")
-            directories.discard(os.path.abspath(orphans))
+            directories.discard(str(full))
         elif any(full == each or each in full.parents for each in apart):
             problems.append(f"--orphans: {orphans} lies in the store or a target; choose a directory of your own")
+    for directory in sorted(directories):
+        here = [file for file in files if file.is_orphan and os.path.dirname(file.path) == directory]
+        if here and others_change(directory, is_sticky_fine=False):
+            problems.append(f"--orphans: {directory}: can be changed by others; choose a directory of your own")
+        elif others_change(directory):
+            names = [n for file in files for n in (file.path, *file.others) if os.path.dirname(n) == directory]
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            problems.append(f"{directory}: can be changed by others; export {names[0]}{more} by hand first")
     return problems + [
         f"{directory}: cannot be written; files become plain there, so give yourself permission"
         for directory in sorted(directories)

@@ -20,12 +20,13 @@ from dataclasses import dataclass, field, replace
 
 from ... import native
 from ...errors import DamagedError, InUseError, StoreError
+from ...files.parts import held_place
 from ..store import FOREIGN_DIGEST, Store
 from ..transfer import cat, retry_while_open
 from ..upkeep import collect
-from .decide import Decision, Outgoing, free_bytes
-from .names import link_id
-from .notes import Note, forget, held_directory, notes, write
+from .decide import Decision, Outgoing, free_bytes, owner_of
+from .names import held_directory, link_id
+from .notes import Note, forget, notes, write
 
 _READ_BYTES = 4 << 20
 #: The trash is emptied when it has this part of all bytes: each time looks at every file of the store.
@@ -69,15 +70,15 @@ def sum_of_managed(store: Store, identity: str) -> str:
     return digest.hexdigest()
 
 
-def sum_of_plain(path: str) -> tuple[str, int]:
-    """SHA-256 of a plain file's bytes, read from its disk as far as the system lets go of its pages; and its inode."""
+def sum_of_plain(path: str) -> tuple[str, os.stat_result]:
+    """SHA-256 of a plain file's bytes, read from its disk as far as the system lets go of its pages; and its status."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
         digest = hashlib.sha256()
         while chunk := os.read(handle, _READ_BYTES):
             digest.update(chunk)
-        return digest.hexdigest(), os.fstat(handle).st_ino
+        return digest.hexdigest(), os.fstat(handle)
     finally:
         os.close(handle)
 
@@ -96,12 +97,17 @@ def nothing_new(store: Store) -> Iterator[None]:
 def settle(store: Store) -> None:
     """Ends what a killed run has begun: a file whose plain copy took its name's place is plain, others are managed."""
     for note in list(notes(store)):
-        found = _look(note.path)
-        if note.ino and found is not None and stat.S_ISREG(found.st_mode) and found.st_ino == note.ino:
-            _let_go(store, note)
-            continue
-        if _look(note.copy) is not None:
-            os.unlink(note.copy)
+        place, name, copy = _split(note)
+        try:
+            with held_directory(place) as here:
+                found = _look(name, here)
+                if note.ino and found is not None and _is_plain(found) and found.st_ino == note.ino:
+                    _let_go(store, note, here, found)
+                    continue
+                _remove_own(copy, here)
+        except (FileNotFoundError, NotADirectoryError):
+            # With its directory went the copy.
+            pass
         forget(store, note)
     collect(store, False, 0, [])
 
@@ -129,6 +135,7 @@ def make_plain(store: Store, decision: Decision, wait_s: float, step: Callable[[
 
 def _one(store: Store, file: Outgoing, wait_s: float) -> None:
     note = Note(file.id, file.path, file.others)
+    place, _, copy = _split(note)
     with contextlib.ExitStack() as held:
 
         def take() -> dict[str, str]:
@@ -136,63 +143,78 @@ def _one(store: Store, file: Outgoing, wait_s: float) -> None:
             return {}
 
         retry_while_open(take, wait_s)
-        if _look(note.copy) is not None:
+        # A new name could be taken by whoever may make names there.
+        here = held.enter_context(held_directory(place, is_sticky_fine=not file.is_orphan))
+        if owner_of(store, file.id) != os.geteuid():
+            raise StoreError(f"{file.path}: belongs to another user now; run undo again")
+        if _look(copy, here) is not None:
             raise StoreError(f"{note.copy}: is in the way; move it elsewhere")
         write(store, note)
         try:
             native.call("store_export_to", str(store.root), file.id, note.copy)
-            wanted, (found, ino) = sum_of_managed(store, file.id), sum_of_plain(note.copy)
+            wanted, (found, plain) = sum_of_managed(store, file.id), sum_of_plain(note.copy)
             if wanted != found:
                 raise DamagedError(
                     f"{file.path}: its plain copy was read back as other bytes than the store has; the file is managed "
                     "as before: look after the disks of both, and run undo again"
                 )
-            note = replace(note, ino=ino)
+            note = replace(note, ino=plain.st_ino)
             write(store, note)
-            _take_place(store, note, file.is_orphan)
+            _take_place(store, note, here, plain, file.is_orphan)
         except StoreError:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(note.copy)
+            _remove_own(copy, here)
             forget(store, note)
             raise
-        _let_go(store, note)
+        _let_go(store, note, here, plain)
 
 
-def _take_place(store: Store, note: Note, is_new: bool) -> None:
+def _split(note: Note) -> tuple[str, str, str]:
+    """The directory, the name in it, and that of the copy."""
+    return os.path.dirname(note.path), os.path.basename(note.path), os.path.basename(note.copy)
+
+
+def _take_place(store: Store, note: Note, here: int, plain: os.stat_result, is_new: bool) -> None:
     """The copy takes the place of the link, or of nothing where the name `is_new`."""
-    name, copy = os.path.basename(note.path), os.path.basename(note.copy)
-    with held_directory(os.path.dirname(note.path)) as at:
-        is_free = _look(name, at) is None if is_new else link_id(name, store.root, at) == note.id
-        found = _look(copy, at)
-        if not is_free or found is None or found.st_ino != note.ino:
-            raise StoreError(f"{note.path}: something else took this name meanwhile; run undo again")
-        os.rename(copy, name, src_dir_fd=at, dst_dir_fd=at)
+    _, name, copy = _split(note)
+    is_free = _look(name, here) is None if is_new else link_id(name, store.root, here) == note.id
+    if not is_free or not _is_that(copy, here, plain):
+        raise StoreError(f"{note.path}: something else took this name meanwhile; run undo again")
+    os.rename(copy, name, src_dir_fd=here, dst_dir_fd=here)
+    os.fsync(here)
 
 
-def _let_go(store: Store, note: Note) -> None:
+def _let_go(store: Store, note: Note, here: int, plain: os.stat_result) -> None:
     """The file is plain at its name: its further names, too, and what the store has of it goes to the trash."""
     for other in note.others:
-        _give_name(store, note, other)
+        _give_name(store, note, here, plain, other)
     with (
         contextlib.suppress(FileNotFoundError),
-        held_directory(store.root / "files") as parts,
-        held_directory(store.root / "trash") as trash,
+        held_place(store.root, f"files/{note.id}") as (parts, _, _),
+        held_place(store.root, f"trash/{note.id}") as (trash, _, _),
     ):
         os.rename(note.id, note.id, src_dir_fd=parts, dst_dir_fd=trash)
+        for place in (parts, trash):
+            _sync(place)
     forget(store, note)
 
 
-def _give_name(store: Store, note: Note, other: str) -> None:
+def _give_name(store: Store, note: Note, here: int, plain: os.stat_result, other: str) -> None:
     """Makes a further link to the managed file a further name of the plain one."""
-    name, temporary = os.path.basename(other), os.path.basename(note.copy)
-    with held_directory(os.path.dirname(note.path)) as here, held_directory(os.path.dirname(other)) as there:
+    _, own, temporary = _split(note)
+    name = os.path.basename(other)
+    with held_directory(os.path.dirname(other)) as there:
         if link_id(name, store.root, there) != note.id:
             return
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=there)
+        _remove_own(temporary, there)
+        if not _is_that(own, here, plain):
+            raise StoreError(f"{note.path}: something else took this name meanwhile; run undo again")
         try:
-            plain = os.path.basename(note.path)
-            os.link(plain, temporary, src_dir_fd=here, dst_dir_fd=there, follow_symlinks=False)
+            os.link(own, temporary, src_dir_fd=here, dst_dir_fd=there, follow_symlinks=False)
+            if not _is_that(temporary, there, plain):
+                _remove_own(temporary, there)
+                raise StoreError(f"{note.path}: something else took this name meanwhile; run undo again")
+        except FileExistsError as error:
+            raise StoreError(f"{os.path.dirname(other)}/{temporary}: is in the way; move it elsewhere") from error
         except OSError as error:
             if error.errno not in (errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK):
                 raise
@@ -207,7 +229,8 @@ def _for_ourselves(store: Store, file: Outgoing) -> Iterator[None]:
     "ctl": byte 0 is locked by who has the file open).
     """
     try:
-        handle = os.open(store.root / "files" / file.id / "ctl", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        with held_place(store.root, f"files/{file.id}/ctl") as (at, last, _):
+            handle = os.open(last, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=at)
     except FileNotFoundError:
         # Without it nobody has the file open.
         yield
@@ -223,8 +246,35 @@ def _for_ourselves(store: Store, file: Outgoing) -> Iterator[None]:
         os.close(handle)
 
 
-def _look(path: str, at: int | None = None) -> os.stat_result | None:
+def _look(name: str, at: int) -> os.stat_result | None:
     try:
-        return os.stat(path, dir_fd=at, follow_symlinks=False)
+        return os.stat(name, dir_fd=at, follow_symlinks=False)
     except OSError:
         return None
+
+
+def _is_plain(found: os.stat_result) -> bool:
+    """A regular file of ours."""
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+
+
+def _is_that(name: str, at: int, plain: os.stat_result) -> bool:
+    """Whether the name is the plain file that was compared."""
+    found = _look(name, at)
+    return found is not None and _is_plain(found) and os.path.samestat(found, plain)
+
+
+def _remove_own(name: str, at: int) -> None:
+    """Removes what a run of ours left under the name of a copy; what others put there stays."""
+    found = _look(name, at)
+    if found is not None and found.st_uid == os.geteuid():
+        os.unlink(name, dir_fd=at)
+
+
+def _sync(place: int) -> None:
+    """`held_place` gives a descriptor that only names a directory."""
+    handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...errors import StoreError
 from ..config import StoreConfig
 
 _LINK = re.compile(r"/stripewise:(.*)/([0-9a-f]{16})", re.DOTALL)
@@ -15,15 +18,43 @@ _WILD = "*?["
 
 
 def link_id(path: str | Path, root: Path, at: int | None = None) -> str | None:
-    """The id of the file of the store at `root` that a symbolic link names; None for anything else.
+    """The id of the file of the store at `root` that a symbolic link of ours or root's names; None for anything else.
 
     `at` is a directory, held open, that the path is relative to.
     """
     try:
+        if os.stat(path, dir_fd=at, follow_symlinks=False).st_uid not in (0, os.geteuid()):
+            return None
         found = _LINK.fullmatch(os.readlink(path, dir_fd=at))
     except OSError:
         return None
     return found[2] if found and found[1] == str(root) else None
+
+
+def others_change(directory: str, is_sticky_fine: bool = True) -> bool:
+    """Whether others than root and the effective user can exchange what lies under names of ours in a directory, or on
+    the way there from / on. A link on the way counts as such: resolve it before.
+    """
+    way = Path(directory)
+    for place in (way, *way.parents):
+        found = os.lstat(place)
+        is_open = found.st_mode & 0o022 and not (found.st_mode & stat.S_ISVTX and (is_sticky_fine or place != way))
+        if found.st_uid not in (0, os.geteuid()) or is_open or not stat.S_ISDIR(found.st_mode):
+            return True
+    return False
+
+
+@contextlib.contextmanager
+def held_directory(directory: str, is_sticky_fine: bool = True) -> Iterator[int]:
+    """A directory that nobody else can change, held open and made durable at the end. Raises StoreError, OSError."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if others_change(directory, is_sticky_fine) or not os.path.samestat(os.fstat(handle), os.lstat(directory)):
+            raise StoreError(f"{directory}: can be changed by others; export the store's files there by hand first")
+        yield handle
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 @dataclass
@@ -49,7 +80,7 @@ def find_links(config: StoreConfig, recorded: dict[str, str], search: Iterable[P
     deep = _outermost([*managed_directories(config), *(os.path.abspath(path) for path in search)])
     for directory in deep:
         _walk(directory, config.root, apart, links)
-    beside = {os.path.dirname(path) for path in recorded.values() if path}
+    beside = {os.path.realpath(os.path.dirname(path)) for path in recorded.values() if path}
     for directory in sorted(beside):
         if not any(_is_below(directory, above) for above in deep):
             for entry in _entries(directory, links, gone_is_fine=True):

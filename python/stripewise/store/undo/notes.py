@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from ...errors import DamagedError
 from ...files.parts import read_part, remove_part, replace_part
@@ -51,17 +50,9 @@ def notes(store: Store) -> Iterator[Note]:
             continue
         try:
             said = json.loads(read_part(store.root, f"{NOTES_DIR}/{name}"))
-            yield Note(str(said["id"]), str(said["path"]), tuple(said["others"]), int(said["ino"]))
+            note = Note(str(said["id"]), str(said["path"]), tuple(map(str, said["others"])), int(said["ino"]))
+            if name != f"{note.id}.json" or not re.fullmatch("[0-9a-f]{16}", note.id):
+                raise ValueError("it names another file")
+            yield note
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedError(f"{place / name}: cannot be read ({error}); remove it, its file is whole") from error
-
-
-@contextlib.contextmanager
-def held_directory(path: Path | str) -> Iterator[int]:
-    """A directory held open: whoever may rename those above it cannot lead us elsewhere. Made durable at the end."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        yield handle
-        os.fsync(handle)
-    finally:
-        os.close(handle)

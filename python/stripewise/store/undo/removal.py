@@ -12,13 +12,15 @@ import fcntl
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ...errors import InUseError, StoreError
-from ...files.parts import held_place, read_part, remove_part, replace_part
+from ...files.parts import held_place, read_at, replace_part
+from .. import trust
 from ..config import CONFIG_LOCK, PLANS_DIR, RUN_DIR, TUNE_LOCK
 from ..layouts import LAYOUTS_DIR
 from ..store import Store
@@ -39,6 +41,10 @@ _PARTS = {
     NOTES_DIR: re.compile(rf"[0-9a-f]{{16}}\.json|{_TEMPORARY}"),
 }
 _TARGET_PARTS = re.compile(_TEMPORARY)
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: What opening or removing a directory says where there is none.
+_NO_DIRECTORY = (errno.ENOENT, errno.ELOOP, errno.ENOTDIR)
+_IDENTITY_BYTES_MAX = 16 << 10
 _OWN = re.compile(rf"{re.escape(CONFIG_LOCK)}|{re.escape(TUNE_LOCK)}|store\.bin\.tmp|{_TEMPORARY}")
 
 
@@ -51,10 +57,28 @@ class Removed:
     root_is_gone: bool = False
 
 
-def marker_of(root: Path) -> dict[str, Any] | None:
-    """What an earlier run noted when it began to remove the store; None where none did."""
+@contextlib.contextmanager
+def held_store(root: Path) -> Iterator[int]:
+    """The directory of a store whose owner is trusted, held open: what is in it is removed relative to it alone.
+    Raises StoreError.
+    """
     try:
-        said = json.loads(read_part(root, MARKER))
+        at = os.open(root, _DIRECTORY)
+    except OSError as error:
+        raise StoreError(f"{root}: is not a store's directory ({error.strerror}); name one") from error
+    try:
+        trust.require(root, root)
+        if not os.path.samestat(os.fstat(at), os.lstat(root)):
+            raise StoreError(f"{root}: was exchanged meanwhile; look at who did that, and run undo again")
+        yield at
+    finally:
+        os.close(at)
+
+
+def marker_of(at: int) -> dict[str, Any] | None:
+    """What an earlier run noted when it began to remove the store held as `at`; None where none did."""
+    try:
+        said = json.loads(read_at(at, MARKER, owners={0, os.fstat(at).st_uid}))
         if said["version"] == 1 and re.fullmatch("[0-9a-f]{32}", said["uuid"]):
             return {"uuid": said["uuid"], "targets": [str(path) for path in said["targets"]]}
     except (OSError, ValueError, KeyError, TypeError):
@@ -104,24 +128,23 @@ def begin(store: Store) -> dict[str, Any]:
     return marker
 
 
-def finish(root: Path, marker: dict[str, Any]) -> Removed:
-    """Removes the store's parts; running it again goes on where a kill ended it."""
+def finish(root: Path, at: int, marker: dict[str, Any]) -> Removed:
+    """Removes the parts of the store at `root`, held as `at`; running it again goes on where a kill ended it."""
     removed = Removed()
-    with contextlib.suppress(FileNotFoundError):
-        remove_part(root, "store.bin")
+    _unlink(at, "store.bin")
     for name in marker["targets"]:
-        _leave_target(root, Path(name), str(marker["uuid"]), removed)
+        _leave_target(root, at, Path(name), str(marker["uuid"]), removed)
     for name, ours in _PARTS.items():
-        _empty(root / name, ours)
-        _rmdir(root, name)
-    _rmdir(root, "removed")
-    for name in os.listdir(root):
+        _empty(at, name, ours)
+        _rmdir(at, name)
+    _rmdir(at, "removed")
+    for name in os.listdir(at):
         if _OWN.fullmatch(name):
-            remove_part(root, name)
-    others = sorted(set(os.listdir(root)) - {"store.toml", MARKER})
+            _unlink(at, name)
+    others = sorted(set(os.listdir(at)) - {"store.toml", MARKER})
     removed.left += [str(root / name) for name in others]
-    remove_part(root, "store.toml")
-    remove_part(root, MARKER)
+    _unlink(at, "store.toml")
+    _unlink(at, MARKER)
     if not others:
         with contextlib.suppress(OSError):
             os.rmdir(root)
@@ -129,45 +152,77 @@ def finish(root: Path, marker: dict[str, Any]) -> Removed:
     return removed
 
 
-def _leave_target(root: Path, directory: Path, uuid: str, removed: Removed) -> None:
-    if not directory.is_dir():
+def _leave_target(root: Path, at: int, directory: Path, uuid: str, removed: Removed) -> None:
+    try:
+        # A target's path may lead through links (docs/security.md): it is resolved once.
+        target = os.open(os.path.realpath(directory), _DIRECTORY)
+    except OSError:
         return
-    if _is_ours(directory, uuid):
-        _empty(directory, _TARGET_PARTS)
-        remove_part(directory, IDENTITY)
-    if root in directory.parents:
-        # The store made it, or may have: where something lies in it, it stays.
-        with contextlib.suppress(OSError):
-            os.rmdir(directory)
-            return
-    if found := sorted(os.listdir(directory)):
+    try:
+        if _is_ours(target, root, uuid):
+            _empty(target, ".", _TARGET_PARTS)
+            _unlink(target, IDENTITY)
+        found = sorted(os.listdir(target))
+    finally:
+        os.close(target)
+    if found:
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
         removed.left.append(f"{directory / found[0]}{more}")
-    else:
+    elif not (root in directory.parents and _rmdir_below(at, directory.relative_to(root).parts)):
         removed.empty.append(str(directory))
 
 
-def _is_ours(directory: Path, uuid: str) -> bool:
-    with contextlib.suppress(OSError):
-        return (
-            f"uuid {uuid}" in read_part(directory, IDENTITY, owners=frozenset()).decode(errors="replace").splitlines()
-        )
-    return False
-
-
-def _empty(directory: Path, ours: re.Pattern[str]) -> None:
-    """Removes the files in a directory that have names of the store's."""
-    with contextlib.suppress(FileNotFoundError):
-        for name in os.listdir(directory):
-            if ours.fullmatch(name):
-                with contextlib.suppress(IsADirectoryError):
-                    remove_part(directory, name)
-
-
-def _rmdir(root: Path, name: str) -> None:
+def _is_ours(target: int, root: Path, uuid: str) -> bool:
+    """Whether a target's directory says that it belongs to this store, in this place."""
     try:
-        with held_place(root, name) as (at, last, _):
-            os.rmdir(last, dir_fd=at)
+        head, _, store = read_at(target, IDENTITY, _IDENTITY_BYTES_MAX).partition(b"\nstore ")
+    except OSError:
+        return False
+    place = os.fsdecode(store.removesuffix(b"\n"))
+    return (
+        f"uuid {uuid}".encode() in head.splitlines() and place.startswith("/") and os.path.realpath(place) == str(root)
+    )
+
+
+def _empty(at: int, name: str, ours: re.Pattern[str]) -> None:
+    """Removes the files in a directory that have names of the store's; a link in the directory's place is left."""
+    try:
+        inner = os.open(name, _DIRECTORY, dir_fd=at)
     except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+        if error.errno in _NO_DIRECTORY:
+            return
+        raise
+    try:
+        for each in os.listdir(inner):
+            if ours.fullmatch(each):
+                _unlink(inner, each)
+    finally:
+        os.close(inner)
+
+
+def _unlink(at: int, name: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISDIR(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
+            os.unlink(name, dir_fd=at)
+
+
+def _rmdir(at: int, name: str) -> bool:
+    try:
+        os.rmdir(name, dir_fd=at)
+    except OSError as error:
+        if error.errno not in (*_NO_DIRECTORY, errno.ENOTEMPTY, errno.EEXIST):
             raise
+        return False
+    return True
+
+
+def _rmdir_below(at: int, parts: tuple[str, ...]) -> bool:
+    """Removes an empty directory below the store's, which the store made or may have made; through no link."""
+    if ".." in parts:
+        return False
+    with contextlib.ExitStack() as held, contextlib.suppress(OSError):
+        for part in parts[:-1]:
+            at = os.open(part, _DIRECTORY, dir_fd=at)
+            held.callback(os.close, at)
+        return _rmdir(at, parts[-1])
+    return False

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...errors import InUseError, StoreError
 from ...files.parts import locked_part
-from .. import trust
 from ..config import CONFIG_LOCK, read_store
 from ..store import Store
 from ..transfer import retry_while_open
@@ -51,9 +50,8 @@ class Undone:
 def look(root: Path, orphans: Path | None, search: Iterable[Path]) -> Decision | None:
     """What an undo would do; None where one began to remove the store already. Raises StoreError, ClusterError."""
     root = Path(os.path.realpath(root))
-    if removal.marker_of(root) is not None:
-        return None
-    return decide(_opened(root), orphans, search)
+    with _held(root) as at:
+        return None if removal.marker_of(at) is not None else decide(Store(root), orphans, search)
 
 
 def undo(
@@ -64,51 +62,52 @@ def undo(
     say: Say,
     step: Callable[[int, int], None],
 ) -> Undone:
-    """Makes every file plain and removes the store. Raises StoreError; `say` then got every single reason."""
+    """Makes every file plain and removes the store. Raises StoreError; `say` then got the reasons."""
     root = Path(os.path.realpath(root))
-    if (marker := removal.marker_of(root)) is not None:
-        return Undone(root, Decision(), Done(), removal.finish(root, marker))
-    store = _opened(root)
     with contextlib.ExitStack() as held:
+        at = held.enter_context(_held(root))
+        if (marker := removal.marker_of(at)) is not None:
+            return Undone(root, Decision(), Done(), removal.finish(root, at, marker))
         try:
-            held.enter_context(locked_part(store.root, CONFIG_LOCK, wait=False))
+            held.enter_context(locked_part(root, CONFIG_LOCK, wait=False))
         except BlockingIOError as error:
             raise InUseError(
-                f"{store.root}: another stripewise command is changing the store; wait until it is done"
+                f"{root}: another stripewise command is changing the store; wait until it is done"
             ) from error
-        try:
-            return _undo(store, orphans, list(search), wait_s, say, step)
-        except StoreError as error:
-            # Not through the lock's own errors, which name its file.
-            failed = error
-    raise failed
+        store = Store(root)
+
+        def idle() -> dict[str, Any]:
+            if used := in_use(store):
+                raise InUseError(used[0])
+            return {}
+
+        retry_while_open(idle, wait_s)
+        with nothing_new(store):
+            decision, done = _all_plain(store, orphans, list(search), wait_s, say, step)
+            with removal.alone(store):
+                return Undone(root, decision, done, removal.finish(root, at, removal.begin(store)))
 
 
-def _opened(root: Path) -> Store:
-    read_store(root)
-    trust.require(root, root)
-    return Store(root)
+@contextlib.contextmanager
+def _held(root: Path) -> Iterator[int]:
+    """The directory of a store held open, or of what is left of one; nothing there is believed before its owner is."""
+    if not os.path.lexists(root / removal.MARKER):
+        read_store(root)
+    with removal.held_store(root) as at:
+        if removal.marker_of(at) is None:
+            read_store(root)
+        yield at
 
 
-def _undo(
+def _all_plain(
     store: Store, orphans: Path | None, search: list[Path], wait_s: float, say: Say, step: Callable[[int, int], None]
-) -> Undone:
-    def idle() -> dict[str, Any]:
-        if used := in_use(store):
-            raise InUseError(used[0])
-        return {}
-
-    retry_while_open(idle, wait_s)
-    with nothing_new(store):
-        settle(store)
-        decision = decide(store, orphans, search)
-        if decision.problems:
-            for text in (*decision.problems, *decision.advice):
-                say(text)
-            raise StoreError(f"{store.root}: {len(decision.problems)} thing(s) keep it from being undone; see above")
-        for directory in decision.unread:
-            say(f"{directory}: cannot be read; links to the store's files there lead nowhere from now on")
-        done = make_plain(store, decision, wait_s, step)
-        with removal.alone(store):
-            marker = removal.begin(store)
-            return Undone(store.root, decision, done, removal.finish(store.root, marker))
+) -> tuple[Decision, Done]:
+    settle(store)
+    decision = decide(store, orphans, search)
+    if decision.problems:
+        for text in decision.obstacles():
+            say(text)
+        raise StoreError(f"{store.root}: {len(decision.problems)} thing(s) keep it from being undone; see above")
+    for directory in decision.unread:
+        say(f"{directory}: cannot be read; links to the store's files there lead nowhere from now on")
+    return decision, make_plain(store, decision, wait_s, step)
