@@ -29,6 +29,13 @@ def real_parent(path: Path) -> Path:
     return Path(os.path.realpath(path.parent)) / path.name
 
 
+def others_write(found: os.stat_result) -> bool:
+    """Whether others than its owner may write it. The group of a user's own number is his alone, as Debian and Red Hat
+    make users: their umask may be 002.
+    """
+    return bool(found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid != found.st_uid))
+
+
 def check_owner(path: Path, where: str, cure: str) -> os.stat_result | None:
     """StoreError where something under this name belongs to neither the user nor root. None where nothing is there."""
     try:
@@ -56,7 +63,7 @@ def check_owned(path: Path, where: str, cure: str) -> None:
         )
     if not stat.S_ISDIR(found.st_mode):
         return
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if others_write(found):
         raise StoreError(
             f"{where}{path} of {owner} may be written by others (mode {stat.S_IMODE(found.st_mode):04o}); remove it, "
             f"or {cure}"

@@ -293,7 +293,7 @@ def planted(path: Path, kind: str) -> None:
         path.symlink_to("elsewhere")
     elif kind == "open":
         path.mkdir()
-        path.chmod(0o775)
+        path.chmod(0o757)
     elif kind == "part":
         path.mkdir()
         part = path / ("stripewise-target" if path.name.startswith("stripewise-") else "store.toml")
@@ -307,7 +307,7 @@ def planted(path: Path, kind: str) -> None:
 PLANTED = {
     "directory": [f"belongs to uid {MALLORY}", "remove it"],
     "part": [f"belongs to uid {MALLORY}", "remove it"],
-    "open": ["uid 0", "may be written by others (mode 0775)", "remove it"],
+    "open": ["uid 0", "may be written by others (mode 0757)", "remove it"],
     "link": ["uid 0", "is a symbolic link", "elsewhere", "remove the link"],
 }
 

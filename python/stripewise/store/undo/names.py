@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ...errors import StoreError
 from ..config import StoreConfig
+from ..owned import others_write
 
 _LINK = re.compile(r"/stripewise:(.*)/([0-9a-f]{16})", re.DOTALL)
 _WILD = "*?["
@@ -38,7 +39,7 @@ def others_change(directory: str, is_sticky_fine: bool = True) -> bool:
     way = Path(directory)
     for place in (way, *way.parents):
         found = os.lstat(place)
-        is_open = found.st_mode & 0o022 and not (found.st_mode & stat.S_ISVTX and (is_sticky_fine or place != way))
+        is_open = others_write(found) and not (found.st_mode & stat.S_ISVTX and (is_sticky_fine or place != way))
         if found.st_uid not in (0, os.geteuid()) or is_open or not stat.S_ISDIR(found.st_mode):
             return True
     return False
