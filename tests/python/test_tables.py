@@ -25,7 +25,7 @@ words = st.text("abcdefgh%/.,-0123456789é世", min_size=1, max_size=14)
 texts = st.lists(words, min_size=1, max_size=6).map(" ".join)
 #: Words of headings that everybody knows, units among them.
 PLAIN = """a and application as bytes capacity fast file files from ib kib mb mean median mib ms ns of on policy
-processes read reads requests run runs seconds size starts the time times to use verified write writes written"""
+processes read reads reason requests run runs seconds size starts the time times to use verified write writes written"""
 
 
 @st.composite

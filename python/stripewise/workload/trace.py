@@ -371,7 +371,8 @@ def _read_group(table: Any) -> list[tuple[str, _File]]:
     ends = np.append(begins[1:], len(rows))
     pid = numbers(table, "pid", -1)[rows]
     reach = np.maximum.reduceat(offset + size, begins).tolist()
-    moved = np.add.reduceat(size, begins).tolist()
+    # Lengths may be any: sums of a damaged trace's must not turn negative.
+    moved = [int(each) for each in np.add.reduceat(size.astype(np.float64), begins)]
     written = np.logical_or.reduceat(requests["write"], begins).tolist()
     world = np.maximum.reduceat(numbers(table, "world", 0)[rows], begins).tolist()
     managed = np.bitwise_or.reduceat(flags[rows], begins) & FLAG_MANAGED

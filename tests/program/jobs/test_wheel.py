@@ -50,6 +50,9 @@ def installed(wheel: Path, place: Path) -> Path:
     (packages,) = place.glob("lib/python*/site-packages")
     lent = [path for path in sys.path if path.endswith("/site-packages")]
     (packages / "lent.pth").write_text("\n".join(lent) + "\n")
+    # mpi4py looks for the MPI of its own environment first, as the mpich wheel puts it there.
+    for library in (Path(sys.executable).parent.parent / "lib").glob("libmpi*"):
+        (place / "lib" / library.name).symlink_to(library)
     return place
 
 
@@ -130,7 +133,7 @@ def test_manual_pages_and_completion_are_where_man_and_shells_look(environment: 
     assert {"stripewise.1", "stripewise-plan.1", "stripewise-store-create.1"} <= pages
     man = {**ENVIRONMENT, "MANPATH": str(environment / "share/man"), "MANWIDTH": "200"}
     if shutil.which("man"):
-        assert "--cluster <path>" in execute(["man", "-P", "cat", "stripewise-store-create"], man).out
+        assert "--cluster CLUSTER" in execute(["man", "-P", "cat", "stripewise-store-create"], man).out
     script = environment / "share/bash-completion/completions/stripewise"
     asked = f'. {script}; COMP_WORDS=(stripewise store cr) COMP_CWORD=2; _stripewise_completion "$1"; echo "$COMPREPLY"'
     said = execute(["bash", "-c", asked, "bash", environment / "bin/stripewise"], ENVIRONMENT)

@@ -232,8 +232,9 @@ def test_a_plain_descriptor_of_a_real_head_stays_open_too(store: Store) -> None:
 def test_a_child_that_sheds_the_library_is_named_with_its_cure_when_the_run_ends(store: Store) -> None:
     static = NATIVE / "failclosed-static"
     said = store.run("sh", "-c", f"{static} {store.data / 'f'}; {static} {store.data / 'f'}; true")
-    hints = [line for line in said.err.splitlines() if line.startswith("stripewise: ")]
-    assert len(hints) == 1 and f"{static}: " in hints[0] and "statically linked" in hints[0], said.report
+    hints = [line for line in said.err.splitlines() if line.startswith(f"stripewise: {static}: ")]
+    assert len(hints) == 1 and "statically linked" in hints[0], said.report
+    assert "1 line of this run in the library's log" in said.err, said.report
 
 
 def test_a_program_out_of_reach_is_named_though_the_run_itself_starts_it(store: Store) -> None:

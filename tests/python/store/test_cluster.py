@@ -163,7 +163,7 @@ def test_a_bad_store_toml_is_one_sentence(tmp_path, old, new, said):
 
 
 def test_a_directory_that_is_no_store_says_how_to_make_one(tmp_path):
-    with pytest.raises(ClusterError, match="stripewise store create"):
+    with pytest.raises(ClusterError, match="stripewise init"):
         read_store(tmp_path)
 
 
