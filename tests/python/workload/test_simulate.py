@@ -205,7 +205,7 @@ def test_the_verb_compares_policies_and_plans(tmp_path):
     assert [row["policy"] for row in rows] == ["def", "h2dp"] and rows[0]["times_def"] == 1.0
     assert rows[1]["times_def"] == rows[1]["mb_s"] / rows[0]["mb_s"]
     shown = said("--workload", load, "--cluster", servers)
-    assert shown.startswith("simulated: ") and "best" in shown
+    assert shown.startswith("simulated:") and "best" in shown
     plot = tmp_path / "out.html"
     said("--workload", load, "--cluster", servers, "--policy", "h2dp", "--plot", str(plot))
     assert "simulated" in plot.read_text() and "<svg" in plot.read_text()
