@@ -50,8 +50,8 @@ def installed(wheel: Path, place: Path) -> Path:
     (packages,) = place.glob("lib/python*/site-packages")
     lent = [path for path in sys.path if path.endswith("/site-packages")]
     (packages / "lent.pth").write_text("\n".join(lent) + "\n")
-    # mpi4py looks for the MPI of its own environment first, as the mpich wheel puts it there: libmpi* and, in mpich, what
-    # these load from beside themselves. With one part missing it falls back to the machine's Open MPI, and four
+    # mpi4py looks for the MPI of its own environment first, as the mpich wheel puts it there: libmpi* and, in mpich,
+    # what these load from beside themselves. With one part missing it falls back to the machine's Open MPI, and four
     # processes become four jobs of one.
     for library in (Path(sys.executable).parent.parent / "lib").glob("*mpi*"):
         (place / "lib" / library.name).symlink_to(library)

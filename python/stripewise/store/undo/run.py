@@ -92,6 +92,11 @@ def undo(
 def _held(root: Path) -> Iterator[int]:
     """The directory of a store held open, or of what is left of one; nothing there is believed before its owner is."""
     if not os.path.lexists(root / removal.MARKER):
+        if root.is_dir() and not os.listdir(root):
+            raise StoreError(
+                f"{root}: is not a store but an empty directory, as an undo leaves it that was ended before its last "
+                f"step; where it is that, rmdir {root}"
+            )
         read_store(root)
     with removal.held_store(root) as at:
         if removal.marker_of(at) is None:
