@@ -74,6 +74,7 @@ RUNS = {
         [(k % 2, "write", "/d/f", 16 * KIB * int(p), 9000) for k, p in enumerate(rng(3).permutation(900))],
         ["scattered"],
     ),
+    "records with gaps": ([(0, "read", "/d/f", k * 100 * KIB, 4 * KIB) for k in range(300)], ["gaps"]),
     "one rank of four": (
         opens(1) + [(0, "write", "/d/f", k * 4 * MIB, 4 * MIB) for k in range(16)] + [(3, "read", "/d/g", 0, 10)],
         ["uneven"],

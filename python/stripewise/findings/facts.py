@@ -14,13 +14,14 @@ import numpy.typing as npt
 
 from ..cluster import Cluster
 from ..errors import NoRequestsError
+from ..layout import Layout
 from ..pattern.records import FileRecords, TraceRecords, read_records
 from ..workload.counted import BY_DEFAULT, Choice, Chosen
-from ..workload.layouts import store_of_trace
+from ..workload.layouts import read_layouts, store_of_trace
 from ..workload.trace import partial_reasons, trace_file
 from .calls import CallFacts, MetadataCalls, Wanted, calls_of
 from .layers import MpiCalls
-from .price import DEFAULT_CLUSTER, Asked
+from .price import DEFAULT_CLUSTER, Asked, Places
 
 
 class FileFacts:
@@ -33,6 +34,7 @@ class FileFacts:
         extent: int,
         wanted: Wanted | None = None,
         layers: tuple[MpiCalls, ...] = (),
+        layout: Layout | None = None,
     ) -> None:
         if (np.diff(records.rank) < 0).any():
             records = _by_process(records)
@@ -45,6 +47,8 @@ class FileFacts:
         self.wanted = wanted
         #: Of these, what was made of them; empty where the trace does not tell.
         self.layers = layers
+        #: How it lay in a store when the trace was collected; None where it was in none, or that is not known.
+        self.layout = layout
         self.size = records.size
         self.offset = records.offset
         self.write = np.array([kind.op == "write" for kind in records.kinds])[records.kind]
@@ -64,7 +68,7 @@ class FileFacts:
         if len(chosen) == len(self.write):
             return self
         layers = tuple(each for each in self.layers if (each.op == "write") == write)
-        return FileFacts(_rows(self.records, chosen), self.openers, self.extent, layers=layers)
+        return FileFacts(_rows(self.records, chosen), self.openers, self.extent, layers=layers, layout=self.layout)
 
     @property
     def who(self) -> str:
@@ -79,7 +83,8 @@ class FileFacts:
     @cached_property
     def asked(self) -> Asked:
         """For prices."""
-        return Asked.each(self.size, self.write, self.rank.astype(np.int64), len(self.ranks))
+        places = None if self.layout is None else Places(self.offset, self.layout)
+        return Asked.each(self.size, self.write, self.rank.astype(np.int64), len(self.ranks), places)
 
     @cached_property
     def follows(self) -> npt.NDArray[np.bool_]:
@@ -98,10 +103,11 @@ class FileFacts:
         return np.bincount(self.rank, weights=spent, minlength=len(self.ranks)).astype(np.float64)
 
 
-def _file_facts(records: FileRecords, calls: CallFacts) -> FileFacts:
-    openers = len(calls.metadata.openers.get(records.path, ()))
-    extent = max(int((records.offset + records.size).max()), calls.lengths.get(records.path, 0))
-    return FileFacts(records, openers, extent, calls.wanted.get(records.path), calls.layers.get(records.path, ()))
+def _file_facts(records: FileRecords, calls: CallFacts, layout: Layout | None) -> FileFacts:
+    path = records.path
+    openers = len(calls.metadata.openers.get(path, ()))
+    extent = max(int((records.offset + records.size).max()), calls.lengths.get(path, 0))
+    return FileFacts(records, openers, extent, calls.wanted.get(path), calls.layers.get(path, ()), layout)
 
 
 def _by_process(records: FileRecords) -> FileRecords:
@@ -144,7 +150,7 @@ class RunFacts:
     def planned(self, cluster: Cluster) -> str:
         """The command that plans a layout for these files, ready for a shell; a log is imported first."""
         trace = self.source
-        if cluster.source != DEFAULT_CLUSTER.source:
+        if str(cluster.source) not in (str(DEFAULT_CLUSTER.source), self.store):
             words = ["--cluster", _as_operand(str(cluster.source))]
         else:
             words = ["--cluster", "cluster.toml"] if self.store is None else ["--store", self.store]
@@ -180,7 +186,8 @@ def facts_of(path: str | os.PathLike[str], files: Chosen = (), only: Collection[
         if not metadata.calls and not only:
             raise
         trace = None
-    found = [] if trace is None else [_file_facts(each, calls) for each in trace.files]
+    layouts = _layouts_of(Path(path))
+    found = [] if trace is None else [_file_facts(each, calls, layouts.get(each.path)) for each in trace.files]
     found.sort(key=lambda file: -int(file.size.sum()))
     processes = max(1, len(set().union(*metadata.openers.values())) if metadata.openers else 1)
     return RunFacts(
@@ -193,3 +200,9 @@ def facts_of(path: str | os.PathLike[str], files: Chosen = (), only: Collection[
         files if isinstance(files, Choice) else Choice(tuple(files)),
         store=store_of_trace(Path(path)),
     )
+
+
+def _layouts_of(trace: Path) -> dict[str, Layout]:
+    """Those that the files of the trace's one store had."""
+    stores = read_layouts(trace)
+    return stores[0].layouts if len(stores) == 1 else {}

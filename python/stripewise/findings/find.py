@@ -1,12 +1,17 @@
-"""Looks for every cause in a run: of a file's writes and of its reads the first that fits, since later ones follow."""
+"""Looks for every cause in a run: of a file's writes and of its reads the first that fits, since later ones follow.
+
+What files of one series share is one finding, with the evidence of the dearest of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from ..cluster import Cluster
+from ..workload.series import pattern_of, shape_of
 from .causes.collective import small_collective_buffer
+from .causes.gaps import gapped_requests
 from .causes.hot import hot_reads
 from .causes.interleaved import interleaved_requests
 from .causes.metadata import metadata_storm
@@ -16,13 +21,15 @@ from .causes.small import small_requests
 from .causes.uneven import uneven_ranks
 from .facts import FileFacts, RunFacts
 from .finding import Finding
+from .price import Seconds
 
 Cause = Callable[[FileFacts, RunFacts, Cluster], Finding | None]
 #: What is said of findings in a log that has counters and no requests.
 ESTIMATED = "of requests whose sizes, offsets and times are estimated from counters"
 #: In this order, of writes and of reads: what shows one of them would show those behind it as well.
 OF_REQUESTS: tuple[Cause, ...] = (
-    small_collective_buffer, interleaved_requests, hot_reads, scattered_requests, small_requests,
+    small_collective_buffer, interleaved_requests, hot_reads, scattered_requests, gapped_requests,
+    small_requests,
 )  # fmt: skip
 #: Those that need no order or places, which counters do not have.
 OF_COUNTERS: tuple[Cause, ...] = (small_requests,)
@@ -37,7 +44,42 @@ def findings_of(run: RunFacts, cluster: Cluster) -> tuple[Finding, ...]:
             # Bytes are counted, and no estimate.
             of_file = [each if each.cause == "sieving" else _doubted(each) for each in of_file]
         found += of_file
-    return tuple(sorted(found, key=lambda each: -(each.price.high if each.price is not None else -1.0)))
+    return tuple(sorted(_in_series(found, run), key=_dearest))
+
+
+def _dearest(found: Finding) -> float:
+    return -(found.price.high if found.price is not None else -1.0)
+
+
+def _in_series(found: Iterable[Finding], run: RunFacts) -> Iterator[Finding]:
+    """Findings of one cause and one advice in files whose names differ in numbers alone, as one."""
+    alike: dict[tuple[str, ...], list[Finding]] = {}
+    for each in found:
+        of_file = shape_of(each.file) if each.file is not None else ("",)
+        alike.setdefault((each.cause, each.advice, str(each.price is None), *of_file), []).append(each)
+    ranks = {file.path: frozenset(file.records.rank.tolist()) for file in run.files}
+    for group in alike.values():
+        group.sort(key=_dearest)
+        names = [each.file for each in group if each.file is not None]
+        series = pattern_of(names[0], names) if len(group) > 1 else None
+        if series is None:
+            yield from group
+            continue
+        first = group[0]
+        price = first.price and _together(group, in_turn=len({ranks[name] for name in names}) == 1)
+        yield replace(
+            first,
+            evidence=(f"in {names[0]}, the dearest of them: {first.evidence[0]}", *first.evidence[1:]),
+            price=price,
+            series=series,
+            files=len(group),
+        )
+
+
+def _together(group: Iterable[Finding], in_turn: bool) -> Seconds:
+    """What files cost together: where the same processes used them, in turn; else all at once at the least."""
+    low, high = zip(*((each.price.low, each.price.high) for each in group if each.price is not None), strict=True)
+    return Seconds(sum(low) if in_turn else max(low), sum(high))
 
 
 def _doubted(found: Finding) -> Finding:

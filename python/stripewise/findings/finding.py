@@ -16,7 +16,7 @@ class Finding:
     cause: str
     #: The cause for people, a phrase.
     title: str
-    #: Path; None where it is about the whole run.
+    #: Path, of several the dearest; None where it is about the whole run.
     file: str | None
     #: Figures of this trace that show it, a phrase each.
     evidence: tuple[str, ...]
@@ -28,6 +28,16 @@ class Finding:
     advice: str
     #: A command that does it, or begins it; empty without one.
     command: str = ""
+    #: Where it is about several files of a series, their name with `*` for the numbers that differ, and how many.
+    series: str = ""
+    files: int = 1
+
+    @property
+    def where(self) -> str:
+        """The file or the series, for people; empty for the whole run."""
+        if self.series:
+            return f"{self.files:,} files, {self.series}"
+        return self.file or ""
 
     def as_json(self) -> dict[str, Any]:
         """The fields of docs/formats.md, Findings."""

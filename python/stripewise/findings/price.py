@@ -1,14 +1,15 @@
 """What requests take on a cluster: between what they take if all that can overlap does, and if nothing does.
 
-Every server's work is that of DEF, which deals stripes of 64 KiB round robin over all servers: a piece pays its
-startup, a byte its transfer (cost-models section 7); work is taken to spread evenly. B is the busiest server's work
-over its channels, A the longest that one process waits for its own requests, one after the other, each as long as its
-slowest piece. A run takes max(B, A) where service of others and own waiting overlap, B + A where they add up.
+Requests on a file whose layout is known go where it says. Of others every server's work is that of DEF, which deals
+stripes of 64 KiB round robin over all servers, and is taken to spread evenly. A piece pays its startup, a byte its
+transfer (cost-models section 7). B is the busiest server's work over its channels, A the longest that one process waits
+for its own requests, one after the other, each as long as its slowest piece. A run takes max(B, A) where service of
+others and own waiting overlap, B + A where they add up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,12 @@ import numpy.typing as npt
 
 from ..cluster import Cluster
 from ..cluster.cluster import Network, Target
+from ..layout import Layout
 from ..units import STRIPE_FALLBACK_BYTES
+from ..workload.served import dealt
 
 Bytes = npt.NDArray[np.int64]
+Seconds1D = npt.NDArray[np.float64]
 
 
 def _disk(name: str, klass: str, startup_s: float, per_byte_s: float) -> Target:
@@ -73,23 +77,44 @@ class Load:
 
 
 @dataclass(frozen=True)
+class Places:
+    """Where requests lie: their offsets, in a file with this layout."""
+
+    offset: Bytes
+    layout: Layout
+
+
+@dataclass(frozen=True)
 class Asked:
-    """Requests to be priced: arrays of one length, a row for `count` alike; `rank` counts from 0, below `ranks`."""
+    """Requests to be priced: arrays of one length, a row for `count` alike; `rank` counts from 0, below `ranks`.
+
+    `places` where they are known. Requests that were `joined` have those that they were made of.
+    """
 
     size: Bytes
     write: npt.NDArray[np.bool_]
     rank: npt.NDArray[np.int64]
     ranks: int
     count: npt.NDArray[np.float64]
+    places: Places | None = None
+    made_of: Asked | None = None
 
     @classmethod
-    def each(cls, size: Bytes, write: npt.NDArray[np.bool_], rank: npt.NDArray[np.int64], ranks: int) -> Asked:
+    def each(
+        cls,
+        size: Bytes,
+        write: npt.NDArray[np.bool_],
+        rank: npt.NDArray[np.int64],
+        ranks: int,
+        places: Places | None = None,
+    ) -> Asked:
         """A row for each request."""
-        return cls(size, write, rank, ranks, np.ones(len(size)))
+        return cls(size, write, rank, ranks, np.ones(len(size)), places)
 
     def of(self, chosen: npt.NDArray[np.bool_]) -> Asked:
         """Some of them."""
-        return Asked(self.size[chosen], self.write[chosen], self.rank[chosen], self.ranks, self.count[chosen])
+        places = None if self.places is None else Places(self.places.offset[chosen], self.places.layout)
+        return Asked(self.size[chosen], self.write[chosen], self.rank[chosen], self.ranks, self.count[chosen], places)
 
     def joined(self, size: int) -> Asked:
         """The same bytes of every rank, and of reads and writes, in requests of `size` bytes and what remains."""
@@ -100,15 +125,47 @@ class Asked:
         count = np.concatenate([whole, rest > 0]).astype(np.float64)
         of = np.tile(np.arange(2 * self.ranks), 2)
         used = count > 0
-        return Asked(sizes[used], (of % 2).astype(bool)[used], (of // 2)[used], self.ranks, count[used])
+        write, rank = (of % 2).astype(bool)[used], (of // 2)[used]
+        return Asked(sizes[used], write, rank, self.ranks, count[used], made_of=self)
 
     def shared(self, ranks: int) -> Asked:
         """The same requests dealt out to so many ranks in turn."""
-        return Asked(self.size, self.write, np.arange(len(self.size)) % ranks, ranks, self.count)
+        return Asked(self.size, self.write, np.arange(len(self.size)) % ranks, ranks, self.count, self.places)
 
 
 def load_of(asked: Asked, cluster: Cluster, on: Sequence[Target] | None = None) -> Load:
-    """The requests on these servers (default: all active ones), as DEF deals them out."""
+    """The requests on these servers, as DEF deals them out; without `on` where they lie, or on all active servers."""
+    if on is not None or not _is_laid(asked.made_of or asked, cluster):
+        return _as_dealt(asked, cluster, on)
+    return _joined_as_laid(asked, asked.made_of, cluster) if asked.made_of else _as_laid(asked, cluster)
+
+
+def bytes_by_server(asked: Asked, cluster: Cluster) -> npt.NDArray[np.float64] | None:
+    """What the requests move of each active server; None where it is not known how they lie."""
+    if not _is_laid(asked, cluster):
+        return None
+    moved = np.zeros(len(cluster.active))
+    for row, target, size, _ in _pieces(asked, cluster):
+        moved += np.bincount(target, weights=size * asked.count[row], minlength=len(moved))
+    return moved
+
+
+def _is_laid(asked: Asked, cluster: Cluster) -> bool:
+    """Whether it is known how they lie, on servers that are there still."""
+    if asked.places is None:
+        return False
+    used = {name for region in asked.places.layout.regions for name, _ in region.stripes}
+    return used <= {each.name for each in cluster.active}
+
+
+def _figures(servers: Sequence[Target], write: bool) -> tuple[Seconds1D, Seconds1D, Seconds1D]:
+    """Startup, time per byte, and channels of each."""
+    startup = np.array([each.startup_write_s if write else each.startup_read_s for each in servers])
+    per_byte = np.array([each.per_byte_write_s if write else each.per_byte_read_s for each in servers])
+    return startup, per_byte, np.array([each.channels for each in servers], dtype=float)
+
+
+def _as_dealt(asked: Asked, cluster: Cluster, on: Sequence[Target] | None) -> Load:
     servers = list(cluster.active if on is None else on)
     stripe, count = STRIPE_FALLBACK_BYTES, len(servers)
     busy = np.zeros(len(cluster.active))
@@ -118,9 +175,7 @@ def load_of(asked: Asked, cluster: Cluster, on: Sequence[Target] | None = None) 
         if not chosen.any():
             continue
         size, times = asked.size[chosen], asked.count[chosen]
-        startup = np.array([each.startup_write_s if write else each.startup_read_s for each in servers])
-        per_byte = np.array([each.per_byte_write_s if write else each.per_byte_read_s for each in servers])
-        channels = np.array([each.channels for each in servers])
+        startup, per_byte, channels = _figures(servers, write)
         # A server takes its stripes of a request as one piece.
         pieces = float((np.minimum(-(-size // stripe), count) * times).sum())
         work = (pieces / count * startup + float((size * times).sum()) / count * per_byte) / channels
@@ -130,6 +185,47 @@ def load_of(asked: Asked, cluster: Cluster, on: Sequence[Target] | None = None) 
         own = startup.max() + largest * per_byte.max()
         alone += np.bincount(asked.rank[chosen], weights=own * times, minlength=asked.ranks)
     return Load(busy, alone)
+
+
+def _as_laid(asked: Asked, cluster: Cluster) -> Load:
+    """Of requests whose places are known."""
+    busy = np.zeros(len(cluster.active))
+    alone = np.zeros(asked.ranks)
+    for write in (False, True):
+        part = asked.of(asked.write == write)
+        startup, per_byte, channels = _figures(cluster.active, write)
+        own = np.zeros(len(part.size))
+        for row, target, moved, accesses in _pieces(part, cluster):
+            seconds = accesses * startup[target] + moved * per_byte[target]
+            busy += np.bincount(target, weights=seconds * part.count[row], minlength=len(busy)) / channels
+            np.maximum.at(own, row, seconds)
+        alone += np.bincount(part.rank, weights=own * part.count, minlength=asked.ranks)
+    return Load(busy, alone)
+
+
+def _joined_as_laid(asked: Asked, made_of: Asked, cluster: Cluster) -> Load:
+    """Of requests that were joined: a server has as many bytes of them as before, and no more pieces than they are."""
+    busy = np.zeros(len(cluster.active))
+    alone = np.zeros(asked.ranks)
+    for write in (False, True):
+        part, before = asked.of(asked.write == write), made_of.of(made_of.write == write)
+        startup, per_byte, channels = _figures(cluster.active, write)
+        pieces, moved = np.zeros(len(busy)), np.zeros(len(busy))
+        for row, target, size, accesses in _pieces(before, cluster):
+            pieces += np.bincount(target, weights=accesses * before.count[row], minlength=len(busy))
+            moved += np.bincount(target, weights=size * before.count[row], minlength=len(busy))
+        pieces = np.minimum(pieces, part.count.sum())
+        busy += (pieces * startup + moved * per_byte) / channels
+        share = moved / max(1.0, moved.sum())
+        own = (np.where(moved > 0, startup, 0.0) + np.outer(part.size, share) * per_byte).max(axis=1, initial=0.0)
+        alone += np.bincount(part.rank, weights=own * part.count, minlength=asked.ranks)
+    return Load(busy, alone)
+
+
+def _pieces(asked: Asked, cluster: Cluster) -> Iterator[tuple[Bytes, Bytes, Bytes, Bytes]]:
+    assert asked.places is not None
+    names = [each.name for each in cluster.active]
+    return dealt(asked.places.layout, names, asked.places.offset, asked.size)
 
 
 def saved(now: Load, then: Load) -> Seconds:

@@ -25,7 +25,7 @@ STYLES = ("uPlot.min.css", "page.css")
 
 def told(finding: Finding) -> dict[str, str]:
     """A finding as the page takes it: texts."""
-    where = f" in {finding.file}" if finding.file is not None else ""
+    where = f" in {finding.where}" if finding.where else ""
     price = finding.price
     cost = "not priced: " if price is None else f"costs {price.text}, "
     return {

@@ -41,9 +41,7 @@ class Served:
         """
         layout = self.store.layouts[path]
         self.requests += len(offset)
-        for rows in _some(layout, offset, size):
-            row, target, count, accesses = parts(layout, self.names, offset[rows], size[rows])
-            row = row + rows.start
+        for row, target, count, accesses in dealt(layout, self.names, offset, size):
             operation = write[row].astype(np.int64)
             time_ns = times_ns(self.store.targets, target, count, accesses, operation)
             np.add.at(self.bytes, (target, operation), count)
@@ -60,6 +58,15 @@ def served_by(store: TracedStore, files: Iterable[tuple[str, Numbers, Numbers, N
             for _ in served.add(path, offset, size, write):
                 pass
     return served
+
+
+def dealt(
+    layout: Layout, names: Sequence[str], offset: Numbers, size: Numbers
+) -> Iterator[tuple[Numbers, Numbers, Numbers, Numbers]]:
+    """As `parts`, some requests at a time, so that any number of them fits."""
+    for rows in _some(layout, offset, size):
+        row, *others = parts(layout, names, offset[rows], size[rows])
+        yield row + rows.start, *others
 
 
 def _some(layout: Layout, offset: Numbers, size: Numbers) -> Iterator[slice]:

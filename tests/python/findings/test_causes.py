@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from runs import RUNS, write_rows
 from stripewise.errors import WorkloadError
 from stripewise.findings import DEFAULT_CLUSTER, facts_of, findings_of, summary_of_run
+from support import KIB
 from test_cli import cluster_toml as cluster_toml
 from test_cli import stripewise
 
@@ -41,6 +42,22 @@ def test_prices_are_those_of_the_cluster_that_is_given(tmp_path, cluster_toml):
     )
     assert given_["cluster"] == str(cluster_toml) and own["findings"][0]["price"] != given_["findings"][0]["price"]
     assert "no-such.toml" in stripewise("show", trace, "--cluster", "no-such.toml", code=1).stderr
+
+
+@pytest.mark.parametrize(("ranks", "in_turn"), [([0, 0, 0], True), ([0, 1, 2], False)])
+def test_what_files_of_a_series_share_is_one_finding_with_their_price(tmp_path, ranks, in_turn):
+    rows = [
+        (rank, "write", f"/d/ckpt-{number}.h5", k * 4 * KIB, 4 * KIB)
+        for number, rank in enumerate(ranks)
+        for k in range(100 * (number + 1))
+    ] + [(0, "write", "/d/other.h5", k * 4 * KIB, 4 * KIB) for k in range(100)]
+    series, alone = findings_of(facts_of(write_rows(tmp_path / "t", rows)), DEFAULT_CLUSTER)
+    assert (series.series, series.files, series.where) == ("/d/ckpt-*.h5", 3, "3 files, /d/ckpt-*.h5")
+    assert series.evidence[0].startswith("in /d/ckpt-2.h5, the dearest of them: 300 requests")
+    assert (alone.file, alone.series, alone.files) == ("/d/other.h5", "", 1)
+    # 100, 200 and 300 requests: one after the other they cost six times the least, at once as much as the most.
+    assert series.price.high == pytest.approx(6 * alone.price.high, rel=0.02)
+    assert series.price.low == pytest.approx((6 if in_turn else 3) * alone.price.low, rel=0.02)
 
 
 def test_names_that_would_move_the_cursor_are_shown_as_text(tmp_path):

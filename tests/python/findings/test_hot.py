@@ -9,6 +9,8 @@ import pytest
 
 from runs import RUNS, rng, write_rows
 from stripewise.findings import DEFAULT_CLUSTER, facts_of, findings_of
+from stripewise.layout import Layout, Region
+from stripewise.workload.layouts import TracedStore, TracedTarget, write_layouts
 from support import KIB, MIB
 
 #: Reads all over 4 MiB, each of whose blocks they read four times.
@@ -58,3 +60,20 @@ def test_what_the_ssds_have_no_room_for_has_no_price(tmp_path, room, is_priced):
     place = write_rows(tmp_path / "t", RUNS["a hot region"][0])
     (found,) = found_in(place, cluster)
     assert (found.price is not None) == is_priced and ("no room" in found.basis) != is_priced
+
+
+def laid(place, path, layout):
+    """Says in the trace how a file lay in a store."""
+    targets = tuple(
+        TracedTarget(each.name, each.klass, each.channels, each.startup_read_s, each.startup_write_s,
+                     each.per_byte_read_s, each.per_byte_write_s)
+        for each in DEFAULT_CLUSTER.targets
+    )  # fmt: skip
+    write_layouts(place, (TracedStore("/store", targets, {path: layout}),))
+
+
+@pytest.mark.parametrize(("names", "expected"), [(["ssd0", "ssd1"], ["scattered"]), (["hdd0", "ssd0"], ["hot_region"])])
+def test_a_hot_region_that_lies_on_the_ssds_already_is_not_advised_to_go_there(tmp_path, names, expected):
+    place = write_rows(tmp_path / "t", RUNS["a hot region"][0])
+    laid(place, "/d/f", Layout((Region(0, 256 * MIB, tuple((name, 64 * KIB) for name in names)),)))
+    assert [each.cause for each in found_in(place)] == expected

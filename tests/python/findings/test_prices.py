@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stripewise.findings.price import DEFAULT_CLUSTER, Asked, load_of, saved
+from stripewise.findings.price import DEFAULT_CLUSTER, Asked, Places, load_of, saved
+from stripewise.layout import Layout, Region
 from support import KIB, MIB
 
 
@@ -63,3 +66,47 @@ def test_joined_requests_move_the_same_bytes_of_every_rank(requests, size):
     assert joined.size.min() > 0 and joined.size.max() <= size
     price = saved(load_of(made, DEFAULT_CLUSTER), load_of(joined, DEFAULT_CLUSTER))
     assert 0 <= price.low <= price.high
+
+
+NAMES = [each.name for each in DEFAULT_CLUSTER.targets]
+
+
+def placed(offsets, sizes, layout, ranks=1) -> Asked:
+    count = len(sizes)
+    places = Places(np.array(offsets, dtype=np.int64), layout)
+    return Asked.each(np.array(sizes), np.zeros(count, bool), np.arange(count) % ranks, ranks, places)
+
+
+def test_requests_go_where_the_layout_says_by_hand():
+    # 1 MiB on the first disk, then the SSDs in turn: a read over the border is a piece of each.
+    layout = Layout((Region(0, MIB, (("hdd0", MIB),)), Region(MIB, MIB, (("ssd0", 64 * KIB), ("ssd1", 64 * KIB)))))
+    found = load_of(placed([0, MIB - 4096, 5 * MIB], [4096, 8192, 128 * KIB], layout), DEFAULT_CLUSTER)
+    disk, flash = 0.003 + 4096 * 1e-8, [0.0001 + size * 2.5e-9 for size in (4096, 64 * KIB)]
+    assert found.busy.tolist() == pytest.approx([2 * disk, 0, 0, 0, flash[0] + flash[1], flash[1]])
+    assert found.alone[0] == pytest.approx(disk + disk + flash[1])
+    # Joined: 140 KiB in one request, 8 KiB of them on the disk, 68 and 64 on the SSDs.
+    joined = load_of(placed([0, MIB - 4096, 5 * MIB], [4096, 8192, 128 * KIB], layout).joined(MIB), DEFAULT_CLUSTER)
+    assert joined.busy[[0, 4, 5]].tolist() == pytest.approx(
+        [0.003 + 8192 * 1e-8, 0.0001 + 68 * KIB * 2.5e-9, 0.0001 + 64 * KIB * 2.5e-9]
+    )
+    assert joined.alone[0] == pytest.approx(0.003 + 8192 * 1e-8)
+    # A target that is gone: as DEF deals them out.
+    gone = load_of(placed([0], [4096], Layout((Region(0, MIB, (("old", MIB),)),))), DEFAULT_CLUSTER)
+    assert gone.busy.all()
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 64 * MIB), st.integers(1, 2 * MIB)), min_size=1, max_size=30),
+    st.lists(st.tuples(st.sampled_from(NAMES), st.integers(1, 64)), min_size=1, max_size=6, unique_by=lambda x: x[0]),
+)
+def test_laid_requests_move_all_bytes_and_joining_makes_none_dearer(requests, stripes):
+    widths = tuple((name, pages * 4 * KIB) for name, pages in stripes)
+    layout = Layout((Region(0, 128 * MIB, widths),))
+    made = placed(*zip(*requests, strict=True), layout, ranks=3)
+    bare = [replace(each, startup_read_s=0.0, per_byte_read_s=1.0) for each in DEFAULT_CLUSTER.targets]
+    of_bytes = replace(DEFAULT_CLUSTER, targets=tuple(bare))
+    total = sum(size for _, size in requests)
+    assert load_of(made, of_bytes).busy.sum() == pytest.approx(total)
+    assert load_of(made.joined(MIB), of_bytes).busy.sum() == pytest.approx(total)
+    now, then = load_of(made, DEFAULT_CLUSTER), load_of(made.joined(MIB), DEFAULT_CLUSTER)
+    assert (then.busy <= now.busy + 1e-12).all()

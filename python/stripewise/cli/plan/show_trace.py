@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Any
 import typer
 
 from ...cluster import Cluster, read_cluster
-from ...errors import NoRequestsError
+from ...errors import NoRequestsError, StripewiseError
 from ...findings import DEFAULT_CLUSTER, FileLine, Finding, RunFacts, RunSummary, facts_of, findings_of, summary_of_run
+from ...store.config import read_store
 from ...units import format_size
 from ...workload.counted import Choice
-from ...workload.layouts import read_layouts
+from ...workload.layouts import read_layouts, store_of_trace
 from ...workload.requests import Workload
 from ...workload.served import Served, served_by
 from ...workload.summary import summary_of
@@ -39,8 +41,13 @@ class Page:
     source: Path
 
     def priced_on(self) -> Cluster:
-        """The devices of prices."""
-        return DEFAULT_CLUSTER if self.cluster is None else read_cluster(self.cluster)
+        """The devices of prices: those that are named, else those of the store that had the files, else usual ones."""
+        if self.cluster is not None:
+            return read_cluster(self.cluster)
+        if (store := store_of_trace(self.trace)) is not None:
+            with contextlib.suppress(StripewiseError):
+                return replace(read_store(Path(store)).cluster, source=Path(store))
+        return DEFAULT_CLUSTER
 
     def facts(self, only: set[str] | None = None) -> RunFacts:
         """Of the run."""
@@ -84,7 +91,7 @@ def show_trace(page: Page, json: bool) -> None:
         typer.echo(f"and {rest:,} requests on files that lie elsewhere, or whose layout is not known")
     for line in summary.files:
         _print_file(line)
-    _print_findings(found, str(on.source))
+    _print_findings(found, f"the devices of {on.source}" if str(on.source) == run.store else str(on.source))
 
 
 def _workload(trace: Path, files: Choice, step: Progress) -> Workload | None:
@@ -177,10 +184,10 @@ def _print_findings(found: Sequence[Finding], devices: str) -> None:
         return
     typer.echo(f"findings (prices on {printable(devices)}):")
     for number, each in enumerate(found, 1):
-        where = f" in {printable(each.file)}" if each.file is not None else ""
+        where = f" in {printable(each.where)}" if each.where else ""
         typer.echo(f"{number}. {each.title}{where}")
         for evidence in each.evidence:
-            typer.echo(f"   - {evidence}")
+            typer.echo(f"   - {printable(evidence)}")
         if each.price is not None:
             typer.echo(f"   costs {each.price.text}, {each.basis}")
         else:
