@@ -185,6 +185,7 @@ fn object_for(asked: &Asked<'_>, target: u32, plane: u32, offset: u64, len: u64)
         }
     })?;
     if is_write && !capacity::is_there(asked.source.file(), target, &object, offset, len)? {
+        faults::note(asked.source.file(), target, Errno(libc::ENOSPC));
         return Err(Errno(libc::ENOSPC));
     }
     Ok(object)

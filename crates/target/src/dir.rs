@@ -166,7 +166,8 @@ impl<F: AsFd + Send + Sync> Target for Dir<F> {
 
     fn free_bytes(&self) -> Result<u64, Errno> {
         let stat = fs::fstatvfs(self.fd())?;
-        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+        // What is mounted read-only takes nothing, whatever is free.
+        Ok(if stat.f_flag.contains(fs::StatVfsMountFlags::RDONLY) { 0 } else { stat.f_bavail.saturating_mul(stat.f_frsize) })
     }
 
     fn pool(&self) -> Result<Option<u64>, Errno> {

@@ -177,13 +177,27 @@ class Tuner:
     def tune(self, baseline: Policy, chosen: Sequence[Policy], keep_traces: Path | None = None) -> Tuned:
         """Runs the circle with the baseline and every chosen policy; the fastest layout stays."""
         policies = [baseline, *(policy for policy in chosen if policy.name != baseline.name)]
-        place = keep_traces or Path(tempfile.mkdtemp(prefix="stripewise-tune-"))
+        with self._alone(), self._place(keep_traces) as place, self.store.configured() as temporary:
+            return self._tuned(_Circle(temporary, place), policies)
+
+    @contextlib.contextmanager
+    def _place(self, keep_traces: Path | None) -> Iterator[Path]:
+        """Where traces go: a directory that is kept, or one for this while. Nobody else has this store's ones now, so
+        that those which are there are of tunes that were killed.
+        """
+        if keep_traces is not None:
+            yield keep_traces
+            return
+        prefix = f"stripewise-tune-{self.store.config.uuid.replace('-', '')[:16]}-"
+        for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+            with contextlib.suppress(OSError):
+                if left.lstat().st_uid == os.geteuid():
+                    shutil.rmtree(left)
+        place = Path(tempfile.mkdtemp(prefix=prefix))
         try:
-            with self._alone(), self.store.configured() as temporary:
-                return self._tuned(_Circle(temporary, place), policies)
+            yield place
         finally:
-            if keep_traces is None:
-                shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(place, ignore_errors=True)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:

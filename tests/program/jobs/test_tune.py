@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
-from rig import Maker, Result, Store, Target, dirs, stripewise
+from rig import STRIPEWISE, Maker, Result, Store, Target, dirs, execute, stripewise
 
 from stripewise.files.parts import locked_part
 from stripewise.layout import Stripes
@@ -119,6 +123,24 @@ def test_files_go_back_where_no_layout_beats_the_baseline(make_store: Maker) -> 
     assert cycles_of(store, file) == before
     assert json.loads(stripewise("store", "plan", "ls", store.root, "--json").out) == []
     store.fsck()
+
+
+def test_a_tune_that_was_killed_leaves_traces_that_the_next_one_removes(make_store: Maker) -> None:
+    store = make_store([SWIFT])
+    place = store.base / "tmp"
+    place.mkdir()
+    other = place / "stripewise-tune-0123456789abcdef-x"
+    other.mkdir()
+    env = {**os.environ, "TMPDIR": str(place)}
+    words = [STRIPEWISE, "tune", "--store", store.root, "--repeat", "1", "--"]
+    with subprocess.Popen([*words, "sleep", "60"], env=env, start_new_session=True) as killed:
+        while len(list(place.glob("stripewise-tune-*"))) < 2:
+            time.sleep(0.02)
+        os.killpg(killed.pid, signal.SIGKILL)
+    assert len(list(place.glob("stripewise-tune-*"))) == 2
+    execute([*words, "python3", "-c", READER, store.data / "f"], env)
+    # Of another store, which may have a tune at work.
+    assert list(place.glob("stripewise-tune-*")) == [other]
 
 
 def templates(store: Store) -> list[str]:

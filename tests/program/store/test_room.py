@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from rig import Maker, Store, Target, dirs, region, stripes, stripewise
+from hostile import needs_root
+from rig import STRIPEWISE, Maker, Store, Target, dirs, execute, region, stripes, stripewise
 
 MIB = 1 << 20
 
@@ -71,6 +72,31 @@ def test_a_store_takes_what_its_targets_hold(make_store: Maker, how: str, seed: 
     taken = fill(store, how, seed)
     assert taken >= 0.95 * sum(sizes), (taken / sum(sizes), sizes)
     assert abs(room - taken - free(store)) < 0.01 * room
+
+
+def test_the_log_tells_once_which_target_a_full_store_lacks_room_on(make_store: Maker) -> None:
+    store = make_store([Target(f"t{number}", capacity_bytes=4 * MIB) for number in range(2)])
+    log = store.base / "log"
+    fill = (
+        "import os, sys; fd = os.open(sys.argv[1], 577, 0o644)\nfor _ in range(2000):\n try: os.write(fd, bytes(8192))"
+    )
+    script = f"{fill}\n except OSError: pass"
+    execute([sys.executable, "-c", script, store.data / "f"], {**store.environment(), "STRIPEWISE_LOG": str(log)})
+    told = [line for line in log.read_text().splitlines() if "has no room left" in line]
+    assert 1 <= len(told) <= 2 and len(set(told)) == len(told), told
+    assert all("errno 28" in line and "store df" in line and "/targets/t" in line for line in told), told
+
+
+@needs_root
+def test_new_files_avoid_a_target_that_is_mounted_read_only(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    place = store.base / "targets/t1"
+    script = f'mount --bind {place} {place} && mount -o remount,bind,ro {place} && exec "$@"'
+    write = f"for i in 1 2 3; do head -c 3M /dev/zero >{store.data}/f$i || exit 9; done"
+    run = [STRIPEWISE, "run", "--store", store.root, "--", "sh", "-c", write]
+    execute(["unshare", "-m", "sh", "-c", script, "sh", *run], store.environment())
+    rows = json.loads(stripewise("store", "layout", *sorted(store.data.glob("f*")), "--json").out)["files"]
+    assert len(rows) == 3 and not any(each["target_bytes"].get("t1") for each in rows), rows
 
 
 def test_two_small_ssds_beside_disks_end_no_file(make_store: Maker) -> None:

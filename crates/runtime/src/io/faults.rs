@@ -1,5 +1,5 @@
-//! A target whose device or server fails: counted per target, where `store info` finds it, and named in the library's log. Quotas and
-//! full disks are the program's to know and are passed on as they are.
+//! A target whose device or server fails: counted per target, where `store info` finds it, and named in the library's log. Of quotas and full disks the log
+//! tells which target it was, once; to the program they are passed on as they are.
 
 use crate::base::log;
 use crate::base::sys::Errno;
@@ -10,6 +10,9 @@ use stripewise_target::text::FixedPath;
 /// Takes note of an error of a call on an object.
 #[cold]
 pub fn note(file: &'static File, target: u32, errno: Errno) {
+    if matches!(errno.0, libc::ENOSPC | libc::EDQUOT) {
+        return say(file, target, errno, b" has no room left, errno ", b"; see `stripewise store df`, and free some, rebalance, or add a target");
+    }
     if !matches!(errno.0, libc::EIO | libc::ENXIO | libc::ENODEV | libc::ESTALE | libc::EREMOTEIO | libc::ETIMEDOUT | libc::ENOTCONN | libc::EUCLEAN)
     {
         return;
@@ -19,12 +22,14 @@ pub fn note(file: &'static File, target: u32, errno: Errno) {
     line.last_errno.store(errno.0 as u64, Ordering::Relaxed);
     let before = line.io_errors.fetch_add(1, Ordering::Relaxed);
     // A dead disk fails every call: the log tells of the 1st, 2nd, 4th, 8th...
-    if let Some(config) = store.view().ok().and_then(|v| v.target(target as usize))
-        && (before + 1).is_power_of_two()
-    {
-        let mut text = FixedPath::from_bytes(b"target ");
-        text.push(config.name.as_bytes()).push(b" failed with errno ").push_decimal(errno.0 as u64);
-        text.push(b"; see `stripewise store info`, and check its disk or mount");
-        log::say(text.as_bytes(), config.path);
+    if (before + 1).is_power_of_two() {
+        say(file, target, errno, b" failed with errno ", b"; see `stripewise store info`, and check its disk or mount");
     }
+}
+
+fn say(file: &'static File, target: u32, errno: Errno, what: &[u8], cure: &[u8]) {
+    let Some(config) = file.store().ok().and_then(|s| s.view().ok()).and_then(|v| v.target(target as usize)) else { return };
+    let mut text = FixedPath::from_bytes(b"target ");
+    text.push(config.name.as_bytes()).push(what).push_decimal(errno.0 as u64).push(cure);
+    log::say(text.as_bytes(), config.path);
 }

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ...errors import StripewiseError, UsageError
+from ...errors import ClusterError, StripewiseError, UsageError
 from ...layout import Layout
 from ...plan.summary import likely_text
 from ...policy import policies_named, policy_named, refuse_foreign
@@ -120,7 +120,11 @@ def _keep(store: Store, tuned: Tuned, kept: Repeated) -> None:
 def _lay_out_anew(store: Store, tuned: Tuned) -> None:
     """Leaves templates for the files that the program makes anew: their layout went with the old ones."""
     for glob, file in tuned.anew.items():
-        templates.add_layout(store.root, glob, Layout(file.layout))
+        try:
+            templates.add_layout(store.root, glob, Layout(file.layout))
+        except ClusterError as error:
+            say(f"stripewise: no template for {printable(glob)}: {printable(str(error))}; its files lie as by default")
+            continue
         typer.echo(f"new files matching {printable(glob)} are laid out like {printable(file.path)}")
     if tuned.anew:
         typer.echo(f"see 'stripewise store template ls {printable(str(store.root))}'; 'template rm' removes one")
