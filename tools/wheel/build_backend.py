@@ -42,7 +42,7 @@ def _glibc(settings: Settings) -> str:
     wanted = str((settings or {}).get("glibc", ""))
     parts = wanted.split(".")
     if wanted and (len(parts) != 2 or not all(part.isdecimal() for part in parts)):
-        raise SystemExit(f"--config-settings glibc={wanted}: is no version of glibc; give one such as glibc=2.28")
+        raise SystemExit(f"--config-settings glibc={wanted}: is not a version of glibc; give one such as glibc=2.28")
     return wanted
 
 

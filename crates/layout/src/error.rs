@@ -99,7 +99,7 @@ impl fmt::Display for LayoutError {
             Self::TooShort { bytes } => {
                 write!(f, "layout has {bytes} bytes, fewer than its header of 128; restore it, or run `stripewise store fsck`")
             }
-            Self::Magic => f.write_str("layout does not begin with SWLAYOUT: this is no layout file; check the path"),
+            Self::Magic => f.write_str("layout does not begin with SWLAYOUT: this is not a layout file; check the path"),
             Self::Newer { version } => write!(f, "layout has version {version}, this program reads versions up to 2; use the newer program"),
             Self::Length { stated, actual } => {
                 write!(f, "layout's header says {stated} bytes but there are {actual}; restore it, or run `stripewise store fsck`")

@@ -85,7 +85,7 @@ fn columns<'py>(py: Python<'py>, records: &[Record]) -> PyResult<Bytes<'py>> {
 #[pyfunction]
 fn pattern_expand<'py>(py: Python<'py>, tree_json: &str) -> PyResult<Bytes<'py>> {
     let value: Value = serde_json::from_str(tree_json).map_err(|e| invalid(format!("pattern: {e}; give a tree of loops")))?;
-    let tree = tree_of(&value, DEPTH_MAX).ok_or_else(|| invalid("pattern: this is no tree of loops; see docs/formats.md, Patterns".to_owned()))?;
+    let tree = tree_of(&value, DEPTH_MAX).ok_or_else(|| invalid("pattern: this is not a tree of loops; see docs/formats.md, Patterns".to_owned()))?;
     let records = py.detach(|| tree.expand());
     columns(py, &records.ok_or_else(|| invalid(format!("pattern: more than {RECORDS_MAX} records; make its loops shorter")))?)
 }

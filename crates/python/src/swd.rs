@@ -23,7 +23,7 @@ pub fn swd_amplification(py: Python<'_>, band_tracks: u32, head_tracks: u32, sha
         return Err(of_workload(format!("bands and heads have at most {BAND_TRACKS_MAX} tracks; give fewer")));
     }
     if let Some(share) = shares.iter().find(|share| !(0.0..=1.0).contains(*share)) {
-        return Err(of_workload(format!("used = {share} is no share from 0 to 1; correct it")));
+        return Err(of_workload(format!("used = {share} is not a share from 0 to 1; correct it")));
     }
     py.detach(|| {
         let zone = Zone { tracks: BANDS * (band_tracks + head_tracks.max(1) - 1), sectors: 1 };

@@ -52,7 +52,7 @@ impl Refusal {
         match self {
             Self::Os(_) => "cannot be opened",
             Self::Link => "is a symbolic link, which no part of a store is",
-            Self::Kind => "is no regular file or directory, as a part of a store must be",
+            Self::Kind => "is not a regular file or directory, as a part of a store must be",
             Self::Owner => "belongs to a user who has no business there",
             Self::HardLink => "has a second name (a hard link), which no part of a store has",
             Self::Size => "is longer than the format allows",
@@ -177,7 +177,7 @@ pub fn open_dir(dir: BorrowedFd<'_>, name: &CStr, owners: &[u32]) -> Result<(Own
 /// As [`open_dir`].
 pub fn open_dir_as(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags, owners: &[u32]) -> Result<(OwnedFd, Stat), Refusal> {
     let fd = fs::openat(dir, name, flags | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| {
-        // The kernel finds that the link itself is no directory.
+        // The kernel finds that the link itself is not a directory.
         let is_link = errno == Errno::NOTDIR
             && fs::statat(dir, name, fs::AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|st| FileType::from_raw_mode(st.st_mode) == FileType::Symlink);
         if is_link { Refusal::Link } else { Refusal::from(errno) }

@@ -27,7 +27,7 @@ RETRY_S = 0.5
 RETRY_S_MAX = 15.0
 #: Between two looks for files that are not there yet, seconds.
 LOOK_S = 0.5
-NOT_THERE = "is no file of this store now"
+NOT_THERE = "is not a file of this store now"
 #: A step that has to be made more often than this within a window is undone by somebody else.
 MADE_MAX = 5
 

@@ -34,7 +34,7 @@ class Formula:
     value: Callable[[int], Fraction]
 
     def __call__(self, processes: int) -> int | None:
-        """Its value at so many processes; None where that is no whole number."""
+        """Its value at so many processes; None where that is not a whole number."""
         found = self.value(processes)
         return int(found) if found.denominator == 1 else None
 

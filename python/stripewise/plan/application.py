@@ -23,7 +23,7 @@ OPTIONS = {
     "nodes": re.compile(r"(?:-N|--nodes)(?:=(\d+))?|-N(\d+)"),
     "each": re.compile(r"--ntasks-per-node(?:=(\d+))?"),
 }
-#: What is longer is no number of processes.
+#: What is longer is not a number of processes.
 DIGITS_MAX = 9
 #: Where batch systems tell it, if the command does not.
 VARIABLES = ("SLURM_NTASKS", "PBS_NP", "LSB_DJOB_NUMPROC", "NSLOTS")

@@ -159,7 +159,7 @@ def test_the_source_distribution_holds_what_the_wheel_is_built_of(scratch: Path)
 def test_an_unknown_glibc_is_one_sentence() -> None:
     asked = f"{BACKEND}build_backend.get_requires_for_build_wheel({{'glibc': 'old'}})"
     said = execute([sys.executable, "-c", asked], ENVIRONMENT, 1, cwd=ROOT)
-    assert said.err == "--config-settings glibc=old: is no version of glibc; give one such as glibc=2.28\n"
+    assert said.err == "--config-settings glibc=old: is not a version of glibc; give one such as glibc=2.28\n"
 
 
 @needs_root

@@ -51,10 +51,10 @@ impl Lines {
                 return Err(self.error_of_all("is compressed with gzip; decompress it first (gunzip)"));
             }
             if bytes.last() != Some(&b'\n') && length as u64 == LINE_BYTES_MAX {
-                return Err(self.error(self.number, "is longer than 64 KiB; this is no trace of a known format"));
+                return Err(self.error(self.number, "is longer than 64 KiB; this is not a trace of a known format"));
             }
             let Ok(text) = String::from_utf8(bytes) else {
-                return Err(self.error(self.number, "is not text; this is no trace of a known format"));
+                return Err(self.error(self.number, "is not text; this is not a trace of a known format"));
             };
             let text = text.trim();
             if !text.is_empty() && !text.starts_with('#') {

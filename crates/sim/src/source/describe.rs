@@ -123,7 +123,7 @@ impl Description {
                 "request_bytes: a size is not from 1 byte to 1 TiB; correct it",
             ),
             (self.file_bytes <= OFFSET_MAX, "file_bytes is above 2^62; give a smaller file"),
-            (self.region_bytes > 0, "region_bytes = 0 is no region; give at least the request size"),
+            (self.region_bytes > 0, "region_bytes = 0 is not a region; give at least the request size"),
             ((1..=COUNT_MAX).contains(&self.pieces), "pieces is not from 1 to 2^20; correct it"),
             (self.gap_bytes <= OFFSET_MAX, "gap_bytes is above 2^62; give a smaller gap"),
             ((1..=COUNT_MAX).contains(&self.windows), "windows is not from 1 to 2^20; correct it"),

@@ -29,7 +29,7 @@ pub fn mismatch(medium: &dyn Medium, dir: &Path, uuid: &[u8; 16], index: usize) 
     match medium.stat(dir) {
         Ok(Some(s)) if s.kind == Kind::Dir => {}
         Ok(None) => return Some(format!("the directory {} is missing; mount or restore it", dir.display())),
-        Ok(Some(_)) => return Some(format!("{} is no directory; mount or restore it", dir.display())),
+        Ok(Some(_)) => return Some(format!("{} is not a directory; mount or restore it", dir.display())),
         Err(e) => {
             return Some(match Refused::of(&e) {
                 Some(refused) => format!("{refused}; {}", refused.cure()),
@@ -86,7 +86,7 @@ pub fn take(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], inde
                 )));
             }
             None => {
-                return Err(StoreError::Damaged(format!("{} is no identity file; remove it if no store uses {}", path.display(), dir.display())));
+                return Err(StoreError::Damaged(format!("{} is not an identity file; remove it if no store uses {}", path.display(), dir.display())));
             }
         }
     }

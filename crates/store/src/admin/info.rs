@@ -148,7 +148,7 @@ fn files_on(store: &Store<'_>, target: u32) -> Result<usize> {
 /// Links that may be followed before a managed one is reached, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// The store and id that a path leads to; `None` when it is no managed file.
+/// The store and id that a path leads to; `None` when it is not a managed file.
 ///
 /// # Errors
 /// `Io`, a loop of links included.

@@ -94,7 +94,7 @@ impl<'m> Store<'m> {
         }
         if medium.stat(&path).doing("look at", &path)?.is_none() {
             return Err(StoreError::NotFound(format!(
-                "{} is no store: it has no store.bin; make one with `stripewise store create {}`",
+                "{} is not a store: it has no store.bin; make one with `stripewise store create {}`",
                 root.display(),
                 root.display()
             )));

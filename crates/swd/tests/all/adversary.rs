@@ -132,7 +132,7 @@ fn worst(percent: u64, seed: u64, changes: u64) -> (f64, Trace) {
 }
 
 fn number(key: &str) -> Option<u64> {
-    std::env::var(key).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{key}: {text} is no number")))
+    std::env::var(key).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{key}: {text} is not a number")))
 }
 
 #[test]

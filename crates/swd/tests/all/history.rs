@@ -155,7 +155,7 @@ fn run<S: Safe>(mut checked: Checked<S>, random: &mut Random, trace: &mut Trace,
 }
 
 fn number(key: &str) -> Option<u64> {
-    std::env::var(key).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{key}: {text} is no number")))
+    std::env::var(key).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{key}: {text} is not a number")))
 }
 
 #[test]

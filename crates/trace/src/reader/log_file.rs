@@ -77,7 +77,7 @@ impl LogFile {
             return Ok(None);
         }
         if !bytes.starts_with(&LOG_MAGIC) {
-            return Err(Error::damaged(path, 0, "it does not begin with SWTRACE1, so it is no trace log"));
+            return Err(Error::damaged(path, 0, "it does not begin with SWTRACE1, so it is not a trace log"));
         }
         let version = u32_at(&bytes, offset_of!(Header, version));
         if version > LOG_VERSION {

@@ -49,11 +49,11 @@ impl NamesFile {
             return if NAMES_MAGIC.starts_with(bytes.get(..8.min(bytes.len())).unwrap_or(&[])) {
                 Ok(None)
             } else {
-                Err(Error::damaged(path, 0, "it does not begin with SWNAMES1, so it is no names file"))
+                Err(Error::damaged(path, 0, "it does not begin with SWNAMES1, so it is not a names file"))
             };
         };
         if !header.starts_with(&NAMES_MAGIC) {
-            return Err(Error::damaged(path, 0, "it does not begin with SWNAMES1, so it is no names file"));
+            return Err(Error::damaged(path, 0, "it does not begin with SWNAMES1, so it is not a names file"));
         }
         let version = u32_at(header, 8);
         if version > NAMES_VERSION {

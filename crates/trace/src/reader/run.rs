@@ -113,7 +113,7 @@ impl Run {
 
     fn add_names(&mut self, path: &Path, names: NamesFile) {
         if names.lost_bytes > 0 {
-            self.skip(path, format!("its last {} bytes are no whole name (its process was killed, or they are damaged)", names.lost_bytes));
+            self.skip(path, format!("its last {} bytes are not a whole name (its process was killed, or they are damaged)", names.lost_bytes));
         }
         self.parents.insert(key(&names.identity), names.identity);
         self.names.insert(key(&names.identity), names);

@@ -104,7 +104,7 @@ fn check_names(check: &mut Check<'_>) -> Result<()> {
     for name in check.store.medium.list(&dir).doing("list", &dir)? {
         if parse_id(name.as_bytes()).is_none() {
             let path = dir.join(&name);
-            let finding = Finding::new(Severity::Warning, "stranger", format!("{} is no file of the store", path.display()), "move it elsewhere");
+            let finding = Finding::new(Severity::Warning, "stranger", format!("{} is not a file of the store", path.display()), "move it elsewhere");
             check.report.add(finding.at(&path));
         }
     }

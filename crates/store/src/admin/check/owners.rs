@@ -33,7 +33,7 @@ pub fn check_common(store: &Store<'_>, repair: bool) -> Result<Vec<Finding>> {
         let path = store.run_dir().join(path_of(name.to_bytes()));
         let Some(stat) = look(store, &path)? else { continue };
         let why = if stat.kind != Kind::File {
-            "is no regular file"
+            "is not a regular file"
         } else if !owners.contains(&stat.uid) {
             "belongs to neither the store's owner nor root"
         } else {
@@ -117,7 +117,7 @@ fn check_kind(check: &mut Check<'_>, id: u64, path: &Path) -> Result<Option<bool
         Kind::File if stat.links == 1 => return Ok(Some(true)),
         Kind::File => "has a second name (a hard link)",
         Kind::Link => "is a symbolic link",
-        Kind::Dir | Kind::Other => "is no regular file",
+        Kind::Dir | Kind::Other => "is not a regular file",
     };
     check.found(Severity::Error, REFUSED, id, format!("{} {why}, which no part of a store is", path.display()), ASIDE, false);
     Ok(Some(false))

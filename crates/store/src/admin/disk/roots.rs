@@ -315,7 +315,7 @@ fn open_without_links(path: &Path) -> Result<(OwnedFd, u32), Refusal> {
 
 fn step(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Refusal> {
     openat(dir, name, flags, Mode::empty()).map_err(|errno| {
-        // With O_PATH the kernel opens the link itself, and then finds that it is no directory.
+        // With O_PATH the kernel opens the link itself, and then finds that it is not a directory.
         let stat = rustix::fs::statat(dir, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
         let is_link = stat.is_ok_and(|st| rustix::fs::FileType::from_raw_mode(st.st_mode) == rustix::fs::FileType::Symlink);
         if errno == Errno::NOTDIR && is_link { Refusal::Link } else { Refusal::from(errno) }

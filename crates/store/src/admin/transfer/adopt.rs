@@ -246,7 +246,7 @@ fn check_path(store: &Store<'_>, path: &Path) -> Result<()> {
         return invalid(if managed { "is a managed file already; nothing is to be done" } else { "is a symbolic link; name the file it leads to" });
     }
     if stat.kind != Kind::File {
-        return invalid("is no regular file; only those can be adopted");
+        return invalid("is not a regular file; only those can be adopted");
     }
     if stat.links != 1 {
         return invalid(&format!(

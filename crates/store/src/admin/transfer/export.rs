@@ -31,14 +31,14 @@ pub struct Exported {
 /// The file that a path of this store names: by the link it was made with, or a copy of it.
 ///
 /// # Errors
-/// `Invalid` when it is no managed file of this store.
+/// `Invalid` when it is not a managed file of this store.
 pub fn file_at(store: &Store<'_>, path: &Path) -> Result<u64> {
     match resolve(store.medium, path)? {
         Some((root, id)) if root == store.root => Ok(id),
         Some((root, _)) => {
             Err(StoreError::Invalid(format!("{} is a file of the store {}, not of {}", path.display(), root.display(), store.root.display())))
         }
-        None => Err(StoreError::Invalid(format!("{} is no managed file; see `stripewise store ls`", path.display()))),
+        None => Err(StoreError::Invalid(format!("{} is not a managed file; see `stripewise store ls`", path.display()))),
     }
 }
 
