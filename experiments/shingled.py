@@ -17,9 +17,9 @@ from typing import Any
 
 from common import finish, progress
 from stripewise.errors import UsageError
-from stripewise.swd import BlockWorkload, made_workload, trace_workload
 from stripewise.swd.disk import Disk, read_disk
 from stripewise.swd.simulate import Fill, Scheme, Setup, simulate_disk
+from stripewise.swd.workload import BlockWorkload, made_workload, trace_workload
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 GB = 10**9

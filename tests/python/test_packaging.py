@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import manpages
@@ -14,8 +15,9 @@ import pytest
 import typer
 import zig_cc
 
-from stripewise.cli.completion import PROGRAM, Shell, script
-from stripewise.cli.main import HEAVY, app
+from stripewise.cli.completion import Shell, script
+from stripewise.cli.main import app
+from stripewise.cli.verbs import PROGRAM, TABLE, Group, Verb
 from stripewise.errors import UsageError
 from stripewise.report.figure import check_plot_path
 
@@ -82,10 +84,31 @@ def test_every_recipe_says_at_its_top_whether_it_was_run() -> None:
         assert re.search(r"# Not (run|built)|Run by tests/", head), path
 
 
+def named(name: str, entry: Verb | Group) -> Iterator[tuple[str, Verb | Group]]:
+    """All verbs and groups of the table, with the names of their pages."""
+    yield name, entry
+    for word, below in entry.verbs.items() if isinstance(entry, Group) else ():
+        yield from named(f"{name}-{word}", below)
+
+
+def test_every_module_of_verbs_is_in_the_table() -> None:
+    """And a verb brings in its own: what all of them load is what every start of the command takes."""
+    own = {entry.module for _, entry in named("", Group("", TABLE)) if isinstance(entry, Verb)}
+    helpers = {"main", "verbs", "arguments", "options", "output", "tables", "plan.options", "plan.pictures",
+               "plan.show_trace", "model.show", "swd.options"}  # fmt: skip
+    place = ROOT / "python/stripewise/cli"
+    found = {".".join(path.relative_to(place).with_suffix("").parts) for path in place.rglob("*.py")}
+    assert {name for name in found if not name.endswith("__init__")} == own | helpers
+    code = "import sys, stripewise.cli.main; print(*(name for name in sys.modules if name.startswith('stripewise')))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.split()
+    assert not {f"stripewise.cli.{name}" for name in own} & set(loaded)
+    assert not {"stripewise.store", "stripewise.model", "stripewise.policy", "stripewise.moving"} & set(loaded)
+
+
 def test_every_verb_has_a_page_with_each_of_its_options() -> None:
     root = typer.main.get_command(app).make_context(PROGRAM, [], resilient_parsing=True)
     pages = dict(manpages.pages(root))
-    assert {f"{PROGRAM}-{verb}.1" for verb in HEAVY} <= pages.keys()
+    assert {f"{name}.1" for name, _ in named(PROGRAM, Group("", TABLE))} == pages.keys()
     assert len(pages) > 40
     plan = root.command.get_command(root, "plan")
     for parameter in plan.params:

@@ -13,8 +13,9 @@ from typing import Any
 import typer
 
 from stripewise import __version__
-from stripewise.cli.completion import PROGRAM, Shell, script
+from stripewise.cli.completion import Shell, script
 from stripewise.cli.main import app
+from stripewise.cli.verbs import PROGRAM
 
 #: Where shells look for completions below a prefix.
 COMPLETIONS = {

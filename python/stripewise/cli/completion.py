@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 from typer import completion as typers
 
-PROGRAM = "stripewise"
-#: Set by the scripts, when a shell asks what could come next.
-VARIABLE = "_STRIPEWISE_COMPLETE"
+from .verbs import COMPLETE_VARIABLE, PROGRAM
+
 # zsh runs a file that it finds in fpath as the completion itself, the first time.
 _ZSH_FROM_FPATH = """
 if [ "$funcstack[1]" = "_stripewise" ]; then
@@ -29,7 +28,7 @@ class Shell(StrEnum):
 
 def script(shell: Shell) -> str:
     """What the shell has to run."""
-    text = typers.get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=shell.value)  # type: ignore[attr-defined]
+    text = typers.get_completion_script(prog_name=PROGRAM, complete_var=COMPLETE_VARIABLE, shell=shell.value)  # type: ignore[attr-defined]
     return f"{text}\n" + (_ZSH_FROM_FPATH if shell is Shell.ZSH else "")
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from ..errors import UsageError
 from ..glossary import COLUMNS, WORDS, Entry, found, near
@@ -32,16 +31,6 @@ def glossary(
         return
     for line in _drawn(told):
         typer.echo(line)
-
-
-class WithColumns(TyperCommand):
-    """A verb whose help ends with what the columns of its tables mean."""
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Made when help is asked for, and at no other time."""
-        _, _, verb = ctx.command_path.partition(" ")
-        self.epilog = columns_help(verb)
-        super().format_epilog(ctx, formatter)
 
 
 def columns_help(verb: str) -> str | None:

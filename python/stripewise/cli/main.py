@@ -1,48 +1,89 @@
-"""`stripewise`: puts the verbs together. Each verb is a file of its own, in folders by subject."""
+"""The `stripewise` command. Each verb is a file of its own, in folders by subject; `verbs.py` has their table.
+
+A verb's module is brought in when it is used: most of the time of a short verb would go into loading the others.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import keyword
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from .. import __version__
 from ..preloaded import unload
-from . import completion
-from .completion import PROGRAM
-from .glossary import WithColumns, glossary
-from .moving import apply, migrate, mover
-from .options import COMMAND_SETTINGS
 from .output import INTERRUPTED, OneLineErrors
-from .run import collect, doctor, run
-from .store import plan as kept_plans
-from .store import template
-from .store import verbs as store
-from .swd import verbs as swd
-from .undo import undo
+from .verbs import COMPLETE_VARIABLE, PROGRAM, TABLE, Group, Verb
 
-#: Verbs that need numpy or pyarrow, whose loading takes longer than most verbs run: brought in on demand.
-HEAVY: dict[str, tuple[str, dict[str, Any]]] = {
-    "import": (".run.importing", {}),
-    "show": (".plan.show", {}),
-    "plan": (".plan.plan", {}),
-    "patterns": (".pattern.patterns", {}),
-    "model": (".model.model", {}),
-    "files": (".run.files", {}),
-    "simulate": (".simulate", {}),
-    "tune": (".run.tune", COMMAND_SETTINGS),
-    "calibrate": (".calibrate", {}),
-    "init": (".init", {}),
-}
+HELP = "Trace the I/O of a program, plan a data layout for it, and run it on that layout."
+
+
+class WithColumns(TyperCommand):
+    """A verb whose help ends with what the columns of its tables mean."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Made when help is asked for, and at no other time."""
+        from .glossary import columns_help
+
+        _, _, verb = ctx.command_path.partition(" ")
+        self.epilog = columns_help(verb)
+        super().format_epilog(ctx, formatter)
+
+
+class Verbs(TyperGroup):
+    """Verbs of a table, each brought in on demand."""
+
+    table: Mapping[str, Verb | Group] = TABLE
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names, in the order of the table."""
+        return list(self.table)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A verb, loaded if it was not; None for an unknown one."""
+        if cmd_name in self.table and cmd_name not in self.commands:
+            self.add_command(_command(cmd_name, self.table[cmd_name]), cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """The verbs and options that begin so; the names alone, for their help all of them would be loaded."""
+        from typer.core import CompletionItem  # type: ignore[attr-defined]
+
+        verbs = [CompletionItem(name) for name in self.table if name.startswith(incomplete)]
+        return [*verbs, *super(TyperGroup, self).shell_complete(ctx, incomplete)]
+
+
+def app_of(name: str, group: Group, base: type[Verbs] = Verbs) -> typer.Typer:
+    """A group as typer has it; `base` is what its class is made of."""
+    return typer.Typer(
+        name=name,
+        help=group.help,
+        cls=type("Verbs", (base,), {"table": group.verbs}),
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+
+
+def _command(name: str, entry: Verb | Group) -> Any:
+    if isinstance(entry, Group):
+        group = app_of(name, entry)
+        # Typer has no group without a callback.
+        group.callback()(lambda: None)
+        return typer.main.get_command(group)
+    with _ended_by_interrupt():
+        module = importlib.import_module(f".{entry.module}", __package__)
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    alone.command(name, context_settings=dict(entry.settings), cls=WithColumns)(getattr(module, entry.function))
+    return typer.main.get_command(alone)
 
 
 def _interrupted(*_: object) -> None:
@@ -64,60 +105,11 @@ def _ended_by_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-class Verbs(OneLineErrors):
-    """The verbs, light ones at once and heavy ones on demand."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """All names, in the order of their first use."""
-        return [*super().list_commands(ctx), *(name for name in HEAVY if name not in self.commands)]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A verb, loaded if it was not; None for an unknown one."""
-        if cmd_name in HEAVY and cmd_name not in self.commands:
-            place, settings = HEAVY[cmd_name]
-            with _ended_by_interrupt():
-                module = importlib.import_module(place, __package__)
-            alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-            function = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
-            alone.command(cmd_name, context_settings=settings, cls=WithColumns)(getattr(module, function))
-            self.add_command(typer.main.get_command(alone), cmd_name)
-        return super().get_command(ctx, cmd_name)
-
-    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """The verbs and options that begin so; of heavy verbs the names alone, for their help they would be loaded."""
-        from typer.core import CompletionItem  # type: ignore[attr-defined]
-
-        light = [CompletionItem(name, help=verb.get_short_help_str()) for name, verb in self.commands.items()]
-        heavy = [CompletionItem(name) for name in HEAVY if name not in self.commands]
-        options = super(TyperGroup, self).shell_complete(ctx, incomplete)
-        return [*(item for item in (*light, *heavy) if item.value.startswith(incomplete)), *options]
+class _Root(OneLineErrors, Verbs):
+    pass
 
 
-app = typer.Typer(
-    name=PROGRAM,
-    help="Trace the I/O of a program, plan a data layout for it, and run it on that layout.",
-    cls=Verbs,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-for group in (store.app, template.app, kept_plans.app, swd.app):
-    for verb in group.registered_commands:
-        verb.cls = WithColumns
-store.app.add_typer(template.app, name="template", help="Manage layouts of new files, by glob.")
-store.app.add_typer(kept_plans.app, name="plan", help="Manage the plans that runs of an application follow.")
-app.add_typer(store.app, name="store", help="Create, list, check and change stores.")
-app.add_typer(mover.app, name="mover", help="Show, pause, resume or stop the mover of a store.")
-app.add_typer(swd.app, name="swd", help="Simulate shingled write disks: schemes, traces, track maps.")
-app.command("run", context_settings=COMMAND_SETTINGS)(run.run)
-app.command("collect")(collect.collect)
-app.command("apply")(apply.apply)
-app.command("migrate")(migrate.migrate)
-app.command("undo")(undo)
-app.command("doctor", context_settings=COMMAND_SETTINGS)(doctor.doctor)
-app.command("glossary")(glossary)
-app.command("completion")(completion.completion)
+app = app_of(PROGRAM, Group(HELP, TABLE), _Root)
 
 
 def _version(wanted: bool) -> None:
@@ -126,19 +118,21 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=HELP)
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Trace the I/O of a program, plan a data layout for it, and run it on that layout."""
+    pass
 
 
 def main() -> None:
     """The entry point of the `stripewise` command."""
     unload()
-    if completion.VARIABLE in os.environ:
-        completion.prepare()
+    if COMPLETE_VARIABLE in os.environ:
+        from .completion import prepare
+
+        prepare()
     sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     app()

@@ -77,7 +77,7 @@ def _step(
     at: Mapping[tuple[int, ...], int],
     axis: int,
 ) -> int | None:
-    """What a step along an axis adds, from two ranks that differ in nothing else; None where it is not a whole number."""
+    """What a step along an axis adds, from two ranks that differ in nothing else; None where it is not whole."""
     for rank, place in places.items():
         for step in (1, 2, 3):
             beside = at.get((*place[:axis], place[axis] + step, *place[axis + 1 :]))

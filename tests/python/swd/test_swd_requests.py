@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stripewise.errors import StripewiseError, UsageError, WorkloadError
-from stripewise.swd import LOOK_ALIKES, made_workload, statistics, trace_workload
 from stripewise.swd.amplification import amplification
+from stripewise.swd.statistics import statistics
+from stripewise.swd.workload import LOOK_ALIKES, made_workload, trace_workload
 from test_cli import stripewise
 
 MSR = "128166372003061629,hm,1,Read,383496192,32768,413\n128166372003071629,hm,0,Write,0,4096,0\n"

@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stripewise.errors import ClusterError, StripewiseError, UsageError
-from stripewise.swd import Setup, made_workload, map_disk, parse_fill, parse_schemes, read_disk, simulate_disk
-from stripewise.swd.simulate import SCHEMES
+from stripewise.swd.disk import read_disk
+from stripewise.swd.simulate import SCHEMES, Setup, map_disk, parse_fill, parse_schemes, simulate_disk
 from stripewise.swd.words import count, finite, flag
+from stripewise.swd.workload import made_workload
 from test_cli import stripewise
 
 #: 1,000 tracks of 80 sectors: 200 bands of four and a gap.

@@ -15,11 +15,9 @@ from ...units import format_size
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, shown
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 WATCH_S = 1.0
 
 
-@app.command("status")
 def status(
     store: StoreArgument,
     watch: Annotated[bool, typer.Option("--watch", help="Repeat every second until the mover ends.")] = False,
@@ -35,19 +33,16 @@ def status(
         _print(said, json)
 
 
-@app.command("pause")
 def pause(store: StoreArgument, json: JsonOption = False) -> None:
     """Pause the mover; 'resume' continues it."""
     _command(store, "pause", json)
 
 
-@app.command("resume")
 def resume(store: StoreArgument, json: JsonOption = False) -> None:
     """Resume a paused mover."""
     _command(store, "resume", json)
 
 
-@app.command("stop")
 def stop(store: StoreArgument, json: JsonOption = False) -> None:
     """Stop the mover; files stay consistent, and the same command continues later."""
     _command(store, "stop", json)

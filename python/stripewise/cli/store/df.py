@@ -13,11 +13,6 @@ from ..options import JsonOption, StoreArgument
 from ..output import print_json, stdout, table
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("df")(df)
-
-
 def df(store: StoreArgument, json: JsonOption = False) -> None:
     """Show used and free space of the targets of a store.
 

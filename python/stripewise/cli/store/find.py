@@ -105,8 +105,3 @@ def store_find(
         say(f"stripewise: {printable(problem)}")
     if problems:
         raise StoreError(f"{store}: {len(problems)} file(s) could not be checked; run store fsck")
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("find")(store_find)

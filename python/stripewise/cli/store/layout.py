@@ -17,11 +17,6 @@ from ..output import print_json, printable, regions_drawn, wrapped
 ROWS_SHOWN = 64
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("layout")(layout)
-
-
 def layout(
     files: Annotated[list[Path], typer.Argument(help="Managed files.", metavar="FILE...")],
     json: JsonOption = False,

@@ -16,13 +16,11 @@ from ...store.kept import read_kept
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, say, stdout, table
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 ProcessesOption = Annotated[
     int | None, typer.Option("--processes", metavar="N", min=1, help="Only the plan for this number of processes.")
 ]
 
 
-@app.command("add")
 def add(
     store: StoreArgument,
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="Plan (plan.json).")],
@@ -51,7 +49,6 @@ def add(
     typer.echo(f"kept for {printable(kept.title)}; 'stripewise run --store {printable(str(store))}' follows it")
 
 
-@app.command("rm")
 def rm(
     store: StoreArgument,
     application: Annotated[str, typer.Argument(metavar="'CMD...'", help="Application as shown by 'ls', quoted.")],
@@ -62,7 +59,6 @@ def rm(
         typer.echo(f"removed the plan for {printable(kept.title)}")
 
 
-@app.command("ls")
 def ls(store: StoreArgument, json: JsonOption = False) -> None:
     """List the plans that a store keeps."""
     config = read_store(store)

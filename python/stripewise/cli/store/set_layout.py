@@ -191,8 +191,3 @@ def _print(done: list[tuple[str, Applied]], stores: dict[str, Store], found: dic
             f"{applied.files} file(s): {format_size(applied.moved_bytes)} moved in {applied.seconds:.2f} s"
             + (", stopped before the end" if applied.signal is not None else "")
         )
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("set-layout")(set_layout)

@@ -156,10 +156,3 @@ def _rebalance(store: Path, everything: bool, mover: MoverOptions, json: bool) -
     ):
         swept = retarget.rebalance(session, everything)
     _report(store, swept, "rebalance", json)
-
-
-def register(app: typer.Typer) -> None:
-    app.command("add")(add)
-    app.command("drain")(drain)
-    app.command("remove")(remove)
-    app.command("rebalance")(rebalance)

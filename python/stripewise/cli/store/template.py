@@ -12,11 +12,9 @@ from ...store.config import read_store
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, stdout, table
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 GlobArgument = Annotated[str, typer.Argument(metavar="GLOB", help="Glob over absolute paths, quoted.")]
 
 
-@app.command("add")
 def add(
     store: StoreArgument,
     glob: GlobArgument,
@@ -32,14 +30,12 @@ def add(
     typer.echo(printable(f"new files matching {' or '.join(patterns)} are laid out as {root / saved}"))
 
 
-@app.command("rm")
 def rm(store: StoreArgument, glob: GlobArgument) -> None:
     """Remove the template of GLOB; existing files keep their layout."""
     gone = templates.remove(store, glob)
     typer.echo(printable(f"removed the template of {' or '.join(rule.glob for rule in gone)}"))
 
 
-@app.command("ls")
 def ls(store: StoreArgument, json: JsonOption = False) -> None:
     """List the templates of a store in order of precedence."""
     rules = templates.templates_in(read_store(store))

@@ -163,10 +163,3 @@ def relink(
             typer.echo(f"{printable(str(path))}: now the name of file {identity}")
     if json:
         print_json([str(path) for path in paths])
-
-
-def register(app: typer.Typer) -> None:
-    app.command("adopt")(adopt)
-    app.command("export")(export)
-    app.command("cat")(cat)
-    app.command("relink")(relink)

@@ -45,7 +45,3 @@ def trust_store(
         return
     for entry in trust.entries():
         typer.echo(printable(entry))
-
-
-def register(app: typer.Typer) -> None:
-    app.command("trust")(trust_store)

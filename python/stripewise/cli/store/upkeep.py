@@ -108,9 +108,3 @@ def upgrade(store: StoreArgument, json: JsonOption = False) -> None:
         print_json(done)
     else:
         typer.echo(f"{store}: version {done['version']}, {done['files']} file(s), {done['changed']} part(s) rewritten")
-
-
-def register(app: typer.Typer) -> None:
-    app.command("gc")(gc)
-    app.command("scrub")(scrub)
-    app.command("upgrade")(upgrade)

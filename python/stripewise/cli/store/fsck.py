@@ -1,0 +1,75 @@
+"""`stripewise store fsck`: whether every byte of a store has one place, and mending it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from ...errors import StoreError
+from ...store import Store
+from ..options import JsonOption, StoreArgument
+from ..output import print_json, printable
+from . import upkeep
+
+#: Of findings of one kind so many are shown one by one; the rest is counted (--json has all).
+SHOWN = 5
+
+
+def grouped(found: Mapping[str, Any]) -> Iterator[str]:
+    """The sentences of a check, those of a kind after each other, and how many more of it there are."""
+    kinds: dict[tuple[str, str, bool], list[str]] = {}
+    for finding in found.get("findings", []):
+        if finding["severity"] != "info":
+            kinds.setdefault((finding["code"], finding["cure"], finding["repaired"]), []).append(finding["message"])
+    for (code, cure, repaired), messages in kinds.items():
+        end = " (mended)" if repaired else f"; {cure}"
+        yield from (f"{message}{end}" for message in messages[:SHOWN])
+        if len(messages) > SHOWN:
+            yield f"and {len(messages) - SHOWN:,} more like these ({code}){end}"
+
+
+def _mended(found: Mapping[str, Any]) -> int:
+    return sum(finding["repaired"] for finding in found.get("findings", []) if finding["severity"] != "info")
+
+
+def _verdict(found: Mapping[str, Any]) -> str:
+    """What is true of a store in which no error stands, after what was mended."""
+    mended, warnings = _mended(found), int(found.get("warnings", 0))
+    said = f", {mended} finding(s) mended" if mended else ""
+    if warnings:
+        return f"no byte is lost or ambiguous{said}, but {warnings} warning(s) stand; see them above"
+    return f"sound now{said}" if mended else "sound"
+
+
+def fsck(
+    store: StoreArgument,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired without data loss.")] = False,
+    sums: Annotated[bool, typer.Option("--scrub", help="Verify checksums afterwards, as 'store scrub' does.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Check the consistency of a store, and repair it with --repair.
+
+    Every byte has one place, no slices overlap, no object is missing, capacities hold.
+
+    Exit status: 0 where no byte is lost or ambiguous (the store is sound, or all that was wrong is mended, or only
+    warnings stand), 1 where an error stands.
+    """
+    found = Store(store).fsck(repair)
+    problems = [str(problem) for problem in found.get("problems", [])]
+    if json:
+        print_json(found)
+    else:
+        for line in grouped(found):
+            typer.echo(printable(line))
+    # Warnings are said and no failure: nothing is lost or ambiguous.
+    errors = int(found.get("errors", 0 if found.get("repaired") else len(problems)))
+    if errors:
+        mended = f", {_mended(found)} finding(s) mended" if _mended(found) else ""
+        cure = "--repair cannot mend them" if repair else "--repair mends what it can"
+        raise StoreError(f"{store}: {errors} error(s) stand{mended}; see them above, {cure}")
+    if not json:
+        typer.echo(f"{store}: {_verdict(found)}")
+    if sums:
+        upkeep.scrub([store], json=json)
