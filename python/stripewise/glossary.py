@@ -17,7 +17,7 @@ class Entry:
     source: str = ""
 
 
-_H2DP, _SLAL, _THESIS, _PDLA = "H2DP", "SLAL", "the thesis", "PDLA"
+_H2DP, _SLAL, _THESIS, _PDLA, _RADAR = "H2DP", "SLAL", "the thesis", "PDLA", "RADAR"
 
 WORDS: dict[str, Entry] = {
     # Where bytes lie.
@@ -39,7 +39,10 @@ WORDS: dict[str, Entry] = {
     "object": Entry("What a target holds of one file, in one plane."),
     "plane": Entry("One of two objects of a file on a target; a move writes the one that is not in use."),
     "region": Entry("A part of a file with stripes of its own."),
-    "replica": Entry("A second copy of a file's bytes, for reads."),
+    "replica": Entry(
+        "Bytes of an access pattern in their order of access: a copy of what is read, the home of what is written.",
+        f"{_PDLA}, section 3.3; {_RADAR}, section II",
+    ),
     "s": Entry("Stripe width on SServers; in other headings: seconds.", f"{_H2DP}, Algorithm 1"),
     "span": Entry("The unit of a move: whole old regions that are whole new ones, too."),
     "SServer": Entry("A server on an SSD: each target of class ssd.", _H2DP),
@@ -69,6 +72,21 @@ WORDS: dict[str, Entry] = {
     "slal": Entry("Policy: a stripe for each segment of a file, by its requests.", f"{_SLAL}, section III"),
     "VSS": Entry("Varied-size striping: wider stripes on faster servers.", f"{_H2DP}, Algorithm 1"),
     "window": Entry("A part of the run's time that is planned by itself."),
+    # Replicas.
+    "build s": Entry("Seconds to make a replica: to read its bytes and write them, by the fine model."),
+    "critical pattern": Entry("One that gains on SServers, or on both, over HServers.", f"{_PDLA}, section 4.3"),
+    "fine model": Entry("Price of patterns at once, by server and client node.", f"{_RADAR}, section II.A.2"),
+    "gain s": Entry("Seconds of I/O that a replica saves, by the fine model; below 0 it costs some."),
+    "h-pdla": Entry("Manager: a replica for every pattern, on HServers.", f"{_PDLA}, section 3"),
+    "manager": Entry("A way to choose replicas: h-pdla, s-pdla, radar; s-orig and ns-pdla for comparison."),
+    "n_p": Entry("Servers that each process reads from.", f"{_RADAR}, Table I"),
+    "ns-pdla": Entry("Manager: all patterns on SServers; a comparison.", f"{_PDLA}, section 5.2"),
+    "pattern": Entry("What processes do to a file in loops: blocks, strides, counts (docs/traces/patterns.md)."),
+    "radar": Entry("Manager: copies of what is read, the most gain first, within a space.", f"{_RADAR}, section II.A"),
+    "s-orig": Entry("Manager: whole files on SServers; a comparison.", f"{_PDLA}, section 5.2"),
+    "s-pdla": Entry("Manager: critical patterns on SServers or both classes.", f"{_PDLA}, section 4"),
+    "space": Entry("Room that a replica takes on all targets."),
+    # Plans in numbers.
     "expected": Entry("Times as fast as def in simulated runs of the traced requests; without these, by the bound."),
     "measured": Entry("Times as fast as def in the runs of tune."),
     "% on hybrid": Entry("Share of the requests that hybrid regions serve."),
@@ -152,6 +170,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "plan": ("stripes", "window", "hybrid region", "% on hybrid", "cost s", "out", "in", "restripe", "copies s"),
     "show": ("accesses", "at work by the model", "class", "stripes", "from window"),
+    "replicate": ("pattern", "layout", "gain s", "space", "build s"),
     "simulate": ("of bound", "imbalance", "p50", "p99", "times def"),
     "tune": ("busy", "imbalance", "bound ratio"),
     "store df": ("class", "used", "free"),

@@ -38,6 +38,7 @@ TABLE: dict[str, Verb | Group] = {
     "import": Verb("run.importing", "import_"),
     "show": Verb("plan.show", "show"),
     "patterns": Verb("pattern.patterns", "patterns"),
+    "replicate": Verb("replicate", "replicate"),
     "files": Verb("run.files", "files"),
     "plan": Verb("plan.plan", "plan"),
     "apply": Verb("moving.apply", "apply"),

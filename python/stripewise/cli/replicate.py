@@ -1,0 +1,248 @@
+"""`stripewise replicate TRACE --what-if`: which replicas PDLA and RADAR would make, and what they are worth."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..cluster import Cluster, read_cluster
+from ..errors import UsageError
+from ..findings import DEFAULT_CLUSTER
+from ..layout import Layout
+from ..pattern import report_of
+from ..replicas import (
+    DECAYS,
+    MANAGERS,
+    Candidate,
+    Decision,
+    Found,
+    Options,
+    RadarOptions,
+    Refused,
+    Setting,
+    accesses_of,
+    by_hand,
+    decay_named,
+    decide,
+)  # fmt: skip
+from ..replicas.candidate import VERSION
+from ..replicas.managers import PER_SSERVER
+from ..replicas.stored import read_stored
+from ..store.config import read_store
+from ..units import format_size, parse_size, parse_span
+from ..workload.layouts import read_layouts, store_of_trace
+from ..workload.trace import partial_reasons, run_end
+from .arguments import flattened
+from .options import JsonOption
+from .output import print_json, printable, say_partial, stdout, stripes_text, table, wrapped
+from .plan.options import FileOptions, say_of_trace
+
+LAYERS = ("posix", "mpi")
+#: Rows of a table, and lines of what is not made; --json has all.
+ROWS_MAX = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManagerOptions:
+    """Who decides, and by what."""
+
+    manager: Annotated[
+        str, typer.Option("--manager", metavar="NAMES", help=f"Managers, comma-separated: {', '.join(MANAGERS)}.")
+    ] = "radar"
+    space: Annotated[
+        str | None,
+        typer.Option(
+            "--space",
+            metavar="SIZE",
+            help="Maximum space of replicas: in all (h-pdla, radar), or on each SServer (s-pdla, s-orig, ns-pdla).",
+        ),
+    ] = None
+    min_benefit: Annotated[
+        float, typer.Option("--min-benefit", metavar="SECONDS", min=0, help="s-pdla: benefit of a critical pattern.")
+    ] = 0.0
+    bucket: Annotated[
+        str, typer.Option("--bucket", metavar="TIME", help="radar: patterns that start within this act together.")
+    ] = "10s"
+    stored: Annotated[
+        Path | None,
+        typer.Option("--stored", metavar="FILE", help="radar: replicas that stand: the --json of an earlier run."),
+    ] = None
+    decay: Annotated[
+        str,
+        typer.Option(
+            "--decay",
+            metavar="DECAY",
+            help=f"radar: how the benefit of those fades: {', '.join(DECAYS)} or FILE.py:NAME.",
+        ),
+    ] = "half-life"
+
+    def names(self) -> list[str]:
+        """The managers, each once. UsageError for an unknown one."""
+        found = list(dict.fromkeys(self.manager.split(",")))
+        for name in found:
+            if name not in MANAGERS:
+                raise UsageError(f"--manager: '{name}' is not known; give one or more of {', '.join(MANAGERS)}")
+        return found
+
+    def made(self) -> Options:
+        """As managers take them. Raises UsageError for a bad one."""
+        stored = () if self.stored is None else read_stored(self.stored)
+        radar = RadarOptions(parse_span(self.bucket, "--bucket"), decay_named(self.decay), stored)
+        return Options(None if self.space is None else parse_size(self.space, "--space"), self.min_benefit, radar)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceOptions:
+    """Where replicas would stand, and of what."""
+
+    cluster: Annotated[
+        Path | None, typer.Option("--cluster", metavar="FILE", help="Cluster to price on (default: the trace's store).")
+    ] = None
+    store: Annotated[Path | None, typer.Option("--store", metavar="STORE", help="Store to price on.")] = None
+    layer: Annotated[str, typer.Option("--layer", metavar="LAYER", help="Traced layer: posix or mpi.")] = "posix"
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pattern",
+            metavar="PATTERN",
+            help="Pattern of runs to come, as FILE,read:BASE:BLOCK:STRIDExCOUNT@PROCESSES; repeatable.",
+        ),
+    ] = None
+
+    def priced_on(self, trace: Path) -> Cluster:
+        """The devices that are named, else those of the store that had the files, else usual ones."""
+        if self.cluster is not None and self.store is not None:
+            raise UsageError("--store: names the devices, and so does --cluster; give one of them")
+        if self.cluster is not None:
+            return read_cluster(self.cluster)
+        store = self.store if self.store is not None else store_of_trace(trace)
+        return DEFAULT_CLUSTER if store is None else read_store(Path(store)).cluster
+
+
+@flattened
+def replicate(
+    *,
+    trace: Annotated[Path, typer.Argument(help="Collected trace.", metavar="TRACE")],
+    what_if: Annotated[bool, typer.Option("--what-if", help="Estimate gain, space and time; build nothing.")] = False,
+    managers: ManagerOptions,
+    place: PlaceOptions,
+    files: FileOptions,
+    json: JsonOption = False,
+) -> None:
+    """Estimate which copies of access patterns, in their order of access, would make a run faster.
+
+    Managers: h-pdla (a replica per pattern on HServers), s-pdla (critical patterns on SServers or both), radar (read
+    patterns, by benefit and space). For comparison: s-orig (files on SServers), ns-pdla (all patterns on SServers).
+    """
+    if not what_if:
+        raise UsageError("replicate: it only estimates today and builds no replicas; add --what-if")
+    if place.layer not in LAYERS:
+        raise UsageError(f"--layer: '{place.layer}' is not known; give one of {', '.join(LAYERS)}")
+    names, options, given = managers.names(), managers.made(), [by_hand(each) for each in place.pattern or ()]
+    cluster = place.priced_on(trace)
+    report = report_of(trace, files.choice(), place.layer)
+    say_partial(str(trace), partial_reasons(trace))
+    say_of_trace(str(trace), ended=run_end(trace).text, left_out=report.left_out)
+    found = accesses_of(report)
+    found = Found((*given, *found.patterns), found.without, found.extents)
+    layouts = {path: layout for store in read_layouts(trace) for path, layout in store.layouts.items()}
+    setting = Setting(cluster, layouts)
+    decisions = [decide(name, found, setting, options) for name in names]
+    if json:
+        print_json(
+            {"version": VERSION, "cluster": str(cluster.source), "managers": [each.as_json() for each in decisions]}
+        )
+        return
+    for decision in decisions:
+        _tell(decision, options)
+    paths = {each.file for each in found.patterns}
+    typer.echo(wrapped(f"priced on {printable(str(cluster.source))}; {_lying(paths, setting)}"))
+
+
+def _lying(paths: set[str], setting: Setting) -> str:
+    """How files were taken to lie."""
+    unknown = {path for path in paths if not setting.is_known(path)}
+    equal = "in stripes of 64 KiB over all targets"
+    if not unknown:
+        return "files as they lay in the run"
+    return f"files taken to lie {equal}" if unknown == paths else f"files as they lay in the run, others {equal}"
+
+
+def _tell(decision: Decision, options: Options) -> None:
+    """A table for each file, the sum, and what is not made."""
+    by_file: dict[str, list[Candidate]] = {}
+    for each in decision.chosen:
+        by_file.setdefault(each.file, []).append(each)
+    for path, mine in by_file.items():
+        made = table(
+            f"{decision.manager}: {printable(path)}",
+            "pattern", "layout", "gain s", "times as fast", "space", "build s",
+        )  # fmt: skip
+        for each in mine[:ROWS_MAX]:
+            fast = "-" if each.times_as_fast is None else f"{each.times_as_fast:.2f}"
+            made.add_row(
+                printable(each.words), _layout_text(each), _seconds(each.gain_s), fast,
+                format_size(each.total_bytes), _seconds(each.build_s),
+            )  # fmt: skip
+        stdout().print(made)
+        if len(mine) > ROWS_MAX:
+            typer.echo(f"and {len(mine) - ROWS_MAX:,} more: --json")
+        for number, each in enumerate(mine[:ROWS_MAX], 1):
+            said = [f"serves also: {text}" for text in each.also] + list(each.reasons)
+            for text in said:
+                typer.echo(wrapped(printable(f"row {number}: {text}")))
+    typer.echo(wrapped(_sum(decision, options)))
+    for reason, refused in _by_reason(decision):
+        typer.echo(wrapped(printable(f"not made, {reason}:")))
+        for one in refused[:ROWS_MAX]:
+            typer.echo(wrapped(printable(f"  {one.file}: {one.words}")))
+        if len(refused) > ROWS_MAX:
+            typer.echo(f"  and {len(refused) - ROWS_MAX:,} more: --json")
+
+
+def _sum(decision: Decision, options: Options) -> str:
+    count = len(decision.chosen)
+    if not count:
+        return f"{decision.manager}: no replica is worth making"
+    less = decision.original_s - decision.replica_s
+    fast = f" ({decision.original_s / decision.replica_s:.2f} times as fast)" if decision.replica_s else ""
+    bound = ""
+    if options.space_bytes is not None:
+        each = " on each SServer" if decision.manager in PER_SSERVER else ""
+        bound = f" (at most {format_size(options.space_bytes)}{each})"
+    return (
+        f"{decision.manager}: {count:,} replica{'' if count == 1 else 's'}, I/O {_seconds(decision.original_s)} s now, "
+        f"{_seconds(less)} s less{fast}, {format_size(sum(decision.space_bytes.values()))} of space{bound}, "
+        f"{_seconds(decision.build_s)} s to build"
+    )
+
+
+def _by_reason(decision: Decision) -> Iterator[tuple[str, list[Refused]]]:
+    found: dict[str, list[Refused]] = {}
+    for each in decision.refused:
+        found.setdefault(each.reason, []).append(each)
+    yield from found.items()
+
+
+def _seconds(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _layout_text(each: Candidate) -> str:
+    """The scheme, the first cycle, and whether others follow."""
+    regions = each.layout.regions
+    if each.scheme == "1-DV":
+        return f"1-DV: a process on each of {_names(each.layout)}"
+    several = "" if len({region.stripes for region in regions}) == 1 else ", rotated"
+    return f"{each.scheme}: {stripes_text(regions[0].stripes)}{several}"
+
+
+def _names(layout: Layout) -> str:
+    used = {name for region in layout.regions for name, _ in region.stripes}
+    names = sorted(used, key=lambda name: [(len(part), part) for part in re.findall(r"\d+|\D+", name)])
+    return stripes_text(tuple((name, 1) for name in names)).partition(" on ")[2]

@@ -1,0 +1,225 @@
+"""The patterns that managers decide about: the requests of each as arrays, from a trace's report or given by hand.
+
+What ranks do alike is a global pattern where a formula of the rank gives their places, or their places interleave or
+tile one range; else each rank's part is a local one. Random requests follow no pattern and have no replica.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import UsageError
+from ..pattern import PatternReport
+from ..pattern.local import Segment
+from ..pattern.report import Described, FilePatterns
+from ..pattern.together import GlobalPattern
+from ..pattern.words import sentence, size_text
+from ..units import OFFSET_BYTES_MAX, parse_size
+
+Int = npt.NDArray[np.int64]
+Bool = npt.NDArray[np.bool_]
+
+#: Requests of a pattern given by hand.
+BY_HAND_MAX = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Accesses:
+    """The requests of a pattern: arrays of one shape, by client ascending, each client's in its order of access."""
+
+    file: str
+    #: What is done, in a sentence.
+    words: str
+    is_global: bool
+    client: Int
+    write: Bool
+    offset: Int
+    size: Int
+    #: When the first of them began, on the trace's clock.
+    start_ns: int = 0
+    #: Further patterns of the same blocks, whose requests stand here too.
+    also: tuple[str, ...] = field(default=())
+
+    @property
+    def operation(self) -> str:
+        """read, write or both."""
+        return "both" if self.write.any() and not self.write.all() else "write" if self.write.any() else "read"
+
+    @property
+    def processes(self) -> int:
+        """How many take part."""
+        return len(np.unique(self.client))
+
+    @property
+    def bytes(self) -> int:
+        """Of all requests, repeated ones too."""
+        return int(self.size.sum())
+
+    @property
+    def request_bytes(self) -> int:
+        """The mean request, rounded up."""
+        return -(-self.bytes // len(self.size))
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """An order of patterns that does not depend on how they are listed."""
+        first = int(self.offset.min()), int(self.client[0])
+        return (self.start_ns, self.file, *first, len(self.size), self.bytes, self.operation, self.words)
+
+    def joined(self, other: Accesses) -> Accesses:
+        """Both, where the other has the same blocks: what one replica serves."""
+        client = np.concatenate([self.client, other.client])
+        order = np.argsort(client, kind="stable")
+        return replace(
+            self,
+            client=client[order],
+            write=np.concatenate([self.write, other.write])[order],
+            offset=np.concatenate([self.offset, other.offset])[order],
+            size=np.concatenate([self.size, other.size])[order],
+            also=(*self.also, other.words),
+        )
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What a manager must know of a file: its size as far as the trace tells, and the bytes read of it."""
+
+    size_bytes: int
+    read_bytes: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """The patterns of a run, what has none (file, sentence, why), and its files by path."""
+
+    patterns: tuple[Accesses, ...]
+    without: tuple[tuple[str, str, str], ...]
+    extents: dict[str, Extent]
+
+
+def accesses_of(report: PatternReport) -> Found:
+    """The patterns in a report, by their start."""
+    patterns: list[Accesses] = []
+    without = []
+    extents = {}
+    for file in report.files:
+        records = file.recognised.records
+        reads = np.array([kind.op == "read" for kind in file.kinds])[records.kind]
+        extents[file.path] = Extent(int((records.offset + records.size).max()), int(records.size[reads].sum()))
+        for described in file.patterns:
+            if not described.pattern.segments[0].is_regular:
+                without.append((file.path, described.sentence, "random requests follow no pattern"))
+                continue
+            patterns += _of(file, described, report)
+    return Found(tuple(sorted(patterns, key=lambda each: each.key)), tuple(without), extents)
+
+
+def _of(file: FilePatterns, described: Described, report: PatternReport) -> Iterator[Accesses]:
+    pattern = described.pattern
+    if _acts_as_one(described):
+        yield _gathered(file, pattern, described.sentence)
+        return
+    for rank, segment in zip(pattern.ranks, pattern.segments, strict=True):
+        alone = GlobalPattern((rank,), (segment,), None)
+        yield _gathered(file, alone, sentence(alone, file.kinds, report.processes, file.recognised.records.is_ranked))
+
+
+def _acts_as_one(described: Described) -> bool:
+    """Whether it is one pattern: of one process, or of several that act together (PDLA, sections 3.2.2 and 3.3.1)."""
+    pattern = described.pattern
+    if len(pattern.ranks) == 1 or pattern.is_symbolic or described.is_exact_cover:
+        return True
+    spans = sorted(_span(segment) for segment in pattern.segments)
+    return all(after[0] < before[1] for before, after in itertools.pairwise(spans))
+
+
+def _span(segment: Segment) -> tuple[int, int]:
+    assert segment.loop is not None
+    return segment.loop.span()
+
+
+def _gathered(file: FilePatterns, pattern: GlobalPattern, words: str) -> Accesses:
+    """The requests of these segments; ranks ascend in a pattern."""
+    records = file.recognised.records
+    rows = [file.recognised.rows(each.stream)[each.first : each.first + each.records] for each in pattern.segments]
+    row = np.concatenate(rows)
+    is_write = np.array([kind.op == "write" for kind in file.kinds])
+    return Accesses(
+        file.path,
+        words,
+        len(pattern.ranks) > 1,
+        np.repeat(np.array(pattern.ranks, dtype=np.int64), [len(each) for each in rows]),
+        is_write[records.kind[row]],
+        records.offset[row].astype(np.int64),
+        records.size[row].astype(np.int64),
+        min(each.start_ns for each in pattern.segments),
+    )
+
+
+_BY_HAND = re.compile(
+    r"(?P<op>read|write):(?P<base>[^:]+):(?P<block>[^:]+)(?P<dims>(?::[^:@]+x[0-9]+)*)(?:@(?P<processes>[0-9]+))?"
+)
+
+
+def by_hand(text: str) -> Accesses:
+    """A pattern that a user gives, for runs to come (PDLA, section 3.3.2).
+
+    `FILE,read:BASE:BLOCK[:STRIDExCOUNT...][@PROCESSES]`, the outermost loop first; its rounds are dealt out to the
+    processes in turn. Raises UsageError.
+    """
+    file, _, form = text.rpartition(",")
+    match = _BY_HAND.fullmatch(form)
+    if match is None or not file:
+        raise UsageError(
+            f"--pattern: '{text}' is none; write FILE,read:BASE:BLOCK:STRIDExCOUNT@PROCESSES, e.g. "
+            "/scratch/a,read:0:64KiB:1MiBx16@4"
+        )
+    base, block = parse_size(match["base"], "--pattern: BASE"), parse_size(match["block"], "--pattern: BLOCK")
+    dims = [each.rpartition("x") for each in match["dims"].split(":")[1:]]
+    loops = [(parse_size(stride, "--pattern: STRIDE"), int(count)) for stride, _, count in dims]
+    processes = int(match["processes"] or 1)
+    total = block
+    end = base + block
+    for stride, count in loops:
+        total *= count
+        end += stride * max(0, count - 1)
+    outer = loops[0][1] if loops else 1
+    if not total or total // block > BY_HAND_MAX or end > OFFSET_BYTES_MAX or not 1 <= processes <= outer:
+        raise UsageError(
+            f"--pattern: '{text}' has no block, more than {BY_HAND_MAX:,}, bytes beyond 2^62, or no round of its outer "
+            "loop for a process; change the numbers"
+        )
+    offset = np.array([base], dtype=np.int64)
+    turn = np.zeros(1, dtype=np.int64)
+    for number, (stride, count) in enumerate(loops):
+        steps = np.arange(count, dtype=np.int64)
+        offset = (offset[:, None] + steps * stride).reshape(-1)
+        turn = (steps % processes) if not number else np.repeat(turn, count)
+    order = np.argsort(turn, kind="stable")
+    said = ", then ".join(f"{count:,} every {size_text(stride)}" for stride, count in loops) or "once"
+    who = f"{processes:,} processes" if processes > 1 else "One process"
+    verb = match["op"] + ("" if processes > 1 else "s")
+    return Accesses(
+        file,
+        f"By hand: {who} {verb} {size_text(block)}, {said}, from {size_text(base)} on.",
+        processes > 1,
+        turn[order],
+        np.full(len(offset), match["op"] == "write"),
+        offset[order],
+        np.full(len(offset), block, dtype=np.int64),
+    )
+
+
+def merged(patterns: Sequence[Accesses], keys: Sequence[Any]) -> list[Accesses]:
+    """Patterns of equal keys as one each, where the first of them stood."""
+    found: dict[Any, Accesses] = {}
+    for pattern, key in zip(patterns, keys, strict=True):
+        found[key] = found[key].joined(pattern) if key in found else pattern
+    return list(found.values())

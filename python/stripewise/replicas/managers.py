@@ -1,0 +1,54 @@
+"""The managers by name, and what the command line asks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .accesses import Found
+from .candidate import Decision, Refused, Room
+from .pdla import h_pdla, ns_pdla, s_orig, s_pdla
+from .radar import RadarOptions, radar
+from .setting import Setting
+
+#: In the order of the papers; the comparisons of PDLA after its own.
+MANAGERS = ("h-pdla", "s-pdla", "s-orig", "ns-pdla", "radar")
+#: Those whose bound is of each SServer, as in PDLA, and not of all replicas together.
+PER_SSERVER = ("s-pdla", "s-orig", "ns-pdla")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Space: in all (h-pdla, radar), or on each SServer; None without a bound. Threshold: s-pdla's, in seconds."""
+
+    space_bytes: int | None = None
+    threshold_s: float = 0.0
+    radar: RadarOptions = field(default_factory=RadarOptions)
+
+
+def decide(manager: str, found: Found, setting: Setting, options: Options) -> Decision:
+    """What a manager of MANAGERS makes of the patterns of a run. Raises ClusterError where it lacks servers."""
+    room = room_for(manager, setting, options.space_bytes)
+    patterns = found.patterns
+    if manager == "h-pdla":
+        made = h_pdla(patterns, setting, room)
+    elif manager == "s-pdla":
+        made = s_pdla(patterns, setting, room, options.threshold_s)
+    elif manager == "s-orig":
+        made = s_orig(patterns, setting, room, found.extents)
+    elif manager == "ns-pdla":
+        made = ns_pdla(patterns, setting, room)
+    else:
+        made = radar(patterns, setting, room, found.extents, options.radar)
+    without: Sequence[Refused] = () if manager == "s-orig" else [Refused(*each) for each in found.without]
+    return Decision(made.manager, made.chosen, (*made.refused, *without), made.sets)
+
+
+def room_for(manager: str, setting: Setting, space_bytes: int | None) -> Room:
+    """The bound of a manager, and what targets can hold by their capacity, files not counted."""
+    by_target = {each.name: each.usable_bytes for each in setting.cluster.active if each.usable_bytes}
+    if manager not in PER_SSERVER or space_bytes is None:
+        return Room(space_bytes, by_target)
+    for each in setting.cluster.sservers:
+        by_target[each.name] = min(space_bytes, by_target.get(each.name, space_bytes))
+    return Room(None, by_target)

@@ -1,0 +1,166 @@
+"""RADAR's layout manager: replicas of what is read at one time, as sets, and which sets are worth their space.
+
+Patterns go into buckets by their start. A bucket's data is striped over n_p servers for each process, which the coarse
+model finds; the fine model prices the bucket on the file as it lies and on its replicas. New sets and those that stand,
+whose benefit fades, compete for the space (RADAR, Algorithm 1).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..cluster import Cluster
+from ..model.figures import class_figures
+from ..model.radar import RadarFigures, best_servers_per_client
+from . import schemes
+from .accesses import Accesses, Extent
+from .candidate import Decision, Refused, ReplicaSet, Room
+from .decay import Decay, half_life
+from .pdla import PARTS_MAX
+from .setting import Chosen, Setting, shared
+
+#: Length of a bucket where nobody says.
+BUCKET_NS = 10 * 10**9
+#: Below this share of the time, a gain is the rounding of stripes: such a set is not made.
+GAIN_MIN = 0.05
+
+
+@dataclass(frozen=True)
+class RadarOptions:
+    """delta in ns, gamma, and the sets that stand (RADAR, Algorithm 1)."""
+
+    bucket_ns: int = BUCKET_NS
+    decay: Decay = half_life
+    stored: tuple[ReplicaSet, ...] = ()
+
+
+def figures_of(cluster: Cluster) -> RadarFigures:
+    """n, and the means of the active targets' figures for reads (RADAR, Table I)."""
+    read = class_figures(cluster.active).read
+    network = cluster.network
+    return RadarFigures(len(cluster.active), network.establish_s, network.per_byte_s, read.startup_s, read.per_byte_s)
+
+
+def buckets(patterns: Sequence[Accesses], bucket_ns: int) -> list[list[Accesses]]:
+    """Patterns by file and time window of their start, counted from the first start of all (section II.A.1)."""
+    found: dict[tuple[int, str], list[Accesses]] = defaultdict(list)
+    begin = min((each.start_ns for each in patterns), default=0)
+    for pattern in sorted(patterns, key=lambda each: each.key):
+        found[(pattern.start_ns - begin) // bucket_ns, pattern.file].append(pattern)
+    return [found[key] for key in sorted(found)]
+
+
+def radar(
+    patterns: Sequence[Accesses], setting: Setting, room: Room, extents: Mapping[str, Extent], options: RadarOptions
+) -> Decision:
+    """The sets that are worth their space, the most benefit first; `room` holds sigma."""
+    refused: list[Refused] = []
+    wanted = []
+    for pattern in patterns:
+        if pattern.write.any():
+            refused.append(Refused(pattern.file, pattern.words, "radar makes copies of what is only read"))
+        elif len(setting.shape(pattern).blocks) > PARTS_MAX:
+            refused.append(Refused(pattern.file, pattern.words, "its blocks follow no few strides"))
+        else:
+            wanted.append(pattern)
+    made: dict[object, ReplicaSet] = {}
+    first = 0
+    for bucket in buckets(wanted, options.bucket_ns):
+        new, first = _set_of(bucket, setting, first)
+        made[new.key] = _again(made[new.key], new) if new.key in made else new
+    aged = [_aged(each, extents) for each in options.stored]
+    fresh = [_standing(each, aged) for each in made.values()]
+    old = [each for each in aged if each.key not in made]
+    chosen, without = _selected(fresh, old, options.decay, room)
+    candidates = tuple(candidate for each in chosen for candidate in each.candidates)
+    return Decision("radar", candidates, (*refused, *without), tuple(chosen))
+
+
+def _set_of(bucket: Sequence[Accesses], setting: Setting, first: int) -> tuple[ReplicaSet, int]:
+    """A bucket's replicas, priced together; the first server, and after them that of the next."""
+    cluster = setting.cluster
+    shapes = [setting.shape(each) for each in bucket]
+    clients = len(np.unique(np.concatenate([each.client for each in bucket])))
+    whole = sum(shape.bytes for shape in shapes)
+    on_node = min(cluster.network.processes_per_node, clients)
+    per_client = best_servers_per_client(figures_of(cluster), clients, on_node, whole)
+    stripe = -(-whole // (clients * per_client))
+    candidates = []
+    for pattern, shape in zip(bucket, shapes, strict=True):
+        layout, first = schemes.rotating(cluster.active, stripe, shape.held, first)
+        chosen = Chosen("all", f"n_p {per_client}", layout, 0.0)
+        candidates.append(setting.candidate(pattern, shape, chosen))
+    times = setting.together_s(bucket, candidates)
+    benefit_s = times[0] - times[1]
+    return ReplicaSet(bucket[0].file, shared(candidates, *times), bucket[0].start_ns, benefit_s), first
+
+
+def _again(before: ReplicaSet, new: ReplicaSet) -> ReplicaSet:
+    """A set whose blocks are read in a later bucket, too: made once, with the benefit of both."""
+    candidates = tuple(
+        replace(
+            one,
+            also=(*one.also, other.words, *other.also),
+            requests=one.requests + other.requests,
+            bytes=one.bytes + other.bytes,
+            benefit_s=one.benefit_s + other.benefit_s,
+            original_s=one.original_s + other.original_s,
+            replica_s=one.replica_s + other.replica_s,
+        )
+        for one, other in zip(before.candidates, new.candidates, strict=True)
+    )
+    return replace(before, candidates=candidates, benefit_s=before.benefit_s + new.benefit_s)
+
+
+def _aged(stored: ReplicaSet, extents: Mapping[str, Extent]) -> ReplicaSet:
+    """A set that stands, older by what this run read of its file."""
+    extent = extents.get(stored.file)
+    if extent is None or not extent.size_bytes:
+        return stored
+    return replace(stored, age=stored.age + extent.read_bytes / extent.size_bytes)
+
+
+def _standing(new: ReplicaSet, stored: Sequence[ReplicaSet]) -> ReplicaSet:
+    """A set of the run; where it stands already, as it stands, with nothing to build."""
+    for each in stored:
+        if each.key == new.key:
+            candidates = tuple(
+                replace(one, layout=old.layout, space_bytes=old.space_bytes, scheme=old.scheme, build_s=0.0,
+                        reasons=(*one.reasons, "stands already"))
+                for one, old in zip(new.candidates, each.candidates, strict=True)
+            )  # fmt: skip
+            return replace(new, candidates=candidates, is_stored=True)
+    return new
+
+
+def _selected(
+    fresh: Sequence[ReplicaSet], stored: Sequence[ReplicaSet], decay: Decay, room: Room
+) -> tuple[list[ReplicaSet], list[Refused]]:
+    """The sets that are kept, by benefit, and those without gain or room (Algorithm 1, lines 7 to 9).
+
+    One that does not fit makes way for smaller ones below it.
+    """
+    ranked = [(each.benefit_s, each) for each in fresh]
+    ranked += [(decay(each.benefit_s, each.age), each) for each in stored]
+    ranked.sort(key=lambda pair: (-pair[0], pair[1].file, pair[1].start_ns, repr(pair[1].key)))
+    chosen: list[ReplicaSet] = []
+    refused: list[Refused] = []
+    for benefit_s, each in ranked:
+        if not each.is_stored and benefit_s <= GAIN_MIN * sum(one.original_s for one in each.candidates):
+            refused += _refused(each, f"gains less than {GAIN_MIN:.0%} over the file as it lies")
+            continue
+        lack = room.lack(each.space_bytes)
+        if lack is not None:
+            refused += _refused(each, f"{'evicted: its set' if each.is_stored else 'its set'} {lack}")
+            continue
+        room.take(each.space_bytes)
+        chosen.append(each)
+    return chosen, refused
+
+
+def _refused(each: ReplicaSet, reason: str) -> list[Refused]:
+    return [Refused(one.file, one.words, reason, one) for one in each.candidates]

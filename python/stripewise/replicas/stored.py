@@ -1,0 +1,92 @@
+"""RADAR's sets that stand, read from the `--json` of the run that chose them (docs/traces/replicas.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..errors import WorkloadError
+from ..files.fields import Fields, read_json
+from ..layout import Layout, parse_regions
+from ..units import OFFSET_BYTES_MAX
+from .blocks import DIMS_MAX, StridedBlocks
+from .candidate import VERSION, Candidate, ReplicaSet
+
+#: The most that a time or an age can be.
+SECONDS_MAX = 1e12
+
+
+def read_stored(path: Path) -> tuple[ReplicaSet, ...]:
+    """The sets in a file of `replicate --what-if --json`, of all its managers; WorkloadError with file and key."""
+    data = read_json(path, WorkloadError, "what 'stripewise replicate --what-if --json' printed")
+    top = Fields(data, path, "", WorkloadError)
+    version = top.integer("version", 1, 2**31)
+    if version > VERSION:
+        raise top.error("version", f"= {version} is newer than this program knows ({VERSION})", "upgrade stripewise")
+    found = []
+    for number, each in enumerate(top.tables("managers")):
+        where = f"managers[{number}]."
+        fields = Fields(each, path, where, WorkloadError)
+        for position, one in enumerate(fields.tables("sets")):
+            found.append(_set(Fields(one, path, f"{where}sets[{position}].", WorkloadError)))
+    return tuple(found)
+
+
+def _set(fields: Fields) -> ReplicaSet:
+    replicas = fields.tables("replicas")
+    candidates = tuple(
+        _candidate(Fields(each, fields.source, f"{fields.where}replicas[{number}].", WorkloadError))
+        for number, each in enumerate(replicas)
+    )
+    return ReplicaSet(
+        fields.text("file"),
+        candidates,
+        fields.integer("start_ns", 0, 2**63 - 1),
+        fields.number("benefit_s", -SECONDS_MAX, SECONDS_MAX),
+        fields.number("age", 0.0, SECONDS_MAX),
+        is_stored=True,
+    )
+
+
+def _candidate(fields: Fields) -> Candidate:
+    blocks = tuple(
+        _blocks(Fields(each, fields.source, f"{fields.where}blocks[{number}].", WorkloadError))
+        for number, each in enumerate(fields.tables("blocks"))
+    )
+    layout = Fields(fields.table("layout"), fields.source, f"{fields.where}layout.", WorkloadError)
+    regions = parse_regions(layout.items("regions"), fields.source, f"{layout.where}regions", None, WorkloadError)
+    space = Fields(fields.table("space_bytes"), fields.source, f"{fields.where}space_bytes.", WorkloadError)
+    return Candidate(
+        file=fields.text("file"),
+        words=fields.text("pattern"),
+        also=tuple(str(each) for each in fields.items("also")),
+        blocks=blocks,
+        operation=fields.choice("operation", ("read", "write", "both")),
+        processes=fields.integer("processes", 1, 2**31),
+        requests=fields.integer("requests", 1, 2**62),
+        bytes=fields.integer("bytes", 1, 2**62),
+        request_bytes=fields.integer("request_bytes", 1, 2**62),
+        space=fields.text("space"),
+        scheme=fields.text("scheme"),
+        layout=Layout(regions),
+        benefit_s=fields.number("benefit_s", -SECONDS_MAX, SECONDS_MAX),
+        original_s=fields.number("original_s", 0.0, SECONDS_MAX),
+        replica_s=fields.number("replica_s", 0.0, SECONDS_MAX),
+        space_bytes={name: space.integer(name, 0, OFFSET_BYTES_MAX) for name in space.data},
+        build_s=0.0,
+        reasons=("stands",),
+    )
+
+
+def _blocks(fields: Fields) -> StridedBlocks:
+    dims: list[tuple[int, int]] = []
+    given: list[Any] = fields.items("dims")
+    for number, pair in enumerate(given):
+        if not isinstance(pair, list) or len(pair) != 2 or not all(type(each) is int and each > 0 for each in pair):
+            raise fields.error(f"dims[{number}]", "is not a pair", "write [stride, count], both above 0")
+        dims.append((pair[0], pair[1]))
+    if len(dims) > DIMS_MAX:
+        raise fields.error("dims", f"has {len(dims)} loops", f"give {DIMS_MAX} at most")
+    return StridedBlocks(
+        fields.integer("base", 0, OFFSET_BYTES_MAX), fields.integer("block", 1, OFFSET_BYTES_MAX), tuple(dims)
+    )

@@ -1,0 +1,113 @@
+"""Patterns and clusters for tests of the managers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from hypothesis import strategies as st
+
+from stripewise.cluster import Cluster, Network
+from stripewise.replicas import Accesses, Setting
+from support import KIB, MIB, cluster, target
+
+
+def fusion(processes_per_node=1):
+    """RADAR, Table II: eight I/O servers."""
+    return Cluster(
+        Path("fusion"),
+        Network(32.9e-6, 0.00112e-6, processes_per_node),
+        tuple(target(f"d{number}", "hdd", 0, 6.20e-3, 0.0212e-6) for number in range(8)),
+    )
+
+
+def setting(M=4, N=2, **sizes):
+    """Disks of 3 ms and 100 MB/s, SSDs of 0.1 ms and 400 MB/s."""
+    return Setting(cluster(M, N, network=Network(1e-5, 1e-9, 1), **sizes))
+
+
+def accesses(rows, file="/d/f", start_ns=0, is_global=None):
+    """The pattern of (rank, op, offset, bytes), each rank's in its order."""
+    rows = sorted(rows, key=lambda row: row[0])
+    clients = np.array([row[0] for row in rows], dtype=np.int64)
+    return Accesses(
+        file,
+        f"{len(rows)} requests.",
+        len(set(clients.tolist())) > 1 if is_global is None else is_global,
+        clients,
+        np.array([row[1] == "write" for row in rows]),
+        np.array([row[2] for row in rows], dtype=np.int64),
+        np.array([row[3] for row in rows], dtype=np.int64),
+        start_ns,
+    )
+
+
+def columns(ranks, block, rows, op="read", base=0, **options):
+    """Each rank's column of a matrix: blocks side by side, one of each rank in a row."""
+    return accesses(
+        [(r, op, base + (k * ranks + r) * block, block) for r in range(ranks) for k in range(rows)], **options
+    )
+
+
+def strided(ranks, request, stride, count, op="read", base=0, **options):
+    """IOR's fixed stride: each rank in a part of its own."""
+    part = stride * count
+    return accesses(
+        [(r, op, base + r * part + k * stride, request) for r in range(ranks) for k in range(count)], **options
+    )
+
+
+@st.composite
+def any_rows(draw, op=None):
+    """A few requests of a few ranks near each other, so that they overlap, repeat and touch."""
+    grain = draw(st.sampled_from([1, 7, 64]))
+    return [
+        (
+            draw(st.integers(0, 2)),
+            op or draw(st.sampled_from(["read", "write"])),
+            draw(st.integers(0, 40)) * grain,
+            draw(st.integers(1, 9)) * grain,
+        )
+        for _ in range(draw(st.integers(1, 14)))
+    ]
+
+
+@st.composite
+def nests(draw):
+    """Loops of strides that do not overlap, in any order: base, block, dims."""
+    block = draw(st.integers(1, 100))
+    reach, dims = block, []
+    for _ in range(draw(st.integers(0, 8))):
+        count = draw(st.integers(2, 3))
+        stride = reach + draw(st.integers(0, 50))
+        dims.append((stride, count))
+        reach += stride * (count - 1)
+    return draw(st.integers(0, 1000)), block, tuple(draw(st.permutations(dims)))
+
+
+@st.composite
+def several_patterns(draw, op=None):
+    """Regular patterns of one or two files, at various times."""
+    made = []
+    for number in range(draw(st.integers(1, 6))):
+        ranks, count = draw(st.sampled_from([1, 2, 5])), draw(st.integers(1, 6))
+        request = draw(st.sampled_from([512, 16 * KIB, 100_000, MIB]))
+        make = draw(st.sampled_from([lambda *a, **o: columns(a[0], a[1], a[3], **o), strided]))
+        made.append(
+            make(
+                ranks,
+                request,
+                request * draw(st.integers(1, 4)),
+                count,
+                op=op or draw(st.sampled_from(["read", "write"])),
+                base=draw(st.integers(0, 3)) * 64 * KIB,
+                file=draw(st.sampled_from(["/d/f", "/d/g"])),
+                start_ns=number * draw(st.sampled_from([1, 10**9])),
+            )
+        )
+    return made
+
+
+def bytes_of(candidate):
+    """The logical bytes of a candidate's blocks, in their order."""
+    return [at + byte for part in candidate.blocks for at in part.offsets().tolist() for byte in range(part.block)]

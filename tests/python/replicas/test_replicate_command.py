@@ -1,0 +1,137 @@
+"""`stripewise replicate TRACE --what-if`: tables, sums and reasons, JSON, what stands, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runs import write_rows
+from stripewise.replicas import MANAGERS
+from support import KIB, MIB
+from test_cli import cluster_toml, stripewise
+
+__all__ = ["cluster_toml"]
+
+
+@pytest.fixture
+def columns(tmp_path):
+    """A file that 4 ranks write in parts of their own and then read by columns."""
+    rows = [(r, "write", "/d/f", (r * 64 + k) * 256 * KIB, 256 * KIB) for k in range(64) for r in range(4)]
+    rows += [(r, "read", "/d/f", k * MIB + r * 16 * KIB, 16 * KIB) for k in range(64) for r in range(4)]
+    return write_rows(tmp_path / "t", rows)
+
+
+def what_if(*words, **expected):
+    return stripewise("replicate", *words, "--what-if", **expected)
+
+
+def test_a_table_for_each_file_with_its_sum_and_what_is_not_made(columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    said = what_if(columns).stdout
+    lines = said.splitlines()
+    assert lines[0] == "radar: /d/f"
+    assert lines[1].split() == ["pattern", "layout", "gain", "s", "times", "as", "fast", "space", "build", "s"]
+    assert "Each of 4 ranks reads 64 small" in lines[3] and "n_p 3: 344KiB on hdd0 hdd1 hdd2" in lines[3]
+    assert "radar: 1 replica, I/O 0.278 s now, 0.265 s less (21.34 times as fast), 4.0 MiB" in said
+    assert "not made, radar makes copies of what is only read:\n  /d/f: Each of 4 ranks writes" in said
+    assert lines[-2:] == [
+        "priced on 4 HDDs of 3 ms and 100 MB/s, 2 SSDs of 0.1 ms and 400 MB/s; files",
+        "taken to lie in stripes of 64 KiB over all targets",
+    ]
+
+
+def test_json_has_every_number_of_every_manager(columns):
+    found = json.loads(what_if(columns, "--manager", ",".join(MANAGERS), "--json").stdout)
+    assert found["version"] == 1 and found["cluster"].startswith("4 HDDs of 3 ms")
+    assert [each["manager"] for each in found["managers"]] == list(MANAGERS)
+    for each in found["managers"]:
+        assert each["bytes"] == sum(each["space_bytes"].values())
+        assert each["gain_s"] == pytest.approx(sum(one["gain_s"] for one in each["replicas"]))
+    (made,) = found["managers"][-1]["replicas"]
+    assert made["blocks"] == [{"base": 0, "block": 16 * KIB, "dims": [[16 * KIB, 4], [MIB, 64]]}]
+    assert (made["operation"], made["home"], made["processes"], made["requests"]) == ("read", False, 4, 256)
+    assert made["bytes"] == 4 * MIB == sum(made["space_bytes"].values())
+
+
+def test_the_same_trace_is_told_in_the_same_words(columns):
+    words = (columns, "--manager", ",".join(MANAGERS), "--json")
+    assert what_if(*words).stdout == what_if(*words).stdout
+
+
+def test_what_stands_ages_and_is_not_built_again(columns, tmp_path):
+    before = tmp_path / "before.json"
+    before.write_text(what_if(columns, "--json").stdout)
+    found = json.loads(what_if(columns, "--stored", before, "--json").stdout)["managers"][0]
+    assert found["build_s"] == 0.0 and found["replicas"][0]["reasons"] == ["stands already"]
+    other = write_rows(tmp_path / "other", [(0, "read", "/d/f", k * MIB, MIB) for k in range(64)])
+    (own,) = json.loads(what_if(other, "--stored", before, "--json").stdout)["managers"][0]["sets"]
+    assert own["age"] == 1.0
+    mine = tmp_path / "mine.py"
+    mine.write_text("def gone(benefit, age):\n    return -age\n")
+    assert "radar: 1 replica" in what_if(other, "--stored", before, "--decay", f"{mine}:gone").stdout
+
+
+def test_space_bounds_replicas(columns):
+    assert "0 B are left" not in what_if(columns, "--space", "4MiB").stdout
+    said = what_if(columns, "--space", "1MiB").stdout
+    assert "radar: no replica is worth making" in said
+    assert "not made, its set takes 4.0 MiB, of which 1.0 MiB are left:" in said
+    said = what_if(columns, "--manager", "s-pdla", "--space", "40MiB").stdout
+    assert "(at most 40.0 MiB on each SServer)" in " ".join(said.split())
+
+
+def test_no_target_gets_more_than_it_holds(columns, cluster_toml):
+    """Its SSD has a capacity of 1 MiB."""
+    said = what_if(columns, "--cluster", cluster_toml, "--manager", "ns-pdla").stdout
+    assert "not made, takes 64.0 MiB on ssd0, of which" in said and "not made, takes 4.0 MiB on ssd0" in said
+
+
+def test_a_pattern_by_hand_is_decided_about_with_those_of_the_trace(columns):
+    said = what_if(columns, "--pattern", "/d/g,read:0:16KiB:2MiBx64@4", "--manager", "h-pdla").stdout
+    assert "h-pdla: /d/g" in said and "h-pdla: 3 replicas" in said
+
+
+def test_a_store_says_the_devices(columns, tmp_path, cluster_toml):
+    store = tmp_path / "S"
+    for name in ("hdd0", "ssd0"):
+        (tmp_path / "targets" / name).mkdir(parents=True)
+    stripewise("store", "create", store, "--cluster", cluster_toml)
+    found = json.loads(what_if(columns, "--store", store, "--json").stdout)
+    assert found["cluster"].startswith(str(store))
+
+
+def test_without_what_if_it_says_that_it_only_estimates(columns):
+    said = stripewise("replicate", columns, code=2).stderr
+    assert said == "stripewise: replicate: it only estimates today and builds no replicas; add --what-if\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--manager", "h-pdla,pdla"), "--manager: 'pdla' is not known; give one or more of h-pdla, s-pdla"),
+        (("--layer", "nfs"), "--layer: 'nfs' is not known; give one of posix, mpi"),
+        (("--cluster", "c", "--store", "s"), "--store: names the devices, and so does --cluster; give one of them"),
+        (("--space", "much"), "--space: 'much' is not a size"),
+        (("--decay", "never"), "--decay: 'never' is not known"),
+        (("--bucket", "0s"), "--bucket: '0s' is too short"),
+        (("--pattern", "x"), "--pattern: 'x' is none; write FILE,read:BASE:BLOCK"),
+    ],
+)
+def test_wrong_options_are_told_in_a_line(columns, words, said):
+    assert said in what_if(columns, *words, code=2).stderr
+
+
+def test_files_that_are_wrong_are_named(columns, tmp_path):
+    assert f"{tmp_path}/no.json" in what_if(columns, "--stored", tmp_path / "no.json", code=1).stderr
+    assert "does not exist" in what_if(tmp_path / "no", code=1).stderr
+    alone = tmp_path / "alone.toml"
+    alone.write_text(
+        '[[target]]\nname = "a"\nclass = "hdd"\npath = "a"\nstartup_read_s = 1e-3\nstartup_write_s = 1e-3\n'
+        "per_byte_read_s = 1e-8\nper_byte_write_s = 1e-8\n"
+    )
+    said = what_if(columns, "--cluster", alone, "--manager", "s-pdla", code=1).stderr
+    assert said == (
+        f"stripewise: {alone}: has no active target of class ssd, which s-pdla puts replicas on; add one, or take "
+        "--manager h-pdla or radar\n"
+    )
