@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,13 +14,32 @@ from ..cluster import Cluster
 from ..errors import StoreError
 
 _WILD = "*?["
+#: What stands for something else than itself in a pattern.
+_SPECIAL = _WILD + "\\"
+_WILDCARDS = {b"**/": b"(?:.*/)?", b"**": b".*", b"*": b"[^/]*", b"?": b"[^/]"}
+#: What a pattern is made of: a wildcard, a class, or a byte, which may stand behind a backslash.
+_ELEMENT = re.compile(rb"\*\*/|\*\*|\*|\?|\[(?P<not>(?:!|(?!!)))(?P<listed>.[^]]*)\]|\\?(?P<plain>.)", re.DOTALL)
+_RANGE = re.compile(rb"(.)(?:-(.))?", re.DOTALL)
 #: The preloaded library leaves alone what lies here: devices, and what the kernel tells (runtime/open/create.rs).
 _NEVER = ("/dev", "/proc", "/sys")
 
 
 def escape(path: str) -> str:
     """The pattern that matches `path` and nothing else."""
-    return "".join(f"[{char}]" if char in _WILD else char for char in path)
+    return "".join(f"[{char}]" if char in _SPECIAL else char for char in path)
+
+
+def matches(glob: str, path: str) -> bool:
+    """Whether the library takes `path` for one that `glob` means (crates/store, names.rs), byte by byte."""
+    pattern = b""
+    for found in _ELEMENT.finditer(os.fsencode(glob)):
+        if found["listed"] is None:
+            pattern += _WILDCARDS.get(found[0]) or re.escape(found["plain"])
+            continue
+        ranges = [(low[0], (high or low)[0]) for low, high in _RANGE.findall(found["listed"])]
+        meant = {byte for byte in range(256) if any(low <= byte <= high for low, high in ranges) == (not found["not"])}
+        pattern += b"[" + re.escape(bytes(sorted(meant - {ord("/")}))) + b"]" if meant - {ord("/")} else b"(?!)"
+    return re.fullmatch(pattern, os.fsencode(path), re.DOTALL) is not None
 
 
 def absolute(pattern: str) -> str:
@@ -67,7 +87,7 @@ def template_rank(glob: str) -> tuple[int, int]:
 
 def _has_wild(glob: str) -> bool:
     """Whether it matches more than one path: an escaped character is a class of one."""
-    for char in _WILD:
+    for char in _SPECIAL:
         glob = glob.replace(f"[{char}]", "")
     return any(char in glob for char in _WILD)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -14,7 +15,8 @@ from ..plan import Plan, dump_plan
 from ..plan.application import application_of
 from ..plan.check import check_plan
 from .config import PLANS_DIR, KeptPlan, StoreConfig, read_store
-from .kept import prepare, ruled, without_ids
+from .globs import matches
+from .kept import prepare, read_kept, ruled, without_ids
 from .rewrite import changing, write_changed
 
 
@@ -67,6 +69,17 @@ def forget(root: Path, application: str, processes: int | None = None) -> list[K
         write_changed(config, replace(config, plans=tuple(left)))
         _sweep(config, left)
     return gone
+
+
+def that_lay_out(config: StoreConfig, globs: Iterable[str]) -> list[KeptPlan]:
+    """The kept plans of files whose names match one of the globs; those that cannot be read are nobody's to follow."""
+    wanted, found = tuple(globs), []
+    for kept in config.plans:
+        with contextlib.suppress(PlanError):
+            paths = [file.path for file in read_kept(config.root, kept).files]
+            if any(matches(glob, path) for glob in wanted for path in paths):
+                found.append(kept)
+    return found
 
 
 def _sweep(config: StoreConfig, kept: list[KeptPlan]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -124,6 +125,36 @@ def test_a_plan_is_forgotten_and_its_runs_are_as_before(make_store: Maker) -> No
     assert not kept(store) and not list((store.root / "plans").iterdir())
     failed = stripewise("store", "plan", "rm", store.root, words, code=None)
     assert failed.code != 0 and "keeps no plan for" in failed.err and "Traceback" not in failed.err
+
+
+def way_back(text: str) -> list[list[str]]:
+    """The commands that a verb shows, indented, for taking back what it did."""
+    return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("  stripewise ")]
+
+
+def test_a_template_that_goes_names_the_plans_that_still_lay_out_its_files(make_store: Maker) -> None:
+    store = make_store(dirs(4))
+    keep(store, store.data / "f-12.h5", "t1", ["'x y'", "z"], 2)
+    keep(store, store.data / "deep" / "f-12.h5", "t2", ["deeper"], 1)
+    layout = store.base / "l.json"
+    layout.write_text(json.dumps({"regions": ON["t3"]}))
+    stripewise("store", "template", "add", store.root, store.data / "*.h5", "--layout", layout)
+    said = stripewise("store", "template", "rm", store.root, store.data / "*.h5")
+    (command,) = way_back(said.out)
+    assert "still lays such files out" in said.out and "deeper" not in said.out, said.report
+    stripewise(*command)
+    assert kept(store) == [("deeper", 1)]
+
+
+def test_tune_shows_how_all_that_it_leaves_is_taken_back(make_store: Maker) -> None:
+    store = make_store([Target("h0", "hdd", "emulated", 0, 5e-3, 1e-8), Target("s0", "ssd")])
+    program = ("python3", "-c", ANEW.replace("write(b'x')", "write(bytes(1 << 22))"), store.data / "f")
+    said = stripewise("tune", "--store", store.root, "--repeat", "1", "--", *program)
+    assert "(stays)" in said.out and "new files matching" in said.out, said.report
+    for command in way_back(said.out):
+        stripewise(*command)
+    assert not kept(store) and json.loads(stripewise("store", "template", "ls", store.root, "--json").out) == []
+    assert "following" not in store.run(*program).err
 
 
 def test_tune_keeps_the_plan_and_the_next_run_follows_it(make_store: Maker) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +20,7 @@ from ...run.measure import ratio
 from ...run.repeats import Repeated
 from ...run.tune import Shown, Tuned, Tuner, Turns
 from ...store import Store, plans, templates
+from ...store.config import KeptPlan
 from ..arguments import flattened
 from ..options import (
     CommandArgument,
@@ -28,6 +30,7 @@ from ..options import (
 )
 from ..output import print_json, printable, progress, say, shown, stdout, table, wrapped
 from ..plan.options import SearchOptions, SeedOption, SizeOptions, plan_options
+from ..store.plan import rm_command
 
 
 def _print(tuned: Tuned, emulated: bool) -> None:
@@ -100,7 +103,7 @@ def _say_traces(tuned: Tuned, traces: Path) -> None:
     typer.echo(f"see the runs: {printable(shlex.join(words))}")
 
 
-def _keep(store: Store, tuned: Tuned, kept: Repeated) -> None:
+def _keep(store: Store, tuned: Tuned, kept: Repeated) -> KeptPlan | None:
     """Keeps the plan whose layout stays, for runs of the same application, with what it gained over DEF if that is
     known.
     """
@@ -111,23 +114,35 @@ def _keep(store: Store, tuned: Tuned, kept: Repeated) -> None:
         found, remarks = plans.keep(store.root, plan, f"the plan of {kept.policy}")
     except StripewiseError as error:
         say(f"stripewise: the plan is not kept: {printable(str(error))}; tune again")
-        return
+        return None
     for remark in remarks:
         say(f"stripewise: {printable(remark)}")
     typer.echo(f"kept the plan of {kept.policy} for {printable(found.title)}; 'run --store' follows it")
+    return found
 
 
-def _lay_out_anew(store: Store, tuned: Tuned) -> None:
-    """Leaves templates for the files that the program makes anew: their layout went with the old ones."""
+def _lay_out_anew(store: Store, tuned: Tuned) -> list[str]:
+    """Leaves templates for the files that the program makes anew, whose layout went with the old ones; their globs."""
+    left = []
     for glob, file in tuned.anew.items():
         try:
             templates.add_layout(store.root, glob, Layout(file.layout))
         except ClusterError as error:
             say(f"stripewise: no template for {printable(glob)}: {printable(str(error))}; its files lie as by default")
             continue
+        left.append(glob)
         typer.echo(f"new files matching {printable(glob)} are laid out like {printable(file.path)}")
-    if tuned.anew:
-        typer.echo(f"see 'stripewise store template ls {printable(str(store.root))}'; 'template rm' removes one")
+    return left
+
+
+def _say_way_back(root: Path, globs: Sequence[str], kept: KeptPlan | None) -> None:
+    """The commands after which new files lie as before."""
+    commands = [shlex.join(["stripewise", "store", "template", "rm", str(root), glob]) for glob in globs]
+    commands += [] if kept is None else [rm_command(root, kept)]
+    if commands:
+        typer.echo("to take that back:")
+    for command in commands:
+        typer.echo(f"  {printable(command)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,8 +217,8 @@ def tune(
     tuned = tuner.tune(compared, chosen, kept)
     _print(tuned, any(target.kind == "emulated" for target in opened.config.cluster.targets))
     if asked.keep and tuned.kept is not None:
-        _lay_out_anew(opened, tuned)
-        _keep(opened, tuned, tuned.kept)
+        globs = _lay_out_anew(opened, tuned)
+        _say_way_back(opened.root, globs, _keep(opened, tuned, tuned.kept))
     if asked.trace is not None:
         _say_traces(tuned, asked.trace)
     if json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from ...errors import PlanError
 from ...plan import read_plan
 from ...plan.summary import summary_of
 from ...store import Store, plans
-from ...store.config import PROCESSES_MAX, read_store
+from ...store.config import PROCESSES_MAX, KeptPlan, read_store
 from ...store.kept import read_kept
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, say, stdout, table
@@ -47,6 +48,12 @@ def add(
     for remark in remarks:
         say(f"stripewise: {printable(remark)}")
     typer.echo(f"kept for {printable(kept.title)}; 'stripewise run --store {printable(str(store))}' follows it")
+
+
+def rm_command(store: Path, kept: KeptPlan) -> str:
+    """The command that forgets a plan, for the shell."""
+    words = ["stripewise", "store", "plan", "rm", str(store), kept.application, "--processes", str(kept.processes)]
+    return shlex.join(words)
 
 
 def rm(

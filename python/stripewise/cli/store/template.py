@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from ...store import Store, templates
+from ...store import Store, plans, templates
 from ...store.config import read_store
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, stdout, table
+from .plan import rm_command
 
 GlobArgument = Annotated[str, typer.Argument(metavar="GLOB", help="Glob over absolute paths, quoted.")]
 
@@ -31,9 +32,16 @@ def add(
 
 
 def rm(store: StoreArgument, glob: GlobArgument) -> None:
-    """Remove the template of GLOB; existing files keep their layout."""
-    gone = templates.remove(store, glob)
-    typer.echo(printable(f"removed the template of {' or '.join(rule.glob for rule in gone)}"))
+    """Remove the template of GLOB; existing files keep their layout.
+
+    A plan that is kept for an application goes by 'store plan rm'.
+    """
+    gone = [rule.glob for rule in templates.remove(store, glob)]
+    typer.echo(printable(f"removed the template of {' or '.join(gone)}"))
+    config = read_store(store)
+    for kept in plans.that_lay_out(config, gone):
+        typer.echo(printable(f"the plan kept for {kept.title} still lays such files out; remove it, too, with:"))
+        typer.echo(printable(f"  {rm_command(config.root, kept)}"))
 
 
 def ls(store: StoreArgument, json: JsonOption = False) -> None:
