@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..workload.columns import checked_columns, codes_of_text, numbers
 from ..workload.counted import Chosen, Touched
+from ..workload.syncs import Syncs, syncs_of
 from ..workload.trace import opened, read_meta, run_place, trace_file, wanted_files
 from .layers import COLUMNS, MpiCalls, mpi_calls
 
@@ -62,6 +63,8 @@ class CallFacts:
     layers: dict[str, tuple[MpiCalls, ...]] = field(default_factory=dict)
     #: Bytes: where the furthest request ended, and what the file was cut or grown to.
     lengths: dict[str, int] = field(default_factory=dict)
+    #: Calls that wait until bytes are on the device.
+    syncs: dict[str, Syncs] = field(default_factory=dict)
 
 
 def calls_of(path: Path, files: Chosen) -> CallFacts:
@@ -72,7 +75,7 @@ def calls_of(path: Path, files: Chosen) -> CallFacts:
             parquet.schema_arrow,
             source,
             ("op", "file", "start_ns", "end_ns"),
-            ("layer", "process", "done", "offset", *COLUMNS),
+            ("layer", "process", "rank", "done", "offset", *COLUMNS),
         )
         table = parquet.read(columns=columns)
     op, ops = codes_of_text(table, "op")
@@ -105,7 +108,8 @@ def calls_of(path: Path, files: Chosen) -> CallFacts:
     ours = set(wanted_files(touched, files, place=place, prefers_managed=False, least_bytes=0).files)
     by_name = np.flatnonzero(rows(BY_NAME) & np.isin(file, [code for code, name in enumerate(paths) if name in ours]))
     metadata = _metadata(table, by_name, (op, ops), (file, paths)) if len(by_name) else NOTHING
-    return CallFacts(metadata, wanted, mpi_calls(table) if wanted else {}, lengths)
+    syncs = {name: each for name, each in syncs_of(table).items() if name in ours}
+    return CallFacts(metadata, wanted, mpi_calls(table) if wanted else {}, lengths, syncs)
 
 
 def _lengths_in_meta(path: Path) -> dict[str, int]:

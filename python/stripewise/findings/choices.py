@@ -24,6 +24,9 @@ BLOCKS = 4096
 BACKWARD = 0.25
 #: Calls by name that make a storm, and how many of them a request that moves bytes.
 STORM_CALLS, STORM_CALLS_PER_REQUEST = 500, 2.0
+#: Syncs of a file that make a habit, what one process spends in them at least, and the bytes between two of them from
+#: which the device takes its time for the bytes: a disk of 100 MB/s has them in 0.17 s, and a sync in 10 ms.
+SYNCS_MIN, SYNC_S, SYNCED_BYTES = 16, 0.1, 16 * MIB
 #: What system calls move over what MPI-IO calls asked for, and the bytes above it that matter.
 SIEVED, SIEVED_BYTES = 2.0, 1 * MIB
 #: One rank's bytes over the mean of all ranks from which they are uneven, and the bytes below which it does not matter.

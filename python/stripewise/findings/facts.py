@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from ..layout import Layout
 from ..pattern.records import FileRecords, TraceRecords, read_records
 from ..workload.counted import BY_DEFAULT, Choice, Chosen
 from ..workload.layouts import read_layouts, store_of_trace
+from ..workload.syncs import Syncs
 from ..workload.trace import partial_reasons, trace_file
 from .calls import CallFacts, MetadataCalls, Wanted, calls_of
 from .layers import MpiCalls
@@ -35,6 +36,7 @@ class FileFacts:
         wanted: Wanted | None = None,
         layers: tuple[MpiCalls, ...] = (),
         layout: Layout | None = None,
+        syncs: Syncs | None = None,
     ) -> None:
         if (np.diff(records.rank) < 0).any():
             records = _by_process(records)
@@ -49,6 +51,8 @@ class FileFacts:
         self.layers = layers
         #: How it lay in a store when the trace was collected; None where it was in none, or that is not known.
         self.layout = layout
+        #: Calls that wait until its bytes are on the device; None where there are none.
+        self.syncs = syncs
         self.size = records.size
         self.offset = records.offset
         self.write = np.array([kind.op == "write" for kind in records.kinds])[records.kind]
@@ -107,7 +111,8 @@ def _file_facts(records: FileRecords, calls: CallFacts, layout: Layout | None) -
     path = records.path
     openers = len(calls.metadata.openers.get(path, ()))
     extent = max(int((records.offset + records.size).max()), calls.lengths.get(path, 0))
-    return FileFacts(records, openers, extent, calls.wanted.get(path), calls.layers.get(path, ()), layout)
+    layers, syncs = calls.layers.get(path, ()), calls.syncs.get(path)
+    return FileFacts(records, openers, extent, calls.wanted.get(path), layers, layout, syncs)
 
 
 def _by_process(records: FileRecords) -> FileRecords:
@@ -136,6 +141,8 @@ class RunFacts:
     is_log: bool = False
     #: The store that has its managed files.
     store: str | None = None
+    #: Calls that wait until bytes are on the device, by the file's name; some may have no request.
+    syncs: Mapping[str, Syncs] = field(default_factory=dict)
 
     @property
     def requests(self) -> int:
@@ -199,6 +206,7 @@ def facts_of(path: str | os.PathLike[str], files: Chosen = (), only: Collection[
         any("estimated" in reason for reason in partial_reasons(Path(path))),
         files if isinstance(files, Choice) else Choice(tuple(files)),
         store=store_of_trace(Path(path)),
+        syncs=calls.syncs,
     )
 
 

@@ -18,6 +18,7 @@ from .causes.metadata import metadata_storm
 from .causes.scattered import scattered_requests
 from .causes.sieving import sieving
 from .causes.small import small_requests
+from .causes.sync import frequent_syncs
 from .causes.uneven import uneven_ranks
 from .facts import FileFacts, RunFacts
 from .finding import Finding
@@ -104,5 +105,7 @@ def _of_file(file: FileFacts, run: RunFacts, cluster: Cluster) -> Iterator[Findi
     yield from (finding for _, finding in of_requests)
     if (sieved := sieving(file, run, cluster)) is not None:
         yield sieved
+    if (waited := frequent_syncs(file, run, cluster)) is not None:
+        yield waited
     if not of_requests and (uneven := uneven_ranks(file, run, cluster)) is not None:
         yield uneven

@@ -52,7 +52,8 @@ class Seconds:
     @property
     def text(self) -> str:
         """For people."""
-        return f"{_seconds(self.low)} to {_seconds(self.high)} s"
+        low, high = _seconds(self.low), _seconds(self.high)
+        return f"{high} s" if low == high else f"{low} to {high} s"
 
 
 def _seconds(value: float) -> str:

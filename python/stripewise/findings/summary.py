@@ -52,6 +52,9 @@ class RunSummary:
     #: Of calls by name on the program's files.
     calls: int
     calls_s: float
+    #: That wait until bytes are on the device, and the seconds in them of all processes.
+    syncs: int
+    syncs_s: float
     files: tuple[FileLine, ...]
 
 
@@ -78,6 +81,8 @@ def summary_of_run(run: RunFacts) -> RunSummary:
         max(spent.values(), default=0.0),
         run.metadata.calls,
         run.metadata.total_s,
+        sum(map(len, run.syncs.values())),
+        sum(float(each.seconds.sum()) for each in run.syncs.values()),
         tuple(_line(file, sentences.get(file.path, [])) for file in run.files),
     )
 

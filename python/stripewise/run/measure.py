@@ -13,8 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..workload.requests import REQUEST_DTYPE, Workload
+
+#: When nothing was waited for: no rows of (start, end).
+NO_WAITS: npt.NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
 
 #: Phases whose device time the counters hold.
 PHASES = ("read_seconds", "write_seconds", "fill_seconds", "check_seconds")
@@ -88,14 +92,17 @@ def _figure(said: Mapping[str, Any], key: str) -> float | None:
     return float(value)
 
 
-def in_flight_seconds(workload: Workload, write: bool) -> tuple[int, float]:
-    """Bytes of all reads or writes, and the seconds with any of them in flight."""
+def in_flight_seconds(workload: Workload, write: bool, waits: npt.NDArray[np.int64] = NO_WAITS) -> tuple[int, float]:
+    """Bytes of all reads or writes, and the seconds with any of them, or of `waits` (rows of start and end in ns), in
+    flight.
+    """
     parts = [file.requests[file.requests["write"] == write] for file in workload.files]
     requests = np.concatenate([np.zeros(0, dtype=REQUEST_DTYPE), *parts])
-    if not len(requests):
+    start = np.concatenate([requests["start_ns"], waits[:, 0]])
+    if not len(start):
         return 0, 0.0
-    order = np.argsort(requests["start_ns"], kind="stable")
-    start, end = requests["start_ns"][order], requests["end_ns"][order]
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], np.concatenate([requests["end_ns"], waits[:, 1]])[order]
     reached = np.maximum.accumulate(end)
     # The part of each request after everything before it had ended.
     fresh = np.concatenate([[start[0]], np.maximum(start[1:], reached[:-1])])
@@ -109,8 +116,12 @@ def measured(
     elapsed_seconds: float,
     said: Mapping[str, Any],
     workload: Workload | None,
+    waits: npt.NDArray[np.int64] = NO_WAITS,
 ) -> Measured:
-    """The figures of one run from the counters, what the program said, and the trace where there is one."""
+    """The figures of one run from the counters, what the program said, and the trace where there is one.
+
+    `waits` is when the run waited for what it had written (`workload/syncs.py`): I/O as the writes themselves.
+    """
     earlier = {str(row["name"]): row for row in before}
     busy = {}
     for row in after:
@@ -123,9 +134,9 @@ def measured(
     for key, write in (("read_mb_s", False), ("write_mb_s", True)):
         rates[key] = _figure(said, key)
         if workload is not None:
-            count, seconds = in_flight_seconds(workload, write)
+            count, seconds = in_flight_seconds(workload, write, waits if write else NO_WAITS)
             seconds_in_trace += seconds
-            if rates[key] is None and key not in said and seconds > 0:
+            if rates[key] is None and key not in said and count and seconds > 0:
                 rates[key] = count / seconds / 1e6
     phases = [_figure(said, key) for key in PHASES]
     if phases[0] is not None or phases[1] is not None:

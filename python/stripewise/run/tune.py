@@ -37,6 +37,7 @@ from ..store.traced import on_store
 from ..units import format_size
 from ..workload import Workload
 from ..workload.made import Made, made_in
+from ..workload.syncs import written_back
 from ..workload.trace import read_trace
 from . import runner
 from .collect import collect_logs, note_run
@@ -378,7 +379,9 @@ class Tuner:
             self._check_inputs(collected)
         else:
             self._check_cache(f"run {circle.number} ({name})", workload, read_after - read_before)
-        return workload, measured(name, before, after, ended.seconds, last.value, workload)
+        written = {file.path for file in workload.files if file.requests["write"].any()}
+        waits = written_back(collected, written | {made.first.get(path, path) for path in written})
+        return workload, measured(name, before, after, ended.seconds, last.value, workload, waits)
 
     def _reset(self) -> None:
         """Sets the inputs back, by the user's own command on the store."""

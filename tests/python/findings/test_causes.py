@@ -70,7 +70,8 @@ def test_names_that_would_move_the_cursor_are_shown_as_text(tmp_path):
 @given(
     st.lists(
         st.tuples(
-            st.integers(0, 3), st.sampled_from(["read", "write", "open", "stat"]), st.sampled_from(["/d/f", "/d/g"]),
+            st.integers(0, 3), st.sampled_from(["read", "write", "open", "stat", "sync"]),
+            st.sampled_from(["/d/f", "/d/g"]),
             st.one_of(st.integers(0, 100), st.integers(0, 2**62)), st.integers(-1, 1 << 40),
         ),
         min_size=1, max_size=80,

@@ -157,6 +157,8 @@ def _print_targets(served: Served) -> None:
 def _print_run(run: RunSummary) -> None:
     typer.echo(f"{format_size(run.bytes)} in {run.requests:,} requests within {run.span_s:.3g} s")
     typer.echo(f"in requests: {run.io_s:.3g} s of all processes, {run.longest_io_s:.3g} s of the busiest")
+    if run.syncs:
+        typer.echo(f"in {run.syncs:,} calls that sync: {run.syncs_s:.3g} s of all processes")
     typer.echo(f"in {run.calls:,} calls by name: {run.calls_s:.3g} s of all processes")
 
 
