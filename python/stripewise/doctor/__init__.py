@@ -43,7 +43,7 @@ def examine(examined: Examined) -> list[tuple[str, Finding]]:
         try:
             found += [(name, finding) for finding in check(examined)]
         except OSError as error:
-            found.append(
-                (name, Finding(Level.NOTE, f"could not be checked: {error}", "run doctor as the program's user"))
-            )
+            place = f"{error.filename}: " if error.filename is not None else ""
+            said = f"could not be checked: {place}{error.strerror or error}"
+            found.append((name, Finding(Level.NOTE, said, "run doctor as the program's user")))
     return found

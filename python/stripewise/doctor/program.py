@@ -7,10 +7,11 @@ import platform
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..errors import StoreError
+from ..plan.application import starts_another
 from ..preloaded import LIBRARY, OFF, without_library
 from ..run import runner
 from ..run.elf import Kind, Program, own_machine, read_program
@@ -59,20 +60,31 @@ def c_library_is_new_enough(_: Examined) -> Iterator[Finding]:
 
 
 def programs_take_the_library(examined: Examined) -> Iterator[Finding]:
-    """The command's program, and each of its words that is a program, too, as after `mpiexec -n 4`."""
+    """The command's program, and the programs among its words, as after `mpiexec -n 4`."""
     command = examined.command or (PROBE,)
     path = examined.environment.get("PATH")
     first = shutil.which(command[0], path=path)
     if first is None:
         yield bad(f"{command[0]} is not found", "check the command after --")
         return
-    seen = {first}
-    yield from _takes(Path(first), examined)
+    for each in dict.fromkeys([Path(first).absolute(), *_started(command, path)]):
+        yield from _takes(each, examined)
+
+
+def _started(command: Sequence[str], path: str | None) -> Iterator[Path]:
+    """The programs among a command's words but the first: those with a slash, and what launchers and the like start,
+    which may be looked for in PATH.
+    """
+    is_next = starts_another(command[0])
     for word in command[1:]:
-        found = shutil.which(word, path=path) if "/" in word else None
-        if found and found not in seen and Path(found).is_file():
-            seen.add(found)
-            yield from _takes(Path(found), examined)
+        named = is_next and not word.startswith("-") and "=" not in word
+        found = shutil.which(word, path=path) if "/" in word or named else None
+        if found and Path(found).is_file():
+            # Absolute, for a bare name would be looked for in PATH when it is started.
+            yield Path(found).absolute()
+            is_next = is_next and starts_another(word)
+        elif word == ":":
+            is_next = starts_another(command[0])
 
 
 def out_of_reach(command: tuple[str, ...]) -> Finding | None:
@@ -194,8 +206,13 @@ def _loads(path: Path) -> Iterator[Finding]:
     except StoreError:
         yield note(f"{path} was not tried, for there is no library", "build the library first")
         return
-    except (OSError, subprocess.TimeoutExpired) as error:
-        yield bad(f"{path} cannot be started ({error})", "check the command after --")
+    except OSError as error:
+        yield bad(f"{path} cannot be started ({error.strerror})", "check the command after --")
+        return
+    except subprocess.TimeoutExpired:
+        yield bad(
+            f"{path}: the loader did not list what it loads within {LOAD_TIMEOUT_S} s", "check the command after --"
+        )
         return
     said = (listed.stdout + listed.stderr).decode(errors="replace")
     complaint = next((line.strip() for line in said.splitlines() if "ERROR" in line or "not found" in line), "")

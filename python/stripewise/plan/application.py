@@ -34,6 +34,12 @@ def application_of(command: Iterable[str]) -> str:
     return shlex.join(command)
 
 
+def starts_another(word: str) -> bool:
+    """Whether a word of a command line only starts another program: a launcher, `env`, `nice` and the like."""
+    name = PurePath(word).name
+    return bool(LAUNCHERS.fullmatch(name) or WRAPPERS.fullmatch(name))
+
+
 def is_run_by(application: str, command: Sequence[str]) -> bool:
     """Whether `command`, with a launcher or without, runs the application: the same program by its file's name, and
     the same arguments.

@@ -109,6 +109,35 @@ def test_a_program_that_sheds_the_library_is_named(tmp_path, monkeypatch, loader
     assert str(path if loader != "script" else tmp_path / "program") in said.what
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["./job x", "nice ./job", "env A=1 ./job", "mpiexec -n 4 ./job x", "mpiexec -n 4 job x", "mpiexec -n 2 nice job"],
+)
+def test_programs_are_named_as_the_kernel_finds_them(command, tmp_path, monkeypatch):
+    shutil.copy(shutil.which("true") or "/bin/true", tmp_path / "job")
+    shutil.copy(shutil.which("true") or "/bin/true", tmp_path / "mpiexec")
+    monkeypatch.chdir(tmp_path)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    found = list(program.programs_take_the_library(Examined(None, tuple(command.split()), {"PATH": path})))
+    assert levels(found) == {Level.OK}
+    assert found[-1].what == f"{tmp_path / 'job'} loads the library"
+
+
+def test_arguments_are_no_programs():
+    words = ("env", "cat", "sort", "true")
+    found = list(program.programs_take_the_library(Examined(None, words, {"PATH": os.environ["PATH"]})))
+    assert len(found) == 2 and "/cat loads" in found[1].what
+
+
+def test_what_cannot_be_started_is_said_as_the_system_says_it(tmp_path, monkeypatch):
+    def gone(*_words: object, **_more: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory", Path("job"))
+
+    monkeypatch.setattr(program.subprocess, "run", gone)
+    said = worst(program.programs_take_the_library(Examined(command=("true",)))).what
+    assert said.endswith("true cannot be started (No such file or directory)")
+
+
 def test_a_loader_that_cannot_load_the_library_is_believed(tmp_path, monkeypatch):
     broken = tmp_path / "libstripewise.so"
     broken.write_bytes(b"\x7fELF\x02\x01" + bytes(100))
