@@ -6,6 +6,8 @@ that is renamed into place was made under another name.
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -13,7 +15,7 @@ from ..plan import Plan
 from ..plan.made_as import glob_problem
 from ..store.globs import escape
 from ..workload.made import Made
-from ..workload.series import pattern_of, shape_of
+from ..workload.series import pattern_of, renumbered, shape_of
 
 
 def globs_of(made: Iterable[str], known: Iterable[str], first: Mapping[str, str]) -> dict[str, str]:
@@ -35,9 +37,29 @@ def globs_of(made: Iterable[str], known: Iterable[str], first: Mapping[str, str]
     return found
 
 
+def names_beside(made: Iterable[str], first: Mapping[str, str]) -> set[str]:
+    """The names that files beside these were made with: others of their directories that differ in numbers alone, such
+    as earlier checkpoints that this run did not touch.
+    """
+    shapes: dict[tuple[str, str], list[str]] = {}
+    for name in made:
+        shapes.setdefault(shape_of(name), []).append(name)
+    found: set[str] = set()
+    for directory in {directory for directory, _ in shapes}:
+        # A trace may be of another machine, or the directory gone.
+        with contextlib.suppress(OSError), os.scandir(directory) as entries:
+            for entry in entries:
+                path = os.path.join(directory, entry.name)
+                for name in shapes.get(shape_of(path), ())[:1]:
+                    # What was renamed into place was made under another name, with the same numbers.
+                    found.add(path if name not in first else renumbered(first[name], path) or path)
+    return found
+
+
 def as_made(plan: Plan, made: Made) -> Plan:
     """The plan with the globs of the files that its run made anew."""
     planned = {file.path for file in plan.files}
-    globs = globs_of(planned & made.anew, made.names, made.first)
+    anew = planned & made.anew
+    globs = globs_of(anew, made.names | names_beside(anew, made.first), made.first)
     shown = {path: glob for glob, path in globs.items()}
     return replace(plan, files=tuple(replace(file, made_as=shown.get(file.path, "")) for file in plan.files))

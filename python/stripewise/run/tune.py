@@ -43,7 +43,7 @@ from . import runner
 from .collect import collect_logs, note_run
 from .inputs import changed_inputs
 from .measure import LastObject, Measured, measured
-from .recreated import globs_of
+from .recreated import globs_of, names_beside
 from .repeats import Repeated
 
 #: Rounds of measured runs at least and at most, where the user does not say how many; they end when every layout's
@@ -268,7 +268,7 @@ class Tuner:
         # What the run makes anew lies as planned, under the planned names first.
         planned = {file.path: file for file in plan.files}
         exact = {escape(circle.first.get(path, path)): file for path, file in planned.items()}
-        globs = globs_of(planned, circle.known, circle.first)
+        globs = self._globs(circle, set(planned))
         circle.temporary.templates(exact | {glob: planned[path] for glob, path in globs.items() if glob not in exact})
         self.show.say(f"run {circle.number + 1}: {name}")
         workload, row = self._run(circle, name)
@@ -292,11 +292,15 @@ class Tuner:
             self._put_back(circle)
             return Tuned(tuple(layouts), None, tuple(self.remarks))
         planned = {file.path: file for file in fastest.plan.files}
-        globs = globs_of(circle.made & set(planned), circle.known, circle.first)
+        globs = self._globs(circle, circle.made & set(planned))
         anew = {glob: planned[path] for glob, path in globs.items()}
         if circle.applied != fastest.policy:
             self._apply(circle, fastest.policy)
         return Tuned(tuple(layouts), fastest, tuple(self.remarks), anew)
+
+    def _globs(self, circle: _Circle, made: set[str]) -> dict[str, str]:
+        """Of files that are made anew, by all names that are known: a run may always make the same ones."""
+        return globs_of(made, circle.known | names_beside(made, circle.first), circle.first)
 
     def _note_names(self, circle: _Circle, workload: Workload, made: Made) -> None:
         """Which files a run made anew: they have other ids than before, or it began them from nothing."""

@@ -15,6 +15,15 @@ def shape_of(name: str) -> tuple[str, str]:
     return str(path.parent), _NUMBER.sub("0", path.name)
 
 
+def renumbered(name: str, like: str) -> str | None:
+    """The name with the numbers of the name `like`; None where it has not as many."""
+    path, numbers = PurePath(name), _NUMBER.findall(PurePath(like).name)
+    found = iter(numbers)
+    if len(_NUMBER.findall(path.name)) != len(numbers):
+        return None
+    return str(path.with_name(_NUMBER.sub(lambda _: next(found), path.name)))
+
+
 def pattern_of(name: str, alike: Iterable[str], quote: Callable[[str], str] = str) -> str | None:
     """The name with `*` for each number in which names of its shape differ; all else as `quote` gives it.
 

@@ -148,12 +148,16 @@ def templates(store: Store) -> list[str]:
 
 
 def test_the_layout_stays_with_files_that_are_made_anew(make_store: Maker) -> None:
-    """A name that comes back, one with a number that grows, and one that a file is renamed to."""
+    """A name that comes back, one with a number that grows, one that a file is renamed to, and one that every run makes
+    beside those of earlier runs.
+    """
     store = make_store([SLOW, SWIFT])
+    store.program("touch", store.data / "ck100.h5")
     for names, more, glob in (
         (["same"], ["same"], "same"),
         (["ckpt-%04d.h5"], ["ckpt-0099.h5"], "ckpt-*.h5"),
         (["out.tmp", "out"], ["out.tmp"], "out.tmp"),
+        (["ck300.h5"], ["ck099.h5"], "ck*.h5"),
         (["part-%04d.tmp", "part-%04d"], ["part-0099.tmp"], "part-*.tmp"),
     ):
         job = ("python3", "-c", WRITER, *(store.data / name for name in names))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stripewise.run.recreated import globs_of
+from stripewise.run.recreated import globs_of, names_beside
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,32 @@ def test_numbers_in_which_names_differ_are_free(
     made: list[str], known: list[str], renamed: dict[str, str], globs: list[str]
 ) -> None:
     assert sorted(globs_of(made, known, renamed)) == sorted(globs)
+
+
+@pytest.mark.parametrize(
+    ("made", "first", "globs"),
+    [
+        ("ck300.h5", None, "ck*.h5"),
+        ("ck300.h5", "ck300.h5.tmp", "ck*.h5.tmp"),
+        ("ck300.h5", ".tmp-9-ck300.h5", ".tmp-9-ck300.h5"),
+        ("state.h5", None, "state.h5"),
+        ("old7.h5", None, "old7.h5"),
+    ],
+)
+def test_files_beside_it_tell_which_numbers_are_free(made: str, first: str | None, globs: str, tmp_path: Path) -> None:
+    for name in ("ck100.h5", "ck200.h5", made, "old-7.h5"):
+        (tmp_path / name).touch()
+    # A managed file without its store is a link to nowhere.
+    (tmp_path / "ck200.h5").unlink()
+    (tmp_path / "ck200.h5").symlink_to("/stripewise:none/0")
+    path = str(tmp_path / made)
+    renamed = {} if first is None else {path: str(tmp_path / first)}
+    found = globs_of([path], {renamed.get(path, path)} | names_beside([path], renamed), renamed)
+    assert found == {str(tmp_path / globs): path}
+
+
+def test_a_directory_that_is_gone_has_no_names(tmp_path: Path) -> None:
+    assert names_beside([str(tmp_path / "gone" / "ck1")], {}) == set()
 
 
 NAME = st.text(st.sampled_from("ab1290-._[*?"), min_size=1, max_size=8).filter(lambda name: name not in {".", ".."})
