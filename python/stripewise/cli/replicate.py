@@ -63,21 +63,27 @@ class ManagerOptions:
         ),
     ] = None
     min_benefit: Annotated[
-        float, typer.Option("--min-benefit", metavar="SECONDS", min=0, help="s-pdla: benefit of a critical pattern.")
+        float,
+        typer.Option("--min-benefit", metavar="SECONDS", min=0, help="s-pdla: minimum benefit of a critical pattern."),
     ] = 0.0
     bucket: Annotated[
-        str, typer.Option("--bucket", metavar="TIME", help="radar: patterns that start within this act together.")
-    ] = "10s"
+        str | None,
+        typer.Option(
+            "--bucket",
+            metavar="TIME",
+            help="radar: window whose patterns act together, by their start (default: those that overlap in time).",
+        ),
+    ] = None
     stored: Annotated[
         Path | None,
-        typer.Option("--stored", metavar="FILE", help="radar: replicas that stand: the --json of an earlier run."),
+        typer.Option("--stored", metavar="FILE", help="radar: existing replicas, as the --json of an earlier run."),
     ] = None
     decay: Annotated[
         str,
         typer.Option(
             "--decay",
             metavar="DECAY",
-            help=f"radar: how the benefit of those fades: {', '.join(DECAYS)} or FILE.py:NAME.",
+            help=f"radar: decay of their benefit: {', '.join(DECAYS)} or FILE.py:NAME.",
         ),
     ] = "half-life"
 
@@ -92,7 +98,8 @@ class ManagerOptions:
     def made(self) -> Options:
         """As managers take them. Raises UsageError for a bad one."""
         stored = () if self.stored is None else read_stored(self.stored)
-        radar = RadarOptions(parse_span(self.bucket, "--bucket"), decay_named(self.decay), stored)
+        bucket_ns = None if self.bucket is None else parse_span(self.bucket, "--bucket")
+        radar = RadarOptions(bucket_ns, decay_named(self.decay), stored)
         return Options(None if self.space is None else parse_size(self.space, "--space"), self.min_benefit, radar)
 
 
@@ -128,7 +135,7 @@ class PlaceOptions:
 def replicate(
     *,
     trace: Annotated[Path, typer.Argument(help="Collected trace.", metavar="TRACE")],
-    what_if: Annotated[bool, typer.Option("--what-if", help="Estimate gain, space and time; build nothing.")] = False,
+    what_if: Annotated[bool, typer.Option("--what-if", help="Estimate only: gain, space, time to build.")] = False,
     managers: ManagerOptions,
     place: PlaceOptions,
     files: FileOptions,
@@ -210,6 +217,7 @@ def _sum(decision: Decision, options: Options) -> str:
     if not count:
         return f"{decision.manager}: no replica is worth making"
     less = decision.original_s - decision.replica_s
+    saved = f"{_seconds(abs(less))} s {'less' if less >= 0 else 'more'}"
     fast = f" ({decision.original_s / decision.replica_s:.2f} times as fast)" if decision.replica_s else ""
     bound = ""
     if options.space_bytes is not None:
@@ -217,7 +225,7 @@ def _sum(decision: Decision, options: Options) -> str:
         bound = f" (at most {format_size(options.space_bytes)}{each})"
     return (
         f"{decision.manager}: {count:,} replica{'' if count == 1 else 's'}, I/O {_seconds(decision.original_s)} s now, "
-        f"{_seconds(less)} s less{fast}, {format_size(sum(decision.space_bytes.values()))} of space{bound}, "
+        f"{saved}{fast}, {format_size(sum(decision.space_bytes.values()))} of space{bound}, "
         f"{_seconds(decision.build_s)} s to build"
     )
 
@@ -237,7 +245,7 @@ def _layout_text(each: Candidate) -> str:
     """The scheme, the first cycle, and whether others follow."""
     regions = each.layout.regions
     if each.scheme == "1-DV":
-        return f"1-DV: a process on each of {_names(each.layout)}"
+        return f"1-DV: each process on one of {_names(each.layout)}"
     several = "" if len({region.stripes for region in regions}) == 1 else ", rotated"
     return f"{each.scheme}: {stripes_text(regions[0].stripes)}{several}"
 

@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,16 @@ class Accesses:
     write: Bool
     offset: Int
     size: Int
-    #: When the first of them began, on the trace's clock.
+    #: When the first of them began and the last one ended, on the trace's clock.
     start_ns: int = 0
-    #: Further patterns of the same blocks, whose requests stand here too.
-    also: tuple[str, ...] = field(default=())
+    end_ns: int = 0
+    #: The patterns that it was joined of; none where it is one itself.
+    joined_of: tuple[Accesses, ...] = field(default=())
+
+    @property
+    def also(self) -> tuple[str, ...]:
+        """The sentences of the others that it was joined of."""
+        return tuple(each.words for each in self.joined_of[1:])
 
     @property
     def operation(self) -> str:
@@ -74,7 +81,7 @@ class Accesses:
         return (self.start_ns, self.file, *first, len(self.size), self.bytes, self.operation, self.words)
 
     def joined(self, other: Accesses) -> Accesses:
-        """Both, where the other has the same blocks: what one replica serves."""
+        """Both as one: what one replica serves, where they have the same blocks."""
         client = np.concatenate([self.client, other.client])
         order = np.argsort(client, kind="stable")
         return replace(
@@ -83,8 +90,14 @@ class Accesses:
             write=np.concatenate([self.write, other.write])[order],
             offset=np.concatenate([self.offset, other.offset])[order],
             size=np.concatenate([self.size, other.size])[order],
-            also=(*self.also, other.words),
+            end_ns=max(self.end_ns, other.end_ns),
+            joined_of=(*(self.joined_of or (self,)), *(other.joined_of or (other,))),
         )
+
+    def apart(self) -> tuple[Accesses, ...]:
+        """Of patterns that it was joined of, those that write as one, and those that only read; else itself."""
+        sides = [[each for each in self.joined_of if each.write.any() == writes] for writes in (True, False)]
+        return tuple(reduce(Accesses.joined, side) for side in sides if side) or (self,)
 
 
 @dataclass(frozen=True)
@@ -160,6 +173,7 @@ def _gathered(file: FilePatterns, pattern: GlobalPattern, words: str) -> Accesse
         records.offset[row].astype(np.int64),
         records.size[row].astype(np.int64),
         min(each.start_ns for each in pattern.segments),
+        max(each.end_ns for each in pattern.segments),
     )
 
 

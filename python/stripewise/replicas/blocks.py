@@ -177,11 +177,16 @@ def _folded(offset: Int, size: Int) -> list[StridedBlocks]:
 
 
 def _wrapped(part: StridedBlocks, stride: int, count: int, may_turn: bool) -> StridedBlocks | None:
-    """The part under one more loop; None where the form has none. A loop that goes backward is turned, if it may."""
+    """The part under one more loop; None where the form has none.
+
+    A loop that goes backward is turned, if it may; two parts are none, but a loop that begins anew.
+    """
     if count == 1:
         return part
     dims = ((abs(stride), count), *part.dims)
-    if len(dims) > DIMS_MAX or (stride < 0 and not may_turn) or not is_divisible(part.block, dims):
+    if stride < 0 and (count == 2 or not may_turn):
+        return None
+    if len(dims) > DIMS_MAX or not is_divisible(part.block, dims):
         return None
     return StridedBlocks(part.base + min(0, stride * (count - 1)), part.block, dims)
 

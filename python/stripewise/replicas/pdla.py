@@ -7,9 +7,11 @@ unchanged on SServers, and all patterns there.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -126,10 +128,7 @@ def h_pdla(patterns: Sequence[Accesses], setting: Setting, room: Room) -> Decisi
     ClusterError where there are none.
     """
     _need(setting.cluster, HSERVERS, "h-pdla")
-    making = _Making(setting, room)
-    for pattern in sorted(_alike(patterns, setting), key=lambda each: (not each.is_global, each.key)):
-        making.add(pattern, cheapest_on(pattern, setting.cluster, ssd=False), None)
-    return making.decision("h-pdla")
+    return _every(patterns, _Making(setting, room), ssd=False).decision("h-pdla")
 
 
 def s_pdla(patterns: Sequence[Accesses], setting: Setting, room: Room, threshold_s: float = 0.0) -> Decision:
@@ -140,9 +139,18 @@ def s_pdla(patterns: Sequence[Accesses], setting: Setting, room: Room, threshold
     """
     for space in (HSERVERS, SSERVERS):
         _need(setting.cluster, space, "s-pdla")
-    rows = [critical_of(pattern, setting.cluster) for pattern in _alike(patterns, setting)]
     making = _Making(setting, room)
-    for row in sorted(rows, key=lambda each: (-each.benefit_s, each.pattern.key)):
+    table: list[tuple[float, tuple[object, ...], int, Critical]] = []
+    waiting, number = list(_alike(patterns, setting)), itertools.count()
+    while table or waiting:
+        for pattern in waiting:
+            row = critical_of(pattern, setting.cluster)
+            heappush(table, (-row.benefit_s, pattern.key, next(number), row))
+        *_, row = heappop(table)
+        sides = making.apart(row.pattern)
+        waiting = [] if len(sides) == 1 else list(sides)
+        if waiting:
+            continue
         if row.benefit_s > threshold_s:
             making.add(row.pattern, row.best, row.benefit_s, (row.told,))
         else:
@@ -157,10 +165,7 @@ def ns_pdla(patterns: Sequence[Accesses], setting: Setting, room: Room) -> Decis
     ClusterError without SServers.
     """
     _need(setting.cluster, SSERVERS, "ns-pdla")
-    making = _Making(setting, room)
-    for pattern in sorted(_alike(patterns, setting), key=lambda each: (not each.is_global, each.key)):
-        making.add(pattern, cheapest_on(pattern, setting.cluster, ssd=True), None)
-    return making.decision("ns-pdla")
+    return _every(patterns, _Making(setting, room), ssd=True).decision("ns-pdla")
 
 
 def s_orig(patterns: Sequence[Accesses], setting: Setting, room: Room, extents: Mapping[str, Extent]) -> Decision:
@@ -176,7 +181,7 @@ def s_orig(patterns: Sequence[Accesses], setting: Setting, room: Room, extents: 
         joined = reduce(Accesses.joined, mine)
         end = int((joined.offset + joined.size).max())
         size = max(end, extents[path].size_bytes if path in extents else 0)
-        whole = replace(joined, words=f"The whole file, {format_size(size)}.", also=())
+        whole = replace(joined, words=f"The whole file, {format_size(size)}.", joined_of=())
         shape = Shape((StridedBlocks(0, size),), (size,))
         making.place(whole, shape, Chosen(SSERVERS, "as it is", layout, 0.0, ("the file itself moves",)))
     return making.decision("s-orig")
@@ -192,12 +197,17 @@ class _Making:
         self.refused: list[Refused] = []
         self._homes: dict[str, list[tuple[Int, Int]]] = {}
 
+    def apart(self, pattern: Accesses) -> tuple[Accesses, ...]:
+        """The pattern; or, where some of its bytes have their home elsewhere, what writes and what only reads it: the
+        latter has a copy of all.
+        """
+        return pattern.apart() if self._shape(pattern).is_cut else (pattern,)
+
     def add(
         self, pattern: Accesses, cheapest: Cheapest, benefit_s: float | None, reasons: tuple[str, ...] = ()
     ) -> None:
         """A pattern on the layout that was found for it; without a benefit, what the fine model says is one."""
-        is_home = bool(pattern.write.any())
-        shape = self.setting.shape(pattern, self._taken(pattern.file) if is_home else None)
+        shape = self._shape(pattern)
         if not shape.bytes:
             self.refuse(pattern, "all its bytes have their home in a replica already")
         elif len(shape.blocks) > PARTS_MAX:
@@ -232,6 +242,9 @@ class _Making:
         """What was chosen and refused."""
         return Decision(manager, tuple(self.chosen), tuple(self.refused))
 
+    def _shape(self, pattern: Accesses) -> Shape:
+        return self.setting.shape(pattern, self._taken(pattern.file) if pattern.write.any() else None)
+
     def _taken(self, path: str) -> tuple[Int, Int] | None:
         homes = self._homes.get(path)
         if not homes:
@@ -253,6 +266,15 @@ class _Making:
         else:
             layout = schemes.two_d(servers, cheapest.groups, request, shape.held)
         return Chosen(cheapest.space, name, layout, 0.0)
+
+
+def _every(patterns: Sequence[Accesses], making: _Making, ssd: bool) -> _Making:
+    """A replica of every pattern on servers of one class, global ones first."""
+    ordered = sorted(_alike(patterns, making.setting), key=lambda each: (not each.is_global, each.key))
+    for pattern in ordered:
+        for side in making.apart(pattern):
+            making.add(side, cheapest_on(side, making.setting.cluster, ssd), None)
+    return making
 
 
 def _scheme(cheapest: Cheapest, servers: int) -> str:

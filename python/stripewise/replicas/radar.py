@@ -23,17 +23,18 @@ from .decay import Decay, half_life
 from .pdla import PARTS_MAX
 from .setting import Chosen, Setting, shared
 
-#: Length of a bucket where nobody says.
-BUCKET_NS = 10 * 10**9
 #: Below this share of the time, a gain is the rounding of stripes: such a set is not made.
-GAIN_MIN = 0.05
+GAIN_MIN = 0.1
 
 
 @dataclass(frozen=True)
 class RadarOptions:
-    """delta in ns, gamma, and the sets that stand (RADAR, Algorithm 1)."""
+    """delta in ns, gamma, and the sets that stand (RADAR, Algorithm 1).
 
-    bucket_ns: int = BUCKET_NS
+    Without a delta, for which the paper has no figure, patterns are one bucket that run at one time.
+    """
+
+    bucket_ns: int | None = None
     decay: Decay = half_life
     stored: tuple[ReplicaSet, ...] = ()
 
@@ -45,12 +46,23 @@ def figures_of(cluster: Cluster) -> RadarFigures:
     return RadarFigures(len(cluster.active), network.establish_s, network.per_byte_s, read.startup_s, read.per_byte_s)
 
 
-def buckets(patterns: Sequence[Accesses], bucket_ns: int) -> list[list[Accesses]]:
-    """Patterns by file and time window of their start, counted from the first start of all (section II.A.1)."""
+def buckets(patterns: Sequence[Accesses], bucket_ns: int | None) -> list[list[Accesses]]:
+    """Patterns by file and time window of their start, counted from the first start of all (section II.A.1).
+
+    Without a length of windows: by file and stretches of time in which some pattern of it runs throughout.
+    """
     found: dict[tuple[int, str], list[Accesses]] = defaultdict(list)
     begin = min((each.start_ns for each in patterns), default=0)
+    running: dict[str, tuple[int, int]] = {}
     for pattern in sorted(patterns, key=lambda each: each.key):
-        found[(pattern.start_ns - begin) // bucket_ns, pattern.file].append(pattern)
+        if bucket_ns is not None:
+            number = (pattern.start_ns - begin) // bucket_ns
+        else:
+            number, until = running.get(pattern.file, (pattern.start_ns, pattern.start_ns))
+            if pattern.start_ns > until:
+                number = pattern.start_ns
+            running[pattern.file] = number, max(until, pattern.end_ns, pattern.start_ns)
+        found[number, pattern.file].append(pattern)
     return [found[key] for key in sorted(found)]
 
 

@@ -176,14 +176,11 @@ class Setting:
 
 
 def shared(candidates: Sequence[Candidate], original_s: float, replica_s: float) -> tuple[Candidate, ...]:
-    """Candidates that are priced together, each with its share of both times, by bytes."""
-    whole = sum(each.bytes for each in candidates)
-    return tuple(
-        replace(
-            each,
-            benefit_s=(original_s - replica_s) * each.bytes / whole,
-            original_s=original_s * each.bytes / whole,
-            replica_s=replica_s * each.bytes / whole,
-        )
-        for each in candidates
-    )
+    """Candidates that are priced together, each with its share of both times, by what it takes alone."""
+    before, after = sum(each.original_s for each in candidates), sum(each.replica_s for each in candidates)
+    found = []
+    for each in candidates:
+        mine = original_s * each.original_s / before if before else 0.0
+        then = replica_s * each.replica_s / after if after else 0.0
+        found.append(replace(each, benefit_s=mine - then, original_s=mine, replica_s=then))
+    return tuple(found)

@@ -73,13 +73,13 @@ def any_rows(draw, op=None):
 
 
 @st.composite
-def nests(draw):
-    """Loops of strides that do not overlap, in any order: base, block, dims."""
+def nests(draw, gap=0):
+    """Loops of strides whose blocks do not overlap, so far apart at least, in any order: base, block, dims."""
     block = draw(st.integers(1, 100))
     reach, dims = block, []
     for _ in range(draw(st.integers(0, 8))):
         count = draw(st.integers(2, 3))
-        stride = reach + draw(st.integers(0, 50))
+        stride = reach + gap + draw(st.integers(0, 50))
         dims.append((stride, count))
         reach += stride * (count - 1)
     return draw(st.integers(0, 1000)), block, tuple(draw(st.permutations(dims)))
@@ -111,3 +111,31 @@ def several_patterns(draw, op=None):
 def bytes_of(candidate):
     """The logical bytes of a candidate's blocks, in their order."""
     return [at + byte for part in candidate.blocks for at in part.offsets().tolist() for byte in range(part.block)]
+
+
+def decomposition(kind, clients, edge=64, element=2048):
+    """A volume as large as one of RADAR's array (section III.B), or what `time` reads of two, contiguous in z, y, x."""
+
+    def block(client, times, x, y, z):
+        t, i, j = np.meshgrid(np.arange(*times), np.arange(*x), np.arange(*y), indexing="ij")
+        offset = ((((t * edge) + i) * edge + j) * edge + z[0]).reshape(-1) * element
+        return np.full(len(offset), client), offset, np.full(len(offset), (z[1] - z[0]) * element)
+
+    def share(number, parts):
+        return number * edge // parts, (number + 1) * edge // parts
+
+    whole, half, parts = (0, edge), (0, edge // 2), []
+    side = next(number for number in range(1, edge) if number**3 >= clients)
+    for r in range(clients):
+        if kind == "row":
+            parts.append(block(r, (0, 1), share(r, clients), whole, whole))
+        elif kind == "column":
+            parts.append(block(r, (0, 1), whole, whole, share(r, clients)))
+        elif kind == "time":
+            parts.append(block(r, (2 * r, 2 * r + 2), half, half, (0, edge // 4)))
+        else:
+            # More cubes than clients: in turn.
+            cubes = np.array(np.unravel_index(np.arange(r, side**3, clients), (side,) * 3)).T
+            parts += [block(r, (0, 1), *(share(place, side) for place in cube)) for cube in cubes.tolist()]
+    client, offset, size = (np.concatenate(column).astype(np.int64) for column in zip(*parts, strict=True))
+    return Accesses("/d/f", f"{kind} of {clients}.", True, client, np.zeros(len(client), bool), offset, size)

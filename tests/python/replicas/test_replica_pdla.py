@@ -143,6 +143,17 @@ def test_a_written_byte_has_its_home_in_one_replica():
     assert "have their home in a replica already" in h_pdla([first, second, again], setting(), Room()).refused[0].reason
 
 
+def test_what_reads_blocks_that_have_their_home_elsewhere_has_a_copy():
+    """A file is filled, then written and read by columns: the columns' home is the fill's replica."""
+    filled = strided(2, MIB, MIB, 2, "write")
+    wrote, read = columns(4, 64 * KIB, 16, "write", start_ns=1), columns(4, 64 * KIB, 16, start_ns=2)
+    decision = h_pdla([filled, wrote, read], setting(), Room())
+    assert [(each.words, each.operation, each.also) for each in decision.chosen] == [
+        (filled.words, "write", ()), (read.words, "read", ()),
+    ]  # fmt: skip
+    assert [each.reason for each in decision.refused] == ["all its bytes have their home in a replica already"]
+
+
 def test_bytes_that_are_only_read_may_have_several_copies():
     made = h_pdla([columns(4, 4 * KIB, 64), accesses([(0, "read", 0, MIB)], start_ns=1)], setting(), Room()).chosen
     assert [each.space_bytes and sum(part.bytes for part in each.blocks) for each in made] == [MIB, MIB]

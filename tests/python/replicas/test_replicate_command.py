@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -12,13 +14,14 @@ from support import KIB, MIB
 from test_cli import cluster_toml, stripewise
 
 __all__ = ["cluster_toml"]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
 def columns(tmp_path):
     """A file that 4 ranks write in parts of their own and then read by columns."""
-    rows = [(r, "write", "/d/f", (r * 64 + k) * 256 * KIB, 256 * KIB) for k in range(64) for r in range(4)]
-    rows += [(r, "read", "/d/f", k * MIB + r * 16 * KIB, 16 * KIB) for k in range(64) for r in range(4)]
+    rows = [(r, "write", "/scratch/out.dat", (r * 64 + k) * 256 * KIB, 256 * KIB) for k in range(64) for r in range(4)]
+    rows += [(r, "read", "/scratch/out.dat", k * MIB + r * 16 * KIB, 16 * KIB) for k in range(64) for r in range(4)]
     return write_rows(tmp_path / "t", rows)
 
 
@@ -30,15 +33,30 @@ def test_a_table_for_each_file_with_its_sum_and_what_is_not_made(columns, monkey
     monkeypatch.setenv("COLUMNS", "120")
     said = what_if(columns).stdout
     lines = said.splitlines()
-    assert lines[0] == "radar: /d/f"
+    assert lines[0] == "radar: /scratch/out.dat"
     assert lines[1].split() == ["pattern", "layout", "gain", "s", "times", "as", "fast", "space", "build", "s"]
     assert "Each of 4 ranks reads 64 small" in lines[3] and "n_p 3: 344KiB on hdd0 hdd1 hdd2" in lines[3]
     assert "radar: 1 replica, I/O 0.278 s now, 0.265 s less (21.34 times as fast), 4.0 MiB" in said
-    assert "not made, radar makes copies of what is only read:\n  /d/f: Each of 4 ranks writes" in said
+    assert "not made, radar makes copies of what is only read:\n  /scratch/out.dat: Each of 4 ranks" in said
     assert lines[-2:] == [
         "priced on 4 HDDs of 3 ms and 100 MB/s, 2 SSDs of 0.1 ms and 400 MB/s; files",
         "taken to lie in stripes of 64 KiB over all targets",
     ]
+
+
+def test_the_page_shows_what_is_printed(columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    page = (ROOT / "docs/traces/replicas.md").read_text()
+    shown = page[page.index("    $ stripewise replicate trace --what-if\n") : page.index("\n- **gain s")]
+    assert [line[4:] for line in shown.splitlines()[1:]] == what_if(columns).stdout.splitlines()
+
+
+def test_the_page_names_every_field_of_json(columns):
+    page = (ROOT / "docs/traces/replicas.md").read_text()
+    said = set(re.findall(r"`(\w+)`", page[page.index("## JSON") :]))
+    (found,) = json.loads(what_if(columns, "--json").stdout)["managers"]
+    (made,) = found["replicas"]
+    assert {*found, *found["sets"][0], *found["refused"][0], *made, *made["blocks"][0]} <= said
 
 
 def test_json_has_every_number_of_every_manager(columns):
@@ -64,7 +82,7 @@ def test_what_stands_ages_and_is_not_built_again(columns, tmp_path):
     before.write_text(what_if(columns, "--json").stdout)
     found = json.loads(what_if(columns, "--stored", before, "--json").stdout)["managers"][0]
     assert found["build_s"] == 0.0 and found["replicas"][0]["reasons"] == ["stands already"]
-    other = write_rows(tmp_path / "other", [(0, "read", "/d/f", k * MIB, MIB) for k in range(64)])
+    other = write_rows(tmp_path / "other", [(0, "read", "/scratch/out.dat", k * MIB, MIB) for k in range(64)])
     (own,) = json.loads(what_if(other, "--stored", before, "--json").stdout)["managers"][0]["sets"]
     assert own["age"] == 1.0
     mine = tmp_path / "mine.py"
