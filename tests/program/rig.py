@@ -12,10 +12,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from zygote import Zygote
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -139,11 +143,32 @@ def holds(result: Result) -> None:
     assert result.code == 0 and not wrong, "\n".join(wrong) or result.report
 
 
+_zygote = Zygote()
+
+
 def stripewise(
     *words: str | Path | bytes, code: int | None = 0, env: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S
 ) -> Result:
-    """A verb of the command line."""
-    return execute([STRIPEWISE, *words], code=code, env=env, timeout_s=timeout_s)
+    """A verb of the command line: a process of its own, of which other people's packages were loaded before."""
+    command = [os.fsdecode(word) for word in (STRIPEWISE, *words)]
+    env = os.environ if env is None else env
+    if not _zygote.serves(env):
+        return execute(command, code=code, env=env, timeout_s=timeout_s)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, open(os.devnull, "rb") as none:
+        started = _zygote.begin(command, env, os.getcwd(), [none.fileno(), out.fileno(), err.fileno()])
+        too_long = threading.Timer(timeout_s, os.killpg, (started.pid, signal.SIGKILL))
+        too_long.start()
+        ended = started.wait()
+        assert too_long.is_alive(), f"{command} hangs"
+        too_long.cancel()
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode(errors="replace"))
+    result = Result(ended, *texts)
+    if code is not None:
+        assert result.code == code, f"{command}: {result.report}"
+    return result
 
 
 @dataclass

@@ -197,7 +197,7 @@ def _records(table: Any, layer: str, counted: Callable[[dict[str, Touched]], Cou
     ranks = np.unique(columns["rank"][columns["rank"] >= 0])
     world = int(columns["world"].max(initial=-1))
     processes = max(world, len(ranks) or len(np.unique(columns["process"])), 1)
-    files.sort(key=lambda file: (-int(file.size.sum()), file.path))
+    files.sort(key=lambda file: (-float(file.size.sum(dtype=np.float64)), file.path))
     return TraceRecords("", "", processes, tuple(files)), which
 
 
@@ -208,8 +208,8 @@ def _touched(
     codes, paths = files
     file = codes[rows]
     count = len(paths)
-    moved = np.zeros(count, dtype=np.int64)
-    np.add.at(moved, file, numbers(table, "done", 0)[rows])
+    # Lengths may be any: sums of a damaged trace's must not turn negative.
+    moved = np.bincount(file, weights=numbers(table, "done", 0)[rows], minlength=count)
     is_write = np.isin(ops[0][rows], [code for code, op in enumerate(ops[1]) if op.endswith("write")])
     written = np.bincount(file[is_write], minlength=count)
     managed = np.bincount(file[(numbers(table, "flags", 0)[rows] & FLAG_MANAGED) != 0], minlength=count)

@@ -134,8 +134,8 @@ def _touched(held: dict[str, Numbers], names: dict[str, int], managed: set[str])
     """What was done to each file."""
     if not held:
         return {}
-    moved = np.zeros(len(names), dtype=np.int64)
-    np.add.at(moved, held["file"], held["size"])
+    # Lengths may be any: sums of a damaged trace's must not turn negative.
+    moved = np.bincount(held["file"], weights=held["size"], minlength=len(names))
     written = np.bincount(held["file"][held["write"]], minlength=len(names))
     return {name: Touched(int(moved[number]), name in managed, bool(written[number])) for name, number in names.items()}
 

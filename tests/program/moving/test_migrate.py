@@ -310,7 +310,7 @@ def test_what_cannot_be_moved_is_tried_again_and_listed(make_store: Maker) -> No
         assert holder.line() == "up\n"
         ended = stripewise("migrate", plan, "--store", store.root, "--now", "--patience", "1s", "--json", code=1)
         left = {Path(entry["file"]).name: entry["why"] for entry in json.loads(ended.out)["left"]}
-        assert set(left) == {"mapped", "gone"} and "mapped" in left["mapped"] and "no file" in left["gone"]
+        assert set(left) == {"mapped", "gone"} and "mapped" in left["mapped"] and "not a file" in left["gone"]
         assert placement(store, free) == "sh" and placement(store, mapped) == "hh"
         mover = Mover(store, plan, "--now", "--patience", "20s")
         assert mover.begun()

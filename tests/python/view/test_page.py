@@ -142,6 +142,11 @@ def test_any_trace_gives_a_page_with_all_its_bytes_or_one_error(tmp_path, rows):
         assert sum(document["total"]["bytes"]) == sum(each[4] for each in moved)
 
 
+def test_sizes_whose_sum_is_no_number_of_64_bits_leave_no_file_out(tmp_path):
+    rows = [(0, "read", "/d/f", None, 1), *[(0, "read", "/d/g", None, 1 << 62)] * 2]
+    assert sorted(read_requests(write_rows(tmp_path / "t", rows)).files) == ["/d/f", "/d/g"]
+
+
 def varint(data, at):
     value = shift = 0
     while True:

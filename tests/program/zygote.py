@@ -1,0 +1,176 @@
+"""Starts the `stripewise` command quickly: a process that has loaded what others wrote forks itself for each call.
+
+Most of a short command's time goes into starting Python and into typer, pydantic, numpy and pyarrow. Here they are
+loaded once for a worker of the tests; the command's own modules, its arguments, environment, directory and descriptors
+are new each time, and it ends as a process does. `zygote.py SOCKET` serves; `run` is the tests' side.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+
+#: What has to be as when the process was started, for it was read then.
+_AT_START = ("LANG", "LANGUAGE", "OPENBLAS_NUM_THREADS", "TZ")
+_PREFIXES = ("LC_", "LD_", "PYTHON", "MALLOC_", "OMP_")
+_LENGTH = struct.Struct("!I")
+
+
+def _fixed(env: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in env.items() if key in _AT_START or key.startswith(_PREFIXES)}
+
+
+class Zygote:
+    """The process of one worker, started at its first use."""
+
+    def __init__(self) -> None:
+        self._place: str | None = None
+
+    def serves(self, env: Mapping[str, str]) -> bool:
+        """Whether a command with this environment may be forked: another locale or a preloaded library needs a new
+        Python.
+        """
+        return _fixed(env) == _fixed(os.environ) and "LD_PRELOAD" not in env
+
+    def begin(self, command: Sequence[str], env: Mapping[str, str], cwd: str, fds: Sequence[int]) -> Started:
+        """Starts the command with these descriptors as its 0, 1 and 2."""
+        call = socket.socket(socket.AF_UNIX)
+        call.connect(self._socket())
+        said = json.dumps([list(command), dict(env), cwd]).encode()
+        socket.send_fds(call, [_LENGTH.pack(len(said))], list(fds))
+        call.sendall(said)
+        return Started(call, int(_line(call)))
+
+    def _socket(self) -> str:
+        if self._place is None:
+            directory = tempfile.mkdtemp(prefix="stripewise-zygote-")
+            self._place = f"{directory}/socket"
+            process = subprocess.Popen(
+                [sys.executable, __file__, self._place],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            atexit.register(_end, process, self._place)
+            while not os.path.exists(self._place):
+                assert process.poll() is None, "the zygote ended"
+                time.sleep(0.005)
+        return self._place
+
+
+def _end(process: subprocess.Popen[bytes], place: str) -> None:
+    process.kill()
+    process.wait()
+    with contextlib.suppress(OSError):
+        os.unlink(place)
+        os.rmdir(os.path.dirname(place))
+
+
+class Started:
+    """A command that was started; it leads a session of its own."""
+
+    def __init__(self, call: socket.socket, pid: int) -> None:
+        self._call, self.pid = call, pid
+
+    def wait(self) -> int:
+        """Its exit code, negative for a signal, as subprocess has it."""
+        with self._call:
+            return os.waitstatus_to_exitcode(int(_line(self._call)))
+
+
+def _line(call: socket.socket) -> bytes:
+    said = b""
+    while not said.endswith(b"\n"):
+        more = call.recv(64)
+        assert more, "the zygote ended"
+        said += more
+    return said
+
+
+def _serve(place: str) -> None:
+    """Accepts calls for ever; returns in the process that is to be a command."""
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(f"{place}.new")
+    listening.listen(64)
+    os.rename(f"{place}.new", place)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    parent = os.getppid()
+    listening.settimeout(10)
+    while os.getppid() == parent:
+        try:
+            call, _ = listening.accept()
+        except TimeoutError:
+            continue
+        if os.fork():
+            call.close()
+            continue
+        # Who watches over this one call.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        listening.close()
+        call.settimeout(None)
+        if _watch(call):
+            return
+
+
+def _watch(call: socket.socket) -> bool:
+    head, fds, _, _ = socket.recv_fds(call, _LENGTH.size, 3)
+    (length,) = _LENGTH.unpack(head)
+    said = b""
+    while len(said) < length:
+        said += call.recv(length - len(said))
+    command, env, cwd = json.loads(said)
+    if pid := os.fork():
+        for fd in fds:
+            os.close(fd)
+        call.sendall(b"%d\n" % pid)
+        _, status = os.waitpid(pid, 0)
+        with contextlib.suppress(OSError):
+            call.sendall(b"%d\n" % status)
+        os._exit(0)
+    call.close()
+    os.setsid()
+    for to, fd in enumerate(fds):
+        os.dup2(fd, to)
+        os.close(fd)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv = list(command)
+    sys.orig_argv = [sys.executable, *command]
+    sys.path[0] = os.path.dirname(command[0])
+    return True
+
+
+def _load() -> None:
+    """Other people's modules that verbs use; none of the command's own."""
+    import ctypes
+    import sqlite3
+    import tomllib
+
+    import numpy.random
+    import pyarrow.compute
+    import pyarrow.parquet
+    import tomlkit
+    import typer.testing
+    from typer import _adapters
+
+    assert ctypes and sqlite3 and tomllib and numpy.random and pyarrow.compute and pyarrow.parquet and tomlkit
+    assert typer.testing and _adapters and not any(name.startswith("stripewise") for name in sys.modules)
+
+
+if __name__ == "__main__":
+    _load()
+    _serve(sys.argv[1])
+    from stripewise.cli.main import main
+
+    main()
