@@ -21,6 +21,8 @@ from .mover_status import read_status
 START_S = 30.0
 STOP_S = 60.0
 _LOOK_S = 0.02
+#: What a verb's lines begin with.
+PREFIX = "stripewise: "
 
 
 @contextlib.contextmanager
@@ -41,12 +43,13 @@ def mover_process(store: Path, plan: Path, options: Sequence[str], say: Callable
         try:
             if not _is_ready(store, process):
                 process.kill()
-                raise StoreError(_said(out)[-1] if _said(out) else f"{plan}: the mover did not start; see 'migrate'")
+                said = _said(out) or [f"{plan}: the mover did not start; see 'migrate'"]
+                raise StoreError(said[-1].removeprefix(PREFIX))
             yield
         finally:
             _stop(process)
             for line in _said(out) if process.returncode != 1 or _is_ours(store, process.pid) else []:
-                say(f"mover: {line.removeprefix('stripewise: ')}")
+                say(f"mover: {line.removeprefix(PREFIX)}")
 
 
 def _is_ready(store: Path, process: subprocess.Popen[bytes]) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from ..cluster import Cluster
 from ..errors import PlanError
 from ..layout import Stripes
+from ..units import format_size
 from .document import Plan
 from .migrations import replay
 
@@ -48,8 +49,8 @@ def _fit(held: Mapping[str, int], known: Mapping[str, int], cluster: Cluster, wh
     for name, count in held.items():
         if known[name] and count > known[name]:
             raise PlanError(
-                f"{where} puts {count} bytes on '{name}', whose capacity_bytes in {cluster.source} leaves room for "
-                f"{known[name]}; move regions to another target"
+                f"{where} puts {format_size(count)} on '{name}', {format_size(count - known[name])} more than its "
+                f"capacity_bytes in {cluster.source} leaves room for; move regions to another target"
             )
 
 

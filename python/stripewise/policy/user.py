@@ -19,6 +19,7 @@ from ..cluster import Cluster
 from ..errors import PlanError, StripewiseError, UsageError
 from ..plan import Plan, dump_plan, plan_from_json
 from ..plan.check import check_plan
+from ..units import format_size
 from ..workload.requests import Workload
 from .base import POLICIES, PlanOptions, Policy, as_policy, registering
 
@@ -94,7 +95,8 @@ def checked(plan: object, who: str, workload: Workload, cluster: Cluster, option
         held = options.reserved_bytes.get(name, 0)
         if capacity[name] and count and count + held > capacity[name]:
             raise PlanError(
-                f"{who}: puts {count} bytes on '{name}', where other files hold {held} of {capacity[name]}; "
+                f"{who}: puts {format_size(count)} on '{name}', where other files hold {format_size(held)} of "
+                f"{format_size(capacity[name])}; "
                 f"take the space with Space(cluster, options.reserved_bytes)"
             )
     return plan

@@ -343,6 +343,29 @@ def test_run_starts_the_mover_beside_the_program_and_stops_it_after(make_store: 
     plan.write_text("{}")
     broken = stripewise("run", "--store", store.root, "--migrate", plan, "--", "touch", store.base / "ran", code=1)
     assert "plan.json" in broken.err and not (store.base / "ran").exists()
+    assert broken.err.count("stripewise: ") == 1, broken.report
+
+
+def test_a_plan_of_another_store_is_called_that_before_its_room_is(make_store: Maker) -> None:
+    small = make_store([Target("h0"), Target("h1"), Target("s0", "ssd", capacity_bytes=MIB)], regions=grid([HDD]))
+    regions = grid([SSD] * 3)
+    elsewhere = small.base / "of-another-store"
+    plan = plan_of(small, {elsewhere: regions}, [])
+    body = json.loads(plan.read_text()) | {"cluster_digest": "0" * 64}
+    plan.write_text(json.dumps(body))
+    for words in (
+        ["apply", plan, "--store", small.root],
+        ["migrate", plan, "--store", small.root],
+        ["run", "--store", small.root, "--migrate", plan, "--", "true"],
+    ):
+        said = stripewise(*words, code=1).err
+        assert f"'{elsewhere}' is not a file of the store {small.root}" in said and "leaves room" not in said, said
+    elsewhere.touch()
+    file = small.data / "mine"
+    small.program("touch", file)
+    plan.write_text(json.dumps(body).replace(str(elsewhere), str(file)))
+    said = stripewise("apply", plan, "--store", small.root, code=1).err
+    assert "puts 3.0 MiB on 's0'" in said and "leaves room for" in said, said
 
 
 def test_a_full_target_is_named_and_other_moves_go_on(make_store: Maker) -> None:

@@ -113,7 +113,7 @@ def test_a_plan_that_overfills_a_target_is_refused(tmp_path):
         "    one = tuple(dataclasses.replace(r, stripes=(('ssd0', 65536),)) for r in file.regions)\n"
         "    return dataclasses.replace(plan, files=(dataclasses.replace(file, regions=one),), target_bytes={})\n"
     )
-    with pytest.raises(PlanError, match=r"the policy mine .* puts 8388608 bytes on 'ssd0'"):
+    with pytest.raises(PlanError, match=r"the policy mine .* puts 8.0 MiB on 'ssd0', 6.0 MiB more than"):
         plan_with(tmp_path, text, cluster(4, 2, 2 * MIB))
 
 

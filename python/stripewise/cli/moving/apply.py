@@ -52,6 +52,8 @@ def apply(
             f"(best), or apply it with --anyway"
         )
     opened = Store(store)
+    # First, for what else is wrong with a plan of another store tells little.
+    ids = opened.identities(decided, plan)
     for remark in check_plan(decided, opened.config.cluster, plan):
         say(f"stripewise: {remark}")
     wanted = _templates(decided) if leave_templates else {}
@@ -60,7 +62,6 @@ def apply(
         templates.check_addable(opened.config, wanted)
     except ClusterError as error:
         raise PlanError(f"{plan}: no templates can be added: {error}, or apply it with --no-templates") from error
-    ids = opened.identities(decided, plan)
     with progress("moving") as step:
         result = apply_plan(opened, decided, ids, limits, step)
     anew = wanted if result.signal is None else {}

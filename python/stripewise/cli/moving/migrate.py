@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from ...errors import StoreError
+from ...errors import PlanError, StoreError
 from ...moving.mover_session import Limits, MoverSession
 from ...moving.plan_follower import PlanFollower, Result, clock_of, plan_digest
 from ...moving.schedule import Schedule, limited_targets, parse_windows
-from ...plan import read_plan
+from ...plan import Plan, read_plan
 from ...plan.check import check_plan
 from ...store import Store
 from ...units import format_size, parse_age
@@ -59,7 +59,7 @@ def migrate(
     chosen = None if clock.windows is None else parse_windows(clock.windows)
     opened, patience_s = Store(store), parse_age(patience, "--patience")
     decided = read_plan(plan)
-    for remark in check_plan(decided, opened.config.cluster, plan):
+    for remark in _checked(decided, opened, plan, clock.missing_ok):
         _complain(remark)
     schedule = Schedule(decided, limited_targets(opened.config.cluster), chosen, min_gain)
     digest = plan_digest(plan)
@@ -72,6 +72,16 @@ def migrate(
             opened, decided, schedule, session, _complain, begun, clock.now, patience_s, clock.missing_ok
         ).run()
     _report(result, store, json)
+
+
+def _checked(plan: Plan, store: Store, source: Path, missing_ok: bool) -> list[str]:
+    """Remarks on the plan. What is wrong with a plan of another store is first of all that."""
+    try:
+        return check_plan(plan, store.config.cluster, source)
+    except PlanError:
+        if not missing_ok or plan.cluster_digest not in ("", store.config.cluster.digest()):
+            store.identities(plan, source)
+        raise
 
 
 def _complain(text: str) -> None:
