@@ -16,7 +16,7 @@ MOST = 0.5
 NEARLY_ALL = 0.8
 #: Reads that are counted as hot, and the part of the file's bytes that they may lie in at most.
 HOT_READS, HOT_BYTES = 0.8, 0.25
-#: Of the hot part's bytes that are read: where so many come from SSDs, it lies there.
+#: Of the bytes that requests move: where so many come from SSDs, what they ask for lies there.
 THERE = 0.9
 #: A file is looked at in so many blocks for that, of a page at least.
 BLOCKS = 4096

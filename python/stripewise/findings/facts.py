@@ -45,7 +45,7 @@ class FileFacts:
         self.openers = openers
         #: Bytes of the whole file, as far as the trace tells: of its reads and writes, and of other calls.
         self.extent = extent
-        #: What MPI-IO calls moved; None where the trace has none of the file.
+        #: What MPI-IO calls moved, of reads and writes; None where the trace has none of the file.
         self.wanted = wanted
         #: Of these, what was made of them; empty where the trace does not tell.
         self.layers = layers
@@ -72,7 +72,7 @@ class FileFacts:
         if len(chosen) == len(self.write):
             return self
         layers = tuple(each for each in self.layers if (each.op == "write") == write)
-        return FileFacts(_rows(self.records, chosen), self.openers, self.extent, layers=layers, layout=self.layout)
+        return FileFacts(_rows(self.records, chosen), self.openers, self.extent, self.wanted, layers, self.layout)
 
     @property
     def who(self) -> str:

@@ -22,6 +22,7 @@ from ..cluster.cluster import Network, Target
 from ..layout import Layout
 from ..units import STRIPE_FALLBACK_BYTES
 from ..workload.served import dealt
+from . import choices
 
 Bytes = npt.NDArray[np.int64]
 Seconds1D = npt.NDArray[np.float64]
@@ -149,6 +150,15 @@ def bytes_by_server(asked: Asked, cluster: Cluster) -> npt.NDArray[np.float64] |
     for row, target, size, _ in _pieces(asked, cluster):
         moved += np.bincount(target, weights=size * asked.count[row], minlength=len(moved))
     return moved
+
+
+def is_on_ssds(asked: Asked, cluster: Cluster) -> bool:
+    """Whether nearly all bytes that the requests move are known to lie on SSDs."""
+    lies = bytes_by_server(asked, cluster)
+    if lies is None:
+        return False
+    on_ssds = sum(float(lies[cluster.active.index(each)]) for each in cluster.sservers)
+    return on_ssds >= choices.THERE * float(lies.sum())
 
 
 def _is_laid(asked: Asked, cluster: Cluster) -> bool:

@@ -60,6 +60,20 @@ def test_what_files_of_a_series_share_is_one_finding_with_their_price(tmp_path, 
     assert series.price.low == pytest.approx((6 if in_turn else 3) * alone.price.low, rel=0.02)
 
 
+@pytest.mark.parametrize("by_mpi", [False, True])
+def test_the_cure_of_small_requests_is_one_for_what_the_program_calls(tmp_path, by_mpi):
+    rows = [
+        row
+        for op in ("write", "read")
+        for k in range(100)
+        for row in [(0, f"mpi_{op}", "/d/f", k * 4 * KIB, 4 * KIB), (0, op, "/d/f", k * 4 * KIB, 4 * KIB)]
+        if by_mpi or row[1] == op
+    ]
+    (found,) = findings_of(facts_of(write_rows(tmp_path / "t", rows)), DEFAULT_CLUSTER)
+    assert found.cause == "small_requests"
+    assert ("derived datatype" in found.advice, "setvbuf" in found.advice) == (by_mpi, not by_mpi)
+
+
 def test_names_that_would_move_the_cursor_are_shown_as_text(tmp_path):
     trace = write_rows(tmp_path / "t", [(0, "write", "/d/\x1b[2Jx", 0, 10)])
     said = stripewise("show", trace).stdout

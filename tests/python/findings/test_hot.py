@@ -72,6 +72,17 @@ def laid(place, path, layout):
     write_layouts(place, (TracedStore("/store", targets, {path: layout}),))
 
 
+@pytest.mark.parametrize("name", ["no order, no preferred place", "records with gaps"])
+@pytest.mark.parametrize("names", [["ssd0", "ssd1"], ["hdd0", "ssd0"], []])
+def test_what_lies_on_the_ssds_already_is_not_planned_for_them(tmp_path, name, names):
+    place = write_rows(tmp_path / "t", RUNS[name][0])
+    if names:
+        laid(place, "/d/f", Layout((Region(0, 256 * MIB, tuple((name, 64 * KIB) for name in names)),)))
+    (found,) = found_in(place)
+    is_there = names == ["ssd0", "ssd1"]
+    assert (found.command == "") == is_there and not (is_there and "SSD" in found.advice)
+
+
 @pytest.mark.parametrize(("names", "expected"), [(["ssd0", "ssd1"], ["scattered"]), (["hdd0", "ssd0"], ["hot_region"])])
 def test_a_hot_region_that_lies_on_the_ssds_already_is_not_advised_to_go_there(tmp_path, names, expected):
     place = write_rows(tmp_path / "t", RUNS["a hot region"][0])

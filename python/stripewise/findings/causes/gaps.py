@@ -9,7 +9,7 @@ from ...units import format_size
 from .. import choices
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
-from ..price import load_of, saved
+from ..price import is_on_ssds, load_of, saved
 
 
 def gapped_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
@@ -41,6 +41,6 @@ def gapped_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding
             f"against the same bytes in one piece, in requests of {format_size(choices.JOINED_BYTES)}",
             f"keep what is {'written' if write else 'read'} together next to each other in the file (chunks, another "
             "order of dimensions), or use collective calls, which join pieces",
-            run.planned(cluster),
+            "" if is_on_ssds(file.asked.of(chosen), cluster) else run.planned(cluster),
         )
     return None

@@ -11,7 +11,7 @@ from ...units import GRANULE_BYTES, format_size
 from .. import choices
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
-from ..price import bytes_by_server, load_of, saved
+from ..price import is_on_ssds, load_of, saved
 
 
 def _have_room(servers: Sequence[Target], hot_bytes: int) -> bool:
@@ -48,10 +48,8 @@ def hot_reads(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | Non
         now = load_of(file.asked.of(reads), cluster)
         then = load_of(file.asked.of(hot), cluster, cluster.sservers) + load_of(file.asked.of(reads & ~hot), cluster)
         price, basis = saved(now, then), "against these blocks on the SSDs alone"
-        if (lies := bytes_by_server(file.asked.of(hot), cluster)) is not None:
-            on_ssds = sum(lies[cluster.active.index(each)] for each in cluster.sservers)
-            if on_ssds >= choices.THERE * lies.sum():
-                return None
+        if is_on_ssds(file.asked.of(hot), cluster):
+            return None
     return Finding(
         "hot_region",
         "random reads of a hot region",

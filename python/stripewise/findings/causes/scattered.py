@@ -9,7 +9,7 @@ from ...units import format_size
 from .. import choices
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
-from ..price import load_of, saved
+from ..price import is_on_ssds, load_of, saved
 
 
 def scattered_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
@@ -27,6 +27,9 @@ def scattered_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Find
         if median >= choices.SMALL_BYTES or in_order >= choices.MOST or backward < choices.BACKWARD:
             continue
         op = "writes" if write else "reads"
+        advice, command = f"sort the {op} by place, join neighbours, or put the file on SSDs", run.planned(cluster)
+        if is_on_ssds(file.asked.of(chosen), cluster):
+            advice, command = f"sort the {op} by place, or join neighbours", ""
         now = load_of(file.asked.of(chosen), cluster)
         then = load_of(file.asked.of(chosen).joined(choices.JOINED_BYTES), cluster)
         return Finding(
@@ -36,7 +39,7 @@ def scattered_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Find
             (f"{count:,} {op} of {format_size(median)} (median), {backward:.0%} of them backward",),
             saved(now, then),
             f"against the same bytes in order, in requests of {format_size(choices.JOINED_BYTES)}",
-            f"sort the {op} by place, join neighbours, or put the file on SSDs",
-            run.planned(cluster),
+            advice,
+            command,
         )
     return None

@@ -11,6 +11,15 @@ from ..facts import FileFacts, RunFacts
 from ..finding import Finding
 from ..price import load_of, saved
 
+#: The cure by what the program reaches the file.
+OF_A_STREAM = (
+    f"give it a buffer of {format_size(choices.JOINED_BYTES)} (setvbuf, buffering= of open, HDF5's sieve buffer)"
+)
+OF_MPI_IO = (
+    "ask MPI-IO for more in one call: more bytes, a derived datatype that holds several pieces, or a collective call "
+    "(MPI_File_write_at_all, MPI_File_read_at_all), which joins those of all ranks"
+)
+
 
 def small_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
     """Of a file most of whose requests are small and follow the one before."""
@@ -29,5 +38,5 @@ def small_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding 
         (f"{len(file.size):,} requests of {format_size(median)} (median){order}",),
         saved(now, then),
         f"against the same bytes in requests of {format_size(choices.JOINED_BYTES)}",
-        f"give it a buffer of {format_size(choices.JOINED_BYTES)} (setvbuf, buffering= of open, HDF5's sieve buffer)",
+        OF_MPI_IO if file.wanted is not None else OF_A_STREAM,
     )
