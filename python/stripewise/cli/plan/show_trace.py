@@ -91,7 +91,7 @@ def show_trace(page: Page, json: bool) -> None:
         typer.echo(f"and {rest:,} requests on files that lie elsewhere, or whose layout is not known")
     for line in summary.files:
         _print_file(line)
-    _print_findings(found, f"the devices of {on.source}" if str(on.source) == run.store else str(on.source))
+    _print_findings(found, f"the devices of {on.source}" if str(on.source) == run.store else str(on.source), summary)
 
 
 def _workload(trace: Path, files: Choice, step: Progress) -> Workload | None:
@@ -180,11 +180,12 @@ def _print_file(line: FileLine) -> None:
         typer.echo(f"  {'; '.join(said)}")
 
 
-def _print_findings(found: Sequence[Finding], devices: str) -> None:
+def _print_findings(found: Sequence[Finding], devices: str, run: RunSummary) -> None:
     if not found:
         typer.echo("findings: none")
         return
-    typer.echo(f"findings (prices on {printable(devices)}):")
+    itself = f"; this run's requests took {run.span_s:.3g} s" if run.span_s > 0 else ""
+    typer.echo(f"findings (prices by the model on {printable(devices)}{itself}):")
     for number, each in enumerate(found, 1):
         where = f" in {printable(each.where)}" if each.where else ""
         typer.echo(f"{number}. {each.title}{where}")
