@@ -17,8 +17,8 @@ ALIAS(int, posix_fadvise, posix_fadvise64, int, off_t, off_t, int);
 EXPORT ssize_t readahead(int fd, off64_t at, size_t n) { return is_plain(fd) ? REAL(readahead)(fd, at, n) : ret(sw_readahead(fd, at, n)); }
 EXPORT int sync_file_range(int fd, off64_t at, off64_t n, unsigned flags)
 {
-    return is_plain(fd) ? REAL(sync_file_range)(fd, at, n, flags) : (int)ret(sw_sync_file_range(fd, at, n, flags));
+    ON_FD(fd, OP_SYNC, at, n, REAL(sync_file_range)(fd, at, n, flags), (int)sw_sync_file_range(fd, at, n, flags));
 }
-EXPORT int syncfs(int fd) { return is_plain(fd) ? REAL(syncfs)(fd) : (int)ret(sw_syncfs(fd)); }
+EXPORT int syncfs(int fd) { ON_FD(fd, OP_SYNC, 0, 0, REAL(syncfs)(fd), (int)sw_syncfs(fd)); }
 EXPORT int lockf64(int fd, int cmd, off64_t len) { return is_plain(fd) ? REAL(lockf64)(fd, cmd, len) : (int)ret(sw_lockf(fd, cmd, len)); }
 ALIAS(int, lockf, lockf64, int, int, off_t);

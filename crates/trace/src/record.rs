@@ -77,7 +77,7 @@ ops! {
     Truncate = 6, "truncate";
     /// fallocate, posix_fallocate: offset, requested = the range, aux = mode.
     Fallocate = 7, "fallocate";
-    /// fsync, fdatasync, sync_file_range, msync: aux = 1 for data only.
+    /// fsync, fdatasync (requested = 1), sync_file_range (offset, requested = the range), syncfs.
     Sync = 8, "sync";
     /// The stat family: done = 0 or -1.
     Stat = 9, "stat";

@@ -4,7 +4,9 @@ use crate::base::sys::{self, Errno, Sys, to_c};
 use crate::descriptors;
 use crate::io::advice;
 use crate::open::of_fd;
+use crate::trace;
 use libc::off_t;
+use stripewise_trace::Op;
 
 /// posix_fadvise.
 #[unsafe(no_mangle)]
@@ -21,13 +23,19 @@ pub extern "C" fn sw_readahead(fd: i32, at: off_t, len: usize) -> i64 {
 /// sync_file_range.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_sync_file_range(fd: i32, at: off_t, len: off_t, flags: u32) -> i64 {
-    to_c(of_fd(fd).and_then(|open| advice::sync_file_range(&open, at, len, flags)).map(|()| 0))
+    let start = trace::begin();
+    let result = of_fd(fd).and_then(|open| advice::sync_file_range(&open, at, len, flags)).map(|()| 0);
+    trace::data(fd, Op::Sync, at as u64, len as u64, &result, start);
+    to_c(result)
 }
 
 /// syncfs.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_syncfs(fd: i32) -> i64 {
-    to_c(of_fd(fd).and_then(|open| advice::syncfs(&open)).map(|()| 0))
+    let start = trace::begin();
+    let result = of_fd(fd).and_then(|open| advice::syncfs(&open)).map(|()| 0);
+    trace::data(fd, Op::Sync, 0, 0, &result, start);
+    to_c(result)
 }
 
 /// lockf: a byte-range lock from the current position on, as the C library makes it of fcntl.
