@@ -5,6 +5,7 @@ A layout may be another one by the time that somebody looks at the trace.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Sequence
@@ -97,6 +98,17 @@ def read_layouts(trace: Path) -> tuple[TracedStore, ...]:
     path = (trace if trace.is_dir() else trace.parent) / NAME
     if not os.path.lexists(path):
         return ()
+    try:
+        now = os.stat(path)
+    except OSError:
+        # What is wrong with it the reader says.
+        return _read(path, ())
+    return _read(path, (now.st_ino, now.st_mtime_ns, now.st_size))
+
+
+@functools.lru_cache(maxsize=1)
+def _read(path: Path, _: tuple[int, ...]) -> tuple[TracedStore, ...]:
+    """The file as it is now: a verb asks for it several times, and there may be a million stripes in it."""
     said = read_json(path, WorkloadError, "what 'stripewise collect' wrote, or remove it", path.parent)
     top = Fields(said, path, "", WorkloadError)
     version = top.integer("version", 1, 2**31)

@@ -126,7 +126,7 @@ def test_thousands_of_targets_and_regions_fit_a_page(tmp_path: Path) -> None:
     names = [f"t{number}" for number in range(256)]
     targets = tuple(TracedTarget(name, "hdd", 1, 1e-3, 1e-3, 1e-8, 1e-8) for name in names)
     cycle = tuple((name, 4096) for name in names)
-    regions = tuple(Region(at << 20, 1 << 20, cycle[at % 200 :]) for at in range(2000))
+    regions = tuple(Region(at << 20, 1 << 20, cycle[at % 20 :]) for at in range(2000))
     rows = [(0, "write", "/d/f", at * 600_000, 600_000) for at in range(3000)]
     trace = write_rows(tmp_path / "t", rows)
     write_layouts(trace, [TracedStore("/s", targets, {"/d/f": Layout(regions)})])
