@@ -161,7 +161,7 @@ def test_the_layout_stays_with_files_that_are_made_anew(make_store: Maker) -> No
         (["part-%04d.tmp", "part-%04d"], ["part-0099.tmp"], "part-*.tmp"),
     ):
         job = ("python3", "-c", WRITER, *(store.data / name for name in names))
-        said = tune(store, "--policy", "best", "--repeat", "2", "--", *job)
+        said = tune(store, "--policy", "best", "--repeat", "3", "--", *job)
         found = result(said)
         assert found["kept"] == "best", said.report
         assert str(store.data / glob) in templates(store), said.report
