@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,8 @@ from ..errors import LayoutError, StoreError
 from ..files.parts import read_part, write_durably
 from ..layout import Layout, Region, target_bytes
 from ..store import Store, StoredFile
-from ..store.config import StoreConfig
+from ..store.config import StoreConfig, check_apart
+from ..store.nameless import cure, nameless
 from ..store.rewrite import changing, write_changed
 from ..store.room import FILLS, fills, is_default, room_bytes, spread
 from ..store.substitute import on_active
@@ -34,19 +36,26 @@ Say = Callable[[str], None]
 
 @dataclass
 class Swept:
-    """What a drain or rebalance did; `left` says why what is left is left."""
+    """What a drain or rebalance did; `left` says why what is left is left.
+
+    Bytes that were copied are more than those `cleared` off a drained target: regions that name it move whole.
+    Of one that `is_away` only regions without a byte there move.
+    """
 
     files: int = 0
     moved_bytes: int = 0
+    cleared_bytes: int = 0
     left: list[str] = field(default_factory=list)
     signal: int | None = None
     stopped: bool = False
+    is_away: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """What was done as `--json` prints it."""
         return {
             "files": self.files,
             "moved_bytes": self.moved_bytes,
+            "cleared_bytes": self.cleared_bytes,
             "left": self.left,
             "stopped": self.stopped,
         }
@@ -84,15 +93,35 @@ def with_state(store: Store, name: str, state: str) -> StoreConfig:
 
 
 def check_room(store: Store, name: str) -> None:
-    """StoreError where the other targets cannot take what lies on the target `name`."""
+    """StoreError where the other targets cannot take what lies on the target `name`. One that is away has nothing to take."""
+    if _away(store, name):
+        return
     held = sum(target_bytes(regions, size).get(name, 0) for regions, size in _layouts(store))
     room = room_bytes(store)
     free = sum(room.get(target.name, 0) for target in store.config.cluster.active if target.name != name)
     if held > free:
         raise StoreError(
             f"target {name}: holds {format_size(held)}, the others have room for {format_size(free)}, so nothing was "
-            f"moved; add a target with 'stripewise store add', or remove files first"
+            f"moved; add a target with 'stripewise store add', or remove files first{_in_vain(store)}"
         )
+
+
+def _in_vain(store: Store) -> str:
+    """What files whose name is gone hold, behind advice to remove some."""
+    gone = nameless(store)
+    return f": {gone.what}; {cure(store)}" if gone.ids else ""
+
+
+def take_back(session: MoverSession, name: str) -> Store:
+    """Makes a draining target active again; what has moved off it stays where it is. One that is active is left so.
+
+    The session is the store's, so that no drain goes on meanwhile.
+    """
+    target = target_named(session.store, name)
+    put_back(target)
+    if target.is_active:
+        return session.store
+    return write_config(session.store, with_state(session.store, name, "active"))
 
 
 def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_for_programs: bool = True) -> Swept:
@@ -100,10 +129,11 @@ def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_fo
 
     Without `wait_for_programs`, those that began before may: `remove` then takes the directory out of their way.
     """
-    store, swept, since, said = session.store, Swept(), time.monotonic(), ""
+    store, since, said = session.store, time.monotonic(), ""
+    swept = Swept(is_away=bool(_away(store, name)))
     while not session.stopped:
         before = swept.moved_bytes
-        swept.left = _pass(session, _off(store, name), swept)
+        swept.left = _pass(session, _off(store, name), swept, name)
         held = _held(store, name)
         if held and not swept.left and not session.stopped:
             # Unlinked files hold theirs until nobody has them open.
@@ -118,7 +148,8 @@ def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_fo
         if not swept.left:
             break
         since = time.monotonic() if swept.moved_bytes > before else since
-        if time.monotonic() - since >= patience_s:
+        # What lies on a target that is away does not come by waiting.
+        if time.monotonic() - since >= patience_s or swept.is_away:
             break
         if swept.left[0] != said:
             said = swept.left[0]
@@ -188,9 +219,12 @@ def _off(store: Store, name: str) -> Callable[[StoredFile, tuple[Region, ...]], 
 
 
 def _pass(
-    session: MoverSession, wanted: Callable[[StoredFile, tuple[Region, ...]], tuple[Region, ...]], swept: Swept
+    session: MoverSession,
+    wanted: Callable[[StoredFile, tuple[Region, ...]], tuple[Region, ...]],
+    swept: Swept,
+    drained: str = "",
 ) -> list[str]:
-    """Moves every file that should lie otherwise; returns what kept some of them from it."""
+    """Moves every file that should lie otherwise, off the target `drained` if any; returns what kept some from it."""
     store, left, work = session.store, [], []
     for file in store.files():
         try:
@@ -200,9 +234,9 @@ def _pass(
             continue
         new = wanted(file, regions)
         if new != regions:
-            work.append((file, new))
-    session.expect(sum(file.size for file, _ in work))
-    for file, new in work:
+            work.append((file, new, target_bytes(regions, file.size).get(drained, 0)))
+    session.expect(sum(file.size for file, _, _ in work))
+    for file, new, held in work:
         if session.stopped:
             break
         moved = session.move(file.path, file.id, new, 0, file.size)
@@ -211,14 +245,23 @@ def _pass(
         elif not moved.error:
             swept.files += 1
             swept.moved_bytes += moved.moved_bytes
+            # A file with holes moves less than its size.
+            swept.cleared_bytes += min(held, moved.moved_bytes)
     return left
 
 
 def _held(store: Store, name: str) -> int:
-    row: dict[str, Any] = next(r for r in store.devices() if r["name"] == name)
-    if row.get("away"):
-        raise StoreError(f"target {name}: {row['away']}")
-    return int(row["files"] or 0)
+    """Files that have an object on the target; none of one that is away, for what lies there is not the store's now."""
+    return int(_device(store, name)["files"] or 0)
+
+
+def _away(store: Store, name: str) -> str:
+    """Why a target's directory is not the store's; empty where it is."""
+    return str(_device(store, name).get("away") or "")
+
+
+def _device(store: Store, name: str) -> dict[str, Any]:
+    return next(row for row in store.devices() if row["name"] == name)
 
 
 def _ended(session: MoverSession, swept: Swept) -> Swept:
@@ -229,18 +272,20 @@ def _ended(session: MoverSession, swept: Swept) -> Swept:
 def remove(store: Store, name: str, wait_for_programs: bool = True) -> tuple[Store, Path]:
     """Takes an empty target out: its number stays taken, its directory, which is returned, is the user's again.
 
-    Raises StoreError while something lies there, or a program could put something there. Without `wait_for_programs`
+    Raises StoreError while something lies there, or a program could put something there. Of a target that is away
+    nothing may lie there by the layouts, and what does lie in its directory is not touched. Without `wait_for_programs`
     the directory gets another name first, so that a program that began before can put nothing there any more: its
     new files on this target fail with an error.
     """
     target = target_named(store, name)
-    if not wait_for_programs:
+    away = _away(store, name)
+    if not wait_for_programs and not away:
         return _remove_renamed(store, name, target.path)
-    stale = sorted(p["pid"] for p in store.programs() if p["is_stale"])
+    stale = sorted(p["pid"] for p in store.programs() if p["is_stale"] and wait_for_programs)
     if target.state != "draining" or stale or _held(store, name) or any(_names(store, name)):
         why = f"process(es) {', '.join(map(str, stale))} may use it" if stale else "data may lie there"
         raise StoreError(f"target {name}: {why}; empty it with 'stripewise store drain {store.root} {name}'")
-    return _taken_out(store, name, target.path), target.path
+    return _taken_out(store, name, target.path, is_ours=not away), target.path
 
 
 def _drained_path(path: Path) -> Path:
@@ -268,17 +313,18 @@ def _remove_renamed(store: Store, name: str, path: Path) -> tuple[Store, Path]:
     if any(entry.name != IDENTITY for entry in renamed.iterdir()):
         renamed.rename(path)
         raise StoreError(f"target {name}: a program has just made a file there; run the same again")
-    return _taken_out(store, name, renamed), renamed
+    return _taken_out(store, name, renamed, is_ours=True), renamed
 
 
-def _taken_out(store: Store, name: str, path: Path) -> Store:
+def _taken_out(store: Store, name: str, path: Path, is_ours: bool) -> Store:
     config = with_state(store, name, "removed")
     number = config.cluster.index(name)
     place = store.root / REMOVED_DIR / str(number)
     targets = [replace(t, path=place) if t.name == name else t for t in config.cluster.targets]
     opened = write_config(store, config.with_targets(targets))
-    # Last: until then the directory is the store's, whatever happens.
-    (path / IDENTITY).unlink(missing_ok=True)
+    # Last: until then the directory is the store's, whatever happens. That of a target that is away is not.
+    if is_ours:
+        (path / IDENTITY).unlink(missing_ok=True)
     return opened
 
 
@@ -291,12 +337,26 @@ def _names(store: Store, name: str) -> Iterable[str]:
 
 def add(store: Store, target: Target) -> Store:
     """Adds a target at the end, validated as store.toml is."""
-    if any(t.name == target.name for t in store.config.cluster.targets):
-        raise StoreError(f"{store.config.path}: the target name '{target.name}' is or was in use; choose another one")
-    path = Path(target.path)
+    for there in store.config.cluster.targets:
+        if there.name == target.name:
+            raise StoreError(f"{store.config.path}: the target name '{there.name}' {_taken(store, there)}")
+    path = Path(os.path.realpath(target.path))
     if path == store.root or store.root in path.parents:
         raise StoreError(f"{path}: lies in the store itself; choose another directory")
+    if not path.is_dir():
+        raise StoreError(f"{path}: is not a directory; mount its file system or make the directory")
+    check_apart(store.root, [*store.config.cluster.targets, target])
     return write_config(store, store.config.with_targets([*store.config.cluster.targets, target]))
+
+
+def _taken(store: Store, target: Target) -> str:
+    """Why no new target can have the name of one that the store has, and the cure."""
+    if target.state == "draining":
+        return (
+            f"is that of a draining one; take it back with 'stripewise store drain {store.root} {target.name} --undo'"
+        )
+    used = "was that of a removed one, and names are not used again" if target.state == "removed" else "is in use"
+    return f"{used}; choose another one"
 
 
 def model_for(store: Store, klass: str, like: str | None) -> Target:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -132,6 +133,101 @@ def test_a_target_goes_while_an_mpi_job_runs_that_began_before(make_store: Maker
         old.kill()
         old.wait()
     store.program(*mpiio_command(2, file, *words[:4], "--phases", "check"))
+
+
+def test_a_drain_tells_what_lay_on_the_target_apart_from_what_was_copied(make_store: Maker) -> None:
+    store = make_store(dirs(4))
+    file, _ = write(store, "four", 4)
+    (placed,) = json.loads(stripewise("store", "layout", file, "--json").out)["files"]
+    held = placed["target_bytes"]["t3"]
+    done = json.loads(stripewise("store", "drain", store.root, "t3", "--json").out)
+    assert (done["files"], done["cleared_bytes"], done["moved_bytes"]) == (1, held, 4 << 20)
+    assert 0 < held < 4 << 20
+    stripewise("store", "drain", store.root, "t3", "--undo")
+    stripewise("store", "set-layout", file, "--targets", "t2")
+    said = stripewise("store", "drain", store.root, "t2").out
+    assert "4.0 MiB of 1 file(s) moved off it\n" in said, said
+
+
+#: Takes a target back; dies as it comes to the change that the last argument counts.
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from stripewise.moving import retarget
+from stripewise.moving.mover_session import Limits, MoverSession
+from stripewise.store import Store
+root, last = Path(sys.argv[1]), int(sys.argv[2])
+count = 0
+def counted(real):
+    def call(*words, **keys):
+        global count
+        count += 1
+        if count == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*words, **keys)
+    return call
+store = Store(root)
+for name in ("open", "rename", "fsync", "unlink", "fchmod", "mkdir", "chmod"):
+    setattr(os, name, counted(getattr(os, name)))
+with MoverSession(store, {"verb": "drain"}, Limits()) as session:
+    retarget.take_back(session, "t1")
+"""
+
+
+def state_of(store: Store, target: str) -> str:
+    return next(each.state for each in Opened(store.root).config.cluster.targets if each.name == target)
+
+
+def test_a_drain_is_taken_back_whatever_kills_the_verb(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    file, content = write(store, "f")
+    for last in range(1, 200, 3):
+        stripewise("store", "drain", store.root, "t1")
+        write(store, "meanwhile", 1)
+        assert not objects(store, "t1")
+        done = execute([sys.executable, "-c", KILLED, store.root, str(last)], code=None)
+        assert done.code in (0, -signal.SIGKILL), done.report
+        assert state_of(store, "t1") in ("active", "draining") and read(store, file) == content
+        said = stripewise("store", "drain", store.root, "t1", "--undo").out
+        assert "active again" in said and state_of(store, "t1") == "active"
+        if done.code == 0:
+            break
+    else:
+        raise AssertionError("was killed every time")
+    write(store, "after")
+    assert objects(store, "t1"), "new files use it again"
+    stripewise("store", "rebalance", store.root)
+    assert len(objects(store, "t1")) == 3 and read(store, file) == content
+    store.fsck()
+
+
+def test_a_killed_drain_says_what_to_do_and_one_at_work_is_not_taken_back(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    write(store, "just-eight", 8)
+    command = [STRIPEWISE, "store", "drain", store.root, "t1", "--bandwidth", "64KiB"]
+    drain = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        assert wait_until(lambda: "moving" in stripewise("mover", "status", store.root, code=None).out)
+        refused = stripewise("store", "drain", store.root, "t1", "--undo", code=1)
+        assert "is moving files" in refused.err and state_of(store, "t1") == "draining", refused.report
+    finally:
+        drain.kill()
+        drain.wait()
+    said = stripewise("mover", "status", store.root).out
+    assert "killed" in said and "run the same command again" in said
+    again = ("store", "add", store.root, "t1", "--path", store.base / "x", "--class", "hdd")
+    named = stripewise(*again, code=1).err
+    assert "--undo" in named, named
+    stripewise("store", "drain", store.root, "t1", "--undo")
+    assert state_of(store, "t1") == "active"
+    assert "is in use" in stripewise(*again, code=1).err
+    # What a removal at once has renamed when it is killed comes back, too.
+    stripewise("store", "drain", store.root, "t1")
+    place = store.base / "targets" / "t1"
+    place.rename(place.with_name("t1.drained"))
+    stripewise("store", "drain", store.root, "t1", "--undo")
+    assert (place / "stripewise-target").is_file() and state_of(store, "t1") == "active"
+    store.fsck()
 
 
 def test_random_operations_see_nothing_of_a_drain(make_store: Maker) -> None:

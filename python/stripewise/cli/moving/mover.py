@@ -63,6 +63,8 @@ def _print(said: dict[str, Any], json: bool) -> None:
         + f", {format_size(said.get('done_bytes', 0))} of {format_size(said.get('total_bytes', 0))} copied"
         + (f", {left:.0f} s left" if left and said["alive"] else "")
     )
+    if said["state"] == "killed":
+        typer.echo("files are whole; run the same command again for the rest")
     if (moving := said.get("moving")) is not None and said["alive"]:
         size = format_size(moving["bytes"])
         typer.echo(f"current move: {printable(moving['file'])}, {size} at offset {moving['start']}")

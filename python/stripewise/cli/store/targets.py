@@ -29,23 +29,28 @@ def _complain(text: str) -> None:
     say(f"stripewise: {printable(text)}")
 
 
-def _report(store: Path, swept: Swept, what: str, json: bool) -> None:
+def _report(store: Path, swept: Swept, what: str, done: str, json: bool) -> None:
     if json:
         print_json(swept.as_json())
     else:
-        typer.echo(f"{what}: {swept.files} file(s) moved, {format_size(swept.moved_bytes)}")
+        typer.echo(f"{what}: {done}")
         for line in swept.left:
             typer.echo(f"left: {printable(line)}")
     if swept.signal is not None:
         raise typer.Exit(128 + swept.signal)
     if swept.left or swept.stopped:
-        full = any("room" in line for line in swept.left)
-        cure = (
-            "add a target or remove files, then run the same command again"
-            if full
-            else "run the same command again for the rest"
+        raise StoreError(f"{store}: {what} is not complete; {_cure(store, swept)}")
+
+
+def _cure(store: Path, swept: Swept) -> str:
+    if swept.is_away:
+        return (
+            f"it is away: bring it back, or remove what lies there ('stripewise run --store {store} -- rm FILE') and "
+            f"restore it from a copy; then run the same command again"
         )
-        raise StoreError(f"{store}: {what} is not complete; {cure}")
+    if any("room" in line for line in swept.left):
+        return "add a target or remove files, then run the same command again"
+    return "run the same command again for the rest"
 
 
 @flattened
@@ -54,6 +59,9 @@ def drain(
     store: StoreArgument,
     target: NameArgument,
     remove_it: Annotated[bool, typer.Option("--remove", help="Remove the target from the store afterwards.")] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Take a draining target back: it is active again, and takes new files.")
+    ] = False,
     now: Annotated[
         bool, typer.Option("--now", help="Do not wait for programs started before; their new files on the target fail.")
     ] = False,
@@ -63,11 +71,17 @@ def drain(
 ) -> None:
     """Move all data off a target.
 
-    Programs may run meanwhile; new files go to other targets.
+    Programs may run meanwhile; new files go to other targets. Regions that name the target move whole, so more is
+    copied than lay on it. --undo takes the target back, before, while or after it is emptied.
     """
     if now and not remove_it:
         raise UsageError("--now: needs --remove; programs started before could fill the target again")
+    if undo and remove_it:
+        raise UsageError("--undo: takes a target back, which --remove takes out; give one of them")
     opened = Store(store)
+    if undo:
+        _take_back(opened, target, json)
+        return
     if now:
         retarget.put_back(retarget.target_named(opened, target))
     retarget.target_named(opened, target)
@@ -79,12 +93,31 @@ def drain(
         MoverSession(opened, {"verb": "drain", "target": target}, _limits(mover), step) as session,
     ):
         swept = retarget.drain(session, target, _complain, parse_age(patience, "--patience"), not now)
-    _report(store, swept, f"target {target}", json)
+    _report(store, swept, f"target {target}", _cleared(swept), json)
     if remove_it:
         _, directory = retarget.remove(Store(store), target, not now)
         typer.echo(f"{store}: without {target} now; {directory} can be removed")
     elif not json:
         typer.echo(f"it is empty; remove it with: stripewise store remove {store} {target}")
+        typer.echo(f"or take it back with: stripewise store drain {store} {target} --undo")
+
+
+def _cleared(swept: Swept) -> str:
+    """What lay on a target and lies elsewhere now, and what was copied for it."""
+    text = f"{format_size(swept.cleared_bytes)} of {swept.files} file(s) moved off it"
+    if swept.moved_bytes > swept.cleared_bytes:
+        text += f"; {format_size(swept.moved_bytes)} copied, for regions move whole"
+    return text
+
+
+def _take_back(store: Store, target: str, json: bool) -> None:
+    with MoverSession(store, {"verb": "drain", "target": target}, Limits()) as session:
+        retarget.take_back(session, target)
+    if json:
+        print_json({"target": target, "state": "active"})
+        return
+    typer.echo(f"target {target}: active again, for new files of programs that start from now on")
+    typer.echo(f"files with the store's own layout spread over it again with: stripewise store rebalance {store.root}")
 
 
 def remove(store: StoreArgument, target: NameArgument) -> None:
@@ -155,4 +188,5 @@ def _rebalance(store: Path, everything: bool, mover: MoverOptions, json: bool) -
         MoverSession(opened, {"verb": "rebalance"}, _limits(mover), step) as session,
     ):
         swept = retarget.rebalance(session, everything)
-    _report(store, swept, "rebalance", json)
+    moved = f"{swept.files} file(s) moved, {format_size(swept.moved_bytes)} copied"
+    _report(store, swept, "rebalance", moved, json)
