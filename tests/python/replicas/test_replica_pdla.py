@@ -79,8 +79,10 @@ def test_slow_ssds_make_no_pattern_critical():
     assert not decision.chosen and decision.refused[0].reason.startswith("not critical: HServers are as fast (T_H ")
 
 
-def test_the_benefit_is_the_larger_of_two():
-    row = critical_of(strided(16, 64 * KIB, MIB, 4), device_cluster((1.5e-3, 1.2e-8), (1e-4, 6e-9)))
+@pytest.mark.parametrize(("size", "is_on_both"), [(64 * KIB, False), (4 * MIB, True)])
+def test_the_benefit_is_the_larger_of_two(size, is_on_both):
+    row = critical_of(strided(128, size, 2 * size, 1), device_cluster((1.5e-3, 1.2e-8), (1e-4, 6e-9)))
+    assert (row.on_both.seconds < row.on_s.seconds) == is_on_both
     t_h, t_s, t_hs = (each.seconds for each in (row.on_h, row.on_s, row.on_both))
     assert row.benefit_s == pytest.approx(max(t_h - t_s, t_h - t_hs))
 
