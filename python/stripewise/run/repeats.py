@@ -1,10 +1,15 @@
-"""Several runs of one layout: their mean, and how far from it the true one may lie."""
+"""Several runs of one layout: their mean, and how far from it the true one may lie.
+
+All intervals are of one method: Student's t of the times' logarithms, whose spread is taken to be the same under all
+layouts that were measured together, for a busy machine disturbs each of them by the same part of its time. So the
+interval of a gain is that of the two times it is made of, and two runs each tell something.
+"""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,14 +22,46 @@ from .measure import Measured
 T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 #: With one run each: layouts that differ by less are taken to be alike.
 ALIKE = 0.05
+#: What is less is taken for this: no time has a logarithm.
+LEAST_S = 1e-9
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far runs of one layout lie apart: the standard deviation of their I/O times' logarithms, of so many degrees
+    of freedom.
+    """
+
+    deviation: float
+    free: int
+
+    def half(self, of: float) -> float:
+        """Half of the 95 % interval of a mean whose variance is `of` times that of one run."""
+        return float(_t95(self.free) * self.deviation * math.sqrt(of))
+
+
+def spread_of(layouts: Iterable[Repeated]) -> Spread | None:
+    """The spread within all layouts, whatever their means; None with one run each."""
+    each = [np.log([max(run.io_seconds, LEAST_S) for run in layout.runs]) for layout in layouts]
+    free = sum(len(times) - 1 for times in each)
+    if not free:
+        return None
+    return Spread(math.sqrt(sum(float(((times - times.mean()) ** 2).sum()) for times in each) / free), free)
+
+
+def together(layouts: Iterable[Repeated]) -> list[Repeated]:
+    """Layouts that were measured together, with the spread of all."""
+    found = list(layouts)
+    return [replace(each, spread=spread_of(found)) for each in found]
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """The runs of one layout, and the plan that made it."""
+    """The runs of one layout, and the plan that made it; `spread` as of all that it was measured with."""
 
     plan: Plan
     runs: tuple[Measured, ...]
+    spread: Spread | None = None
 
     @property
     def policy(self) -> str:
@@ -33,26 +70,30 @@ class Repeated:
 
     @property
     def mean(self) -> Measured:
-        """Means of all figures; None where a run lacks one."""
+        """Means of all figures, of the I/O time the geometric one; None where a run lacks one."""
         runs = self.runs
         return replace(
             runs[0],
             read_mb_s=_mean(runs, lambda run: run.read_mb_s),
             write_mb_s=_mean(runs, lambda run: run.write_mb_s),
-            io_seconds=statistics.fmean(run.io_seconds for run in runs),
+            io_seconds=statistics.geometric_mean(max(run.io_seconds, LEAST_S) for run in runs),
             elapsed_seconds=statistics.fmean(run.elapsed_seconds for run in runs),
             busy_s={name: statistics.fmean(run.busy_s.get(name, 0.0) for run in runs) for name in runs[0].busy_s},
             verified_bytes=min((run.verified_bytes for run in runs if run.verified_bytes is not None), default=None),
         )
 
     @property
+    def io_range(self) -> tuple[float, float] | None:
+        """The 95 % confidence interval of the mean I/O time, in seconds; None with a single run."""
+        off = self._off(1 / len(self.runs))
+        mean_s = self.mean.io_seconds
+        return None if off is None else (mean_s / math.exp(off), mean_s * math.exp(off))
+
+    @property
     def half_width(self) -> float | None:
-        """Half of the 95 % confidence interval of the mean I/O time over that mean; None with a single run."""
-        seconds = [run.io_seconds for run in self.runs]
-        mean = statistics.fmean(seconds)
-        if len(seconds) < 2 or mean <= 0:
-            return None
-        return float(_t95(len(seconds) - 1) * statistics.stdev(seconds) / len(seconds) ** 0.5 / mean)
+        """Half of that interval over the mean; None with a single run."""
+        off = self._off(1 / len(self.runs))
+        return None if off is None else math.sinh(off)
 
     def beats(self, other: Repeated) -> bool:
         """Whether it is surely faster; with one run each by more than `ALIKE`."""
@@ -64,19 +105,14 @@ class Repeated:
         ahead, off = self._ahead(other)
         return None if off is None else (math.exp(ahead - off), math.exp(ahead + off))
 
-    def _ahead(self, other: Repeated) -> tuple[float, float | None]:
-        """The logarithm of how many times as fast it is, and half the 95 % interval of that; None with one run each.
+    def _off(self, of: float, *others: Repeated) -> float | None:
+        spread = self.spread or spread_of((self, *others))
+        return None if spread is None else spread.half(of)
 
-        By Student's t of the times' logarithms, whose spread is taken to be the same.
-        """
-        mine, others = (np.log([max(run.io_seconds, 1e-9) for run in each.runs]) for each in (self, other))
-        ahead = float(others.mean() - mine.mean())
-        free = len(mine) + len(others) - 2
-        if not free:
-            return ahead, None
-        squares = float(((mine - mine.mean()) ** 2).sum() + ((others - others.mean()) ** 2).sum())
-        off = float(np.sqrt(squares / free * (1 / len(mine) + 1 / len(others))))
-        return ahead, _t95(free) * off
+    def _ahead(self, other: Repeated) -> tuple[float, float | None]:
+        """The logarithm of how many times as fast it is, and half the 95 % interval of that; None with one run each."""
+        ahead = math.log(other.mean.io_seconds / self.mean.io_seconds)
+        return ahead, self._off(1 / len(self.runs) + 1 / len(other.runs), other)
 
     def as_json(self) -> dict[str, Any]:
         """The mean as `tune --json` prints it, with how many runs it is of."""
@@ -84,6 +120,7 @@ class Repeated:
             **self.mean.as_json(),
             "repeats": len(self.runs),
             "io_seconds_each": [run.io_seconds for run in self.runs],
+            "io_seconds_range": self.io_range,
             "half_width": self.half_width,
         }
 

@@ -44,7 +44,7 @@ from .collect import collect_logs, note_run
 from .inputs import changed_inputs
 from .measure import LastObject, Measured, measured
 from .recreated import globs_of, names_beside
-from .repeats import Repeated
+from .repeats import Repeated, together
 
 #: Rounds of measured runs at least and at most, where the user does not say how many; they end when every layout's
 #: mean I/O time is known to so much of itself.
@@ -244,13 +244,14 @@ class Tuner:
             turn = turn[::-1]
             for name in turn:
                 self._measure(circle, name)
-        return self._settled(
-            circle, [Repeated(circle.plans[policy.name], tuple(circle.runs[policy.name])) for policy in policies]
-        )
+        return self._settled(circle, self._measured_so_far(circle))
+
+    def _measured_so_far(self, circle: _Circle) -> list[Repeated]:
+        return together(Repeated(circle.plans[name], tuple(runs)) for name, runs in circle.runs.items())
 
     def _goes_on(self, circle: _Circle) -> bool:
         """Whether there is another round."""
-        done = [Repeated(circle.plans[name], tuple(runs)) for name, runs in circle.runs.items()]
+        done = self._measured_so_far(circle)
         rounds = len(done[0].runs)
         if self.turns.rounds is not None:
             return rounds < self.turns.rounds
@@ -353,12 +354,12 @@ class Tuner:
         if self.turns.reset is not None and not first:
             self._reset()
         env = runner.environment(os.environ, self.store.root, trace, self.manage, self.command)
-        before, read_before = self.store.devices(), _read_from_devices()
+        before, read_before = self._clocks(), _read_from_devices()
         # Traces that the user keeps tell of it; whether it can be noted does not matter to the circle.
         note_run(trace)
         ended = runner.run(self.command, env, line)
         note_run(trace, ended)
-        after, read_after = self.store.devices(), _read_from_devices()
+        after, read_after = self._clocks(), _read_from_devices()
         if ended.status == INTERRUPTED:
             raise KeyboardInterrupt
         if ended.status:
@@ -386,6 +387,11 @@ class Tuner:
         written = {file.path for file in workload.files if file.requests["write"].any()}
         waits = written_back(collected, written | {made.first.get(path, path) for path in written})
         return workload, measured(name, before, after, ended.seconds, last.value, workload, waits)
+
+    def _clocks(self) -> list[dict[str, Any]]:
+        """The counters of emulated devices, whose time is made here; nobody knows how long others were busy."""
+        emulated = {target.name for target in self.store.config.cluster.targets if target.kind == "emulated"}
+        return [row for row in self.store.devices() if row["name"] in emulated]
 
     def _reset(self) -> None:
         """Sets the inputs back, by the user's own command on the store."""

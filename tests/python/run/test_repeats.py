@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from stripewise.plan import Plan
 from stripewise.run.inputs import changed_inputs
 from stripewise.run.measure import Measured
-from stripewise.run.repeats import Repeated
+from stripewise.run.repeats import Repeated, together
 from stripewise.workload.requests import REQUEST_DTYPE, FileRequests, Workload
 
 NO_PLAN: Any = Plan
@@ -24,12 +24,38 @@ def repeated(*seconds: float, name: str = "def") -> Repeated:
 
 
 def test_the_interval_is_students() -> None:
-    found = repeated(1.0, 1.2, 1.1)
-    assert found.mean.io_seconds == pytest.approx(1.1) and found.mean.busy_s == {"a": pytest.approx(1.1)}
-    # t = 4.303 with two degrees of freedom, s = 0.1.
-    assert found.half_width == pytest.approx(4.303 * 0.1 / math.sqrt(3) / 1.1)
+    found = repeated(1.0, 1.21, 1.1)
+    assert found.mean.io_seconds == pytest.approx(1.1) and found.mean.busy_s == {"a": pytest.approx(3.31 / 3)}
+    # t = 4.303 with two degrees of freedom; the logarithms lie log(1.1) apart.
+    off = 4.303 * math.log(1.1) / math.sqrt(3)
+    assert found.io_range is not None
+    assert found.io_range == pytest.approx((1.1 / math.exp(off), 1.1 * math.exp(off)))
+    assert found.half_width == pytest.approx((found.io_range[1] - found.io_range[0]) / 2 / 1.1)
     assert repeated(1.0).half_width is None and repeated(1.0, 1.0).half_width == 0
     assert found.mean.read_mb_s == 2.0 and found.mean.write_mb_s is None and found.mean.verified_bytes == 5
+
+
+TIMES = st.lists(st.floats(0.01, 100), min_size=2, max_size=5).map(tuple)
+
+
+@given(layouts=st.lists(TIMES, min_size=2, max_size=4))
+def test_the_interval_of_a_gain_is_made_of_those_of_the_two_times(layouts: list[tuple[float, ...]]) -> None:
+    first, *others = together(repeated(*seconds) for seconds in layouts)
+    for each in others:
+        assert each.io_range is not None and first.io_range is not None
+        mine, its = (math.log(high / low) / 2 for low, high in (each.io_range, first.io_range))
+        low, high = each.gain_range(first) or (0.0, 0.0)
+        assert math.log(high / low) / 2 == pytest.approx(math.hypot(mine, its))
+        assert math.sqrt(low * high) == pytest.approx(first.mean.io_seconds / each.mean.io_seconds)
+
+
+def test_the_spread_is_that_of_all_layouts_that_were_measured_together() -> None:
+    # The times of the newcomer's tune: 1.56 +-0.07 and 0.31 +-0.26 did not fit 3.74 to 6.63 times.
+    slow, fast = together([repeated(1.555, 1.566), repeated(0.29, 0.33)])
+    assert slow.io_range is not None and fast.io_range is not None
+    assert math.log(slow.io_range[1] / slow.io_range[0]) == pytest.approx(math.log(fast.io_range[1] / fast.io_range[0]))
+    assert fast.gain_range(slow) == pytest.approx((3.82, 6.66), rel=0.01)
+    assert fast.io_range == pytest.approx((0.254, 0.376), rel=0.01)
 
 
 @pytest.mark.parametrize(

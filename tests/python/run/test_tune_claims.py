@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,11 +12,15 @@ import pytest
 from stripewise.cli.run import tune as verb
 from stripewise.plan import Expected, Plan, Window
 from stripewise.run.measure import Measured
-from stripewise.run.repeats import Repeated
+from stripewise.run.repeats import Repeated, together
 from stripewise.run.tune import Tuned
+from support import target
 
 SIMULATED = Expected(1.0, 8.0, 1.0, 9.0, simulated_s=2.0, simulated_def_s=7.0)
 PLAN = Plan("best", {}, "", ("job",), 1, (Window(0, 1),), (), {}, SIMULATED)
+
+
+TARGETS = (replace(target("a", "hdd"), kind="emulated"), target("b", "hdd"))
 
 
 def layout(name: str, *seconds: float, verified: int | None = None) -> Repeated:
@@ -23,7 +28,7 @@ def layout(name: str, *seconds: float, verified: int | None = None) -> Repeated:
 
 
 def claimed(capsys: pytest.CaptureFixture[str], *layouts: Repeated, stays: bool = True) -> str:
-    verb._print(Tuned(layouts, layouts[-1] if stays else None), emulated=False)
+    verb._print(Tuned(tuple(together(layouts)), layouts[-1] if stays else None), TARGETS)
     return " ".join(capsys.readouterr().out.split())
 
 
@@ -32,17 +37,23 @@ def test_the_factor_has_its_interval_and_the_likely_gain_beside_it(capsys: pytes
     low, high = layout("best", 1.0, 1.1).gain_range(layout("def", 4.0, 4.4)) or (0, 0)
     assert 2.9 < low < 4 < high < 5.5
     assert f"best: 4.00 times as fast as def, measured ({low:.2f} to {high:.2f} with 95 % confidence);" in said
+    assert "I/O seconds 4.20 1.05 95 % interval 3.42 to 5.15 0.85 to 1.29" in said
     assert "expected: about 3.50 times as fast as def (simulated runs" in said
-    assert "±: half of the 95 % confidence interval of the mean" in said and "verified bytes" not in said
+    assert "verified bytes" not in said
     assert "verified bytes" in claimed(capsys, layout("def", 4.0), layout("best", 1.0, verified=5))
 
 
 def test_what_is_not_known_is_not_claimed(capsys: pytest.CaptureFixture[str]) -> None:
     said = claimed(capsys, layout("def", 4.0), layout("best", 1.0))
-    assert "(one run each, so nothing is known of how much it varies)" in said and "±" not in said
+    assert "(one run each, so nothing is known of how much it varies)" in said and "interval" not in said
     said = claimed(capsys, layout("def", 0.4, 0.41), layout("best", 0.1, 0.11))
-    assert "best: too little I/O to know a factor; these runs were" in said and "measured (" not in said
+    assert "best: too little I/O to know a factor; these runs were" in said and ", measured (" not in said
     assert "which may be chance" in claimed(capsys, layout("def", 4.0, 6.0), layout("best", 3.9, 5.9), stays=False)
+
+
+def test_only_emulated_devices_tell_how_long_they_were_busy(capsys: pytest.CaptureFixture[str]) -> None:
+    said = claimed(capsys, layout("def", 4.0), layout("best", 1.0))
+    assert "busy a, s 4.00 1.00 busy b, s - -" in said
 
 
 @pytest.mark.parametrize(("baseline", "seconds", "kept"), [("def", 4.0, 4.0), ("psa", 4.0, None), ("def", 0.4, None)])

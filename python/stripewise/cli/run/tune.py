@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from ...cluster import Target
 from ...errors import ClusterError, StripewiseError, UsageError
 from ...layout import Layout
 from ...plan.summary import likely_text
@@ -33,31 +34,31 @@ from ..plan.options import SearchOptions, SeedOption, SizeOptions, plan_options
 from ..store.plan import rm_command
 
 
-def _print(tuned: Tuned, emulated: bool) -> None:
+def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
     rows = [each.mean for each in tuned.layouts]
     first = rows[0]
-    note = " (emulated devices)" if emulated else ""
+    note = " (emulated devices)" if any(target.kind == "emulated" for target in targets) else ""
     stays = tuned.kept
     titles = [f"{each.policy} (stays)" if each is stays else each.policy for each in tuned.layouts]
     made = table(f"measured{note}", "", *titles)
     made.add_row("runs", *(str(len(each.runs)) for each in tuned.layouts))
     made.add_row("read MB/s", *(shown(row.read_mb_s) for row in rows))
     made.add_row("write MB/s", *(shown(row.write_mb_s) for row in rows))
-    made.add_row("I/O seconds", *(_seconds(each) for each in tuned.layouts))
+    made.add_row("I/O seconds", *(shown(row.io_seconds, 2) for row in rows))
+    if any(each.io_range is not None for each in tuned.layouts):
+        made.add_row("95 % interval", *(_between(each.io_range) for each in tuned.layouts))
     unsure = " (too little I/O to be sure)" if tuned.short else ""
     made.add_row(
         f"times as fast as {first.policy}{unsure}", *(_times(first.io_seconds, row.io_seconds) for row in rows)
     )
-    for name in first.busy_s:
-        made.add_row(f"busy {name}, s", *(shown(row.busy_s.get(name), 2) for row in rows))
+    for target in targets:
+        made.add_row(f"busy {target.name}, s", *(shown(row.busy_s.get(target.name), 2) for row in rows))
     made.add_row("imbalance", *(shown(row.imbalance, 3) for row in rows))
     made.add_row("bound ratio", *(shown(row.bound_ratio, 3) for row in rows))
     verified = [row.verified_bytes for row in rows]
     if any(count is not None for count in verified):
         made.add_row("verified bytes", *("-" if count is None else f"{count:,}" for count in verified))
     stdout().print(made)
-    if any(each.half_width is not None for each in tuned.layouts):
-        typer.echo("±: half of the 95 % confidence interval of the mean of the runs")
     typer.echo(wrapped(_claim(tuned)))
     for remark in tuned.remarks:
         typer.echo(f"note: {printable(remark)}")
@@ -73,7 +74,7 @@ def _claim(tuned: Tuned) -> str:
     between = (
         "one run each, so nothing is known of how much it varies"
         if found is None
-        else f"{found[0]:.2f} to {found[1]:.2f} with 95 % confidence"
+        else f"{_between(found)} with 95 % confidence"
     )
     times = f"{shown(tuned.measured_gain, 2)} times as fast as {first.policy}"
     if tuned.short:
@@ -82,11 +83,9 @@ def _claim(tuned: Tuned) -> str:
     return f"{fastest.policy}: {times}, measured ({between}){sure}; {expected}"
 
 
-def _seconds(layout: Repeated) -> str:
-    """The mean I/O time, and how far off it may be."""
-    half = layout.half_width
-    seconds = layout.mean.io_seconds
-    return f"{seconds:.2f}" if half is None else f"{seconds:.2f} ±{half * seconds:.2f}"
+def _between(ends: tuple[float, float] | None) -> str:
+    """An interval."""
+    return "-" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}"
 
 
 def _times(before_s: float, after_s: float) -> str:
@@ -215,7 +214,7 @@ def tune(
     show = Shown(say, line, lambda: progress("moving"))
     tuner = Tuner(opened, command, options, asked.manage or [], Turns(asked.repeat, asked.reset), show)
     tuned = tuner.tune(compared, chosen, kept)
-    _print(tuned, any(target.kind == "emulated" for target in opened.config.cluster.targets))
+    _print(tuned, opened.config.cluster.targets)
     if asked.keep and tuned.kept is not None:
         globs = _lay_out_anew(opened, tuned)
         _say_way_back(opened.root, globs, _keep(opened, tuned, tuned.kept))
