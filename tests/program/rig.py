@@ -140,7 +140,7 @@ def execute(
 def holds(result: Result) -> None:
     """A program of `tests/native` that says `ok` or `not ok` of each fact found no `not ok`."""
     wrong = [line for line in result.out.splitlines() if line.startswith("not ok")]
-    assert result.code == 0 and not wrong, "\n".join(wrong) or result.report
+    assert result.code == 0 and not wrong, "\n".join([*wrong, result.report])
 
 
 _zygote = Zygote()

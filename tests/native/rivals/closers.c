@@ -254,6 +254,7 @@ static int change_elsewhere(const char *path)
     }
     int status = -1;
     must(waitpid(child, &status, 0), "waitpid");
+    if (status) printf("# what changes %s elsewhere ended with status %#x\n", path, status);
     return status;
 }
 

@@ -28,7 +28,9 @@ int must(int r, const char *what)
 static int change(const char *path)
 {
     int fd = must(open(path, O_RDWR | O_APPEND), path);
-    return ftruncate(fd, 1) || write(fd, "x", 1) != 1 || ftruncate(fd, 0) || fsync(fd);
+    int failed = ftruncate(fd, 1) ? 3 : write(fd, "x", 1) != 1 ? 4 : ftruncate(fd, 0) ? 5 : fsync(fd) ? 6 : 0;
+    if (failed) perror(path);
+    return failed;
 }
 
 int main(int argc, char **argv)
