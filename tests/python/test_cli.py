@@ -439,3 +439,9 @@ def test_nothing_that_swallows_an_interrupt_is_loaded_during_a_measurement():
 def test_verbs_that_run_programs_load_no_numpy():
     program = "import sys, stripewise.cli.main; raise SystemExit('numpy' in sys.modules or 'pyarrow' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(("words", "near"), [(["shwo", "t"], "show"), (["store", "tempalte", "ls"], "template")])
+def test_an_unknown_verb_is_told_the_nearest_one(words, near):
+    ended = subprocess.run([sys.executable, "-m", "stripewise", *words], timeout=60, capture_output=True, text=True)
+    assert ended.returncode == 2 and f"did you mean {near}?" in ended.stderr, ended.stderr

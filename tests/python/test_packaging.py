@@ -150,6 +150,19 @@ def test_options_of_a_heavy_verb_are_completed() -> None:
     assert completed("stripewise store template a", 3)[0] == ["add"]
 
 
+@pytest.mark.parametrize(
+    ("words", "proposed"),
+    [
+        ("stripewise plan t --policy p", ["padp", "psa"]),
+        ("stripewise simulate --policy best,de", ["best,def"]),
+        ("stripewise store find s --class ss", ["ssd"]),
+        ("stripewise store add s t --class s", ["ssd", "swd"]),
+    ],
+)
+def test_names_that_an_option_takes_are_completed(words: str, proposed: list[str]) -> None:
+    assert completed(words, len(words.split()) - 1)[0] == proposed
+
+
 @pytest.mark.parametrize("shell", Shell)
 def test_a_script_asks_by_the_variable_that_the_program_answers_to(shell: Shell) -> None:
     assert f"_STRIPEWISE_COMPLETE=complete_{shell}" in script(shell)

@@ -52,6 +52,16 @@ class Verbs(TyperGroup):
             self.add_command(_command(cmd_name, self.table[cmd_name]), cmd_name)
         return super().get_command(ctx, cmd_name)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The verb that is called; an unknown one is refused with the nearest that there is."""
+        if args and args[0] not in self.table and not ctx.resilient_parsing:
+            import difflib
+
+            near = difflib.get_close_matches(args[0], list(self.table), 1)
+            if near:
+                ctx.fail(f"No such command '{args[0]}'; did you mean {near[0]}?")
+        return super().resolve_command(ctx, args)
+
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """The verbs and options that begin so; the names alone, for their help all of them would be loaded."""
         from typer.core import CompletionItem  # type: ignore[attr-defined]

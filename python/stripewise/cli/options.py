@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,18 @@ from typing import Annotated
 import typer
 
 from ..units import parse_size
+
+
+def names_completed(names: Iterable[str], with_commas: bool = False) -> Callable[[str], list[str]]:
+    """What a shell proposes for an option of names, or of names with commas between them."""
+    known = tuple(names)
+
+    def proposed(incomplete: str) -> list[str]:
+        before, comma, begun = incomplete.rpartition(",") if with_commas else ("", "", incomplete)
+        return [f"{before}{comma}{name}" for name in known if name.startswith(begun)]
+
+    return proposed
+
 
 StoreArgument = Annotated[Path, typer.Argument(help="Store directory.", metavar="STORE")]
 StoreOption = Annotated[Path, typer.Option("--store", metavar="STORE", help="Store directory.")]

@@ -23,7 +23,7 @@ from ..units import parse_size
 from ..workload.describe import read_description
 from ..workload.trace import run_end
 from .arguments import flattened
-from .options import JsonOption
+from .options import JsonOption, names_completed
 from .output import print_json, progress, say, say_partial, shown, stdout, table
 from .plan.options import (
     FileOptions,
@@ -56,6 +56,7 @@ class SimulateRequest:
             "--policy",
             metavar="POLICY,...",
             help=f"Policies, separated by commas: {', '.join(sorted(POLICIES))}, or Python files (default: def,best).",
+            autocompletion=names_completed(sorted(POLICIES), with_commas=True),
         ),
     ] = None
     plan: Annotated[

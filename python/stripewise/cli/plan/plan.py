@@ -28,7 +28,7 @@ from ...workload import Workload
 from ...workload.made import made_in
 from ...workload.trace import read_trace, run_end
 from ..arguments import flattened
-from ..options import JsonOption
+from ..options import JsonOption, names_completed
 from ..output import (
     aligned,
     print_json,
@@ -202,7 +202,10 @@ class PlanRequest:
     policy: Annotated[
         str,
         typer.Option(
-            "--policy", metavar="POLICY", help=f"Policy: {', '.join(sorted(POLICIES))}, or a Python file of your own."
+            "--policy",
+            metavar="POLICY",
+            help=f"Policy: {', '.join(sorted(POLICIES))}, or a Python file of your own.",
+            autocompletion=names_completed(sorted(POLICIES)),
         ),
     ] = "best"
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Output file for the plan.")] = (

@@ -10,12 +10,13 @@ from typing import Annotated
 
 import typer
 
+from ...cluster import CLASSES
 from ...errors import StoreError, UsageError
 from ...store import Store
 from ...store.find import Conditions, age_span, count_span, find, size_span, targets_of
 from ...store.placed import placed_at
 from ..arguments import flattened
-from ..options import JsonOption, StoreArgument
+from ..options import JsonOption, StoreArgument, names_completed
 from ..output import print_json, printable, say
 
 
@@ -42,7 +43,13 @@ class Wanted:
         typer.Option("--target", metavar="TARGET", help="Files with data on this target; repeatable (any of them)."),
     ] = None
     klass: Annotated[
-        list[str] | None, typer.Option("--class", metavar="CLASS", help="Files with data on a target of this class.")
+        list[str] | None,
+        typer.Option(
+            "--class",
+            metavar="CLASS",
+            help="Files with data on a target of this class.",
+            autocompletion=names_completed(CLASSES),
+        ),
     ] = None
     not_on: Annotated[
         list[str] | None, typer.Option("--not-on", metavar="TARGET", help="Files without data on this target.")

@@ -15,7 +15,7 @@ from ...moving.retarget import Swept
 from ...store import Store
 from ...units import format_size, parse_age, parse_size
 from ..arguments import flattened
-from ..options import JsonOption, MoverOptions, PatienceOption, StoreArgument
+from ..options import JsonOption, MoverOptions, PatienceOption, StoreArgument, names_completed
 from ..output import print_json, printable, progress, say
 
 NameArgument = Annotated[str, typer.Argument(metavar="TARGET", help="Target name.")]
@@ -133,7 +133,15 @@ def add(
     store: StoreArgument,
     name: NameArgument,
     path: Annotated[Path, typer.Option("--path", metavar="DIR", help="Directory of the target.")],
-    klass: Annotated[str, typer.Option("--class", metavar="CLASS", help=f"Target class: {', '.join(CLASSES)}.")],
+    klass: Annotated[
+        str,
+        typer.Option(
+            "--class",
+            metavar="CLASS",
+            help=f"Target class: {', '.join(CLASSES)}.",
+            autocompletion=names_completed(CLASSES),
+        ),
+    ],
     like: Annotated[
         str | None,
         typer.Option(
