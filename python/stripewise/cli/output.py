@@ -185,7 +185,9 @@ def shown(value: float | None, digits: int = 1) -> str:
 
 @contextlib.contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr for what takes long; it shows on a terminal only."""
+    """A bar on stderr for what takes long, with the seconds so far where nobody can say how much is left; it shows on a
+    terminal only.
+    """
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -193,13 +195,14 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn(),
-        console=Console(stderr=True), transient=True,
-    ) as bar:  # fmt: skip
+    begin = TextColumn("{task.description}"), BarColumn()
+    so_far = (*begin, TextColumn("{task.elapsed:.0f} s"))
+    left = (*begin, TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn())
+    with Progress(*so_far, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
 
         def step(done: int, total: int) -> None:
+            bar.columns = left if total else so_far
             bar.update(task, completed=done, total=total or None)
 
         yield step

@@ -61,7 +61,7 @@ CURE = "name the files with --manage, or see 'rule' in its store.toml"
 BLOCK_BYTES = 512
 Say = Callable[[str], None]
 Line = Callable[[bytes], None]
-Moving = Callable[[], AbstractContextManager[native.Progress]]
+Working = Callable[[str], AbstractContextManager[native.Progress]]
 
 
 @dataclass(frozen=True)
@@ -125,11 +125,11 @@ class Turns:
 
 @dataclass(frozen=True)
 class Shown:
-    """Where a circle tells what it does: a sentence per step, the program's output, how far a move is."""
+    """Where a circle tells what it does: a sentence per step, the program's output, how far what takes long is."""
 
     say: Say
     line: Line
-    moving: Moving
+    working: Working
 
 
 @dataclass
@@ -371,7 +371,8 @@ class Tuner:
             raise StoreError(f"{self.command[0]}: ended with status {ended.status} in run {circle.number}; {cure}")
         collected = trace.with_name(trace.name + "-collected")
         try:
-            collect_logs(trace, collected)
+            with self.show.working("collecting the trace"):
+                collect_logs(trace, collected)
         except StripewiseError as error:
             if any(trace.glob("*.swt")):
                 raise
@@ -452,13 +453,14 @@ class Tuner:
     def _plan(self, policy: Policy, workload: Workload) -> Plan:
         reserved = self.store.used_by_others([file.path for file in workload.files])
         options = dataclasses.replace(self.options, reserved_bytes=reserved)
-        return policy.plan(workload, self.store.config.cluster, options)
+        with self.show.working(f"planning with {policy.name}"):
+            return policy.plan(workload, self.store.config.cluster, options)
 
     def _apply(self, circle: _Circle, name: str) -> None:
         """Lays out the planned files that are there; those that the program makes are laid out when it makes them."""
         plan = circle.plans[name]
         there = {file.path: identity for file in plan.files if (identity := self.store.resolve(file.path)) is not None}
-        with self.show.moving() as step:
+        with self.show.working("moving") as step:
             files = tuple(file for file in plan.files if file.path in there)
             applied = apply_plan(self.store, dataclasses.replace(plan, files=files), there, progress=step)
         if applied.signal is not None:
@@ -473,7 +475,7 @@ class Tuner:
             for path, layout in circle.before.items()
             if (identity := self.store.resolve(path)) is not None
         ]
-        with self.show.moving() as step:
+        with self.show.working("moving") as step:
             if lay_out(self.store, there, progress=step).signal is not None:
                 raise KeyboardInterrupt
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,10 +12,13 @@ from typing import Any
 import pytest
 
 from stripewise.cli.run import tune as verb
+from stripewise.cluster import Cluster
 from stripewise.plan import Expected, Plan, Window
+from stripewise.policy import PlanOptions, Policy
 from stripewise.run.measure import Measured
 from stripewise.run.repeats import Repeated, together
-from stripewise.run.tune import Tuned
+from stripewise.run.tune import Shown, Tuned, Tuner, Turns
+from stripewise.workload import Workload
 from support import target
 
 SIMULATED = Expected(1.0, 8.0, 1.0, 9.0, simulated_s=2.0, simulated_def_s=7.0)
@@ -71,3 +76,24 @@ def test_a_kept_plan_holds_what_it_gained_over_def(
     store: Any = SimpleNamespace(root=Path("/store"))
     verb._keep(store, Tuned((layout(baseline, seconds), best), best), best)
     assert plans[0].expected.measured_gain == kept
+
+
+def test_planning_between_two_runs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    @contextlib.contextmanager
+    def working(what: str) -> Iterator[Any]:
+        told.append(what)
+        yield lambda done, total: None
+
+    class Planned(Policy):
+        name = "own"
+
+        def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
+            told.append("planned")
+            return PLAN
+
+    store: Any = SimpleNamespace(used_by_others=lambda paths: {}, config=SimpleNamespace(cluster=None))
+    show = Shown(lambda text: None, lambda text: None, working)
+    tuner = Tuner(store, ["job"], PlanOptions(), [], Turns(), show)
+    assert tuner._plan(Planned(), Workload((), 1)) is PLAN and told == ["planning with own", "planned"]

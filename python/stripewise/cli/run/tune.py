@@ -211,7 +211,7 @@ def tune(
         out.write(text)
         out.flush()
 
-    show = Shown(say, line, lambda: progress("moving"))
+    show = Shown(say, line, progress)
     tuner = Tuner(opened, command, options, asked.manage or [], Turns(asked.repeat, asked.reset), show)
     tuned = tuner.tune(compared, chosen, kept)
     _print(tuned, opened.config.cluster.targets)
