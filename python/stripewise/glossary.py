@@ -21,11 +21,13 @@ _H2DP, _SLAL, _THESIS, _PDLA, _RADAR = "H2DP", "SLAL", "the thesis", "PDLA", "RA
 
 WORDS: dict[str, Entry] = {
     # Where bytes lie.
+    "adopt": Entry("To take a plain file into a store, in place; export makes it plain again."),
     "1-DH": Entry("A layout: every request is spread over all servers.", f"{_PDLA}, Tables 2, 4 and 5"),
     "1-DV": Entry("A layout: each process has its data on one server.", f"{_PDLA}, Tables 2, 4 and 5"),
     "2-D": Entry("A layout: processes in groups, each group on servers of its own.", f"{_PDLA}, Tables 2, 4 and 5"),
     "class": Entry("What a target's device is: hdd, ssd, swd (a shingled disk) or any."),
     "cycle": Entry("Targets with a stripe width each, in order; a region repeats it from its first byte to its last."),
+    "drain": Entry("To move all that lies on a target off it, so that it can be removed; --undo takes it back."),
     "device": Entry("What lies under a target's directory."),
     "generation": Entry("Number of a file's layout; each move that is published raises it by one."),
     "h": Entry("Stripe width on HServers.", f"{_H2DP}, Algorithm 1"),
@@ -55,6 +57,10 @@ WORDS: dict[str, Entry] = {
     "widths": Entry("The numbers of a layout: stripe, h and s, or servers in a group."),
     "glob": Entry("A pattern of names: * within a directory, ** through all below."),
     # Policies and plans.
+    "application": Entry(
+        "A program with all its arguments, without its launcher: with another argument it is another one.",
+        f"{_H2DP}, section 4.2",
+    ),
     "best": Entry("Our policy: least bound over all layouts it can think of, with a proof of how near it came."),
     "DDM": Entry("Dynamic data migration: regions move between windows.", f"{_H2DP}, section 3.7 and Algorithm 2"),
     "def": Entry("The equal layout: one stripe width on all targets; what others are compared with."),
@@ -155,6 +161,11 @@ WORDS: dict[str, Entry] = {
     "slot": Entry("What one process shows movers of the files it uses."),
     "session": Entry("From one open of a file to its close; also one run of a mover."),
     # Traces.
+    "calls by name": Entry("Calls that name a file and move none of its bytes: open, stat, unlink and the like."),
+    "finding": Entry("What is wrong with a run: cause, evidence, price and cure (docs/traces/showing.md)."),
+    "hot region": Entry("A small part of a file, read again and again in no order."),
+    "price": Entry("Seconds that a finding or a layout costs, by a model; of syncs and calls by name, as measured."),
+    "record": Entry("What a trace holds of one call; those of reads and writes that moved bytes are its requests."),
     "ordinal": Entry("Which collective call of its session a call is, from 0."),
     "parent": Entry("Of a traced call: the MPI-IO call that caused it."),
     "rank": Entry("Number of an MPI process, from 0."),
