@@ -240,8 +240,8 @@ def _details(one: FoundTarget) -> Iterator[str]:
     if not one.is_emulated:
         yield f"{target.name}: {target.path}, on {one.place.words}"
         yield f"    {target.klass}: {one.decided.why}"
-    if target.calibration is not None and target.calibration.unreliable:
-        kinds = ", ".join(kind.replace("_", " ") for kind in target.calibration.unreliable)
+    if one.unreliable:
+        kinds = ", ".join(kind.replace("_", " ") for kind in one.unreliable)
         yield f"    measured unreliably: {kinds}; docs/calibration.md says what that means"
     if target.capacity_bytes:
         yield f"{target.name}: at most {format_size(target.capacity_bytes)}"
@@ -262,6 +262,6 @@ def _target_json(one: FoundTarget) -> dict[str, Any]:
         "free_bytes": one.free_bytes,
         "capacity_bytes": target.capacity_bytes,
         "measured": target.calibration is not None,
-        "unreliable": [] if target.calibration is None else target.calibration.unreliable,
+        "unreliable": one.unreliable,
         **{name: getattr(target, name) for name, _, _ in FIGURES},
     }

@@ -29,6 +29,8 @@ FLAGS: dict[bool | None, tuple[str, str]] = {
     False: ("ssd", "the kernel says that it does not turn"),
     None: ("any", "the kernel names no disk there"),
 }
+#: Kinds of accesses that speak for a class: reads at chance and in order.
+CLASS_KINDS = ("random_read", "sequential_read")
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def decide(place: Place, measured: Calibration | None) -> Decided:
 
 def _seen(measured: Calibration) -> tuple[str | None, str]:
     """The class that reads at chance and in order speak for, if they do, and what was seen."""
-    chance, order = measured.fit("random_read"), measured.fit("sequential_read")
+    chance, order = map(measured.fit, CLASS_KINDS)
     if chance is None or order is None:
         return None, "its reads were not measured"
     took = f"a small read at chance takes {_ms(chance.startup_s)}"

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..cluster import Cluster, Target, cluster_text
+from ..cluster.calibration import FIGURE_KINDS
 from ..devices import Place
 from ..units import MIB, format_size
-from .classes import Decided
+from .classes import CLASS_KINDS, Decided
 
 #: Comments end before this column.
 COLUMNS = 110
@@ -37,6 +38,12 @@ class FoundTarget:
     @property
     def is_emulated(self) -> bool:
         return self.target.kind == "emulated"
+
+    @property
+    def unreliable(self) -> list[str]:
+        """What of the measurement is unreliable and decides the target's figures or class."""
+        record = self.target.calibration
+        return [] if record is None else [kind for kind in record.unreliable if kind in (*FIGURE_KINDS, *CLASS_KINDS)]
 
     @property
     def rate(self) -> str:
@@ -72,8 +79,8 @@ def comments(found: FoundTarget) -> list[str]:
         ]
     if not found.is_emulated and target.calibration is None:
         lines.append("Its figures are ASSUMED for its class; 'stripewise calibrate' measures them.")
-    elif target.calibration is not None and target.calibration.unreliable:
-        kinds = ", ".join(target.calibration.unreliable)
+    elif found.unreliable:
+        kinds = ", ".join(found.unreliable)
         lines.append(
             f"Measured unreliably ({kinds}): a busy or shared device; docs/calibration.md, 'When a fit is bad'."
         )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
+from stripewise.cluster import Target
 from stripewise.cluster.calibration import Calibration, Fit
 from stripewise.devices import System, find, shared
 from stripewise.devices.mounts import holding, mounts_in
-from stripewise.setup.classes import decide
+from stripewise.setup.classes import Decided, decide
+from stripewise.setup.document import FoundTarget, comments
 
 
 @dataclass
@@ -230,6 +232,19 @@ def record(random_s: float, order_s: float, method: str = "direct") -> Calibrati
         for kind, startup_s in (("random_read", random_s), ("sequential_read", order_s))
     )
     return Calibration("2026-01-31", "d", method, 1, 100, 1 << 20, 1.0, (4096,), fits)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_told"), [("random_write", True), ("sequential_read", True), ("saturated_write", False)]
+)
+def test_init_tells_of_unreliable_measurements_that_decide_something(machine, kind, is_told):
+    fits = ((kind, Fit(0.001, 1e-8, 0.001, 0.001, 0.9, 0.1, 100)),)
+    place = machine.find(machine.mount("m", "8:0", "ext4", "/dev/sda"))
+    measured = replace(record(0.009, 0.0002), fits=fits)
+    target = Target("t", "hdd", "dir", Path("/x"), 0, 0.0, 0.0, 0.0, 0.0, calibration=measured)
+    found = FoundTarget(target, Path("/x"), place, Decided("hdd", "given", ""), 1, 1)
+    assert (found.unreliable == [kind]) == is_told
+    assert any("unreliably" in line for line in comments(found)) == is_told
 
 
 @pytest.mark.parametrize(
