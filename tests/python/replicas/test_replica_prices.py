@@ -88,6 +88,15 @@ def test_one_client_in_the_order_of_the_server_is_radar_s_formula(steps):
     assert found == pytest.approx(fine(TABLE_II, blocks).total_s, rel=1e-12)
 
 
+@pytest.mark.parametrize(("gap", "write", "runs"), [(124, False, 1), (128, False, 2), (4, True, 2), (0, True, 1)])
+def test_reads_go_on_over_gaps_below_the_read_ahead_and_writes_over_none(gap, write, runs):
+    """RADAR, section II.A.2.d: r_s = 128 KiB; bytes between are paid for."""
+    on = Servers.of(fusion())
+    found = seconds(on, pieces([(0, write, 0, 0, 4 * KIB), (0, write, 0, (4 + gap) * KIB, 4 * KIB)]))
+    read = (8 + (gap if runs == 1 else 0)) * KIB
+    assert found == pytest.approx(32.9e-6 + runs * 6.20e-3 + read * 0.0212e-6 + 8 * KIB * 0.00112e-6)
+
+
 def test_nothing_takes_no_time():
     assert seconds(Servers.of(fusion()), Pieces.joined([])) == 0.0
 
