@@ -13,7 +13,7 @@ from ..files.parts import remove_part
 from ..layout import Layout
 from .config import Rule, StoreConfig
 from .globs import template_globs, template_rank
-from .layouts import read_layout, save_layout
+from .layouts import save_layout
 from .rewrite import changing, write_changed
 from .store import Store
 
@@ -23,17 +23,17 @@ def templates_in(config: StoreConfig) -> list[Rule]:
     return [rule for rule in config.rules if rule.layout]
 
 
-def add(root: Path, glob: str, layout: Path) -> tuple[list[str], str]:
-    """Gives new files that `glob` means the layout of a file; returns their globs and the layout's name in the store.
+def add(root: Path, glob: str, layout: Layout) -> tuple[list[str], str]:
+    """Gives new files that `glob` means a layout; returns their globs and the layout's name in the store.
 
-    A template of the same globs is replaced. Raises StoreError, LayoutError.
+    A template of the same globs is replaced. Raises StoreError.
     """
     with changing(root) as config:
-        return _add(config, template_globs(glob), read_layout(layout, config))
+        return _add(config, template_globs(glob), layout)
 
 
 def add_layout(root: Path, glob: str, layout: Layout) -> tuple[list[str], str]:
-    """The same for a glob that is taken as it is, and a layout that is known."""
+    """The same for a glob that is taken as it is."""
     with changing(root) as config:
         return _add(config, [glob], layout)
 

@@ -81,3 +81,21 @@ def test_a_slal_plan_is_the_layout_of_a_directorys_new_files(make_store: Maker) 
     source.write_bytes(bytes(range(256)) * (2 << 12))
     assert grown(store, store.data / "next" / "second", source) == plan.bytes_per_target()
     store.fsck()
+
+
+def test_a_template_takes_the_same_words_for_a_layout_as_set_layout(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    source = store.plain / "source"
+    source.write_bytes(b"x" * (256 << 10))
+    add = ("store", "template", "add", store.root)
+    stripewise(*add, f"{store.data}/wide/", "--stripe-size", "128KiB", "--targets", "t2,t0")
+    assert grown(store, store.data / "wide" / "f", source) == {"t2": 128 << 10, "t0": 128 << 10}
+    stripewise(*add, f"{store.data}/uneven/", "--stripe", "t1=192KiB", "--stripe", "t0=64KiB")
+    assert grown(store, store.data / "uneven" / "f", source) == {"t1": 192 << 10, "t0": 64 << 10}
+    stripewise(*add, f"{store.data}/alike/", "--like", store.data / "uneven" / "f")
+    assert grown(store, store.data / "alike" / "f", source) == {"t1": 192 << 10, "t0": 64 << 10}
+    for words in ((), ("--layout", "def", "--stripe-size", "1MiB"), ("--stripe-size", "1MiB", "--targets", "t9")):
+        refused = stripewise(*add, f"{store.data}/x/", *words, code=None)
+        assert refused.code in (1, 2) and refused.err.count("\n") == 1, refused.report
+    rules = json.loads(stripewise("store", "template", "ls", store.root, "--json").out)
+    assert not any("/x/" in rule["glob"] for rule in rules)

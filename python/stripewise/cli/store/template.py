@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ...store import Store, plans, templates
 from ...store.config import read_store
+from ..arguments import flattened
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, stdout, table
 from .plan import rm_command
+from .wanted_layout import WantedLayout
 
 GlobArgument = Annotated[str, typer.Argument(metavar="GLOB", help="Glob over absolute paths, quoted.")]
 
 
-def add(
-    store: StoreArgument,
-    glob: GlobArgument,
-    layout: Annotated[Path, typer.Option("--layout", metavar="LAYOUT", help="Layout JSON, or plan of one file.")],
-) -> None:
+@flattened
+def add(*, store: StoreArgument, glob: GlobArgument, wanted: WantedLayout) -> None:
     """Set the layout of new files that match GLOB.
 
     A directory stands for all files below it. A path takes precedence over globs, globs over directories, a directory
     over its parents.
     """
-    root = Store(store).root
-    patterns, saved = templates.add(root, glob, layout)
-    typer.echo(printable(f"new files matching {' or '.join(patterns)} are laid out as {root / saved}"))
+    wanted.check("template add")
+    opened = Store(store)
+    patterns, saved = templates.add(opened.root, glob, wanted.of(opened.config))
+    typer.echo(printable(f"new files matching {' or '.join(patterns)} are laid out as {opened.root / saved}"))
 
 
 def rm(store: StoreArgument, glob: GlobArgument) -> None:
