@@ -103,6 +103,9 @@ class Paper(types.ModuleType):
     def store_info(self, store):
         return json.dumps({"store": store, "toml_sha256": self.specs[-1]["toml_sha256"] if self.specs else ""})
 
+    def store_nameless(self, store, most):
+        return json.dumps({"files": [], "looked_at": 0, "of": 0})
+
     def store_files(self, store):
         return json.dumps(
             {"files": [{"id": "a" * 16, "path": self.file, "size": 8 * MIB, "generation": 1, "regions": 1}]}

@@ -76,6 +76,12 @@ fn store_files(py: Python<'_>, store: PathBuf) -> PyResult<String> {
     with_store(py, &store, |s| Ok(text(&json!({"files": as_json(&info::store_files(s)?)?}))))
 }
 
+/// Files whose recorded name leads to them no more, of the first `most`: {"files": as of store_files, "looked_at", "of"}.
+#[pyfunction]
+fn store_nameless(py: Python<'_>, store: PathBuf, most: usize) -> PyResult<String> {
+    with_store(py, &store, |s| Ok(text(&as_json(&info::nameless(s, most)?)?)))
+}
+
 /// The layout of a file: {"id", "generation", "size", "regions", "pending", "retired"}.
 #[pyfunction]
 fn store_layout(py: Python<'_>, store: PathBuf, id: String) -> PyResult<String> {
@@ -167,6 +173,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store_compile, module)?)?;
     module.add_function(wrap_pyfunction!(store_info, module)?)?;
     module.add_function(wrap_pyfunction!(store_files, module)?)?;
+    module.add_function(wrap_pyfunction!(store_nameless, module)?)?;
     module.add_function(wrap_pyfunction!(store_layout, module)?)?;
     module.add_function(wrap_pyfunction!(store_spread, module)?)?;
     module.add_function(wrap_pyfunction!(store_apply, module)?)?;

@@ -16,6 +16,7 @@ from ..errors import StripewiseError
 from ..files.parts import ANYBODY, read_part
 from ..store import Store, trust
 from ..store.config import RUN_DIR, StoreConfig, read_store
+from ..store.nameless import cure, nameless
 from ..store.room import room_bytes, small_targets
 from ..units import format_size
 from .finding import Examined, Finding, bad, note, ok
@@ -24,6 +25,8 @@ FREE_MIN_BYTES = 64 << 20
 F_OFD_SETLK = 37
 PAGE_BYTES = 4096
 SLOT_BYTES_MAX = 65_536
+#: Of a target that is away.
+_UNTIL_THEN = "what lies there gives EIO until then; if it is lost: docs/guarantees.md, 'A lost target'"
 
 
 def store_is_readable(examined: Examined) -> Iterator[Finding]:
@@ -79,13 +82,14 @@ def links_are_followed(examined: Examined) -> Iterator[Finding]:
 
 
 def targets_are_usable(examined: Examined) -> Iterator[Finding]:
-    """Each target's directory is there, may be written and has room."""
+    """Each target's directory is there and the store's, may be written and has room."""
     for config in _config(examined):
+        away = _away(config)
         wrong = [
             finding
             for target in config.cluster.targets
             if target.state != "removed"
-            for finding in _target(target.name, target.path)
+            for finding in _target(target.name, target.path, away.get(target.name))
         ]
         yield from wrong
         if not wrong:
@@ -115,10 +119,20 @@ def _config(examined: Examined) -> Iterator[StoreConfig]:
             yield read_store(examined.store)
 
 
+def _away(config: StoreConfig) -> dict[str, str]:
+    """Targets whose directory is not the store's, and why; none where the store cannot be opened."""
+    with contextlib.suppress(StripewiseError):
+        return {str(row["name"]): str(row["away"]) for row in Store(config.root).devices() if row.get("away")}
+    return {}
+
+
 def _room(config: StoreConfig) -> Iterator[Finding]:
-    """What can still be written, and targets whose room is little beside that of the others."""
+    """What can still be written, what holds room in vain, and targets with little room beside that of the others."""
     with contextlib.suppress(StripewiseError):
         store = Store(config.root)
+        gone = nameless(store)
+        if gone.ids:
+            yield note(gone.what, cure(store))
         room = room_bytes(store)
         free = sum(room.get(target.name, 0) for target in config.cluster.active)
         if free < FREE_MIN_BYTES:
@@ -134,9 +148,13 @@ def _room(config: StoreConfig) -> Iterator[Finding]:
             )
 
 
-def _target(name: str, path: Path) -> Iterator[Finding]:
+def _target(name: str, path: Path, away: str | None) -> Iterator[Finding]:
     if not path.is_dir():
-        yield bad(f"target {name}: {path} is not a directory", "mount it; its files give EIO until then")
+        yield bad(f"target {name}: {path} is not a directory", f"mount it; {_UNTIL_THEN}")
+        return
+    if away is not None:
+        what, _, how = away.rpartition("; ")
+        yield bad(f"target {name}: {what or away}", f"{how}; {_UNTIL_THEN}")
         return
     space = os.statvfs(path)
     if space.f_flag & os.ST_RDONLY:

@@ -110,11 +110,7 @@ impl Managed {
 
     /// The name that its link is recorded under, if the link still is there.
     pub fn recorded_name(&self) -> Option<FixedPath> {
-        let mut text = [0u8; PATH_MAX + 64];
-        let len = self.with_directory(|at| at.read_part(c"link", &mut text).map(<[u8]>::len)).ok()?;
-        let text = text.get(..len)?;
-        let name = text.strip_suffix(b"\n").unwrap_or(text).splitn(3, |c| *c == b' ').nth(2)?;
-        let name = FixedPath::from_bytes(name);
+        let name = self.with_directory(|at| Ok(at.recorded_name())).ok()??;
         let mut target = [0u8; PATH_MAX];
         let target = sys::readlinkat(libc::AT_FDCWD, name.as_c_str()?, &mut target).ok()?;
         (target == names::link_text(self.store.path(), self.id).as_bytes()).then_some(name)

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use stripewise_store::names;
 use stripewise_target::interface::{Facts, Target};
 use stripewise_target::names::{ObjectName, object_name};
-use stripewise_target::text::{FixedPath, StorePath};
+use stripewise_target::text::{FixedPath, PATH_MAX, StorePath};
 use stripewise_target::text::{PartName, ProcPath};
 use stripewise_target::within::{self, Expected, OpenFlags, Refusal};
 
@@ -350,6 +350,15 @@ impl At {
         let result = sys::read(fd, into);
         sys::close(fd);
         into.get(..result?).ok_or(Errno(libc::EINVAL))
+    }
+
+    /// The name that the file's link is recorded under.
+    #[inline(never)] // Its buffer would lie on the stack below what is done with the name.
+    pub fn recorded_name(&self) -> Option<FixedPath> {
+        let mut text = [0u8; PATH_MAX + 64];
+        let text = self.read_part(c"link", &mut text).ok()?;
+        let name = text.strip_suffix(b"\n").unwrap_or(text).splitn(3, |c| *c == b' ').nth(2)?;
+        Some(FixedPath::from_bytes(name))
     }
 
     /// Makes a part that is not there yet.

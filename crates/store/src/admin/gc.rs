@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{Context, Result, StoreError};
 use super::identity;
 use super::ids::id_text;
-use super::info::{current_size, resolve};
+use super::info::{current_size, links_in, resolve};
 use super::medium::{Kind, Lock};
 use super::metadata::journal::{self, Found};
 use super::metadata::leftovers;
@@ -240,12 +240,11 @@ impl Gc<'_> {
     /// A link to the file in the directory where its name was, or below those to be searched.
     fn elsewhere(&self, id: u64, name: Option<&Path>) -> Result<Option<PathBuf>> {
         let store = self.store;
-        let mut links = Vec::new();
-        if let Some(dir) = name.and_then(Path::parent)
-            && store.medium.stat(dir).doing("look at", dir)?.is_some_and(|s| s.kind == Kind::Dir)
-        {
-            links.extend(store.medium.list(dir).doing("list", dir)?.into_iter().map(|n| dir.join(n)));
+        let beside = name.and_then(Path::parent).map(|dir| links_in(store, dir)).transpose()?;
+        if let Some(link) = beside.and_then(|mut links| links.remove(&id)) {
+            return Ok(Some(link));
         }
+        let mut links = Vec::new();
         for dir in &self.options.search {
             walk(store, dir, 0, &mut links)?;
         }

@@ -1,5 +1,6 @@
 //! What a store can tell about itself: targets, files, counters; all from its own files, never from the index.
 
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -11,9 +12,11 @@ use stripewise_target::within::TEXT_BYTES_MAX;
 use super::capacity::room_bytes;
 use super::error::{Context, Result};
 use super::ids::{id_text, path_of};
-use super::medium::{Medium, read_small};
-use super::metadata::link::parse_link_record;
+use super::medium::{Kind, Medium, read_small};
+use super::metadata::journal;
+use super::metadata::link::{names_file, parse_link_record, recorded};
 use super::metadata::size::recovered_size;
+use super::metadata::unlinked::was_unlinked;
 use super::objects;
 use super::spec::regions_json;
 use super::store::Store;
@@ -99,6 +102,37 @@ pub fn link_path(store: &Store<'_>, id: u64) -> Option<PathBuf> {
     parse_link_record(&record).map(|(_, _, path)| path.to_path_buf())
 }
 
+/// Files whose recorded name leads to them no more, though nobody removed them through the library.
+#[derive(Clone, Debug, Serialize)]
+pub struct Nameless {
+    /// They.
+    pub files: Vec<FileInfo>,
+    /// Of how many files the names were looked at, and how many there are.
+    pub looked_at: usize,
+    pub of: usize,
+}
+
+/// Looks at the recorded names of the first `most` files. Which of them lead elsewhere now, only `gc` finds out.
+///
+/// # Errors
+/// `Io` of `files/` itself.
+pub fn nameless(store: &Store<'_>, most: usize) -> Result<Nameless> {
+    let ids = store.ids()?;
+    let looked_at = ids.len().min(most);
+    // What cannot be looked at has its name as far as anybody knows.
+    let gone = ids.iter().take(looked_at).filter(|id| is_nameless(store, **id).unwrap_or(false));
+    Ok(Nameless { files: gone.map(|id| file_info(store, *id)).collect(), looked_at, of: ids.len() })
+}
+
+/// One that is under way into the store or out of it, or goes with its last user, is none.
+fn is_nameless(store: &Store<'_>, id: u64) -> Result<bool> {
+    let Some((_, _, name)) = recorded(store, id)? else { return Ok(false) };
+    if names_file(store, &name, id)? || was_unlinked(store, id)? {
+        return Ok(false);
+    }
+    Ok(matches!(journal::find(store, &store.file_dir(id))?, journal::Found::Nothing))
+}
+
 /// A file's layout as JSON: generation, size, regions, and the move if there is one.
 ///
 /// # Errors
@@ -143,6 +177,24 @@ pub fn devices_json(store: &Store<'_>) -> Result<Value> {
 fn files_on(store: &Store<'_>, target: u32) -> Result<usize> {
     let ids: std::collections::BTreeSet<u64> = objects::list(store, target)?.into_iter().map(|name| name.file).collect();
     Ok(ids.len())
+}
+
+/// The links of a directory that lead to files of the store, by file; none where there is no such directory.
+///
+/// # Errors
+/// `Io`.
+pub fn links_in(store: &Store<'_>, dir: &Path) -> Result<BTreeMap<u64, PathBuf>> {
+    let mut links = BTreeMap::new();
+    if store.medium.stat(dir).doing("look at", dir)?.is_none_or(|s| s.kind != Kind::Dir) {
+        return Ok(links);
+    }
+    for link in store.medium.list(dir).doing("list", dir)?.into_iter().map(|name| dir.join(name)) {
+        let is_link = store.medium.stat(&link).doing("look at", &link)?.is_some_and(|s| s.kind == Kind::Link);
+        if is_link && let Some((_, id)) = resolve(store.medium, &link).ok().flatten().filter(|(root, _)| *root == store.root) {
+            links.entry(id).or_insert(link);
+        }
+    }
+    Ok(links)
 }
 
 /// Links that may be followed before a managed one is reached, as in the kernel.

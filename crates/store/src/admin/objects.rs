@@ -15,6 +15,7 @@ use stripewise_target::within::Refusal;
 
 use super::error::{Context, Result, StoreError};
 use super::medium::FsyncPoint;
+use super::metadata::link::called;
 use super::refused::{Refused, refused};
 use super::store::Store;
 use crate::rights::{OWNER_LOOK_NS, OWNER_LOOKS};
@@ -197,7 +198,13 @@ pub fn write_at(object: &dyn Object, buf: &[u8], at: u64, path: &Path) -> Result
     batch::write_at(object, buf, at).doing("write", path)
 }
 
-/// The error of a target that is missing an object.
-pub fn missing(path: &Path) -> StoreError {
-    StoreError::NotFound(format!("the object {} is missing; is its target mounted? run `stripewise store fsck`", path.display()))
+/// What helps where an object of a file is missing and its target is there.
+pub fn missing_cure(store: &Store<'_>) -> String {
+    format!("restore it from a copy, or remove the file: stripewise run --store {} -- rm FILE", store.root.display())
+}
+
+/// The error of a target that is missing an object of file `id`.
+pub fn missing(store: &Store<'_>, id: u64, path: &Path) -> StoreError {
+    let cure = missing_cure(store);
+    StoreError::NotFound(format!("{}: its object {} is missing; if its target is mounted, {cure}", called(store, id), path.display()))
 }

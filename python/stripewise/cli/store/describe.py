@@ -7,6 +7,7 @@ import dataclasses
 import typer
 
 from ...store import Store
+from ...store.nameless import nameless
 from ...units import format_size
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, stdout, table
@@ -14,14 +15,18 @@ from ..output import print_json, printable, stdout, table
 
 def ls(store: StoreArgument, json: JsonOption = False) -> None:
     """List the files of a store."""
-    files = Store(store).files()
+    opened = Store(store)
+    files = opened.files()
+    gone = nameless(opened, len(files)).ids
     if json:
-        print_json([{"id": file.id, "path": file.path, "size": file.size} for file in files])
+        rows = [{"id": file.id, "path": file.path, "size": file.size, "name_gone": file.id in gone} for file in files]
+        print_json(rows)
         return
     # A line each, with the name last: a table is laid out as a whole, which takes minutes for 60,000 files.
     for file in files:
         wrong = f" ({file.details['error']})" if file.details.get("error") else ""
-        typer.echo(f"{file.id}  {format_size(file.size):>10}  {printable(file.path or '(no name)')}{wrong}")
+        lost = " (name gone)" if file.id in gone else ""
+        typer.echo(f"{file.id}  {format_size(file.size):>10}  {printable(file.path or '(no name)')}{lost}{wrong}")
 
 
 def info(store: StoreArgument, json: JsonOption = False) -> None:
@@ -46,7 +51,8 @@ def info(store: StoreArgument, json: JsonOption = False) -> None:
             "-" if row.get("files") is None else f"{row['files']:,}",
             f"{row.get('accesses_read', 0):,}",
             f"{row.get('accesses_write', 0):,}",
-            f"{busy_s:.2f}",
+            # Only an emulated device's time is known: it is made here.
+            f"{busy_s:.2f}" if target.kind == "emulated" else "-",
         )
     stdout().print(made)
     for row in devices:

@@ -7,16 +7,18 @@ from collections.abc import Iterator
 import typer
 
 from ...store import Store
+from ...store.nameless import cure, nameless
 from ...store.room import small_targets
 from ...units import format_size
 from ..options import JsonOption, StoreArgument
-from ..output import print_json, stdout, table
+from ..output import print_json, printable, stdout, table
 
 
 def df(store: StoreArgument, json: JsonOption = False) -> None:
     """Show used and free space of the targets of a store.
 
-    Targets on one file system split its free space, so the sum is what new files can take.
+    Targets on one file system split its free space, so the sum is what new files can take. A target is away when its
+    directory is missing or does not say that it is this store's.
     """
     opened = Store(store)
     rows = {str(row["name"]): row for row in opened.devices()}
@@ -34,8 +36,10 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
         for target in targets
     ]
     free = sum(row["free_bytes"] or 0 for row in found if row["state"] == "active")
+    gone = nameless(opened)
     if json:
-        print_json({"targets": found, "used_bytes": sum(used.values()), "free_bytes": free})
+        nobody = {"files": len(gone.ids), "bytes": gone.bytes}
+        print_json({"targets": found, "used_bytes": sum(used.values()), "free_bytes": free, "nameless": nobody})
         return
     made = table("", "target", "class", "used", "free", "use%", "files")
     for row in found:
@@ -50,6 +54,11 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
         )
     made.add_row("all", "", format_size(sum(used.values())), format_size(free), _percent(sum(used.values()), free), "")
     stdout().print(made)
+    for target in targets:
+        if rows[target.name]["away"]:
+            typer.echo(printable(f"target {target.name} is away: {rows[target.name]['away']}"))
+    if gone.ids:
+        typer.echo(printable(f"{gone.what}: {cure(opened)}"))
     for line in warnings(opened):
         typer.echo(line)
 

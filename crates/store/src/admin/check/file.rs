@@ -18,7 +18,7 @@ use crate::admin::ids::id_text;
 use crate::admin::info::current_size;
 use crate::admin::medium::{FsyncPoint, Kind, read_small};
 use crate::admin::metadata::journal::{self, Found};
-use crate::admin::metadata::link::parse_link_record;
+use crate::admin::metadata::link::{called, parse_link_record};
 use crate::admin::metadata::publish::{make_objects, may_lack, objects_in, objects_of, objects_reached, remove_objects, targets_of};
 use crate::admin::metadata::ranges::stretches;
 use crate::admin::metadata::size::{head_size, open_ctl, recovered_size};
@@ -61,7 +61,7 @@ pub fn check_file(check: &mut Check<'_>, id: u64) -> Result<()> {
             crate::admin::moves::apply::recover(store, id)?;
             layout = store.layout(id)?;
         }
-        let text = format!("file {}: a move was interrupted", id_text(id));
+        let text = format!("{}: a move was interrupted", called(store, id));
         check.found(
             Severity::Warning,
             "move-interrupted",
@@ -106,7 +106,7 @@ fn check_intent(check: &mut Check<'_>, id: u64) -> Result<()> {
     if check.repair {
         sizing::forget(&ctl);
     }
-    let text = format!("file {}: a program was killed while it cut or extended it", id_text(id));
+    let text = format!("{}: a program was killed while it cut or extended it", called(check.store, id));
     let cure = "whoever next extends or flushes the file ends it; `stripewise store fsck --repair` does it now";
     check.found(Severity::Info, "size-unsettled", id, text, cure, check.repair);
     Ok(())
@@ -187,9 +187,9 @@ fn missing_objects(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<bo
     let reachable = objects_reached(store, id, layout, MAX_LOGICAL)?;
     let lost: Vec<ObjectId> = missing.intersection(&reached).copied().collect();
     for (target, plane) in &lost {
-        let cure = "restore it, or the file, from a copy; its bytes are not guessed";
-        let text = format!("{} is missing", store.object(*target, id, *plane)?.display());
-        check.found(Severity::Error, "object-missing", id, text, cure, false);
+        let cure = format!("{}; its bytes are not guessed", objects::missing_cure(store));
+        let text = format!("{}: its object {} is missing", called(store, id), store.object(*target, id, *plane)?.display());
+        check.found(Severity::Error, "object-missing", id, text, &cure, false);
     }
     // Not those in which no size has a byte.
     missing.retain(|object| reachable.contains(object));
@@ -197,7 +197,7 @@ fn missing_objects(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<bo
         if check.repair {
             make_objects(store, id, &missing, &missing)?;
         }
-        let text = format!("file {}: objects are missing that who may write it cannot make", id_text(id));
+        let text = format!("{}: objects are missing that who may write it cannot make", called(store, id));
         let cure = "`stripewise store fsck --repair`, as the owner of the store, makes them";
         check.found(Severity::Warning, "object-unmade", id, text, cure, check.repair);
     }
@@ -263,11 +263,11 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
             if check.repair {
                 crate::admin::metadata::size::mirror_size(store, id, ctl)?;
             }
-            let text = format!("file {}: head says {head} bytes, the file has {} (a program was killed)", id_text(id), ctl.size());
+            let text = format!("{}: head says {head} bytes, the file has {} (a program was killed)", called(store, id), ctl.size());
             check.found(Severity::Info, "head-size", id, text, "the next close mirrors it", check.repair);
         }
         if ctl.header().flags.load(Ordering::SeqCst) & FLAG_UNLINKED != 0 {
-            let text = format!("file {} was unlinked and its last user was killed", id_text(id));
+            let text = format!("{} was unlinked and its last user was killed", called(store, id));
             if check.repair {
                 let to = store.trash_dir().join(id_text(id));
                 store.medium.rename(&store.file_dir(id), &to).doing("move to the trash", &to)?;
@@ -290,15 +290,27 @@ fn check_link(check: &mut Check<'_>, id: u64, size: u64) -> Result<()> {
         Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::InvalidData) => Vec::new(),
         Err(e) => return Err(StoreError::io("read", &path, e)),
     };
-    let orphan = "find its name and relink it, or free it: stripewise store gc STORE --purge --older-than 0s; nothing is deleted for a missing name";
+    let orphan = format!(
+        "relink it where it is now, or free it: stripewise store gc {} --purge --older-than 0s; nothing is deleted for a missing name",
+        store.root.display()
+    );
     let Some((dev, ino, name)) = parse_link_record(&record) else {
         let text = format!("file {} ({size} bytes) has no record of its name", id_text(id));
-        check.found(Severity::Warning, "orphaned", id, text, orphan, false);
+        check.found(Severity::Warning, "orphaned", id, text, &orphan, false);
         return Ok(());
     };
+    let lost = |check: &mut Check<'_>, code: &'static str, what: &str| {
+        let text = format!("file {} ({size} bytes): its name {} is {what}", id_text(id), name.display());
+        match check.link_beside(name, id) {
+            Some(there) => {
+                let text = format!("{text}, but {} leads to it", there.display());
+                check.found(Severity::Warning, code, id, text, "relink that: stripewise store relink LINK", false);
+            }
+            None => check.found(Severity::Warning, code, id, text, &orphan, false),
+        }
+    };
     let Some(stat) = store.medium.stat(name).doing("look at", name)? else {
-        let text = format!("file {} ({size} bytes): its name {} is gone", id_text(id), name.display());
-        check.found(Severity::Warning, "orphaned", id, text, orphan, false);
+        lost(check, "orphaned", "gone");
         return Ok(());
     };
     let ours = stat.kind == Kind::Link && {
@@ -306,8 +318,7 @@ fn check_link(check: &mut Check<'_>, id: u64, size: u64) -> Result<()> {
         parse_link(text.as_os_str().as_bytes()) == Some((store.root.as_os_str().as_bytes(), id))
     };
     if !ours {
-        let text = format!("file {} ({size} bytes): its name {} is taken by something else", id_text(id), name.display());
-        check.found(Severity::Warning, "name-taken", id, text, orphan, false);
+        lost(check, "name-taken", "taken by something else");
     } else if (stat.dev, stat.ino) != (dev, ino) {
         let text = format!("file {}: {} is not the link it was made with, perhaps a copy", id_text(id), name.display());
         check.found(Severity::Info, "link-copied", id, text, "nothing, unless another name should be the file's", false);
@@ -348,7 +359,7 @@ fn check_attributes(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<(
             let follow = if part == Part::Dir { store.medium.dir_follows_head(&dir) } else { store.medium.follow_head(&head, &path, part) };
             follow.doing("give the owner of head to", &path)?;
         }
-        let text = format!("{} has another owner, mode or ACL than file {}", path.display(), id_text(id));
+        let text = format!("{} has another owner, mode or ACL than {}", path.display(), called(store, id));
         check.found(Severity::Warning, "attributes", id, text, "`stripewise store fsck --repair` takes them from head", check.repair);
     }
     Ok(())
@@ -361,7 +372,7 @@ fn check_unused(check: &mut Check<'_>, id: u64, object: ObjectId) -> Result<()> 
     if check.repair {
         remove_objects(check.store, id, &BTreeSet::from([object]))?;
     }
-    let text = format!("{} ({} bytes) is used by no region of file {}", path.display(), facts.used_bytes, id_text(id));
+    let text = format!("{} ({} bytes) is used by no region of {}", path.display(), facts.used_bytes, called(check.store, id));
     let severity = if check.idle { Severity::Warning } else { Severity::Info };
     check.found(severity, "object-unused", id, text, "`stripewise store fsck --repair`, or the next apply, removes it", check.repair);
     Ok(())
@@ -397,7 +408,7 @@ fn check_object(check: &mut Check<'_>, id: u64, view: &View<'_>, (target, plane)
     check.report.data_bytes += live;
     let bytes = take_away(store, &path, &object, foreign, check.repair)?;
     if bytes > 0 {
-        let text = format!("{}: {bytes} bytes lie outside every slice of file {}", path.display(), id_text(id));
+        let text = format!("{}: {bytes} bytes lie outside every slice of {}", path.display(), called(store, id));
         check.found(Severity::Error, "foreign-bytes", id, text, "`stripewise store fsck --repair` punches them", check.repair);
     }
     // In a file that is being written they may be a living writer's.
@@ -414,9 +425,9 @@ fn check_object(check: &mut Check<'_>, id: u64, view: &View<'_>, (target, plane)
     }
     if bytes > 0 || is_long {
         let text = format!(
-            "{}: it reaches past the end of file {}, and {bytes} bytes there are not zero (a program was killed)",
+            "{}: it reaches past the end of {}, and {bytes} bytes there are not zero (a program was killed)",
             path.display(),
-            id_text(id)
+            called(store, id)
         );
         let cure = "whoever next extends or flushes the file takes them away; `stripewise store fsck --repair` does it now";
         check.found(Severity::Warning, "beyond-size", id, text, cure, check.repair);

@@ -1,7 +1,7 @@
 //! The check of a whole store: every byte has one home, no slices overlap, no object is missing or orphaned, capacities hold.
 //! With repair it mends what can be mended without losing a byte: interrupted moves, leaked slices, control words, leftovers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 
 use stripewise_target::interface::Target;
@@ -38,7 +38,7 @@ pub fn fsck(store: &Store<'_>, options: Options) -> Result<Report> {
         Err(e) => return Err(e),
     };
     let sound = check_targets(store, &mut report);
-    let mut check = Check { store, repair: options.repair && lock.is_some(), idle: lock.is_some(), sound, report };
+    let mut check = Check { store, repair: options.repair && lock.is_some(), idle: lock.is_some(), sound, report, links: BTreeMap::new() };
     let ids = store.ids()?;
     for id in &ids {
         check.report.files += 1;

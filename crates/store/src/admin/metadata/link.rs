@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use stripewise_target::within::TEXT_BYTES_MAX;
 
 use crate::admin::error::{Context, Result};
+use crate::admin::ids::id_text;
 use crate::admin::medium::{Kind, read_small};
 use crate::admin::store::Store;
 use crate::names::parse_link;
@@ -38,6 +39,14 @@ pub fn recorded(store: &Store<'_>, id: u64) -> Result<Option<(u64, u64, PathBuf)
     }
     let bytes = read_small(store.medium, &path, TEXT_BYTES_MAX).doing("read", &path)?;
     Ok(parse_link_record(&bytes).map(|(dev, ino, name)| (dev, ino, name.to_path_buf())))
+}
+
+/// What a file is called in a message: its id and its recorded name, which is what its user knows; without a record the id alone.
+pub fn called(store: &Store<'_>, id: u64) -> String {
+    match recorded(store, id) {
+        Ok(Some((_, _, name))) => format!("file {} ({})", id_text(id), name.display()),
+        _ => format!("file {}", id_text(id)),
+    }
 }
 
 /// Whether `path` is a symbolic link that names file `id` of this store.

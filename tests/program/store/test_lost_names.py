@@ -1,0 +1,114 @@
+"""Files that tools without the library took the name or a part from: told by the name that users know, with a cure."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from rig import Maker, Store, Target, dirs, execute, launch, stripewise, wait_until
+
+MIB = 1 << 20
+
+
+def write(store: Store, name: str, count_bytes: int) -> Path:
+    path = store.data / name
+    store.program("sh", "-c", f"head -c {count_bytes} /dev/urandom >'{path}'")
+    return path
+
+
+def small(store_bytes: int = 8 * MIB) -> list[Target]:
+    return [Target(f"t{number}", capacity_bytes=store_bytes) for number in range(2)]
+
+
+def test_room_of_files_removed_without_the_library_is_told_of_where_room_is_short(make_store: Maker) -> None:
+    store = make_store(small())
+    big, kept = write(store, "big", 12 * MIB), write(store, "kept", 4096)
+    assert "name gone" not in stripewise("store", "ls", store.root).out
+    assert "names are gone" not in stripewise("store", "df", store.root).out
+    big.unlink()
+    listed = stripewise("store", "ls", store.root).out.splitlines()
+    assert [line.endswith("(name gone)") for line in sorted(listed, key=lambda each: str(kept) in each)] == [
+        True,
+        False,
+    ]
+    rows = json.loads(stripewise("store", "ls", store.root, "--json").out)
+    assert {row["path"]: row["name_gone"] for row in rows} == {str(big): True, str(kept): False}
+    told = stripewise("store", "df", store.root).out
+    assert "12.0 MiB belong to a file whose name is gone" in told, told
+    assert json.loads(stripewise("store", "df", store.root, "--json").out)["nameless"] == {
+        "files": 1,
+        "bytes": 12 * MIB,
+    }
+    refused = stripewise("store", "drain", store.root, "t0", code=1)
+    assert "12.0 MiB belong to a file" in refused.err and "nothing was moved" in refused.err, refused.report
+    examined = stripewise("doctor", "--store", store.root, code=None)
+    assert "12.0 MiB belong to a file" in examined.out, examined.report
+    # The cure is a command that works.
+    cure = re.search(r"stripewise (store gc \S+ --purge --older-than 0s) frees", told)
+    assert cure, told
+    stripewise(*cure[1].split())
+    assert "name is gone" not in stripewise("store", "df", store.root).out
+    stripewise("store", "drain", store.root, "t0")
+
+
+def test_a_file_that_goes_with_its_last_user_has_not_lost_its_name(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    path = write(store, "f", 4096)
+    holder = launch(store, ["sh", "-c", f"exec 3<{path}; rm {path}; exec sleep 1000"])
+    try:
+        assert wait_until(lambda: not path.is_symlink())
+        assert json.loads(stripewise("store", "df", store.root, "--json").out)["nameless"]["files"] == 0
+        assert "name gone" not in stripewise("store", "ls", store.root).out
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+def test_fsck_knows_where_a_renamed_file_is_and_gives_the_store_in_its_cure(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    moved, gone = write(store, "before", 5000), write(store, "gone", 5000)
+    moved.rename(store.data / "after")
+    gone.rename(store.plain / "gone")
+    said = store.fsck().out
+    assert f"{moved} is gone, but {store.data / 'after'} leads to it; relink that" in said, said
+    assert f"stripewise store gc {store.root} --purge" in said and "STORE" not in said, said
+    stripewise("store", "relink", store.data / "after", store.plain / "gone")
+    assert "gone" not in store.fsck().out
+
+
+def test_a_lost_object_is_told_by_the_name_of_its_file_and_the_cure_works(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    lost = write(store, "lost", 1 * MIB)
+    next((store.base / "targets/t0").glob("*.data")).unlink()
+    checked = store.fsck(code=1)
+    assert f"({lost}): its object" in checked.out and f"run --store {store.root} -- rm FILE" in checked.out, (
+        checked.report
+    )
+    read = store.run("cat", lost, code=None)
+    assert read.code != 0 and f"stripewise: {lost}: its object" in read.err and "rm in" in read.err, read.report
+    undone = stripewise("undo", store.root, code=1)
+    assert f"({lost}): its object" in undone.err and "-- rm FILE" in undone.err, undone.report
+    store.run("rm", lost)
+    assert "sound" in store.fsck().out
+
+
+def test_a_copy_of_a_link_that_is_to_be_written_is_named_with_the_file_and_a_cure(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    own, copy = write(store, "own", 5000), store.data / "copy"
+    execute(["cp", "-a", own, copy])
+    said = store.run("sh", "-c", f"echo >>{copy}", code=None).err
+    assert f"stripewise: {copy}: this link is a copy" in said and f"write to {own}" in said, said
+    own.unlink()
+    said = store.run("sh", "-c", f"echo >>{copy}", code=None).err
+    assert "store relink" in said, said
+    stripewise("store", "relink", copy)
+    store.run("sh", "-c", f"echo >>{copy}")
+
+
+def test_run_names_the_full_target_where_all_have_a_capacity(make_store: Maker) -> None:
+    store = make_store(small(2 * MIB))
+    said = store.run("sh", "-c", f"head -c 8M /dev/zero >{store.data / 'f'}", code=None).err
+    assert "No space left on device" in said, said
+    assert re.search(r"targets/t[01]: target t[01] has no room left, errno 28; see `stripewise store df`", said), said
+    assert "of this run in the library's log: " in said, said
