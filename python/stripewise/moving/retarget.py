@@ -93,7 +93,7 @@ def with_state(store: Store, name: str, state: str) -> StoreConfig:
 
 
 def check_room(store: Store, name: str) -> None:
-    """StoreError where the other targets cannot take what lies on the target `name`. One that is away has nothing to take."""
+    """StoreError where the other targets cannot take what lies on `name`; nothing of one that is away moves."""
     if _away(store, name):
         return
     held = sum(target_bytes(regions, size).get(name, 0) for regions, size in _layouts(store))

@@ -127,7 +127,9 @@ def check_target(path: Path, store: Path) -> None:
     owner = _owner(path)
     if owner is not None and owner != os.fsencode(store):
         whose = f"belongs to the store {os.fsdecode(owner)}" if owner else f"has a {IDENTITY} that cannot be read"
-        raise StoreError(f"{path}: {whose}; remove it if that store is gone, or give --store another name")
+        raise StoreError(
+            f"{path}: {whose}; if that store is gone, remove {path / IDENTITY}, else give --store another name"
+        )
 
 
 def check_empty(directory: Path) -> None:
@@ -195,7 +197,10 @@ def _enclosing(directory: Path) -> str | None:
     for place in (directory, *directory.parents):
         owner = _owner(place)
         if owner is not None:
-            return f"{place}, a target of {f'the store {os.fsdecode(owner)}' if owner else 'a store'}"
+            text = f"{place}, a target of {f'the store {os.fsdecode(owner)}' if owner else 'a store'}"
+            if owner and not os.path.lexists(os.path.join(os.fsdecode(owner), "store.bin")):
+                text += f", which is not there (if it is gone for good, remove {place / IDENTITY})"
+            return text
         if (place / "store.bin").is_file() and (place / "store.toml").is_file():
             return f"the store {place}"
     return None

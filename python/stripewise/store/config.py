@@ -22,7 +22,7 @@ from typing import Any
 from .. import native
 from ..cluster import Cluster, Target, cluster_from_mapping
 from ..cluster.cluster import VERSION, cluster_lines, toml_string
-from ..errors import ClusterError, LayoutError
+from ..errors import ClusterError, LayoutError, StoreError
 from ..files.fields import Fields, read_json, read_toml
 from ..files.parts import read_part
 from ..layout import Layout, parse_layout, to_indexes, whole_file
@@ -207,6 +207,18 @@ def check_store_size(cluster: Cluster) -> None:
             f"{cluster.source}: {len(cluster.targets)} [[target]] tables are more than the {most} that a "
             f"store holds; use fewer targets, or simulate only"
         )
+
+
+def check_apart(root: Path, targets: Sequence[Target]) -> None:
+    """StoreError where one target's directory, or the store, lies in that of another target."""
+    places = [(f"target {target.name}", target.path) for target in targets if target.state != "removed"]
+    real = [(what, Path(os.path.realpath(path))) for what, path in [*places, ("the store", root)]]
+    for what, path in real[:-1]:
+        for other, inner in real:
+            if other != what and inner.is_relative_to(path):
+                raise StoreError(
+                    f"{other}: {inner} lies in {path}, the directory of {what}; give each a directory of its own, apart"
+                )
 
 
 def _bytes(root: Path, name: str) -> bytes:

@@ -11,7 +11,7 @@ from .. import native
 from ..cluster import read_cluster
 from ..errors import StoreError
 from ..files.parts import write_durably
-from .config import BUILT_IN_LAYOUTS, Rule, StoreConfig, check_store_size, new_uuid
+from .config import BUILT_IN_LAYOUTS, Rule, StoreConfig, check_apart, check_store_size, new_uuid
 from .globs import default_manage, ignored, manage_globs
 from .layouts import read_layout, save_layout
 from .owned import check_owned, real_parent
@@ -30,6 +30,7 @@ def create_store(
     check_owned(root, "", "give the store another name")
     cluster = read_cluster(cluster_path)
     check_store_size(cluster)
+    check_apart(root, cluster.targets)
     if (root / "store.bin").exists():
         raise StoreError(f"{root}: is a store already; choose another directory, or edit its store.toml")
     rules = [Rule(glob, "ignore") for glob in ignored(root, cluster)]

@@ -51,7 +51,8 @@ def fills(stripes: Stripes, room: Mapping[str, int]) -> float:
 
 
 def small_targets(store: Store) -> dict[str, int]:
-    """Active targets with much less room than the largest has, and their room."""
-    room = {target.name: 0 for target in store.config.cluster.active}
-    room |= {name: free for name, free in room_bytes(store).items() if name in room}
-    return {name: free for name, free in room.items() if free < SMALL * max(room.values())}
+    """Active targets with much less room than the largest has, and their room; not those that are away."""
+    active = {target.name for target in store.config.cluster.active}
+    room = {str(row["name"]): row["free_bytes"] for row in store.devices() if row["name"] in active}
+    known = {name: int(free) for name, free in room.items() if free is not None}
+    return {name: free for name, free in known.items() if free < SMALL * max(known.values())}

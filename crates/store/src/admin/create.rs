@@ -51,6 +51,10 @@ pub fn create_for(medium: &dyn Medium, root: &Path, spec: &SpecJson, users: User
         return Err(StoreError::Exists(format!("{} is a store already; choose another directory, or change its store.toml", root.display())));
     }
     let uuid = spec.uuid()?;
+    // All before the first change: a target that was taken for a store that is not made would be in the way of the next.
+    for (index, target) in spec.targets.iter().enumerate() {
+        identity::check(medium, root, Path::new(&target.path), &uuid, index)?;
+    }
     for dir in ["files", "run", "trash"].map(|name| root.join(name)) {
         make_dir(medium, &dir)?;
         share(medium, &dir, users)?;
@@ -67,12 +71,21 @@ pub fn create_for(medium: &dyn Medium, root: &Path, spec: &SpecJson, users: User
     if let Some(parent) = root.parent() {
         medium.sync_dir(parent, FsyncPoint::StoreDir).doing("flush", parent)?;
     }
-    for (index, target) in spec.targets.iter().enumerate() {
+    let mut taken = Vec::new();
+    let all = spec.targets.iter().enumerate().try_for_each(|(index, target)| {
         let dir = Path::new(&target.path);
-        identity::take(medium, root, dir, &uuid, index)?;
+        if identity::take(medium, root, dir, &uuid, index)? {
+            taken.push(dir);
+        }
         share(medium, dir, users)?;
-        share_identity(medium, dir, users)?;
+        share_identity(medium, dir, users)
+    });
+    if all.is_err() {
+        for dir in taken {
+            let _ = medium.unlink(&dir.join(IDENTITY_FILE));
+        }
     }
+    all?;
     // Whoever sees store.bin finds the directories beside it.
     medium.sync_dir(root, FsyncPoint::StoreDir).doing("flush", root)?;
     replace_file(medium, &bin, &bytes, FsyncPoint::StoreTmp, FsyncPoint::StoreDir).doing("write", &bin)?;
@@ -140,8 +153,11 @@ pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()
         let dir = Path::new(&target.path);
         // What cannot be held is told by what is then looked at there.
         let _ = medium.hold(dir, Root::Target { store: root });
-        if index < store.targets.len() && !is_tombstone(root, dir) {
-            if let Some(why) = identity::mismatch(medium, dir, &uuid, index) {
+        if let Some(old) = store.targets.get(index).filter(|_| !is_tombstone(root, dir)) {
+            // One that is away where it was before keeps nobody from changing something else.
+            if old.path != dir
+                && let Some(why) = identity::mismatch(medium, dir, &uuid, index)
+            {
                 return Err(StoreError::Invalid(format!("store.toml: target {}: {why}", target.name)));
             }
         } else {
@@ -163,9 +179,10 @@ fn is_tombstone(root: &Path, dir: &Path) -> bool {
 
 /// Whether the targets that programs know are what they were; one without any object may have been removed.
 fn same_targets(store: &Store<'_>, spec: &SpecJson) -> Result<bool> {
-    for (old, new) in store.targets.iter().zip(&spec.targets) {
+    for (index, (old, new)) in store.targets.iter().zip(&spec.targets).enumerate() {
         let dir = Path::new(&new.path);
-        if old.path != dir && is_tombstone(&store.root, dir) {
+        // What lies on one that is away is lost to the store, and by the caller's word no layout names it.
+        if old.path != dir && is_tombstone(&store.root, dir) && identity::mismatch(store.medium, &old.path, &store.uuid, index).is_none() {
             let names = match store.medium.list(&old.path) {
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
                 names => names.doing("list", &old.path)?,

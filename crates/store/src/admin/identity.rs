@@ -60,20 +60,41 @@ pub fn mismatch(medium: &dyn Medium, dir: &Path, uuid: &[u8; 16], index: usize) 
     }
 }
 
-/// Takes a directory as a target: makes it when its parent is there (or when it lies in the store), and writes the identity.
+/// Takes a directory as a target: makes it when its parent is there (or when it lies in the store), and writes the identity; tells whether it did.
 /// One that is taken already, by this store and index, is left as it is; one of a create that was killed is taken over.
 ///
 /// # Errors
-/// `NotFound` when it cannot be made, `Exists` when it belongs to another store, `Io` when it is read-only.
-pub fn take(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], index: usize) -> Result<()> {
+/// As [`check`], and `Io` when it is read-only.
+pub fn take(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], index: usize) -> Result<bool> {
     make_dir(medium, store, dir)?;
-    medium.hold(dir, Root::Target { store }).doing("open the target directory", dir)?;
     let wanted = Identity { uuid: *uuid, index, store: store.as_os_str().as_bytes() };
+    if is_taken(medium, store, dir, &wanted)? {
+        return Ok(false);
+    }
+    let path = dir.join(IDENTITY_FILE);
+    replace_file(medium, &path, &text(&wanted), FsyncPoint::Identity, FsyncPoint::Identity).doing("write", &path)?;
+    Ok(true)
+}
+
+/// Whether [`take`] would take a directory; changes nothing.
+///
+/// # Errors
+/// `NotFound` when it cannot be made, `Exists` when it belongs to another store.
+pub fn check(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], index: usize) -> Result<()> {
+    if medium.stat(dir).doing("look at", dir)?.is_none() {
+        return check_parent(medium, store, dir);
+    }
+    is_taken(medium, store, dir, &Identity { uuid: *uuid, index, store: store.as_os_str().as_bytes() }).map(drop)
+}
+
+/// Whether a directory is this target already; an error where it is another's.
+fn is_taken(medium: &dyn Medium, store: &Path, dir: &Path, wanted: &Identity<'_>) -> Result<bool> {
+    medium.hold(dir, Root::Target { store }).doing("open the target directory", dir)?;
     let path = dir.join(IDENTITY_FILE);
     if medium.stat(&path).doing("look at", &path)?.is_some() {
         let bytes = read_small(medium, &path, TEXT_BYTES_MAX).doing("read", &path)?;
         match Identity::parse(&bytes) {
-            Some(found) if found.uuid == *uuid && found.index == index => return Ok(()),
+            Some(found) if found.uuid == wanted.uuid && found.index == wanted.index => return Ok(true),
             // A power cut or kill during an earlier create of this very store left it.
             Some(found) if found.store == wanted.store => {}
             None if bytes.is_empty() => {}
@@ -90,26 +111,33 @@ pub fn take(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], inde
             }
         }
     }
-    replace_file(medium, &path, &text(&wanted), FsyncPoint::Identity, FsyncPoint::Identity).doing("write", &path)
+    Ok(false)
 }
 
 fn make_dir(medium: &dyn Medium, store: &Path, dir: &Path) -> Result<()> {
     if medium.stat(dir).doing("look at", dir)?.is_some() {
         return Ok(());
     }
+    check_parent(medium, store, dir)?;
     let parent = dir.parent().unwrap_or(dir);
-    if medium.stat(parent).doing("look at", parent)?.is_none() {
-        if !dir.starts_with(store) {
-            return Err(StoreError::NotFound(format!(
-                "the target directory {} does not exist, nor does {}; mount its file system or make the directory",
-                dir.display(),
-                parent.display()
-            )));
-        }
+    if dir.starts_with(store) {
         make_dir(medium, store, parent)?;
     }
     medium.mkdir(dir).doing("make the target directory", dir)?;
     medium.sync_dir(parent, FsyncPoint::Identity).doing("flush", parent)
+}
+
+/// A target's directory that is missing is made where its parent is there, or in the store.
+fn check_parent(medium: &dyn Medium, store: &Path, dir: &Path) -> Result<()> {
+    let parent = dir.parent().unwrap_or(dir);
+    if dir.starts_with(store) || medium.stat(parent).doing("look at", parent)?.is_some() {
+        return Ok(());
+    }
+    Err(StoreError::NotFound(format!(
+        "the target directory {} does not exist, nor does {}; mount its file system or make the directory",
+        dir.display(),
+        parent.display()
+    )))
 }
 
 #[cfg(test)]

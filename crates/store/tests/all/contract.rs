@@ -167,6 +167,11 @@ fn the_check_sees_and_mends_what_is_wrong(kind: &str) {
     assert!(!rig.base.path().join("t1/00000000000000ff.data").exists());
     std::fs::remove_file(rig.object(2)).unwrap();
     assert!(rig.codes().contains(&"object-missing"));
+    let problems = rig.check(false).problems.join("\n");
+    let name = rig.base.path().join("file");
+    for part in [format!("({})", name.display()), format!("run --store {} -- rm FILE", rig.root.display())] {
+        assert!(problems.contains(&part), "{part}: {problems}");
+    }
 }
 
 fn a_missing_name_is_reported_and_nothing_deleted(kind: &str) {
@@ -175,8 +180,18 @@ fn a_missing_name_is_reported_and_nothing_deleted(kind: &str) {
     let link = rig.base.path().join("file");
     std::fs::rename(&link, rig.base.path().join("moved")).unwrap();
     assert_eq!(rig.codes(), ["head-size", "orphaned"]);
+    let told = |part: &str| assert!(rig.check(false).problems.join("\n").contains(part), "{part}: {:?}", rig.check(false).problems);
+    let moved = rig.base.path().join("moved");
+    told(&format!("{} is gone, but {} leads to it", link.display(), moved.display()));
+    assert_eq!(info::nameless(&rig.store(), 10).unwrap().files.len(), 1);
+    assert_eq!(info::nameless(&rig.store(), 0).unwrap().files.len(), 0);
     std::fs::write(&link, b"other").unwrap();
     assert!(rig.codes().contains(&"name-taken"));
+    let far = rig.base.path().join("far");
+    std::fs::create_dir(&far).unwrap();
+    std::fs::rename(&moved, far.join("moved")).unwrap();
+    told(&format!("stripewise store gc {} --purge", rig.root.display()));
+    std::fs::rename(far.join("moved"), &moved).unwrap();
     std::fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink(std::fs::read_link(rig.base.path().join("moved")).unwrap(), &link).unwrap();
     assert!(rig.codes().contains(&"link-copied"));
@@ -191,6 +206,12 @@ fn a_wrong_or_missing_target_directory_is_noticed(kind: &str) {
     std::fs::rename(&a, &aside).unwrap();
     let missing = rig.check(false);
     assert!(missing.problems[0].contains("t0 is missing"), "{:?}", missing.problems);
+    // Another target comes all the same; one whose directory changes must be found there.
+    let mut more = spec(rig.base.path(), kind, 3, 0, even(3, 64 * K, 4 * K));
+    more.targets.push(target("t3", kind, &rig.base.path().join("t3"), 0));
+    create::configure(&DISK, &rig.root, &more).unwrap();
+    more.targets[0].path = rig.base.path().join("elsewhere").to_str().unwrap().into();
+    assert!(matches!(create::configure(&DISK, &rig.root, &more), Err(StoreError::Invalid(_))));
     std::fs::rename(&b, &a).unwrap();
     std::fs::rename(&aside, &b).unwrap();
     let swapped = rig.check(true);
@@ -283,6 +304,8 @@ fn each_bad_input_to_create_and_configure_is_one_clear_error() {
     refuse(&|s| s.targets[1].path = s.targets[0].path.clone(), "both lie in");
     refuse(&|s| s.targets[0].path = "here".into(), "must be an absolute path");
     refuse(&|s| s.targets[0].path = base.join("no/such/place").to_str().unwrap().into(), "does not exist");
+    refuse(&|s| s.targets[1].path = base.join("no/such/place").to_str().unwrap().into(), "does not exist");
+    assert!(!base.join("t0/stripewise-target").exists(), "no target is taken for a store that is not made");
     refuse(&|s| s.targets[0].class = "tape".into(), "class is \"tape\"");
     refuse(&|s| s.targets[0].kind = "rados".into(), "kind is \"rados\"");
     refuse(&|s| s.uuid = "12".into(), "uuid");

@@ -1,0 +1,122 @@
+"""Directories of targets: what cannot become one changes nothing; one that is lost is told of, and left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from rig import Maker, Store, dirs, stripewise
+
+MIB = 1 << 20
+IDENTITY = "stripewise-target"
+
+
+def write(store: Store, name: str, count_bytes: int) -> Path:
+    path = store.data / name
+    store.program("sh", "-c", f"head -c {count_bytes} /dev/urandom >'{path}'")
+    return path
+
+
+@pytest.mark.parametrize("place", ["missing", "no/such", "targets/t0/below", ".", "link"])
+def test_a_new_target_has_a_directory_of_its_own_that_is_there(make_store: Maker, place: str) -> None:
+    store = make_store(dirs(2))
+    (store.base / "targets/t0/below").mkdir()
+    (store.base / "link").symlink_to("targets/t0/below")
+    before = (store.root / "store.toml").read_bytes()
+    said = stripewise("store", "add", store.root, "new", "--path", store.base / place, "--class", "ssd", code=1).err
+    wanted = "make the directory" if place in ("missing", "no/such") else "directory of its own"
+    assert wanted in said and "store.toml: cannot" not in said, said
+    assert (store.root / "store.toml").read_bytes() == before
+    assert not (store.base / "missing").exists() and not (store.base / "targets/t0/below" / IDENTITY).exists()
+
+
+def test_a_store_that_cannot_be_made_takes_no_target(tmp_path: Path) -> None:
+    targets = [*dirs(2), dirs(3)[2]]
+    for target in targets[:2]:
+        (tmp_path / target.name).mkdir()
+    text = "".join(target.toml(tmp_path) for target in targets)
+    cluster = tmp_path / "cluster.toml"
+    for wrong, part in (("no/t2", "does not exist"), ("t0/below", "lies in")):
+        cluster.write_text(text.replace(f'{tmp_path}/t2"', f'{tmp_path}/{wrong}"'))
+        said = stripewise("store", "create", tmp_path / "store", "--cluster", cluster, code=1).err
+        assert part in said, said
+        assert sorted(os.listdir(tmp_path)) == ["cluster.toml", "t0", "t1"]
+        assert not os.listdir(tmp_path / "t0") and not os.listdir(tmp_path / "t1")
+
+
+def test_init_says_what_to_remove_where_a_target_of_a_store_that_is_gone_is_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    words = ("init", tmp_path / "d", "--no-calibrate", "--store")
+    stripewise(*words, tmp_path / "a/../store")
+    (tmp_path / "store").rename(tmp_path / "aside")
+    (tmp_path / "cluster.toml").unlink()
+    mark = tmp_path / "d/stripewise-store" / IDENTITY
+    (tmp_path / "e").mkdir()
+    said = stripewise(*words, tmp_path / "e/store", code=1).err
+    assert f"if that store is gone, remove {mark}" in said, said
+    said = stripewise("init", mark.parent, "--no-calibrate", "--store", tmp_path / "e/store", code=1).err
+    assert f"which is not there (if it is gone for good, remove {mark})" in said, said
+    mark.unlink()
+    stripewise(*words, tmp_path / "e/store")
+
+
+def test_init_shows_the_room_that_the_store_has(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+    words = ("init", *(tmp_path / name for name in "abc"), "--no-calibrate", "--capacity", "a=8MiB")
+    shown = stripewise(*words, "--store", tmp_path / "store").out.splitlines()
+    free = {line.split()[0]: " ".join(line.split()[-2:]) for line in shown if line[:2] in ("a ", "b ", "c ")}
+    rows = json.loads(stripewise("store", "df", tmp_path / "store", "--json").out)["targets"]
+    assert free["a"] == "8.0 MiB" and free["b"] == free["c"], shown
+    disk = os.statvfs(tmp_path)
+    assert sum(row["free_bytes"] for row in rows[1:]) <= disk.f_bavail * disk.f_frsize
+    info = stripewise("store", "info", tmp_path / "store").out
+    assert [line.split()[-1] for line in info.splitlines() if line[:2] in ("a ", "b ", "c ")] == ["-"] * 3, info
+
+
+@pytest.mark.parametrize("how", ["no mark", "no directory"])
+def test_a_lost_target_is_told_of_and_left_behind(make_store: Maker, how: str) -> None:
+    store = make_store(dirs(3))
+    big, small = write(store, "big", 3 * MIB), write(store, "small", 5)
+    place = store.base / "targets/t1"
+    empties = [write(store, f"f{number}", 0) for number in range(6)]
+    if how == "no mark":
+        (place / IDENTITY).unlink()
+    else:
+        place.rename(store.base / "dead")
+    examined = stripewise("doctor", "--store", store.root, code=None)
+    lines = [line for line in examined.out.splitlines() if "targets:" in line]
+    assert len(lines) == 1 and "target t1" in lines[0] and "A lost target" in lines[0], examined.report
+    shown = stripewise("store", "df", store.root).out
+    assert "target t1 is away" in shown and "much less room" not in shown, shown
+    # What has no byte there goes elsewhere; what has is named.
+    is_there = store.program("cat", small, code=None).code == 0
+    left = stripewise("store", "drain", store.root, "t1", code=1)
+    assert f"left: {big}" in left.out and "-- rm FILE" in left.err, left.report
+    assert (f"left: {small}" in left.out) != is_there, left.report
+    assert "drain" in stripewise("store", "remove", store.root, "t1", code=1).err
+    assert store.program("cat", big, code=None).code != 0
+    store.run("rm", big, *([] if is_there else [small]))
+    stripewise("store", "drain", store.root, "t1")
+    stripewise("store", "remove", store.root, "t1")
+    assert "sound" in store.fsck().out
+    assert all(path.is_symlink() for path in empties)
+    write(store, "new", MIB)
+    assert "ok" in stripewise("doctor", "--store", store.root, code=None).out
+    stripewise("store", "gc", store.root)
+    stripewise("undo", store.root)
+    store.check_at_end = False
+    assert (store.data / "new").stat().st_size == MIB
+
+
+def test_an_empty_store_gets_rid_of_a_lost_target_at_once(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    (store.base / "targets/t0" / IDENTITY).unlink()
+    stripewise("store", "drain", store.root, "t0", "--remove")
+    assert [
+        target["name"] for target in json.loads(stripewise("store", "df", store.root, "--json").out)["targets"]
+    ] == ["t1"]
+    write(store, "f", MIB)
+    assert "sound" in store.fsck().out
