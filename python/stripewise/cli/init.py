@@ -19,9 +19,11 @@ from ..native import parsed
 from ..setup import found
 from ..setup.document import FoundTarget, cluster_document
 from ..setup.make import finished_before, make_store, write_cluster
+from ..setup.neighbours import overlaps
 from ..setup.remarks import remarks
 from ..setup.request import Words, request
 from ..store import Store
+from ..store.room import room_bytes
 from ..units import format_size, parse_size
 from .arguments import flattened
 from .options import JsonOption, ManageOption
@@ -142,7 +144,7 @@ def init(
                 known = found.found_targets(spots, measure, asked.classes, asked.capacities)
         store = make_store(asked.store, _cluster(asked.cluster_file, known), asked.manage)
     write_cluster(asked.cluster_file, cluster_document(_cluster(asked.cluster_file, known), known, asked.store))
-    made = Made(store, asked.cluster_file, tuple(known), tuple(remarks(known)))
+    made = Made(store, asked.cluster_file, tuple(known), (*remarks(known), *overlaps(asked.store, asked.globs())))
     if json:
         print_json(made.as_json())
     else:
@@ -212,11 +214,13 @@ class Made:
         """Prints it for people."""
         title = "EMULATED targets: directories, slowed down to these figures" if self.is_emulated else ""
         rows = table(title, "target", "device", "class", "read ms", "MiB/s", "free")
+        # As `store df` has it: what the store can use, of which targets on one file system have a share each.
+        room = room_bytes(self.store)
         for one in self.found:
             target = one.target
             rows.add_row(
                 target.name, "emulated" if one.is_emulated else one.place.short, target.klass,
-                f"{target.startup_read_s * 1e3:.3f}", one.rate, format_size(one.free_bytes),
+                f"{target.startup_read_s * 1e3:.3f}", one.rate, format_size(room.get(target.name, 0)),
             )  # fmt: skip
         stdout().print(rows)
         for one in self.found:
