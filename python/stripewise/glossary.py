@@ -25,6 +25,10 @@ WORDS: dict[str, Entry] = {
     "1-DH": Entry("A layout: every request is spread over all servers.", f"{_PDLA}, Tables 2, 4 and 5"),
     "1-DV": Entry("A layout: each process has its data on one server.", f"{_PDLA}, Tables 2, 4 and 5"),
     "2-D": Entry("A layout: processes in groups, each group on servers of its own.", f"{_PDLA}, Tables 2, 4 and 5"),
+    "away": Entry(
+        "Of a target: its directory is missing or is not this store's, as where its file system is not mounted. What "
+        "lies there gives EIO until it is back."
+    ),
     "class": Entry("What a target's device is: hdd, ssd, swd (a shingled disk) or any."),
     "cycle": Entry("Targets with a stripe width each, in order; a region repeats it from its first byte to its last."),
     "drain": Entry("To move all that lies on a target off it, so that it can be removed; --undo takes it back."),
@@ -128,7 +132,7 @@ WORDS: dict[str, Entry] = {
     "p50": Entry("The median: one in two takes no longer."),
     "p99": Entry("99 in 100 take no longer."),
     "at work by the model": Entry("Seconds that the target was at work, by startup and per byte."),
-    "busy": Entry("Time that a device was at work; with %: its share of the run."),
+    "busy": Entry("Time that a device was at work (-: not known); with %: its share of the run."),
     "accesses": Entry("Reads and writes that reached the target, after requests were cut at stripes."),
     # Measuring.
     "access": Entry("What was measured: random, sequential or saturated reads or writes."),
@@ -139,7 +143,10 @@ WORDS: dict[str, Entry] = {
     # Shingled disks.
     "ampl.": Entry("Of a write's time: reading and rewriting of tracks that it would have destroyed."),
     "coll.": Entry("Of a write's time: garbage collection before it."),
-    "free": Entry("Room that is left; of a shingled disk: tracks that hold nothing and may be written."),
+    "free": Entry(
+        "Room that is left; targets on one file system split its. Of a shingled disk: tracks that hold nothing and may "
+        "be written."
+    ),
     "gap": Entry("Tracks that are free but would destroy what lies behind them."),
     "GC": Entry("Garbage collections: how often the scheme made room by moving tracks together."),
     "hot": Entry("Data that is updated most often."),
@@ -184,7 +191,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "replicate": ("pattern", "layout", "gain s", "space", "build s"),
     "simulate": ("of bound", "imbalance", "p50", "p99", "times def"),
     "tune": ("busy", "imbalance", "bound ratio"),
-    "store df": ("class", "used", "free"),
+    "store df": ("class", "used", "free", "away"),
     "store info": ("class", "kind", "busy"),
     "store layout": ("region", "stripes"),
     "store plan ls": ("policy", "window", "expected", "measured"),
