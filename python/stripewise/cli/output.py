@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import json
 import os
 import re
@@ -32,6 +33,8 @@ COLUMNS_MAX = 80
 _CELL_MIN = 12
 #: So many targets in a row whose names count up are written as the first and the last.
 _NAMES_FOLDED = 4
+#: In place of a number of bytes: of those that a file may grow by.
+GROWTH = "growth"
 
 
 def screen_width() -> int:
@@ -140,12 +143,14 @@ def regions_drawn(regions: Iterable[Region], rows_max: int, size: int | None = N
     """Where bytes lie: the first byte, the bytes and the stripes of neighbouring regions that share them in a row; the
     regions beyond `rows_max` rows are counted.
 
-    Regions whose cycles differ only in the target that they begin with share a row, too, which says so. Those of a file
-    of `size` bytes that begin at its end or behind it hold nothing yet: they are for growth.
+    Regions whose cycles differ only in the target that they begin with share a row, too, which says so. Of a file of
+    `size` bytes only its own are counted; the last row, or all that begin at its end or behind it, is of the bytes that
+    it may grow by.
     """
     rows: list[tuple[Region, list[int]]] = []
     rotated: set[int] = set()
     left = 0
+    region = None
     for region in regions:
         if rows and not left and _is_rotation(rows[-1][0].stripes, region.stripes):
             rows[-1][1].append(region.len)
@@ -155,16 +160,25 @@ def regions_drawn(regions: Iterable[Region], rows_max: int, size: int | None = N
             rows.append((region, [region.len]))
         else:
             left += 1
-    cells = [
-        (
-            f"{first.start:,}",
-            f"{sum(lengths):,}" if size is None or first.start < size else "growth",
-            f"{len(lengths):,}",
-            stripes_text(first.stripes) + (", rotated" if number in rotated else ""),
+    cells = []
+    for number, (first, lengths) in enumerate(rows):
+        count, of = sum(lengths), len(lengths)
+        if size is not None and (count := min(count, size - first.start)) > 0:
+            of = sum(before < count for before in itertools.accumulate(lengths[:-1], initial=0))
+        cells.append(
+            (
+                f"{first.start:,}",
+                f"{count:,}" if count > 0 else GROWTH,
+                f"{of:,}",
+                stripes_text(first.stripes) + (", rotated" if number in rotated else ""),
+            )
         )
-        for number, (first, lengths) in enumerate(rows)
-    ]
-    yield from aligned(("from", "bytes", "regions", "stripes"), cells, 0, "  ", words=True)
+    if size is not None and region is not None and not left and region.start < size:
+        # The last region repeats.
+        cells.append((f"{size:,}", GROWTH, "", stripes_text(region.stripes)))
+    yield from aligned(
+        ("from", "bytes" if size is None else "file bytes", "regions", "stripes"), cells, 0, "  ", words=True
+    )
     if left:
         yield f"  and {left:,} more region(s)"
 

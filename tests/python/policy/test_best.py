@@ -22,6 +22,7 @@ from stripewise.plan import dump_plan, plan_from_json
 from stripewise.plan.check import check_plan
 from stripewise.policy import POLICIES, PlanOptions, policy_named
 from stripewise.policy.best.proven.limits import Prices, asked, dual_bound
+from stripewise.policy.best.reasons import _reason
 from stripewise.policy.best.regions.cuts import choose_cuts, cut_for_balance, cut_table, whole_regions
 from stripewise.policy.best.regions.demand import BYTES, LARGEST, PIECES, REQUESTS, features
 from stripewise.policy.best.regions.teams import Mix, Team, split_bytes, stripes_of, teams_of
@@ -311,6 +312,13 @@ def test_a_plan_tells_what_is_proven_and_survives_its_file():
     # A part that the polish moved may lie where it is dearest at these prices.
     assert all(" s of the run" in reason or "hardly a request" in reason for reason in reasons)
     assert sum("of the run; rejected: " in reason for reason in reasons) > len(reasons) / 2
+
+
+def test_a_reason_tells_bytes_and_accesses_of_a_mean_run_not_requests_of_the_program():
+    asked = np.array([8.6, 0.01, 8.6 * 23.9 * 1024, 10.0])
+    assert _reason("whole on ssd0", asked, 0.5, np.array([0.5, 2.0]), ["one ssd", "one hdd"]) == (
+        "205.5 KiB of reads expected, in 8.6 accesses: whole on ssd0, 0.5 s of the run; rejected: one hdd 2 s"
+    )
 
 
 def test_what_nothing_can_better_is_left_as_it_is():

@@ -44,9 +44,20 @@ def test_neighbours_of_one_cycle_share_a_row_and_what_is_beyond_is_counted() -> 
     # A row that begins at the file's end or behind it holds nothing yet.
     grown = [line.split()[1] for line in regions_drawn(regions, 9, 2 * MIB)][1:]
     assert grown == ["2,097,152", "growth", "growth"]
+    # Only the file's own bytes count, and where the last region holds some, its repetitions are for growth.
+    drawn = list(regions_drawn(regions, 9, 4 * MIB + 5))
+    assert [" ".join(line.split()) for line in drawn] == [
+        "from file bytes regions stripes",
+        "0 2,097,152 2 64KiB on hdd0 hdd1 hdd2",
+        "2,097,152 1,048,576 1 4KiB on ssd0",
+        "3,145,728 1,048,581 2 64KiB on hdd0 hdd1 hdd2, rotated",
+        "4,194,309 growth 64KiB on hdd1 hdd2 hdd0",
+    ]
+    short = [line.split()[:3] for line in regions_drawn(regions, 9, 1)][1:]
+    assert short == [["0", "1", "1"], ["2,097,152", "growth", "1"], ["3,145,728", "growth", "2"]]
     assert [line.split()[1] for line in regions_drawn(regions, 9, 2 * MIB + 1)][1:] == [
         *grown[:1],
-        "1,048,576",
+        "1",
         "growth",
     ]
     # The same targets in another order are another cycle.

@@ -91,7 +91,7 @@ def _reason(where: str, asked: Float, cost_s: float | None, others_s: Float, nam
     there and on one server of every kind, in seconds of the run."""
     reads, writes, read_bytes, written = asked.tolist()
     said = [
-        f"{count:.1f} expected {word} of {format_size(round(moved / count))}"
+        f"{format_size(round(moved))} of {word} expected, in {count:.1f} accesses"
         for count, moved, word in ((reads, read_bytes, "reads"), (writes, written, "writes"))
         if count >= HARDLY
     ]
