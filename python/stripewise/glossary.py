@@ -34,6 +34,7 @@ WORDS: dict[str, Entry] = {
     "drain": Entry("To move all that lies on a target off it, so that it can be removed; --undo takes it back."),
     "device": Entry("What lies under a target's directory."),
     "generation": Entry("Number of a file's layout; each move that is published raises it by one."),
+    "growth": Entry("Bytes that a file does not have yet; the stripes of the last region repeat for them."),
     "h": Entry("Stripe width on HServers.", f"{_H2DP}, Algorithm 1"),
     "head": Entry("File of the store with a managed file's owner, mode and times; also the first bytes of a file."),
     "home": Entry("Where a byte lies: one target, one object, one offset."),
@@ -134,6 +135,10 @@ WORDS: dict[str, Entry] = {
     "at work by the model": Entry("Seconds that the target was at work, by startup and per byte."),
     "busy": Entry("Time that a device was at work (-: not known); with %: its share of the run."),
     "accesses": Entry("Reads and writes that reached the target, after requests were cut at stripes."),
+    "95 % interval": Entry(
+        "Where the true mean lies, with 95 % confidence: Student's t of the logarithms of the times, whose spread is "
+        "taken to be the same under all layouts; the interval of a gain is that of its two times."
+    ),
     # Measuring.
     "access": Entry("What was measured: random, sequential or saturated reads or writes."),
     "5-95 %": Entry("Startups of 9 accesses in 10 lie between these, in ms."),
@@ -186,14 +191,16 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "model": (
         "T", "connect", "network", "startup", "storage", "slowest", "pieces", "busiest", "bound MB/s", "widths",
     ),
-    "plan": ("stripes", "window", "hybrid region", "% on hybrid", "cost s", "out", "in", "restripe", "copies s"),
+    "plan": (
+        "stripes", "growth", "window", "hybrid region", "% on hybrid", "cost s", "out", "in", "restripe", "copies s",
+    ),
     "show": ("accesses", "at work by the model", "class", "stripes", "from window"),
     "replicate": ("pattern", "layout", "gain s", "space", "build s"),
     "simulate": ("of bound", "imbalance", "p50", "p99", "times def"),
-    "tune": ("busy", "imbalance", "bound ratio"),
+    "tune": ("95 % interval", "busy", "imbalance", "bound ratio"),
     "store df": ("class", "used", "free", "away"),
     "store info": ("class", "kind", "busy"),
-    "store layout": ("region", "stripes"),
+    "store layout": ("region", "stripes", "growth"),
     "store plan ls": ("policy", "window", "expected", "measured"),
     "store template ls": ("glob", "layout"),
     "swd map": ("scheme", "space in use", "used", "hot", "gap", "free"),
