@@ -107,6 +107,12 @@ def test_columns_of_a_matrix_are_one_set_whose_outer_loop_is_the_ranks():
     assert shape.held == (64_000,) * 4
 
 
+def test_sets_that_interleave_without_a_common_division_stay_apart():
+    # 0 10 20, 16 26 36 of 4 bytes share no byte, but a stride of 16 does not step over what strides of 10 cover.
+    rows = [(0, "read", at, 4) for at in (0, 10, 20, 16, 26, 36)]
+    assert setting().shape(accesses(rows)).blocks == (StridedBlocks(0, 4, ((10, 3),)), StridedBlocks(16, 4, ((10, 3),)))
+
+
 def test_a_rank_s_contiguous_requests_are_one_block_and_ranks_stay_apart():
     rows = [(r, "read", r * MIB + k * 64 * KIB, 64 * KIB) for r in range(3) for k in range(16)]
     assert setting().shape(accesses(rows)).blocks == (StridedBlocks(0, MIB, ((MIB, 3),)),)

@@ -101,8 +101,9 @@ def test_space_bounds_replicas(columns):
 
 def test_no_target_gets_more_than_it_holds(columns, cluster_toml):
     """Its SSD has a capacity of 1 MiB."""
-    said = what_if(columns, "--cluster", cluster_toml, "--manager", "ns-pdla").stdout
-    assert "not made, takes 64.0 MiB on ssd0, of which" in said and "not made, takes 4.0 MiB on ssd0" in said
+    for space in ((), ("--space", "1GiB")):
+        said = what_if(columns, "--cluster", cluster_toml, "--manager", "ns-pdla", *space).stdout
+        assert "not made, takes 64.0 MiB on ssd0, of which" in said and "not made, takes 4.0 MiB on ssd0" in said
 
 
 def test_a_pattern_by_hand_is_decided_about_with_those_of_the_trace(columns):
