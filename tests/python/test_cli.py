@@ -286,6 +286,18 @@ def test_an_edited_store_toml_is_compiled_anew_by_the_next_verb(store, paper):
     assert len(paper.specs) == 2 and paper.specs[-1]["region_bytes"] == 2097152
 
 
+def test_info_tells_the_first_rules_and_how_many_there_are(tmp_path, store, paper):
+    layout = tmp_path / "layout.json"
+    layout.write_text('{"regions": [{"start": 0, "len": 4096, "stripes": [["hdd0", 4096]]}]}')
+    for number in range(9):
+        stripewise("store", "template", "add", store, f"{tmp_path}/f{number}", "--layout", layout)
+    told = stripewise("store", "info", store).output
+    rules = json.loads(stripewise("store", "info", store, "--json").output)["rules"]
+    managed = [rule["glob"] for rule in rules if rule["action"] == "manage"]
+    assert f"new files in the store, by {len(managed)} rule(s):" in told and f"and {len(managed) - 3} more" in told
+    assert [glob in told for glob in managed] == [True] * 3 + [False] * (len(managed) - 3)
+
+
 def test_the_template_that_says_most_about_a_path_is_tried_first(tmp_path, store, paper):
     layout = tmp_path / "layout.json"
     layout.write_text(json.dumps({"regions": [{"start": 0, "len": 65536, "stripes": [["ssd0", 8192]]}]}))

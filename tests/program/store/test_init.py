@@ -479,3 +479,19 @@ def test_nobody_is_asked_anything_on_a_terminal(scratch: Path) -> None:
         assert child.wait(30) == 0 and b"next: stripewise tune" in said, said
     finally:
         os.close(master)
+
+
+def test_a_store_within_what_another_one_manages_is_warned_of(scratch: Path) -> None:
+    outer, *directories = places(scratch, 3)
+    first = init(
+        scratch, outer, "--no-calibrate", "--json", "--manage", scratch / "me/data", "--manage", scratch / "me/*.h5"
+    )
+    assert not any("manages" in text for text in json.loads(first.out)["warnings"])
+    for place, is_within in (("me/data/deep", True), ("me/other", False)):
+        (scratch / place).mkdir(parents=True)
+        words = ("--store", scratch / place / "store", "--no-calibrate", "--json", directories.pop())
+        warnings = json.loads(stripewise("init", *words).out)["warnings"]
+        assert (
+            any(f"{scratch / place} lies in what the store {scratch / 'me/store'} manages" in w for w in warnings)
+            == is_within
+        )

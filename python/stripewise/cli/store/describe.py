@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 
 import typer
 
 from ...store import Store
 from ...store.nameless import nameless
+from ...store.config import Rule
 from ...units import format_size
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, stdout, table
+
+#: Of the rules of one action so many are told.
+RULES_SHOWN = 3
 
 
 def ls(store: StoreArgument, json: JsonOption = False) -> None:
@@ -63,5 +68,16 @@ def info(store: StoreArgument, json: JsonOption = False) -> None:
     typer.echo(
         f"regions of {format_size(opened.config.region_bytes)}, new files laid out as {opened.config.default_layout}"
     )
-    for rule in opened.config.rules:
-        typer.echo(f"{rule.action} {rule.glob}" + (f" as {rule.layout}" if rule.layout else ""))
+    for line in _rules_told(opened.config.rules):
+        typer.echo(printable(line))
+
+
+def _rules_told(rules: Sequence[Rule]) -> Iterator[str]:
+    """The first globs of files that are managed, then of those that are left alone; all stand in --json."""
+    for action, what in (("manage", "new files in the store"), ("ignore", "files left alone")):
+        found = [rule for rule in rules if rule.action == action]
+        yield f"{what}, by {len(found)} rule(s)" + (":" if found else "")
+        for rule in found[:RULES_SHOWN]:
+            yield f"  {rule.glob}" + (f" as {rule.layout}" if rule.layout else "")
+        if len(found) > RULES_SHOWN:
+            yield f"  and {len(found) - RULES_SHOWN} more (--json)"
