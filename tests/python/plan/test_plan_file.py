@@ -60,7 +60,7 @@ def test_an_edit_that_overfills_a_target_is_refused():
     data = copy.deepcopy(DATA)
     for region in data["files"][0]["regions"]:
         region["stripes"] = [["ssd0", 65536]]
-    with pytest.raises(PlanError, match="puts 8.0 MiB on 'ssd0', .* MiB more than its capacity_bytes"):
+    with pytest.raises(PlanError, match=r"puts 8\.0 MiB on 'ssd0', .* MiB more than its capacity_bytes"):
         check_plan(plan_from_json(data, "plan.json"), ON, "plan.json")
 
 
