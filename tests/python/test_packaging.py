@@ -95,7 +95,7 @@ def test_every_module_of_verbs_is_in_the_table() -> None:
     """And a verb brings in its own: what all of them load is what every start of the command takes."""
     own = {entry.module for _, entry in named("", Group("", TABLE)) if isinstance(entry, Verb)}
     helpers = {"main", "verbs", "arguments", "options", "output", "tables", "plan.options", "plan.pictures",
-               "plan.show_trace", "model.show", "swd.options"}  # fmt: skip
+               "plan.show_trace", "model.show", "store.options", "swd.options"}  # fmt: skip
     place = ROOT / "python/stripewise/cli"
     found = {".".join(path.relative_to(place).with_suffix("").parts) for path in place.rglob("*.py")}
     assert {name for name in found if not name.endswith("__init__")} == own | helpers
@@ -156,6 +156,7 @@ def test_options_of_a_heavy_verb_are_completed() -> None:
         ("stripewise plan t --policy p", ["padp", "psa"]),
         ("stripewise simulate --policy best,de", ["best,def"]),
         ("stripewise store find s --class ss", ["ssd"]),
+        ("stripewise replicate t --manager radar,s-", ["radar,s-pdla", "radar,s-orig"]),
         ("stripewise store add s t --class s", ["ssd", "swd"]),
     ],
 )

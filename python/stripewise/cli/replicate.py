@@ -38,7 +38,7 @@ from ..units import format_size, parse_size, parse_span
 from ..workload.layouts import read_layouts, store_of_trace
 from ..workload.trace import partial_reasons, run_end
 from .arguments import flattened
-from .options import JsonOption
+from .options import JsonOption, names_completed
 from .output import print_json, printable, say_partial, stdout, stripes_text, table, wrapped
 from .plan.options import FileOptions, say_of_trace
 
@@ -52,7 +52,13 @@ class ManagerOptions:
     """Who decides, and by what."""
 
     manager: Annotated[
-        str, typer.Option("--manager", metavar="NAMES", help=f"Managers, comma-separated: {', '.join(MANAGERS)}.")
+        str,
+        typer.Option(
+            "--manager",
+            metavar="NAMES",
+            help=f"Managers, comma-separated: {', '.join(MANAGERS)}.",
+            autocompletion=names_completed(MANAGERS, with_commas=True),
+        ),
     ] = "radar"
     space: Annotated[
         str | None,

@@ -18,7 +18,7 @@ from ..arguments import flattened
 from ..options import JsonOption, MoverOptions
 from ..output import print_json, printable, progress, regions_drawn, wrapped
 from .layout import ROWS_SHOWN
-from .wanted_layout import WantedLayout
+from .options import WantedLayout
 
 
 @flattened

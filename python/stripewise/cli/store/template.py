@@ -11,8 +11,8 @@ from ...store.config import read_store
 from ..arguments import flattened
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, stdout, table
+from .options import WantedLayout
 from .plan import rm_command
-from .wanted_layout import WantedLayout
 
 GlobArgument = Annotated[str, typer.Argument(metavar="GLOB", help="Glob over absolute paths, quoted.")]
 
