@@ -45,7 +45,60 @@ pub struct ReplicaHit {
     pub offset: ReplicaOffset,
 }
 
-impl<'a> ReplicaRef<'a> {
+/// Where the blocks of a replica lie: all that a look-up needs of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blocks<'a> {
+    pub(crate) base: u64,
+    pub(crate) block: u64,
+    dims: &'a [u8],
+}
+
+/// The blocks of all replicas of a layout.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patterns<'a> {
+    replicas: &'a [u8],
+    dims: &'a [u8],
+}
+
+impl<'a> Patterns<'a> {
+    pub(crate) fn of(view: &View<'a>) -> Patterns<'a> {
+        Patterns { replicas: view.replicas, dims: view.dims }
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.replicas.len() / REPLICA
+    }
+
+    /// Bytes of a block of replica `index`; 0 past the last one.
+    #[inline]
+    pub(crate) fn block(&self, index: usize) -> u64 {
+        u64_at(record::<REPLICA>(self.replicas, index), 8)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Option<Blocks<'a>> {
+        if index >= self.len() {
+            return None;
+        }
+        let r = record::<REPLICA>(self.replicas, index);
+        Some(Blocks { base: u64_at(r, 0), block: u64_at(r, 8), dims: part(self.dims, u32_at(r, 16), u32_at(r, 20), DIM) })
+    }
+}
+
+/// `count` records of `size` bytes, from number `first` on.
+#[inline]
+fn part(section: &[u8], first: u32, count: u32, size: usize) -> &[u8] {
+    section.get(first as usize * size..).and_then(|s| s.get(..count as usize * size)).unwrap_or(&[])
+}
+
+/// Whole steps of `stride` in `rest`. Strides of arrays are mostly powers of two, and a shift is cheaper than a division.
+#[inline]
+pub(crate) fn steps(rest: u64, stride: u64) -> u64 {
+    if stride.is_power_of_two() { rest >> stride.trailing_zeros() } else { div_rem(rest, stride).0 }
+}
+
+impl<'a> Blocks<'a> {
     fn loops(&self) -> impl Iterator<Item = Loop> + use<'a> {
         let (dims, count) = (self.dims, self.dims.len() / DIM);
         let mut inner = 1;
@@ -56,12 +109,6 @@ impl<'a> ReplicaRef<'a> {
             inner *= step.count;
             step
         })
-    }
-
-    /// The `(stride, count)` of the loops, outermost first.
-    pub fn dims(&self) -> impl Iterator<Item = (u64, u64)> + use<'a> {
-        let dims = self.dims;
-        (0..dims.len() / DIM).map(move |i| record::<DIM>(dims, i)).map(|r| (u64_at(r, 0), u64_at(r, 8)))
     }
 
     /// The loops by stride, largest first, and how many there are.
@@ -78,27 +125,73 @@ impl<'a> ReplicaRef<'a> {
         (sorted, n)
     }
 
+    /// First logical byte after the last block.
+    pub(crate) fn end(&self) -> u64 {
+        let start = self.base.saturating_add(self.block);
+        self.loops().fold(start, |end, step| end.saturating_add(step.count.saturating_sub(1).saturating_mul(step.stride)))
+    }
+
+    /// [`ReplicaRef::locate`].
+    #[inline]
+    pub(crate) fn locate(&self, at: u64, len: u64) -> Option<ReplicaOffset> {
+        let mut rest = at.checked_sub(self.base)?;
+        if len == 0 || len > self.block {
+            return None;
+        }
+        let (mut rank, mut outer) = (0, u64::MAX);
+        for r in self.dims.as_chunks::<DIM>().0 {
+            let (stride, count) = (u64_at(r, 0), u64_at(r, 8));
+            if count <= 1 {
+                continue;
+            }
+            if stride > outer {
+                return self.locate_in_any_order(at, len);
+            }
+            outer = stride;
+            // Past the last step the byte may still lie in the last one, beyond its stride; containment decides below.
+            let digit = steps(rest, stride).min(count - 1);
+            rest -= digit * stride;
+            rank = rank * count + digit;
+        }
+        (rest <= self.block - len).then(|| ReplicaOffset(rank * self.block + rest))
+    }
+
+    /// As [`Blocks::locate`] where an inner loop has the larger stride: the digits come by stride, the rank by the loops' order.
+    fn locate_in_any_order(&self, at: u64, len: u64) -> Option<ReplicaOffset> {
+        let mut rest = at.checked_sub(self.base)?;
+        let mut rank = 0;
+        let (loops, n) = self.by_stride();
+        for step in loops.iter().take(n).filter(|l| l.count > 1) {
+            let digit = steps(rest, step.stride).min(step.count - 1);
+            rest -= digit * step.stride;
+            rank += digit * step.inner;
+        }
+        let end = rest.checked_add(len)?;
+        (len > 0 && end <= self.block).then(|| ReplicaOffset(rank * self.block + rest))
+    }
+}
+
+impl<'a> ReplicaRef<'a> {
+    pub(crate) fn blocks(&self) -> Blocks<'a> {
+        Blocks { base: self.base, block: self.block, dims: self.dims }
+    }
+
+    /// The `(stride, count)` of the loops, outermost first.
+    pub fn dims(&self) -> impl Iterator<Item = (u64, u64)> + use<'a> {
+        let dims = self.dims;
+        (0..dims.len() / DIM).map(move |i| record::<DIM>(dims, i)).map(|r| (u64_at(r, 0), u64_at(r, 8)))
+    }
+
     /// Bytes of all blocks.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.loops().fold(self.block, |bytes, step| bytes * step.count)
+        self.blocks().loops().fold(self.block, |bytes, step| bytes * step.count)
     }
 
     /// Where `[at, at + len)` lies when one block holds all of it.
     #[must_use]
     pub fn locate(&self, at: Logical, len: u64) -> Option<ReplicaOffset> {
-        let mut rest = at.0.checked_sub(self.base)?;
-        let mut rank = 0;
-        let (loops, n) = self.by_stride();
-        for step in loops.iter().take(n).filter(|l| l.count > 1) {
-            let (digit, r) = div_rem(rest, step.stride);
-            // Past the last step the byte may still lie in the last one, beyond its stride; containment decides below.
-            let digit = if digit < step.count { digit } else { step.count - 1 };
-            rest = if digit == step.count - 1 { rest - digit * step.stride } else { r };
-            rank += digit * step.inner;
-        }
-        let end = rest.checked_add(len)?;
-        (len > 0 && end <= self.block).then(|| ReplicaOffset(rank * self.block + rest))
+        self.blocks().locate(at.0, len)
     }
 
     /// The logical byte that lies at `offset`; `None` past the end.
@@ -108,7 +201,7 @@ impl<'a> ReplicaRef<'a> {
             return None;
         }
         let (rank, within) = div_rem(offset.0, self.block);
-        let at = self.loops().fold(self.base + within, |at, step| at + rank / step.inner % step.count * step.stride);
+        let at = self.blocks().loops().fold(self.base + within, |at, step| at + rank / step.inner % step.count * step.stride);
         Some(Logical(at))
     }
 
@@ -156,10 +249,6 @@ impl<'a> View<'a> {
             return None;
         }
         let r = record::<REPLICA>(self.replicas, index);
-        let part = |section: &'a [u8], at: usize, size: usize| -> &'a [u8] {
-            let (first, count) = (u32_at(r, at) as usize * size, u32_at(r, at + 4) as usize * size);
-            section.get(first..).and_then(|s| s.get(..count)).unwrap_or(&[])
-        };
         let domain_base = u64_at(r, 32);
         Some(ReplicaRef {
             index,
@@ -168,25 +257,24 @@ impl<'a> View<'a> {
             block: u64_at(r, 8),
             is_home: u32_at(r, 40) & HOME != 0,
             domain_base,
-            dims: part(self.dims, 16, DIM),
-            table: Table::new(part(self.replica_regions, 24, REGION), domain_base, self.places),
+            dims: part(self.dims, u32_at(r, 16), u32_at(r, 20), DIM),
+            table: Table::new(part(self.replica_regions, u32_at(r, 24), u32_at(r, 28), REGION), domain_base, self.places),
         })
     }
 
     /// The replica whose smallest contiguous block holds all of `[at, at + len)` (replication.md, "Choice": the finest-grained
-    /// wins; among equals the first). Linear in the number of replicas.
+    /// wins; among equals the first). Linear in the number of replicas; [`crate::ReplicaIndex`] is not.
     #[must_use]
     pub fn replica_lookup(&self, at: Logical, len: u64) -> Option<ReplicaHit> {
+        let patterns = Patterns::of(self);
         let mut best: Option<(u64, ReplicaHit)> = None;
-        for index in 0..self.replica_count() {
+        for index in 0..patterns.len() {
             // Cheap filter first: the block must be long enough and finer than the best so far.
-            let r = record::<REPLICA>(self.replicas, index);
-            let (base, block) = (u64_at(r, 0), u64_at(r, 8));
-            if at.0 < base || len > block || best.is_some_and(|(b, _)| b <= block) {
+            let Some(blocks) = patterns.get(index).filter(|b| len <= b.block && best.is_none_or(|(finest, _)| b.block < finest)) else {
                 continue;
-            }
-            if let Some(offset) = self.replica(index).and_then(|replica| replica.locate(at, len)) {
-                best = Some((block, ReplicaHit { index, offset }));
+            };
+            if let Some(offset) = blocks.locate(at.0, len) {
+                best = Some((blocks.block, ReplicaHit { index, offset }));
             }
         }
         best.map(|(_, hit)| hit)

@@ -64,7 +64,7 @@ fn blocks(replica: &ReplicaRef<'_>) -> Result<(), &'static str> {
             _ => return Err("counts must be positive and all blocks together at most 2^62 bytes"),
         };
     }
-    let (loops, n) = replica.by_stride();
+    let (loops, n) = replica.blocks().by_stride();
     let mut reach = replica.block;
     for step in loops.iter().take(n).rev().filter(|l| l.count > 1) {
         if step.stride < reach {

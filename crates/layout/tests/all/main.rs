@@ -5,5 +5,7 @@ mod common;
 mod file_form;
 mod mapping;
 mod moving;
+mod replica_index;
+mod replica_index_bins;
 mod replicas;
 mod spread;
