@@ -55,6 +55,7 @@ class Effort:
     crates: tuple[tuple[str, str], ...] = (
         ("trace", "record"),
         ("layout", "map"),
+        ("layout", "replicas"),
         ("sim", "sim"),
         ("swd", "updates"),
         ("disk", "disk"),
