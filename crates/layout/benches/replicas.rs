@@ -87,7 +87,7 @@ fn measure(view: &View<'_>, array: &Array, run: usize, batches: usize, mut looku
 }
 
 fn print(name: &str, value: f64, unit: &str, baseline: &str, base: f64) {
-    println!(r#"{{"name":"replicas.{name}","value":{value:.1},"unit":"{unit}","baseline":"{baseline}","ratio":{:.3}}}"#, value / base);
+    println!(r#"{{"name":"replica.{name}","value":{value:.1},"unit":"{unit}","baseline":"{baseline}","ratio":{:.3}}}"#, value / base);
 }
 
 struct Case<'a> {
