@@ -255,6 +255,7 @@ def test_an_added_target_gets_its_share_but_nothing_of_a_program_that_does_not_k
     file, content = write(store, "f")
     job, acks = start_writer(store, "w")
     try:
+        (store.base / "targets" / "t9").mkdir()
         words = ("--path", store.base / "targets" / "t9", "--class", "hdd")
         stripewise("store", "add", store.root, "t9", *words)
         refused = stripewise("store", "rebalance", store.root, "--json", code=1)
@@ -302,6 +303,7 @@ def test_who_has_only_looked_at_a_file_keeps_it_from_targets_that_he_does_not_kn
     looker = subprocess.Popen([sys.executable, "-c", code, file], env=store.environment(), **pipes)
     try:
         assert looker.stdout is not None and looker.stdout.readline() == b"seen\n"
+        (store.base / "targets" / "t9").mkdir()
         stripewise("store", "add", store.root, "t9", "--path", store.base / "targets" / "t9", "--class", "hdd")
         refused = stripewise("store", "rebalance", store.root, "--json", code=1)
         assert f"process {looker.pid} began before target t9 was added" in refused.out, refused.report
