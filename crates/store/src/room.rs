@@ -8,7 +8,8 @@ pub struct Seen {
     pub left: u64,
 }
 
-/// What each target can take when all do, bytes: targets on one file system share what is free there, those with a capacity no more than it leaves.
+/// What each target can take when all do, bytes: targets on one file system share what is free there, those with a capacity no more than it leaves. One with
+/// nothing free takes nothing and shares nothing: it may be mounted read-only where others on its file system are not.
 pub fn share(seen: &[Seen], room: &mut [u64]) {
     const OPEN: u64 = u64::MAX;
     room.fill(OPEN);
@@ -16,8 +17,14 @@ pub fn share(seen: &[Seen], room: &mut [u64]) {
         if room.get(start).is_none_or(|known| *known != OPEN) {
             continue;
         }
-        let Some(device) = seen.get(start).map(|first| first.device) else { continue };
-        let here = || seen.iter().enumerate().filter(|(_, target)| target.device == device);
+        let Some(first) = seen.get(start) else { continue };
+        if first.free == 0 {
+            if let Some(room) = room.get_mut(start) {
+                *room = 0;
+            }
+            continue;
+        }
+        let here = || seen.iter().enumerate().filter(|(_, target)| target.device == first.device && target.free > 0);
         let mut free = here().map(|(_, target)| target.free).min().unwrap_or(0);
         let mut sharers = here().count() as u64;
         // Those that can take least first: what they leave is the others'.
@@ -51,7 +58,8 @@ mod tests {
         assert_eq!(shared(&[(1, 100, 10), (1, 100, NONE), (2, 90, NONE)]), [10, 90, 90]);
         assert_eq!(shared(&[(1, 100, NONE), (1, 100, 80), (1, 100, 10)]), [45, 45, 10]);
         assert_eq!(shared(&[(1, 100, 300)]), [100]);
-        assert_eq!(shared(&[(1, NONE, NONE), (1, 0, 5)]), [0, 0]);
+        assert_eq!(shared(&[(1, NONE, NONE), (1, 0, 5)]), [NONE - 1, 0]);
+        assert_eq!(shared(&[(1, 100, NONE), (1, 0, NONE), (1, 100, 10), (2, 0, NONE)]), [90, 0, 10, 0]);
         assert_eq!(shared(&[]), [0; 0]);
     }
 }
