@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import typer
 
 from ...store import Store
-from ...store.nameless import nameless
 from ...store.config import Rule
+from ...store.nameless import nameless
 from ...units import format_size
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, stdout, table
