@@ -108,7 +108,7 @@ def test_a_number_that_no_engine_takes_is_one_sentence() -> None:
 def test_a_name_with_a_new_line_is_shown_in_one_line() -> None:
     with pytest.raises(errors.NotFoundError) as raised:
         native.call("store_info", "/none/at\nall")
-    assert "/none/at\\nall is no store" in str(raised.value)
+    assert "/none/at\\nall is not a store" in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
