@@ -178,7 +178,7 @@ fn what_is_wrong_is_told_with_file_and_place() {
     with(20, &[1]);
     assert!(failure(dir.path()).contains("checksum"));
     with(0, b"NOTATRAC");
-    assert!(failure(dir.path()).contains("no trace log"));
+    assert!(failure(dir.path()).contains("not a trace log"));
     fs::write(&log, &good[..good.len() - 64]).unwrap();
     assert!(failure(dir.path()).contains("ends at slot"));
     assert!(!dir.path().join("out").join("trace.parquet.tmp").exists());

@@ -137,7 +137,7 @@ def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_fo
         held = _held(store, name)
         if held and not swept.left and not session.stopped:
             # Unlinked files hold theirs until nobody has them open.
-            collect(store, False, 0, [])
+            collect(store, False, 0, None)
             held = _held(store, name)
         stale = sorted(p["pid"] for p in store.programs() if p["is_stale"])
         swept.left += [f"{held} file(s) have objects there that no layout names; run store gc and store fsck"] * bool(

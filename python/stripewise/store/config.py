@@ -101,6 +101,11 @@ class StoreConfig:
     def path(self) -> Path:
         return self.root / "store.toml"
 
+    @property
+    def managed(self) -> list[str]:
+        """The globs of new files that go into the store."""
+        return [rule.glob for rule in self.rules if rule.action == "manage"]
+
     def layout(self, name: str) -> Layout:
         """The layout that `name` means."""
         targets = self.cluster.active

@@ -119,3 +119,19 @@ def ignored(root: Path, cluster: Cluster) -> list[str]:
         globs += [escape(str(target.path)), escape(str(target.path)) + "/**"]
     parent = escape(str(root.parent)).rstrip("/")
     return [*globs, f"{parent}/**/.*/**"]
+
+
+def managed_directories(globs: Iterable[str]) -> list[str]:
+    """The directories that there are below which new files that match one of the globs go into the store."""
+    found = []
+    for glob in globs:
+        place = "/"
+        for part in glob.split("/")[1:-1]:
+            # An escaped character is a class of one.
+            name = re.sub(r"\[([*?\[\\])\]", r"\1", part)
+            if any(char in re.sub(r"\[([*?\[\\])\]", "", part) for char in _WILD):
+                break
+            place = os.path.join(place, name)
+        if os.path.isdir(place):
+            found.append(place)
+    return found

@@ -42,4 +42,4 @@ def nameless(store: Store, most: int = NAMES_MAX) -> Nameless:
 def cure(store: Store) -> str:
     """How their room is had back."""
     root = shlex.quote(str(store.root))
-    return f"stripewise store gc {root} --purge --older-than 0s frees them; without --purge it lists them"
+    return f"'stripewise store gc {root}' tells which were only moved, with --purge --older-than 0s it frees the others"

@@ -81,9 +81,9 @@ class Store:
         """Living programs: `pid`, `is_stale` (began before the last change of store.toml), `targets` that they know."""
         return list(native.call("store_programs", str(self.root))["programs"])
 
-    def fsck(self, repair: bool) -> dict[str, Any]:
-        """What the check found; see docs/formats.md."""
-        return dict(native.call("store_fsck", str(self.root), json.dumps({"repair": repair})))
+    def fsck(self, repair: bool, purge: bool = False) -> dict[str, Any]:
+        """What the check found; see docs/formats.md. A repair that may `purge` removes objects of no file."""
+        return dict(native.call("store_fsck", str(self.root), json.dumps({"repair": repair, "purge": purge})))
 
     def identities(self, plan: Plan, source: Path | str) -> dict[str, str]:
         """The id of every planned file by path; StoreError for one that is not in this store.

@@ -8,13 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from .. import native
+from .globs import managed_directories
 from .store import Store
 from .transfer import store_of
 
 
-def collect(store: Store, purge: bool, older_than_s: int, search: Sequence[Path]) -> dict[str, Any]:
-    """Frees what nobody can reach."""
-    options = {"purge": purge, "older_than_s": older_than_s, "search": [str(path.resolve()) for path in search]}
+def collect(store: Store, purge: bool, older_than_s: int, search: Sequence[Path] | None) -> dict[str, Any]:
+    """Frees what nobody can reach.
+
+    Links to files whose name is gone are looked for where the store manages files, and below `search`; with None only
+    beside the name, which is for who purges nothing.
+    """
+    assert search is not None or not purge
+    managed = [] if search is None else managed_directories(store.config.managed)
+    places = [*managed, *(str(path.resolve()) for path in search or ())]
+    options = {"purge": purge, "older_than_s": older_than_s, "search": places}
     return dict(native.call("store_gc", str(store.root), json.dumps(options)))
 
 

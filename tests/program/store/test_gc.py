@@ -39,6 +39,29 @@ def execute_bytes(words: list[str | Path]) -> bytes | None:
     return done.stdout if done.returncode == 0 else None
 
 
+def test_a_file_that_was_moved_below_what_the_store_manages_is_found_and_not_purged(make_store: Maker) -> None:
+    store = make_store(layout="striped")
+    for name in ("deep/er", "side"):
+        (store.data / name).mkdir(parents=True)
+    kept = {}
+    for number, place in enumerate(("deep/er/new", "side/f1", "gone")):
+        path = store.data / f"f{number}"
+        content = fill(store, path, number)
+        if place == "gone":
+            path.unlink()
+        else:
+            subprocess.run(["mv", path, store.data / place], check=True)
+            kept[store.data / place] = content
+    said = stripewise("store", "df", store.root).out
+    assert f"'stripewise store gc {store.root}' tells which were only moved" in said, said
+    listed = stripewise("store", "gc", store.root).out
+    assert all(f"but {path} leads to it; relink that" in listed for path in kept), listed
+    stripewise("store", "gc", store.root, "--purge", "--older-than", "0s")
+    assert {path: cat(path) for path in kept} == kept and len(store.files()) == 2
+    stripewise("store", "relink", *kept)
+    store.fsck()
+
+
 def test_nothing_live_goes_after_any_sequence_of_plain_tools(make_store: Maker) -> None:
     missing = [tool for tool in ("mv", "cp", "tar", "rm") if shutil.which(tool) is None]
     assert not missing, f"{missing} must be installed"

@@ -120,3 +120,20 @@ def test_an_empty_store_gets_rid_of_a_lost_target_at_once(make_store: Maker) -> 
     ] == ["t1"]
     write(store, "f", MIB)
     assert "sound" in store.fsck().out
+
+
+def test_an_object_that_came_back_with_its_target_after_its_file_went_is_purged(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    file, place = store.data / "f", store.base / "targets/t1"
+    store.program("dd", "if=/dev/urandom", f"of={file}", "bs=64K", "count=8")
+    place.rename(store.base / "away")
+    store.program("rm", file)
+    (store.base / "away").rename(place)
+    said = stripewise("store", "fsck", store.root, code=None)
+    assert "belongs to no file" in said.out and "with --purge also those with data" in said.out, said.report
+    assert "add --repair" in stripewise("store", "fsck", store.root, "--purge", code=2).err
+    stripewise("store", "fsck", store.root, "--repair", code=None)
+    assert list(place.glob("*.data*"))
+    stripewise("store", "fsck", store.root, "--repair", "--purge")
+    assert not list(place.glob("*.data*"))
+    assert stripewise("store", "fsck", store.root).out.endswith("sound\n")

@@ -2,6 +2,7 @@
 //! were killed, slots of the dead. A missing name is no proof that a file is unwanted, because tools without the library rename and
 //! copy links: such files are listed, and go only when asked for, by age, and when no link is found near where the name was.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -91,7 +92,7 @@ pub fn gc(store: &Store<'_>, options: &Options) -> Result<Collected> {
             return Err(StoreError::Damaged(format!("target {}: {why}; nothing was collected", target.name)));
         }
     }
-    let mut gc = Gc { store, options, idle, done: Collected::default() };
+    let mut gc = Gc { store, options, idle, done: Collected::default(), searched: None };
     gc.slots()?;
     for id in store.ids()? {
         // One that cannot be looked at keeps nobody else from being collected.
@@ -113,6 +114,8 @@ struct Gc<'a> {
     options: &'a Options,
     idle: bool,
     done: Collected,
+    /// What is linked below the directories that are to be searched, once that was needed.
+    searched: Option<BTreeMap<u64, PathBuf>>,
 }
 
 impl Gc<'_> {
@@ -238,23 +241,31 @@ impl Gc<'_> {
     }
 
     /// A link to the file in the directory where its name was, or below those to be searched.
-    fn elsewhere(&self, id: u64, name: Option<&Path>) -> Result<Option<PathBuf>> {
-        let store = self.store;
-        let beside = name.and_then(Path::parent).map(|dir| links_in(store, dir)).transpose()?;
+    fn elsewhere(&mut self, id: u64, name: Option<&Path>) -> Result<Option<PathBuf>> {
+        let beside = name.and_then(Path::parent).map(|dir| links_in(self.store, dir)).transpose()?;
         if let Some(link) = beside.and_then(|mut links| links.remove(&id)) {
             return Ok(Some(link));
         }
-        let mut links = Vec::new();
+        if self.searched.is_none() {
+            self.searched = Some(self.search()?);
+        }
+        Ok(self.searched.as_ref().and_then(|links| links.get(&id).cloned()))
+    }
+
+    /// The links to the store's files below the directories that are to be searched: looked for once, for there may be many files without a name.
+    fn search(&self) -> Result<BTreeMap<u64, PathBuf>> {
+        let store = self.store;
+        let (mut links, mut found) = (Vec::new(), BTreeMap::new());
         for dir in &self.options.search {
             walk(store, dir, 0, &mut links)?;
         }
         for link in links {
             let is_link = store.medium.stat(&link).doing("look at", &link)?.is_some_and(|s| s.kind == Kind::Link);
-            if is_link && resolve(store.medium, &link).ok().flatten().is_some_and(|(root, linked)| root == store.root && linked == id) {
-                return Ok(Some(link));
+            if is_link && let Some((_, id)) = resolve(store.medium, &link).ok().flatten().filter(|(root, _)| *root == store.root) {
+                found.entry(id).or_insert(link);
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// Slots whose process is gone. One that is not full yet may belong to a process that is just starting.

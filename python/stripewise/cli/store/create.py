@@ -32,9 +32,8 @@ def create(
 ) -> None:
     """Create a store over the targets of a cluster."""
     made = create_store(store, cluster, manage or [], parse_size(region_size, "--region-size"), layout, shared)
-    managed = [rule.glob for rule in made.config.rules if rule.action == "manage"]
     typer.echo(f"{made.root}: a store over {len(made.config.cluster.targets)} target(s)")
-    typer.echo(f"new files that go into it: {', '.join(managed)}")
+    typer.echo(f"new files that go into it: {', '.join(made.config.managed)}")
     for line in df.warnings(made):
         typer.echo(line)
     typer.echo(f"next: stripewise run --store {made.root} -- CMD")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...errors import StoreError
+from ...errors import StoreError, UsageError
 from ...store import Store
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable
@@ -46,6 +46,9 @@ def _verdict(found: Mapping[str, Any]) -> str:
 def fsck(
     store: StoreArgument,
     repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired without data loss.")] = False,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="With --repair: also remove objects with data that belong to no file.")
+    ] = False,
     sums: Annotated[bool, typer.Option("--scrub", help="Verify checksums afterwards, as 'store scrub' does.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -56,7 +59,9 @@ def fsck(
     Exit status: 0 where no byte is lost or ambiguous (the store is sound, or all that was wrong is mended, or only
     warnings stand), 1 where an error stands.
     """
-    found = Store(store).fsck(repair)
+    if purge and not repair:
+        raise UsageError("--purge: is part of a repair; add --repair")
+    found = Store(store).fsck(repair, purge)
     problems = [str(problem) for problem in found.get("problems", [])]
     if json:
         print_json(found)

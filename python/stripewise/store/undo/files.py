@@ -109,7 +109,7 @@ def settle(store: Store) -> None:
             # With its directory went the copy.
             pass
         forget(store, note)
-    collect(store, False, 0, [])
+    collect(store, False, 0, None)
 
 
 def make_plain(store: Store, decision: Decision, wait_s: float, step: Callable[[int, int], None]) -> Done:
@@ -119,7 +119,7 @@ def make_plain(store: Store, decision: Decision, wait_s: float, step: Callable[[
     for file in decision.files:
         place = os.path.dirname(file.path)
         if trash and (trash > decision.data_bytes // _TRASH_PART or free_bytes(place) < file.data_bytes):
-            collect(store, False, 0, [])
+            collect(store, False, 0, None)
             trash = 0
         _one(store, file, wait_s)
         done.files += 1
@@ -129,7 +129,7 @@ def make_plain(store: Store, decision: Decision, wait_s: float, step: Callable[[
         copied += file.data_bytes
         trash += file.data_bytes
         step(copied, decision.data_bytes)
-    collect(store, False, 0, [])
+    collect(store, False, 0, None)
     return done
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from ...errors import StoreError
 from ..config import StoreConfig
+from ..globs import managed_directories
 from ..owned import others_write
 
 _LINK = re.compile(r"/stripewise:(.*)/([0-9a-f]{16})", re.DOTALL)
-_WILD = "*?["
 
 
 def link_id(path: str | Path, root: Path, at: int | None = None) -> str | None:
@@ -78,7 +78,7 @@ def find_links(config: StoreConfig, recorded: dict[str, str], search: Iterable[P
     """
     links = Links()
     apart = {os.path.realpath(config.root), *(os.path.realpath(target.path) for target in config.cluster.targets)}
-    deep = _outermost([*managed_directories(config), *(os.path.abspath(path) for path in search)])
+    deep = _outermost([*managed_directories(config.managed), *(os.path.abspath(path) for path in search)])
     for directory in deep:
         _walk(directory, config.root, apart, links)
     beside = {os.path.realpath(os.path.dirname(path)) for path in recorded.values() if path}
@@ -87,24 +87,6 @@ def find_links(config: StoreConfig, recorded: dict[str, str], search: Iterable[P
             for entry in _entries(directory, links, gone_is_fine=True):
                 _look(entry, config.root, links)
     return links
-
-
-def managed_directories(config: StoreConfig) -> list[str]:
-    """The directories below which rules of the store put new files into it."""
-    found = []
-    for rule in config.rules:
-        if rule.action != "manage":
-            continue
-        place = "/"
-        for part in rule.glob.split("/")[1:-1]:
-            # An escaped character is a class of one.
-            name = re.sub(r"\[([*?\[])\]", r"\1", part)
-            if any(char in re.sub(r"\[([*?\[])\]", "", part) for char in _WILD):
-                break
-            place = os.path.join(place, name)
-        if os.path.isdir(place):
-            found.append(place)
-    return found
 
 
 def _outermost(directories: Iterable[str]) -> list[str]:

@@ -134,7 +134,7 @@ fn check_orphans(check: &mut Check<'_>, known: &BTreeSet<u64>, purge: bool) -> R
                 Severity::Warning,
                 "object-orphaned",
                 format!("{} ({allocated} bytes) belongs to no file", path.display()),
-                "`stripewise store fsck --repair` removes empty ones; one with data goes only with purge, after a look at it",
+                "look at it; `stripewise store fsck --repair` removes empty ones, with --purge also those with data",
             );
             check.report.add(finding.of_file(id).on(&target.name).at(&path).mended(mend));
         }
