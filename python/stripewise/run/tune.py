@@ -53,6 +53,8 @@ ROUNDS, SURE = (2, 5), 0.05
 SHORT_S = 1.0
 #: Of so many bytes read, whether they came from the devices is told; less than this part of them did not.
 CACHED_BYTES, FROM_DEVICES = 16 << 20, 0.5
+#: Runs whose bytes differ by more than this factor did not do the same work.
+SAME_WORK = 1.05
 #: The exit status of a program that Ctrl-C ended.
 INTERRUPTED = 130
 #: What to do where a program leaves no file in the store.
@@ -174,6 +176,8 @@ class Tuner:
         self.remarks: list[str] = []
         #: Measured runs whose reads memory served, with the bytes that were read and those that came from devices.
         self.cached: list[tuple[str, int, int]] = []
+        #: Bytes that each measured run moved.
+        self.moved: list[int] = []
 
     def tune(self, baseline: Policy, chosen: Sequence[Policy], keep_traces: Path | None = None) -> Tuned:
         """Runs the circle with the baseline and every chosen policy; the fastest layout stays."""
@@ -280,6 +284,7 @@ class Tuner:
     def _settled(self, circle: _Circle, layouts: list[Repeated]) -> Tuned:
         """Lays the files out to stay: as the fastest layout has them, or as before where none beat the baseline."""
         self._tell_cached(circle.number - 1)
+        self._tell_other_work()
         baseline = layouts[0]
         fastest = min(layouts, key=lambda each: each.mean.io_seconds)
         if baseline.mean.io_seconds < SHORT_S:
@@ -298,6 +303,14 @@ class Tuner:
         if circle.applied != fastest.policy:
             self._apply(circle, fastest.policy)
         return Tuned(tuple(layouts), fastest, tuple(self.remarks), anew)
+
+    def _tell_other_work(self) -> None:
+        """Remarks on runs that moved unlike amounts: inputs that grow from run to run change no byte that was read."""
+        least, most = min(self.moved), max(self.moved)
+        if most > SAME_WORK * least:
+            cure = "; if each goes on where the last one ended, give --reset CMD" if self.turns.reset is None else ""
+            moved = f"the runs moved from {format_size(least)} to {format_size(most)}"
+            self._remark(f"{moved}, so their times tell less of layouts{cure}")
 
     def _globs(self, circle: _Circle, made: set[str]) -> dict[str, str]:
         """Of files that are made anew, by all names that are known: a run may always make the same ones."""
@@ -384,6 +397,7 @@ class Tuner:
         if first:
             self._check_inputs(collected)
         else:
+            self.moved.append(sum(int(file.requests["size"].sum()) for file in workload.files))
             self._check_cache(f"run {circle.number} ({name})", workload, read_after - read_before)
         written = {file.path for file in workload.files if file.requests["write"].any()}
         waits = written_back(collected, written | {made.first.get(path, path) for path in written})

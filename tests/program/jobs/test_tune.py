@@ -125,6 +125,28 @@ def test_files_go_back_where_no_layout_beats_the_baseline(make_store: Maker) -> 
     store.fsck()
 
 
+#: Reads all of a file and appends to it.
+GROWER = """
+import os, sys
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+for at in range(0, os.fstat(fd).st_size, 65536):
+    os.pread(fd, 65536, at)
+os.write(fd, bytes(1 << 20))
+"""
+
+
+def test_runs_that_move_more_each_time_are_told_of(make_store: Maker) -> None:
+    store = make_store([SWIFT])
+    job = ("--repeat", "2", "--policy", "def", "--baseline", "psa", "--", "python3", "-c", GROWER, store.data / "f")
+    remarks = result(tune(store, *job))["remarks"]
+    assert any("the runs moved from 2.0 MiB to 5.0 MiB" in each and "--reset CMD" in each for each in remarks), remarks
+    (store.data / "f").unlink()
+    for words in (("--reset", f"{STRIPEWISE} run --store {store.root} -- rm -f {store.data / 'f'}"), ()):
+        if not words:
+            job = ("--repeat", "2", "--", "python3", "-c", READER, store.data / "g")
+        assert not any("the runs moved" in each for each in result(tune(store, *words, *job))["remarks"])
+
+
 def test_a_tune_that_was_killed_leaves_traces_that_the_next_one_removes(make_store: Maker) -> None:
     store = make_store([SWIFT])
     place = store.base / "tmp"
