@@ -230,7 +230,8 @@ def _sum(decision: Decision, options: Options) -> str:
         each = " on each SServer" if decision.manager in PER_SSERVER else ""
         bound = f" (at most {format_size(options.space_bytes)}{each})"
     return (
-        f"{decision.manager}: {count:,} replica{'' if count == 1 else 's'}, I/O {_seconds(decision.original_s)} s now, "
+        f"{decision.manager}: {count:,} replica{'' if count == 1 else 's'}, "
+        f"I/O by the model {_seconds(decision.original_s)} s now, "
         f"{saved}{fast}, {format_size(sum(decision.space_bytes.values()))} of space{bound}, "
         f"{_seconds(decision.build_s)} s to build"
     )
