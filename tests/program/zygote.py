@@ -35,12 +35,13 @@ class Zygote:
 
     def __init__(self) -> None:
         self._place: str | None = None
+        self._started_with = _fixed(os.environ)
 
     def serves(self, env: Mapping[str, str]) -> bool:
         """Whether a command with this environment may be forked: another locale or a preloaded library needs a new
         Python.
         """
-        return _fixed(env) == _fixed(os.environ) and "LD_PRELOAD" not in env
+        return _fixed(env) == _fixed(os.environ) == self._started_with and "LD_PRELOAD" not in env
 
     def begin(self, command: Sequence[str], env: Mapping[str, str], cwd: str, fds: Sequence[int]) -> Started:
         """Starts the command with these descriptors as its 0, 1 and 2."""

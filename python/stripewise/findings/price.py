@@ -24,6 +24,8 @@ from ..units import STRIPE_FALLBACK_BYTES
 from ..workload.served import dealt
 from . import choices
 
+#: Of a layout with more regions the requests are not followed: that takes minutes.
+LAID_REGIONS_MAX = 4096
 Bytes = npt.NDArray[np.int64]
 Seconds1D = npt.NDArray[np.float64]
 
@@ -163,7 +165,7 @@ def is_on_ssds(asked: Asked, cluster: Cluster) -> bool:
 
 def _is_laid(asked: Asked, cluster: Cluster) -> bool:
     """Whether it is known how they lie, on servers that are there still."""
-    if asked.places is None:
+    if asked.places is None or len(asked.places.layout.regions) > LAID_REGIONS_MAX:
         return False
     used = {name for region in asked.places.layout.regions for name, _ in region.stripes}
     return used <= {each.name for each in cluster.active}

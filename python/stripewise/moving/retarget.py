@@ -39,7 +39,7 @@ class Swept:
     """What a drain or rebalance did; `left` says why what is left is left.
 
     Bytes that were copied are more than those `cleared` off a drained target: regions that name it move whole.
-    Of one that `is_away` only regions without a byte there move.
+    Off one that `is_away` nothing moves.
     """
 
     files: int = 0
@@ -118,9 +118,9 @@ def take_back(session: MoverSession, name: str) -> Store:
     The session is the store's, so that no drain goes on meanwhile.
     """
     target = target_named(session.store, name)
-    put_back(target)
     if target.is_active:
         return session.store
+    put_back(session.store, name)
     return write_config(session.store, with_state(session.store, name, "active"))
 
 
@@ -131,6 +131,10 @@ def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_fo
     """
     store, since, said = session.store, time.monotonic(), ""
     swept = Swept(is_away=bool(_away(store, name)))
+    if swept.is_away:
+        # How long a file is that a killed program had open only its objects may tell, those there among them.
+        swept.left = [f"{file.path or file.id}: may have a part there" for file in _files_on(store, name)]
+        return _ended(session, swept)
     while not session.stopped:
         before = swept.moved_bytes
         swept.left = _pass(session, _off(store, name), swept, name)
@@ -148,8 +152,7 @@ def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_fo
         if not swept.left:
             break
         since = time.monotonic() if swept.moved_bytes > before else since
-        # What lies on a target that is away does not come by waiting.
-        if time.monotonic() - since >= patience_s or swept.is_away:
+        if time.monotonic() - since >= patience_s:
             break
         if swept.left[0] != said:
             said = swept.left[0]
@@ -281,8 +284,9 @@ def remove(store: Store, name: str, wait_for_programs: bool = True) -> tuple[Sto
     away = _away(store, name)
     if not wait_for_programs and not away:
         return _remove_renamed(store, name, target.path)
-    stale = sorted(p["pid"] for p in store.programs() if p["is_stale"] and wait_for_programs)
-    if target.state != "draining" or stale or _held(store, name) or any(_names(store, name)):
+    # Programs that began before may make files there when it comes back, whoever does not wait for them.
+    stale = sorted(p["pid"] for p in store.programs() if p["is_stale"])
+    if target.state != "draining" or stale or _held(store, name) or any(_files_on(store, name)):
         why = f"process(es) {', '.join(map(str, stale))} may use it" if stale else "data may lie there"
         raise StoreError(f"target {name}: {why}; empty it with 'stripewise store drain {store.root} {name}'")
     return _taken_out(store, name, target.path, is_ours=not away), target.path
@@ -292,10 +296,17 @@ def _drained_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.drained")
 
 
-def put_back(target: Target) -> None:
-    """Undoes what a removal that was killed has done to a target's directory."""
-    path = Path(target.path)
-    if not path.exists() and (_drained_path(path) / IDENTITY).exists():
+def put_back(store: Store, name: str) -> None:
+    """Undoes what a removal that was killed has done to a target's directory; that of another store stays."""
+    path = Path(target_named(store, name).path)
+    if path.exists():
+        return
+    try:
+        mark = read_part(_drained_path(path), IDENTITY)
+    except OSError:
+        return
+    uuid = store.config.uuid.replace("-", "").lower()
+    if {f"uuid {uuid}", f"index {store.config.cluster.index(name)}"} <= set(mark.decode(errors="replace").splitlines()):
         _drained_path(path).rename(path)
 
 
@@ -328,11 +339,11 @@ def _taken_out(store: Store, name: str, path: Path, is_ours: bool) -> Store:
     return opened
 
 
-def _names(store: Store, name: str) -> Iterable[str]:
+def _files_on(store: Store, name: str) -> Iterable[StoredFile]:
     """Files whose layout names the target."""
     for file in store.files():
         if any(name == stripe[0] for region in store.layout(file.id).regions for stripe in region.stripes):
-            yield file.id
+            yield file
 
 
 def add(store: Store, target: Target) -> Store:

@@ -178,7 +178,7 @@ def _gathered(file: FilePatterns, pattern: GlobalPattern, words: str) -> Accesse
 
 
 _BY_HAND = re.compile(
-    r"(?P<op>read|write):(?P<base>[^:]+):(?P<block>[^:]+)(?P<dims>(?::[^:@]+x[0-9]+)*)(?:@(?P<processes>[0-9]+))?"
+    r"(?P<op>read|write):(?P<base>[^:]+):(?P<block>[^:]+)(?P<dims>(?::[^:@]+x[0-9]{1,18})*)(?:@(?P<processes>[0-9]{1,18}))?"
 )
 
 

@@ -14,6 +14,7 @@ import dataclasses
 import os
 import resource
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -187,16 +188,15 @@ class Tuner:
 
     @contextlib.contextmanager
     def _place(self, keep_traces: Path | None) -> Iterator[Path]:
-        """Where traces go: a directory that is kept, or one for this while. Nobody else has this store's ones now, so
-        that those which are there are of tunes that were killed.
-        """
+        """Where traces go: a directory that is kept, or one for this while. Others are of tunes that were killed."""
         if keep_traces is not None:
             yield keep_traces
             return
         prefix = f"stripewise-tune-{self.store.config.uuid.replace('-', '')[:16]}-"
         for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
             with contextlib.suppress(OSError):
-                if left.lstat().st_uid == os.geteuid():
+                found = left.lstat()
+                if found.st_uid == os.geteuid() and stat.S_ISDIR(found.st_mode):
                     shutil.rmtree(left)
         place = Path(tempfile.mkdtemp(prefix=prefix))
         try:

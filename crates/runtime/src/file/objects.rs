@@ -22,7 +22,7 @@ use stripewise_target::any::{Any, AnyObject, Handle};
 use stripewise_target::interface::{Facts, Object, Opening, Target};
 use stripewise_target::kind::MAX_TARGETS;
 use stripewise_target::names::{ObjectName, object_name, object_path};
-use stripewise_target::text::{FixedPath, StorePath};
+use stripewise_target::text::StorePath;
 use stripewise_target::time::{now_ns, sleep_until};
 use stripewise_target::within::{Os, Refusal};
 
@@ -212,18 +212,6 @@ impl File {
         if loaded.first_byte(target, plane) < size { Err(self.missing(Refusal::Os(Os::NOENT), target, plane)) } else { Ok(()) }
     }
 
-    /// Of the file the user knows the name, of the object nothing.
-    #[cold]
-    #[inline(never)] // As above.
-    fn say_missing(&self, object: &StorePath) {
-        let name = self.at().ok().and_then(|at| at.recorded_name());
-        let Some(name) = name else { return log::say(b"an object is missing; is its target mounted? run stripewise store fsck", object.as_bytes()) };
-        let mut text = FixedPath::from_bytes(b"its object ");
-        text.push(object.as_bytes())
-            .push(b" is missing; if its target is mounted, restore the object from a copy, or remove the file with rm in `stripewise run`");
-        log::say(text.as_bytes(), name.as_bytes());
-    }
-
     #[cold]
     #[inline(never)] // As above.
     fn missing(&self, refusal: Refusal, target: u32, plane: u32) -> Errno {
@@ -231,7 +219,7 @@ impl File {
         match refusal {
             Refusal::Os(Os::NOENT | Os::NOTDIR) => {
                 let path: StorePath = object_path(path, self.id(), plane);
-                self.say_missing(&path);
+                log::say(b"an object is missing; is its target mounted? run stripewise store fsck", path.as_bytes());
                 Errno(libc::EIO)
             }
             refusal => part::refused(path, [object_name(self.id(), plane).as_bytes(), b"", b""], refusal),

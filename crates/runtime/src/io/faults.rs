@@ -4,13 +4,22 @@
 use crate::base::log;
 use crate::base::sys::Errno;
 use crate::file::File;
-use core::sync::atomic::Ordering;
-use stripewise_target::text::FixedPath;
+use core::sync::atomic::{AtomicU64, Ordering};
+use stripewise_target::kind::MAX_TARGETS;
+use stripewise_target::text::FixedText;
+
+/// Targets of which it was told that they are full, a bit each; of two stores those of one number count as one.
+static FULL: [AtomicU64; MAX_TARGETS / 64] = [const { AtomicU64::new(0) }; MAX_TARGETS / 64];
 
 /// Takes note of an error of a call on an object.
 #[cold]
 pub fn note(file: &'static File, target: u32, errno: Errno) {
     if matches!(errno.0, libc::ENOSPC | libc::EDQUOT) {
+        // A program may try again for ever: the log tells of each target once.
+        let told = FULL.get(target as usize / 64).map(|bits| bits.fetch_or(1 << (target % 64), Ordering::Relaxed));
+        if told.is_none_or(|bits| bits >> (target % 64) & 1 != 0) {
+            return;
+        }
         return say(file, target, errno, b" has no room left, errno ", b"; see `stripewise store df`, and free some, rebalance, or add a target");
     }
     if !matches!(errno.0, libc::EIO | libc::ENXIO | libc::ENODEV | libc::ESTALE | libc::EREMOTEIO | libc::ETIMEDOUT | libc::ENOTCONN | libc::EUCLEAN)
@@ -29,7 +38,8 @@ pub fn note(file: &'static File, target: u32, errno: Errno) {
 
 fn say(file: &'static File, target: u32, errno: Errno, what: &[u8], cure: &[u8]) {
     let Some(config) = file.store().ok().and_then(|s| s.view().ok()).and_then(|v| v.target(target as usize)) else { return };
-    let mut text = FixedPath::from_bytes(b"target ");
+    // Small: a program may have been called on a stack of a few KiB.
+    let mut text = FixedText::<256>::from_bytes(b"target ");
     text.push(config.name.as_bytes()).push(what).push_decimal(errno.0 as u64).push(cure);
     log::say(text.as_bytes(), config.path);
 }

@@ -1,7 +1,6 @@
 //! Opening by name: a new file that the rules send into the store, a managed one behind a link to nowhere, or a plain one, which the
 //! C library opens as ever.
 
-use crate::base::log;
 use crate::base::sys::{self, Errno, Sys};
 use crate::file;
 use crate::names::{self, is_of_a_descriptor};
@@ -12,7 +11,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use libc::c_char;
 use stripewise_store::names::parse_link;
-use stripewise_target::text::{FixedPath, PATH_MAX};
+use stripewise_target::text::PATH_MAX;
 
 unsafe extern "C" {
     fn sw_real_openat(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> i64;
@@ -42,7 +41,7 @@ unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (S
     // SAFETY: the caller's promise.
     if guess.is_managed()
         && let Ok(Some(found)) = unsafe { find_to_open(dirfd, path, flags) }
-        && let opened = unsafe { open_found(&found, path, flags) }
+        && let opened = open_found(&found, flags)
         && opened != Err(Errno(libc::ENOENT))
     {
         return (opened, true);
@@ -74,8 +73,7 @@ unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (S
             if let Ok(fd) = result {
                 sys::close(fd as i32);
             }
-            // SAFETY: something was found at this path.
-            let opened = unsafe { open_found(&found, path, flags) };
+            let opened = open_found(&found, flags);
             // An export may have put the plain file in the link's place since it was read.
             if opened == Err(Errno(libc::ENOENT)) {
                 // SAFETY: as given by the program.
@@ -129,7 +127,7 @@ pub unsafe fn open_if_managed(path: *const c_char, flags: i32, mode: u32) -> Sys
             return Ok(Some(fd));
         }
         if let Some(found) = find_to_open(libc::AT_FDCWD, path, flags & !libc::O_NOFOLLOW)? {
-            return open_found(&found, path, flags).map(Some);
+            return open_found(&found, flags).map(Some);
         }
         if path.is_null() || !is_of_a_descriptor(CStr::from_ptr(path).to_bytes()) {
             return Ok(None);
@@ -162,30 +160,15 @@ unsafe fn find_to_open(dirfd: i32, path: *const c_char, flags: i32) -> Sys<Optio
 }
 
 /// Opens the file that a name was found to lead to.
-///
-/// # Safety
-/// `path` is the C string of that name.
-unsafe fn open_found(found: &names::Managed, path: *const c_char, flags: i32) -> Sys<i64> {
+fn open_found(found: &names::Managed, flags: i32) -> Sys<i64> {
     if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 {
         return Err(Errno(libc::EEXIST));
     }
     if changes(flags) && found.is_copy()? {
-        // SAFETY: the caller's promise.
-        say_copy(found, unsafe { CStr::from_ptr(path) }.to_bytes());
+        crate::base::log::say(b"this link is a copy of a managed file's name and opens read-only", found.head().as_bytes());
         return Err(Errno(libc::EROFS));
     }
     open::managed::open_managed(found.store, found.id, flags).map(i64::from)
-}
-
-#[cold]
-#[inline(never)] // Its buffer would lie on the stack below every other way to open.
-fn say_copy(found: &names::Managed, path: &[u8]) {
-    let mut text = FixedPath::from_bytes(b"this link is a copy of a managed file's name and opens read-only; ");
-    match found.recorded_name() {
-        Some(name) => text.push(b"write to ").push(name.as_bytes()).push(b", or make a file of its own: cp in `stripewise run`"),
-        None => text.push(b"make it the file's name: `stripewise store relink`"),
-    };
-    log::say(text.as_bytes(), path);
 }
 
 /// A descriptor of a managed file opened anew through /dev/stdin or /proc/self/fd/N: the kernel has opened head itself, whose
@@ -263,8 +246,7 @@ unsafe fn open_there(dirfd: i32, path: *const c_char, flags: i32) -> Sys<Found> 
         // SAFETY: as above.
         return Ok(if unsafe { is_managed(dirfd, path) } == Some(true) { Found::Plain } else { Found::Changed });
     };
-    // SAFETY: as above.
-    match unsafe { open_found(&found, path, flags) } {
+    match open_found(&found, flags) {
         // SAFETY: as above.
         Err(Errno(libc::ENOENT)) if !found.is_still_at(dirfd, unsafe { CStr::from_ptr(path) }) => Ok(Found::Changed),
         opened => opened.map(Found::Opened),

@@ -83,7 +83,7 @@ def drain(
         _take_back(opened, target, json)
         return
     if now:
-        retarget.put_back(retarget.target_named(opened, target))
+        retarget.put_back(opened, target)
     retarget.target_named(opened, target)
     retarget.check_room(opened, target)
     if retarget.target_named(opened, target).is_active:

@@ -7,6 +7,9 @@ use super::findings::{Finding, Report, Severity};
 use crate::admin::info::links_in;
 use crate::admin::store::Store;
 
+/// Of links beside files whose name is gone so many are remembered.
+const LINKS_MAX: usize = 100_000;
+
 /// A check that is under way.
 pub struct Check<'a> {
     pub store: &'a Store<'a>,
@@ -29,10 +32,14 @@ impl Check<'_> {
     }
 
     /// A link to file `id` in the directory of `name`, which it had once: a file that is renamed without the library stays near, most often. Each directory is
-    /// read once, however many files have lost their name there; one that cannot be read tells nothing.
+    /// read once, however many files have lost their name there; one that cannot be read tells nothing. The names are whoever's the files are, so no more
+    /// links are remembered than a large directory has.
     pub fn link_beside(&mut self, name: &Path, id: u64) -> Option<PathBuf> {
         let dir = name.parent()?;
         if !self.links.contains_key(dir) {
+            if self.links.values().map(BTreeMap::len).sum::<usize>() > LINKS_MAX {
+                return None;
+            }
             self.links.insert(dir.to_path_buf(), links_in(self.store, dir).unwrap_or_default());
         }
         self.links.get(dir)?.get(&id).cloned()
