@@ -335,7 +335,7 @@ def test_what_cannot_go_in_or_out_is_named_in_one_line(scratch: Path, kind: str)
     words: list[str | Path] = ["adopt", "--store", store.root, file]
     expected = {
         "missing": "does not exist",
-        "directory": "no regular file",
+        "directory": "not a regular file",
         "link": "symbolic link",
         "managed": "managed file already",
         "hard links": "2 hard links",
