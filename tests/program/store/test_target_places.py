@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,35 @@ def test_an_object_that_came_back_with_its_target_after_its_file_went_is_purged(
     stripewise("store", "fsck", store.root, "--repair", "--purge")
     assert not list(place.glob("*.data*"))
     assert stripewise("store", "fsck", store.root).out.endswith("sound\n")
+
+
+def test_no_verb_takes_a_file_for_shorter_because_a_target_is_away(make_store: Maker) -> None:
+    """Of a killed program's file only the objects tell the length after a reboot, which new boot words stand for."""
+    store = make_store(dirs(3))
+    content = os.urandom(100_000)
+    (store.plain / "source").write_bytes(content)
+    writes = (
+        "import os, sys; os.write(os.open(sys.argv[1], 577, 0o644), open(sys.argv[2], 'rb').read()); "
+        "os.kill(os.getpid(), 9)"
+    )
+    files = [store.data / f"f{number}" for number in range(6)]
+    place = store.base / "targets/t1"
+    for file in files:
+        command = [sys.executable, "-c", writes, file, store.plain / "source"]
+        store.program(*command, code=None)
+    for words in (store.root / "files").glob("*/ctl"):
+        with words.open("r+b") as ctl:
+            ctl.seek(8)
+            ctl.write(bytes(range(16)))
+    place.rename(store.base / "away")
+    refused = stripewise("store", "set-layout", *files, "--targets", "t2", code=1)
+    assert "cannot be told without it" in refused.out + refused.err, refused.report
+    for verb in (("cat", files[0]), ("export", *files), ("rebalance", store.root), ("drain", store.root, "t1"),
+                 ("fsck", store.root, "--repair"), ("scrub", store.root), ("ls", store.root)):  # fmt: skip
+        stripewise("store", *verb, code=None)
+    stripewise("undo", store.root, code=1)
+    (store.base / "away").rename(place)
+    stripewise("store", "drain", store.root, "t1", "--undo")
+    for file in files:
+        assert store.program("cmp", file, store.plain / "source").out == ""
+    store.fsck("--repair")

@@ -209,6 +209,8 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
     let store = check.store;
     let path = store.part(id, "ctl");
     let boot = boot_words(&store.boot_id()?);
+    // Of a size that is recovered no object may be missing because its target is away.
+    let mends = check.repair && check.sound.iter().all(|sound| *sound);
     let valid = match store.medium.ctl(&path, false) {
         Ok(map) => map.ctl().is_valid(),
         Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::InvalidData) => false,
@@ -216,13 +218,13 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
     };
     if !valid {
         let text = format!("{} is missing or damaged; the size is known from head and the objects", path.display());
-        check.found(Severity::Info, "ctl-damaged", id, text, "`stripewise store fsck --repair`, or the next open, makes it anew", check.repair);
+        check.found(Severity::Info, "ctl-damaged", id, text, "`stripewise store fsck --repair`, or the next open, makes it anew", mends);
     }
-    if !valid && !check.repair {
+    if !valid && !mends {
         return recovered_size(store, id, layout);
     }
     let current = if valid { store.medium.ctl(&path, false).doing("map", &path)?.ctl().boot_is(boot) } else { false };
-    if !current && !check.repair {
+    if !current && !mends {
         return recovered_size(store, id, layout);
     }
     let map = open_ctl(store, id, layout)?;

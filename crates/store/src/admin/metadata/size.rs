@@ -4,9 +4,12 @@
 //! and the logical ends of the objects, but for those that an unfinished move copies into or has left: a chunk of what was being cut off may have got there.
 //! What they hold behind the size is then cut off before the file changes.
 
+use std::collections::BTreeSet;
+
 use stripewise_layout::{Layout, MovePhase, View};
 
 use crate::admin::error::{Context, Result, StoreError};
+use crate::admin::identity;
 use crate::admin::medium::{CtlMap, FsyncPoint, Open};
 use crate::admin::objects;
 use crate::admin::store::Store;
@@ -40,10 +43,30 @@ pub fn recovered_size(store: &Store<'_>, id: u64, layout: &Layout) -> Result<u64
     Ok(size)
 }
 
+/// A target that is away tells nothing of its objects, and a size that was found without them would cut them off once it is back.
+///
+/// # Errors
+/// `Damaged` where one of the layout's is away, `Io`.
+fn check_targets(store: &Store<'_>, id: u64, layout: &Layout) -> Result<()> {
+    let used: BTreeSet<u32> = super::publish::objects_in(&layout.regions).into_iter().map(|(target, _)| target).collect();
+    for index in used {
+        let Some(target) = store.targets.get(index as usize) else { continue };
+        if let Some(why) = identity::mismatch(store.medium, &target.path, &store.uuid, index as usize) {
+            let file = store.part(id, "head");
+            return Err(StoreError::Damaged(format!(
+                "target {}: {why}; how long {} is cannot be told without it, for it was not closed in this boot",
+                target.name,
+                file.parent().unwrap_or(&file).display()
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The control words of a file, brought up to date: made anew when missing or damaged, the size recovered after a power cut.
 ///
 /// # Errors
-/// `Io`, and those of [`recovered_size`].
+/// `Damaged` where it is to be recovered and a target is away, `Io`, and those of [`recovered_size`].
 pub fn open_ctl(store: &Store<'_>, id: u64, layout: &Layout) -> Result<Box<dyn CtlMap>> {
     let path = store.part(id, "ctl");
     let boot = boot_words(&store.boot_id()?);
@@ -59,6 +82,7 @@ pub fn open_ctl(store: &Store<'_>, id: u64, layout: &Layout) -> Result<Box<dyn C
     // A program that opens the file at the same time does the same, under the same lock: a size taken before its writes would cut them off.
     let _alone = store.lock_dir(id)?;
     if !ctl.is_valid() || !ctl.boot_is(boot) {
+        check_targets(store, id, layout)?;
         let size = recovered_size(store, id, layout)?;
         ctl.reset_move();
         let flags = if layout.phase == MovePhase::None { 0 } else { FLAG_TRUNCATING };
