@@ -135,6 +135,13 @@ class Trials:
         moves: list[tuple[float, int, int, int, int, int]],
         which: list[int],
     ) -> list[tuple[float, list[float]]]: ...
+    def in_flight_s(
+        self,
+        cycles: Sequence[Sequence[Sequence[int]]],
+        regions: Buffer,
+        moves: list[tuple[float, int, int, int, int, int]],
+        which: int,
+    ) -> float: ...
 
 class MoveSession:
     """Moves of one store; holds its mover lock until it is ended."""

@@ -34,7 +34,10 @@ WORDS: dict[str, Entry] = {
     "drain": Entry("To move all that lies on a target off it, so that it can be removed; --undo takes it back."),
     "device": Entry("What lies under a target's directory."),
     "generation": Entry("Number of a file's layout; each move that is published raises it by one."),
-    "growth": Entry("Bytes that a file does not have yet; the stripes of the last region repeat for them."),
+    "growth": Entry(
+        "Bytes that a file does not have yet; the last region's stripes repeat for them. Plans put them on targets "
+        "with room, not on SSDs."
+    ),
     "h": Entry("Stripe width on HServers.", f"{_H2DP}, Algorithm 1"),
     "head": Entry("File of the store with a managed file's owner, mode and times; also the first bytes of a file."),
     "home": Entry("Where a byte lies: one target, one object, one offset."),
@@ -56,6 +59,8 @@ WORDS: dict[str, Entry] = {
     "store": Entry("A directory, with its targets, that holds the bytes of managed files."),
     "stripe": Entry("Neighbouring bytes of a file that lie on one target."),
     "stripe width": Entry("Bytes of one stripe; targets of one region may have different ones."),
+    "from": Entry("The first byte."),
+    "to": Entry("The byte behind the last; 'growth' where it is for bytes that the file does not have yet."),
     "stripes": Entry("Widths with the targets that have them, in order, over and over to the region's end."),
     "target": Entry("A place for bytes, on one disk or SSD; what the papers call a server."),
     "template": Entry("A layout for new files whose names match a glob."),
@@ -98,8 +103,8 @@ WORDS: dict[str, Entry] = {
     "s-pdla": Entry("Manager: critical patterns on SServers or both classes.", f"{_PDLA}, section 4"),
     "space": Entry("Room that a replica takes on all targets."),
     # Plans in numbers.
-    "expected": Entry("Times as fast as def in simulated runs of the traced requests; without these, by the bound."),
-    "measured": Entry("Times as fast as def in the runs of tune."),
+    "expected": Entry("Times as fast as def the I/O is in simulated runs of the traced requests; else by the bound."),
+    "measured": Entry("Times as fast as def the I/O was in the runs of tune."),
     "% on hybrid": Entry("Share of the requests that hybrid regions serve."),
     "% of data": Entry("Share of all bytes that moves."),
     "moved": Entry("Bytes that are copied from one home to another."),
@@ -200,7 +205,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "tune": ("95 % interval", "busy", "imbalance", "bound ratio"),
     "store df": ("class", "used", "free", "away"),
     "store info": ("class", "kind", "busy"),
-    "store layout": ("region", "stripes", "growth"),
+    "store layout": ("from", "to", "region", "stripes", "growth"),
     "store plan ls": ("policy", "window", "expected", "measured"),
     "store template ls": ("glob", "layout"),
     "swd map": ("scheme", "space in use", "used", "hot", "gap", "free"),

@@ -122,22 +122,31 @@ impl TrialsHandle {
         which: Vec<usize>,
     ) -> PyResult<Vec<(f64, Vec<f64>)>> {
         let rows = regions.to_vec(py)?;
-        let found = py.detach(|| {
-            // What is negative is too large.
-            let small = |value: i64| u32::try_from(value).unwrap_or(u32::MAX);
-            let stripe = |[server, width_bytes]: [u64; 2]| Stripe { server: u32::try_from(server).unwrap_or(u32::MAX), width_bytes };
-            let stripes = |cycle: Vec<[u64; 2]>| cycle.into_iter().map(stripe).collect();
-            let large = |value: i64| u64::try_from(value).unwrap_or(u64::MAX);
-            let region = |&[file, start, len, cycle, first]: &[i64; 5]| {
-                (small(file), RegionSpec { start: large(start), len: large(len), cycle: small(cycle), first: small(first) })
-            };
-            let layout = Layout {
-                cycles: cycles.into_iter().map(stripes).collect(),
-                regions: rows.as_chunks().0.iter().map(region).collect(),
-                moves: moves.into_iter().map(|(at_s, file, start, len, cycle, first)| MoveSpec { at_s, file, start, len, cycle, first }).collect(),
-            };
-            self.0.run(layout, &which)
-        });
+        let found = py.detach(|| self.0.run(layout_of(cycles, &rows, moves), &which));
         Ok(found.map_err(of_workload)?.into_iter().map(|outcome| (outcome.seconds, outcome.busy_s)).collect())
+    }
+
+    /// The seconds of run number `which` with any read under way and those with any write, added; the layout as for `run`.
+    ///
+    /// Raises WorkloadError for a layout that cannot be.
+    fn in_flight_s(&self, py: Python<'_>, cycles: Vec<Vec<[u64; 2]>>, regions: PyBuffer<i64>, moves: Vec<Move>, which: usize) -> PyResult<f64> {
+        let rows = regions.to_vec(py)?;
+        py.detach(|| self.0.in_flight_s(layout_of(cycles, &rows, moves), which)).map_err(of_workload)
+    }
+}
+
+fn layout_of(cycles: Vec<Vec<[u64; 2]>>, regions: &[i64], moves: Vec<Move>) -> Layout {
+    // What is negative is too large.
+    let small = |value: i64| u32::try_from(value).unwrap_or(u32::MAX);
+    let stripe = |[server, width_bytes]: [u64; 2]| Stripe { server: u32::try_from(server).unwrap_or(u32::MAX), width_bytes };
+    let stripes = |cycle: Vec<[u64; 2]>| cycle.into_iter().map(stripe).collect();
+    let large = |value: i64| u64::try_from(value).unwrap_or(u64::MAX);
+    let region = |&[file, start, len, cycle, first]: &[i64; 5]| {
+        (small(file), RegionSpec { start: large(start), len: large(len), cycle: small(cycle), first: small(first) })
+    };
+    Layout {
+        cycles: cycles.into_iter().map(stripes).collect(),
+        regions: regions.as_chunks().0.iter().map(region).collect(),
+        moves: moves.into_iter().map(|(at_s, file, start, len, cycle, first)| MoveSpec { at_s, file, start, len, cycle, first }).collect(),
     }
 }

@@ -46,6 +46,9 @@ pub struct Report {
     pub moved_bytes: u64,
     /// Move by move, in the scenario's order.
     pub moves: Vec<MoveReport>,
+    /// The seconds with any read under way and those with any write, added: `tune`'s I/O time. `None` where it was not asked for.
+    #[serde(skip)]
+    pub in_flight_s: Option<f64>,
 }
 
 /// One server.

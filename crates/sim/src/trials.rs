@@ -65,6 +65,16 @@ impl Trials {
         numbered(chosen.len(), threads, || (), |(), number| chosen.get(number).map(|run| one(run))).into_iter().flatten().collect()
     }
 
+    /// The seconds of run number `which` with any read under way and those with any write, added.
+    ///
+    /// # Errors
+    /// As [`Trials::run`].
+    pub fn in_flight_s(&self, layout: Layout, which: usize) -> Result<f64, Error> {
+        let scenario = Scenario { in_flight: true, ..self.laid_out(layout)? };
+        let run = self.runs.get(which).ok_or_else(|| Error::Invalid(format!("run {which} is not among {}; name one that there is", self.runs.len())))?;
+        Ok(simulate(&scenario, &mut run.begin(), &mut |_| true)?.in_flight_s.unwrap_or_default())
+    }
+
     fn laid_out(&self, layout: Layout) -> Result<Scenario, Error> {
         let mut scenario = self.scenario.clone();
         (scenario.cycles, scenario.moves) = (layout.cycles, layout.moves);
@@ -136,6 +146,27 @@ mod tests {
             assert_eq!(outcome.busy_s, report.servers.iter().map(|server| server.busy_s).collect::<Vec<f64>>());
         }
         assert_ne!(found[0], found[1]);
+    }
+
+    #[test]
+    fn seconds_in_flight_leave_out_what_a_program_thinks() {
+        // One process reads for 10 + 4.096 ms at hdd speed, then thinks for 1 s, then reads again.
+        let mut rows = Vec::new();
+        for (start, end) in [(0_i64, 1_000_i64), (1_000_001_000, 1_000_002_000)] {
+            rows.extend_from_slice(&start.to_le_bytes());
+            rows.extend_from_slice(&end.to_le_bytes());
+            rows.extend_from_slice(&[0; 8]);
+            rows.extend_from_slice(&0_i64.to_le_bytes());
+            rows.extend_from_slice(&4096_i64.to_le_bytes());
+        }
+        let trials = Trials::new(&scenario("[]", "[]"), vec![Listed::new([&rows[..]], 1000).unwrap(), listed(1)]).unwrap();
+        let (seconds, run) = (trials.in_flight_s(layout(), 0).unwrap(), trials.run(layout(), &[0]).unwrap());
+        assert!((seconds - 2.0 * 0.014_096).abs() < 1e-6, "{seconds}");
+        assert!((run[0].seconds - 1.0 - seconds).abs() < 1e-6, "{seconds} of {}", run[0].seconds);
+        // Of many processes that hardly think, reads and writes are each under way nearly all the time.
+        let (many, run) = (trials.in_flight_s(layout(), 1).unwrap(), trials.run(layout(), &[1]).unwrap());
+        assert!(many > 0.0 && many <= 2.0 * run[0].seconds, "{many} of {}", run[0].seconds);
+        assert!(trials.in_flight_s(layout(), 2).unwrap_err().to_string().contains("run 2"));
     }
 
     #[test]

@@ -140,17 +140,16 @@ def _next_name(name: str) -> str | None:
 
 
 def regions_drawn(regions: Iterable[Region], rows_max: int, size: int | None = None) -> Iterator[str]:
-    """Where bytes lie: the first byte, the bytes and the stripes of neighbouring regions that share them in a row; the
-    regions beyond `rows_max` rows are counted.
+    """Where bytes lie: the first byte, the one behind the last, and the stripes of neighbouring regions that share them
+    in a row; the regions beyond `rows_max` rows are counted.
 
     Regions whose cycles differ only in the target that they begin with share a row, too, which says so. Of a file of
-    `size` bytes only its own are counted; the last row, or all that begin at its end or behind it, is of the bytes that
-    it may grow by.
+    `size` bytes only the regions that hold some are counted; what begins at its end or behind it is for growth, and the
+    last region, which repeats, is for growth as well.
     """
     rows: list[tuple[Region, list[int]]] = []
     rotated: set[int] = set()
     left = 0
-    region = None
     for region in regions:
         if rows and not left and _is_rotation(rows[-1][0].stripes, region.stripes):
             rows[-1][1].append(region.len)
@@ -162,23 +161,15 @@ def regions_drawn(regions: Iterable[Region], rows_max: int, size: int | None = N
             left += 1
     cells = []
     for number, (first, lengths) in enumerate(rows):
-        count, of = sum(lengths), len(lengths)
-        if size is not None and (count := min(count, size - first.start)) > 0:
-            of = sum(before < count for before in itertools.accumulate(lengths[:-1], initial=0))
-        cells.append(
-            (
-                f"{first.start:,}",
-                f"{count:,}" if count > 0 else GROWTH,
-                f"{of:,}",
-                stripes_text(first.stripes) + (", rotated" if number in rotated else ""),
-            )
-        )
-    if size is not None and region is not None and not left and region.start < size:
-        # The last region repeats.
-        cells.append((f"{size:,}", GROWTH, "", stripes_text(region.stripes)))
-    yield from aligned(
-        ("from", "bytes" if size is None else "file bytes", "regions", "stripes"), cells, 0, "  ", words=True
-    )
+        to, of = f"{first.start + sum(lengths):,}", len(lengths)
+        if size is not None:
+            held = sum(before < size - first.start for before in itertools.accumulate(lengths[:-1], initial=0))
+            last = number == len(rows) - 1 and not left
+            to = GROWTH if not held else f"end, {GROWTH}" if last and held == of else to
+            of = held or of
+        stripes = stripes_text(first.stripes) + (", rotated" if number in rotated else "")
+        cells.append((f"{first.start:,}", to, f"{of:,}", stripes))
+    yield from aligned(("from", "to", "regions", "stripes"), cells, 0, "  ", words=True)
     if left:
         yield f"  and {left:,} more region(s)"
 

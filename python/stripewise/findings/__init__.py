@@ -5,9 +5,9 @@ from .facts import FileFacts, RunFacts, facts_of
 from .find import findings_of
 from .finding import Finding
 from .price import DEFAULT_CLUSTER, Seconds
-from .summary import FileLine, RunSummary, summary_of_run
+from .summary import FileLine, RunSummary, span_of, summary_of_run, waits_of
 
 __all__ = [
     "DEFAULT_CLUSTER", "FileFacts", "FileLine", "Finding", "MetadataCalls", "RunFacts", "RunSummary", "Seconds",
-    "facts_of", "findings_of", "summary_of_run",
+    "facts_of", "findings_of", "span_of", "summary_of_run", "waits_of",
 ]  # fmt: skip

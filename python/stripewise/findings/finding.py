@@ -39,6 +39,13 @@ class Finding:
             return f"{self.files:,} files, {self.series}"
         return self.file or ""
 
+    def price_text(self, span_s: float) -> str:
+        """The price and what it is, for people, beside a run that took so many seconds."""
+        if self.price is None:
+            return f"not priced: {self.basis}"
+        more = "; more than the run took: memory or faster devices served it" if self.price.low > span_s > 0 else ""
+        return f"costs {self.price.text}, {self.basis}{more}"
+
     def as_json(self) -> dict[str, Any]:
         """The fields of docs/formats.md, Findings."""
         return asdict(self)

@@ -58,15 +58,24 @@ class RunSummary:
     files: tuple[FileLine, ...]
 
 
+def span_of(run: RunFacts) -> float:
+    """Seconds from the first request to the end of the last one."""
+    begins = [int(file.records.start_ns.min()) for file in run.files]
+    ends = [int(file.records.end_ns.max()) for file in run.files]
+    return (max(ends) - min(begins)) / 1e9 if begins else 0.0
+
+
+def waits_of(run: RunFacts) -> tuple[int, float]:
+    """Calls that wait until bytes are on the device, and the seconds in them of all processes."""
+    return sum(map(len, run.syncs.values())), sum(float(each.seconds.sum()) for each in run.syncs.values())
+
+
 def summary_of_run(run: RunFacts) -> RunSummary:
     """The figures of a run; patterns of the files with the most bytes."""
     spent: dict[tuple[str, int], float] = {}
-    begins, ends = [], []
     for file in run.files:
         for rank, seconds in zip(file.ranks.tolist(), file.io_s.tolist(), strict=True):
             spent[file.who, rank] = spent.get((file.who, rank), 0.0) + seconds
-        begins.append(int(file.records.start_ns.min()))
-        ends.append(int(file.records.end_ns.max()))
     told = {file.path for file in run.files[:FILES_TOLD]}
     sentences: dict[str, list[str]] = {}
     if run.trace is not None:
@@ -76,13 +85,12 @@ def summary_of_run(run: RunFacts) -> RunSummary:
         run.processes,
         run.requests,
         run.bytes_moved,
-        (max(ends) - min(begins)) / 1e9 if begins else 0.0,
+        span_of(run),
         sum(spent.values()),
         max(spent.values(), default=0.0),
         run.metadata.calls,
         run.metadata.total_s,
-        sum(map(len, run.syncs.values())),
-        sum(float(each.seconds.sum()) for each in run.syncs.values()),
+        *waits_of(run),
         tuple(_line(file, sentences.get(file.path, [])) for file in run.files),
     )
 

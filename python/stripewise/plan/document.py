@@ -88,6 +88,11 @@ class Window:
     figures: WindowFigures | None = None
 
 
+def _times(before_s: float | None, after_s: float | None) -> float | None:
+    """How many times shorter `after_s` is; None where either is missing or nothing."""
+    return before_s / after_s if before_s and after_s else None
+
+
 @dataclass(frozen=True)
 class Expected:
     """Sums over all requests in seconds: the model's cost, and the bound on the makespan; each also under DEF.
@@ -95,7 +100,9 @@ class Expected:
     What only policies that optimise tell, else None: `objective_s` is the least bound that was found, `proven_s` what
     no layout undercuts where every access pays its startup, `proven_continued_s` what none does even if every access
     continues the one before it; `gain_low` and `gain_high` hold the factor over DEF with nine chances in ten, as far as
-    the devices' figures are known; `simulated_s` and `simulated_def_s` are simulated runs of the requests.
+    the devices' figures are known; `simulated_s` and `simulated_def_s` are simulated runs of the requests
+    with the program's own time in between, `simulated_io_s` and `simulated_io_def_s` their seconds with reads and those
+    with writes under way, added.
     `measured_gain` is what `tune` measured: DEF's I/O time over that with the plan; None without it.
     """
 
@@ -110,6 +117,8 @@ class Expected:
     gain_high: float | None = None
     simulated_s: float | None = None
     simulated_def_s: float | None = None
+    simulated_io_s: float | None = None
+    simulated_io_def_s: float | None = None
     measured_gain: float | None = None
 
     @property
@@ -134,12 +143,18 @@ class Expected:
     @property
     def simulated_gain(self) -> float | None:
         """How many times shorter than DEF's the simulated run is; None where none was made."""
-        return self.simulated_def_s / self.simulated_s if self.simulated_s and self.simulated_def_s else None
+        return _times(self.simulated_def_s, self.simulated_s)
+
+    @property
+    def simulated_io_gain(self) -> float | None:
+        """The same of the I/O time alone, as `tune` measures it; None where it was not simulated."""
+        return _times(self.simulated_io_def_s, self.simulated_io_s)
 
     @property
     def likely_gain(self) -> float:
-        """How many times as fast as DEF the plan is expected to be: by simulated runs, or else by the bound."""
-        return self.bound_gain if self.simulated_gain is None else self.simulated_gain
+        """How many times as fast as DEF the I/O is expected to be: by simulated runs, or else by the bound."""
+        found = (self.simulated_io_gain, self.simulated_gain)
+        return next((gain for gain in found if gain is not None), self.bound_gain)
 
     def optional(self) -> dict[str, float]:
         """What only policies that optimise tell, and `tune`, by key."""
@@ -150,7 +165,7 @@ class Expected:
 #: The keys of `expected` that may be missing.
 OPTIONAL = (
     "objective_s", "proven_s", "proven_continued_s", "gain_low", "gain_high", "simulated_s", "simulated_def_s",
-    "measured_gain",
+    "simulated_io_s", "simulated_io_def_s", "measured_gain",
 )  # fmt: skip
 
 

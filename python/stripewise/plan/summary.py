@@ -106,11 +106,20 @@ class PlanSummary:
         }
 
 
+#: Factors that differ by less than this share of themselves are told as one.
+NEAR = 0.05
+
+
 def likely_text(expected: Expected) -> str:
     """How many times as fast as def a plan is likely to be, and what says so."""
     if expected.simulated_gain is None:
         return f"{expected.bound_gain:.2f} times as fast as def (by the bound alone, not by simulated runs)"
-    return f"about {expected.likely_gain:.2f} times as fast as def (simulated runs of the traced requests)"
+    gain, run, io = expected.likely_gain, expected.simulated_gain, ""
+    if expected.simulated_io_gain is not None:
+        io = " in I/O"
+        if abs(run - gain) >= NEAR * gain:
+            io += f", {run:.2f} times with the program's own time between requests"
+    return f"about {gain:.2f} times as fast as def{io} (simulated runs of the traced requests)"
 
 
 def layouts_json(plan: Plan) -> list[dict[str, Any]]:

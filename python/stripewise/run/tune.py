@@ -100,9 +100,10 @@ class Tuned:
         return None if fastest is first else fastest.gain_range(first)
 
     @property
-    def short(self) -> bool:
-        """Whether the runs had too little I/O to tell layouts apart."""
-        return self.layouts[0].mean.io_seconds < SHORT_S
+    def unsure(self) -> bool:
+        """Whether the runs had so little I/O that chance may have made the gain: no interval says otherwise."""
+        known = self.measured_range
+        return self.layouts[0].mean.io_seconds < SHORT_S and (known is None or known[0] <= 1)
 
     def as_json(self) -> dict[str, Any]:
         """The circle as `tune --json` prints it."""
@@ -288,10 +289,7 @@ class Tuner:
         baseline = layouts[0]
         fastest = min(layouts, key=lambda each: each.mean.io_seconds)
         if baseline.mean.io_seconds < SHORT_S:
-            self._remark(
-                f"the runs had {baseline.mean.io_seconds:.2f} s of I/O: too little to tell layouts apart; let the "
-                f"program do more"
-            )
+            self._remark(f"the runs had {baseline.mean.io_seconds:.2f} s of I/O; longer ones tell more of layouts")
         if fastest is baseline or not fastest.beats(baseline):
             self._remark(f"no layout was faster than {baseline.policy} by more than runs differ: the files go back")
             self._apply(circle, baseline.policy)

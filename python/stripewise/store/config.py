@@ -237,7 +237,8 @@ def store_root(path: Path) -> Path:
     """The directory of the store at `path`, without links; ClusterError where there is none."""
     root = Path(os.path.realpath(path))
     if not os.path.lexists(root / "store.toml"):
-        raise ClusterError(f"{root}: is not a store (it has no store.toml); make one with 'stripewise init DIR...'")
+        cure = "name one, or make one with 'stripewise init DIR...'"
+        raise ClusterError(f"{root}: is not a store (it has no store.toml); {cure}")
     return root
 
 

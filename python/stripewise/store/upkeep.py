@@ -33,7 +33,7 @@ def scrub(store: Store, identities: Sequence[str], bytes_per_s: int) -> dict[str
 
 def scrub_paths(paths: Sequence[Path], bytes_per_s: int) -> dict[str, Any]:
     """The same for stores and managed files by name, what was found in all of them together."""
-    total: dict[str, Any] = {"files": 0, "verified": 0, "summed": 0, "busy": 0, "bytes": 0, "rot": []}
+    total: dict[str, Any] = {"files": 0, "verified": 0, "summed": 0, "busy": 0, "bytes": 0, "rot": [], "away": []}
     for path in paths:
         if (path / "store.toml").exists():
             found = scrub(Store(path), [], bytes_per_s)

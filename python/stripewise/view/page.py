@@ -23,15 +23,13 @@ SCRIPTS = ("uPlot.iife.min.js", "values.js", "plot.js", "pictures.js", "main.js"
 STYLES = ("uPlot.min.css", "page.css")
 
 
-def told(finding: Finding) -> dict[str, str]:
-    """A finding as the page takes it: texts."""
+def told(finding: Finding, span_s: float) -> dict[str, str]:
+    """A finding of a run of so many seconds as the page takes it: texts."""
     where = f" in {finding.where}" if finding.where else ""
-    price = finding.price
-    cost = "not priced: " if price is None else f"costs {price.text}, "
     return {
         "title": f"{finding.title}{where}",
         "evidence": "\n".join(finding.evidence),
-        "price": f"{cost}{finding.basis}",
+        "price": finding.price_text(span_s),
         "command": finding.command,
         "advice": f"{finding.advice[0].upper()}{finding.advice[1:]}.",
     }
@@ -43,10 +41,17 @@ class Shown:
 
     picture: Picture
     findings: Sequence[Finding] = ()
+    #: Of the run, in seconds.
+    span_s: float = 0.0
+    #: What prices of findings are.
+    prices: str = ""
+    #: In calls that wait for the devices: seconds and number, for people; empty without any.
+    waits: str = ""
 
     def document(self) -> dict[str, Any]:
         """As the page takes it."""
-        return self.picture.document | {"findings": [told(each) for each in self.findings]}
+        findings = [told(each, self.span_s) for each in self.findings]
+        return self.picture.document | {"findings": findings, "prices": self.prices, "waits": self.waits}
 
 
 def write_page(runs: Sequence[Shown], out: Path) -> None:

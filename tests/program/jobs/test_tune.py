@@ -236,7 +236,7 @@ open(path, "rb").read()
     said = tune(store, "--policy", "psa", "--repeat", "1", "--", "python3", "-c", program, store.data / "f")
     remarks = " ".join(result(said)["remarks"])
     assert "all measured runs: of 64.0 MiB read," in remarks and remarks.count("from memory") == 1
-    assert "--reset" in remarks and "too little to tell layouts apart" in remarks
+    assert "--reset" in remarks and "longer ones tell more" in remarks
     assert f"note: {result(said)['remarks'][0]}" in said.out
 
 

@@ -25,6 +25,15 @@ def test_simulated_runs_are_the_headline_and_the_interval_is_the_bounds(tmp_path
     simulated = Expected(**{**BOUND.__dict__, "simulated_s": 2.0, "simulated_def_s": 7.0})
     first, *rest = checked(tmp_path / "plan.json", simulated)
     assert first == "expect about 3.50 times as fast as def (simulated runs of the traced requests)"
+    io = Expected(**{**simulated.__dict__, "simulated_io_s": 1.0, "simulated_io_def_s": 6.0})
+    assert " ".join(checked(tmp_path / "io.json", io)).startswith(
+        "expect about 6.00 times as fast as def in I/O, 3.50 times with the program's own time between requests "
+        "(simulated runs of the traced requests)"
+    )
+    near = Expected(**{**simulated.__dict__, "simulated_io_s": 1.0, "simulated_io_def_s": 3.6})
+    assert " ".join(checked(tmp_path / "near.json", near)).startswith(
+        "expect about 3.60 times as fast as def in I/O (simulated runs of the traced requests) "
+    )
     more = " ".join(rest)
     assert "by the bound, without queueing" in more and "7.50 times (6.75 to 9.25 with nine chances in ten" in more
     assert "by the request model, sums of request costs: 8.00 times" in more and "measured" not in more

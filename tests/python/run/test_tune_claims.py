@@ -51,8 +51,15 @@ def test_the_factor_has_its_interval_and_the_likely_gain_beside_it(capsys: pytes
 def test_what_is_not_known_is_not_claimed(capsys: pytest.CaptureFixture[str]) -> None:
     said = claimed(capsys, layout("def", 4.0), layout("best", 1.0))
     assert "(one run each, so nothing is known of how much it varies)" in said and "interval" not in said
+    for short in (layout("def", 0.4), layout("best", 0.1)), (layout("def", 0.4, 0.9), layout("best", 0.1, 0.7)):
+        said = claimed(capsys, *short)
+        assert "in runs too short to be sure (" in said and ", measured (" not in said
+        assert "times as fast as def (too little I/O to be sure) 1.00" in said
+
+
+def test_short_runs_that_hardly_vary_are_enough(capsys: pytest.CaptureFixture[str]) -> None:
     said = claimed(capsys, layout("def", 0.4, 0.41), layout("best", 0.1, 0.11))
-    assert "best: too little I/O to know a factor; these runs were" in said and ", measured (" not in said
+    assert "best: 3.86 times as fast as def, measured (" in said and "to be sure" not in said
     assert "which may be chance" in claimed(capsys, layout("def", 4.0, 6.0), layout("best", 3.9, 5.9), stays=False)
 
 

@@ -35,29 +35,28 @@ def test_neighbours_of_one_cycle_share_a_row_and_what_is_beyond_is_counted() -> 
     regions = [Region(n * MIB, MIB, cycle) for n, cycle in enumerate([equal(3), equal(3), other, equal(3), turned])]
     drawn = list(regions_drawn(regions, 9))
     assert [" ".join(line.split()) for line in drawn] == [
-        "from bytes regions stripes",
+        "from to regions stripes",
         "0 2,097,152 2 64KiB on hdd0 hdd1 hdd2",
-        "2,097,152 1,048,576 1 4KiB on ssd0",
-        "3,145,728 2,097,152 2 64KiB on hdd0 hdd1 hdd2, rotated",
+        "2,097,152 3,145,728 1 4KiB on ssd0",
+        "3,145,728 5,242,880 2 64KiB on hdd0 hdd1 hdd2, rotated",
     ]
     assert list(regions_drawn(regions, 1))[2:] == ["  and 3 more region(s)"]
     # A row that begins at the file's end or behind it holds nothing yet.
     grown = [line.split()[1] for line in regions_drawn(regions, 9, 2 * MIB)][1:]
     assert grown == ["2,097,152", "growth", "growth"]
-    # Only the file's own bytes count, and where the last region holds some, its repetitions are for growth.
+    # Only regions with bytes of the file count, and where the last one holds some, its repetitions are for growth.
     drawn = list(regions_drawn(regions, 9, 4 * MIB + 5))
     assert [" ".join(line.split()) for line in drawn] == [
-        "from file bytes regions stripes",
+        "from to regions stripes",
         "0 2,097,152 2 64KiB on hdd0 hdd1 hdd2",
-        "2,097,152 1,048,576 1 4KiB on ssd0",
-        "3,145,728 1,048,581 2 64KiB on hdd0 hdd1 hdd2, rotated",
-        "4,194,309 growth 64KiB on hdd1 hdd2 hdd0",
+        "2,097,152 3,145,728 1 4KiB on ssd0",
+        "3,145,728 end, growth 2 64KiB on hdd0 hdd1 hdd2, rotated",
     ]
     short = [line.split()[:3] for line in regions_drawn(regions, 9, 1)][1:]
-    assert short == [["0", "1", "1"], ["2,097,152", "growth", "1"], ["3,145,728", "growth", "2"]]
+    assert short == [["0", "2,097,152", "1"], ["2,097,152", "growth", "1"], ["3,145,728", "growth", "2"]]
     assert [line.split()[1] for line in regions_drawn(regions, 9, 2 * MIB + 1)][1:] == [
         *grown[:1],
-        "1",
+        "3,145,728",
         "growth",
     ]
     # The same targets in another order are another cycle.

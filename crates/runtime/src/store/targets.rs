@@ -69,7 +69,7 @@ impl Attached {
         let owners = [self.owner(), 0, sys::geteuid()];
         let (fd, _) = within::open_root(name.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, &owners).map_err(|refusal| match refusal {
             Refusal::Os(Os::NOENT | Os::NOTDIR) => {
-                log::say(b"this target's directory is missing; mount or restore it, or run stripewise store fsck", path);
+                log::say(b"this target is away: its directory is missing; mount or restore it", path);
                 Errno(libc::EIO)
             }
             refusal => refused(path, [b""; 3], refusal),
@@ -83,7 +83,7 @@ impl Attached {
         };
         if !is_ours {
             log::say(
-                b"this directory does not say that it is this store's target: is its file system mounted? it is not used; run stripewise store fsck",
+                b"this target is away: its directory does not say that it is this store's; is its file system mounted? it is not used",
                 path,
             );
             return Err(Errno(libc::EIO));

@@ -62,7 +62,7 @@ impl Core {
             clients,
             mover,
             ahead,
-            tally: Tally::new(scenario.timeline_buckets)?,
+            tally: Tally::new(scenario.timeline_buckets, scenario.in_flight)?,
             names,
             calls: 0,
             next_look: WORK_BETWEEN,
@@ -149,6 +149,7 @@ impl Core {
             bound_ratio: if seconds > 0.0 { bound_s / seconds } else { 1.0 },
             moved_bytes: self.mover.moved_bytes,
             moves: self.mover.report(),
+            in_flight_s: tally.in_flight_ns().map(in_seconds),
         })
     }
 

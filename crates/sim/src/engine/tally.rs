@@ -46,10 +46,24 @@ pub(crate) struct Tally {
     reads: Latencies,
     writes: Latencies,
     pub timeline: Timeline,
+    /// Begin and end of every read and of every write, where that is wanted.
+    flights: Option<[Vec<(u64, u64)>; 2]>,
+}
+
+/// The time that the spans cover.
+fn covered(mut spans: Vec<(u64, u64)>) -> u64 {
+    spans.sort_unstable();
+    let mut reached = 0;
+    let mut covered = 0;
+    for (begin, end) in spans {
+        covered += end.saturating_sub(begin.max(reached));
+        reached = reached.max(end);
+    }
+    covered
 }
 
 impl Tally {
-    pub(crate) fn new(buckets: u32) -> Result<Self, Error> {
+    pub(crate) fn new(buckets: u32, in_flight: bool) -> Result<Self, Error> {
         Ok(Tally {
             requests: 0,
             sub_requests: 0,
@@ -63,6 +77,7 @@ impl Tally {
             reads: Latencies::new().map_err(|error| Error::Invalid(error.to_string()))?,
             writes: Latencies::new().map_err(|error| Error::Invalid(error.to_string()))?,
             timeline: Timeline::new(buckets),
+            flights: in_flight.then(Default::default),
         })
     }
 
@@ -86,6 +101,14 @@ impl Tally {
         };
         self.timeline.ended(ended, end_ns, request.bytes);
         self.timeline.in_flight(begin_ns, end_ns);
+        if let Some([reads, writes]) = &mut self.flights {
+            if request.write { writes } else { reads }.push((begin_ns, end_ns));
+        }
+    }
+
+    /// The time with any read under way and that with any write, added; `None` where that was not wanted.
+    pub(crate) fn in_flight_ns(&self) -> Option<u64> {
+        self.flights.as_ref().map(|kinds| kinds.iter().map(|spans| covered(spans.clone())).sum())
     }
 
     pub(crate) fn latencies(&self) -> report::Latencies {

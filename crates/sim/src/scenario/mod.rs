@@ -43,6 +43,9 @@ pub struct Scenario {
     /// At most so many buckets in the report's timeline.
     #[serde(default = "hundred")]
     pub timeline_buckets: u32,
+    /// Whether [`crate::Report::in_flight_s`] is wanted: 16 bytes per request are kept for it.
+    #[serde(skip)]
+    pub in_flight: bool,
 }
 
 /// One server: a device behind a queue, and a link.

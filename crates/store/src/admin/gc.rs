@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::{Context, Result, StoreError};
-use super::identity;
 use super::ids::id_text;
 use super::info::{current_size, links_in, resolve};
 use super::medium::{Kind, Lock};
@@ -87,10 +86,8 @@ pub fn gc(store: &Store<'_>, options: &Options) -> Result<Collected> {
         Err(StoreError::InUse(_)) => (store.lock_shared()?, false),
         Err(e) => return Err(e),
     };
-    for (index, target) in store.targets.iter().enumerate() {
-        if let Some(why) = identity::mismatch(store.medium, &target.path, &store.uuid, index) {
-            return Err(StoreError::Damaged(format!("target {}: {why}; nothing was collected", target.name)));
-        }
+    if let Some(why) = (0..store.targets.len()).find_map(|index| store.away(index)) {
+        return Err(StoreError::Damaged(format!("{why}; nothing was collected")));
     }
     let mut gc = Gc { store, options, idle, done: Collected::default(), searched: None };
     gc.slots()?;

@@ -29,7 +29,7 @@ pub type ObjectId = (u32, u32);
 /// `Damaged` when the store has fewer; `Io` where it is away or another's.
 pub fn target(store: &Store<'_>, index: u32) -> Result<Any> {
     let dir = &store.target(index)?.path;
-    store.medium.target(dir).doing("open", dir)
+    store.medium.target(dir).doing("open", dir).map_err(|e| store.away(index as usize).map_or(e, StoreError::Damaged))
 }
 
 /// The same where one that is missing, or another's, holds nothing of this store's.
@@ -203,8 +203,10 @@ pub fn missing_cure(store: &Store<'_>) -> String {
     format!("restore it from a copy, or remove the file: stripewise run --store {} -- rm FILE", store.root.display())
 }
 
-/// The error of a target that is missing an object of file `id`.
-pub fn missing(store: &Store<'_>, id: u64, path: &Path) -> StoreError {
-    let cure = missing_cure(store);
-    StoreError::NotFound(format!("{}: its object {} is missing; if its target is mounted, {cure}", called(store, id), path.display()))
+/// The error of a target that is away, or that is missing an object of file `id`.
+pub fn missing(store: &Store<'_>, id: u64, target: u32, path: &Path) -> StoreError {
+    if let Some(why) = store.away(target as usize) {
+        return StoreError::Damaged(format!("{}: {why}", called(store, id)));
+    }
+    StoreError::NotFound(format!("{}: its object {} is missing; {}", called(store, id), path.display(), missing_cure(store)))
 }

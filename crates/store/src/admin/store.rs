@@ -180,6 +180,13 @@ impl<'m> Store<'m> {
         })
     }
 
+    /// That a target's directory is missing or not the one that it was, as a sentence with the cure; `None` when it is.
+    pub fn away(&self, index: usize) -> Option<String> {
+        let target = self.targets.get(index)?;
+        let why = super::identity::mismatch(self.medium, &target.path, &self.uuid, index)?;
+        Some(format!("target {} is away: {why}", target.name))
+    }
+
     /// The object of a plane: `<target>/<id>.data` or `<target>/<id>.data1`.
     ///
     /// # Errors

@@ -10,11 +10,11 @@ import typer
 
 from ...errors import UsageError
 from ...files.parts import check_output
-from ...findings import findings_of
+from ...findings import findings_of, span_of, waits_of
 from ...view import Shown, ViewRequests, check_target, picture_of, read_requests, write_page, write_perfetto
 from ..output import printable, progress, say_partial
 from .options import say_of_trace
-from .show_trace import Page
+from .show_trace import Page, priced_by
 
 
 def check_pictures(sources: Sequence[Path], html: Path | None, perfetto: Path | None) -> None:
@@ -52,4 +52,13 @@ def _shown(page: Page, runs: int) -> Shown:
     requests = _requests(page)
     facts = page.facts(set(requests.files))
     layers = {file.path: [each.sentence for each in file.layers] for file in facts.files}
-    return Shown(picture_of(requests, page.trace, runs, layers), findings_of(facts, page.priced_on()))
+    on, span_s = page.priced_on(), span_of(facts)
+    calls, seconds = waits_of(facts)
+    waits = f"{seconds:.3g} s in {calls:,} call(s)" if calls else ""
+    return Shown(
+        picture_of(requests, page.trace, runs, layers),
+        findings_of(facts, on),
+        span_s,
+        priced_by(facts, on, span_s),
+        waits,
+    )

@@ -70,7 +70,7 @@ def print_plan(plan: Plan, summary: PlanSummary, title: str, whole: str) -> None
 
 def _print_expected(expected: Expected) -> None:
     """What is likely first, then ratios of limits and of sums, in which nothing waits: they may be far too high."""
-    typer.echo(f"expect {likely_text(expected)}")
+    typer.echo(wrapped(f"expect {likely_text(expected)}"))
     if expected.measured_gain is not None:
         typer.echo(f"measured by tune: {expected.measured_gain:.2f} times as fast as def")
     between = ""
@@ -98,6 +98,8 @@ def _print_regions(plan: Plan, whole: str) -> None:
     for file in order[:FILES_SHOWN]:
         typer.echo(f"{printable(file.path)}: {format_size(file.size)}, {len(file.regions):,} region(s)")
         _print_lines(regions_drawn(file.layout, ROWS_SHOWN, file.size))
+    if order:
+        typer.echo("growth: what files grow by later, on targets that are not SSDs where there are any")
     more = len(order) - FILES_SHOWN
     regions = sum(len(file.regions) for file in order[FILES_SHOWN:])
     if more > 0:

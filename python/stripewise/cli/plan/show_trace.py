@@ -91,7 +91,7 @@ def show_trace(page: Page, json: bool) -> None:
         typer.echo(f"and {rest:,} requests on files that lie elsewhere, or whose layout is not known")
     for line in summary.files:
         _print_file(line)
-    _print_findings(found, f"the devices of {on.source}" if str(on.source) == run.store else str(on.source), summary)
+    _print_findings(found, priced_by(run, on, summary.span_s), summary.span_s)
 
 
 def _workload(trace: Path, files: Choice, step: Progress) -> Workload | None:
@@ -180,21 +180,24 @@ def _print_file(line: FileLine) -> None:
         typer.echo(f"  {'; '.join(said)}")
 
 
-def _print_findings(found: Sequence[Finding], devices: str, run: RunSummary) -> None:
+def priced_by(run: RunFacts, on: Cluster, span_s: float) -> str:
+    """What prices of findings are, beside the run's own seconds."""
+    devices = f"the devices of {on.source}" if str(on.source) == run.store else str(on.source)
+    itself = f"; this run's requests came and went within {span_s:.3g} s" if span_s > 0 else ""
+    return f"prices by the model on {devices}{itself}"
+
+
+def _print_findings(found: Sequence[Finding], prices: str, span_s: float) -> None:
     if not found:
         typer.echo("findings: none")
         return
-    itself = f"; this run's requests took {run.span_s:.3g} s" if run.span_s > 0 else ""
-    typer.echo(f"findings (prices by the model on {printable(devices)}{itself}):")
+    typer.echo(printable(f"findings ({prices}):"))
     for number, each in enumerate(found, 1):
         where = f" in {printable(each.where)}" if each.where else ""
         typer.echo(f"{number}. {each.title}{where}")
         for evidence in each.evidence:
             typer.echo(f"   - {printable(evidence)}")
-        if each.price is not None:
-            typer.echo(f"   costs {each.price.text}, {each.basis}")
-        else:
-            typer.echo(f"   not priced: {each.basis}")
+        typer.echo(printable(f"   {each.price_text(span_s)}"))
         typer.echo(f"   {each.advice[0].upper()}{each.advice[1:]}.")
         if each.command:
             typer.echo(f"   $ {printable(each.command)}")

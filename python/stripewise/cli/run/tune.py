@@ -47,7 +47,7 @@ def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
     made.add_row("I/O seconds", *(shown(row.io_seconds, 2) for row in rows))
     if any(each.io_range is not None for each in tuned.layouts):
         made.add_row("95 % interval", *(_between(each.io_range) for each in tuned.layouts))
-    unsure = " (too little I/O to be sure)" if tuned.short else ""
+    unsure = " (too little I/O to be sure)" if tuned.unsure else ""
     made.add_row(
         f"times as fast as {first.policy}{unsure}", *(_times(first.io_seconds, row.io_seconds) for row in rows)
     )
@@ -77,8 +77,8 @@ def _claim(tuned: Tuned) -> str:
         else f"{_between(found)} with 95 % confidence"
     )
     times = f"{shown(tuned.measured_gain, 2)} times as fast as {first.policy}"
-    if tuned.short:
-        return f"{fastest.policy}: too little I/O to know a factor; these runs were {times} ({between}); {expected}"
+    if tuned.unsure:
+        return f"{fastest.policy}: {times} in runs too short to be sure ({between}); {expected}"
     sure = "" if tuned.kept is not None else ", which may be chance"
     return f"{fastest.policy}: {times}, measured ({between}){sure}; {expected}"
 
@@ -107,7 +107,7 @@ def _keep(store: Store, tuned: Tuned, kept: Repeated) -> KeptPlan | None:
     known.
     """
     plan = kept.plan
-    if tuned.layouts[0].policy == "def" and not tuned.short:
+    if tuned.layouts[0].policy == "def" and not tuned.unsure:
         plan = replace(plan, expected=replace(plan.expected, measured_gain=tuned.measured_gain))
     try:
         found, remarks = plans.keep(store.root, plan, f"the plan of {kept.policy}")

@@ -62,7 +62,7 @@ def info(store: StoreArgument, json: JsonOption = False) -> None:
     stdout().print(made)
     for row in devices:
         if row.get("away"):
-            typer.echo(f"target {row['name']}: {row['away']}")
+            typer.echo(printable(f"target {row['name']} is away: {row['away']}"))
         if row.get("io_errors"):
             typer.echo(f"target {row['name']}: {row['io_errors']:,} error(s) since boot, the last: {row['last_error']}")
     typer.echo(

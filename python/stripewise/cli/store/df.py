@@ -57,6 +57,9 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
     for target in targets:
         if rows[target.name]["away"]:
             typer.echo(printable(f"target {target.name} is away: {rows[target.name]['away']}"))
+            if target.is_active:
+                lays = f"'stripewise store drain {store} {target.name}' lays them elsewhere"
+                typer.echo(printable(f"new files, which take a part of every target, fail until then; {lays}"))
     if gone.ids:
         typer.echo(printable(f"{gone.what}: {cure(opened)}"))
     for line in warnings(opened):

@@ -15,6 +15,8 @@ from . import upkeep
 
 #: Of findings of one kind so many are shown one by one; the rest is counted (--json has all).
 SHOWN = 5
+#: The finding that a target's directory is missing or another's.
+AWAY = "target-wrong"
 
 
 def grouped(found: Mapping[str, Any]) -> Iterator[str]:
@@ -72,7 +74,10 @@ def fsck(
     errors = int(found.get("errors", 0 if found.get("repaired") else len(problems)))
     if errors:
         mended = f", {_mended(found)} finding(s) mended" if _mended(found) else ""
+        stand = [each for each in found.get("findings", ()) if each["severity"] == "error" and not each["repaired"]]
+        lost = bool(stand) and all(each["code"] == AWAY for each in stand)
         cure = "--repair cannot mend them" if repair else "--repair mends what it can"
+        cure = "of a target that is lost for good 'stripewise store drain --help' tells" if lost else cure
         raise StoreError(f"{store}: {errors} error(s) stand{mended}; see them above, {cure}")
     if not json:
         typer.echo(f"{store}: {_verdict(found)}")

@@ -44,7 +44,7 @@ def show(file: PlacedFile) -> None:
     said = f"held by {held}" if held else "held by no target: it has no byte"
     if file.replica_bytes:
         typer.echo(wrapped(f"replicas on {_amounts(file.replica_bytes)}"))
-    typer.echo(wrapped(f"{said}; bytes past the last region repeat its stripes"))
+    typer.echo(wrapped(said))
 
 
 def _amounts(counts: Mapping[str, int]) -> str:

@@ -48,6 +48,8 @@ def _cure(store: Path, swept: Swept) -> str:
             f"it is away: bring it back, or remove what lies there ('stripewise run --store {store} -- rm FILE') and "
             f"restore it from a copy; then run the same command again"
         )
+    if any(" is away: " in line for line in swept.left):
+        return "run the same command again when what is away is back"
     if any("room" in line for line in swept.left):
         return "add a target or remove files, then run the same command again"
     return "run the same command again for the rest"
@@ -73,6 +75,10 @@ def drain(
 
     Programs may run meanwhile; new files go to other targets. Regions that name the target move whole, so more is
     copied than lay on it. --undo takes the target back, before, while or after it is emptied.
+
+    Of a target that is away nothing moves: the files with a part there are named. Where it is lost for good, remove
+    each of them ('stripewise run --store STORE -- rm FILE') and restore it from a copy, drain again, then remove the
+    target ('stripewise store remove').
     """
     if now and not remove_it:
         raise UsageError("--now: needs --remove; programs started before could fill the target again")

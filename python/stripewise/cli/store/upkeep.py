@@ -81,7 +81,11 @@ def scrub(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Verify all data against stored checksums, to find silent corruption."""
+    """Verify all data against stored checksums, to find silent corruption.
+
+    Checksums are taken by scrub itself: the first one reads everything and verifies nothing, and so it is with what was
+    written since the last one.
+    """
     limit = 0 if rate is None else parse_size(rate, "--rate")
     total = upkeep.scrub_paths(paths, limit)
     if json:
@@ -94,8 +98,12 @@ def scrub(
             f"{total['files']} file(s), {format_size(total['bytes'])} read: {total['verified']} object(s) compared, "
             f"{total['summed']} summed for the next time{busy}"
         )
+        for why in dict.fromkeys(total["away"]):
+            typer.echo(printable(f"{why}; what lies there was not read"))
     if total["rot"]:
         raise StoreError(f"{len(total['rot'])} object(s) are damaged; restore these files from a copy")
+    if total["away"]:
+        raise StoreError("not all was verified, because a target is away; scrub again when it is back")
 
 
 def upgrade(store: StoreArgument, json: JsonOption = False) -> None:

@@ -165,6 +165,8 @@ class _Search:
             gain_high=high,
             simulated_s=traced_s[chosen],
             simulated_def_s=traced_s[0],
+            simulated_io_s=self.judge.trials.in_flight_s(plan),
+            simulated_io_def_s=self.judge.trials.in_flight_s(default.plan),
         )
         plan = (
             explained(plan, self.heats, [self.workload, *self.runs], self.cluster, self.capacity)

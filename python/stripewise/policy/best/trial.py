@@ -92,6 +92,15 @@ class Trials:
             found = native.parsed(self.native.run, placed.cycles, rows, list(placed.moves), list(which))
         return [Run(seconds, np.array(busy_s) / self.channels) for seconds, busy_s in found]
 
+    def in_flight_s(self, plan: Plan) -> float:
+        """Simulated seconds of the first run with any read under way and those with any write, added: the I/O time that
+        `tune` measures, without what the program does between its requests.
+        """
+        placed = self.placed(plan)
+        rows = np.ascontiguousarray(placed.regions)
+        with naming(self.source):
+            return float(native.parsed(self.native.in_flight_s, placed.cycles, rows, list(placed.moves), 0))
+
 
 def trial_s(plans: Sequence[Plan], bounds_s: Sequence[float], trials: Trials, which: Sequence[int] = (0,)) -> Float:
     """Simulated seconds of some of the runs under every plan, shape (plans, runs).

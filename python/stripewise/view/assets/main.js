@@ -10,6 +10,7 @@ function places(parent, runs) {
 }
 
 function tellFindings(parent, data) {
+  if (data.findings.length && data.prices) made(parent, "p", data.prices[0].toUpperCase() + data.prices.slice(1), "quiet");
   for (const each of data.findings) {
     of("findings").hidden = false;
     const box = made(parent, "div", undefined, "finding");
@@ -23,10 +24,12 @@ function tellFindings(parent, data) {
   if (!data.findings.length) made(parent, "p", "no findings", "quiet");
 }
 
+const PHASES_TOLD = 6;
+
 function tellPhases(parent, data) {
   const kinds = { read: "reads", write: "writes", both: "reads and writes" };
-  const told = data.phases.slice(0, 12).map((phase) => `${timeText(phase.begin_ns, data.end_ns)} to ${timeText(phase.end_ns, data.end_ns)}: ${kinds[phase.kind]} ${bytesText(phase.read + phase.written)}`);
-  if (data.phases.length > 12) told.push(`${data.phases.length - 12} phases more`);
+  const told = data.phases.slice(0, PHASES_TOLD).map((phase) => `${timeText(phase.begin_ns, data.end_ns)} to ${timeText(phase.end_ns, data.end_ns)}: ${kinds[phase.kind]} ${bytesText(phase.read + phase.written)}`);
+  if (data.phases.length > PHASES_TOLD) told.push(`${data.phases.length - PHASES_TOLD} phases more`);
   made(parent, "p", told.join("; "), "quiet");
 }
 
@@ -45,6 +48,7 @@ function tellFigures(data) {
   for (const [what, value] of [
     ["requests", countText(reads + writes)], ["read", bytesText(total.bytes[0])], ["written", bytesText(total.bytes[1])], ["files", countText(data.files_in_all)],
     ["processes", countText(data.processes.length)], ["the run", timeText(data.end_ns)], ["in requests, all processes", timeText(total.busy_ns[0] + total.busy_ns[1])],
+    ...(data.waits ? [["waiting for devices (fsync)", data.waits]] : []),
   ]) { const box = made(row, "div"); made(box, "b", value); made(box, "span", what, "quiet"); }
 }
 

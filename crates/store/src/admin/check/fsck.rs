@@ -13,7 +13,6 @@ use super::owners::{check_common, check_leftovers};
 use super::state::Check;
 use crate::admin::capacity::used_bytes;
 use crate::admin::error::{Context, Result, StoreError};
-use crate::admin::identity;
 use crate::admin::ids::id_text;
 use crate::admin::objects;
 use crate::admin::refused::Refused;
@@ -83,13 +82,13 @@ fn code_of(e: &StoreError) -> &'static str {
 fn check_targets(store: &Store<'_>, report: &mut Report) -> Vec<bool> {
     let mut sound = Vec::new();
     for (index, target) in store.targets.iter().enumerate() {
-        let why = identity::mismatch(store.medium, &target.path, &store.uuid, index);
+        let why = store.away(index);
         sound.push(why.is_none());
         if let Some(why) = why {
             let finding = Finding::new(
                 Severity::Error,
                 "target-wrong",
-                format!("target {}: {why}", target.name),
+                why,
                 "its objects were not checked; check again then",
             );
             report.add(finding.on(&target.name).at(&target.path));

@@ -56,6 +56,8 @@ pub struct Scrubbed {
     pub bytes: u64,
     /// What is wrong.
     pub rot: Vec<Rot>,
+    /// Targets that are away, each in a sentence: their objects were not looked at.
+    pub away: Vec<String>,
 }
 
 /// Limits how fast is read.
@@ -94,6 +96,12 @@ pub fn scrub_file(store: &Store<'_>, id: u64, pace: &Pace, done: &mut Scrubbed) 
     after.retain(|object, _| objects.contains(object));
     done.files += 1;
     for object in objects {
+        if let Some(why) = store.away(object.0 as usize) {
+            if !done.away.contains(&why) {
+                done.away.push(why);
+            }
+            continue;
+        }
         if !reached.contains(&object) && !objects::is_there(store, id, object)? {
             continue;
         }
@@ -152,7 +160,7 @@ pub fn sum_new_file(store: &Store<'_>, id: u64, objects: &std::collections::BTre
 fn sum_object(store: &Store<'_>, id: u64, object: ObjectId, pace: &Pace, read: &mut u64) -> Result<Option<ObjectSums>> {
     let path = &store.object(object.0, id, object.1)?;
     let handle = objects::open(store, id, object, Opening::READ)?;
-    let stamp = || objects::look(store, id, object)?.map(|facts| Stamp::of(&facts)).ok_or_else(|| objects::missing(store, id, path));
+    let stamp = || objects::look(store, id, object)?.map(|facts| Stamp::of(&facts)).ok_or_else(|| objects::missing(store, id, object.0, path));
     let before = stamp()?;
     let now_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
     let ripe_ns = if before.ctime_ns % 1_000_000_000 == 0 { COARSE_STAMP_AGE_NS } else { STAMP_AGE_NS };

@@ -58,7 +58,7 @@ fn each_piece(
     for piece in view.home().pieces(offset, len) {
         let path = store.object(piece.target, id, piece.plane)?;
         if !objects::is_there(store, id, (piece.target, piece.plane))? {
-            return Err(objects::missing(store, id, &path));
+            return Err(objects::missing(store, id, piece.target, &path));
         }
         let object = objects::open(store, id, (piece.target, piece.plane), Opening::BOTH)?;
         let from = (piece.logical - offset) as usize;

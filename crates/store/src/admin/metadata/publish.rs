@@ -143,9 +143,8 @@ pub fn make_objects(store: &Store<'_>, id: u64, objects: &BTreeSet<ObjectId>, kn
         if is_there && known.contains(&(target, plane)) {
             continue;
         }
-        let dir = store.target(target)?.path.as_path();
-        if let Some(why) = crate::admin::identity::mismatch(store.medium, dir, &store.uuid, target as usize) {
-            return Err(StoreError::Damaged(format!("target {}: {why}", store.target(target)?.name)));
+        if let Some(why) = store.away(target as usize) {
+            return Err(StoreError::Damaged(why));
         }
         if is_there {
             objects::remove(store, id, (target, ObjectName::of_plane(id, plane).role), &[])?;

@@ -50,7 +50,7 @@ impl<'a> Objects<'a> {
             Entry::Occupied(held) => Ok(held.into_mut()),
             Entry::Vacant(room) => {
                 if !objects::is_there(self.store, self.id, object)? {
-                    return Err(objects::missing(self.store, self.id, &self.store.object(object.0, self.id, object.1)?));
+                    return Err(objects::missing(self.store, self.id, object.0, &self.store.object(object.0, self.id, object.1)?));
                 }
                 Ok(room.insert(objects::open(self.store, self.id, object, self.opening)?))
             }

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use stripewise_layout::{Layout, MovePhase, View};
 
 use crate::admin::error::{Context, Result, StoreError};
-use crate::admin::identity;
 use crate::admin::medium::{CtlMap, FsyncPoint, Open};
 use crate::admin::objects;
 use crate::admin::store::Store;
@@ -50,13 +49,10 @@ pub fn recovered_size(store: &Store<'_>, id: u64, layout: &Layout) -> Result<u64
 fn check_targets(store: &Store<'_>, id: u64, layout: &Layout) -> Result<()> {
     let used: BTreeSet<u32> = super::publish::objects_in(&layout.regions).into_iter().map(|(target, _)| target).collect();
     for index in used {
-        let Some(target) = store.targets.get(index as usize) else { continue };
-        if let Some(why) = identity::mismatch(store.medium, &target.path, &store.uuid, index as usize) {
-            let file = store.part(id, "head");
+        if let Some(why) = store.away(index as usize) {
             return Err(StoreError::Damaged(format!(
-                "target {}: {why}; how long {} is cannot be told without it, for it was not closed in this boot",
-                target.name,
-                file.parent().unwrap_or(&file).display()
+                "{}: {why}; how long the file is cannot be told without it, for it was not closed in this boot",
+                super::link::called(store, id)
             )));
         }
     }

@@ -11,7 +11,6 @@ use super::guide::{Guide, Unguided};
 use super::mover::Mover;
 use crate::admin::capacity::{GROUP_BYTES, SpanCost, bytes_by_target, free_bytes, roomy, schedule};
 use crate::admin::error::{Context, Result, StoreError};
-use crate::admin::identity;
 use crate::admin::ids::id_text;
 use crate::admin::medium::{DevicesMap, Lock};
 use crate::admin::metadata::ranges::data_ranges;
@@ -211,9 +210,8 @@ impl Apply<'_, '_> {
     /// A target without room may be one whose directory is away: that is the thing to say then.
     fn check_targets_are_there(&self, costs: &[SpanCost], free: &[u64]) -> Result<()> {
         for target in costs.iter().flat_map(|c| c.incoming.keys()).filter(|t| free.get(**t as usize) == Some(&0)) {
-            let info = self.store.target(*target)?;
-            if let Some(why) = identity::mismatch(self.store.medium, &info.path, &self.store.uuid, *target as usize) {
-                return Err(StoreError::Damaged(format!("target {}: {why}", info.name)));
+            if let Some(why) = self.store.away(*target as usize) {
+                return Err(StoreError::Damaged(why));
             }
         }
         Ok(())
