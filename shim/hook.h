@@ -73,6 +73,21 @@ static inline long ret(long r)
         return ret(managed);                                              \
     } while (0)
 
+/* The same for a read, which a copy of the file may serve: SW_PASS where none does. */
+#define ON_READ(fd, at, asked, plain, copied, managed)                    \
+    do {                                                                  \
+        uint32_t e_ = entry(fd);                                          \
+        if (LIKELY(e_ == 0)) return plain;                                \
+        if (e_ & SW_TRACED) {                                             \
+            uint64_t t_ = sw_ticks();                                     \
+            long c_ = (e_ & SW_COPIED) ? copied : SW_PASS;                \
+            __typeof__(plain) r_ = c_ == SW_PASS ? plain : (__typeof__(plain))ret(c_); \
+            sw_traced(fd, OP_READ, (uint64_t)(at), (uint64_t)(asked), r_, t_); \
+            return r_;                                                    \
+        }                                                                 \
+        return ret(managed);                                              \
+    } while (0)
+
 /* What a fortified spelling checks before its plain one does the work. */
 static inline void must_fit(size_t n, size_t room)
 {

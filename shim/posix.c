@@ -88,17 +88,17 @@ DECLARE_REAL(ssize_t, preadv64v2, int, const struct iovec *, int, off64_t, int);
 DECLARE_REAL(ssize_t, pwritev64v2, int, const struct iovec *, int, off64_t, int);
 #define HERE UINT64_MAX
 
-EXPORT ssize_t read(int fd, void *to, size_t n) { ON_FD(fd, OP_READ, HERE, n, REAL(read)(fd, to, n), sw_read(fd, to, n)); }
+EXPORT ssize_t read(int fd, void *to, size_t n) { ON_READ(fd, HERE, n, REAL(read)(fd, to, n), sw_copied_read(fd, to, n), sw_read(fd, to, n)); }
 EXPORT ssize_t write(int fd, const void *from, size_t n) { ON_FD(fd, OP_WRITE, HERE, n, REAL(write)(fd, from, n), sw_write(fd, from, n)); }
-EXPORT ssize_t pread64(int fd, void *to, size_t n, off64_t at) { ON_FD(fd, OP_READ, at, n, REAL(pread64)(fd, to, n, at), sw_pread(fd, to, n, at)); }
+EXPORT ssize_t pread64(int fd, void *to, size_t n, off64_t at) { ON_READ(fd, at, n, REAL(pread64)(fd, to, n, at), sw_copied_pread(fd, to, n, at), sw_pread(fd, to, n, at)); }
 EXPORT ssize_t pwrite64(int fd, const void *from, size_t n, off64_t at) { ON_FD(fd, OP_WRITE, at, n, REAL(pwrite64)(fd, from, n, at), sw_pwrite(fd, from, n, at)); }
-EXPORT ssize_t readv(int fd, const struct iovec *iov, int c) { ON_FD(fd, OP_READ, HERE, iov_bytes(iov, c), REAL(readv)(fd, iov, c), sw_readv(fd, iov, c)); }
+EXPORT ssize_t readv(int fd, const struct iovec *iov, int c) { ON_READ(fd, HERE, iov_bytes(iov, c), REAL(readv)(fd, iov, c), sw_copied_readv(fd, iov, c), sw_readv(fd, iov, c)); }
 EXPORT ssize_t writev(int fd, const struct iovec *iov, int c) { ON_FD(fd, OP_WRITE, HERE, iov_bytes(iov, c), REAL(writev)(fd, iov, c), sw_writev(fd, iov, c)); }
-EXPORT ssize_t preadv64(int fd, const struct iovec *iov, int c, off64_t at) { ON_FD(fd, OP_READ, at, iov_bytes(iov, c), REAL(preadv64)(fd, iov, c, at), sw_preadv(fd, iov, c, at)); }
+EXPORT ssize_t preadv64(int fd, const struct iovec *iov, int c, off64_t at) { ON_READ(fd, at, iov_bytes(iov, c), REAL(preadv64)(fd, iov, c, at), sw_copied_preadv(fd, iov, c, at), sw_preadv(fd, iov, c, at)); }
 EXPORT ssize_t pwritev64(int fd, const struct iovec *iov, int c, off64_t at) { ON_FD(fd, OP_WRITE, at, iov_bytes(iov, c), REAL(pwritev64)(fd, iov, c, at), sw_pwritev(fd, iov, c, at)); }
 EXPORT ssize_t preadv64v2(int fd, const struct iovec *iov, int c, off64_t at, int f)
 {
-    ON_FD(fd, OP_READ, at, iov_bytes(iov, c), REAL(preadv64v2)(fd, iov, c, at, f), sw_preadv2(fd, iov, c, at, f));
+    ON_READ(fd, at, iov_bytes(iov, c), REAL(preadv64v2)(fd, iov, c, at, f), f || at < 0 ? SW_PASS : sw_copied_preadv(fd, iov, c, at), sw_preadv2(fd, iov, c, at, f));
 }
 EXPORT ssize_t pwritev64v2(int fd, const struct iovec *iov, int c, off64_t at, int f)
 {

@@ -9,6 +9,7 @@
 
 #define SW_FDS (1u << 20)
 #define SW_TRACED 0x40000000u   /* a plain file whose calls are recorded */
+#define SW_COPIED 0x20000000u   /* beside it: its reads may be served from copies */
 #define SW_INTERNAL 0x80000000u /* one of the library's own */
 #define SW_PASS (-4096L)        /* not ours: do the plain call */
 
@@ -43,6 +44,11 @@ void sw_traced_names(int from_dir, const char *from, int to_dir, const char *to,
 long sw_openat(int dirfd, const char *path, int flags, unsigned mode);
 long sw_close(int fd);
 long sw_close_range(unsigned first, unsigned last, unsigned flags);
+void sw_plain_written(int fd);
+long sw_copied_read(int fd, void *to, size_t len);
+long sw_copied_pread(int fd, void *to, size_t len, off_t at);
+long sw_copied_readv(int fd, const struct iovec *iov, int count);
+long sw_copied_preadv(int fd, const struct iovec *iov, int count, off_t at);
 long sw_read(int fd, void *to, size_t len);
 long sw_pread(int fd, void *to, size_t len, off_t at);
 long sw_write(int fd, const void *from, size_t len);

@@ -29,14 +29,15 @@ WORDS: dict[str, Entry] = {
         "Of a target: its directory is missing or is not this store's, as where its file system is not mounted. What "
         "lies there gives EIO until it is back."
     ),
+    "capacity": Entry("The most bytes that may lie on a target; -: all that its file system has."),
     "class": Entry("What a target's device is: hdd, ssd, swd (a shingled disk) or any."),
     "cycle": Entry("Targets with a stripe width each, in order; a region repeats it from its first byte to its last."),
     "drain": Entry("To move all that lies on a target off it, so that it can be removed; --undo takes it back."),
     "device": Entry("What lies under a target's directory."),
     "generation": Entry("Number of a file's layout; each move that is published raises it by one."),
     "growth": Entry(
-        "Bytes that a file does not have yet; the last region's stripes repeat for them. Plans put them on targets "
-        "with room, not on SSDs."
+        "Bytes that a file does not have yet; the last region's stripes repeat for them. Plans put those behind "
+        "the last planned region on targets with room, not on SSDs; def on all targets."
     ),
     "h": Entry("Stripe width on HServers.", f"{_H2DP}, Algorithm 1"),
     "head": Entry("File of the store with a managed file's owner, mode and times; also the first bytes of a file."),
@@ -54,6 +55,11 @@ WORDS: dict[str, Entry] = {
         f"{_PDLA}, section 3.3; {_RADAR}, section II",
     ),
     "s": Entry("Stripe width on SServers; in other headings: seconds.", f"{_H2DP}, Algorithm 1"),
+    "container": Entry("The managed file that holds the copies of one plain file."),
+    "state": Entry(
+        "Of copies: in use; changed or gone, as the plain file is; dropped by who opened it for writing; unfinished, "
+        "being made or interrupted; damaged."
+    ),
     "span": Entry("The unit of a move: whole old regions that are whole new ones, too."),
     "SServer": Entry("A server on an SSD: each target of class ssd.", _H2DP),
     "store": Entry("A directory, with its targets, that holds the bytes of managed files."),
@@ -103,7 +109,10 @@ WORDS: dict[str, Entry] = {
     "s-pdla": Entry("Manager: critical patterns on SServers or both classes.", f"{_PDLA}, section 4"),
     "space": Entry("Room that a replica takes on all targets."),
     # Plans in numbers.
-    "expected": Entry("Times as fast as def the I/O is in simulated runs of the traced requests; else by the bound."),
+    "expected": Entry(
+        "Of a plan: how many times as fast as under def its I/O is expected to be, in simulated runs of the traced "
+        "requests; by the bound where there are none. 1 is no gain. 'stripewise show plan.json' tells the rest."
+    ),
     "measured": Entry("Times as fast as def the I/O was in the runs of tune."),
     "% on hybrid": Entry("Share of the requests that hybrid regions serve."),
     "% of data": Entry("Share of all bytes that moves."),
@@ -134,7 +143,8 @@ WORDS: dict[str, Entry] = {
     "startup": Entry("Seconds that an access takes before its first byte: seek and rotation of a disk."),
     "storage": Entry("The time of bytes on devices.", f"{_H2DP}, Table 2"),
     "T": Entry("The request's time by the model: connect, network, startup and storage.", f"{_H2DP}, Table 2"),
-    "times def": Entry("How many times as fast as def in the same simulation."),
+    "times def": Entry("How many times as fast as def, in the same simulation or by the same model."),
+    "proven": Entry("Of a plan by best: a time below which the bound of no layout lies (docs/best.md)."),
     "p50": Entry("The median: one in two takes no longer."),
     "p99": Entry("99 in 100 take no longer."),
     "at work by the model": Entry("Seconds that the target was at work, by startup and per byte."),
@@ -157,7 +167,10 @@ WORDS: dict[str, Entry] = {
         "Room that is left; targets on one file system split its. Of a shingled disk: tracks that hold nothing and may "
         "be written."
     ),
-    "gap": Entry("Tracks that are free but would destroy what lies behind them."),
+    "gap": Entry(
+        "Of a plan by best: by how much the best bound that was found lies above what is proven of all layouts. Of a "
+        "shingled disk: tracks that are free but would destroy what lies behind them."
+    ),
     "GC": Entry("Garbage collections: how often the scheme made room by moving tracks together."),
     "hot": Entry("Data that is updated most often."),
     "mapping": Entry("The order in which tracks of bands are filled, as 1234.", f"{_THESIS}, section 4.4.1"),
@@ -182,7 +195,16 @@ WORDS: dict[str, Entry] = {
     "finding": Entry("What is wrong with a run: cause, evidence, price and cure (docs/traces/showing.md)."),
     "hot region": Entry("A small part of a file, read again and again in no order."),
     "price": Entry("Seconds that a finding or a layout costs, by a model; of syncs and calls by name, as measured."),
-    "record": Entry("What a trace holds of one call; those of reads and writes that moved bytes are its requests."),
+    "record": Entry(
+        "What a trace holds of one call; those of reads and writes that moved bytes are its requests. Of copies: what "
+        "says which bytes of a plain file stand where in their container."
+    ),
+    "count": Entry("Of a pattern: rounds of a loop."),
+    "side(P)": Entry(
+        "In formulas of patterns predict: the shorter side of the squarest grid of P processes, 3 of 12; P/side(P) is "
+        "the longer one (docs/traces/patterns.md)."
+    ),
+    "stride": Entry("Of a pattern: bytes from the beginning of one round of a loop to that of the next."),
     "ordinal": Entry("Which collective call of its session a call is, from 0."),
     "parent": Entry("Of a traced call: the MPI-IO call that caused it."),
     "rank": Entry("Number of an MPI process, from 0."),
@@ -199,12 +221,13 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "plan": (
         "stripes", "growth", "window", "hybrid region", "% on hybrid", "cost s", "out", "in", "restripe", "copies s",
     ),
-    "show": ("accesses", "at work by the model", "class", "stripes", "from window"),
+    "show": ("times def", "accesses", "at work by the model", "class", "stripes", "from window"),
     "replicate": ("pattern", "layout", "gain s", "space", "build s"),
+    "store replica ls": ("replica", "state"),
     "simulate": ("of bound", "imbalance", "p50", "p99", "times def"),
     "tune": ("95 % interval", "busy", "imbalance", "bound ratio"),
     "store df": ("class", "used", "free", "away"),
-    "store info": ("class", "kind", "busy"),
+    "store info": ("class", "kind", "capacity", "busy"),
     "store layout": ("from", "to", "region", "stripes", "growth"),
     "store plan ls": ("policy", "window", "expected", "measured"),
     "store template ls": ("glob", "layout"),

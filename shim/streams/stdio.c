@@ -45,7 +45,10 @@ EXPORT FILE *fopen64(const char *path, const char *text)
         int saved = errno;
         plain = REAL(fopen64)(path, text);
         /* A descriptor's name may have led the kernel to head. */
-        if (plain ? !sw_is_of_a_descriptor(path) : errno != ENOENT) return plain;
+        if (plain ? !sw_is_of_a_descriptor(path) : errno != ENOENT) {
+            if (plain && (mode.flags & O_ACCMODE) != O_RDONLY) sw_plain_written(plain->_fileno);
+            return plain;
+        }
         errno = saved;
     }
     long fd = open_managed(path, &mode);

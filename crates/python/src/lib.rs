@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 mod assign;
 mod blocks;
+mod copies;
 mod errors;
 mod limits;
 mod mover;
@@ -23,6 +24,7 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     store::register(module)?;
     mover::register(module)?;
     transfer::register(module)?;
+    copies::register(module)?;
     pattern::register(module)?;
     pricing::register(module)?;
     probe::register(module)?;

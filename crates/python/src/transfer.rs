@@ -86,7 +86,7 @@ fn store_relink_moved(py: Python<'_>, store: PathBuf, dirs: Vec<PathBuf>) -> PyR
 }
 
 /// Frees what nobody can reach. Options: {"purge", "older_than_s", "search"}. Returns {"trash", "unlinked", "unfinished", "journals",
-/// "slots", "orphans", "problems"}.
+/// "slots", "copies", "orphans", "problems"}.
 #[pyfunction]
 #[pyo3(signature = (store, options_json="{}".to_string()))]
 fn store_gc(py: Python<'_>, store: PathBuf, options_json: String) -> PyResult<String> {

@@ -9,6 +9,8 @@ use stripewise_target::text::ProcPath;
 pub const FDS: usize = 1 << 20;
 /// Entry of a plain file whose calls are recorded; the low bits are its place in the table of open files.
 pub const TRACED: u32 = 0x4000_0000;
+/// Beside it: the file has copies, from which reads are served.
+pub const COPIED: u32 = 0x2000_0000;
 /// Entry of one of the library's own descriptors.
 pub const INTERNAL: u32 = 0x8000_0000;
 
@@ -19,6 +21,12 @@ pub static sw_fds: [AtomicU32; FDS] = [const { AtomicU32::new(0) }; FDS];
 
 /// For each internal descriptor the word that holds its number (plus one).
 static HOLDERS: [AtomicPtr<AtomicI32>; FDS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FDS];
+
+/// The place of an entry in the table of open files.
+#[inline]
+pub const fn place(entry: u32) -> u32 {
+    entry & !(TRACED | COPIED)
+}
 
 /// The entry of a descriptor.
 #[inline]

@@ -15,8 +15,8 @@ pub use family::before_fork;
 pub use layouts::{Loaded, Raw};
 pub use rights::prime_all;
 pub use table::{
-    acquire, acquire_if_open, acquire_new, acquire_to_open, after_fork, forget_idle, freeing_idle, get, leave, look_at_idle, release, table_lock,
-    with_known,
+    acquire, acquire_at_once, acquire_if_open, acquire_new, acquire_to_open, after_fork, forget_idle, freeing_idle, get, leave, look_at_idle,
+    release, table_lock, with_known,
 };
 
 use self::lines::Lines;
@@ -135,6 +135,11 @@ impl File {
         }
         // SAFETY: see `Sync`.
         unsafe { *self.ctl.get() }
+    }
+
+    /// Whose it was when it was opened.
+    pub fn owner(&self) -> u32 {
+        self.owner.load(Ordering::Relaxed)
     }
 
     /// Bytes in it, by the control words. Those come from whoever may write the file: a size that no file has is an error.

@@ -15,6 +15,7 @@ mod source;
 
 use crate::base::sys::{Errno, Sys};
 use crate::base::vector::Buffers;
+use crate::file::File;
 use crate::gate;
 use crate::gate::extending::{self, Change};
 use crate::open::OpenFile;
@@ -28,7 +29,11 @@ use stripewise_target::time::sleep_until;
 
 /// Reads at `at`; returns the bytes read, fewer only at the end of the file.
 pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> Sys<u64> {
-    let file = open.readable()?;
+    read_file(open.readable()?, buffers, at, flags)
+}
+
+/// The same of a file that this process has open, by whatever descriptor.
+pub fn read_file(file: &'static File, buffers: &Buffers<'_>, at: u64, flags: i32) -> Sys<u64> {
     check_end(at, buffers.len())?;
     // Held until an emulated device is done as well: how long programs stay inside tells a mover how their I/O fares.
     let passed = gate::for_read(file)?;

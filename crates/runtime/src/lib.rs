@@ -4,6 +4,7 @@
 
 pub mod abi;
 mod base;
+mod copies;
 mod descriptors;
 mod fds;
 mod file;

@@ -10,6 +10,7 @@ use crate::base::lock::Lock;
 use crate::base::process;
 use crate::base::sys;
 use crate::base::tls;
+use crate::copies;
 use crate::fds;
 use crate::file;
 use crate::gate::epoch;
@@ -179,6 +180,7 @@ pub extern "C" fn sw_fork_child() {
     process::note_pid();
     epoch::after_fork();
     file::after_fork();
+    copies::after_fork();
     open::after_fork();
     store::after_fork();
     map::after_fork();

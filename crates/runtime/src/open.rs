@@ -12,13 +12,14 @@ mod using;
 use crate::base::lock::Lock;
 use crate::base::process;
 use crate::base::sys::{self, Errno, Sys};
+use crate::copies;
 use crate::fds::{self, TRACED, held};
 use crate::file::{self, File};
 use crate::store::Attached;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use stripewise_target::time::now_ns;
-pub use using::{Use, another, forget_left_behind, of_fd, release, retain, thread_exit};
+pub use using::{Use, another, forget_left_behind, of_copied, of_fd, release, retain, thread_exit};
 
 /// Most open files (not descriptors: dups share one) of one process.
 pub const MAX_OPEN: usize = 65_536;
@@ -49,6 +50,8 @@ pub struct OpenFile {
     pub signal: AtomicI32,
     /// Id in the trace.
     pub trace_id: AtomicU32,
+    /// Place of the copies that its reads are served from, plus one.
+    copies: AtomicU32,
     /// Its companion was let through an exec or spawn that is under way.
     pub lent: AtomicBool,
     offset_lock: Lock,
@@ -65,6 +68,7 @@ static TABLE: [OpenFile; MAX_OPEN] = [const {
         path_only: AtomicBool::new(false),
         signal: AtomicI32::new(0),
         trace_id: AtomicU32::new(0),
+        copies: AtomicU32::new(0),
         lent: AtomicBool::new(false),
         offset_lock: Lock::new(),
     }
@@ -76,7 +80,7 @@ static HIGH_WATER: AtomicU32 = AtomicU32::new(0);
 /// The open file of a table entry.
 #[inline]
 pub fn of_entry(entry: u32) -> Option<&'static OpenFile> {
-    TABLE.get((entry & !TRACED) as usize)
+    TABLE.get(fds::place(entry) as usize)
 }
 
 fn used() -> impl Iterator<Item = (u32, &'static OpenFile)> {
@@ -106,6 +110,7 @@ fn claim() -> Sys<(u32, &'static OpenFile)> {
             open.path_only.store(false, Ordering::Relaxed);
             open.signal.store(0, Ordering::Relaxed);
             open.lent.store(false, Ordering::Relaxed);
+            open.copies.store(0, Ordering::Relaxed);
             open.trace_id.store(0, Ordering::Relaxed);
             open.offset_lock.reset();
             return Ok((at as u32, open));
@@ -122,6 +127,19 @@ pub fn register_plain(fd: i32, trace_id: u32) {
     {
         open.trace_id.store(trace_id, Ordering::Relaxed);
         fds::set_entry(fd, index | TRACED);
+    }
+}
+
+/// Has the reads of a plain descriptor, recorded or not, served from copies of its file; their reference goes with the last descriptor.
+pub fn register_copied(fd: i32, copies: u32) {
+    let entry = match fds::entry(fd) {
+        0 => claim().ok().map(|(index, _)| index | TRACED),
+        entry => Some(entry).filter(|entry| entry & (TRACED | fds::COPIED) == TRACED),
+    };
+    let Some(entry) = entry else { return copies::release(copies) };
+    if let Some(open) = of_entry(entry) {
+        open.copies.store(copies + 1, Ordering::Release);
+        fds::set_entry(fd, entry | fds::COPIED);
     }
 }
 
@@ -222,9 +240,17 @@ impl OpenFile {
         if let Some(index) = file.checked_sub(1) {
             file::release(index);
         }
+        if let Some(copies) = self.copies.swap(0, Ordering::AcqRel).checked_sub(1) {
+            copies::release(copies);
+        }
         using::forget(place);
         self.refs.store(0, Ordering::Release);
         LOWEST_FREE.fetch_min(place, Ordering::Relaxed);
+    }
+
+    /// The copies that its reads are served from.
+    pub fn copies(&self) -> Option<u32> {
+        self.copies.load(Ordering::Acquire).checked_sub(1)
     }
 
     #[inline]

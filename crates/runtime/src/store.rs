@@ -27,6 +27,7 @@ use stripewise_target::devices::{Devices, devices_bytes};
 use stripewise_target::emulated::Clock;
 use stripewise_target::kind::MAX_TARGETS;
 use stripewise_target::text::StorePath;
+use stripewise_target::within;
 
 const READY: u32 = 2;
 
@@ -172,6 +173,25 @@ pub fn get(index: usize) -> Option<&'static Attached> {
 pub fn attach(path: &[u8]) -> Sys<&'static Attached> {
     // Waited for outside of ATTACH: other stores are none of that.
     locks::patiently(path, || attach_now(path))
+}
+
+/// The same without waiting for a verb that has the store for itself.
+pub fn attach_at_once(path: &[u8]) -> Sys<&'static Attached> {
+    attach_now(path)
+}
+
+/// The directory of records of copies in the store that the process was started with, which need not be attached.
+///
+/// # Errors
+/// `ENOENT` where there is none, `EACCES` for a store that this process does not trust.
+pub fn copies_dir() -> Sys<part::Held> {
+    let path = config::store_path().ok_or(Errno(libc::ENOENT))?;
+    let root = Root::open(path)?;
+    if !is_started_with(path, (root.stat.st_dev, root.stat.st_ino)) {
+        return Err(Errno(libc::EACCES));
+    }
+    let opened = within::open_dir(part::borrow(root.fd.fd()), stripewise_store::copies::COPIES_DIR, &[root.stat.st_uid, 0]);
+    opened.map(|(fd, _)| part::Held::new(fd)).map_err(|refusal| Errno(refusal.errno().raw_os_error()))
 }
 
 fn attach_now(path: &[u8]) -> Sys<&'static Attached> {

@@ -185,6 +185,10 @@ pub extern "C" fn sw_traced(fd: i32, op: u32, at: u64, asked: u64, done: i64, st
     let entry = fds::entry(fd);
     let Some(op) = u16::try_from(op).ok().and_then(Op::from_number) else { return };
     let id = open::of_entry(entry).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
+    // Served from copies, and not recorded.
+    if id == 0 {
+        return;
+    }
     let mut bits = 0;
     let offset = if at == u64::MAX {
         bits |= flags::IMPLICIT_OFFSET;

@@ -71,7 +71,8 @@ impl Trials {
     /// As [`Trials::run`].
     pub fn in_flight_s(&self, layout: Layout, which: usize) -> Result<f64, Error> {
         let scenario = Scenario { in_flight: true, ..self.laid_out(layout)? };
-        let run = self.runs.get(which).ok_or_else(|| Error::Invalid(format!("run {which} is not among {}; name one that there is", self.runs.len())))?;
+        let run =
+            self.runs.get(which).ok_or_else(|| Error::Invalid(format!("run {which} is not among {}; name one that there is", self.runs.len())))?;
         Ok(simulate(&scenario, &mut run.begin(), &mut |_| true)?.in_flight_s.unwrap_or_default())
     }
 

@@ -2,6 +2,7 @@
 //! because the preloaded library links it; the half behind the feature `admin` creates, moves, checks and indexes.
 
 pub mod bin;
+pub mod copies;
 pub mod ctl;
 pub mod locks;
 pub mod moving;

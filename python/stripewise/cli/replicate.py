@@ -1,4 +1,4 @@
-"""`stripewise replicate TRACE --what-if`: which replicas PDLA and RADAR would make, and what they are worth."""
+"""`stripewise replicate TRACE`: which replicas PDLA and RADAR would make, what they are worth, and making them."""
 
 from __future__ import annotations
 
@@ -33,14 +33,16 @@ from ..replicas import (
 from ..replicas.candidate import VERSION
 from ..replicas.managers import PER_SSERVER
 from ..replicas.stored import read_stored
+from ..store import Store
 from ..store.config import read_store
 from ..units import format_size, parse_size, parse_span
 from ..workload.layouts import read_layouts, store_of_trace
 from ..workload.trace import partial_reasons, run_end
 from .arguments import flattened
-from .options import JsonOption, names_completed
+from .options import BandwidthOption, JsonOption, names_completed
 from .output import print_json, printable, say_partial, stdout, stripes_text, table, wrapped
 from .plan.options import FileOptions, say_of_trace
+from .replica_building import Making, build_chosen
 
 LAYERS = ("posix", "mpi")
 #: Rows of a table, and lines of what is not made; --json has all.
@@ -116,7 +118,9 @@ class PlaceOptions:
     cluster: Annotated[
         Path | None, typer.Option("--cluster", metavar="FILE", help="Cluster to price on (default: the trace's store).")
     ] = None
-    store: Annotated[Path | None, typer.Option("--store", metavar="STORE", help="Store to price on.")] = None
+    store: Annotated[
+        Path | None, typer.Option("--store", metavar="STORE", help="Store to build in, and to price on.")
+    ] = None
     layer: Annotated[str, typer.Option("--layer", metavar="LAYER", help="Traced layer: posix or mpi.")] = "posix"
     pattern: Annotated[
         list[str] | None,
@@ -137,26 +141,59 @@ class PlaceOptions:
         return DEFAULT_CLUSTER if store is None else read_store(Path(store)).cluster
 
 
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions:
+    """Whether anything is made, and how."""
+
+    what_if: Annotated[bool, typer.Option("--what-if", help="Estimate only: gain, space, time to build.")] = False
+    without_lease: Annotated[
+        bool, typer.Option("--without-lease", help="Take no lease: you make sure that no program writes the files.")
+    ] = False
+    bandwidth: BandwidthOption = None
+
+    def check(self, managers: list[str], store: Path | None) -> None:
+        """UsageError unless it is an estimate, or one manager's choice and a store to build it in."""
+        if self.what_if:
+            return
+        if store is None:
+            raise UsageError(
+                "replicate: give --store STORE, in which the copies are to stand, or --what-if for an estimate alone"
+            )
+        if len(managers) != 1:
+            raise UsageError(
+                f"--manager: {', '.join(managers)} decide each for himself; give the one whose choice is built, or "
+                "--what-if to compare them"
+            )
+
+    def made(self) -> Making:
+        """As `build_all` takes it. Raises UsageError for a bad one."""
+        return Making(
+            not self.without_lease, 0 if self.bandwidth is None else parse_size(self.bandwidth, "--bandwidth")
+        )
+
+
 @flattened
 def replicate(
     *,
     trace: Annotated[Path, typer.Argument(help="Collected trace.", metavar="TRACE")],
-    what_if: Annotated[bool, typer.Option("--what-if", help="Estimate only: gain, space, time to build.")] = False,
+    building: BuildOptions,
     managers: ManagerOptions,
     place: PlaceOptions,
     files: FileOptions,
     json: JsonOption = False,
 ) -> None:
-    """Estimate which copies of access patterns, in their order of access, would make a run faster.
+    """Make copies of what a run reads, in its order of access, beside the files, and say what they are worth.
+
+    Copies are of plain files and used by programs that open these only to read; whoever writes one, ends them.
 
     Managers: h-pdla (a replica per pattern on HServers), s-pdla (critical patterns on SServers or both), radar (read
     patterns, by benefit and space). For comparison: s-orig (files on SServers), ns-pdla (all patterns on SServers).
     """
-    if not what_if:
-        raise UsageError("replicate: it only estimates today and builds no replicas; add --what-if")
     if place.layer not in LAYERS:
         raise UsageError(f"--layer: '{place.layer}' is not known; give one of {', '.join(LAYERS)}")
     names, options, given = managers.names(), managers.made(), [by_hand(each) for each in place.pattern or ()]
+    building.check(names, place.store)
+    making = building.made()
     cluster = place.priced_on(trace)
     report = report_of(trace, files.choice(), place.layer)
     say_partial(str(trace), partial_reasons(trace))
@@ -166,10 +203,14 @@ def replicate(
     layouts = {path: layout for store in read_layouts(trace) for path, layout in store.layouts.items()}
     setting = Setting(cluster, layouts)
     decisions = [decide(name, found, setting, options) for name in names]
-    if json:
-        print_json(
-            {"version": VERSION, "cluster": str(cluster.source), "managers": [each.as_json() for each in decisions]}
-        )
+    said = {"version": VERSION, "cluster": str(cluster.source), "managers": [each.as_json() for each in decisions]}
+    if json and building.what_if:
+        print_json(said)
+        return
+    if not building.what_if and place.store is not None:
+        if not json:
+            _tell(decisions[0], options)
+        build_chosen(Store(place.store), decisions[0].chosen, found.extents, making, said if json else None)
         return
     for decision in decisions:
         _tell(decision, options)

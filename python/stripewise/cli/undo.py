@@ -68,6 +68,8 @@ def _print_decision(store: Path, decision: Decision | None, json: bool) -> None:
         if (more := len(decision.files) - SHOWN) > 0:
             typer.echo(f"and {more:,} more")
         typer.echo(f"{len(decision.files)} file(s), {format_size(decision.data_bytes)} of data, would become plain")
+        if decision.copies:
+            typer.echo(f"the copies of {decision.copies} plain file(s) would be dropped; the files stay as they are")
         _print_kept(store, decision)
         for text in decision.obstacles():
             _complain(text)
@@ -104,5 +106,9 @@ def _print(undone: Undone) -> None:
 
 
 def _counts(decision: Decision) -> list[tuple[int, str]]:
-    pairs = [(decision.plans, "kept plan(s)"), (decision.templates, "template(s)")]
+    pairs = [
+        (decision.plans, "kept plan(s)"),
+        (decision.templates, "template(s)"),
+        (decision.copies, "plain file's copies" if decision.copies == 1 else "plain files' copies"),
+    ]
     return [(count, what) for count, what in pairs if count]

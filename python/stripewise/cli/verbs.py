@@ -89,6 +89,10 @@ TABLE: dict[str, Verb | Group] = {
                 "Manage the plans that runs of an application follow.",
                 {"add": Verb("store.plan", "add"), "rm": Verb("store.plan", "rm"), "ls": Verb("store.plan", "ls")},
             ),
+            "replica": Group(
+                "List and remove copies of plain files, which 'replicate' makes.",
+                {"ls": Verb("store.replica", "ls"), "rm": Verb("store.replica", "rm")},
+            ),
         },
     ),
     "calibrate": Verb("calibrate", "calibrate"),

@@ -1,6 +1,7 @@
 """Which replicas to make: decisions of PDLA and RADAR about the patterns of a run, priced and with reasons.
 
-Nothing here touches a store; a replica is the data of strided blocks in their order, on a layout of its own.
+A replica is the data of strided blocks in their order, on a layout of its own. Deciding touches no store; `building`
+makes what was chosen.
 """
 
 from .accesses import Accesses, Found, accesses_of, by_hand

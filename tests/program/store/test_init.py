@@ -214,6 +214,7 @@ REFUSED = {
     "through a link": (["d0", "link"], ["is given as", "link"]),
     "a link to nowhere": (["broken"], ["broken", "a link to nowhere"]),
     "missing": (["none"], ["none", "mount its disk, or create the directory"]),
+    "missing, and a cluster that is there": (["none", "-o", "me/taken.toml"], ["none", "mount its disk"]),
     "a file": (["file"], ["file", "not a directory"]),
     "not empty": (["full"], ["full/stripewise-store", "not empty", "x"]),
     "another store's": (["theirs"], ["theirs/stripewise-store", "/some/other"]),

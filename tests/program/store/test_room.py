@@ -103,7 +103,8 @@ def test_two_small_ssds_beside_disks_end_no_file(make_store: Maker) -> None:
     small = [Target(name, "ssd", capacity_bytes=16 * MIB) for name in ("s0", "s1")]
     store = make_store([*dirs(4), *small])
     store.program("dd", "if=/dev/zero", f"of={store.data / 'big'}", "bs=1M", "count=200")
-    assert "much less room than on the others: s0 16.0 MiB, s1 16.0 MiB" in stripewise("store", "df", store.root).out
+    small = "targets with much less room than the others: s0 16.0 MiB, s1 16.0 MiB"
+    assert small in stripewise("store", "df", store.root).out
     assert "s0 (16.0 MiB)" in stripewise("doctor", "--store", store.root, code=None).out
 
 
@@ -118,6 +119,17 @@ def test_a_rule_whose_targets_have_no_room_gives_way_to_the_layout_of_the_store(
     told = json.loads(stripewise("store", "layout", *sorted(store.data.glob("ckpt-*")), "--json").out)["files"]
     on_ssd = [bool(each["target_bytes"].get("s0")) for each in told]
     assert on_ssd == [True, True, False, False], told
+
+
+def test_a_template_of_one_region_gives_way_once_its_targets_are_full(make_store: Maker) -> None:
+    store = make_store([*dirs(2), Target("s0", "ssd", capacity_bytes=4 * MIB)])
+    stripewise(
+        "store", "template", "add", store.root, store.data / "idx-*", "--stripe-size", "64KiB", "--targets", "s0"
+    )
+    store.program("dd", "if=/dev/zero", f"of={store.data / 'idx-0'}", "bs=1M", "count=4")
+    store.program("dd", "if=/dev/zero", f"of={store.data / 'idx-1'}", "bs=1M", "count=1")
+    told = json.loads(stripewise("store", "layout", *sorted(store.data.glob("idx-*")), "--json").out)["files"]
+    assert [bool(each["target_bytes"].get("s0")) for each in told] == [True, False], told
 
 
 def test_files_of_a_few_bytes_lie_on_all_targets(make_store: Maker) -> None:

@@ -120,9 +120,55 @@ def test_a_store_says_the_devices(columns, tmp_path, cluster_toml):
     assert found["cluster"].startswith(str(store))
 
 
-def test_without_what_if_it_says_that_it_only_estimates(columns):
+def test_without_what_if_it_wants_a_store_and_one_manager(columns, tmp_path):
     said = stripewise("replicate", columns, code=2).stderr
-    assert said == "stripewise: replicate: it only estimates today and builds no replicas; add --what-if\n"
+    assert said == (
+        "stripewise: replicate: give --store STORE, in which the copies are to stand, or --what-if for an estimate "
+        "alone\n"
+    )
+    said = stripewise("replicate", columns, "--store", tmp_path, "--manager", "radar,h-pdla", code=2).stderr
+    assert said.startswith("stripewise: --manager: radar, h-pdla decide each for himself; give the one whose choice")
+
+
+@pytest.fixture
+def store(tmp_path, cluster_toml):
+    for name in ("hdd0", "ssd0"):
+        (tmp_path / "targets" / name).mkdir(parents=True)
+    stripewise("store", "create", tmp_path / "S", "--cluster", cluster_toml)
+    return tmp_path / "S"
+
+
+def listed(store):
+    return [
+        (each["path"], each["state"])
+        for each in json.loads(stripewise("store", "replica", "ls", store, "--json").stdout)
+    ]
+
+
+def test_copies_are_built_of_each_file_and_the_rest_is_told(columns, tmp_path, store):
+    """Of the file that the run wrote first there is none any more; another one is there."""
+    path = tmp_path / "g"
+    path.write_bytes(bytes(range(256)) * (16 * KIB))
+    pattern = f"{path},read:0:16KiB:64KiBx64@4"
+    said = stripewise("replicate", columns, "--store", store, "--manager", "h-pdla", "--pattern", pattern).stdout
+    assert re.search(rf"{path}: 1 replica, 1\.0 MiB, [\d.]+ s", " ".join(said.split()))
+    assert "not made, the file does not exist any more: /scratch/out.dat: Each of 4 ranks reads" in " ".join(
+        said.split()
+    )
+    assert "would be the home of what the run writes" in " ".join(said.split())
+    assert listed(store) == [(str(path), "in use")]
+    found = json.loads(
+        stripewise("replicate", columns, "--store", store, "--manager", "h-pdla", "--pattern", pattern, "--json").stdout
+    )
+    assert found["made"][0].keys() == {"file", "name", "container", "replicas", "bytes", "seconds"}
+    assert found["skipped"][0].keys() == {"file", "pattern", "reason"} and found["managers"][0]["manager"] == "h-pdla"
+    stripewise("store", "replica", "rm", store, found["made"][0]["name"])
+    assert listed(store) == []
+
+
+def test_nothing_is_made_where_nothing_is_worth_it(columns, store):
+    said = stripewise("replicate", columns, "--store", store, "--space", "4KiB").stdout
+    assert "no copies were made" in said
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 pub mod advice;
 pub mod aio;
 pub mod attr;
+pub mod copies;
 pub mod copy;
 pub mod dirs;
 pub mod life;
@@ -63,6 +64,11 @@ pub unsafe extern "C" fn sw_openat(dirfd: i32, path: *const c_char, flags: i32, 
         if start != 0 && !matches!(result, Err(Errno(libc::EFAULT | libc::ENAMETOOLONG))) {
             // SAFETY: the kernel has read it.
             by_name::record(unsafe { CStr::from_ptr(path) }, dirfd, flags, &result, managed, start);
+        }
+        if let Ok(fd) = result
+            && !managed
+        {
+            copies::opened(fd as i32, flags);
         }
         stdio::arrived(result)
     })
@@ -223,6 +229,10 @@ pub unsafe extern "C" fn sw_truncate(path: *const c_char, len: off_t) -> i64 {
     // SAFETY: the caller's promise.
     let truncated = || unsafe { find(libc::AT_FDCWD, path, true)? }.map(|found| truncate_found(&found, len)).transpose();
     let done = called_by_name(|| file::freeing_idle(truncated));
+    if matches!(done, Ok(None)) {
+        // SAFETY: the caller's promise.
+        unsafe { crate::copies::name_changes(libc::AT_FDCWD, path) };
+    }
     done.map_or_else(|errno| to_c(Err(errno)), |done| done.unwrap_or(PASS))
 }
 

@@ -22,7 +22,13 @@ pub unsafe extern "C" fn sw_stream_open(path: *const c_char, flags: i32, mode: u
     let start = trace::begin();
     // SAFETY: the caller's promise.
     let result = match super::called_by_name(|| unsafe { by_name::open_if_managed(path, flags, mode) }) {
-        Ok(None) => return super::PASS,
+        Ok(None) => {
+            if flags & (libc::O_ACCMODE | libc::O_TRUNC) != libc::O_RDONLY {
+                // The C library opens it inside itself. SAFETY: the caller's promise.
+                unsafe { crate::copies::name_changes(libc::AT_FDCWD, path) };
+            }
+            return super::PASS;
+        }
         Ok(Some(fd)) => Ok(fd),
         Err(errno) => Err(errno),
     };

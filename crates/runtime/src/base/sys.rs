@@ -85,6 +85,20 @@ pub unsafe fn pwrite(fd: i32, from: *const u8, len: usize, at: u64) -> Sys<usize
     call(Sysno::pwrite64, [fd_arg(fd), from as usize, len, at as usize, 0, 0]).map(|n| n as usize)
 }
 
+/// read(2).
+/// # Safety
+/// `to` is writable for `len` bytes (else EFAULT).
+pub unsafe fn read_raw(fd: i32, to: *mut u8, len: usize) -> Sys<u64> {
+    call(Sysno::read, [fd_arg(fd), to as usize, len, 0, 0, 0]).map(|n| n as u64)
+}
+
+/// readv(2).
+/// # Safety
+/// `iov` points to `count` elements (else EFAULT).
+pub unsafe fn readv_raw(fd: i32, iov: *const libc::iovec, count: i32) -> Sys<u64> {
+    call(Sysno::readv, [fd_arg(fd), iov as usize, count as usize, 0, 0, 0]).map(|n| n as u64)
+}
+
 /// Reads from the current position.
 pub fn read(fd: i32, to: &mut [u8]) -> Sys<usize> {
     call(Sysno::read, [fd_arg(fd), to.as_mut_ptr() as usize, to.len(), 0, 0, 0]).map(|n| n as usize)

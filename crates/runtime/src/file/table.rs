@@ -90,6 +90,11 @@ pub fn acquire_to_open(store: &'static Attached, id: u64) -> Sys<u32> {
     acquire_unless(store, id, || Ok(()))
 }
 
+/// The same without waiting for a verb that has the file for itself.
+pub fn acquire_at_once(store: &'static Attached, id: u64) -> Sys<u32> {
+    acquire_now(store, id, crate::base::process::refuse_vfork_child)
+}
+
 fn acquire_unless(store: &'static Attached, id: u64, refuse: impl Fn() -> Sys<()>) -> Sys<u32> {
     // Waited for outside of TABLE, or one file that a verb has for itself would stop all others.
     locks::patiently(names::id_name(id).as_bytes(), || acquire_now(store, id, &refuse))

@@ -34,6 +34,20 @@ impl Use {
         if self.shared.load(Ordering::Relaxed) && !self.is_append() { self.file()?.exclusively(step) } else { step() }
     }
 
+    /// Reads at the offset of a plain file, by `copy` where it has the bytes, else by `plain`, which moves the offset itself; `None`, with nothing done, where
+    /// another process may use the offset as well.
+    pub fn read_plain_at_offset(&self, fd: i32, copy: impl FnOnce(u64) -> Option<u64>, plain: impl FnOnce() -> Sys<u64>) -> Option<Sys<u64>> {
+        if self.shared.load(Ordering::Relaxed) {
+            return None;
+        }
+        // A signal handler inside the call that it interrupts: as above.
+        let _held = self.offset_lock.lock()?;
+        let at = self.seek(fd, 0, libc::SEEK_CUR).ok()?;
+        let Some(n) = copy(at) else { return Some(plain()) };
+        let _ = self.seek(fd, (at + n) as i64, libc::SEEK_SET);
+        Some(Ok(n))
+    }
+
     /// Reads up to `len` bytes at the current offset and moves it on by what `work` has read. Processes that share the offset take their parts of the file one
     /// after another.
     pub fn read_at_offset(&self, fd: i32, len: u64, work: impl FnOnce(u64) -> Sys<u64>) -> Sys<u64> {

@@ -38,15 +38,28 @@ pub fn of_fd(fd: i32) -> Sys<Use> {
 /// The same for a second descriptor of one call.
 #[inline]
 pub fn another(fd: i32) -> Sys<Use> {
+    hold(fd, |entry| entry & (TRACED | INTERNAL) == 0)
+}
+
+/// The open file of a plain descriptor whose reads are served from copies, held for the call that this begins.
+pub fn of_copied(fd: i32) -> Sys<Use> {
+    forget_left_behind();
+    let mut held = hold(fd, |entry| entry & (fds::COPIED | INTERNAL) == fds::COPIED)?;
+    held.is_noted = note(held.place);
+    Ok(held)
+}
+
+#[inline]
+fn hold(fd: i32, is_wanted: impl Fn(u32) -> bool) -> Sys<Use> {
     loop {
-        let place = fds::entry(fd);
-        if place == 0 || place & (TRACED | INTERNAL) != 0 {
+        let entry = fds::entry(fd);
+        if entry == 0 || !is_wanted(entry) {
             return Err(Errno(libc::EBADF));
         }
-        let open = of_entry(place).ok_or(Errno(libc::EBADF))?;
-        let held = open.take(CALL).then(|| Use { open, place, is_noted: false });
+        let open = of_entry(entry).ok_or(Errno(libc::EBADF))?;
+        let held = open.take(CALL).then(|| Use { open, place: fds::place(entry), is_noted: false });
         // Before it was held its place may have become another's.
-        if fds::entry(fd) == place {
+        if fds::entry(fd) == entry {
             return held.ok_or(Errno(libc::EBADF));
         }
     }
@@ -60,7 +73,7 @@ pub(super) fn all() -> impl Iterator<Item = Use> {
 impl Use {
     /// Whether `fd` still refers to it: a thread that closes the descriptor under a call may have opened another file there.
     pub fn is_behind(&self, fd: i32) -> bool {
-        fds::entry(fd) == self.place
+        fds::place(fds::entry(fd)) == self.place
     }
 }
 
@@ -213,6 +226,6 @@ pub fn retain(entry: u32) -> bool {
 /// One descriptor less.
 pub fn release(entry: u32) {
     if let Some(open) = of_entry(entry) {
-        open.give_back(entry & !TRACED, DESCRIPTOR);
+        open.give_back(fds::place(entry), DESCRIPTOR);
     }
 }

@@ -47,8 +47,8 @@ impl Chosen {
 }
 
 impl Attached {
-    /// What a new file gets in place of `template`. Of one region, it is spread by the room on its targets; of more, it gives way to the store's own where a
-    /// target has no room for it. As it is where the room is not known.
+    /// What a new file gets in place of `template`. Of one region, it is spread by the room on its targets, and gives way to the store's own where none
+    /// has room for a stripe; of more, where one lacks room for it. As it is where the room is not known.
     #[inline(never)] // Its tables would lie on the stack below what is done after it.
     pub fn layout_for(&'static self, template: &'static [u8], chance: u64) -> Sys<Chosen> {
         let own = self.view()?.default_layout();
@@ -65,7 +65,8 @@ impl Attached {
         let room = |target: u32| known(target).unwrap_or(0);
         let spread =
             |view: &View<'static>, template, chance| Chosen { template, spread: if all_known(view) { Spread::of(view, room, chance) } else { None } };
-        if view.region_count() > 1 && all_known(&view) && !fits(&view, room) {
+        let lacks_room = || if view.region_count() > 1 { !fits(&view, room) } else { !is_own && is_full(&view, room) };
+        if all_known(&view) && lacks_room() {
             return Ok(spread(&own_view, own, Some(chance)));
         }
         // What a rule says is turned for no file: somebody may have measured it.
@@ -144,4 +145,10 @@ fn is_fresh(devices: &Devices, targets: impl Iterator<Item = u32>) -> bool {
 fn fits(view: &View<'_>, room: impl Fn(u32) -> u64) -> bool {
     let Some(end) = view.home().region(view.region_count().saturating_sub(1)).map(|last| last.end()) else { return true };
     (0..view.target_count()).all(|target| view.target_bytes(target, end) <= room(target))
+}
+
+/// Whether no target has room for one stripe of the first region.
+fn is_full(view: &View<'_>, room: impl Fn(u32) -> u64) -> bool {
+    let Some(region) = view.home().region(0) else { return false };
+    region.stripes().all(|(target, width_bytes)| room(target) < width_bytes)
 }

@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::copies::list::{State, list};
+use super::copies::remove::clear;
 use super::error::{Context, Result, StoreError};
 use super::ids::id_text;
 use super::info::{current_size, links_in, resolve};
 use super::medium::{Kind, Lock};
+use super::metadata::container::{copies_dir, is_container};
 use super::metadata::journal::{self, Found};
 use super::metadata::leftovers;
 use super::metadata::link::recorded;
@@ -69,6 +72,8 @@ pub struct Collected {
     pub slots: usize,
     /// Files that killed verbs were writing to replace others.
     pub temporary: usize,
+    /// Copies of plain files that do not count any more, or were never finished.
+    pub copies: usize,
     /// Files whose name was not found.
     pub orphans: Vec<Orphan>,
     /// What could not be done, each as a sentence.
@@ -91,6 +96,7 @@ pub fn gc(store: &Store<'_>, options: &Options) -> Result<Collected> {
     }
     let mut gc = Gc { store, options, idle, done: Collected::default(), searched: None };
     gc.slots()?;
+    gc.copies()?;
     for id in store.ids()? {
         // One that cannot be looked at keeps nobody else from being collected.
         if let Err(e) = gc.file(id) {
@@ -120,8 +126,23 @@ impl Gc<'_> {
     fn temporaries(&mut self) -> Result<()> {
         let store = self.store;
         let dirs = [store.root.clone(), store.run_dir()].into_iter().chain(store.targets.iter().map(|t| t.path.clone()));
-        for dir in dirs {
+        let copies = Some(copies_dir(store)).filter(|dir| matches!(store.medium.stat(dir), Ok(Some(_))));
+        for dir in dirs.chain(copies) {
             self.done.temporary += leftovers::temporaries(store, &dir, self.idle)?;
+        }
+        Ok(())
+    }
+
+    /// Copies that nobody may use, and what is left of others.
+    fn copies(&mut self) -> Result<()> {
+        let store = self.store;
+        for copies in list(store)?.into_iter().filter(|copies| copies.state != State::InUse) {
+            match clear(store, &copies.name) {
+                Ok(dropped) => self.done.copies += usize::from(dropped),
+                // They are being made.
+                Err(StoreError::InUse(_)) => {}
+                Err(e) => self.done.problems.push(e.to_string()),
+            }
         }
         Ok(())
     }
@@ -139,6 +160,14 @@ impl Gc<'_> {
             if let Some(_alone) = alone(store, id)? {
                 to_trash(store, id)?;
                 self.done.unlinked += 1;
+            }
+            return Ok(());
+        }
+        // Its name went with its record.
+        if is_container(store, id)? && !has_name(store, id)? {
+            if let Some(_alone) = alone(store, id)? {
+                to_trash(store, id)?;
+                self.done.copies += 1;
             }
             return Ok(());
         }

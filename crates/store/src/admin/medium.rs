@@ -64,6 +64,14 @@ pub enum FsyncPoint {
     Swap,
     /// The same, after what is not needed any more went from it.
     Swapped,
+    /// A plain file whose bytes were copied, before a record says that they are its own.
+    CopySource,
+    /// The record of copies, before it has its name.
+    CopyRecord,
+    /// `copies/`, after a record got its name.
+    CopyDir,
+    /// The word that says that copies are dropped, before their container goes.
+    CopyState,
 }
 
 /// How to open a file.
@@ -179,7 +187,16 @@ pub trait Handle: Send {
     fn give_rights(&self, like: &Attributes, part: Option<Part>) -> io::Result<()>;
 }
 
-/// A plain file opened so that nobody else has it open, and nobody can open it unnoticed.
+/// Who else may have a plain file open that is opened under a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// Nobody: whoever opens it waits.
+    None,
+    /// Those who only read it: whoever opens it for writing, or cuts it, waits.
+    Readers,
+}
+
+/// A plain file opened so that nobody else has it open in a way that is in the way, and nobody can do so unnoticed.
 pub trait Leased: Handle {
     /// What it is now.
     fn stat(&self) -> io::Result<Stat>;
@@ -241,9 +258,9 @@ pub trait Names {
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()>;
     /// Gives a file a second name.
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Opens a plain file that nobody else has open; with `lease`, whoever opens it later waits, and is noticed. `None` when it is in use;
-    /// an error of kind Unsupported when its file system knows no leases.
-    fn open_alone(&self, path: &Path, lease: bool) -> io::Result<Option<Box<dyn Leased>>>;
+    /// Opens a plain file that nobody has open but those `others`; with `lease`, whoever else opens it later waits, and is noticed. `None` when it is in
+    /// use; an error of kind Unsupported when its file system knows no leases, or we may have none on it. Beside readers it is opened for reading only.
+    fn open_leased(&self, path: &Path, others: Others, lease: bool) -> io::Result<Option<Box<dyn Leased>>>;
     /// Makes a symbolic link.
     fn symlink(&self, text: &Path, at: &Path) -> io::Result<()>;
     /// The text of a symbolic link.
@@ -267,6 +284,8 @@ pub trait Rights {
     fn follow_head(&self, head: &Path, to: &Path, part: Part) -> io::Result<()>;
     /// Gives the directory of a managed file the owner and the rights that follow from those of the head in it.
     fn dir_follows_head(&self, dir: &Path) -> io::Result<()>;
+    /// Gives a directory owner, mode and ACL of another.
+    fn dir_follows(&self, dir: &Path, like: &Path) -> io::Result<()>;
     /// Gives a symbolic link with this text, which we have just made, an owner and group.
     fn own_link(&self, link: &Path, text: &Path, uid: u32, gid: u32) -> io::Result<()>;
     /// The ACL of a file, empty when it has none beyond its mode.
@@ -342,15 +361,27 @@ pub fn read_small(medium: &dyn Medium, path: &Path, limit: u64) -> io::Result<Ve
     Ok(bytes)
 }
 
-/// Replaces a small file: tmp, fsync, rename, fsync(dir). Old or new content is there whatever happens.
+/// Replaces a small file: tmp, fsync, rename, fsync(dir). Old or new content is there whatever happens. The new one has the rights of the old one.
 pub fn replace_file(medium: &dyn Medium, path: &Path, bytes: &[u8], tmp_point: FsyncPoint, dir_point: FsyncPoint) -> io::Result<()> {
+    let like = if medium.stat(path)?.is_some() { Some(medium.attributes(path)?) } else { None };
+    put_file(medium, path, bytes, like.as_ref(), (tmp_point, dir_point))
+}
+
+/// The same with the rights of `like`, or those of a new file of our own.
+pub fn put_file(
+    medium: &dyn Medium,
+    path: &Path,
+    bytes: &[u8],
+    like: Option<&Attributes>,
+    (tmp_point, dir_point): (FsyncPoint, FsyncPoint),
+) -> io::Result<()> {
     let dir = path.parent().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let tmp = temporary::name_for(path).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let replace = || {
         let file = medium.open(&tmp, Open::CreateNew)?;
         file.write_at(bytes, 0)?;
-        if medium.stat(path)?.is_some() {
-            file.give_rights(&medium.attributes(path)?, None)?;
+        if let Some(like) = like {
+            file.give_rights(like, None)?;
         }
         file.sync(tmp_point)?;
         medium.rename(&tmp, path)

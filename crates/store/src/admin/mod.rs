@@ -3,6 +3,7 @@
 
 pub mod capacity;
 pub mod check;
+pub mod copies;
 pub mod create;
 pub mod disk;
 pub mod error;

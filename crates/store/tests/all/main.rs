@@ -5,6 +5,8 @@ mod adopt;
 mod behind;
 mod common;
 mod contract;
+mod copies;
+mod copies_on_disk;
 mod crash;
 mod elsewhere;
 mod history;

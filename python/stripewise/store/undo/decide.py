@@ -13,6 +13,8 @@ from typing import Any
 
 from ...files.parts import held_place
 from ...units import format_size
+from ..copies.build import is_container
+from ..copies.listed import copies_of
 from ..find import recorded_name
 from ..placed import allocated_bytes
 from ..store import Store
@@ -54,6 +56,8 @@ class Decision:
     advice: list[str] = field(default_factory=list)
     templates: int = 0
     plans: int = 0
+    #: Plain files that have copies in the store; these go first.
+    copies: int = 0
     unread: list[str] = field(default_factory=list)
 
     @property
@@ -86,6 +90,7 @@ class Decision:
             "data_bytes": self.data_bytes,
             "templates": self.templates,
             "plans": self.plans,
+            "copies": self.copies,
             "unread": self.unread,
             "problems": self.problems,
             "advice": self.advice,
@@ -97,7 +102,8 @@ def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decisi
     made = Decision(templates=len(templates_in(store.config)), plans=len(store.config.plans))
     made.problems += in_use(store)
     made.problems += [f"target {row['name']}: {row['away']}" for row in store.devices() if row.get("away")]
-    files = store.files()
+    made.copies = len(copies_of(store))
+    files = [file for file in store.files() if not is_container(store.root, file.path)]
     recorded = {file.id: recorded_name(store, file.id) for file in files}
     links = find_links(store.config, recorded, [*search, *([] if orphans is None else [orphans])])
     made.unread = links.unread

@@ -22,6 +22,7 @@ from ...errors import InUseError, StoreError
 from ...files.parts import held_place, read_at, replace_part
 from .. import trust
 from ..config import CONFIG_LOCK, PLANS_DIR, RUN_DIR, TUNE_LOCK
+from ..copies.build import COPIES_DIR
 from ..layouts import LAYOUTS_DIR
 from ..store import Store
 from .notes import NOTES_DIR
@@ -38,6 +39,7 @@ _PARTS = {
     PLANS_DIR: re.compile(rf"[0-9a-f]{{16}}\.(json|bin)|{_TEMPORARY}"),
     "files": re.compile(r"(?!)"),
     "trash": re.compile(r"(?!)"),
+    COPIES_DIR: re.compile(rf"[0-9a-f]{{16}}-[0-9a-f]{{16}}(\.copy)?|{_TEMPORARY}"),
     NOTES_DIR: re.compile(rf"[0-9a-f]{{16}}\.json|{_TEMPORARY}"),
 }
 _TARGET_PARTS = re.compile(_TEMPORARY)

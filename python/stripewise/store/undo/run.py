@@ -12,6 +12,7 @@ from typing import Any
 from ...errors import InUseError, StoreError
 from ...files.parts import locked_part
 from ..config import CONFIG_LOCK, read_store
+from ..copies.listed import drop_all
 from ..store import Store
 from ..transfer import retry_while_open
 from . import removal
@@ -41,6 +42,7 @@ class Undone:
             "orphans": self.done.orphans,
             "templates": self.decision.templates,
             "plans": self.decision.plans,
+            "copies": self.decision.copies,
             "left": self.removed.left,
             "empty_directories": self.removed.empty,
             "store_is_gone": self.removed.root_is_gone,
@@ -107,8 +109,11 @@ def _held(root: Path) -> Iterator[int]:
 def _all_plain(
     store: Store, orphans: Path | None, search: list[Path], wait_s: float, say: Say, step: Callable[[int, int], None]
 ) -> tuple[Decision, Done]:
+    # Containers are no files that become plain.
+    copies = drop_all(store)
     settle(store)
     decision = decide(store, orphans, search)
+    decision.copies = copies
     if decision.problems:
         for text in decision.obstacles():
             say(text)

@@ -17,6 +17,7 @@ use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
 use crate::admin::info::current_size;
 use crate::admin::medium::{FsyncPoint, Kind, read_small};
+use crate::admin::metadata::container::is_container;
 use crate::admin::metadata::journal::{self, Found};
 use crate::admin::metadata::link::{called, parse_link_record};
 use crate::admin::metadata::publish::{make_objects, may_lack, objects_in, objects_of, objects_reached, remove_objects, targets_of};
@@ -301,7 +302,13 @@ fn check_link(check: &mut Check<'_>, id: u64, size: u64) -> Result<()> {
         check.found(Severity::Warning, "orphaned", id, text, &orphan, false);
         return Ok(());
     };
+    let is_copies = is_container(store, id)?;
     let lost = |check: &mut Check<'_>, code: &'static str, what: &str| {
+        if is_copies {
+            let text = format!("file {} ({size} bytes) held copies that were dropped or never finished", id_text(id));
+            check.found(Severity::Info, "copies-left", id, text, "`stripewise store gc` removes it", false);
+            return;
+        }
         let text = format!("file {} ({size} bytes): its name {} is {what}", id_text(id), name.display());
         match check.link_beside(name, id) {
             Some(there) => {

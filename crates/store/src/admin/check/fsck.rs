@@ -14,6 +14,7 @@ use super::state::Check;
 use crate::admin::capacity::used_bytes;
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
+use crate::admin::metadata::container::copies_dir;
 use crate::admin::objects;
 use crate::admin::refused::Refused;
 use crate::admin::store::Store;
@@ -61,7 +62,8 @@ pub fn fsck(store: &Store<'_>, options: Options) -> Result<Report> {
     let known: BTreeSet<u64> = ids.into_iter().chain(trash).collect();
     check_orphans(&mut check, &known, options.purge)?;
     check_capacities(&mut check)?;
-    let dirs: Vec<_> = [store.root.clone(), store.run_dir()].into_iter().chain(store.targets.iter().map(|t| t.path.clone())).collect();
+    let dirs: Vec<_> =
+        [store.root.clone(), store.run_dir(), copies_dir(store)].into_iter().chain(store.targets.iter().map(|t| t.path.clone())).collect();
     check_leftovers(&mut check, &dirs)?;
     let mut report = check.report;
     report.sum_up();
@@ -85,12 +87,7 @@ fn check_targets(store: &Store<'_>, report: &mut Report) -> Vec<bool> {
         let why = store.away(index);
         sound.push(why.is_none());
         if let Some(why) = why {
-            let finding = Finding::new(
-                Severity::Error,
-                "target-wrong",
-                why,
-                "its objects were not checked; check again then",
-            );
+            let finding = Finding::new(Severity::Error, "target-wrong", why, "its objects were not checked; check again then");
             report.add(finding.on(&target.name).at(&target.path));
         }
     }

@@ -72,7 +72,8 @@ impl Pace {
         Self { begin: Instant::now(), bytes_per_s }
     }
 
-    fn keep(&self, bytes: u64) {
+    /// Waits where so many bytes since the beginning are more than that.
+    pub fn keep(&self, bytes: u64) {
         if self.bytes_per_s > 0 {
             let due = Duration::from_secs_f64(bytes as f64 / self.bytes_per_s as f64);
             std::thread::sleep(due.saturating_sub(self.begin.elapsed()));

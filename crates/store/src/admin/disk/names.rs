@@ -11,7 +11,7 @@ use stripewise_target::within::{Refusal, create_file};
 
 use super::file::{RealFile, stat_of};
 use super::{RealDisk, leased};
-use crate::admin::medium::{Handle, Leased, Names, Open, Stat};
+use crate::admin::medium::{Handle, Leased, Names, Open, Others, Stat};
 use crate::admin::refused::Refused;
 
 /// What a directory's mode may be at most where it is not said: nothing of a store is writable by everybody unless the store is made so.
@@ -71,8 +71,8 @@ impl Names for RealDisk {
         Ok(rustix::fs::linkat(from.dir(), &from.name, to.dir(), &to.name, AtFlags::empty())?)
     }
 
-    fn open_alone(&self, path: &Path, lease: bool) -> io::Result<Option<Box<dyn Leased>>> {
-        leased::open_alone(&self.roots.spot(path)?, path, lease)
+    fn open_leased(&self, path: &Path, others: Others, lease: bool) -> io::Result<Option<Box<dyn Leased>>> {
+        leased::open(&self.roots.spot(path)?, path, others, lease)
     }
 
     fn symlink(&self, text: &Path, at: &Path) -> io::Result<()> {

@@ -12,6 +12,7 @@ use stripewise_target::text::parse_id;
 use stripewise_target::within::{Expected, TEXT_BYTES_MAX};
 
 use crate::bin::{LAYOUT_BYTES_MAX, STORE_BIN_BYTES_MAX};
+use crate::copies::RECORD_BYTES_MAX;
 use crate::run::boot_of_slot;
 
 /// What a part may be.
@@ -72,6 +73,8 @@ pub(super) fn of_file(dir: BorrowedFd<'_>, dir_owner: u32, name: &OsStr, owner: 
 pub(super) fn of_store(place: &[&OsStr], owner: u32) -> Allowed {
     let common = Allowed::of(&[owner, 0]);
     match place.iter().map(|part| part.as_bytes()).collect::<Vec<_>>().as_slice() {
+        // Each is its plain file's owner's; what it says of the store is believed of nobody's file but his.
+        [b"copies", _] => Allowed::of(&[]).at_most(RECORD_BYTES_MAX),
         [b"store.bin"] => common.at_most(STORE_BIN_BYTES_MAX),
         // Each is its process's; one with a second name, which anybody may have given it, still tells of its owner.
         [b"run", slot] if boot_of_slot(slot).is_some() => Allowed::anything(),

@@ -55,6 +55,11 @@ impl Rights for RealDisk {
         attributes::give_rights(fd.as_fd(), &like, Some(Part::Dir))
     }
 
+    fn dir_follows(&self, dir: &Path, like: &Path) -> io::Result<()> {
+        let like = attributes::of(self.roots.dir(like)?.as_fd())?;
+        attributes::give_rights(self.roots.dir(dir)?.as_fd(), &like, None)
+    }
+
     fn own_link(&self, link: &Path, text: &Path, uid: u32, gid: u32) -> io::Result<()> {
         let (fd, stat, _) = self.looked_at(link)?;
         let is_ours = is_link(&stat) && stat.st_nlink == 1 && stat.st_uid == rustix::process::geteuid().as_raw();

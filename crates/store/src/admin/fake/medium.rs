@@ -14,7 +14,8 @@ use stripewise_target::interface::Object;
 use super::file::{FakeCtl, FakeFile, FakeLock, Unlocked};
 use super::{FakeDisk, MODE};
 use crate::admin::medium::{
-    Attributes, CtlMap, DevicesMap, Flushes, FsyncPoint, Handle, Kind, Leased, Lock, Machine, Meetings, Names, Open, Places, Rights, Root, Stat,
+    Attributes, CtlMap, DevicesMap, Flushes, FsyncPoint, Handle, Kind, Leased, Lock, Machine, Meetings, Names, Open, Others, Places, Rights, Root,
+    Stat,
 };
 use crate::ctl::CTL_BYTES;
 use crate::locks::How;
@@ -84,7 +85,7 @@ impl Names for FakeDisk {
         Ok(self.disk.hard_link(from, to)?)
     }
 
-    fn open_alone(&self, path: &Path, _lease: bool) -> io::Result<Option<Box<dyn Leased>>> {
+    fn open_leased(&self, path: &Path, _others: Others, _lease: bool) -> io::Result<Option<Box<dyn Leased>>> {
         let file = self.disk.open(path)?;
         if self.is_wanted() {
             return Ok(None);
@@ -140,6 +141,10 @@ impl Rights for FakeDisk {
     }
 
     fn dir_follows_head(&self, _dir: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn dir_follows(&self, _dir: &Path, _like: &Path) -> io::Result<()> {
         Ok(())
     }
 
@@ -217,7 +222,10 @@ impl Meetings for FakeDisk {
 }
 
 impl Machine for FakeDisk {
-    fn pause(&self, _ms: u64) {}
+    /// The only time that passes here.
+    fn pause(&self, ms: u64) {
+        self.more().now_ms += ms;
+    }
 
     fn boot_id(&self) -> io::Result<String> {
         Ok(format!("00000000-0000-4000-8000-{:012x}", self.disk.boot()))
@@ -228,6 +236,6 @@ impl Machine for FakeDisk {
     }
 
     fn now_s(&self) -> i64 {
-        0
+        (self.more().now_ms / 1000) as i64
     }
 }

@@ -25,6 +25,7 @@ struct More {
     locks: HashMap<PathBuf, (u32, bool)>,
     wanted_after: Option<u64>,
     cannot_exchange: bool,
+    now_ms: u64,
     elsewhere: Option<Elsewhere>,
 }
 

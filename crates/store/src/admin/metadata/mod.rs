@@ -1,5 +1,6 @@
 //! A file's own parts: layout, size, objects, the record of its name, what killed commands left of them, and the trash.
 
+pub mod container;
 pub(crate) mod cutting;
 pub mod data;
 pub mod journal;

@@ -8,7 +8,7 @@ use super::publish::sync_dir;
 use super::trash::{remove_file, to_trash};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
-use crate::admin::medium::{FsyncPoint, Kind, Stat};
+use crate::admin::medium::{FsyncPoint, Kind, Others, Stat};
 use crate::admin::store::Store;
 use crate::locks::How;
 
@@ -73,7 +73,7 @@ pub fn settle_adoption(store: &Store<'_>, id: u64, journal: &Journal) -> Result<
                 )));
             }
             // Nobody may be left with a descriptor of what goes: file systems without leases cannot tell.
-            match medium.open_alone(old, true) {
+            match medium.open_leased(old, Others::None, true) {
                 Ok(None) => return Err(StoreError::InUse(format!("{} is still open somewhere; stop that program first", old.display()))),
                 Err(e) if e.kind() != std::io::ErrorKind::Unsupported => return Err(StoreError::io("open", old, e)),
                 _ => {}

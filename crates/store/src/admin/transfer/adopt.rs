@@ -10,7 +10,7 @@ use stripewise_target::interface::Opening;
 use crate::admin::capacity::{bytes_by_target, free_bytes};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::{id_text, path_of};
-use crate::admin::medium::{CHUNK_BYTES, FsyncPoint, Kind, Leased, Lock, Medium, Open, Root};
+use crate::admin::medium::{CHUNK_BYTES, FsyncPoint, Kind, Leased, Lock, Medium, Open, Others, Root};
 use crate::admin::metadata::journal::{self, Found, Journal, Way};
 use crate::admin::metadata::link::link_record;
 use crate::admin::metadata::publish::{make_objects, objects_at_first, publish_layout, sync_dir, sync_slices};
@@ -262,7 +262,7 @@ fn check_path(store: &Store<'_>, path: &Path) -> Result<()> {
 }
 
 fn open_source(medium: &dyn Medium, path: &Path, lease: bool) -> Result<Box<dyn Leased>> {
-    match medium.open_alone(path, lease) {
+    match medium.open_leased(path, Others::None, lease) {
         Ok(Some(file)) => Ok(file),
         Ok(None) => Err(StoreError::InUse(format!("{} is open in a program; close it there, then adopt it", path.display()))),
         Err(e) if e.kind() == std::io::ErrorKind::Unsupported => Err(StoreError::Invalid(format!(

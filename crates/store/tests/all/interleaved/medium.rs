@@ -150,8 +150,8 @@ impl Names for Hooked {
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.disk.hard_link(from, to)
     }
-    fn open_alone(&self, path: &Path, lease: bool) -> io::Result<Option<Box<dyn Leased>>> {
-        self.disk.open_alone(path, lease)
+    fn open_leased(&self, path: &Path, others: Others, lease: bool) -> io::Result<Option<Box<dyn Leased>>> {
+        self.disk.open_leased(path, others, lease)
     }
     fn symlink(&self, text: &Path, at: &Path) -> io::Result<()> {
         self.disk.symlink(text, at)
@@ -183,6 +183,9 @@ impl Rights for Hooked {
     }
     fn dir_follows_head(&self, dir: &Path) -> io::Result<()> {
         self.disk.dir_follows_head(dir)
+    }
+    fn dir_follows(&self, dir: &Path, like: &Path) -> io::Result<()> {
+        self.disk.dir_follows(dir, like)
     }
     fn own_link(&self, link: &Path, text: &Path, uid: u32, gid: u32) -> io::Result<()> {
         self.disk.own_link(link, text, uid, gid)

@@ -1,0 +1,88 @@
+//! Reads of plain files that have copies, and word of what may change such a file. A read is served from a copy where one block of a replica holds all of it;
+//! else, and whenever copies do not count, the plain file is read.
+
+use super::{PASS, offset, one};
+use crate::base::sys::{self, Sys, to_c};
+use crate::base::vector::Buffers;
+use crate::copies;
+use crate::io;
+use crate::open::{self, Use, of_copied};
+use libc::{iovec, off_t};
+
+/// All bytes of the request, from a copy; `None` where the plain file is to be read.
+fn from_copy(open: &Use, fd: i32, buffers: &Buffers<'_>, at: u64) -> Option<u64> {
+    let (place, len) = (open.copies()?, buffers.len());
+    let (container, from) = copies::place_of(place, fd, at, len)?;
+    let read = io::read_file(container, buffers, from, 0).ok()?;
+    // Dropped in between, the container may be going.
+    (read == len && copies::still_count(place)).then_some(read)
+}
+
+fn served(fd: i32, buffers: Sys<Buffers<'_>>, at: off_t) -> i64 {
+    let work = || from_copy(&of_copied(fd).ok()?, fd, &buffers.ok()?, offset(at).ok()?);
+    work().map_or(PASS, |n| n as i64)
+}
+
+fn served_at_offset(fd: i32, buffers: Sys<Buffers<'_>>, plain: impl FnOnce() -> Sys<u64>) -> i64 {
+    let work = || {
+        let (open, buffers) = (of_copied(fd).ok()?, buffers.ok()?);
+        open.read_plain_at_offset(fd, |at| from_copy(&open, fd, &buffers, at), plain)
+    };
+    work().map_or(PASS, |result| to_c(result.map(|n| n as i64)))
+}
+
+/// read.
+///
+/// # Safety
+/// `to` is the program's own, for `len` bytes; the kernel finds what is no good address.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_copied_read(fd: i32, to: *mut u8, len: usize) -> i64 {
+    // SAFETY: the caller's promise.
+    unsafe { served_at_offset(fd, Buffers::of(&[one(to, len)]), || sys::read_raw(fd, to, len)) }
+}
+
+/// pread.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_copied_pread(fd: i32, to: *mut u8, len: usize, at: off_t) -> i64 {
+    served(fd, Buffers::of(&[one(to, len)]), at)
+}
+
+/// readv.
+///
+/// # Safety
+/// `iov` points to `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_copied_readv(fd: i32, iov: *const iovec, count: i32) -> i64 {
+    // SAFETY: the caller's promise.
+    unsafe { served_at_offset(fd, Buffers::new(iov, count), || sys::readv_raw(fd, iov, count)) }
+}
+
+/// preadv, and preadv2 without flags.
+///
+/// # Safety
+/// `iov` points to `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_copied_preadv(fd: i32, iov: *const iovec, count: i32, at: off_t) -> i64 {
+    // SAFETY: the caller's promise.
+    served(fd, unsafe { Buffers::new(iov, count) }, at)
+}
+
+/// A plain file was opened for writing inside the C library.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_plain_written(fd: i32) {
+    copies::opened_to_write(fd);
+}
+
+/// A plain file was opened: for reading, its copies are found; for writing, they are dropped.
+pub fn opened(fd: i32, flags: i32) {
+    const BY_ITSELF: i32 = libc::O_PATH | libc::O_DIRECT | libc::O_DIRECTORY;
+    if flags & (libc::O_ACCMODE | libc::O_TRUNC) == libc::O_RDONLY {
+        if flags & BY_ITSELF == 0
+            && let Some(place) = copies::find(fd)
+        {
+            open::register_copied(fd, place);
+        }
+    } else if flags & libc::O_PATH == 0 {
+        copies::opened_to_write(fd);
+    }
+}

@@ -1,0 +1,308 @@
+//! Copies of plain files beside them (`stripewise_store::copies`): which plain file that this process has open for reading has some, whether they still count,
+//! and where in the container a block stands. Whoever opens a plain file to write it drops its copies first.
+//!
+//! A process looks for copies in the store that it was started with. Without a directory `copies` there none of this costs a call but a look now and then.
+
+use crate::base::config;
+use crate::base::guard;
+use crate::base::lock::Lock;
+use crate::base::process::in_vfork_child;
+use crate::base::sys::{self, Errno, Sys};
+use crate::fds;
+use crate::file::{self, File};
+use crate::store::part::{self, Held, borrow};
+use crate::store::{self, take_file};
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use stripewise_store::copies::{DROPPED, IN_USE, Original, RECORD_BYTES_MAX, Record, STATE_AT, STATE_BYTES, state_of};
+use stripewise_target::time::now_ns;
+use stripewise_target::within::{self, Expected, OpenFlags};
+
+/// Plain files with copies that one process knows at a time.
+const KEPT_MAX: usize = 256;
+/// How long a look at the plain file, or for the directory of records, counts.
+const LOOK_NS: u64 = 100_000_000;
+
+/// A plain file with copies, known since it was opened.
+struct Kept {
+    /// Open files that read it.
+    refs: AtomicU32,
+    /// Its record's bytes, mapped or copied; null where the place is free. Written under TABLE while nobody refers to it.
+    base: AtomicPtr<u8>,
+    record: UnsafeCell<Option<(Record<'static>, usize)>>,
+    /// The shared page with the state word.
+    state: AtomicPtr<u8>,
+    /// Somebody has cut that page.
+    state_cut: AtomicBool,
+    /// The plain file is another than the one that was copied.
+    is_stale: AtomicBool,
+    /// When it was last looked at.
+    looked_ns: AtomicU64,
+    /// Place of the container in the table of files, plus one.
+    container: AtomicU32,
+    /// Which replica answered last.
+    history: AtomicU32,
+}
+
+// SAFETY: `record` is written under TABLE while `refs` is 0, and read by those who hold a reference.
+unsafe impl Sync for Kept {}
+
+static TABLE: Lock = Lock::new();
+static KEPT: [Kept; KEPT_MAX] = [const {
+    Kept {
+        refs: AtomicU32::new(0),
+        base: AtomicPtr::new(core::ptr::null_mut()),
+        record: UnsafeCell::new(None),
+        state: AtomicPtr::new(core::ptr::null_mut()),
+        state_cut: AtomicBool::new(false),
+        is_stale: AtomicBool::new(false),
+        looked_ns: AtomicU64::new(0),
+        container: AtomicU32::new(0),
+        history: AtomicU32::new(0),
+    }
+}; KEPT_MAX];
+
+/// The directory of records, once it was there.
+static DIR: AtomicI32 = AtomicI32::new(0);
+/// When it was last looked for.
+static DIR_LOOKED_NS: AtomicU64 = AtomicU64::new(0);
+
+/// What a descriptor's file is now.
+fn original_of(st: &libc::stat) -> Original {
+    let ns = |seconds: i64, ns: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(ns);
+    Original {
+        dev: st.st_dev,
+        ino: st.st_ino,
+        size: st.st_size as u64,
+        mtime_ns: ns(st.st_mtime, st.st_mtime_nsec),
+        ctime_ns: ns(st.st_ctime, st.st_ctime_nsec),
+    }
+}
+
+/// The directory of records; `None` where the store has none, as far as was seen lately. Whoever makes the first one waits until all have looked again.
+#[inline]
+fn dir() -> Option<i32> {
+    match fds::held(&DIR) {
+        Some(fd) => Some(fd),
+        None => config::store_path().and_then(|_| look_for_dir()),
+    }
+}
+
+#[inline(never)] // Threads may have small stacks.
+fn look_for_dir() -> Option<i32> {
+    let (now, looked) = (now_ns(), DIR_LOOKED_NS.load(Ordering::Relaxed));
+    if (looked != 0 && now.wrapping_sub(looked) < LOOK_NS) || in_vfork_child() {
+        return None;
+    }
+    DIR_LOOKED_NS.store(now, Ordering::Relaxed);
+    let found = store::copies_dir().ok()?;
+    let _held = TABLE.lock()?;
+    if fds::held(&DIR).is_none() {
+        fds::make_internal(found.keep(), &DIR, true).ok()?;
+    }
+    fds::held(&DIR)
+}
+
+/// The record of a plain file, opened; one that belongs to neither its owner nor root, or that more users may write than it, is none.
+fn open_record(dir: i32, st: &libc::stat, flags: OpenFlags) -> Option<(Held, part::Stat)> {
+    let name = original_of(st).record_name();
+    let owners = [st.st_uid, 0];
+    let expected = Expected::of(&owners).at_most(RECORD_BYTES_MAX);
+    let (fd, stat) = within::open_file(borrow(dir), part::c(&name).ok()?, flags, expected).ok()?;
+    let fd = Held::new(fd);
+    let more_write = stat.st_mode & 0o022 & !st.st_mode != 0 || (stat.st_mode & 0o020 != 0 && stat.st_gid != st.st_gid);
+    (!more_write && stat.st_size as usize >= STATE_BYTES).then_some((fd, stat))
+}
+
+/// For a plain descriptor that was opened for reading: the place of its file's copies, with a reference; `None` where there are none that count.
+#[inline]
+pub fn find(fd: i32) -> Option<u32> {
+    find_in(dir()?, fd)
+}
+
+#[inline(never)] // As above.
+fn find_in(dir: i32, fd: i32) -> Option<u32> {
+    let st = sys::fstat(fd).ok().filter(|st| st.st_mode & libc::S_IFMT == libc::S_IFREG)?;
+    if in_vfork_child() {
+        return None;
+    }
+    let now = original_of(&st);
+    let _held = TABLE.lock()?;
+    let known = KEPT.iter().enumerate().find(|(_, kept)| kept.is_of(&now));
+    let (place, kept) = match known {
+        Some(found) => found,
+        None => load(dir, &st, &now)?,
+    };
+    if kept.refs.load(Ordering::Acquire) == 0 {
+        let store = store::attach_at_once(config::store_path()?).ok()?;
+        // SAFETY: under TABLE.
+        let id = unsafe { (*kept.record.get()).as_ref() }?.0.container;
+        let index = file::acquire_at_once(store, id).ok()?;
+        let is_theirs = file::get(index).is_some_and(|file| [st.st_uid, 0].contains(&file.owner()));
+        if !is_theirs {
+            file::release(index);
+            return None;
+        }
+        kept.container.store(index + 1, Ordering::Release);
+    }
+    kept.looked_ns.store(now_ns(), Ordering::Relaxed);
+    kept.refs.fetch_add(1, Ordering::AcqRel);
+    Some(place as u32)
+}
+
+/// Reads the record of a plain file to a free place, or that of one that nobody reads any more.
+fn load(dir: i32, st: &libc::stat, now: &Original) -> Option<(usize, &'static Kept)> {
+    let (fd, stat) = open_record(dir, st, OpenFlags::RDONLY)?;
+    let unused = |kept: &Kept| kept.refs.load(Ordering::Acquire) == 0;
+    let is_free = |kept: &Kept| unused(kept) && kept.base.load(Ordering::Acquire).is_null();
+    let mut places = KEPT.iter().enumerate();
+    let (place, kept) = places.clone().find(|(_, kept)| is_free(kept)).or_else(|| places.find(|(_, kept)| unused(kept)))?;
+    kept.forget();
+    let bytes = take_file(&fd, &stat).ok()?;
+    let give_back = || {
+        // SAFETY: mapped just now, and nobody refers to it.
+        unsafe { sys::munmap(bytes.as_ptr().cast_mut(), bytes.len()) };
+    };
+    let Some(record) = Record::parse(bytes).filter(|record| record.is_of(now)) else {
+        give_back();
+        return None;
+    };
+    let Ok(state) = sys::mmap(fd.fd(), STATE_BYTES, libc::PROT_READ, libc::MAP_SHARED) else {
+        give_back();
+        return None;
+    };
+    kept.state_cut.store(false, Ordering::Relaxed);
+    kept.is_stale.store(false, Ordering::Relaxed);
+    kept.history.store(0, Ordering::Relaxed);
+    if stat.st_uid != sys::geteuid() || stat.st_mode & 0o022 != 0 {
+        guard::watch(state, STATE_BYTES, &kept.state_cut);
+    }
+    // SAFETY: under TABLE, and nobody refers to it.
+    unsafe { *kept.record.get() = Some((record, bytes.len())) };
+    kept.state.store(state, Ordering::Release);
+    kept.base.store(bytes.as_ptr().cast_mut(), Ordering::Release);
+    kept.is_in_use().then_some((place, kept))
+}
+
+/// A reference less; with the last one the container is closed.
+pub fn release(place: u32) {
+    let Some(kept) = KEPT.get(place as usize) else { return };
+    let _held = TABLE.lock();
+    if kept.refs.fetch_sub(1, Ordering::AcqRel) == 1
+        && let Some(index) = kept.container.swap(0, Ordering::AcqRel).checked_sub(1)
+    {
+        file::release(index);
+    }
+}
+
+/// Where `len` bytes at `at` of the plain file behind `fd` stand: the container, and the first byte in it; `None` where the plain file is to be read.
+pub fn place_of(place: u32, fd: i32, at: u64, len: u64) -> Option<(&'static File, u64)> {
+    let kept = KEPT.get(place as usize)?;
+    if !kept.counts(fd) {
+        return None;
+    }
+    // SAFETY: the caller's descriptor holds a reference.
+    let (record, _) = unsafe { (*kept.record.get()).as_ref() }?;
+    let offset = record.lookup(at, len, &kept.history)?;
+    let index = kept.container.load(Ordering::Acquire).checked_sub(1)?;
+    Some((file::get(index)?, offset))
+}
+
+/// Whether what was read from copies counts: they have not been dropped meanwhile.
+pub fn still_count(place: u32) -> bool {
+    KEPT.get(place as usize).is_some_and(Kept::is_in_use)
+}
+
+impl Kept {
+    /// Whether it is the file with this stat, and its copies count.
+    fn is_of(&self, now: &Original) -> bool {
+        // SAFETY: under TABLE.
+        let record = unsafe { (*self.record.get()).as_ref() };
+        record.is_some_and(|(record, _)| record.is_of(now)) && self.is_in_use() && !self.is_stale.load(Ordering::Relaxed)
+    }
+
+    /// Whether the shared word says that the copies may be used.
+    fn is_in_use(&self) -> bool {
+        let state = self.state.load(Ordering::Acquire);
+        // SAFETY: mapped as long as it is not null; one that was cut reads as 0.
+        !state.is_null() && unsafe { state_of(state) }.load(Ordering::SeqCst) == IN_USE && !self.state_cut.load(Ordering::Relaxed)
+    }
+
+    /// Whether the copies may be used: nobody has dropped them, and the plain file, looked at again every 100 ms, is as it was.
+    fn counts(&self, fd: i32) -> bool {
+        if self.is_stale.load(Ordering::Relaxed) || !self.is_in_use() {
+            return false;
+        }
+        let now = now_ns();
+        if now.wrapping_sub(self.looked_ns.load(Ordering::Relaxed)) < LOOK_NS {
+            return true;
+        }
+        // SAFETY: as in `place_of`.
+        let record = unsafe { (*self.record.get()).as_ref() };
+        let is_same = record.is_some_and(|(record, _)| sys::fstat(fd).is_ok_and(|st| record.is_of(&original_of(&st))));
+        if is_same {
+            self.looked_ns.store(now, Ordering::Relaxed);
+        } else {
+            self.is_stale.store(true, Ordering::Relaxed);
+        }
+        is_same
+    }
+
+    /// Frees the place, under TABLE; nobody refers to it.
+    fn forget(&self) {
+        let state = self.state.swap(core::ptr::null_mut(), Ordering::AcqRel);
+        if !state.is_null() {
+            guard::forget(state);
+            // SAFETY: mapped by `load`, and nobody refers to it.
+            unsafe { sys::munmap(state, STATE_BYTES) };
+        }
+        let base = self.base.swap(core::ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: under TABLE.
+        let record = unsafe { (*self.record.get()).take() };
+        if let Some((_, len)) = record
+            && !base.is_null()
+        {
+            // SAFETY: as above.
+            unsafe { sys::munmap(base, len) };
+        }
+    }
+}
+
+/// A plain file was opened for writing: its copies are dropped before the program can write.
+#[inline]
+pub fn opened_to_write(fd: i32) {
+    if let Some(dir) = dir() {
+        let _ = sys::fstat(fd).map(|st| drop_copies(dir, &st));
+    }
+}
+
+/// The file of a name is to be changed, by a call that shows no descriptor.
+///
+/// # Safety
+/// `path` is a C string or null.
+#[inline]
+pub unsafe fn name_changes(dirfd: i32, path: *const libc::c_char) {
+    if let Some(dir) = dir()
+        && !path.is_null()
+    {
+        let mut st = core::mem::MaybeUninit::<libc::stat>::zeroed();
+        // SAFETY: the caller's promise; zeroed is a valid stat.
+        let _ = unsafe { sys::fstatat_raw(dirfd, path, st.as_mut_ptr(), 0).map(|()| drop_copies(dir, &st.assume_init())) };
+    }
+}
+
+#[inline(never)] // Threads may have small stacks.
+fn drop_copies(dir: i32, st: &libc::stat) -> Sys<()> {
+    if st.st_mode & libc::S_IFMT != libc::S_IFREG {
+        return Ok(());
+    }
+    let (fd, _) = open_record(dir, st, OpenFlags::WRONLY).ok_or(Errno(libc::ENOENT))?;
+    let word = DROPPED.to_le_bytes();
+    // SAFETY: its own bytes.
+    unsafe { sys::pwrite(fd.fd(), word.as_ptr(), word.len(), STATE_AT as u64) }.map(drop)
+}
+
+/// In a forked child.
+pub fn after_fork() {
+    TABLE.reset();
+}

@@ -1,0 +1,127 @@
+//! What copies a store has, by their records and by what is left without one, and which of them still count.
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::{is_container_of, link_path, linked, record_path};
+use crate::admin::error::{Context, Result};
+use crate::admin::ids::{id_text, path_of};
+use crate::admin::info::current_size;
+use crate::admin::medium::{Kind, read_small};
+use crate::admin::metadata::container::{copies_dir, parse_name};
+use crate::admin::store::Store;
+use crate::copies::{CONTAINER_SUFFIX, IN_USE, Original, RECORD_BYTES_MAX, Record, state_in};
+
+/// Whether copies count, or why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum State {
+    /// Readers of the plain file use them.
+    #[serde(rename = "in use")]
+    InUse,
+    /// The plain file was written, cut or touched since.
+    #[serde(rename = "changed")]
+    Changed,
+    /// Its name leads to another file now, or nowhere.
+    #[serde(rename = "gone")]
+    Gone,
+    /// Somebody dropped them; their container is to be removed.
+    #[serde(rename = "dropped")]
+    Dropped,
+    /// There is a container without a record: it is being made, or that was interrupted.
+    #[serde(rename = "unfinished")]
+    Unfinished,
+    /// The record says nothing that can be used, or its container is missing.
+    #[serde(rename = "damaged")]
+    Damaged,
+}
+
+/// The copies of one plain file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CopyInfo {
+    /// Device and inode of the plain file, as in the record's name.
+    pub name: String,
+    /// Its path when they were made; empty where no record tells.
+    pub path: String,
+    /// The id of the container; empty where nothing tells.
+    pub container: String,
+    /// How many replicas.
+    pub replicas: usize,
+    /// Bytes of the container.
+    pub bytes: u64,
+    /// Whether they count.
+    pub state: State,
+}
+
+/// All copies of a store, by name.
+///
+/// # Errors
+/// `Io` of the directory itself.
+pub fn list(store: &Store<'_>) -> Result<Vec<CopyInfo>> {
+    let dir = copies_dir(store);
+    if store.medium.stat(&dir).doing("look at", &dir)?.is_none_or(|stat| stat.kind != Kind::Dir) {
+        return Ok(Vec::new());
+    }
+    let mut names = BTreeSet::new();
+    for name in store.medium.list(&dir).doing("list", &dir)? {
+        let bytes = name.as_bytes();
+        let stem = bytes.strip_suffix(CONTAINER_SUFFIX).unwrap_or(bytes);
+        if parse_name(stem).is_some() {
+            names.insert(String::from_utf8_lossy(stem).into_owned());
+        }
+    }
+    names.into_iter().map(|name| info(store, name)).collect()
+}
+
+fn info(store: &Store<'_>, name: String) -> Result<CopyInfo> {
+    let record = record_path(store, &name);
+    let container = linked(store, &name)?;
+    let mut info = CopyInfo { path: String::new(), container: String::new(), replicas: 0, bytes: 0, state: State::Damaged, name };
+    if store.medium.stat(&record).doing("look at", &record)?.is_none() {
+        info.state = State::Unfinished;
+        of_container(store, container, &mut info);
+        return Ok(info);
+    }
+    // One that cannot be read, or is not its owner's word alone, is as good as none.
+    let bytes = read_small(store.medium, &record, RECORD_BYTES_MAX).unwrap_or_default();
+    let Some(parsed) = Record::parse(&bytes).filter(|parsed| parsed.original.record_name().as_bytes() == info.name.as_bytes()) else {
+        of_container(store, container, &mut info);
+        return Ok(info);
+    };
+    let path = path_of(parsed.path);
+    info.path = path.to_string_lossy().into_owned();
+    info.replicas = parsed.view.replica_count();
+    let is_whole = of_container(store, Some(parsed.container), &mut info) && is_container_of(store, parsed.container, &info.name)?;
+    info.state = match state_in(&bytes) {
+        _ if !is_whole || store.medium.stat(&link_path(store, &info.name)).doing("look at", &record)?.is_none() => State::Damaged,
+        IN_USE => of_plain_file(store, &path, &parsed.original),
+        _ => State::Dropped,
+    };
+    Ok(info)
+}
+
+/// Notes the container; false where it is missing or cannot be used.
+fn of_container(store: &Store<'_>, id: Option<u64>, info: &mut CopyInfo) -> bool {
+    let Some(id) = id else { return false };
+    info.container = id_text(id);
+    match store.layout(id).and_then(|layout| current_size(store, id, &layout)) {
+        Ok(bytes) => info.bytes = bytes,
+        Err(_) => return false,
+    }
+    true
+}
+
+/// What the plain file has become, by the path that it had.
+fn of_plain_file(store: &Store<'_>, path: &Path, original: &Original) -> State {
+    match store.medium.stat(path) {
+        Ok(Some(stat)) if (stat.dev, stat.ino) == (original.dev, original.ino) => {
+            let is_same = (stat.size, stat.mtime_ns, stat.ctime_ns) == (original.size, original.mtime_ns, original.ctime_ns);
+            if is_same { State::InUse } else { State::Changed }
+        }
+        Ok(_) => State::Gone,
+        // Where we may not look nothing is known against them.
+        Err(_) => State::InUse,
+    }
+}

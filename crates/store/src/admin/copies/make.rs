@@ -1,0 +1,343 @@
+//! Making copies of a plain file. All of the container is durable before the record says that it may be used, and the record is written only where the plain
+//! file is what it was before the first byte was read.
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use serde::Serialize;
+use stripewise_layout::{Layout, Span, View};
+use stripewise_target::interface::Opening;
+
+use super::spec::{Plan, ReplicasJson};
+use super::{FILLING, gather, link_path, record_path, remove};
+use crate::admin::capacity::{bytes_by_target, free_bytes};
+use crate::admin::check::scrub::{Pace, sum_new_file};
+use crate::admin::error::{Context, Result, StoreError};
+use crate::admin::ids::{id_text, path_of};
+use crate::admin::medium::{CHUNK_BYTES, FsyncPoint, Kind, Leased, Lock, Open, Others, Root, Stat, put_file};
+use crate::admin::metadata::container::copies_dir;
+use crate::admin::metadata::newfile::{give_name, make_head, make_parts};
+use crate::admin::metadata::publish::{make_objects, objects_of, sync_dir, sync_slices, targets_of};
+use crate::admin::metadata::reader::{Objects, layout_bytes, view};
+use crate::admin::metadata::size::mirror_size;
+use crate::admin::metadata::unlinked::remove_if_last;
+use crate::admin::moves::apply::forget_usage;
+use crate::admin::spec::plain_layout;
+use crate::admin::store::Store;
+use crate::admin::transfer::adopt::fresh_id;
+use crate::copies::{Original, encode};
+use crate::names::link_text;
+
+/// For so long a plain file must have been left alone: longer than any step of a file system's clock, so that whoever writes it later moves its times.
+const AGE_MS: u64 = 2000;
+/// Programs look for a directory of copies this often (`crates/runtime/src/copies.rs`); whoever makes the first one waits longer.
+const DIR_SEEN_MS: u64 = 200;
+/// Zeros in so many bytes at once stay a hole.
+const HOLE_BYTES: usize = 64 << 10;
+/// Least chunk under a bandwidth limit, of which there are some ten a second.
+const CHUNK_BYTES_MIN: u64 = 64 << 10;
+
+/// How copies are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Whether nobody may write the plain file unnoticed meanwhile.
+    pub lease: bool,
+    /// Bytes copied per second at most; 0 = as fast as it goes.
+    pub bytes_per_s: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { lease: true, bytes_per_s: 0 }
+    }
+}
+
+/// What was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Made {
+    /// Device and inode of the plain file, as in the record's name.
+    pub name: String,
+    /// The id of the container.
+    pub container: String,
+    /// How many replicas.
+    pub replicas: usize,
+    /// Bytes of the container.
+    pub bytes: u64,
+}
+
+/// Makes copies of the plain file at `path` (absolute, its directory resolved); earlier ones go. `step` is told bytes done and in all, and says whether to
+/// go on.
+///
+/// # Errors
+/// `Invalid` for what cannot be copied, `InUse` when somebody writes the file or has just written it, `NoSpace` before anything is made, `Stopped`. Then
+/// nothing is left of them.
+pub fn make(store: &Store<'_>, path: &Path, replicas: &ReplicasJson, options: Options, step: &mut dyn FnMut(u64, u64) -> bool) -> Result<Made> {
+    let _session = store.lock_shared()?;
+    let place = path.parent().unwrap_or(Path::new("/"));
+    store.medium.hold(place, Root::Place).doing("open", place)?;
+    check_path(store, path)?;
+    let source = open_source(store, path, options.lease)?;
+    let was = settled(store, source.as_ref(), path)?;
+    let original = Original { dev: was.dev, ino: was.ino, size: was.size, mtime_ns: was.mtime_ns, ctime_ns: was.ctime_ns };
+    let name = String::from_utf8_lossy(original.record_name().as_bytes()).into_owned();
+    let plan = Plan::of(replicas, path, was.size, store.targets.len())?;
+    let id = fresh_id(store)?;
+    let refuse = |e| StoreError::Invalid(format!("{}: its replicas: {e}", path.display()));
+    let record = encode(&original, id, path.as_os_str().as_bytes(), &plan.layout).map_err(refuse)?;
+    let layout = plain_layout(plan.regions.clone(), 1, [id, 0]);
+    let bytes = layout.encode().map_err(refuse)?;
+    remove::clear(store, &name)?;
+    check_room(store, path, &layout, &View::parse(&bytes).map_err(refuse)?, plan.bytes)?;
+    make_dir(store)?;
+    let mut making = Making { store, id, path, name: &name, source, was, alone: None };
+    let filled = making.fill(&layout, &plan, options, step).and_then(|filling| making.publish(&record).map(|()| filling));
+    making.alone = None;
+    let result = match filled {
+        Ok(filling) => {
+            drop(filling);
+            remove_if_last(store, id)
+        }
+        // The first error is the one to report; what cannot be undone now is undone by the next try or gc.
+        Err(e) => {
+            let _ = making.undo();
+            Err(e)
+        }
+    };
+    forget_usage(store, store.medium.devices(&store.run_dir(), store.targets.len(), false).unwrap_or(None).as_deref());
+    result.map(|()| Made { container: id_text(id), replicas: plan.layout.replicas.len(), bytes: plan.bytes, name })
+}
+
+struct Making<'a> {
+    store: &'a Store<'a>,
+    id: u64,
+    path: &'a Path,
+    name: &'a str,
+    source: Box<dyn Leased>,
+    was: Stat,
+    /// While the container is filled, nobody moves it.
+    alone: Option<Box<dyn Lock>>,
+}
+
+impl Making<'_> {
+    /// Makes the container, whole and durable, under its name. Returns what tells others that it is being filled.
+    fn fill(&mut self, layout: &Layout, plan: &Plan, options: Options, step: &mut dyn FnMut(u64, u64) -> bool) -> Result<Box<dyn Lock>> {
+        let (store, id, medium) = (self.store, self.id, self.store.medium);
+        let mut like = self.source.attributes().doing("look at", self.path)?;
+        like.mode &= 0o777;
+        make_head(store, id, Some(&like))?;
+        let path = store.part(id, FILLING);
+        medium.open(&path, Open::CreateNew).doing("make", &path)?;
+        let filling = medium.try_lock(&path, true).doing("lock", &path)?.ok_or_else(|| remove::busy(&path))?;
+        make_parts(store, id, layout)?;
+        let part = store.part(id, "layout");
+        medium.change_mode(&part, 0, 0o444).doing("let everybody read", &part)?;
+        let link = link_path(store, self.name);
+        self.alone = Some(store.lock_file(id, &link)?);
+        give_name(store, id, &link).map_err(|e| match e {
+            StoreError::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => remove::busy(&link),
+            e => e,
+        })?;
+        let text = path_of(link_text(store.root.as_os_str().as_bytes(), id).as_bytes());
+        medium.own_link(&link, &text, like.uid, like.gid).doing("give the owner of the file to", &link)?;
+        let objects = objects_of(layout);
+        make_objects(store, id, &objects, &BTreeSet::new())?;
+        self.copy(plan, options, step)?;
+        sync_slices(store, id, &objects, Span::to_end(0), FsyncPoint::SliceData)?;
+        let ctl = store.part(id, "ctl");
+        let map = medium.ctl(&ctl, false).doing("map", &ctl)?;
+        map.ctl().raise_size(plan.bytes);
+        mirror_size(store, id, map.ctl())?;
+        sum_new_file(store, id, &objects)?;
+        Ok(filling)
+    }
+
+    fn copy(&self, plan: &Plan, options: Options, step: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
+        let (store, path) = (self.store, self.path);
+        let encoded = plan.layout.encode().map_err(|e| StoreError::Invalid(format!("{}: its replicas: {e}", path.display())))?;
+        let record = View::parse(&encoded).map_err(|e| StoreError::Invalid(format!("{}: its replicas: {e}", path.display())))?;
+        // As it is now: whoever gave the empty file another layout did so before it was ours.
+        let bytes = layout_bytes(store, self.id)?;
+        let mut objects = Objects::new(store, self.id, view(store, self.id, &bytes)?, Opening::BOTH);
+        let pace = Pace::new(options.bytes_per_s);
+        let chunk = if options.bytes_per_s == 0 { CHUNK_BYTES } else { (options.bytes_per_s / 10).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES) };
+        let (mut buf, mut done) = (Vec::new(), 0);
+        for replica in (0..record.replica_count()).filter_map(|index| record.replica(index)) {
+            let total = replica.total();
+            let mut at = 0;
+            while at < total {
+                self.still_ours()?;
+                if !step(done, plan.bytes) {
+                    return Err(StoreError::Stopped(format!("{}: stopped; nothing of its copies is left", path.display())));
+                }
+                buf.resize(chunk.min(total - at) as usize, 0);
+                if !gather::fill(self.source.as_ref(), &replica, at, &mut buf).doing("read", path)? {
+                    return Err(changed(path));
+                }
+                write(&mut objects, replica.domain_base + at, &buf)?;
+                at += buf.len() as u64;
+                done += buf.len() as u64;
+                pace.keep(done);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the record, where the plain file is what it was.
+    fn publish(&mut self, record: &[u8]) -> Result<()> {
+        let (store, path) = (self.store, self.path);
+        // What is copied must not be lost to a power cut that leaves the file's times.
+        self.source.sync(FsyncPoint::CopySource).doing("flush", path)?;
+        self.still_ours()?;
+        let named = store.medium.stat(path).doing("look at", path)?;
+        let now = self.source.stat().doing("look at", path)?;
+        if !is_same(&now, &self.was) || !named.is_some_and(|named| is_same(&named, &self.was)) {
+            return Err(changed(path));
+        }
+        self.alone = None;
+        let mut like = self.source.attributes().doing("look at", path)?;
+        like.mode &= 0o777;
+        let to = record_path(store, self.name);
+        put_file(store.medium, &to, record, Some(&like), (FsyncPoint::CopyRecord, FsyncPoint::CopyDir)).doing("write", &to)?;
+        self.still_ours()?;
+        let filling = store.part(self.id, FILLING);
+        store.medium.unlink(&filling).doing("remove", &filling)
+    }
+
+    fn still_ours(&self) -> Result<()> {
+        if self.source.is_wanted().doing("watch the lease of", self.path)? {
+            let path = self.path.display();
+            return Err(StoreError::InUse(format!("a program opened {path} for writing while it was being copied; try again when that has ended")));
+        }
+        Ok(())
+    }
+
+    /// Removes all that was made.
+    fn undo(&self) -> Result<()> {
+        let store = self.store;
+        // Another command may have been quicker with copies of the same file.
+        if remove::container_in(store, self.name) == Some(self.id) {
+            remove::retract(store, self.name)?;
+        }
+        let link = link_path(store, self.name);
+        if super::linked(store, self.name)? == Some(self.id) {
+            store.medium.unlink(&link).doing("remove", &link)?;
+        }
+        remove::discard(store, self.id)
+    }
+}
+
+/// Writes what is not zero.
+fn write(objects: &mut Objects<'_>, at: u64, buf: &[u8]) -> Result<()> {
+    let mut from = 0;
+    while from < buf.len() {
+        let is_hole = |piece: &[u8]| piece.iter().all(|byte| *byte == 0);
+        let pieces = || buf.get(from..).unwrap_or(&[]).chunks(HOLE_BYTES);
+        let holes: usize = pieces().take_while(|piece| is_hole(piece)).map(<[u8]>::len).sum();
+        let data: usize = pieces().skip(holes.div_ceil(HOLE_BYTES)).take_while(|piece| !is_hole(piece)).map(<[u8]>::len).sum();
+        from += holes;
+        objects.write(at + from as u64, buf.get(from..from + data).unwrap_or(&[]))?;
+        from += data;
+    }
+    Ok(())
+}
+
+fn is_same(one: &Stat, other: &Stat) -> bool {
+    let of = |stat: &Stat| (stat.dev, stat.ino, stat.size, stat.mtime_ns, stat.ctime_ns);
+    of(one) == of(other)
+}
+
+fn check_path(store: &Store<'_>, path: &Path) -> Result<()> {
+    let invalid = |why: &str| Err(StoreError::Invalid(format!("{}: {why}", path.display())));
+    let Some(stat) = store.medium.stat(path).doing("look at", path)? else {
+        return Err(StoreError::NotFound(format!("{} does not exist; name a plain file", path.display())));
+    };
+    if stat.kind == Kind::Link {
+        let text = store.medium.read_link(path).doing("read", path)?;
+        let is_managed = crate::names::parse_link(text.as_os_str().as_bytes()).is_some();
+        return invalid(if is_managed {
+            "is a managed file; copies of managed files are not made yet"
+        } else {
+            "is a symbolic link; name the file it leads to"
+        });
+    }
+    if stat.kind != Kind::File {
+        return invalid("is not a regular file; only those have copies");
+    }
+    let inside = std::iter::once(&store.root).chain(store.targets.iter().map(|target| &target.path)).find(|dir| path.starts_with(dir));
+    match inside {
+        Some(dir) => invalid(&format!("lies in {}, which belongs to the store; move it elsewhere first", dir.display())),
+        None => Ok(()),
+    }
+}
+
+fn open_source(store: &Store<'_>, path: &Path, lease: bool) -> Result<Box<dyn Leased>> {
+    match store.medium.open_leased(path, Others::Readers, lease) {
+        Ok(Some(file)) => Ok(file),
+        Ok(None) => Err(StoreError::InUse(format!("{} is open for writing in a program; close it there, then make its copies", path.display()))),
+        Err(e) if e.kind() == std::io::ErrorKind::Unsupported => Err(StoreError::Invalid(format!(
+            "{}: no lease on it, so that nobody can tell who opens it for writing: its file system knows none, or you are neither its owner nor root; \
+             stop all programs that write it and add --without-lease",
+            path.display()
+        ))),
+        Err(e) => Err(StoreError::io("open", path, e)),
+    }
+}
+
+/// What the plain file is, once it has been left alone long enough. By its last change of anything, which nobody can set.
+fn settled(store: &Store<'_>, source: &dyn Leased, path: &Path) -> Result<Stat> {
+    let was = source.stat().doing("look at", path)?;
+    let age_ms = store.medium.now_s().saturating_mul(1000).saturating_sub(was.ctime_ns / 1_000_000);
+    let young_ms = (AGE_MS as i64).saturating_sub(age_ms);
+    if young_ms > 0 {
+        // A clock that is behind the file system's is no reason to wait longer.
+        store.medium.pause((young_ms as u64).min(AGE_MS) + 100);
+        if !is_same(&source.stat().doing("look at", path)?, &was) {
+            return Err(StoreError::InUse(format!("{} is being changed; make its copies when it is not", path.display())));
+        }
+    }
+    Ok(was)
+}
+
+fn check_room(store: &Store<'_>, path: &Path, layout: &Layout, view: &View<'_>, size: u64) -> Result<()> {
+    if let Some(why) = targets_of(layout).into_iter().find_map(|target| store.away(target as usize)) {
+        return Err(StoreError::Damaged(why));
+    }
+    let free = free_bytes(store)?;
+    for (target, bytes) in bytes_by_target(view.home(), 0, size, &[(0, size)]) {
+        let room = free.get(target as usize).copied().unwrap_or(0);
+        if bytes > room {
+            return Err(StoreError::NoSpace(format!(
+                "{}: target {} has no room for its copies: {} bytes short; free space there, or make fewer",
+                path.display(),
+                store.target(target)?.name,
+                bytes - room
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The directory of records, with the rights that `files/` has.
+fn make_dir(store: &Store<'_>) -> Result<()> {
+    let (dir, files) = (copies_dir(store), store.files_dir());
+    match store.medium.mkdir(&dir) {
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => return Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+            return Err(StoreError::Invalid(format!(
+                "{}: only the store's owner and root can make the first copies in it; let one of them make some, or the directory, as {} is",
+                dir.display(),
+                files.display()
+            )));
+        }
+        made => made.doing("make", &dir)?,
+    }
+    store.medium.dir_follows(&dir, &files).doing("give the rights of files/ to", &dir)?;
+    sync_dir(store, &store.root, FsyncPoint::StoreDir)?;
+    store.medium.pause(DIR_SEEN_MS);
+    Ok(())
+}
+
+fn changed(path: &Path) -> StoreError {
+    StoreError::InUse(format!("{} was changed while it was being copied; try again later", path.display()))
+}

@@ -1,0 +1,57 @@
+"""`stripewise store replica`: the copies of plain files that a store holds; `stripewise replicate` makes them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ...errors import UsageError
+from ...store import Store
+from ...store.copies.listed import Copies, copies_of, drop_files, drop_stale
+from ...units import format_size
+from ..options import JsonOption, StoreArgument
+from ..output import print_json, printable, say, stdout, table
+
+
+def ls(store: StoreArgument, json: JsonOption = False) -> None:
+    """List the copies of plain files, and whether programs still use them."""
+    found = copies_of(Store(store))
+    if json:
+        print_json([each.as_json() for each in found])
+        return
+    made = table("", "file", "replicas", "size", "state")
+    for each in found:
+        made.add_row(printable(_called(each)), f"{each.replicas:,}", format_size(each.bytes), each.state)
+    stdout().print(made)
+
+
+def rm(
+    store: StoreArgument,
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="FILE...", help="Plain files, or names as 'ls --json' shows them.")
+    ] = None,
+    stale: Annotated[bool, typer.Option("--stale", help="All copies that no program uses any more.")] = False,
+) -> None:
+    """Remove the copies of plain files; the files stay as they are.
+
+    Programs that read them go on with the plain file.
+    """
+    if bool(files) == stale:
+        raise UsageError("replica rm: give the plain files whose copies are to go, or --stale")
+    opened = Store(store)
+    if files:
+        gone = drop_files(opened, files)
+    else:
+        gone, busy = drop_stale(opened)
+        for each in busy:
+            say(printable(f"stripewise: {_called(each)}: another command is making these copies"))
+    for each in gone:
+        typer.echo(printable(f"removed the copies of {_called(each)}"))
+    if not gone:
+        typer.echo(f"{store}: no copies to remove")
+
+
+def _called(copies: Copies) -> str:
+    """The plain file's path, else the name of its record."""
+    return copies.path or copies.name

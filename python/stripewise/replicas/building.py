@@ -1,0 +1,95 @@
+"""Building what a manager has chosen: copies of plain files in a store, file by file, and why others are left out."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .. import native
+from ..errors import StoreError
+from ..store import Store
+from ..store.copies.build import Blocks, Built, build, layout_from
+from .accesses import Extent
+from .candidate import Candidate
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A chosen replica that was not built; `is_error` where the store refused it."""
+
+    file: str
+    words: str
+    reason: str
+    is_error: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields of docs/traces/replicas.md."""
+        return {"file": self.file, "pattern": self.words, "reason": self.reason}
+
+
+def blocks_of(candidate: Candidate) -> list[Blocks]:
+    """Each strided set of a candidate as a replica of its own, on the candidate's layout from its bytes on."""
+    found, at = [], 0
+    for part in candidate.blocks:
+        found.append(Blocks(part.base, part.block, part.dims, layout_from(candidate.layout, at)))
+        at += part.bytes
+    return found
+
+
+def build_all(
+    store: Store,
+    chosen: Iterable[Candidate],
+    extents: Mapping[str, Extent],
+    lease: bool,
+    bytes_per_s: int,
+) -> Iterator[Built | list[Skipped]]:
+    """Builds the copies among them, all of a file at once, and says of each file what was made and what not."""
+    by_file: dict[str, list[Candidate]] = {}
+    for each in chosen:
+        by_file.setdefault(each.file, []).append(each)
+    for path, all_of_it in by_file.items():
+        homes = [each for each in all_of_it if each.is_home]
+        copies = [each for each in all_of_it if not each.is_home]
+        if homes:
+            yield _skipped(homes, "would be the home of what the run writes; only copies of what it reads are made")
+        if not copies:
+            continue
+        reason = obstacle(path, copies, extents.get(path))
+        if reason is not None:
+            yield _skipped(copies, reason)
+            continue
+        blocks = [part for each in copies for part in blocks_of(each)]
+        try:
+            yield build(store, os.path.realpath(path), blocks, lease, bytes_per_s)
+        except StoreError as error:
+            yield _skipped(copies, str(error), is_error=True)
+
+
+def obstacle(path: str, copies: Iterable[Candidate], extent: Extent | None) -> str | None:
+    """Why a file of a trace has no copies made; None where nothing is in the way."""
+    if _is_managed(path):
+        return "copies of managed files are not made yet"
+    try:
+        now = os.stat(path)
+    except FileNotFoundError:
+        return "the file does not exist any more"
+    except OSError as error:
+        return f"the file cannot be looked at: {error.strerror}"
+    if not stat.S_ISREG(now.st_mode):
+        return "is not a regular file"
+    ends = [part.base + part.block + sum((n - 1) * step for step, n in part.dims) for c in copies for part in c.blocks]
+    needed = max([*ends, 0 if extent is None else extent.size_bytes])
+    if now.st_size < needed:
+        return f"the file has changed since the trace: {now.st_size:,} bytes, the run reached byte {needed:,}"
+    return None
+
+
+def _is_managed(path: str) -> bool:
+    return bool(native.call("store_resolve", os.path.abspath(path)))
+
+
+def _skipped(candidates: Iterable[Candidate], reason: str, is_error: bool = False) -> list[Skipped]:
+    return [Skipped(each.file, each.words, reason, is_error) for each in candidates]

@@ -1,0 +1,115 @@
+"""The copies that a store has, which of them still count, and dropping them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ... import native
+from ...errors import InUseError, NotFoundError
+from ..store import Store
+
+#: Of copies that readers use.
+IN_USE = "in use"
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The copies of one plain file; `state` is in use, changed, gone, dropped, unfinished or damaged."""
+
+    name: str
+    path: str
+    container: str
+    replicas: int
+    bytes: int
+    state: str
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether nobody may use them."""
+        return self.state != IN_USE
+
+    def as_json(self) -> dict[str, Any]:
+        """One entry of `replica ls --json`."""
+        return {
+            "path": self.path,
+            "name": self.name,
+            "container": self.container,
+            "replicas": self.replicas,
+            "bytes": self.bytes,
+            "state": self.state,
+        }
+
+
+def copies_of(store: Store) -> list[Copies]:
+    """All copies of a store, by path."""
+    rows = native.call("store_copies", str(store.root))["copies"]
+    found = [
+        Copies(row["name"], row["path"], row["container"], int(row["replicas"]), int(row["bytes"]), row["state"])
+        for row in rows
+    ]
+    return sorted(found, key=lambda each: (each.path, each.name))
+
+
+def drop(store: Store, copies: Copies) -> None:
+    """Drops them: readers that have the plain file open go on with it. Raises StoreError."""
+    native.call("store_copies_drop", str(store.root), copies.name)
+
+
+def drop_files(store: Store, files: Sequence[str]) -> list[Copies]:
+    """Drops the copies of plain files, by path, or by name as `replica ls --json` shows it; returns them.
+
+    Raises NotFoundError for a file without any, before the first is dropped.
+    """
+    known = copies_of(store)
+    chosen: dict[str, Copies] = {}
+    for file in files:
+        mine = [each for each in known if _is_of(each, file)]
+        if not mine:
+            raise NotFoundError(f"{file}: has no copies in {store.root}; see 'stripewise store replica ls'")
+        chosen.update((each.name, each) for each in mine)
+    for each in chosen.values():
+        drop(store, each)
+    return list(chosen.values())
+
+
+def drop_stale(store: Store) -> tuple[list[Copies], list[Copies]]:
+    """Drops copies that do not count any more; returns them, and those that another command is making."""
+    dropped, busy = [], []
+    for each in copies_of(store):
+        if not each.is_stale:
+            continue
+        try:
+            drop(store, each)
+        except InUseError:
+            busy.append(each)
+        except NotFoundError:
+            continue
+        else:
+            dropped.append(each)
+    return dropped, busy
+
+
+def drop_all(store: Store) -> int:
+    """Drops all copies of a store that is being undone; returns how many. Raises StoreError."""
+    found = copies_of(store)
+    for each in found:
+        drop(store, each)
+    return len(found)
+
+
+def _is_of(copies: Copies, file: str) -> bool:
+    """By the name, by the path when they were made, or by the file that has this path now."""
+    if file == copies.name:
+        return True
+    full = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(file))), os.path.basename(file))
+    if copies.path in (os.path.abspath(file), full):
+        return True
+    try:
+        now = Path(file).stat()
+    except OSError:
+        return False
+    return copies.name == f"{now.st_dev:016x}-{now.st_ino:016x}"

@@ -1,0 +1,215 @@
+"""Copies of plain files from the command line: built of a traced run, listed, dropped, collected, undone, killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from rig import STRIPEWISE, Maker, Store, dirs, stripewise, wait_until
+
+KIB = 1024
+BLOCK, COLUMNS, ROWS = 16 * KIB, 4, 64
+SIZE = BLOCK * COLUMNS * ROWS
+DATA = random.Random(3).randbytes(SIZE)
+
+#: Reads every fourth block, then the next column.
+READS = """
+import os, sys
+f = os.open(sys.argv[1], os.O_RDONLY)
+for column in range(4):
+    for row in range(64):
+        os.pread(f, 16384, (row * 4 + column) * 16384)
+"""
+
+
+@pytest.fixture
+def store(make_store: Maker) -> tuple[Store, Path]:
+    """A store over four directories, and a plain file beside it."""
+    made = make_store(dirs(4))
+    path = made.plain / "array"
+    path.write_bytes(DATA)
+    return made, path
+
+
+def by_hand(path: Path) -> tuple[str, str]:
+    """A pattern of columns of a matrix of 16 KiB blocks, for `--pattern`."""
+    return "--pattern", f"{path},read:0:16KiB:{COLUMNS * 16}KiBx{ROWS}@4"
+
+
+def traced(store: Store, path: Path) -> Path:
+    """The trace of a program that reads the file by columns."""
+    trace = store.base / "trace"
+    command = ["run", "--trace", trace, "--store", store.root, "--", "python3", "-c", READS, path]
+    stripewise(*command)
+    stripewise("collect", trace)
+    return trace
+
+
+def building(store: Store, trace: Path) -> list[str | Path]:
+    """The command that makes copies of the one file; h-pdla makes some of each pattern."""
+    return ["replicate", trace, "--store", store.root, "--manager", "h-pdla", "--file", store.plain / "array"]
+
+
+def build(store: Store, trace: Path, *options: str | Path, code: int | None = 0) -> str:
+    said = stripewise(*building(store, trace), *options, code=code)
+    return said.out if code == 0 else said.err
+
+
+def states(store: Store) -> dict[str, str]:
+    """The state of each file's copies, by its name."""
+    told = json.loads(stripewise("store", "replica", "ls", store.root, "--json").out)
+    return {os.path.basename(str(each["path"])): str(each["state"]) for each in told}
+
+
+def bytes_in_copies(store: Store) -> bytes:
+    """All that the only container holds."""
+    told = json.loads(stripewise("store", "replica", "ls", store.root, "--json").out)
+    words = [STRIPEWISE, "store", "cat", "--store", store.root, str(told[0]["container"])]
+    return subprocess.run(words, check=True, capture_output=True).stdout
+
+
+def test_copies_of_what_a_run_read_are_built_listed_used_up_and_dropped(store: tuple[Store, Path]) -> None:
+    made, path = store
+    trace = traced(made, path)
+    said = " ".join(build(made, trace).split())
+    assert f"{path}: " in said and "replica" in said
+    assert states(made) == {"array": "in use"}
+    column = b"".join(DATA[(row * COLUMNS) * BLOCK :][:BLOCK] for row in range(ROWS))
+    assert column in bytes_in_copies(made)
+    listed = stripewise("store", "replica", "ls", made.root).out
+    assert str(path) in listed and "in use" in listed
+    made.fsck()
+    assert "nothing to free" in stripewise("store", "gc", made.root).out
+    assert states(made) == {"array": "in use"}
+    # A foreign writer is seen by the times of the file.
+    with path.open("r+b") as file:
+        file.write(b"other")
+    assert states(made) == {"array": "changed"}
+    assert "1 plain file(s) whose copies were dropped" in stripewise("store", "gc", made.root).out
+    assert states(made) == {} and made.files() == []
+
+
+def test_rm_drops_the_named_or_the_stale_ones(store: tuple[Store, Path]) -> None:
+    made, path = store
+    other = made.plain / "other"
+    other.write_bytes(DATA)
+    trace = traced(made, path)
+    build(made, trace, *by_hand(other))
+    assert states(made) == {"array": "in use", "other": "in use"}
+    wrong = stripewise("store", "replica", "rm", made.root, path, made.plain / "none", code=1).err
+    assert "none: has no copies in" in wrong and states(made)["array"] == "in use"
+    os.unlink(other)
+    assert states(made) == {"array": "in use", "other": "gone"}
+    assert f"removed the copies of {other}" in stripewise("store", "replica", "rm", made.root, "--stale").out
+    assert "no copies to remove" in stripewise("store", "replica", "rm", made.root, "--stale").out
+    assert f"removed the copies of {path}" in stripewise("store", "replica", "rm", made.root, path).out
+    assert states(made) == {} and path.read_bytes() == DATA
+    assert "--stale" in stripewise("store", "replica", "rm", made.root, code=2).err
+
+
+def test_what_cannot_be_copied_is_left_out_with_its_reason(store: tuple[Store, Path]) -> None:
+    made, path = store
+    trace = traced(made, path)
+    managed = made.data / "managed"
+    made.run("cp", path, managed)
+    short = made.plain / "short"
+    short.write_bytes(DATA[: SIZE // 2])
+    patterns = [word for each in (managed, short, made.plain / "none") for word in by_hand(each)]
+    home = ("--pattern", f"{made.plain}/home,write:0:16KiB:64KiBx64@4")
+    said = " ".join(build(made, trace, *patterns, *home).split())
+    assert f"not made, copies of managed files are not made yet: {managed}" in said
+    assert (
+        f"the file has changed since the trace: {SIZE // 2:,} bytes, the run reached byte {SIZE - 3 * BLOCK:,}: {short}"
+        in said
+    )
+    assert f"not made, the file does not exist any more: {made.plain / 'none'}" in said
+    assert f"only copies of what it reads are made: {made.plain / 'home'}" in said
+    assert states(made) == {"array": "in use"}
+
+
+def test_a_file_that_a_program_writes_gets_none_and_the_reason(store: tuple[Store, Path]) -> None:
+    made, path = store
+    trace = traced(made, path)
+    with path.open("ab"):
+        said = stripewise(*building(made, trace), code=1)
+    assert "is open for writing in a program; close it there" in " ".join(said.out.split())
+    assert "1 file(s) got no copies" in said.err
+    assert states(made) == {} and made.files() == []
+    told = json.loads(build(made, trace, "--without-lease", "--bandwidth", "1GiB", "--json"))
+    assert [each["file"] for each in told["made"]] == [str(path)] and not told["skipped"]
+
+
+def test_undo_drops_copies_first_and_keeps_the_files(store: tuple[Store, Path]) -> None:
+    made, path = store
+    made.check_at_end = False
+    build(made, traced(made, path))
+    managed = made.data / "managed"
+    made.run("cp", path, managed)
+    looked = stripewise("undo", made.root, "--dry-run").out
+    assert "the copies of 1 plain file(s) would be dropped" in looked and "1 file(s), " in looked
+    assert states(made) == {"array": "in use"}
+    assert "1 plain file's copies" in stripewise("undo", made.root).out
+    assert not made.root.exists() and path.read_bytes() == managed.read_bytes() == DATA and not managed.is_symlink()
+    left = [file for target in made.targets for file in (made.base / "targets" / target.name).iterdir()]
+    assert not left
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_build_that_is_killed_leaves_nothing_that_the_next_command_does_not_end(
+    store: tuple[Store, Path], number: int
+) -> None:
+    made, path = store
+    trace = traced(made, path)
+    words = [*building(made, trace), "--bandwidth", "2MiB"]
+    child = subprocess.Popen([STRIPEWISE, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    copies = made.root / "copies"
+    assert wait_until(lambda: copies.exists() and any(copies.iterdir()))
+    # While it is under way nobody takes it away, nor makes the same.
+    if number == 0:
+        stripewise("store", "gc", made.root)
+        assert states(made) == {"": "unfinished"}
+        assert "another command is making these" in stripewise("store", "replica", "rm", made.root, "--stale").err
+        assert "another stripewise command is making the copies" in " ".join(stripewise(*words, code=1).out.split())
+    time.sleep(0.3 * number)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    if number % 2:
+        build(made, trace)
+        assert states(made) == {"array": "in use"} and len(made.files()) == 1
+        column = b"".join(DATA[(row * COLUMNS + 1) * BLOCK :][:BLOCK] for row in range(ROWS))
+        assert column in bytes_in_copies(made)
+    else:
+        # One that was about to be created may still be there, without a byte; gc takes it when nobody uses the store.
+        stripewise("store", "gc", made.root)
+        assert states(made) == {} and made.files() == []
+    made.fsck()
+
+
+def test_an_interrupted_build_leaves_nothing(store: tuple[Store, Path]) -> None:
+    made, path = store
+    trace = traced(made, path)
+    words = [*building(made, trace), "--bandwidth", "1MiB"]
+    child = subprocess.Popen([STRIPEWISE, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    copies = made.root / "copies"
+    assert wait_until(lambda: copies.exists() and any(copies.iterdir()))
+    child.send_signal(signal.SIGINT)
+    assert child.wait(20) != 0
+    assert list(copies.iterdir()) == [] and made.files() == []
+
+
+def test_drain_and_fsck_and_scrub_know_containers_as_any_file(store: tuple[Store, Path]) -> None:
+    made, path = store
+    build(made, traced(made, path))
+    before = bytes_in_copies(made)
+    stripewise("store", "scrub", made.root)
+    stripewise("store", "drain", made.root, "t1")
+    assert states(made) == {"array": "in use"} and bytes_in_copies(made) == before
+    layout = stripewise("store", "layout", str(next((made.root / "copies").glob("*.copy")))).out
+    assert "t0" in layout and "t1" not in layout
+    made.fsck()
