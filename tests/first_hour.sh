@@ -42,4 +42,10 @@ for page in README.md docs/tutorial.md; do
         done <"${block%.sh}.expect"
     done
 done
+# What a program reads is what was asked for, and nothing beside it, whatever the environment brought along.
+place=$scratch/tutorial/work
+if ! (cd "$place" && stripewise plan trace --cluster lab/cluster.toml -o again.json --json 2>/dev/null | python3 -m json.tool >/dev/null); then
+    echo "first_hour: plan --json printed something that is not JSON" >&2
+    exit 1
+fi
 echo "first_hour: all blocks ran"

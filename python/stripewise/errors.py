@@ -95,3 +95,7 @@ class InputOutputError(StoreError, OSError):
 
 class UsageError(StripewiseError, ValueError):
     """The command line asked for something that makes no sense: exit code 2."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: what cleans up after Ctrl-C cleans up after it as well."""

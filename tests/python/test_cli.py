@@ -70,7 +70,7 @@ class PaperMover:
     def apply(self, path, identity, layout, start, size):
         self.paper.applied.append(json.loads(layout))
         assert self.look(0, size)
-        return json.dumps({"moved_bytes": 4096, "seconds": 0.5})
+        return json.dumps({"moved_bytes": self.paper.moved_bytes, "seconds": 0.5})
 
     def end(self, state):
         assert state == "ended"
@@ -89,6 +89,7 @@ class Paper(types.ModuleType):
         self.base = base
         self.specs: list[dict] = []
         self.applied: list[dict] = []
+        self.moved_bytes = 4096
         self.devices = 0
         self.file = str(base / "data" / "f")
 
@@ -335,6 +336,9 @@ def test_a_plan_is_applied_to_the_files_it_names_and_no_others(tmp_path, cluster
     plan.write_text(plan.read_text().replace('"/data/f"', json.dumps(paper.file)))
     said = json.loads(stripewise("apply", plan, "--store", store, "--json").stdout)
     assert said["moved_bytes"] == 4096 and paper.applied[-1]["regions"][0]["stripes"]
+    assert "1 file(s) laid out anew: 4.0 KiB moved" in stripewise("apply", plan, "--store", store).stdout
+    paper.moved_bytes = 0
+    assert "1 file(s) lie as planned already" in stripewise("apply", plan, "--store", store).stdout
 
 
 def test_a_plan_that_is_expected_to_lose_is_applied_only_anyway(tmp_path, cluster_toml, store, paper, a_trace):
@@ -403,7 +407,13 @@ def test_tune_stops_when_the_program_fails(store):
     assert said.exit_code == 1 and "ended with status 9" in said.stderr
 
 
-def test_an_interrupt_that_a_library_swallows_while_it_is_loaded_still_ends_the_verb():
+SIGNALS = pytest.mark.parametrize(
+    ("name", "status", "word"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")]
+)
+
+
+@SIGNALS
+def test_a_signal_that_a_library_swallows_while_it_is_loaded_still_ends_the_verb(name, status, word):
     program = """
 import importlib, os, signal
 from stripewise.cli import main
@@ -414,7 +424,7 @@ def load(name, package=None):
     if name != ".plan.plan":
         return real(name, package)
     try:
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.NAME)
     except KeyboardInterrupt:
         pass
     raise SystemExit(0)
@@ -423,27 +433,30 @@ importlib.import_module = load
 signal.signal(signal.SIGINT, signal.default_int_handler)
 main.main()
 """
-    ended = subprocess.run([sys.executable, "-c", program, "plan"], timeout=60, capture_output=True, text=True)
-    assert (ended.returncode, ended.stderr) == (130, "stripewise: interrupted\n")
+    words = [sys.executable, "-c", program.replace("NAME", name), "plan"]
+    ended = subprocess.run(words, timeout=60, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (status, f"stripewise: {word}\n")
 
 
+@SIGNALS
 @pytest.mark.parametrize("words", [["collect", "t"], ["plan", "t", "--cluster", "c"], ["doctor"]])
-def test_an_interrupt_ends_every_verb_with_a_word_and_130(words):
+def test_a_signal_ends_every_verb_with_a_word_and_its_status(words, name, status, word):
     program = """
 import os, signal
 from pathlib import Path
 from stripewise.cli import main
 
 def interrupt(*_, **__):
-    signal.raise_signal(signal.SIGINT)
+    signal.raise_signal(signal.NAME)
     raise AssertionError("the interrupt went by")
 
 Path.open = Path.read_bytes = Path.read_text = Path.is_dir = Path.exists = Path.stat = os.open = interrupt
 signal.signal(signal.SIGINT, signal.default_int_handler)
 main.main()
 """
-    ended = subprocess.run([sys.executable, "-c", program, *words], timeout=60, capture_output=True, text=True)
-    assert (ended.returncode, ended.stderr) == (130, "stripewise: interrupted\n")
+    words = [sys.executable, "-c", program.replace("NAME", name), *words]
+    ended = subprocess.run(words, timeout=60, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (status, f"stripewise: {word}\n")
 
 
 def test_nothing_that_swallows_an_interrupt_is_loaded_during_a_measurement():

@@ -5,6 +5,7 @@ result that cannot be written, or of the option that is wrong.
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 
@@ -73,3 +74,9 @@ def test_a_picture_of_an_unknown_kind_is_named_before_anything_is_read(name, clu
 )  # fmt: skip
 def test_a_wrong_option_is_named_before_the_trace_is_read(command, told, cluster_toml, tmp_path):
     assert told in stripewise(*words(command, cluster_toml, tmp_path / "out"), code=None).stderr
+
+
+def test_a_sweep_that_no_trace_has_is_named_before_a_library_is_asked_for(cluster_toml, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    command = ("simulate", "--trace", "NONE", "--cluster", "CLUSTER", "--sweep", "processes=1,2", "--plot", "OUT.svg")
+    assert "of a trace sweep hservers" in stripewise(*words(command, cluster_toml, tmp_path / "out"), code=2).stderr

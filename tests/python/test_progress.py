@@ -1,4 +1,4 @@
-"""Progress of what takes long: a line on a terminal, nothing elsewhere."""
+"""Progress of what takes long: a bar on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -42,6 +42,16 @@ def test_a_terminal_sees_the_seconds_until_a_total_is_known() -> None:
     assert "0%" not in said
 
 
-def test_elsewhere_nothing_is_written() -> None:
-    ended = subprocess.run([sys.executable, "-c", CODE], capture_output=True, check=True)
-    assert ended.stdout == ended.stderr == b""
+def elsewhere(before: str = "") -> subprocess.CompletedProcess[str]:
+    """The same without a terminal."""
+    return subprocess.run([sys.executable, "-c", before + CODE], capture_output=True, check=True, text=True)
+
+
+def test_elsewhere_nothing_is_written_of_what_is_done_soon() -> None:
+    ended = elsewhere()
+    assert ended.stdout == ended.stderr == ""
+
+
+def test_elsewhere_a_line_now_and_then_has_the_seconds_or_the_share() -> None:
+    before = "from stripewise.cli import output\noutput.PROGRESS_FIRST_S, output.PROGRESS_EVERY_S = 1.1, 0.4\n"
+    assert elsewhere(before).stderr.splitlines() == ["planning: 1 s", "planning: 25 %"]

@@ -90,6 +90,7 @@ def every_table(a_trace, cluster_toml, tmp_path, monkeypatch):
         "store info": ("store", "info", "S"),
         "store template ls": ("store", "template", "ls", "S"),
         "store plan ls": ("store", "plan", "ls", "S"),
+        "store replica ls": ("store", "replica", "ls", "S"),
         "show": ("show", a_trace),
         "show p.json": ("show", "p.json"),
         "replicate": ("replicate", a_trace, "--what-if", "--pattern", "/d/f,read:0:16KiB:1MiBx64@4"),
@@ -113,7 +114,7 @@ def every_table(a_trace, cluster_toml, tmp_path, monkeypatch):
 
 
 def test_tables_of_all_verbs_fit_80_columns_and_their_headings_are_plain_or_in_the_glossary(every_table):
-    assert len(every_table) == 16
+    assert len(every_table) == 17
     known = set(PLAIN.split()) | {name.casefold() for name in WORDS}
     for verb, made in every_table.items():
         for each in made:

@@ -18,6 +18,7 @@ from ..cluster.calibration import Fit
 from ..errors import UsageError
 from ..files.parts import check_output, check_output_directory, write_durably
 from ..report.figure import require_matplotlib
+from ..setup.remarks import on_one_device
 from ..store import Store
 from ..units import MIB, parse_size
 from .arguments import flattened
@@ -150,6 +151,9 @@ def calibrate(
     wanted = subject.chosen(asked.target or [])
     if plot is not None:
         plot.mkdir(parents=True, exist_ok=True)
+    if asked.cluster is not None:
+        for line in on_one_device(subject.cluster.targets):
+            say(f"warning: {printable(line)}")
     pinged = None if network.ping_by is None else _ping(network.ping_by)
 
     def network_of(there: Cluster) -> Cluster:

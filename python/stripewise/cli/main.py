@@ -18,8 +18,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from .. import __version__
+from ..errors import Terminated
 from ..preloaded import unload
-from .output import INTERRUPTED, OneLineErrors
+from .output import ENDED_BY, OneLineErrors
 from .verbs import COMPLETE_VARIABLE, PROGRAM, TABLE, Group, Verb
 
 HELP = "Trace the I/O of a program, plan a data layout for it, and run it on that layout."
@@ -89,30 +90,41 @@ def _command(name: str, entry: Verb | Group) -> Any:
         # Typer has no group without a callback.
         group.callback()(lambda: None)
         return typer.main.get_command(group)
-    with _ended_by_interrupt():
+    with _ended_by_signals():
         module = importlib.import_module(f".{entry.module}", __package__)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     alone.command(name, context_settings=dict(entry.settings), cls=WithColumns)(getattr(module, entry.function))
     return typer.main.get_command(alone)
 
 
-def _interrupted(*_: object) -> None:
-    os.write(2, b"stripewise: interrupted\n")
-    os._exit(INTERRUPTED)
+def _ended_at_once(number: int, _: object) -> None:
+    os.write(2, f"stripewise: {ENDED_BY[number]}\n".encode())
+    os._exit(128 + number)
+
+
+def _terminated(*_: object) -> None:
+    raise Terminated
+
+
+#: What ends a verb, and what handles it: an exception, on whose way out everything is put in order.
+_HANDLERS = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: _terminated}
 
 
 @contextlib.contextmanager
-def _ended_by_interrupt() -> Iterator[None]:
-    """SIGINT ends the process at once: modules that load others may lose a KeyboardInterrupt (numpy.random does)."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, _interrupted)
+def _ended_by_signals() -> Iterator[None]:
+    """SIGINT and SIGTERM end the process at once: modules that load others may lose an exception of a signal's
+    (numpy.random does).
+    """
+    before = {number: handler for number, handler in _HANDLERS.items() if signal.getsignal(number) is handler}
+    if threading.current_thread() is not threading.main_thread():
+        before = {}
+    for number in before:
+        signal.signal(number, _ended_at_once)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _Root(OneLineErrors, Verbs):
@@ -140,6 +152,9 @@ def _root(
 def main() -> None:
     """The entry point of the `stripewise` command."""
     unload()
+    # Who had it ignored before us, as nohup has SIGHUP, has reasons.
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminated)
     if COMPLETE_VARIABLE in os.environ:
         from .completion import prepare
 

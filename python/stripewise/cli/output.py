@@ -12,15 +12,18 @@ import json
 import os
 import re
 import shutil
+import signal
 import sys
 import textwrap
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from ..errors import StripewiseError, UsageError
+from ..errors import StripewiseError, Terminated, UsageError
 from ..layout import Region, Stripes
 from ..units import exact_size
 from .tables import Table
@@ -33,6 +36,8 @@ COLUMNS_MAX = 80
 _CELL_MIN = 12
 #: So many targets in a row whose names count up are written as the first and the last.
 _NAMES_FOLDED = 4
+#: Seconds before the first line about progress where stderr is no terminal, and between two of them.
+PROGRESS_FIRST_S, PROGRESS_EVERY_S = 10.0, 30.0
 #: In place of a number of bytes: of those that a file may grow by.
 GROWTH = "growth"
 
@@ -144,8 +149,8 @@ def regions_drawn(regions: Iterable[Region], rows_max: int, size: int | None = N
     in a row; the regions beyond `rows_max` rows are counted.
 
     Regions whose cycles differ only in the target that they begin with share a row, too, which says so. Of a file of
-    `size` bytes only the regions that hold some are counted; what begins at its end or behind it is for growth, and the
-    last region, which repeats, is for growth as well.
+    `size` bytes only the regions that hold some are counted; what begins at its end or behind it is for growth, and so
+    is what the last row has behind its end, for the last region repeats.
     """
     rows: list[tuple[Region, list[int]]] = []
     rotated: set[int] = set()
@@ -165,7 +170,7 @@ def regions_drawn(regions: Iterable[Region], rows_max: int, size: int | None = N
         if size is not None:
             held = sum(before < size - first.start for before in itertools.accumulate(lengths[:-1], initial=0))
             last = number == len(rows) - 1 and not left
-            to = GROWTH if not held else f"end, {GROWTH}" if last and held == of else to
+            to = GROWTH if not held else f"end, {GROWTH}" if last else to
             of = held or of
         stripes = stripes_text(first.stripes) + (", rotated" if number in rotated else "")
         cells.append((f"{first.start:,}", to, f"{of:,}", stripes))
@@ -189,12 +194,44 @@ def shown(value: float | None, digits: int = 1) -> str:
 
 
 @contextlib.contextmanager
+def _progress_lines(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A line on stderr after `PROGRESS_FIRST_S`, then every `PROGRESS_EVERY_S`: the share that is done where it is
+    known, else the seconds so far.
+    """
+    begun, ended = time.monotonic(), threading.Event()
+    so_far = (0, 0)
+
+    def step(done: int, total: int) -> None:
+        nonlocal so_far
+        so_far = (done, total)
+
+    def tell() -> None:
+        wait_s = PROGRESS_FIRST_S
+        while not ended.wait(wait_s):
+            done, total = so_far
+            # Work goes on where nobody reads of it any more.
+            with contextlib.suppress(OSError):
+                say(f"{what}: " + (f"{100 * done / total:.0f} %" if total else f"{time.monotonic() - begun:.0f} s"))
+            wait_s = PROGRESS_EVERY_S
+
+    # A thread, for some work says nothing until it has ended.
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield step
+    finally:
+        ended.set()
+        teller.join()
+
+
+@contextlib.contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr for what takes long, with the seconds so far where nobody can say how much is left; it shows on a
-    terminal only.
+    """A bar on stderr for what takes long, with the seconds so far where nobody can say how much is left; where stderr
+    is no terminal, a line now and then.
     """
     if not sys.stderr.isatty():
-        yield lambda done, total: None
+        with _progress_lines(what) as step:
+            yield step
         return
     # Loaded where it is used: that takes as long as what most verbs do.
     from rich.console import Console
@@ -213,8 +250,8 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield step
 
 
-#: The exit status of a verb that Ctrl-C ends: 128 and the number of the signal.
-INTERRUPTED = 130
+#: What is said where a signal ends a verb; its exit status is 128 and the number of the signal.
+ENDED_BY: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
 class OneLineErrors(TyperGroup):
@@ -238,8 +275,9 @@ class OneLineErrors(TyperGroup):
             say("stripewise: out of memory; plan fewer files with --file or use a larger --region-size")
             raise typer.Exit(1) from error
         except KeyboardInterrupt as error:
-            say("stripewise: interrupted")
-            raise typer.Exit(INTERRUPTED) from error
+            number = signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT
+            say(f"stripewise: {ENDED_BY[number]}")
+            raise typer.Exit(128 + number) from error
         except (typer.Exit, typer.Abort, typer.TyperException):
             raise
         except Exception as error:

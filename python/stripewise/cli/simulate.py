@@ -196,8 +196,6 @@ def _loads(
     of_servers = sweep is not None and sweep.is_of_servers
     key = "" if sweep is None else sweep.key
     if asked.trace is not None:
-        if sweep is not None and not of_servers:
-            raise UsageError(f"--sweep: {key} is a key of a --workload; of a trace sweep hservers or sservers")
         with progress("reading the trace") as step:
             load = load_trace(asked.trace, files.choice(), asked.loop or "closed", step)
         say_partial(load.source, load.partial)
@@ -246,6 +244,9 @@ def simulate(
         raise UsageError(f"--loop: '{asked.loop}' does not fit; give closed or open with --trace")
     if asked.workload is not None and files.flags:
         raise UsageError(f"{files.flags[0]}: chooses files of a trace; a workload description has the key path")
+    swept = None if asked.sweep is None else parse_sweep(asked.sweep)
+    if asked.trace is not None and swept is not None and not swept.is_of_servers:
+        raise UsageError(f"--sweep: {swept.key} is a key of a --workload; of a trace sweep hservers or sservers")
     if asked.plot is not None:
         check_plot_path(asked.plot)
     chosen = policies_named(asked.policy if asked.policy is not None else "" if asked.plan else "def,best")
@@ -255,7 +256,6 @@ def simulate(
     refuse_foreign(chosen, options)
     require_window(windows)
     settings = copying.settings(1 if seed is None else seed)
-    swept = None if asked.sweep is None else parse_sweep(asked.sweep)
     described = read_cluster(asked.cluster)
     job = Job(chosen, asked.plan or [], options)
     points: list[tuple[object, Sequence[Outcome]]] = []

@@ -143,7 +143,7 @@ def _room(config: StoreConfig) -> Iterator[Finding]:
         if small:
             named = ", ".join(f"{name} ({format_size(free)})" for name, free in small.items())
             yield note(
-                f"much less room than on the others: {named}; new files put there only their share",
+                f"targets with much less room than the others: {named}; new files put little there",
                 "nothing; plans put hot regions there, and 'stripewise store df' shows what is left",
             )
 

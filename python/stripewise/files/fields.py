@@ -129,6 +129,8 @@ class Fields:
 
     def choice(self, key: str, choices: Sequence[str], default: Any = _MISSING) -> str:
         """One of `choices`."""
+        if default is _MISSING and key not in self.data:
+            raise self.error(key, "is missing", f"add one of {', '.join(choices)}")
         value = self._get(key, default)
         if not isinstance(value, str) or value not in choices:
             raise self.error(key, f"= {_shown(value)} is unknown", f"use one of {', '.join(choices)}")

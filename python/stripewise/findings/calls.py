@@ -63,6 +63,8 @@ class CallFacts:
     layers: dict[str, tuple[MpiCalls, ...]] = field(default_factory=dict)
     #: Bytes: where the furthest request ended, and what the file was cut or grown to.
     lengths: dict[str, int] = field(default_factory=dict)
+    #: Whether calls of MPI-IO would be there if the program had made any: so in traces of our library.
+    knows_mpi: bool = False
     #: Calls that wait until bytes are on the device.
     syncs: dict[str, Syncs] = field(default_factory=dict)
 
@@ -104,12 +106,14 @@ def calls_of(path: Path, files: Chosen) -> CallFacts:
         lengths[paths[code]] = max(int(length[code]), lengths.get(paths[code], 0))
     # A start in many directories is no habit of the program's I/O; a file that moves no byte may be.
     touched = dict.fromkeys(paths, Touched(0))
-    place = run_place(read_meta(path))
+    meta = read_meta(path)
+    place = run_place(meta)
     ours = set(wanted_files(touched, files, place=place, prefers_managed=False, least_bytes=0).files)
     by_name = np.flatnonzero(rows(BY_NAME) & np.isin(file, [code for code, name in enumerate(paths) if name in ours]))
     metadata = _metadata(table, by_name, (op, ops), (file, paths)) if len(by_name) else NOTHING
     syncs = {name: each for name, each in syncs_of(table).items() if name in ours}
-    return CallFacts(metadata, wanted, mpi_calls(table) if wanted else {}, lengths, syncs)
+    knows_mpi = bool(meta) and "imported" not in meta and "parent" in table.column_names
+    return CallFacts(metadata, wanted, mpi_calls(table) if wanted else {}, lengths, knows_mpi, syncs)
 
 
 def _lengths_in_meta(path: Path) -> dict[str, int]:

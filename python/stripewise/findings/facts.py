@@ -141,6 +141,8 @@ class RunFacts:
     is_log: bool = False
     #: The store that has its managed files.
     store: str | None = None
+    #: Whether a file without calls of MPI-IO had none, rather than that nobody recorded them.
+    knows_mpi: bool = False
     #: Calls that wait until bytes are on the device, by the file's name; some may have no request.
     syncs: Mapping[str, Syncs] = field(default_factory=dict)
 
@@ -206,6 +208,7 @@ def facts_of(path: str | os.PathLike[str], files: Chosen = (), only: Collection[
         any("estimated" in reason for reason in partial_reasons(Path(path))),
         files if isinstance(files, Choice) else Choice(tuple(files)),
         store=store_of_trace(Path(path)),
+        knows_mpi=calls.knows_mpi,
         syncs=calls.syncs,
     )
 

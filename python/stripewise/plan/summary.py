@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -120,6 +120,13 @@ def likely_text(expected: Expected) -> str:
         if abs(run - gain) >= NEAR * gain:
             io += f", {run:.2f} times with the program's own time between requests"
     return f"about {gain:.2f} times as fast as def{io} (simulated runs of the traced requests)"
+
+
+def likely_lines(expected: Expected) -> Iterator[str]:
+    """The likely factor, and the measured one where it is known; a sentence each."""
+    yield f"expect {likely_text(expected)}"
+    if expected.measured_gain is not None:
+        yield f"measured by tune: {expected.measured_gain:.2f} times as fast as def"
 
 
 def layouts_json(plan: Plan) -> list[dict[str, Any]]:

@@ -8,11 +8,12 @@ on HServers alone with the same stripe (placement.md, DEF). It is the baseline t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..cluster import Cluster, Target
 from ..layout import STRIPES_MAX, Stripes
 from ..model import parameters
-from ..plan import Plan
+from ..plan import FilePlan, Plan
 from ..workload.requests import Workload
 from .base import PlanOptions, Policy, register
 from .toolkit.build import build_plan, region_name
@@ -20,6 +21,9 @@ from .toolkit.hybrid import drawn_order
 from .toolkit.pricing import Prices
 from .toolkit.regions import RegionTable, build_regions, whole_span
 from .toolkit.space import Space
+
+#: The reason of a region that lies as DEF would have all of them.
+EVERYWHERE = "all servers, equal stripe"
 
 
 class EqualStripes:
@@ -75,7 +79,7 @@ def _place(
             region_name(workload, table, region),
         )
         reasons[region] = (
-            "all servers, equal stripe"
+            EVERYWHERE
             if choice == 0
             else "HServers only: no SServer space left in random order"
             if choice == 1 and len(choices) == 2
@@ -105,11 +109,28 @@ def static_plan(
 
 @register
 class Default(Policy):
-    """All servers, equal stripe."""
+    """All servers, equal stripe; growth, too, unless one of them has no room for another region."""
 
     name = "def"
 
     def plan(self, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
         table = build_regions(workload, options.region_bytes)
         placed, reasons = place_default(table, workload, cluster, options)
-        return static_plan(self.name, table, workload, cluster, options, placed, reasons)
+        made = static_plan(self.name, table, workload, cluster, options, placed, reasons)
+        free = Space(cluster, options.reserved_bytes).free
+        if any(free[name] - count < options.region_bytes for name, count in made.target_bytes.items()):
+            return made
+        cycle_bytes = options.stripe_bytes * len(cluster.active)
+        over_all = EqualStripes(cluster.active, options.stripe_bytes, cycle_bytes)
+        return replace(made, files=tuple(_grown(file, over_all, options) for file in made.files))
+
+
+def _grown(file: FilePlan, over_all: EqualStripes, options: PlanOptions) -> FilePlan:
+    """The file with DEF's own cycle for its growth, where its last planned region lies so."""
+    *planned, growth = file.regions
+    if planned[-1].reason != EVERYWHERE:
+        return file
+    stripes = over_all.of(growth.start // options.region_bytes)
+    cycle_bytes = sum(width for _, width in stripes)
+    length = -(-options.region_bytes // cycle_bytes) * cycle_bytes
+    return replace(file, regions=(*planned, replace(growth, len=length, stripes=stripes)))

@@ -86,10 +86,7 @@ def collect_logs(logs: Path, out: Path, lenient: bool = False) -> dict[str, Any]
         from ..workload.trace import runs_inside
 
         if runs := runs_inside(logs):
-            raise WorkloadError(
-                f"{logs}: has no trace logs, but traces of several runs, collected already: {runs}; give one to "
-                "'stripewise show'"
-            )
+            raise WorkloadError(f"{logs}: has no trace logs, but {runs} to 'stripewise show'")
     from ..workload.layouts import write_layouts
 
     noted = _noted(logs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import resource
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,12 @@ NO_WAITS: npt.NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
 
 #: Phases whose device time the counters hold.
 PHASES = ("read_seconds", "write_seconds", "fill_seconds", "check_seconds")
+
+#: Of so many bytes read, whether they came from the devices is told; less than this part of them did not. Of fewer,
+#: what programs and libraries read of themselves would be most.
+CACHED_BYTES, FROM_DEVICES = 1 << 20, 0.5
+#: Bytes of the blocks in which the kernel counts what processes read from devices (getrusage).
+BLOCK_BYTES = 512
 
 
 class LastObject:
@@ -52,6 +59,8 @@ class Measured:
     elapsed_seconds: float
     busy_s: Mapping[str, float]
     verified_bytes: int | None
+    #: Requests in the trace; 0 without one.
+    requests: int = 0
 
     @property
     def imbalance(self) -> float | None:
@@ -83,6 +92,16 @@ class Measured:
 def ratio(before: float | None, after: float | None) -> float | None:
     """How many times `before` there is after; None where either is missing or nothing."""
     return after / before if before and after else None
+
+
+def read_from_devices() -> int:
+    """Bytes that children which have ended, and theirs, had read from devices."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_inblock * BLOCK_BYTES
+
+
+def came_from_memory(read_bytes: int, from_devices: int) -> bool:
+    """Whether memory served most of the bytes that a run read, of which so many came from devices."""
+    return read_bytes >= CACHED_BYTES and from_devices < read_bytes * FROM_DEVICES
 
 
 def _figure(said: Mapping[str, Any], key: str) -> float | None:
@@ -152,4 +171,5 @@ def measured(
         elapsed_seconds=elapsed_seconds,
         busy_s=busy,
         verified_bytes=None if verified is None else int(verified),
+        requests=0 if workload is None else workload.requests,
     )

@@ -17,12 +17,16 @@ from ..store.globs import escape
 from ..workload.made import Made
 from ..workload.series import pattern_of, renumbered, shape_of
 
+#: What stands in a glob for a number that changes: a digit and whatever follows, so not q*.dat, which takes
+#: quite-different.dat for one of q1.dat and q2.dat.
+ANY_NUMBER = "[0-9]*"
+
 
 def globs_of(made: Iterable[str], known: Iterable[str], first: Mapping[str, str]) -> dict[str, str]:
     """For files that are made anew the globs of the names that they are made with, each with a file that it stands for.
 
-    Numbers in which `known` names that files were made with differ are `*`, within a directory and where something else
-    than numbers is left of the name; `first` has the names that renamed files were made with.
+    Numbers in which `known` names that files were made with differ are `ANY_NUMBER`, within a directory and where
+    something else than numbers is left of the name; `first` has the names that renamed files were made with.
     """
     alike: dict[tuple[str, str], set[str]] = {}
     for name in known:
@@ -30,7 +34,7 @@ def globs_of(made: Iterable[str], known: Iterable[str], first: Mapping[str, str]
     found: dict[str, str] = {}
     for name in sorted(set(made)):
         begun = first.get(name, name)
-        glob = pattern_of(begun, alike.get(shape_of(begun), set()), escape) or escape(begun)
+        glob = pattern_of(begun, alike.get(shape_of(begun), set()), escape, ANY_NUMBER) or escape(begun)
         # A name with a newline has no template, for a plan may not hold it.
         if glob_problem(glob) is None:
             found.setdefault(glob, name)

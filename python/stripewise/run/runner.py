@@ -35,11 +35,15 @@ OURS = ("STRIPEWISE_STORE", "STRIPEWISE_TRACE", "STRIPEWISE_MANAGE", "STRIPEWISE
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: a shell's exit status, the wall-clock seconds it took, and the signal that ended it."""
+    """How a program ended: a shell's exit status, the wall-clock seconds it took, and the signal that ended it.
+
+    `passed_on` is the last signal that we got meanwhile and passed on to it.
+    """
 
     status: int
     seconds: float
     signal: int | None = None
+    passed_on: int | None = None
 
 
 def library_path() -> Path:
@@ -133,14 +137,15 @@ def run(command: Sequence[str], env: Mapping[str, str], line: Callable[[bytes], 
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise StoreError(f"{command[0]}: cannot be started ({reason}); check the command after --") from error
-    with _Forwarding(child):
+    with _Forwarding(child) as forwarding:
         if line and child.stdout:
             for text in iter(lambda: child.stdout.readline(LINE_BYTES_MAX) if child.stdout else b"", b""):
                 line(text)
             child.stdout.close()
         code = child.wait()
     seconds = time.monotonic() - started
-    return Ended(128 - code, seconds, -code) if code < 0 else Ended(code, seconds)
+    status, ended_by = (128 - code, -code) if code < 0 else (code, None)
+    return Ended(status, seconds, ended_by, forwarding.passed_on)
 
 
 class _Forwarding:
@@ -149,11 +154,13 @@ class _Forwarding:
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         self.child = child
         self.before: dict[int, object] = {}
+        self.passed_on: int | None = None
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> _Forwarding:
         if threading.current_thread() is threading.main_thread():
             for number in FORWARDED:
                 self.before[number] = signal.signal(number, self._forward)
+        return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self.before.items():
@@ -164,6 +171,7 @@ class _Forwarding:
         if number in (signal.SIGINT, signal.SIGQUIT) and _in_foreground():
             return
         if self.child.poll() is None:
+            self.passed_on = number
             self.child.send_signal(number)
 
 

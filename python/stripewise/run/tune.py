@@ -12,8 +12,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import resource
 import shutil
+import signal
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import native
-from ..errors import StoreError, StripewiseError, WorkloadError
+from ..errors import StoreError, StripewiseError, Terminated, WorkloadError
 from ..files.parts import locked_part
 from ..layout import Region, target_bytes
 from ..moving.plan_applier import Wanted, apply_plan, lay_out
@@ -43,7 +43,7 @@ from ..workload.trace import read_trace
 from . import runner
 from .collect import collect_logs, note_run
 from .inputs import changed_inputs
-from .measure import LastObject, Measured, measured
+from .measure import LastObject, Measured, came_from_memory, measured, read_from_devices
 from .recreated import globs_of, names_beside
 from .repeats import Repeated, together
 
@@ -52,16 +52,12 @@ from .repeats import Repeated, together
 ROUNDS, SURE = (2, 5), 0.05
 #: I/O that takes less than so many seconds tells little of a layout.
 SHORT_S = 1.0
-#: Of so many bytes read, whether they came from the devices is told; less than this part of them did not.
-CACHED_BYTES, FROM_DEVICES = 16 << 20, 0.5
 #: Runs whose bytes differ by more than this factor did not do the same work.
 SAME_WORK = 1.05
 #: The exit status of a program that Ctrl-C ended.
 INTERRUPTED = 130
 #: What to do where a program leaves no file in the store.
 CURE = "name the files with --manage, or see 'rule' in its store.toml"
-#: Bytes of the blocks in which the kernel counts what processes read from devices (getrusage).
-BLOCK_BYTES = 512
 Say = Callable[[str], None]
 Line = Callable[[bytes], None]
 Working = Callable[[str], AbstractContextManager[native.Progress]]
@@ -268,8 +264,7 @@ class Tuner:
         """One measured run under a layout, which is applied first where another lies there."""
         plan = circle.plans[name]
         if circle.applied != name:
-            gain = plan.expected.likely_gain
-            self.show.say(f"apply {name}: {len(plan.files)} file(s), expected {gain:.2f} times as fast as def")
+            self.show.say(f"apply {name}: {len(plan.files)} file(s)")
             self._apply(circle, name)
         # What the run makes anew lies as planned, under the planned names first.
         planned = {file.path: file for file in plan.files}
@@ -365,14 +360,16 @@ class Tuner:
         if self.turns.reset is not None and not first:
             self._reset()
         env = runner.environment(os.environ, self.store.root, trace, self.manage, self.command)
-        before, read_before = self._clocks(), _read_from_devices()
+        before, read_before = self._clocks(), read_from_devices()
         # Traces that the user keeps tell of it; whether it can be noted does not matter to the circle.
         note_run(trace)
         ended = runner.run(self.command, env, line)
         note_run(trace, ended)
-        after, read_after = self._clocks(), _read_from_devices()
+        after, read_after = self._clocks(), read_from_devices()
         if ended.status == INTERRUPTED:
             raise KeyboardInterrupt
+        if ended.status and ended.passed_on == signal.SIGTERM:
+            raise Terminated
         if ended.status:
             cure = (
                 "make it run under 'stripewise run' first"
@@ -431,7 +428,7 @@ class Tuner:
         if all(target.kind == "emulated" for target in self.store.config.cluster.targets):
             return
         read = sum(int(file.requests["size"][~file.requests["write"]].sum()) for file in workload.files)
-        if read >= CACHED_BYTES and from_devices < read * FROM_DEVICES:
+        if came_from_memory(read, from_devices):
             self.cached.append((run, read, from_devices))
 
     def _tell_cached(self, measured_runs: int) -> None:
@@ -475,8 +472,7 @@ class Tuner:
         with self.show.working("moving") as step:
             files = tuple(file for file in plan.files if file.path in there)
             applied = apply_plan(self.store, dataclasses.replace(plan, files=files), there, progress=step)
-        if applied.signal is not None:
-            raise KeyboardInterrupt
+        _go_on_unless(applied.signal)
         circle.applied = name
 
     def _put_back(self, circle: _Circle) -> None:
@@ -488,10 +484,10 @@ class Tuner:
             if (identity := self.store.resolve(path)) is not None
         ]
         with self.show.working("moving") as step:
-            if lay_out(self.store, there, progress=step).signal is not None:
-                raise KeyboardInterrupt
+            _go_on_unless(lay_out(self.store, there, progress=step).signal)
 
 
-def _read_from_devices() -> int:
-    """Bytes that children which have ended, and theirs, had read from devices."""
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_inblock * BLOCK_BYTES
+def _go_on_unless(stopped_by: int | None) -> None:
+    """Passes on the signal that ended a move."""
+    if stopped_by is not None:
+        raise Terminated if stopped_by == signal.SIGTERM else KeyboardInterrupt

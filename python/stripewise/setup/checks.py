@@ -86,7 +86,7 @@ def spots(given: Sequence[Path], store: Path) -> tuple[Spot, ...]:
         raise StoreError(f"{len(given)} directories are more than the {most} targets that a store holds; give fewer")
     seen: dict[Path, Path] = {}
     for each in given:
-        _check_directory(each)
+        check_directory(each)
         real = absolute(each)
         if real in seen:
             twice = f"as {seen[real]} and {each}" if str(seen[real]) != str(each) else "twice"
@@ -135,7 +135,7 @@ def check_target(path: Path, store: Path) -> None:
 def check_empty(directory: Path) -> None:
     """Raises StoreError where `directory` cannot be made or holds what a killed init does not leave."""
     if os.path.lexists(directory):
-        _check_directory(directory)
+        check_directory(directory)
         others = _others(directory, {"store", "targets", "cluster.toml"})
         if others:
             raise StoreError(f"{directory}: is not empty (it holds {others[0]}); name a new directory for --emulate")
@@ -145,7 +145,7 @@ def check_empty(directory: Path) -> None:
     _check_writable(directory.parent, "")
 
 
-def _check_directory(path: Path) -> None:
+def check_directory(path: Path) -> None:
     try:
         found = os.stat(path)
     except FileNotFoundError as error:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..devices import shared
+from ..cluster import Target
+from ..devices import Place, find, shared
 from ..devices.find import MEMORY_KINDS
 from .document import FoundTarget
+
+#: So many names are listed of those that share a device.
+NAMES_SHOWN = 8
 
 
 def remarks(found: Sequence[FoundTarget]) -> list[str]:
@@ -19,8 +23,19 @@ def remarks(found: Sequence[FoundTarget]) -> list[str]:
         for one in found
         if one.place.mount is not None and one.place.mount.kind in MEMORY_KINDS
     ]
-    for group in shared([one.place for one in found]):
-        names = _listed([found[position].target.name for position in group.positions])
+    return said + _of_shared([one.target.name for one in found], [one.place for one in found])
+
+
+def on_one_device(targets: Sequence[Target]) -> list[str]:
+    """Warnings about directories, of those that are no emulated targets, on one device."""
+    real = [target for target in targets if target.kind == "dir"]
+    return _of_shared([target.name for target in real], [find(target.path) for target in real])
+
+
+def _of_shared(targets: Sequence[str], places: Sequence[Place]) -> list[str]:
+    said = []
+    for group in shared(places):
+        names = _listed([targets[position] for position in group.positions])
         if group.disks:
             where = f"the device {group.disks[0]}" if len(group.disks) == 1 else f"the devices {_listed(group.disks)}"
         else:
@@ -34,4 +49,6 @@ def remarks(found: Sequence[FoundTarget]) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
+    if len(names) > NAMES_SHOWN:
+        names = [*names[: NAMES_SHOWN - 1], f"{len(names) - NAMES_SHOWN + 1:,} more"]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

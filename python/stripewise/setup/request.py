@@ -56,6 +56,10 @@ class Request:
         new = self.directories[0] if self.emulate else None
         if new is not None:
             checks.check_empty(new)
+        else:
+            # First: with a directory's name misspelt, nothing else is worth telling.
+            for each in self.directories:
+                checks.check_directory(each)
         checks.check_store(self.store, new)
         checks.check_cluster_file(self.cluster_file, new)
         self.globs()

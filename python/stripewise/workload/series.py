@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import PurePath
 
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"[0-9]+")
 
 
 def shape_of(name: str) -> tuple[str, str]:
@@ -24,8 +24,8 @@ def renumbered(name: str, like: str) -> str | None:
     return str(path.with_name(_NUMBER.sub(lambda _: next(found), path.name)))
 
 
-def pattern_of(name: str, alike: Iterable[str], quote: Callable[[str], str] = str) -> str | None:
-    """The name with `*` for each number in which names of its shape differ; all else as `quote` gives it.
+def pattern_of(name: str, alike: Iterable[str], quote: Callable[[str], str] = str, any_number: str = "*") -> str | None:
+    """The name with `any_number` for each number in which names of its shape differ; all else as `quote` gives it.
 
     None where nothing but numbers would be left: that would be any name of the directory.
     """
@@ -37,6 +37,6 @@ def pattern_of(name: str, alike: Iterable[str], quote: Callable[[str], str] = st
         return None
     parts, at = [], 0
     for number, free in zip(_NUMBER.finditer(path.name), differs, strict=True):
-        parts += [quote(path.name[at : number.start()]), "*" if free else number.group()]
+        parts += [quote(path.name[at : number.start()]), any_number if free else number.group()]
         at = number.end()
     return "".join([quote(f"{path.parent}/" if path.parent != PurePath("/") else "/"), *parts, quote(path.name[at:])])

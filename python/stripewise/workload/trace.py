@@ -7,6 +7,7 @@ tune (counted.py).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -47,6 +48,9 @@ FLAG_UNKNOWN_OFFSET = 1 << 5
 META_VERSION = 1
 #: Traces of a directory of several that an error names.
 RUNS_SHOWN = 8
+#: The name of a trace's file in its directory, and what files of Parquet begin with.
+TABLE = "trace.parquet"
+PARQUET_MAGIC = b"PAR1"
 T = TypeVar("T")
 R = TypeVar("R")
 Progress = Callable[[int, int], None]
@@ -80,10 +84,10 @@ class _File:
 def trace_file(path: Path) -> Path:
     """The Parquet file meant by `path`: itself, or trace.parquet in the directory."""
     if path.is_dir():
-        inside = path / "trace.parquet"
+        inside = path / TABLE
         if not inside.exists():
             if runs := runs_inside(path):
-                raise WorkloadError(f"{path}: has no trace.parquet, but traces of several runs: {runs}; give one")
+                raise WorkloadError(f"{path}: has no trace.parquet, but {runs}")
             raw = any(path.iterdir())
             cure = "run 'stripewise collect' on it first" if raw else "trace a run with 'stripewise run --trace'"
             raise WorkloadError(f"{path}: has no trace.parquet; {cure}")
@@ -94,10 +98,12 @@ def trace_file(path: Path) -> Path:
 
 
 def runs_inside(path: Path) -> str:
-    """The collected traces in a directory of several, as `tune --trace` makes it, in words; empty without any."""
+    """The collected traces in a directory of such, as `tune --trace` makes it, and what to do; empty without any."""
     found = sorted(str(each.parent) for each in path.glob("*/trace.parquet"))
+    if len(found) < 2:
+        return "".join(f"the collected trace of a run: {each}; give that" for each in found)
     more = f" and {len(found) - RUNS_SHOWN} more" if len(found) > RUNS_SHOWN else ""
-    return ", ".join(found[:RUNS_SHOWN]) + more
+    return f"collected traces of several runs: {', '.join(found[:RUNS_SHOWN])}{more}; give one"
 
 
 def read_meta(path: Path) -> dict[str, Any]:
@@ -150,6 +156,15 @@ def _reasons(meta: dict[str, Any]) -> tuple[str, ...]:
     return tuple(told)
 
 
+def _begins_otherwise(path: Path) -> bool:
+    """Whether a file is none of Parquet; one that cannot be read says so to who reads it."""
+    with contextlib.suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as file:
+                return file.read(len(PARQUET_MAGIC)) != PARQUET_MAGIC
+    return False
+
+
 @contextmanager
 def opened(source: Path) -> Iterator[pq.ParquetFile]:
     """The Parquet file of a trace, its texts as dictionaries.
@@ -163,6 +178,8 @@ def opened(source: Path) -> Iterator[pq.ParquetFile]:
             with pq.ParquetFile(file, read_dictionary=texts) as parquet:
                 yield parquet
     except (OSError, pa.ArrowException) as error:
+        if source.name != TABLE and _begins_otherwise(source):
+            raise WorkloadError(f"{source}: is no trace; give the directory that 'stripewise collect' wrote") from error
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise WorkloadError(f"{source}: cannot be read as Parquet ({said}); collect it again") from error
 

@@ -393,7 +393,9 @@ def test_a_target_that_went_away_costs_no_byte_and_is_named(make_store: Maker) -
     (store.base / "targets" / "s0").rename(store.base / "away")
     ended = stripewise("migrate", plan, "--store", store.root, "--now", "--patience", "0s", "--json", code=1)
     left = json.loads(ended.out)["left"]
-    assert len(left) == 1 and left[0]["start"] == 0 and "target s0: the directory" in left[0]["why"], ended.report
+    assert len(left) == 1 and left[0]["start"] == 0 and "target s0 is away: the directory" in left[0]["why"], (
+        ended.report
+    )
     assert ended.err.count("stays where it is") == 1
     assert placement(store, file) == "hsh"
     (store.base / "away").rename(store.base / "targets" / "s0")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runs import RUNS, write_rows
+from runs import RUNS, opens, write_rows
 from stripewise.errors import WorkloadError
 from stripewise.findings import DEFAULT_CLUSTER, facts_of, findings_of, summary_of_run
+from stripewise.workload.trace import META_VERSION
 from support import KIB
 from test_cli import cluster_toml as cluster_toml
 from test_cli import stripewise
@@ -58,6 +61,23 @@ def test_what_files_of_a_series_share_is_one_finding_with_their_price(tmp_path, 
     # 100, 200 and 300 requests: one after the other they cost six times the least, at once as much as the most.
     assert series.price.high == pytest.approx(6 * alone.price.high, rel=0.02)
     assert series.price.low == pytest.approx((6 if in_turn else 3) * alone.price.low, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("meta", "expected"),
+    [
+        ({"version": META_VERSION}, "small_requests"),
+        ({"version": META_VERSION, "imported": {"format": "strace", "files": []}}, "collective_buffer"),
+    ],
+)
+def test_a_program_that_never_called_mpi_io_has_no_collective_buffer(tmp_path, meta, expected):
+    rows = [*opens(2), *((0, "write", "/d/f", k * 8000, 8000) for k in range(1500)), (1, "read", "/d/f", 0, 100)]
+    trace = write_rows(tmp_path / "t", rows)
+    table = pq.read_table(trace / "trace.parquet")
+    pq.write_table(table.append_column("parent", pa.nulls(len(table), pa.int64())), trace / "trace.parquet")
+    (trace / "meta.json").write_text(json.dumps(meta))
+    (found,) = findings_of(facts_of(trace), DEFAULT_CLUSTER)
+    assert found.cause == expected
 
 
 @pytest.mark.parametrize("by_mpi", [False, True])

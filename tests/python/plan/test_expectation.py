@@ -8,6 +8,9 @@ from typer.testing import CliRunner
 
 from stripewise.cli.main import app
 from stripewise.plan import Expected, FilePlan, Plan, RegionPlan, Window, read_plan, write_plan
+from test_cli import a_trace, cluster_toml, stripewise
+
+__all__ = ["a_trace", "cluster_toml"]
 
 BOUND = Expected(8.0, 64.0, 1.0, 7.5, gain_low=6.75, gain_high=9.25)
 
@@ -34,9 +37,23 @@ def test_simulated_runs_are_the_headline_and_the_interval_is_the_bounds(tmp_path
     assert " ".join(checked(tmp_path / "near.json", near)).startswith(
         "expect about 3.60 times as fast as def in I/O (simulated runs of the traced requests) "
     )
-    more = " ".join(rest)
-    assert "by the bound, without queueing" in more and "7.50 times (6.75 to 9.25 with nine chances in ten" in more
-    assert "by the request model, sums of request costs: 8.00 times" in more and "measured" not in more
+    more = " ".join(" ".join(rest).split())
+    assert "7.50 bound: the busiest target's work" in more and "6.75 to 9.25 with nine chances in ten" in more
+    assert "8.00 request model: the costs of all requests" in more and "measured" not in more
+    assert "proven: no layout has a bound below 0.8 s" in " ".join(
+        checked(tmp_path / "gap.json", Expected(**{**BOUND.__dict__, "objective_s": 1.0, "proven_s": 0.8}))
+    )
+
+
+def test_a_new_plan_tells_the_likely_factor_and_where_the_others_are(a_trace: Path, cluster_toml: Path) -> None:
+    words = ("plan", a_trace, "--cluster", cluster_toml, "--policy", "h2dp")
+    plan = a_trace / "a plan.json"
+    said = stripewise(*words, "-o", plan).stdout
+    assert f"bounds and proof: stripewise show '{plan}'" in said and said.count("expect ") == 1
+    assert "request model" not in said and "request model" in stripewise("show", plan).stdout
+    assert "bounds and proof: -o PLAN writes them" in stripewise(*words).stdout
+    for word in ("proven", "gap", "expected"):
+        assert "plan" in stripewise("glossary", word).stdout
 
 
 def test_without_simulated_runs_the_bound_is_said_to_be_all(tmp_path: Path) -> None:

@@ -229,6 +229,15 @@ def test_def_fills_ssds_in_seeded_random_order():
     assert all({width for _, width in region.stripes} == {64 * KIB} for region in plans[0].files[0].regions[:64])
 
 
+@pytest.mark.parametrize(("ssd_bytes", "last"), [(0, 6), (64 * MIB, 6), (4 * MIB, 4)])
+def test_def_lays_growth_over_all_servers_as_long_as_they_have_room(ssd_bytes, last):
+    regions = policy_named("def").plan(zipf_workload(20, 100), cluster(4, 2, ssd_bytes), OPTIONS).files[0].regions
+    assert len(regions[-1].stripes) == last and regions[-1].start == 20 * MIB
+    if last == 6:
+        # In the same order: the file's next region would have begun with the same server.
+        assert regions[-1].stripes == regions[len(regions[:-1]) % 6].stripes
+
+
 def test_def_is_its_own_baseline():
     plan = policy_named("def").plan(zipf_workload(20, 100), cluster(4, 2, 2 * MIB), OPTIONS)
     assert plan.expected.gain == 1.0 and plan.expected.bound_gain == 1.0

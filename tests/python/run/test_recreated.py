@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stripewise.run.recreated import globs_of, names_beside
+from stripewise.store.globs import matches
 
 
 @pytest.mark.parametrize(
@@ -17,16 +18,16 @@ from stripewise.run.recreated import globs_of, names_beside
     [
         (["/d/a"], ["/d/a"], {}, ["/d/a"]),
         (["/d/c-1.h5"], ["/d/c-1.h5"], {}, ["/d/c-1.h5"]),
-        (["/d/c-1.h5"], ["/d/c-1.h5", "/d/c-02.h5"], {}, ["/d/c-*.h5"]),
-        (["/d/r3-c1"], ["/d/r3-c1", "/d/r3-c2"], {}, ["/d/r3-c*"]),
+        (["/d/c-1.h5"], ["/d/c-1.h5", "/d/c-02.h5"], {}, ["/d/c-[0-9]*.h5"]),
+        (["/d/r3-c1"], ["/d/r3-c1", "/d/r3-c2"], {}, ["/d/r3-c[0-9]*"]),
         (["/d/c1"], ["/d/c1", "/e/c2"], {}, ["/d/c1"]),
-        (["/d/[x]1"], ["/d/[x]1", "/d/[x]2"], {}, ["/d/[[]x]*"]),
+        (["/d/[x]1"], ["/d/[x]1", "/d/[x]2"], {}, ["/d/[[]x][0-9]*"]),
         (["/o"], ["/o.tmp"], {"/o": "/o.tmp"}, ["/o.tmp"]),
-        (["/c-1"], ["/c-1.tmp", "/c-2.tmp"], {"/c-1": "/c-1.tmp"}, ["/c-*.tmp"]),
+        (["/c-1"], ["/c-1.tmp", "/c-2.tmp"], {"/c-1": "/c-1.tmp"}, ["/c-[0-9]*.tmp"]),
         # Whatever would match all names of a directory is none.
         (["/d/700"], ["/d/700", "/d/701"], {}, ["/d/700"]),
         (["/d/7-1"], ["/d/7-1", "/d/8-2"], {}, ["/d/7-1"]),
-        (["/d/7-1"], ["/d/7-1", "/d/7-2"], {}, ["/d/7-*"]),
+        (["/d/7-1"], ["/d/7-1", "/d/7-2"], {}, ["/d/7-[0-9]*"]),
     ],
 )
 def test_numbers_in_which_names_differ_are_free(
@@ -38,8 +39,8 @@ def test_numbers_in_which_names_differ_are_free(
 @pytest.mark.parametrize(
     ("made", "first", "globs"),
     [
-        ("ck300.h5", None, "ck*.h5"),
-        ("ck300.h5", "ck300.h5.tmp", "ck*.h5.tmp"),
+        ("ck300.h5", None, "ck[0-9]*.h5"),
+        ("ck300.h5", "ck300.h5.tmp", "ck[0-9]*.h5.tmp"),
         ("ck300.h5", ".tmp-9-ck300.h5", ".tmp-9-ck300.h5"),
         ("state.h5", None, "state.h5"),
         ("old7.h5", None, "old7.h5"),
@@ -55,6 +56,11 @@ def test_files_beside_it_tell_which_numbers_are_free(made: str, first: str | Non
     renamed = {} if first is None else {path: str(tmp_path / first)}
     found = globs_of([path], {renamed.get(path, path)} | names_beside([path], renamed), renamed)
     assert found == {str(tmp_path / globs): path}
+
+
+def test_a_name_without_a_number_is_not_one_of_a_numbered_series() -> None:
+    (glob,) = globs_of(["/d/q2.dat"], ["/d/q1.dat", "/d/q2.dat"], {})
+    assert matches(glob, "/d/q15.dat") and not matches(glob, "/d/quite-different.dat")
 
 
 def test_a_directory_that_is_gone_has_no_names(tmp_path: Path) -> None:

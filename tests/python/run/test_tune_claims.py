@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from stripewise.cli.run import tune as verb
@@ -18,8 +19,8 @@ from stripewise.policy import PlanOptions, Policy
 from stripewise.run.measure import Measured
 from stripewise.run.repeats import Repeated, together
 from stripewise.run.tune import Shown, Tuned, Tuner, Turns
-from stripewise.workload import Workload
-from support import target
+from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload
+from support import KIB, MIB, target
 
 SIMULATED = Expected(1.0, 8.0, 1.0, 9.0, simulated_s=2.0, simulated_def_s=7.0)
 PLAN = Plan("best", {}, "", ("job",), 1, (Window(0, 1),), (), {}, SIMULATED)
@@ -42,7 +43,7 @@ def test_the_factor_has_its_interval_and_the_likely_gain_beside_it(capsys: pytes
     low, high = layout("best", 1.0, 1.1).gain_range(layout("def", 4.0, 4.4)) or (0, 0)
     assert 2.9 < low < 4 < high < 5.5
     assert f"best: 4.00 times as fast as def, measured ({low:.2f} to {high:.2f} with 95 % confidence);" in said
-    assert "I/O seconds 4.20 1.05 95 % interval 3.42 to 5.15 0.85 to 1.29" in said
+    assert "I/O seconds 4.20 1.05 95 % interval 3.42 to 5.15 0.854 to 1.29" in said
     assert "expected: about 3.50 times as fast as def (simulated runs" in said
     assert "verified bytes" not in said
     assert "verified bytes" in claimed(capsys, layout("def", 4.0), layout("best", 1.0, verified=5))
@@ -54,7 +55,7 @@ def test_what_is_not_known_is_not_claimed(capsys: pytest.CaptureFixture[str]) ->
     for short in (layout("def", 0.4), layout("best", 0.1)), (layout("def", 0.4, 0.9), layout("best", 0.1, 0.7)):
         said = claimed(capsys, *short)
         assert "in runs too short to be sure (" in said and ", measured (" not in said
-        assert "times as fast as def (too little I/O to be sure) 1.00" in said
+        assert "times as fast as def (too little I/O" in said
 
 
 def test_short_runs_that_hardly_vary_are_enough(capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,9 +64,39 @@ def test_short_runs_that_hardly_vary_are_enough(capsys: pytest.CaptureFixture[st
     assert "which may be chance" in claimed(capsys, layout("def", 4.0, 6.0), layout("best", 3.9, 5.9), stays=False)
 
 
+def test_what_went_elsewhere_than_to_devices_explains_a_smaller_gain(capsys: pytest.CaptureFixture[str]) -> None:
+    expected = replace(SIMULATED, simulated_io_s=0.5, simulated_io_def_s=4.0)
+    plan = replace(PLAN, expected=expected)
+    runs = tuple(Measured("best", 2.0, None, each, each, {}, None, 1500) for each in (1.0, 1.01))
+    said = claimed(capsys, layout("def", 4.0, 4.01), Repeated(plan, runs))
+    assert (
+        "these count devices alone: 0.505 of the 1.00 s with best went elsewhere" in said and "1,500 requests" in said
+    )
+    near = tuple(replace(each, io_seconds=0.55 + each.io_seconds / 100) for each in runs)
+    assert "devices alone" not in claimed(capsys, layout("def", 4.0, 4.01), Repeated(plan, near))
+
+
 def test_only_emulated_devices_tell_how_long_they_were_busy(capsys: pytest.CaptureFixture[str]) -> None:
     said = claimed(capsys, layout("def", 4.0), layout("best", 1.0))
-    assert "busy a, s 4.00 1.00 busy b, s - -" in said
+    assert "busy a, s 4.00 1.00" in said and "busy b" not in said and "write MB/s" not in said
+
+
+def test_short_times_are_told_with_three_digits(capsys: pytest.CaptureFixture[str]) -> None:
+    said = claimed(capsys, layout("def", 0.0204), layout("best", 0.0198))
+    assert "I/O seconds 0.0204 0.0198" in said and "busy a, s 0.0204 0.0198" in said
+
+
+@pytest.mark.parametrize(
+    ("read", "from_devices", "told"), [(3 * MIB, 0, True), (3 * MIB, 2 * MIB, False), (64 * KIB, 0, False)]
+)
+def test_a_few_mib_that_came_from_memory_are_told(read: int, from_devices: int, told: bool) -> None:
+    requests = np.zeros(1, dtype=REQUEST_DTYPE)
+    requests["size"] = read
+    store: Any = SimpleNamespace(config=SimpleNamespace(cluster=SimpleNamespace(targets=TARGETS)))
+    tuner = Tuner(store, ["job"], PlanOptions(), [], Turns(), Shown(print, print, contextlib.nullcontext))
+    tuner._check_cache("run 2 (def)", Workload((FileRequests("/f", requests, read),), 1), from_devices)
+    tuner._tell_cached(1)
+    assert any("the rest from memory" in remark for remark in tuner.remarks) == told
 
 
 @pytest.mark.parametrize(("baseline", "seconds", "kept"), [("def", 4.0, 4.0), ("psa", 4.0, None), ("def", 0.4, None)])

@@ -14,6 +14,7 @@ from stripewise.devices import System, find, shared
 from stripewise.devices.mounts import holding, mounts_in
 from stripewise.setup.classes import Decided, decide
 from stripewise.setup.document import FoundTarget, comments
+from stripewise.setup.remarks import on_one_device
 
 
 @dataclass
@@ -270,3 +271,13 @@ def test_a_measurement_is_believed_before_the_flag(machine, flag, measured, klas
     assert (decided.klass, decided.by) == (klass, by)
     contradicted = by == "measurement" and flag is not None and (klass == "hdd") != bool(flag)
     assert ("contradicts" in decided.why) == contradicted
+
+
+def test_of_directories_on_one_device_those_that_are_no_emulated_targets_are_told(tmp_path: Path) -> None:
+    for number in range(10):
+        (tmp_path / f"t{number}").mkdir()
+    made = [Target(f"t{number}", "hdd", "dir", tmp_path / f"t{number}", 0, 0.0, 0.0, 0.0, 0.0) for number in range(10)]
+    (said,) = on_one_device(made)
+    assert said.startswith("t0, t1, t2, t3, t4, t5, t6 and 3 more share ") and "give one directory for each" in said
+    assert on_one_device(made[:1]) == []
+    assert on_one_device([replace(each, kind="emulated") for each in made]) == []

@@ -59,6 +59,10 @@ def test_neighbours_of_one_cycle_share_a_row_and_what_is_beyond_is_counted() -> 
         "3,145,728",
         "growth",
     ]
+    # A last row that goes on behind the file's end is of the file and of its growth, however many regions it has.
+    merged = [Region(n * 32 * MIB, 32 * MIB, equal(3)) for n in range(4)]
+    assert list(regions_drawn(merged, 9, 32 * MIB))[1].split()[:4] == ["0", "end,", "growth", "1"]
+    assert list(regions_drawn(merged, 9, 33 * MIB))[1].split()[:4] == ["0", "end,", "growth", "2"]
     # The same targets in another order are another cycle.
     swapped = (equal(3)[1], equal(3)[0], equal(3)[2])
     assert len(list(regions_drawn([Region(0, MIB, equal(3)), Region(MIB, MIB, swapped)], 9))) == 3

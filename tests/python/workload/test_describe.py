@@ -139,6 +139,9 @@ def test_a_file_is_read_and_its_keys_are_named(tmp_path):
     path = tmp_path / "w.toml"
     path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in BASE.items()))
     assert read_description(path, {"request_bytes": ["4KiB", 8192]}).request_bytes == ((4096, 1.0), (8192, 1.0))
+    path.write_text("processes = 4")
+    with pytest.raises(WorkloadError, match=r"w\.toml: kind is missing; add one of sequential, "):
+        read_description(path)
     path.write_text("kind = ")
     with pytest.raises(WorkloadError, match=r"w\.toml: not TOML"):
         read_description(path)

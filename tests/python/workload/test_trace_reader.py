@@ -12,6 +12,7 @@ import pytest
 from stripewise.errors import WorkloadError
 from stripewise.findings import facts_of
 from stripewise.pattern.records import read_records
+from stripewise.run.collect import collect_logs
 from stripewise.view import read_requests
 from stripewise.workload.counted import Touched
 from stripewise.workload.trace import FLAG_MANAGED, FLAG_UNKNOWN_OFFSET, partial_reasons, read_trace, wanted_files
@@ -166,6 +167,22 @@ def test_a_directory_that_is_no_trace_is_one_sentence(tmp_path, prepare, said):
     with pytest.raises(WorkloadError) as caught:
         read_trace(tmp_path)
     assert said in str(caught.value) and str(tmp_path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("read", [read_trace, read_records, read_requests, facts_of])
+def test_a_file_that_is_no_trace_is_told_so(tmp_path, read):
+    (tmp_path / "passwd").write_text("root:x:0:0:")
+    with pytest.raises(WorkloadError, match="passwd: is no trace; give the directory"):
+        read(tmp_path / "passwd")
+
+
+def test_a_directory_of_collected_traces_says_how_many_there_are(tmp_path):
+    for name, told in (("def", "the collected trace of a run: "), ("psa", "collected traces of several runs: ")):
+        (tmp_path / name).mkdir()
+        trace(tmp_path / name, [row()])
+        for read in (read_trace, lambda logs: collect_logs(logs, tmp_path / "out")):
+            with pytest.raises(WorkloadError, match=f"{told}{tmp_path}/def"):
+                read(tmp_path)
 
 
 def test_a_missing_trace_is_named(tmp_path):

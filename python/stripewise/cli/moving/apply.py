@@ -70,10 +70,13 @@ def apply(
     if json:
         print_json(result.as_json() | {"templates": list(anew)})
     else:
-        typer.echo(
-            f"{result.files} file(s) laid out anew: {format_size(result.moved_bytes)} moved in {result.seconds:.2f} s"
-            + (", stopped before the end" if result.signal is not None else "")
-        )
+        if result.moved_bytes or result.signal is not None:
+            typer.echo(
+                f"{result.files} file(s) laid out anew: {format_size(result.moved_bytes)} moved in "
+                f"{result.seconds:.2f} s" + (", stopped before the end" if result.signal is not None else "")
+            )
+        else:
+            typer.echo(f"{result.files} file(s) lie as planned already: nothing was moved")
         for glob in anew:
             typer.echo(f"new files matching {printable(glob)} are laid out as planned")
         if anew:

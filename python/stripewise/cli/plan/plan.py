@@ -15,11 +15,12 @@ import typer
 from ...cluster import read_cluster
 from ...errors import StripewiseError, UsageError
 from ...files.parts import check_output
-from ...plan import Expected, Plan, read_plan, write_plan
+from ...plan import Plan, read_plan, write_plan
 from ...plan.check import check_plan
 from ...plan.migrations import DIRECTIONS
-from ...plan.summary import PlanSummary, layouts_json, likely_text, summary_of
+from ...plan.summary import PlanSummary, layouts_json, likely_lines, summary_of
 from ...policy import POLICIES, policy_named, refuse_foreign
+from ...policy.default import Default
 from ...run.recreated import as_made
 from ...store import Store, plans
 from ...store.traced import on_store
@@ -40,6 +41,7 @@ from ..output import (
     shown,
     wrapped,
 )
+from .expected import all_lines
 from .options import (
     FileOptions,
     SearchOptions,
@@ -56,40 +58,16 @@ FILES_SHOWN = 8
 ROWS_SHOWN = 12
 
 
-def print_plan(plan: Plan, summary: PlanSummary, title: str, whole: str) -> None:
-    """The plan for people; `whole` says where all of its regions stand."""
+def print_plan(plan: Plan, summary: PlanSummary, title: str, whole: str, gains: Iterable[str]) -> None:
+    """The plan for people; `whole` says where all of its regions stand, `gains` are the lines of what it gains."""
     typer.echo(wrapped(printable(title)))
     _print_regions(plan, whole)
     held = [(name, format_size(count)) for name, count in summary.target_bytes.items()]
     _print_lines(aligned(("target", "bytes"), held))
-    _print_expected(summary.expected)
+    _print_lines(gains)
     if plan.comment:
         typer.echo(wrapped(plan.comment))
     _print_windows(summary)
-
-
-def _print_expected(expected: Expected) -> None:
-    """What is likely first, then ratios of limits and of sums, in which nothing waits: they may be far too high."""
-    typer.echo(wrapped(f"expect {likely_text(expected)}"))
-    if expected.measured_gain is not None:
-        typer.echo(f"measured by tune: {expected.measured_gain:.2f} times as fast as def")
-    between = ""
-    if expected.gain_low is not None and expected.gain_high is not None:
-        between = (
-            f" ({expected.gain_low:.2f} to {expected.gain_high:.2f} with nine chances in ten, as far as the targets' "
-            "figures are known)"
-        )
-    said = (
-        f"by the bound, without queueing and the order of requests: {expected.bound_gain:.2f} times{between}; "
-        f"by the request model, sums of request costs: {expected.gain:.2f} times"
-    )
-    typer.echo(wrapped(said))
-    if expected.gap is not None:
-        said = (
-            f"the best bound is within {expected.gap:.1%} of what is proven of all layouts, every access paying its "
-            "startup"
-        )
-        typer.echo(wrapped(said))
 
 
 def _print_regions(plan: Plan, whole: str) -> None:
@@ -99,7 +77,9 @@ def _print_regions(plan: Plan, whole: str) -> None:
         typer.echo(f"{printable(file.path)}: {format_size(file.size)}, {len(file.regions):,} region(s)")
         _print_lines(regions_drawn(file.layout, ROWS_SHOWN, file.size))
     if order:
-        typer.echo("growth: what files grow by later, on targets that are not SSDs where there are any")
+        is_equal = plan.policy == Default.name
+        where = "on all targets that have room" if is_equal else "on targets that are not SSDs where there are any"
+        typer.echo(wrapped(f"growth: what files get behind their last planned region later, {where}"))
     more = len(order) - FILES_SHOWN
     regions = sum(len(file.regions) for file in order[FILES_SHOWN:])
     if more > 0:
@@ -187,7 +167,7 @@ def _check(path: Path, cluster: Path | None, json: bool) -> None:
         return
     for remark in remarks:
         say(f"stripewise: {remark}")
-    print_plan(plan, summary, f"{path}: sound", f"{path}, or --json")
+    print_plan(plan, summary, f"{path}: sound", f"{path}, or --json", all_lines(plan.expected))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,7 +264,8 @@ def plan(
         print_json(said | ({"kept": [kept.application, kept.processes]} if kept is not None else {}))
         return
     whole = "-o PLAN writes them, --json prints them" if output is None else f"{output}, or --json"
-    print_plan(made, summary, f"{chosen.name}: {len(made.files)} file(s)", whole)
+    gains = [*map(wrapped, likely_lines(made.expected)), _whereabouts(output)]
+    print_plan(made, summary, f"{chosen.name}: {len(made.files)} file(s)", whole, gains)
     if kept is not None:
         typer.echo(
             f"kept for {printable(kept.title)}: 'stripewise run --store' follows it where CMD ends with these words"
@@ -292,3 +273,11 @@ def plan(
     if output is not None:
         store = "STORE" if asked.store is None else shlex.quote(str(asked.store))
         typer.echo(f"{output}: written; next: stripewise apply {shlex.quote(str(output))} --store {store}")
+
+
+def _whereabouts(plan: Path | None) -> str:
+    """Where all factors are told of a plan that lies there, or nowhere yet."""
+    if plan is None:
+        return "bounds and proof: -o PLAN writes them, --json prints them"
+    verb = "show" if plan.suffix == ".json" else "plan --check"
+    return f"bounds and proof: stripewise {verb} {shlex.quote(str(plan))}"

@@ -18,18 +18,22 @@ from ...units import format_size
 from ..arguments import flattened
 from ..options import JsonOption
 from ..output import print_json, printable, stdout, stripes_text, table
+from .expected import all_lines
 from .options import FileOptions
 from .pictures import check_pictures, write_pictures
 from .show_trace import Page, show_trace
 
 
 def _show_plan(path: Path, json: bool) -> None:
-    """The region mapping table of a plan."""
+    """What a plan is expected to gain, and its region mapping table."""
     plan = read_plan(path)
     mapping = RegionMappingTable(plan)
     if json:
         print_json(mapping.as_json())
         return
+    for line in all_lines(plan.expected):
+        typer.echo(line)
+    typer.echo()
     title = f"{len(mapping):,} entries, {format_size(mapping.bytes)}; {mapping.windows} window(s)"
     made = table(title, "file", "region", "from", "from window", "stripes", "reason")
     regions = {file.path: file.regions for file in plan.files}
@@ -74,7 +78,7 @@ def show(
 ) -> None:
     """Show the I/O of a run, and its I/O problems with cures.
 
-    For a plan: the region mapping table.
+    For a plan: what it is expected to gain, and the region mapping table.
     """
     if trace.suffix == ".json" and not trace.is_dir():
         if files.flags:

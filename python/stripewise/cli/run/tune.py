@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -33,6 +35,9 @@ from ..output import print_json, printable, progress, say, shown, stdout, table,
 from ..plan.options import SearchOptions, SeedOption, SizeOptions, plan_options
 from ..store.plan import rm_command
 
+#: A measured factor below this part of the expected one is explained.
+FAR = 0.75
+
 
 def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
     rows = [each.mean for each in tuned.layouts]
@@ -41,23 +46,23 @@ def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
     stays = tuned.kept
     titles = [f"{each.policy} (stays)" if each is stays else each.policy for each in tuned.layouts]
     made = table(f"measured{note}", "", *titles)
-    made.add_row("runs", *(str(len(each.runs)) for each in tuned.layouts))
-    made.add_row("read MB/s", *(shown(row.read_mb_s) for row in rows))
-    made.add_row("write MB/s", *(shown(row.write_mb_s) for row in rows))
-    made.add_row("I/O seconds", *(shown(row.io_seconds, 2) for row in rows))
-    if any(each.io_range is not None for each in tuned.layouts):
-        made.add_row("95 % interval", *(_between(each.io_range) for each in tuned.layouts))
     unsure = " (too little I/O to be sure)" if tuned.unsure else ""
-    made.add_row(
-        f"times as fast as {first.policy}{unsure}", *(_times(first.io_seconds, row.io_seconds) for row in rows)
-    )
-    for target in targets:
-        made.add_row(f"busy {target.name}, s", *(shown(row.busy_s.get(target.name), 2) for row in rows))
-    made.add_row("imbalance", *(shown(row.imbalance, 3) for row in rows))
-    made.add_row("bound ratio", *(shown(row.bound_ratio, 3) for row in rows))
-    verified = [row.verified_bytes for row in rows]
-    if any(count is not None for count in verified):
-        made.add_row("verified bytes", *("-" if count is None else f"{count:,}" for count in verified))
+    lines = [
+        ("runs", [str(len(each.runs)) for each in tuned.layouts]),
+        ("read MB/s", [shown(row.read_mb_s) for row in rows]),
+        ("write MB/s", [shown(row.write_mb_s) for row in rows]),
+        ("I/O seconds", [_seconds(row.io_seconds) for row in rows]),
+        ("95 % interval", [_between(each.io_range, _seconds) for each in tuned.layouts]),
+        (f"times as fast as {first.policy}{unsure}", [_times(first.io_seconds, row.io_seconds) for row in rows]),
+        *((f"busy {target.name}, s", [_seconds(row.busy_s.get(target.name)) for row in rows]) for target in targets),
+        ("imbalance", [shown(row.imbalance, 3) for row in rows]),
+        ("bound ratio", [shown(row.bound_ratio, 3) for row in rows]),
+        ("verified bytes", ["-" if row.verified_bytes is None else f"{row.verified_bytes:,}" for row in rows]),
+    ]
+    for name, cells in lines:
+        # What is known of no layout has no row.
+        if set(cells) != {"-"}:
+            made.add_row(name, *cells)
     stdout().print(made)
     typer.echo(wrapped(_claim(tuned)))
     for remark in tuned.remarks:
@@ -80,12 +85,30 @@ def _claim(tuned: Tuned) -> str:
     if tuned.unsure:
         return f"{fastest.policy}: {times} in runs too short to be sure ({between}); {expected}"
     sure = "" if tuned.kept is not None else ", which may be chance"
-    return f"{fastest.policy}: {times}, measured ({between}){sure}; {expected}"
+    return f"{fastest.policy}: {times}, measured ({between}){sure}; {expected}{_beside_devices(tuned)}"
 
 
-def _between(ends: tuple[float, float] | None) -> str:
+def _beside_devices(tuned: Tuned) -> str:
+    """Where less came out than was expected: what runs spent beside the devices, which a simulation does not know."""
+    fastest, gain = tuned.fastest, tuned.measured_gain
+    devices_s, seconds = fastest.plan.expected.simulated_io_s, fastest.mean.io_seconds
+    if not gain or not devices_s or gain > FAR * tuned.expected_gain or seconds <= devices_s:
+        return ""
+    return (
+        f"; these count devices alone: {_seconds(seconds - devices_s)} of the {_seconds(seconds)} s with "
+        f"{fastest.policy} went elsewhere (program, library, kernel, timers) in {fastest.mean.requests:,} requests"
+    )
+
+
+def _seconds(value: float | None) -> str:
+    """Two digits behind the point, below 1 s three significant ones."""
+    digits = 2 if not value or value >= 1 else 2 - math.floor(math.log10(value))
+    return shown(value, digits)
+
+
+def _between(ends: tuple[float, float] | None, text: Callable[[float], str] = "{:.2f}".format) -> str:
     """An interval."""
-    return "-" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}"
+    return "-" if ends is None else f"{text(ends[0])} to {text(ends[1])}"
 
 
 def _times(before_s: float, after_s: float) -> str:
@@ -204,7 +227,7 @@ def tune(
     refuse_foreign([compared, *chosen], options)
     opened = Store(store)
     kept = None if asked.trace is None else trace_directory(asked.trace)
-    # With --json the last line of stdout is ours alone; what the program says goes to stderr.
+    # With --json stdout is the answer's alone; what people and the program say goes to stderr.
     out = sys.stderr.buffer if json else sys.stdout.buffer
 
     def line(text: bytes) -> None:
@@ -214,11 +237,12 @@ def tune(
     show = Shown(say, line, progress)
     tuner = Tuner(opened, command, options, asked.manage or [], Turns(asked.repeat, asked.reset), show)
     tuned = tuner.tune(compared, chosen, kept)
-    _print(tuned, opened.config.cluster.targets)
-    if asked.keep and tuned.kept is not None:
-        globs = _lay_out_anew(opened, tuned)
-        _say_way_back(opened.root, globs, _keep(opened, tuned, tuned.kept))
-    if asked.trace is not None:
-        _say_traces(tuned, asked.trace)
+    with contextlib.redirect_stdout(sys.stderr) if json else contextlib.nullcontext():
+        _print(tuned, opened.config.cluster.targets)
+        if asked.keep and tuned.kept is not None:
+            globs = _lay_out_anew(opened, tuned)
+            _say_way_back(opened.root, globs, _keep(opened, tuned, tuned.kept))
+        if asked.trace is not None:
+            _say_traces(tuned, asked.trace)
     if json:
         print_json(tuned.as_json())

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from ...setup.remarks import on_one_device
 from ...store import create_store
 from ...units import parse_size
 from ..options import ManageOption, RegionOption, StoreArgument
+from ..output import printable, say
 from . import df
 
 
@@ -36,4 +38,6 @@ def create(
     typer.echo(f"new files that go into it: {', '.join(made.config.managed)}")
     for line in df.warnings(made):
         typer.echo(line)
+    for line in on_one_device(made.config.cluster.targets):
+        say(f"warning: {printable(line)}")
     typer.echo(f"next: stripewise run --store {made.root} -- CMD")

@@ -51,7 +51,7 @@ def info(store: StoreArgument, json: JsonOption = False) -> None:
             target.name,
             target.klass if target.is_active else f"{target.klass} ({target.state})",
             target.kind,
-            format_size(target.capacity_bytes) if target.capacity_bytes else "its disk's",
+            format_size(target.capacity_bytes) if target.capacity_bytes else "-",
             "-" if row.get("free_bytes") is None else format_size(row["free_bytes"]),
             "-" if row.get("files") is None else f"{row['files']:,}",
             f"{row.get('accesses_read', 0):,}",

@@ -77,4 +77,4 @@ def warnings(store: Store) -> Iterator[str]:
         named = ", ".join(
             f"{name} {format_size(free)}" for name, free in sorted(small.items(), key=lambda each: each[1])
         )
-        yield f"much less room than on the others: {named}; new files put there only their share, plans what is hot"
+        yield f"targets with much less room than the others: {named}; new files put little there, plans what is hot"

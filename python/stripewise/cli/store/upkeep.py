@@ -50,6 +50,7 @@ _COUNTS = {
     "unfinished": "of them never finished",
     "journals": "adoption(s) or export(s) settled",
     "slots": "slot(s) of dead processes",
+    "copies": "plain file(s) whose copies were dropped",
 }
 
 

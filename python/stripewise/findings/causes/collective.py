@@ -1,7 +1,8 @@
 """A collective buffer that is too small: few processes move what all asked for, in pieces of the buffer's size.
 
 ROMIO's two-phase I/O: every process opens the file, only aggregators read and write, each a range of its own from front
-to back, `cb_buffer_size` bytes at a time. A program whose first process does all I/O opens the file in that one alone.
+to back, `cb_buffer_size` bytes at a time. A program whose first process does all I/O opens the file in that one alone;
+one that made no call of MPI-IO, in a trace that would have them, has no such buffer.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from ..price import load_of, saved
 def small_collective_buffer(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
     """Of the buffer that the aggregators' requests show."""
     few = len(file.ranks)
+    if run.knows_mpi and file.wanted is None:
+        return None
     # Where the calls of MPI-IO are known, they tell whether any was collective.
     if file.layers and not any(each.collective for each in file.layers):
         return None

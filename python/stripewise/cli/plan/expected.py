@@ -1,0 +1,39 @@
+"""What a plan is expected to gain, for people: all factors, each with what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan import Expected
+from ...plan.summary import likely_lines
+from ..output import aligned, wrapped
+
+
+def all_lines(expected: Expected) -> Iterator[str]:
+    """The headline, then every factor over def with what it is, and how near the plan is to the best there can be.
+
+    Only simulated runs wait and queue; limits and sums of costs may be far above what a run shows.
+    """
+    yield from map(wrapped, likely_lines(expected))
+    yield from aligned(("times def", "of what"), _factors(expected), 0, "  ", words=True)
+    if expected.gap is not None:
+        yield wrapped(
+            f"proven: no layout has a bound below {expected.proven_s:.4g} s, every access paying its startup; the best "
+            f"that was found has {expected.objective_s:.4g} s, a gap of {expected.gap:.1%}"
+        )
+
+
+def _factors(expected: Expected) -> Iterator[tuple[str, str]]:
+    def row(gain: float, what: str) -> tuple[str, str]:
+        return f"{gain:.2f}", what
+
+    if expected.simulated_io_gain is not None:
+        yield row(expected.simulated_io_gain, "simulated I/O: seconds with reads or writes under way, as tune measures")
+    if expected.simulated_gain is not None:
+        yield row(expected.simulated_gain, "simulated run: the program's own time between requests is in it, too")
+    bound = "bound: the busiest target's work, without queueing and the order of requests"
+    if expected.gain_low is not None and expected.gain_high is not None:
+        between = f"{expected.gain_low:.2f} to {expected.gain_high:.2f} with nine chances in ten"
+        bound += f"; {between}, as far as the targets' figures are known"
+    yield row(expected.bound_gain, bound)
+    yield row(expected.gain, "request model: the costs of all requests, one after another")
