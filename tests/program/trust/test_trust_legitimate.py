@@ -303,3 +303,15 @@ def test_root_s_chown_of_a_whole_store_keeps_it_sound(realm: Realm) -> None:
         chown_all(top, ALICE)
     assert reads(realm, ALICE, file.link)
     realm.run(ALICE, "sh", "-c", f"echo more >> {file.link}; rm {file.link}")
+
+
+def test_a_file_that_was_adopted_is_read_and_written_by_whom_its_mode_lets(realm: Realm) -> None:
+    path, data = realm.place(ALICE) / "mine", b"of all" * 20_000
+    path.write_bytes(data)
+    os.chown(path, ALICE, ALICE)
+    path.chmod(0o646)
+    stripewise("store", "adopt", "--store", realm.roots.root, path)
+    program = "f = open(sys.argv[1], 'r+b'); data = f.read(); f.seek(0); f.write(data[:9]); print(len(data))"
+    for user in (ALICE, MALLORY):
+        said = realm.python(user, program, path, STRIPEWISE_STORE=realm.roots.root)
+        assert said.out.strip() == str(len(data)), said.report

@@ -130,8 +130,6 @@ impl Making<'_> {
         medium.open(&path, Open::CreateNew).doing("make", &path)?;
         let filling = medium.try_lock(&path, true).doing("lock", &path)?.ok_or_else(|| remove::busy(&path))?;
         make_parts(store, id, layout)?;
-        let part = store.part(id, "layout");
-        medium.change_mode(&part, 0, 0o444).doing("let everybody read", &part)?;
         let link = link_path(store, self.name);
         self.alone = Some(store.lock_file(id, &link)?);
         give_name(store, id, &link).map_err(|e| match e {

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::link::link_record;
-use super::publish::{make_objects, objects_at_first, publish_layout, sync_dir};
+use super::publish::{make_objects, objects_at_first, publish_layout, rights_of_new_part, sync_dir};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::path_of;
 use crate::admin::medium::{Attributes, FsyncPoint, Open, put_file};
@@ -86,7 +86,8 @@ pub fn give_name(store: &Store<'_>, id: u64, path: &Path) -> Result<()> {
     let record = dir.join("link");
     // Whole or not there: a file whose record is cut off would be neither unfinished nor anybody's.
     let points = (FsyncPoint::NewFileParts, FsyncPoint::NewFileDir);
-    put_file(medium, &record, &link_record(stat.dev, stat.ino, path), None, points).doing("write", &record)?;
+    let like = rights_of_new_part(store, id)?;
+    put_file(medium, &record, &link_record(stat.dev, stat.ino, path), Some(&like), points).doing("write", &record)?;
     if let Some(parent) = path.parent() {
         sync_dir(store, parent, FsyncPoint::LinkDir)?;
     }

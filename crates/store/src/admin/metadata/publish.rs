@@ -12,7 +12,7 @@ use stripewise_target::text::parse_id;
 
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::path_of;
-use crate::admin::medium::{FsyncPoint, Open, replace_file};
+use crate::admin::medium::{Attributes, FsyncPoint, Open, put_file};
 use crate::admin::objects::{self, ObjectId};
 use crate::admin::spec::stripes_of;
 use crate::admin::store::{Store, layout_error};
@@ -77,7 +77,21 @@ pub fn targets_of(layout: &Layout) -> BTreeSet<u32> {
 pub fn publish_layout(store: &Store<'_>, id: u64, layout: &Layout) -> Result<()> {
     let path = store.part(id, "layout");
     let bytes = layout.encode().map_err(|e| StoreError::Invalid(format!("{}: {e}", path.display())))?;
-    replace_file(store.medium, &path, &bytes, FsyncPoint::LayoutTmp, FsyncPoint::LayoutDir).doing("publish", &path)
+    let like = match store.medium.stat(&path).doing("look at", &path)? {
+        Some(_) => store.medium.attributes(&path).doing("look at", &path)?,
+        None => rights_of_new_part(store, id)?,
+    };
+    put_file(store.medium, &path, &bytes, Some(&like), (FsyncPoint::LayoutTmp, FsyncPoint::LayoutDir)).doing("publish", &path)
+}
+
+/// The rights of a new layout or link: head's owner's, and read by all who may come to the file, as the library makes them.
+///
+/// # Errors
+/// `Io`.
+pub fn rights_of_new_part(store: &Store<'_>, id: u64) -> Result<Attributes> {
+    let head = store.part(id, "head");
+    let of = store.medium.attributes(&head).doing("look at", &head)?;
+    Ok(Attributes { mode: 0o644, uid: of.uid, gid: of.gid, ..Attributes::default() })
 }
 
 /// Makes a layout durable beside the present one, which it is to replace.

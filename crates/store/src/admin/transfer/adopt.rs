@@ -13,7 +13,7 @@ use crate::admin::ids::{id_text, path_of};
 use crate::admin::medium::{CHUNK_BYTES, FsyncPoint, Kind, Leased, Lock, Medium, Open, Others, Root};
 use crate::admin::metadata::journal::{self, Found, Journal, Way};
 use crate::admin::metadata::link::link_record;
-use crate::admin::metadata::publish::{make_objects, objects_at_first, publish_layout, sync_dir, sync_slices};
+use crate::admin::metadata::publish::{make_objects, objects_at_first, publish_layout, rights_of_new_part, sync_dir, sync_slices};
 use crate::admin::metadata::reader::Objects;
 use crate::admin::metadata::settle::{settle_adoption, third_name};
 use crate::admin::moves::apply::forget_usage;
@@ -174,6 +174,7 @@ impl Adoption<'_> {
         let record = store.part(id, "link");
         let file = store.medium.open(&record, Open::CreateNew).doing("make", &record)?;
         file.write_at(&link_record(stat.dev, stat.ino, &self.journal.path), 0).doing("write", &record)?;
+        file.give_rights(&rights_of_new_part(store, id)?, None).doing("give the owner of the file to", &record)?;
         file.sync(FsyncPoint::NewFileParts).doing("flush", &record)?;
         sync_dir(store, &store.file_dir(id), FsyncPoint::NewFileDir)
     }
