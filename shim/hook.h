@@ -79,10 +79,10 @@ static inline long ret(long r)
         uint32_t e_ = entry(fd);                                          \
         if (LIKELY(e_ == 0)) return plain;                                \
         if (e_ & SW_TRACED) {                                             \
-            uint64_t t_ = sw_ticks();                                     \
+            uint64_t t_ = sw_tracing ? sw_ticks() : 0;                    \
             long c_ = (e_ & SW_COPIED) ? copied : SW_PASS;                \
             __typeof__(plain) r_ = c_ == SW_PASS ? plain : (__typeof__(plain))ret(c_); \
-            sw_traced(fd, OP_READ, (uint64_t)(at), (uint64_t)(asked), r_, t_); \
+            if (t_) sw_traced(fd, OP_READ, (uint64_t)(at), (uint64_t)(asked), r_, t_); \
             return r_;                                                    \
         }                                                                 \
         return ret(managed);                                              \

@@ -172,7 +172,9 @@ EXPORT FILE *freopen64(const char *path, const char *text, FILE *fp)
     long fd = known && name ? open_managed(name, &mode) : SW_PASS;
     if (ours || fd != SW_PASS) return reopen(name, &mode, fp, fd);
     if (entry(fp->_fileno) != 0) forget(fp->_fileno);
-    return REAL(freopen64)(path, text, fp);
+    FILE *plain = REAL(freopen64)(path, text, fp);
+    if (plain && (!known || (mode.flags & O_ACCMODE) != O_RDONLY)) sw_plain_written(plain->_fileno);
+    return plain;
 }
 ALIAS(FILE *, freopen, freopen64, const char *, const char *, FILE *);
 

@@ -20,8 +20,12 @@ use stripewise_target::within::{self, Expected, OpenFlags};
 
 /// Plain files with copies that one process knows at a time.
 const KEPT_MAX: usize = 256;
-/// How long a look at the plain file, or for the directory of records, counts.
+/// How long a look for the directory of records counts that found none.
 const LOOK_NS: u64 = 100_000_000;
+/// Of the descriptors that the process may have, so many for one container.
+const DESCRIPTORS_PER_CONTAINER: usize = 64;
+/// Bytes that [`Record::may_count`] asks for.
+const HEAD_BYTES: usize = 128;
 
 /// A plain file with copies, known since it was opened.
 struct Kept {
@@ -36,8 +40,6 @@ struct Kept {
     state_cut: AtomicBool,
     /// The plain file is another than the one that was copied.
     is_stale: AtomicBool,
-    /// When it was last looked at.
-    looked_ns: AtomicU64,
     /// Place of the container in the table of files, plus one.
     container: AtomicU32,
     /// Which replica answered last.
@@ -56,7 +58,6 @@ static KEPT: [Kept; KEPT_MAX] = [const {
         state: AtomicPtr::new(core::ptr::null_mut()),
         state_cut: AtomicBool::new(false),
         is_stale: AtomicBool::new(false),
-        looked_ns: AtomicU64::new(0),
         container: AtomicU32::new(0),
         history: AtomicU32::new(0),
     }
@@ -94,8 +95,15 @@ fn look_for_dir() -> Option<i32> {
     if (looked != 0 && now.wrapping_sub(looked) < LOOK_NS) || in_vfork_child() {
         return None;
     }
-    DIR_LOOKED_NS.store(now, Ordering::Relaxed);
-    let found = store::copies_dir().ok()?;
+    let found = match store::copies_dir() {
+        Ok(found) => found,
+        Err(Errno(libc::ENOENT)) => {
+            // Only now: another thread must not take this look for one that has found nothing.
+            DIR_LOOKED_NS.store(now, Ordering::Relaxed);
+            return None;
+        }
+        Err(_) => return None,
+    };
     let _held = TABLE.lock()?;
     if fds::held(&DIR).is_none() {
         fds::make_internal(found.keep(), &DIR, true).ok()?;
@@ -103,15 +111,21 @@ fn look_for_dir() -> Option<i32> {
     fds::held(&DIR)
 }
 
-/// The record of a plain file, opened; one that belongs to neither its owner nor root, or that more users may write than it, is none.
-fn open_record(dir: i32, st: &libc::stat, flags: OpenFlags) -> Option<(Held, part::Stat)> {
+/// The record of a plain file, opened.
+fn open_record(dir: i32, st: &libc::stat, flags: OpenFlags, owners: &[u32]) -> Option<(Held, part::Stat)> {
     let name = original_of(st).record_name();
-    let owners = [st.st_uid, 0];
-    let expected = Expected::of(&owners).at_most(RECORD_BYTES_MAX);
+    let expected = Expected::of(owners).at_most(RECORD_BYTES_MAX);
     let (fd, stat) = within::open_file(borrow(dir), part::c(&name).ok()?, flags, expected).ok()?;
     let fd = Held::new(fd);
-    let more_write = stat.st_mode & 0o022 & !st.st_mode != 0 || (stat.st_mode & 0o020 != 0 && stat.st_gid != st.st_gid);
-    (!more_write && stat.st_size as usize >= STATE_BYTES).then_some((fd, stat))
+    (stat.st_size as usize >= HEAD_BYTES).then_some((fd, stat))
+}
+
+/// Whether the head of a record says that it may count for the file; what does not is not read whole.
+fn may_count(fd: &Held, now: &Original) -> bool {
+    let mut head = [0u8; HEAD_BYTES];
+    // SAFETY: its own bytes.
+    let got = unsafe { sys::pread(fd.fd(), head.as_mut_ptr(), HEAD_BYTES, 0) };
+    got == Ok(HEAD_BYTES) && Record::may_count(&head, now)
 }
 
 /// For a plain descriptor that was opened for reading: the place of its file's copies, with a reference; `None` where there are none that count.
@@ -123,7 +137,9 @@ pub fn find(fd: i32) -> Option<u32> {
 #[inline(never)] // As above.
 fn find_in(dir: i32, fd: i32) -> Option<u32> {
     let st = sys::fstat(fd).ok().filter(|st| st.st_mode & libc::S_IFMT == libc::S_IFREG)?;
-    if in_vfork_child() {
+    let open = KEPT.iter().filter(|kept| kept.refs.load(Ordering::Relaxed) > 0).count();
+    // Copies are no need: the program's own files come first.
+    if in_vfork_child() || open >= fds::limit() / DESCRIPTORS_PER_CONTAINER {
         return None;
     }
     let now = original_of(&st);
@@ -137,22 +153,27 @@ fn find_in(dir: i32, fd: i32) -> Option<u32> {
         let store = store::attach_at_once(config::store_path()?).ok()?;
         // SAFETY: under TABLE.
         let id = unsafe { (*kept.record.get()).as_ref() }?.0.container;
+        // Others could lead this user to what he alone may read.
+        if store.is_common() {
+            return None;
+        }
         let index = file::acquire_at_once(store, id).ok()?;
-        let is_theirs = file::get(index).is_some_and(|file| [st.st_uid, 0].contains(&file.owner()));
-        if !is_theirs {
+        if file::get(index).is_none_or(|file| file.owner() != sys::geteuid()) {
             file::release(index);
             return None;
         }
         kept.container.store(index + 1, Ordering::Release);
     }
-    kept.looked_ns.store(now_ns(), Ordering::Relaxed);
     kept.refs.fetch_add(1, Ordering::AcqRel);
     Some(place as u32)
 }
 
 /// Reads the record of a plain file to a free place, or that of one that nobody reads any more.
 fn load(dir: i32, st: &libc::stat, now: &Original) -> Option<(usize, &'static Kept)> {
-    let (fd, stat) = open_record(dir, st, OpenFlags::RDONLY)?;
+    let (fd, stat) = open_record(dir, st, OpenFlags::RDONLY, &[sys::geteuid()])?;
+    if stat.st_mode & 0o077 != 0 || !may_count(&fd, now) {
+        return None;
+    }
     let unused = |kept: &Kept| kept.refs.load(Ordering::Acquire) == 0;
     let is_free = |kept: &Kept| unused(kept) && kept.base.load(Ordering::Acquire).is_null();
     let mut places = KEPT.iter().enumerate();
@@ -174,9 +195,7 @@ fn load(dir: i32, st: &libc::stat, now: &Original) -> Option<(usize, &'static Ke
     kept.state_cut.store(false, Ordering::Relaxed);
     kept.is_stale.store(false, Ordering::Relaxed);
     kept.history.store(0, Ordering::Relaxed);
-    if stat.st_uid != sys::geteuid() || stat.st_mode & 0o022 != 0 {
-        guard::watch(state, STATE_BYTES, &kept.state_cut);
-    }
+    guard::watch(state, STATE_BYTES, &kept.state_cut);
     // SAFETY: under TABLE, and nobody refers to it.
     unsafe { *kept.record.get() = Some((record, bytes.len())) };
     kept.state.store(state, Ordering::Release);
@@ -228,24 +247,22 @@ impl Kept {
         !state.is_null() && unsafe { state_of(state) }.load(Ordering::SeqCst) == IN_USE && !self.state_cut.load(Ordering::Relaxed)
     }
 
-    /// Whether the copies may be used: nobody has dropped them, and the plain file, looked at again every 100 ms, is as it was.
+    /// Whether the copies may be used: nobody has dropped them, and what the descriptor leads to now is the plain file, as it was.
     fn counts(&self, fd: i32) -> bool {
         if self.is_stale.load(Ordering::Relaxed) || !self.is_in_use() {
             return false;
         }
-        let now = now_ns();
-        if now.wrapping_sub(self.looked_ns.load(Ordering::Relaxed)) < LOOK_NS {
+        // SAFETY: as in `place_of`.
+        let Some((record, _)) = (unsafe { (*self.record.get()).as_ref() }) else { return false };
+        let Ok(now) = sys::fstat(fd).map(|st| original_of(&st)) else { return false };
+        if record.is_of(&now) {
             return true;
         }
-        // SAFETY: as in `place_of`.
-        let record = unsafe { (*self.record.get()).as_ref() };
-        let is_same = record.is_some_and(|(record, _)| sys::fstat(fd).is_ok_and(|st| record.is_of(&original_of(&st))));
-        if is_same {
-            self.looked_ns.store(now, Ordering::Relaxed);
-        } else {
+        // Another file behind the number, by a call that this library did not see, says nothing of this one.
+        if (now.dev, now.ino) == (record.original.dev, record.original.ino) {
             self.is_stale.store(true, Ordering::Relaxed);
         }
-        is_same
+        false
     }
 
     /// Frees the place, under TABLE; nobody refers to it.
@@ -273,6 +290,9 @@ impl Kept {
 pub fn opened_to_write(fd: i32) {
     if let Some(dir) = dir() {
         let _ = sys::fstat(fd).map(|st| drop_copies(dir, &st));
+    } else if in_vfork_child() {
+        // Its descriptors are its own: this one is held for the call.
+        let _ = store::copies_dir().and_then(|dir| sys::fstat(fd).map(|st| drop_copies(dir.fd(), &st)));
     }
 }
 
@@ -296,10 +316,20 @@ fn drop_copies(dir: i32, st: &libc::stat) -> Sys<()> {
     if st.st_mode & libc::S_IFMT != libc::S_IFREG {
         return Ok(());
     }
-    let (fd, _) = open_record(dir, st, OpenFlags::WRONLY).ok_or(Errno(libc::ENOENT))?;
+    // A limit on the length of files counts for this write, too, and would end the program; readers see the change by the file's times.
+    if sys::limit(libc::RLIMIT_FSIZE) < STATE_BYTES as u64 {
+        return Ok(());
+    }
+    let (fd, _) = file::freeing_idle(|| open_record(dir, st, OpenFlags::WRONLY, &[]).ok_or(Errno(libc::EMFILE)))?;
     let word = DROPPED.to_le_bytes();
     // SAFETY: its own bytes.
     unsafe { sys::pwrite(fd.fd(), word.as_ptr(), word.len(), STATE_AT as u64) }.map(drop)
+}
+
+/// Lets go of what this thread held in a call that it has left by siglongjmp.
+#[inline]
+pub fn forget_left_behind() {
+    TABLE.abandon_if_left();
 }
 
 /// In a forked child.

@@ -130,6 +130,14 @@ pub fn register_plain(fd: i32, trace_id: u32) {
     }
 }
 
+/// A descriptor that is new has an entry only where its number was closed by a call that this library did not see: that one goes.
+#[inline]
+pub fn forget_left(fd: i32) {
+    if fds::entry(fd) & fds::COPIED != 0 {
+        release(fds::set_entry(fd, 0));
+    }
+}
+
 /// Has the reads of a plain descriptor, recorded or not, served from copies of its file; their reference goes with the last descriptor.
 pub fn register_copied(fd: i32, copies: u32) {
     let entry = match fds::entry(fd) {

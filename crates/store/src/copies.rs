@@ -79,6 +79,17 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes)
 }
 
+/// The plain file that a record's head names.
+fn original_in(head: &[u8]) -> Original {
+    Original {
+        dev: u64_at(head, 32),
+        ino: u64_at(head, 40),
+        size: u64_at(head, 48),
+        mtime_ns: u64_at(head, 56) as i64,
+        ctime_ns: u64_at(head, 64) as i64,
+    }
+}
+
 fn padded(len: u64) -> Option<u64> {
     len.checked_add(7).map(|len| len & !7)
 }
@@ -99,6 +110,12 @@ pub fn state_in(bytes: &[u8]) -> u32 {
 }
 
 impl<'a> Record<'a> {
+    /// Whether a record that begins with these bytes can count for a plain file that is like this: what is cheap to ask before it is read whole.
+    #[must_use]
+    pub fn may_count(head: &[u8], now: &Original) -> bool {
+        head.starts_with(MAGIC) && u32_at(head, STATE_AT) == IN_USE && original_in(head) == *now
+    }
+
     /// A record's bytes, whatever their state; `None` for what is damaged, cut off, newer, or of a plain file that cannot be.
     #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
@@ -122,13 +139,7 @@ impl<'a> Record<'a> {
         let view = View::parse(part(layout_at, layout)?).ok()?;
         // A damaged index hides copies; it is made with the layout, and must fit it.
         let index = if index == 0 { None } else { Some(ReplicaIndex::open(&view, part(index_at, index)?)?) };
-        let original = Original {
-            dev: u64_at(bytes, 32),
-            ino: u64_at(bytes, 40),
-            size: u64_at(bytes, 48),
-            mtime_ns: u64_at(bytes, 56) as i64,
-            ctime_ns: u64_at(bytes, 64) as i64,
-        };
+        let original = original_in(bytes);
         let record = Self { original, container: u64_at(bytes, 72), path: part(HEADER as u64, path)?, view, index };
         (original.size <= MAX_LOGICAL && record.replicas().all(|replica| is_copy_of(&replica, original.size))).then_some(record)
     }

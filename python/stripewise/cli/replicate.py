@@ -12,7 +12,7 @@ import typer
 
 from ..cluster import Cluster, read_cluster
 from ..errors import UsageError
-from ..findings import DEFAULT_CLUSTER
+from ..findings import DEFAULT_CLUSTER, facts_of, span_of
 from ..layout import Layout
 from ..pattern import report_of
 from ..replicas import (
@@ -40,7 +40,7 @@ from ..workload.layouts import read_layouts, store_of_trace
 from ..workload.trace import partial_reasons, run_end
 from .arguments import flattened
 from .options import BandwidthOption, JsonOption, names_completed
-from .output import print_json, printable, say_partial, stdout, stripes_text, table, wrapped
+from .output import print_json, printable, say, say_partial, stdout, stripes_text, table, wrapped
 from .plan.options import FileOptions, say_of_trace
 from .replica_building import Making, build_chosen
 
@@ -207,6 +207,13 @@ def replicate(
     if json and building.what_if:
         print_json(said)
         return
+    for each in decisions:
+        if not given and each.chosen and (span_s := span_of(facts_of(trace, files.choice()))) < each.original_s:
+            say(
+                f"stripewise: {trace}: all requests came and went within {_seconds(span_s)} s, and the model says "
+                f"{_seconds(each.original_s)} s: memory or faster devices serve these files, so copies may be slower"
+            )
+            break
     if not building.what_if and place.store is not None:
         if not json:
             _tell(decisions[0], options)

@@ -143,7 +143,7 @@ def _room(config: StoreConfig) -> Iterator[Finding]:
         if small:
             named = ", ".join(f"{name} ({format_size(free)})" for name, free in small.items())
             yield note(
-                f"targets with much less room than the others: {named}; new files put little there",
+                f"targets with much less room than the others: {named}; new files put little or nothing there",
                 "nothing; plans put hot regions there, and 'stripewise store df' shows what is left",
             )
 

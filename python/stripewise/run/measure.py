@@ -59,8 +59,6 @@ class Measured:
     elapsed_seconds: float
     busy_s: Mapping[str, float]
     verified_bytes: int | None
-    #: Requests in the trace; 0 without one.
-    requests: int = 0
 
     @property
     def imbalance(self) -> float | None:
@@ -171,5 +169,4 @@ def measured(
         elapsed_seconds=elapsed_seconds,
         busy_s=busy,
         verified_bytes=None if verified is None else int(verified),
-        requests=0 if workload is None else workload.requests,
     )

@@ -64,16 +64,11 @@ def test_short_runs_that_hardly_vary_are_enough(capsys: pytest.CaptureFixture[st
     assert "which may be chance" in claimed(capsys, layout("def", 4.0, 6.0), layout("best", 3.9, 5.9), stays=False)
 
 
-def test_what_went_elsewhere_than_to_devices_explains_a_smaller_gain(capsys: pytest.CaptureFixture[str]) -> None:
-    expected = replace(SIMULATED, simulated_io_s=0.5, simulated_io_def_s=4.0)
-    plan = replace(PLAN, expected=expected)
-    runs = tuple(Measured("best", 2.0, None, each, each, {}, None, 1500) for each in (1.0, 1.01))
-    said = claimed(capsys, layout("def", 4.0, 4.01), Repeated(plan, runs))
-    assert (
-        "these count devices alone: 0.505 of the 1.00 s with best went elsewhere" in said and "1,500 requests" in said
-    )
-    near = tuple(replace(each, io_seconds=0.55 + each.io_seconds / 100) for each in runs)
-    assert "devices alone" not in claimed(capsys, layout("def", 4.0, 4.01), Repeated(plan, near))
+def test_simulated_seconds_stand_beside_the_measured_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = replace(PLAN, expected=replace(SIMULATED, simulated_io_s=0.5, simulated_io_def_s=4.25))
+    runs = tuple(Measured("best", 2.0, None, each, each, {}, None) for each in (1.0, 1.01))
+    assert "simulated I/O, s 4.25 0.500" in claimed(capsys, layout("def", 4.0, 4.01), Repeated(plan, runs))
+    assert "simulated I/O" not in claimed(capsys, layout("def", 4.0, 4.01), layout("h2dp", 1.0, 1.1))
 
 
 def test_only_emulated_devices_tell_how_long_they_were_busy(capsys: pytest.CaptureFixture[str]) -> None:

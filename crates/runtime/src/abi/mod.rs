@@ -19,6 +19,7 @@ use crate::file;
 use crate::io;
 use crate::io::size;
 use crate::names::{Managed, find};
+use crate::open;
 use crate::open::by_name;
 use crate::open::{forget_left_behind, of_fd};
 use crate::trace;
@@ -61,6 +62,11 @@ pub unsafe extern "C" fn sw_openat(dirfd: i32, path: *const c_char, flags: i32, 
         let start = trace::begin();
         // SAFETY: passed through.
         let (result, managed) = unsafe { by_name::open_freeing_idle(dirfd, path, flags, mode) };
+        if let Ok(fd) = result
+            && !managed
+        {
+            open::forget_left(fd as i32);
+        }
         if start != 0 && !matches!(result, Err(Errno(libc::EFAULT | libc::ENAMETOOLONG))) {
             // SAFETY: the kernel has read it.
             by_name::record(unsafe { CStr::from_ptr(path) }, dirfd, flags, &result, managed, start);

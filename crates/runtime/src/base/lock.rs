@@ -64,6 +64,15 @@ impl Lock {
         drop(Held { lock: self });
     }
 
+    /// Frees the lock where this thread holds it and has left the frame that took it.
+    #[inline]
+    pub fn abandon_if_left(&self) {
+        let word = self.word.load(Ordering::Relaxed);
+        if word != 0 && word & !WAITED_FOR == tls::id() && tls::is_left_behind(NOWHERE - self.below.load(Ordering::Relaxed)) {
+            self.go_on();
+        }
+    }
+
     /// Frees the lock where this thread has left its frame without giving it back; whether it has.
     pub fn abandon(&self) -> bool {
         let is_own = self.word.load(Ordering::Relaxed) & !WAITED_FOR == tls::id();

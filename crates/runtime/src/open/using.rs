@@ -100,6 +100,7 @@ impl Drop for Use {
 /// Ends the call that this thread has left behind, if it has: what it held is given back.
 #[inline]
 pub fn forget_left_behind() {
+    crate::copies::forget_left_behind();
     // SAFETY: this thread's own block.
     let me = unsafe { &mut *tls::thread() };
     if me.using != 0 && is_left_behind(me.using_stack) {

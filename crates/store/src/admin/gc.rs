@@ -92,7 +92,7 @@ pub fn gc(store: &Store<'_>, options: &Options) -> Result<Collected> {
         Err(e) => return Err(e),
     };
     if let Some(why) = (0..store.targets.len()).find_map(|index| store.away(index)) {
-        return Err(StoreError::Damaged(format!("{why}; nothing was collected")));
+        return Err(StoreError::Damaged(format!("{why}; nothing was changed")));
     }
     let mut gc = Gc { store, options, idle, done: Collected::default(), searched: None };
     gc.slots()?;

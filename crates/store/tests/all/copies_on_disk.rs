@@ -89,49 +89,33 @@ fn a_writer_is_seen_by_the_times_and_copies_are_made_anew() {
 }
 
 #[test]
-fn who_may_use_the_file_may_use_its_copies_and_nobody_else() {
-    for (users, dir) in [(create::Users::Owner, None), (create::Users::All, Some(0o1777))] {
-        let rig = Rig::new(users);
-        fs::set_permissions(rig.file(), Permissions::from_mode(0o640)).unwrap();
-        let made = rig.make(&rig.file()).unwrap();
-        let (copies, files) = (rig.store.root.join("copies"), rig.store.root.join("files"));
-        assert_eq!(mode(&copies), dir.unwrap_or(mode(&files)));
-        assert_eq!(mode(&copies.join(&made.name)), 0o640);
-        let id = rig.store.ids().unwrap()[0];
-        assert_eq!(mode(&rig.store.part(id, "head")), 0o640);
-        assert_eq!(mode(&rig.store.part(id, "layout")), 0o644);
-        assert_eq!(mode(&rig.store.object(0, id, 0).unwrap()), 0o640);
-        assert_eq!(mode(&rig.store.file_dir(id)), 0o711);
-        remove::drop(&rig.store, &made.name).unwrap();
-        assert!(matches!(remove::drop(&rig.store, &made.name), Err(StoreError::NotFound(_))));
-        assert!(matches!(remove::drop(&rig.store, "../files"), Err(StoreError::Invalid(_))));
-    }
-}
-
-#[test]
-fn root_makes_copies_that_are_their_files_owners() {
-    let rig = Rig::new(create::Users::All);
-    if std::os::unix::fs::chown(rig.file(), Some(1003), Some(1004)).is_err() {
-        return;
-    }
+fn copies_are_the_store_owners_alone_whoever_may_read_the_file() {
+    let rig = Rig::new(create::Users::Owner);
+    fs::set_permissions(rig.file(), Permissions::from_mode(0o666)).unwrap();
+    // As root: a file of somebody else.
+    let is_root = std::os::unix::fs::chown(rig.file(), Some(1003), Some(1004)).is_ok();
     let made = rig.make(&rig.file()).unwrap();
     let id = rig.store.ids().unwrap()[0];
-    let owner = |path: &Path| fs::symlink_metadata(path).map(|found| (found.uid(), found.gid())).unwrap();
+    let own = fs::metadata(&rig.store.root).unwrap().uid();
     let copies = rig.store.root.join("copies");
-    for path in [
-        copies.join(&made.name),
-        copies.join(format!("{}.copy", made.name)),
-        rig.store.part(id, "head"),
-        rig.store.part(id, "ctl"),
-        rig.store.file_dir(id),
-        rig.store.object(1, id, 0).unwrap(),
-    ] {
-        assert_eq!(owner(&path), (1003, 1004), "{}", path.display());
+    for path in [copies.join(&made.name), rig.store.part(id, "head"), rig.store.object(0, id, 0).unwrap(), rig.store.object(1, id, 0).unwrap()] {
+        assert_eq!((mode(&path), fs::metadata(&path).unwrap().uid()), (0o600, own), "{}", path.display());
     }
+    assert_eq!(mode(&copies), mode(&rig.store.root.join("files")));
+    assert!(is_root || own != 0);
     assert_eq!(rig.states(), [State::InUse]);
     assert_eq!(stripewise_store::admin::check::fsck::fsck(&rig.store, Default::default()).unwrap().problems, Vec::<String>::new());
     remove::drop(&rig.store, &made.name).unwrap();
     assert!(rig.store.ids().unwrap().is_empty());
+    assert!(matches!(remove::drop(&rig.store, &made.name), Err(StoreError::NotFound(_))));
+    assert!(matches!(remove::drop(&rig.store, "../files"), Err(StoreError::Invalid(_))));
+}
+
+#[test]
+fn a_shared_store_takes_no_copies() {
+    let rig = Rig::new(create::Users::All);
+    assert!(matches!(rig.make(&rig.file()), Err(StoreError::Invalid(why)) if why.contains("shared")));
+    assert!(rig.store.ids().unwrap().is_empty() && !rig.store.root.join("copies").exists());
 }
 
 #[test]

@@ -181,10 +181,11 @@ def _predict(reports: Sequence[PatternReport], options: PatternOptions) -> None:
     if options.json:
         print_json({"processes": options.processes, "formulas": prediction.formulas(), "doubts": doubts})
         return
+    typer.echo(f"{options.processes} processes: {total_text(prediction)}")
+    typer.echo("by these formulas of rank r and P processes, the outermost loop first (docs/traces/patterns.md):")
     for line in prediction.formulas():
-        typer.echo(printable(line))
+        typer.echo(printable(f"  {line}"))
     for line in doubts:
         typer.echo(printable(f"not sure: {line}"))
-    typer.echo(f"{options.processes} processes: {total_text(prediction)}")
     if options.output is not None:
         typer.echo(f"{options.output}: written; its times are only an order")

@@ -35,9 +35,6 @@ from ..output import print_json, printable, progress, say, shown, stdout, table,
 from ..plan.options import SearchOptions, SeedOption, SizeOptions, plan_options
 from ..store.plan import rm_command
 
-#: A measured factor below this part of the expected one is explained.
-FAR = 0.75
-
 
 def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
     rows = [each.mean for each in tuned.layouts]
@@ -52,6 +49,7 @@ def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
         ("read MB/s", [shown(row.read_mb_s) for row in rows]),
         ("write MB/s", [shown(row.write_mb_s) for row in rows]),
         ("I/O seconds", [_seconds(row.io_seconds) for row in rows]),
+        ("simulated I/O, s", _simulated(tuned)),
         ("95 % interval", [_between(each.io_range, _seconds) for each in tuned.layouts]),
         (f"times as fast as {first.policy}{unsure}", [_times(first.io_seconds, row.io_seconds) for row in rows]),
         *((f"busy {target.name}, s", [_seconds(row.busy_s.get(target.name)) for row in rows]) for target in targets),
@@ -67,6 +65,16 @@ def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
     typer.echo(wrapped(_claim(tuned)))
     for remark in tuned.remarks:
         typer.echo(f"note: {printable(remark)}")
+
+
+def _simulated(tuned: Tuned) -> list[str]:
+    """What the I/O was simulated to take under each layout: with devices alone, whatever program and library do."""
+    plans = [each.plan.expected for each in tuned.layouts]
+    default_s = next((each.simulated_io_def_s for each in plans if each.simulated_io_def_s), None)
+    return [
+        _seconds(default_s if each.policy == "def" else expected.simulated_io_s)
+        for each, expected in zip(tuned.layouts, plans, strict=True)
+    ]
 
 
 def _claim(tuned: Tuned) -> str:
@@ -85,19 +93,7 @@ def _claim(tuned: Tuned) -> str:
     if tuned.unsure:
         return f"{fastest.policy}: {times} in runs too short to be sure ({between}); {expected}"
     sure = "" if tuned.kept is not None else ", which may be chance"
-    return f"{fastest.policy}: {times}, measured ({between}){sure}; {expected}{_beside_devices(tuned)}"
-
-
-def _beside_devices(tuned: Tuned) -> str:
-    """Where less came out than was expected: what runs spent beside the devices, which a simulation does not know."""
-    fastest, gain = tuned.fastest, tuned.measured_gain
-    devices_s, seconds = fastest.plan.expected.simulated_io_s, fastest.mean.io_seconds
-    if not gain or not devices_s or gain > FAR * tuned.expected_gain or seconds <= devices_s:
-        return ""
-    return (
-        f"; these count devices alone: {_seconds(seconds - devices_s)} of the {_seconds(seconds)} s with "
-        f"{fastest.policy} went elsewhere (program, library, kernel, timers) in {fastest.mean.requests:,} requests"
-    )
+    return f"{fastest.policy}: {times}, measured ({between}){sure}; {expected}"
 
 
 def _seconds(value: float | None) -> str:

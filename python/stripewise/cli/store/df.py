@@ -77,4 +77,5 @@ def warnings(store: Store) -> Iterator[str]:
         named = ", ".join(
             f"{name} {format_size(free)}" for name, free in sorted(small.items(), key=lambda each: each[1])
         )
-        yield f"targets with much less room than the others: {named}; new files put little there, plans what is hot"
+        means = "new files put little or nothing there, plans what is hot"
+        yield f"targets with much less room than the others: {named}; {means}"

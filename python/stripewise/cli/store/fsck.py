@@ -77,7 +77,7 @@ def fsck(
         stand = [each for each in found.get("findings", ()) if each["severity"] == "error" and not each["repaired"]]
         lost = bool(stand) and all(each["code"] == AWAY for each in stand)
         cure = "--repair cannot mend them" if repair else "--repair mends what it can"
-        cure = "of a target that is lost for good 'stripewise store drain --help' tells" if lost else cure
+        cure = "if the target is lost for good: 'stripewise store drain --help'" if lost else cure
         raise StoreError(f"{store}: {errors} error(s) stand{mended}; see them above, {cure}")
     if not json:
         typer.echo(f"{store}: {_verdict(found)}")

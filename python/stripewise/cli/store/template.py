@@ -8,9 +8,11 @@ import typer
 
 from ...store import Store, plans, templates
 from ...store.config import read_store
+from ...store.room import small_targets
+from ...units import format_size
 from ..arguments import flattened
 from ..options import JsonOption, StoreArgument
-from ..output import print_json, printable, stdout, table
+from ..output import print_json, printable, say, stdout, table
 from .options import WantedLayout
 from .plan import rm_command
 
@@ -26,8 +28,14 @@ def add(*, store: StoreArgument, glob: GlobArgument, wanted: WantedLayout) -> No
     """
     wanted.check("template add")
     opened = Store(store)
-    patterns, saved = templates.add(opened.root, glob, wanted.of(opened.config))
+    layout = wanted.of(opened.config)
+    patterns, saved = templates.add(opened.root, glob, layout)
     typer.echo(printable(f"new files matching {' or '.join(patterns)} are laid out as {opened.root / saved}"))
+    used = {name for region in layout.regions for name, _ in region.stripes}
+    for name, free in small_targets(opened).items():
+        if name in used:
+            room = f"target {name} has room for {format_size(free)}"
+            say(f"warning: {room}; such a file that needs more of it ends with 'no space', whatever is free elsewhere")
 
 
 def rm(store: StoreArgument, glob: GlobArgument) -> None:

@@ -15,7 +15,7 @@ use crate::admin::capacity::{bytes_by_target, free_bytes};
 use crate::admin::check::scrub::{Pace, sum_new_file};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::{id_text, path_of};
-use crate::admin::medium::{CHUNK_BYTES, FsyncPoint, Kind, Leased, Lock, Open, Others, Root, Stat, put_file};
+use crate::admin::medium::{Attributes, CHUNK_BYTES, FsyncPoint, Kind, Leased, Lock, Open, Others, Root, Stat, put_file};
 use crate::admin::metadata::container::copies_dir;
 use crate::admin::metadata::newfile::{give_name, make_head, make_parts};
 use crate::admin::metadata::publish::{make_objects, objects_of, sync_dir, sync_slices, targets_of};
@@ -87,6 +87,7 @@ pub fn make(store: &Store<'_>, path: &Path, replicas: &ReplicasJson, options: Op
     let record = encode(&original, id, path.as_os_str().as_bytes(), &plan.layout).map_err(refuse)?;
     let layout = plain_layout(plan.regions.clone(), 1, [id, 0]);
     let bytes = layout.encode().map_err(refuse)?;
+    check_users(store, path, &was)?;
     remove::clear(store, &name)?;
     check_room(store, path, &layout, &View::parse(&bytes).map_err(refuse)?, plan.bytes)?;
     make_dir(store)?;
@@ -123,8 +124,7 @@ impl Making<'_> {
     /// Makes the container, whole and durable, under its name. Returns what tells others that it is being filled.
     fn fill(&mut self, layout: &Layout, plan: &Plan, options: Options, step: &mut dyn FnMut(u64, u64) -> bool) -> Result<Box<dyn Lock>> {
         let (store, id, medium) = (self.store, self.id, self.store.medium);
-        let mut like = self.source.attributes().doing("look at", self.path)?;
-        like.mode &= 0o777;
+        let like = rights(store)?;
         make_head(store, id, Some(&like))?;
         let path = store.part(id, FILLING);
         medium.open(&path, Open::CreateNew).doing("make", &path)?;
@@ -193,8 +193,7 @@ impl Making<'_> {
             return Err(changed(path));
         }
         self.alone = None;
-        let mut like = self.source.attributes().doing("look at", path)?;
-        like.mode &= 0o777;
+        let like = rights(store)?;
         let to = record_path(store, self.name);
         put_file(store.medium, &to, record, Some(&like), (FsyncPoint::CopyRecord, FsyncPoint::CopyDir)).doing("write", &to)?;
         self.still_ours()?;
@@ -223,6 +222,38 @@ impl Making<'_> {
         }
         remove::discard(store, self.id)
     }
+}
+
+/// The rights of container and record: the store's owner's alone, who could read the plain file. Whoever else may read that one may come to lose it, by its
+/// mode or that of a directory above it, and would keep its copies.
+fn rights(store: &Store<'_>) -> Result<Attributes> {
+    let root = stat_of(store, &store.root)?;
+    Ok(Attributes { mode: 0o600, uid: root.uid, gid: root.gid, ..Attributes::default() })
+}
+
+fn stat_of(store: &Store<'_>, dir: &Path) -> Result<Stat> {
+    let stat = store.medium.stat(dir).doing("look at", dir)?;
+    stat.ok_or_else(|| StoreError::NotFound(format!("{} vanished; who removes it?", dir.display())))
+}
+
+/// Copies are the store's owner's: he makes them, or somebody does of a file that is his; and nobody else puts files into the store.
+fn check_users(store: &Store<'_>, path: &Path, was: &Stat) -> Result<()> {
+    let (root, files) = (stat_of(store, &store.root)?, stat_of(store, &store.files_dir())?);
+    if files.mode & 0o022 != 0 {
+        return Err(StoreError::Invalid(format!(
+            "{}: copies are made in stores of one user, and this one is shared; make them in a store of your own",
+            store.root.display()
+        )));
+    }
+    // SAFETY: no preconditions.
+    let me = unsafe { libc::geteuid() };
+    if me != root.uid && was.uid != root.uid {
+        return Err(StoreError::Invalid(format!(
+            "{}: belongs to another user than the store, who would get its bytes; make copies in a store of your own",
+            path.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Writes what is not zero.
