@@ -332,7 +332,18 @@ pub fn forget_left_behind() {
     TABLE.abandon_if_left();
 }
 
-/// In a forked child.
+/// What a fork takes, so that the child finds the table whole; before that of files, as calls do.
+pub fn table_lock() -> &'static Lock {
+    &TABLE
+}
+
+/// In a forked child. After a fork without handlers a thread that is not there may have been in the middle of a place that nobody reads: it is taken for free.
 pub fn after_fork() {
     TABLE.reset();
+    for kept in KEPT.iter().filter(|kept| kept.refs.load(Ordering::Acquire) == 0) {
+        kept.state.store(core::ptr::null_mut(), Ordering::Release);
+        kept.base.store(core::ptr::null_mut(), Ordering::Release);
+        // SAFETY: the only thread, and nobody refers to it.
+        unsafe { *kept.record.get() = None };
+    }
 }

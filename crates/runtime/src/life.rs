@@ -145,8 +145,8 @@ fn adopt(fd: i32, found: &[(i32, bool)]) {
 }
 
 /// Locks that a fork holds, in the order in which they are taken.
-fn held_by_forks() -> [&'static Lock; 2] {
-    [map::records::table_lock(), file::table_lock()]
+fn held_by_forks() -> [&'static Lock; 3] {
+    [map::records::table_lock(), copies::table_lock(), file::table_lock()]
 }
 
 /// Before a fork that runs no handlers, in the parent.
