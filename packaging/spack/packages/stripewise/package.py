@@ -16,7 +16,7 @@ class Stripewise(PythonPackage):
     depends_on("rust@1.88:", type="build")
     depends_on("python@3.11:", type=("build", "run"))
     depends_on("py-maturin@1.7:1", type="build")
-    depends_on("py-highspy@1.10:", type=("build", "run"))
+    depends_on("py-highspy@1.10:1.15", type=("build", "run"))
     depends_on("py-numpy@1.26:", type=("build", "run"))
     depends_on("py-pyarrow@15:", type=("build", "run"))
     depends_on("py-rich@13:", type=("build", "run"))
