@@ -14,7 +14,7 @@ use crate::store::part::{self, Held, borrow};
 use crate::store::{self, take_file};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use stripewise_store::copies::{DROPPED, IN_USE, Original, RECORD_BYTES_MAX, Record, STATE_AT, STATE_BYTES, state_of};
+use stripewise_store::copies::{DROPPED, HEAD_BYTES, IN_USE, Original, RECORD_BYTES_MAX, Record, STATE_AT, STATE_BYTES, state_of};
 use stripewise_target::time::now_ns;
 use stripewise_target::within::{self, Expected, OpenFlags};
 
@@ -24,8 +24,6 @@ const KEPT_MAX: usize = 256;
 const LOOK_NS: u64 = 100_000_000;
 /// Of the descriptors that the process may have, so many for one container.
 const DESCRIPTORS_PER_CONTAINER: usize = 64;
-/// Bytes that [`Record::may_count`] asks for.
-const HEAD_BYTES: usize = 128;
 
 /// A plain file with copies, known since it was opened.
 struct Kept {
@@ -326,13 +324,8 @@ fn drop_copies(dir: i32, st: &libc::stat) -> Sys<()> {
     unsafe { sys::pwrite(fd.fd(), word.as_ptr(), word.len(), STATE_AT as u64) }.map(drop)
 }
 
-/// Lets go of what this thread held in a call that it has left by siglongjmp.
-#[inline]
-pub fn forget_left_behind() {
-    TABLE.abandon_if_left();
-}
-
 /// What a fork takes, so that the child finds the table whole; before that of files, as calls do.
+#[inline]
 pub fn table_lock() -> &'static Lock {
     &TABLE
 }

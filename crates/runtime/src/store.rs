@@ -175,6 +175,12 @@ pub fn attach(path: &[u8]) -> Sys<&'static Attached> {
     locks::patiently(path, || attach_now(path))
 }
 
+/// Held while a store is attached.
+#[inline]
+pub fn attach_lock() -> &'static Lock {
+    &ATTACH
+}
+
 /// The same without waiting for a verb that has the store for itself.
 pub fn attach_at_once(path: &[u8]) -> Sys<&'static Attached> {
     attach_now(path)

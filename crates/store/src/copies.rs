@@ -24,7 +24,8 @@ const MAGIC: &[u8; 8] = b"SWCOPY01";
 /// Where the state word stands.
 pub const STATE_AT: usize = 8;
 const CRC_AT: usize = 12;
-const HEADER: usize = 128;
+/// Bytes before the path: all that [`Record::may_count`] asks for.
+pub const HEAD_BYTES: usize = 128;
 const VERSION: u32 = 1;
 
 /// The state of a record whose copies may be used.
@@ -122,15 +123,15 @@ impl<'a> Record<'a> {
         let len = u64_at(bytes, 16);
         let is_sound = bytes.starts_with(MAGIC)
             && len == bytes.len() as u64
-            && bytes.len() >= HEADER
+            && bytes.len() >= HEAD_BYTES
             && u32_at(bytes, 24) == VERSION
-            && bytes.get(96..HEADER)?.iter().all(|&byte| byte == 0)
+            && bytes.get(96..HEAD_BYTES)?.iter().all(|&byte| byte == 0)
             && u32_at(bytes, CRC_AT) == checksum(bytes)?;
         if !is_sound {
             return None;
         }
         let (path, layout, index) = (u64::from(u32_at(bytes, 28)), u64_at(bytes, 80), u64_at(bytes, 88));
-        let layout_at = padded(HEADER as u64 + path)?;
+        let layout_at = padded(HEAD_BYTES as u64 + path)?;
         let index_at = padded(layout_at.checked_add(layout)?)?;
         if padded(index_at.checked_add(index)?)? != len {
             return None;
@@ -140,7 +141,7 @@ impl<'a> Record<'a> {
         // A damaged index hides copies; it is made with the layout, and must fit it.
         let index = if index == 0 { None } else { Some(ReplicaIndex::open(&view, part(index_at, index)?)?) };
         let original = original_in(bytes);
-        let record = Self { original, container: u64_at(bytes, 72), path: part(HEADER as u64, path)?, view, index };
+        let record = Self { original, container: u64_at(bytes, 72), path: part(HEAD_BYTES as u64, path)?, view, index };
         (original.size <= MAX_LOGICAL && record.replicas().all(|replica| is_copy_of(&replica, original.size))).then_some(record)
     }
 
@@ -189,7 +190,7 @@ pub fn drop_copies(state: &AtomicU32) {
 
 #[cfg(feature = "admin")]
 mod written {
-    use super::{CRC_AT, HEADER, IN_USE, MAGIC, Original, RECORD_BYTES_MAX, Record, STATE_AT, VERSION, checksum};
+    use super::{CRC_AT, HEAD_BYTES, IN_USE, MAGIC, Original, RECORD_BYTES_MAX, Record, STATE_AT, VERSION, checksum};
     use stripewise_layout::{Bins, Layout, LayoutError, ReplicaIndex, View};
 
     fn pad(bytes: &mut Vec<u8>) {
@@ -208,7 +209,7 @@ mod written {
             index.resize(ReplicaIndex::bytes_needed(&view, Bins::of(&view)), 0);
             let _ = ReplicaIndex::build_into(&view, Bins::of(&view), &mut index);
         }
-        let mut bytes = vec![0u8; HEADER];
+        let mut bytes = vec![0u8; HEAD_BYTES];
         bytes.extend_from_slice(path);
         pad(&mut bytes);
         bytes.extend_from_slice(&encoded);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import random
 import sys
@@ -179,6 +180,23 @@ def test_a_change_without_the_library_is_seen_at_once(copied: tuple[Store, Path,
     assert accesses(store) == before
 
 
+def test_a_store_through_a_map_without_the_library_is_seen_at_once(copied: tuple[Store, Path, bytes]) -> None:
+    store, path, data = copied
+    with (
+        talking([sys.executable, "-c", READER, str(path)], store.environment()) as reader,
+        path.open("r+b") as file,
+        mmap.mmap(file.fileno(), 0) as mapped,
+    ):
+        before = accesses(store)
+        reader.say("0")
+        assert reader.line().strip() == data[:4096].hex()
+        assert accesses(store) > before
+        for at, letter in ((0, b"m"), (4096, b"n")):
+            mapped[at : at + 4096] = letter * 4096
+            reader.say(str(at))
+            assert reader.line().strip() == (letter * 4096).hex()
+
+
 @pytest.mark.parametrize("spoil", [lambda path: path.chmod(0o620), lambda path: path.with_name("x").hardlink_to(path)])
 def test_a_record_that_others_may_have_written_is_not_used(
     copied: tuple[Store, Path, bytes], spoil: Callable[[Path], object]
@@ -274,9 +292,14 @@ def test_writers_that_are_the_first_of_their_process_to_open_anything_all_drop(m
     assert states == ["dropped"] * len(paths), states
 
 
-def test_who_leaves_an_open_by_a_jump_holds_nobody_up(copied: tuple[Store, Path, bytes]) -> None:
+@pytest.mark.parametrize("is_managed", [False, True])
+def test_who_leaves_an_open_by_a_jump_holds_nobody_up(copied: tuple[Store, Path, bytes], is_managed: bool) -> None:
     store, path, _ = copied
-    holds(store.program(NATIVE / "jumpopens", path, timeout_s=60))
+    if is_managed:
+        path = store.data / "array"
+        store.program("dd", f"if={store.plain / 'array'}", f"of={path}", "bs=1M", "status=none")
+    for _ in range(5):
+        holds(store.program(NATIVE / "jumpopens", path, timeout_s=60))
 
 
 THREADS = """

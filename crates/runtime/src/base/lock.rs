@@ -34,12 +34,13 @@ impl Lock {
     pub fn lock(&self) -> Option<Held<'_>> {
         crate::base::process::notice_fork();
         let me = tls::id();
+        let claim = Claim::of(self);
         // Whoever has waited does not know who else does.
         let mut taken = me;
         loop {
             match self.word.compare_exchange(0, taken, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => break,
-                Err(seen) if seen & !WAITED_FOR == me && tls::is_left_behind(NOWHERE - self.below.load(Ordering::Relaxed)) => break,
+                Err(seen) if seen & !WAITED_FOR == me && self.is_left() => break,
                 Err(seen) if seen & !WAITED_FOR == me => return None,
                 Err(seen) => {
                     taken = me | WAITED_FOR;
@@ -51,6 +52,7 @@ impl Lock {
             }
         }
         self.below.store(NOWHERE - tls::stack_here(), Ordering::Relaxed);
+        drop(claim);
         Some(Held { lock: self })
     }
 
@@ -68,8 +70,22 @@ impl Lock {
     #[inline]
     pub fn abandon_if_left(&self) {
         let word = self.word.load(Ordering::Relaxed);
-        if word != 0 && word & !WAITED_FOR == tls::id() && tls::is_left_behind(NOWHERE - self.below.load(Ordering::Relaxed)) {
+        if word != 0 && word & !WAITED_FOR == tls::id() && self.is_left() {
             self.go_on();
+        }
+    }
+
+    /// Of the owner: whether it has left the frame that took the lock. One that was left before it had said where it was has left its claim.
+    #[cold]
+    #[inline(never)]
+    fn is_left(&self) -> bool {
+        match self.below.load(Ordering::Relaxed) {
+            0 => {
+                // SAFETY: this thread's own block.
+                let [lock, stack] = unsafe { (*tls::thread()).claim };
+                lock == core::ptr::from_ref(self) as u64 && tls::is_left_behind(stack)
+            }
+            below => tls::is_left_behind(NOWHERE - below),
         }
     }
 
@@ -91,9 +107,30 @@ impl Lock {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
+        let _claim = Claim::of(self.lock);
         self.lock.below.store(0, Ordering::Relaxed);
         if self.lock.word.swap(0, Ordering::Release) & WAITED_FOR != 0 {
             sys::futex_wake(&self.lock.word);
         }
+    }
+}
+
+/// This thread is about to take a lock, or to give it back: for as long as that lasts the lock itself does not say where its owner's stack is. A signal handler
+/// on top of it may make claims of its own.
+struct Claim([u64; 2]);
+
+impl Claim {
+    #[inline]
+    fn of(lock: &Lock) -> Self {
+        // SAFETY: this thread's own block; a handler in between puts back what it finds.
+        Self(unsafe { core::mem::replace(&mut (*tls::thread()).claim, [core::ptr::from_ref(lock) as u64, tls::stack_here()]) })
+    }
+}
+
+impl Drop for Claim {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { (*tls::thread()).claim = self.0 };
     }
 }

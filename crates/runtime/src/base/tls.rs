@@ -27,6 +27,8 @@ pub struct Thread {
     pub mpi: u64,
     /// Not 0: what that call does with descriptors is not recorded.
     pub mpi_muted: u64,
+    /// Address of the lock that this thread is just taking or giving back, and its stack there (`lock`).
+    pub claim: [u64; 2],
 }
 
 unsafe extern "C" {

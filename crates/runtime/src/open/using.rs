@@ -4,10 +4,12 @@
 use super::{OpenFile, of_entry};
 use crate::base::sys::{Errno, Sys};
 use crate::base::tls::{self, Thread, is_left_behind, stack_here};
+use crate::copies;
 use crate::fds::{self, INTERNAL, TRACED};
 use crate::file;
 use crate::gate::{cutting, epoch};
 use crate::io::size;
+use crate::store;
 use core::ops::Deref;
 use core::sync::atomic::Ordering;
 
@@ -100,7 +102,9 @@ impl Drop for Use {
 /// Ends the call that this thread has left behind, if it has: what it held is given back.
 #[inline]
 pub fn forget_left_behind() {
-    crate::copies::forget_left_behind();
+    for lock in [copies::table_lock(), file::table_lock(), store::attach_lock()] {
+        lock.abandon_if_left();
+    }
     // SAFETY: this thread's own block.
     let me = unsafe { &mut *tls::thread() };
     if me.using != 0 && is_left_behind(me.using_stack) {
