@@ -2,6 +2,7 @@
 //! more than it may, both copies counted.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use stripewise_layout::{Span, Table};
 use stripewise_target::interface::Target;
@@ -44,6 +45,22 @@ pub fn free_bytes(store: &Store<'_>) -> Result<Vec<u64>> {
         free.push(if target.capacity_bytes == 0 { disk } else { disk.min(target.capacity_bytes.saturating_sub(used)) });
     }
     Ok(free)
+}
+
+/// Whether every target has room for its part of the `data` of a file of `size` bytes; `what` and `cure` end the sentence that names the one that has not.
+///
+/// # Errors
+/// `NoSpace`, `Io`.
+pub fn check_room(store: &Store<'_>, path: &Path, home: Table<'_>, size: u64, data: &[(u64, u64)], (what, cure): (&str, &str)) -> Result<()> {
+    let free = free_bytes(store)?;
+    for (target, bytes) in bytes_by_target(home, 0, size, data) {
+        let room = free.get(target as usize).copied().unwrap_or(0);
+        if bytes > room {
+            let (name, short) = (&store.target(target)?.name, bytes - room);
+            return Err(StoreError::NoSpace(format!("{}: target {name} has no room for {what}: {short} bytes short; {cure}", path.display())));
+        }
+    }
+    Ok(())
 }
 
 /// Bytes that each target can take when all do ([`share`]); `None` where it cannot be looked at.

@@ -1,6 +1,7 @@
 //! Adopting and exporting on the fake disk: a kill or power cut after every step, with each fsync left out in turn, and somebody who
 //! wants to open the file at every step.
 
+use crate::common::crashes::Crashes;
 use crate::common::*;
 use std::path::{Path, PathBuf};
 use stripewise_store::admin::check::findings::{Options, Severity};
@@ -11,11 +12,6 @@ use stripewise_store::admin::medium::{FsyncPoint, Kind, Names, Open};
 use stripewise_store::admin::metadata::data;
 use stripewise_store::admin::transfer::{adopt, export};
 use stripewise_store::admin::{Store, StoreError, create};
-
-/// Power cuts per step; STRIPEWISE_SEEDS asks for more (`make soak`).
-fn seeds() -> u64 {
-    std::env::var("STRIPEWISE_SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(3)
-}
 
 /// Data, a hole, data, and a hole at the end that only head can tell of.
 const SIZE: usize = 90_001;
@@ -141,31 +137,7 @@ fn crashes_from(
     work: &dyn Fn(&FakeDisk) -> Result<(), StoreError>,
     managed_after: bool,
 ) -> Option<String> {
-    for step in first_step.. {
-        let mut ended = false;
-        for seed in 0..if cut { 2 * seeds() } else { 1 } {
-            let disk = start();
-            disk.suppress(suppress);
-            let before = disk.steps();
-            disk.stop_after(step);
-            let finished = work(&disk).is_ok();
-            ended = disk.steps() - before < step;
-            disk.want_after(None);
-            if cut {
-                disk.cut_power(seed * 104_729 + step)
-            } else {
-                disk.restart()
-            }
-            disk.suppress(None);
-            if let Some(what) = violation(&disk, finished.then_some(managed_after)) {
-                return Some(format!("step {step}, seed {seed}: {what}"));
-            }
-        }
-        if ended {
-            return None;
-        }
-    }
-    None
+    Crashes { start, work, cut, suppress }.after_each_step(first_step, |disk, finished| violation(disk, finished.then_some(managed_after)))
 }
 
 fn crashes(

@@ -1,6 +1,7 @@
 //! Copies of plain files on the fake disk: a kill or power cut after every step of making and dropping them, somebody who wants to write the file at every
 //! step, and patterns by chance whose bytes are looked up one block after another.
 
+use crate::common::crashes::Crashes;
 use crate::common::*;
 use proptest::prelude::*;
 use std::path::PathBuf;
@@ -20,11 +21,6 @@ use stripewise_store::admin::moves::guide::Unguided;
 use stripewise_store::admin::spec::RegionJson;
 use stripewise_store::admin::{Store, StoreError, create};
 use stripewise_store::copies::{IN_USE, RECORD_BYTES_MAX, Record, state_in};
-
-/// Power cuts per step; STRIPEWISE_SEEDS asks for more (`make soak`).
-fn seeds() -> u64 {
-    std::env::var("STRIPEWISE_SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(3)
-}
 
 const SIZE: usize = 200_001;
 /// From here on there is a hole.
@@ -179,30 +175,7 @@ fn crashes(
     work: &dyn Fn(&FakeDisk) -> Result<(), StoreError>,
     copies_after: bool,
 ) -> Option<String> {
-    for step in 0.. {
-        let mut ended = false;
-        for seed in 0..if cut { 2 * seeds() } else { 1 } {
-            let disk = start();
-            disk.suppress(suppress);
-            let before = disk.steps();
-            disk.stop_after(step);
-            let finished = work(&disk).is_ok();
-            ended = disk.steps() - before < step;
-            if cut {
-                disk.cut_power(seed * 104_729 + step)
-            } else {
-                disk.restart()
-            }
-            disk.suppress(None);
-            if let Some(what) = violation(&disk, finished.then_some(copies_after)) {
-                return Some(format!("step {step}, seed {seed}: {what}"));
-            }
-        }
-        if ended {
-            return None;
-        }
-    }
-    None
+    Crashes { start, work, cut, suppress }.after_each_step(0, |disk, finished| violation(disk, finished.then_some(copies_after)))
 }
 
 /// Before anything was collected.

@@ -1,6 +1,7 @@
 //! Kills and power cuts after every single step, on the fake disk. The same rig with one fsync left out must find a violation,
 //! for each fsync that the store does: else that fsync, or the rig, would be worth nothing.
 
+use crate::common::crashes::seeds;
 use crate::common::*;
 use std::path::{Path, PathBuf};
 use stripewise_store::admin::check::findings::{Options, Severity};
@@ -13,10 +14,6 @@ use stripewise_store::admin::metadata::{data, newfile};
 use stripewise_store::admin::spec::{LayoutJson, SpecJson};
 use stripewise_store::admin::{Store, create};
 
-/// Power cuts per step; STRIPEWISE_SEEDS asks for more (`make soak`).
-fn seeds() -> u64 {
-    std::env::var("STRIPEWISE_SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(3)
-}
 /// Not a multiple of a block, so that a size rounded to blocks is noticed.
 const SIZE: usize = 75_001;
 /// From here on the file is a hole that only its object's length tells of.

@@ -11,7 +11,7 @@ use stripewise_target::interface::Opening;
 
 use super::spec::{Plan, ReplicasJson};
 use super::{FILLING, gather, link_path, record_path, remove};
-use crate::admin::capacity::{bytes_by_target, free_bytes};
+use crate::admin::capacity::check_room;
 use crate::admin::check::scrub::{Pace, sum_new_file};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::{id_text, path_of};
@@ -89,7 +89,7 @@ pub fn make(store: &Store<'_>, path: &Path, replicas: &ReplicasJson, options: Op
     let bytes = layout.encode().map_err(refuse)?;
     check_users(store, path, &was)?;
     remove::clear(store, &name)?;
-    check_room(store, path, &layout, &View::parse(&bytes).map_err(refuse)?, plan.bytes)?;
+    check_targets(store, path, &layout, &View::parse(&bytes).map_err(refuse)?, plan.bytes)?;
     make_dir(store)?;
     let mut making = Making { store, id, path, name: &name, source, was, alone: None };
     let filled = making.fill(&layout, &plan, options, step).and_then(|filling| making.publish(&record).map(|()| filling));
@@ -328,23 +328,12 @@ fn settled(store: &Store<'_>, source: &dyn Leased, path: &Path) -> Result<Stat> 
     Ok(was)
 }
 
-fn check_room(store: &Store<'_>, path: &Path, layout: &Layout, view: &View<'_>, size: u64) -> Result<()> {
+/// Whether all targets of the copies are there and have room for them.
+fn check_targets(store: &Store<'_>, path: &Path, layout: &Layout, view: &View<'_>, size: u64) -> Result<()> {
     if let Some(why) = targets_of(layout).into_iter().find_map(|target| store.away(target as usize)) {
         return Err(StoreError::Damaged(why));
     }
-    let free = free_bytes(store)?;
-    for (target, bytes) in bytes_by_target(view.home(), 0, size, &[(0, size)]) {
-        let room = free.get(target as usize).copied().unwrap_or(0);
-        if bytes > room {
-            return Err(StoreError::NoSpace(format!(
-                "{}: target {} has no room for its copies: {} bytes short; free space there, or make fewer",
-                path.display(),
-                store.target(target)?.name,
-                bytes - room
-            )));
-        }
-    }
-    Ok(())
+    check_room(store, path, view.home(), size, &[(0, size)], ("its copies", "free space there, or make fewer"))
 }
 
 /// The directory of records, with the rights that `files/` has.

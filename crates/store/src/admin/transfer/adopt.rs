@@ -7,7 +7,7 @@ use std::path::Path;
 use stripewise_layout::{Layout, Region, Span};
 use stripewise_target::interface::Opening;
 
-use crate::admin::capacity::{bytes_by_target, free_bytes};
+use crate::admin::capacity::check_room;
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::{id_text, path_of};
 use crate::admin::medium::{CHUNK_BYTES, FsyncPoint, Kind, Leased, Lock, Medium, Open, Others, Root};
@@ -78,7 +78,7 @@ pub fn adopt(store: &Store<'_>, id: u64, path: &Path, regions: Option<Vec<Region
         return Err(changed(path));
     }
     let data = data_of(source.as_ref(), path)?;
-    check_room(store, path, &view, was.size, &data)?;
+    check_room(store, path, view.home(), was.size, &data, ("it", "free space there or choose another --layout"))?;
     let dir = store.file_dir(id);
     store.medium.mkdir(&dir).doing("make", &dir)?;
     let journal = Journal { way: Way::In, ino: was.ino, size: was.size, mtime_ns: was.mtime_ns, path: path.to_path_buf() };
@@ -282,22 +282,6 @@ fn data_of(source: &dyn Leased, path: &Path) -> Result<Vec<(u64, u64)>> {
         at = to;
     }
     Ok(data)
-}
-
-fn check_room(store: &Store<'_>, path: &Path, view: &stripewise_layout::View<'_>, size: u64, data: &[(u64, u64)]) -> Result<()> {
-    let free = free_bytes(store)?;
-    for (target, bytes) in bytes_by_target(view.home(), 0, size, data) {
-        let room = free.get(target as usize).copied().unwrap_or(0);
-        if bytes > room {
-            return Err(StoreError::NoSpace(format!(
-                "{}: target {} has no room for it: {} bytes short; free space there or choose another --layout",
-                path.display(),
-                store.target(target)?.name,
-                bytes - room
-            )));
-        }
-    }
-    Ok(())
 }
 
 fn wanted(path: &Path) -> StoreError {

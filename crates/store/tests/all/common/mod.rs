@@ -1,6 +1,7 @@
 //! What the store's tests share: specifications, layouts, contents that say where they belong, and checks on whole files.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+pub mod crashes;
 pub mod faults;
 pub mod register;
 
