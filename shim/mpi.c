@@ -80,7 +80,7 @@ __attribute__((noinline, cold)) static void *look_up(const char *name, void *cal
         sw_mpi_drop(made_);                           \
         return result_;                               \
     } while (0)
-#define UNRECORDED (LIKELY(!__atomic_load_n(&sw_mpi_tracing, __ATOMIC_RELAXED)))
+#define UNWATCHED (LIKELY(!__atomic_load_n(&sw_mpi_watched, __ATOMIC_RELAXED)))
 #define HERE __builtin_frame_address(0)
 #define BOTH(define, name, ...) define(MPI_File_##name, __VA_ARGS__) define(PMPI_File_##name, __VA_ARGS__)
 /* Large counts have functions of their own. */
@@ -89,14 +89,18 @@ __attribute__((noinline, cold)) static void *look_up(const char *name, void *cal
     define(MPI_File_##name##_c, MPI_File_##name, offset, __VA_ARGS__) define(PMPI_File_##name##_c, PMPI_File_##name, offset, __VA_ARGS__)
 
 /* --- calls that move bytes ---------------------------------------------------------------------------------------------------- */
+/* A read that copies of the file serve is not made; in a collective one the others wait for this process, which asks for nothing there. */
+#define SERVED(op, flags) ((op) == OP_MPI_READ && !((flags) & SHARED) && sw_mpi_serve(&call, buffer, n, type))
 /* At an offset of its own, or at a file pointer; with a status, a request, or neither (split collective calls). */
 #define AT_STATUS(symbol, plain, count, op, flags)                                                                \
     EXPORT int symbol(handle file, offset at, void *buffer, count n, handle type, void *status)                   \
     {                                                                                                             \
         NEXT_OR(MISSING_##count(plain(file, at, buffer, few_, type, status)), symbol, handle, offset, void *, count, handle, void *);\
         struct sw_mpi_call call;                                                                                  \
-        if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, op, flags, at)) return next(file, at, buffer, n, type, status); \
-        int result = next(file, at, buffer, n, type, sw_mpi_status(&call, status));                               \
+        if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, op, flags, at)) return next(file, at, buffer, n, type, status); \
+        status = sw_mpi_status(&call, status);                                                                    \
+        int served = SERVED(op, flags), alone = served && !((flags) & COLLECTIVE);                                \
+        int result = alone ? 0 : next(file, at, buffer, served ? 0 : n, type, status);                            \
         sw_mpi_moved(&call, result, n, type, 0);                                                                  \
         return result;                                                                                            \
     }
@@ -105,7 +109,7 @@ __attribute__((noinline, cold)) static void *look_up(const char *name, void *cal
     {                                                                                                             \
         NEXT_OR(MISSING_##count(plain(file, at, buffer, few_, type, request)), symbol, handle, offset, void *, count, handle, void *);\
         struct sw_mpi_call call;                                                                                  \
-        if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, op, (flags) | NONBLOCKING, at)) return next(file, at, buffer, n, type, request); \
+        if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, op, (flags) | NONBLOCKING, at)) return next(file, at, buffer, n, type, request); \
         int result = next(file, at, buffer, n, type, request);                                                    \
         sw_mpi_moved(&call, result, n, type, request);                                                            \
         return result;                                                                                            \
@@ -115,7 +119,7 @@ __attribute__((noinline, cold)) static void *look_up(const char *name, void *cal
     {                                                                                                             \
         NEXT_OR(MISSING_##count(plain(file, at, buffer, few_, type)), symbol, handle, offset, void *, count, handle);\
         struct sw_mpi_call call;                                                                                  \
-        if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, op, (flags) | NONBLOCKING, at)) return next(file, at, buffer, n, type); \
+        if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, op, (flags) | NONBLOCKING, at)) return next(file, at, buffer, n, type); \
         int result = next(file, at, buffer, n, type);                                                             \
         sw_mpi_moved(&call, result, n, type, 0);                                                                  \
         return result;                                                                                            \
@@ -125,8 +129,10 @@ __attribute__((noinline, cold)) static void *look_up(const char *name, void *cal
     {                                                                                                             \
         NEXT_OR(MISSING_##count(plain(file, buffer, few_, type, status)), symbol, handle, void *, count, handle, void *);\
         struct sw_mpi_call call;                                                                                  \
-        if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, op, flags, 0)) return next(file, buffer, n, type, status); \
-        int result = next(file, buffer, n, type, sw_mpi_status(&call, status));                                   \
+        if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, op, flags, 0)) return next(file, buffer, n, type, status); \
+        status = sw_mpi_status(&call, status);                                                                    \
+        int served = SERVED(op, flags), alone = served && !((flags) & COLLECTIVE);                                \
+        int result = alone ? 0 : next(file, buffer, served ? 0 : n, type, status);                                \
         sw_mpi_moved(&call, result, n, type, 0);                                                                  \
         return result;                                                                                            \
     }
@@ -135,7 +141,7 @@ __attribute__((noinline, cold)) static void *look_up(const char *name, void *cal
     {                                                                                                             \
         NEXT_OR(MISSING_##count(plain(file, buffer, few_, type, request)), symbol, handle, void *, count, handle, void *);\
         struct sw_mpi_call call;                                                                                  \
-        if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, op, (flags) | NONBLOCKING, 0)) return next(file, buffer, n, type, request); \
+        if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, op, (flags) | NONBLOCKING, 0)) return next(file, buffer, n, type, request); \
         int result = next(file, buffer, n, type, request);                                                        \
         sw_mpi_moved(&call, result, n, type, request);                                                            \
         return result;                                                                                            \
@@ -145,7 +151,7 @@ __attribute__((noinline, cold)) static void *look_up(const char *name, void *cal
     {                                                                                                             \
         NEXT_OR(MISSING_##count(plain(file, buffer, few_, type)), symbol, handle, void *, count, handle);         \
         struct sw_mpi_call call;                                                                                  \
-        if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, op, (flags) | NONBLOCKING, 0)) return next(file, buffer, n, type); \
+        if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, op, (flags) | NONBLOCKING, 0)) return next(file, buffer, n, type); \
         int result = next(file, buffer, n, type);                                                                 \
         sw_mpi_moved(&call, result, n, type, 0);                                                                  \
         return result;                                                                                            \
@@ -155,7 +161,7 @@ __attribute__((noinline, cold)) static void *look_up(const char *name, void *cal
     {                                                                                                             \
         NEXT(symbol, handle, void *, void *);                                                                     \
         struct sw_mpi_call call;                                                                                  \
-        if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, OP_MPI_WAIT, COLLECTIVE, 0)) return next(file, buffer, status); \
+        if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, OP_MPI_WAIT, COLLECTIVE, 0)) return next(file, buffer, status); \
         int result = next(file, buffer, sw_mpi_status(&call, status));                                            \
         sw_mpi_split_ended(&call, result);                                                                        \
         return result;                                                                                            \
@@ -203,7 +209,7 @@ ONLY(SPLIT_END, write_ordered_end)
     {                                                                                                             \
         NEXT(symbol, handle, const char *, int, handle, void *);                                                  \
         struct sw_mpi_call call;                                                                                  \
-        if (UNRECORDED || !sw_mpi_begin(&call, HERE, 0, OP_MPI_OPEN, COLLECTIVE, mode)) return next(comm, name, mode, info, file); \
+        if ((UNWATCHED && !sw_mpi_may_serve()) || !sw_mpi_begin(&call, HERE, 0, OP_MPI_OPEN, COLLECTIVE, mode)) return next(comm, name, mode, info, file); \
         int result = next(comm, name, mode, info, file);                                                          \
         sw_mpi_opened(&call, result, comm, name, info, file);                                                     \
         return result;                                                                                            \
@@ -213,7 +219,7 @@ ONLY(SPLIT_END, write_ordered_end)
     {                                                                                                             \
         NEXT(symbol, handle *);                                                                                   \
         struct sw_mpi_call call;                                                                                  \
-        if (UNRECORDED || !sw_mpi_begin(&call, HERE, *file, OP_MPI_CLOSE, COLLECTIVE, 0)) return next(file);      \
+        if (UNWATCHED || !sw_mpi_begin(&call, HERE, *file, OP_MPI_CLOSE, COLLECTIVE, 0)) return next(file);      \
         int result = next(file);                                                                                  \
         sw_mpi_closed(&call, result);                                                                             \
         return result;                                                                                            \
@@ -223,7 +229,7 @@ ONLY(SPLIT_END, write_ordered_end)
     {                                                                                                             \
         NEXT(symbol, const char *, handle);                                                                       \
         struct sw_mpi_call call;                                                                                  \
-        if (UNRECORDED || !sw_mpi_begin(&call, HERE, 0, OP_MPI_DELETE, 0, 0)) return next(name, info);            \
+        if (UNWATCHED || !sw_mpi_begin(&call, HERE, 0, OP_MPI_DELETE, 0, 0)) return next(name, info);            \
         int result = next(name, info);                                                                            \
         sw_mpi_deleted(&call, result, name);                                                                      \
         return result;                                                                                            \
@@ -233,7 +239,7 @@ ONLY(SPLIT_END, write_ordered_end)
     {                                                                                                             \
         NEXT(symbol, handle, offset, handle, handle, const char *, handle);                                       \
         struct sw_mpi_call call;                                                                                  \
-        if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, OP_VIEW, COLLECTIVE, displacement))                    \
+        if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, OP_VIEW, COLLECTIVE, displacement))                    \
             return next(file, displacement, etype, filetype, representation, info);                               \
         int result = next(file, displacement, etype, filetype, representation, info);                             \
         sw_mpi_viewed(&call, result, etype, filetype, representation);                                            \
@@ -244,7 +250,7 @@ ONLY(SPLIT_END, write_ordered_end)
     {                                                                                                             \
         NEXT(symbol, handle, offset, int);                                                                        \
         struct sw_mpi_call call;                                                                                  \
-        if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, OP_MPI_SEEK, flags, to)) return next(file, to, whence); \
+        if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, OP_MPI_SEEK, flags, to)) return next(file, to, whence); \
         int result = next(file, to, whence);                                                                      \
         sw_mpi_sought(&call, result, whence);                                                                     \
         return result;                                                                                            \
@@ -255,7 +261,7 @@ ONLY(SPLIT_END, write_ordered_end)
     {                                                                                                             \
         NEXT(symbol, handle, type);                                                                               \
         struct sw_mpi_call call;                                                                                  \
-        if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, op, flags, at)) return next(file, value);              \
+        if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, op, flags, at)) return next(file, value);              \
         int result = next(file, value);                                                                           \
         sw_mpi_did(&call, result);                                                                                \
         return result;                                                                                            \
@@ -265,7 +271,7 @@ ONLY(SPLIT_END, write_ordered_end)
     {                                                                                                             \
         NEXT(symbol, handle);                                                                                     \
         struct sw_mpi_call call;                                                                                  \
-        if (UNRECORDED || !sw_mpi_begin(&call, HERE, file, OP_MPI_SYNC, COLLECTIVE, 0)) return next(file);        \
+        if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, OP_MPI_SYNC, COLLECTIVE, 0)) return next(file);        \
         int result = next(file);                                                                                  \
         sw_mpi_did(&call, result);                                                                                \
         return result;                                                                                            \

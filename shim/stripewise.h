@@ -11,6 +11,8 @@
 #define SW_TRACED 0x40000000u   /* a plain file whose calls are recorded */
 #define SW_COPIED 0x20000000u   /* beside it: its reads may be served from copies */
 #define SW_INTERNAL 0x80000000u /* one of the library's own */
+#define SW_BY_COPY 0x10000u     /* beside an operation that is recorded: a copy has served it */
+#define SW_FROM_COPY (1L << 62) /* beside the bytes that a copy has given */
 #define SW_PASS (-4096L)        /* not ours: do the plain call */
 
 extern uint32_t sw_fds[SW_FDS];
@@ -19,7 +21,7 @@ extern uint32_t sw_tracing;
 /* Lives in initial-exec thread-local storage; all zero is its valid first state. */
 struct sw_thread {
     unsigned char log[256] __attribute__((aligned(16)));
-    uint64_t words[12];
+    uint64_t words[13];
 };
 struct sw_thread *sw_thread(void);
 
@@ -145,11 +147,11 @@ void sw_guard_install(void);
 void sw_guard_exec(int goes);
 void sw_limit_changed(void);
 
-/* MPI-IO (mpi.c): whether calls are recorded, how many requests are under way, and a call from its begin to its end. `begin` and `awaited` answer 0
- * where there is nothing to record, and then nothing follows. `frame` is the stack frame of the symbol. */
-extern uint32_t sw_mpi_tracing, sw_mpi_pending;
+/* MPI-IO (mpi.c): whether calls are looked at, how many requests are under way, and a call from its begin to its end. `begin` and `awaited` answer 0
+ * where there is nothing to do, and then nothing follows. `frame` is the stack frame of the symbol. */
+extern uint32_t sw_mpi_watched, sw_mpi_pending;
 struct sw_mpi_call {
-    uint64_t words[9];
+    uint64_t words[10];
     unsigned char status[32] __attribute__((aligned(8)));
 };
 void *sw_mpi_symbol(void *scope, const char *name);
@@ -160,6 +162,10 @@ int sw_mpi_is_known(void);
 int sw_mpi_narrow(long long n, uintptr_t *type, uintptr_t *made);
 void sw_mpi_drop(uintptr_t made);
 int sw_mpi_begin(struct sw_mpi_call *call, const void *frame, uintptr_t file, unsigned op, unsigned flags, long long at);
+/* Whether files that are opened may have copies. */
+int sw_mpi_may_serve(void);
+/* Whether a copy has given all bytes that a read asks for: then `moved` fills the status in, and moves the pointer. */
+int sw_mpi_serve(struct sw_mpi_call *call, void *buffer, long long n, uintptr_t type);
 /* The status that is given on: the program's, or ours where it ignores it. */
 void *sw_mpi_status(struct sw_mpi_call *call, void *status);
 void *sw_mpi_statuses(struct sw_mpi_call *call, void *statuses, void *own);

@@ -87,6 +87,11 @@ fn dir() -> Option<i32> {
     }
 }
 
+/// Whether files that are opened may have copies.
+pub fn may_be_there() -> bool {
+    dir().is_some()
+}
+
 #[inline(never)] // Threads may have small stacks.
 fn look_for_dir() -> Option<i32> {
     let (now, looked) = (now_ns(), DIR_LOOKED_NS.load(Ordering::Relaxed));
@@ -212,22 +217,46 @@ pub fn release(place: u32) {
     }
 }
 
-/// Where `len` bytes at `at` of the plain file behind `fd` stand: the container, and the first byte in it; `None` where the plain file is to be read.
-pub fn place_of(place: u32, fd: i32, at: u64, len: u64) -> Option<(&'static File, u64)> {
+/// Copies that counted when they were looked at; whoever has read from them looks again.
+pub struct Counted {
+    kept: &'static Kept,
+    record: &'static Record<'static>,
+    container: &'static File,
+}
+
+/// The copies of the plain file behind `fd`; `None` where that is to be read. The caller's descriptor holds a reference to `place`.
+pub fn counted(place: u32, fd: i32) -> Option<Counted> {
     let kept = KEPT.get(place as usize)?;
     if !kept.counts(fd) {
         return None;
     }
     // SAFETY: the caller's descriptor holds a reference.
     let (record, _) = unsafe { (*kept.record.get()).as_ref() }?;
-    let offset = record.lookup(at, len, &kept.history)?;
-    let index = kept.container.load(Ordering::Acquire).checked_sub(1)?;
-    Some((file::get(index)?, offset))
+    let container = file::get(kept.container.load(Ordering::Acquire).checked_sub(1)?)?;
+    Some(Counted { kept, record, container })
 }
 
-/// Whether what was read from copies counts: they have not been dropped meanwhile.
-pub fn still_count(place: u32) -> bool {
-    KEPT.get(place as usize).is_some_and(Kept::is_in_use)
+impl Counted {
+    /// Whether they are those of the file with this device and inode.
+    pub fn is_of(&self, (dev, ino): (u64, u64)) -> bool {
+        (self.record.original.dev, self.record.original.ino) == (dev, ino)
+    }
+
+    /// What holds their bytes.
+    pub fn container(&self) -> &'static File {
+        self.container
+    }
+
+    /// The first byte in the container of `len` bytes at `at` of the plain file.
+    #[inline]
+    pub fn place_of(&self, at: u64, len: u64) -> Option<u64> {
+        self.record.lookup(at, len, &self.kept.history)
+    }
+
+    /// Whether what was read counts: they have not been dropped meanwhile, for then the container may be going.
+    pub fn still_count(&self) -> bool {
+        self.kept.is_in_use()
+    }
 }
 
 impl Kept {
@@ -250,7 +279,7 @@ impl Kept {
         if self.is_stale.load(Ordering::Relaxed) || !self.is_in_use() {
             return false;
         }
-        // SAFETY: as in `place_of`.
+        // SAFETY: as in `counted`.
         let Some((record, _)) = (unsafe { (*self.record.get()).as_ref() }) else { return false };
         let Ok(now) = sys::fstat(fd).map(|st| original_of(&st)) else { return false };
         if record.is_of(&now) {

@@ -77,6 +77,10 @@ struct Call {
 }
 
 fn put(file: u32, fd: i32, start: u64, call: &Call) {
+    put_between(file, fd, (start, now_ticks()), call);
+}
+
+fn put_between(file: u32, fd: i32, (start, end): (u64, u64), call: &Call) {
     // SAFETY: this thread's own block.
     if unsafe { (*tls::thread()).mpi_muted } != 0 {
         return;
@@ -85,7 +89,7 @@ fn put(file: u32, fd: i32, start: u64, call: &Call) {
     // A child of vfork shares this thread's log; its calls are not recorded.
     let record_ = Record {
         start_ticks: start,
-        end_ticks: now_ticks(),
+        end_ticks: end,
         offset: call.offset,
         requested_bytes: call.requested,
         done: call.done,
@@ -178,18 +182,22 @@ fn put_data(fd: i32, op: Op, at: u64, requested: u64, result: &Sys<i64>, start: 
     put(open.trace_id.load(Ordering::Relaxed), fd, start, &Call { op, offset, requested, done, errno, flags: bits, aux: 0 });
 }
 
-/// A call on a plain descriptor, from the shim: `done` is the C library's result, errno still stands.
+/// `SW_BY_COPY` of the shim.
+const BY_COPY: u32 = 0x10000;
+
+/// A call on a plain descriptor, from the shim: `done` is the C library's result, errno still stands; `op` has BY_COPY beside it where a copy has
+/// served it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_traced(fd: i32, op: u32, at: u64, asked: u64, done: i64, start: u64) {
     let errno = if done < 0 { c_errno() } else { 0 };
     let entry = fds::entry(fd);
-    let Some(op) = u16::try_from(op).ok().and_then(Op::from_number) else { return };
+    let mut bits = if op & BY_COPY != 0 { flags::COPIED } else { 0 };
+    let Some(op) = u16::try_from(op & !BY_COPY).ok().and_then(Op::from_number) else { return };
     let id = open::of_entry(entry).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
     // Served from copies, and not recorded.
     if id == 0 {
         return;
     }
-    let mut bits = 0;
     let offset = if at == u64::MAX {
         bits |= flags::IMPLICIT_OFFSET;
         sys::lseek(fd, 0, libc::SEEK_CUR).unwrap_or(0).saturating_sub(done.max(0) as u64)
@@ -197,6 +205,15 @@ pub extern "C" fn sw_traced(fd: i32, op: u32, at: u64, asked: u64, done: i64, st
         at
     };
     put(id, fd, start, &Call { op, offset, requested: asked, done, errno, flags: bits, aux: if op == Op::Seek { asked as u32 } else { 0 } });
+}
+
+/// A read of a plain file that a copy has served inside an MPI-IO call: recorded as if its descriptor had been asked for it, between these ticks.
+pub fn served(fd: i32, offset: u64, bytes: u64, between: (u64, u64)) {
+    let id = open::of_entry(fds::entry(fd)).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
+    if id != 0 {
+        let call = Call { op: Op::Read, offset, requested: bytes, done: bytes as i64, errno: 0, flags: flags::COPIED, aux: 0 };
+        put_between(id, fd, between, &call);
+    }
 }
 
 /// A request that was submitted on a plain descriptor, from the shim; what it will have done is taken for what it asks.

@@ -34,6 +34,8 @@ pub mod flags {
     pub const SHARED: u32 = 1 << 11;
     /// Of several nonblocking calls that may have caused this one, the first stands as its parent (set by `collect`).
     pub const AMBIGUOUS: u32 = 1 << 12;
+    /// Read from a copy of the file (`stripewise replicate`), all of it.
+    pub const COPIED: u32 = 1 << 13;
 }
 
 macro_rules! ops {

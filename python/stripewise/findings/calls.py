@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..workload.columns import checked_columns, codes_of_text, numbers
 from ..workload.counted import Chosen, Touched
 from ..workload.syncs import Syncs, syncs_of
-from ..workload.trace import opened, read_meta, run_place, trace_file, wanted_files
+from ..workload.trace import FLAG_COPIED, opened, read_meta, run_place, trace_file, wanted_files
 from .layers import COLUMNS, MpiCalls, mpi_calls
 
 #: Calls that ask for a name or an inode and move no bytes.
@@ -54,6 +54,14 @@ class Wanted:
 
 
 @dataclass(frozen=True)
+class Copied:
+    """Reads of one file that copies of it have served."""
+
+    reads: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class CallFacts:
     """What is known of files by other calls than requests, by path."""
 
@@ -67,6 +75,8 @@ class CallFacts:
     knows_mpi: bool = False
     #: Calls that wait until bytes are on the device.
     syncs: dict[str, Syncs] = field(default_factory=dict)
+    #: Reads that copies have served.
+    copied: dict[str, Copied] = field(default_factory=dict)
 
 
 def calls_of(path: Path, files: Chosen) -> CallFacts:
@@ -98,6 +108,11 @@ def calls_of(path: Path, files: Chosen) -> CallFacts:
         for name, read, written in zip(paths, moved("mpi_read"), moved("mpi_write"), strict=True)
         if read or written
     }
+    by_copy = rows(["read"]) & ((numbers(table, "flags", 0) & FLAG_COPIED) != 0)
+    served, served_bytes = np.bincount(file[by_copy]), np.bincount(file[by_copy], done[by_copy])
+    copied = {
+        paths[code]: Copied(int(served[code]), int(served_bytes[code])) for code in np.flatnonzero(served).tolist()
+    }
     cut = rows(["truncate"]) & (numbers(table, "done", 0) >= 0)
     length = np.zeros(len(paths), dtype=np.int64)
     np.maximum.at(length, file[cut], numbers(table, "offset", 0)[cut])
@@ -113,7 +128,7 @@ def calls_of(path: Path, files: Chosen) -> CallFacts:
     metadata = _metadata(table, by_name, (op, ops), (file, paths)) if len(by_name) else NOTHING
     syncs = {name: each for name, each in syncs_of(table).items() if name in ours}
     knows_mpi = bool(meta) and "imported" not in meta and "parent" in table.column_names
-    return CallFacts(metadata, wanted, mpi_calls(table) if wanted else {}, lengths, knows_mpi, syncs)
+    return CallFacts(metadata, wanted, mpi_calls(table) if wanted else {}, lengths, knows_mpi, syncs, copied)
 
 
 def _lengths_in_meta(path: Path) -> dict[str, int]:

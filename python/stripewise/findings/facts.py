@@ -20,7 +20,7 @@ from ..workload.counted import BY_DEFAULT, Choice, Chosen
 from ..workload.layouts import read_layouts, store_of_trace
 from ..workload.syncs import Syncs
 from ..workload.trace import partial_reasons, trace_file
-from .calls import CallFacts, MetadataCalls, Wanted, calls_of
+from .calls import CallFacts, Copied, MetadataCalls, Wanted, calls_of
 from .layers import MpiCalls
 from .price import DEFAULT_CLUSTER, Asked, Places
 
@@ -37,6 +37,7 @@ class FileFacts:
         layers: tuple[MpiCalls, ...] = (),
         layout: Layout | None = None,
         syncs: Syncs | None = None,
+        copied: Copied | None = None,
     ) -> None:
         if (np.diff(records.rank) < 0).any():
             records = _by_process(records)
@@ -53,6 +54,8 @@ class FileFacts:
         self.layout = layout
         #: Calls that wait until its bytes are on the device; None where there are none.
         self.syncs = syncs
+        #: Its reads that copies have served; None where there are none.
+        self.copied = copied
         self.size = records.size
         self.offset = records.offset
         self.write = np.array([kind.op == "write" for kind in records.kinds])[records.kind]
@@ -112,7 +115,7 @@ def _file_facts(records: FileRecords, calls: CallFacts, layout: Layout | None) -
     openers = len(calls.metadata.openers.get(path, ()))
     extent = max(int((records.offset + records.size).max()), calls.lengths.get(path, 0))
     layers, syncs = calls.layers.get(path, ()), calls.syncs.get(path)
-    return FileFacts(records, openers, extent, calls.wanted.get(path), layers, layout, syncs)
+    return FileFacts(records, openers, extent, calls.wanted.get(path), layers, layout, syncs, calls.copied.get(path))
 
 
 def _by_process(records: FileRecords) -> FileRecords:

@@ -5,7 +5,7 @@ from .difference import Change, changes
 from .fio import fio_job, fio_replay
 from .ior import ior_command
 from .prediction import Prediction, predicted
-from .report import PatternReport, report_of
+from .report import PatternReport, report_as_asked, report_of
 
 __all__ = [
     "Change",
@@ -16,6 +16,7 @@ __all__ = [
     "fio_replay",
     "ior_command",
     "predicted",
+    "report_as_asked",
     "report_of",
     "store_report",
 ]

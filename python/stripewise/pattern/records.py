@@ -21,7 +21,16 @@ from ..plan.application import application_of
 from ..workload.columns import checked_columns, codes_of_text, numbers
 from ..workload.counted import Chosen, Counted, Touched
 from ..workload.ranges import ranges_of
-from ..workload.trace import FLAG_MANAGED, no_requests, opened, read_meta, run_place, trace_file, wanted_files
+from ..workload.trace import (
+    FLAG_COPIED,
+    FLAG_MANAGED,
+    no_requests,
+    opened,
+    read_meta,
+    run_place,
+    trace_file,
+    wanted_files,
+)
 
 #: Operations of each layer that move bytes.
 DATA_OPS = {"posix": {"read": "read", "write": "write"}, "mpi": {"mpi_read": "read", "mpi_write": "write"}}
@@ -172,6 +181,8 @@ def _records(table: Any, layer: str, counted: Callable[[dict[str, Touched]], Cou
         columns["requested"] = ranges.size
     op_code, file_code = op_code[rows], file_code[rows]
     is_asked = "requested" in table.column_names
+    # Who served a read is no part of what was asked.
+    columns["flags"] = columns["flags"] & ~FLAG_COPIED
     columns["short"] = columns["requested"] - taken["done"] if is_asked else np.zeros(len(rows), dtype=np.int64)
     handle = columns["handle" if layer == "mpi" else "fd"]
     order = np.argsort(file_code, kind="stable")

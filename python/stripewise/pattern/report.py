@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..errors import NoRequestsError
 from ..workload.counted import Chosen
 from .local import RecognisedFile
 from .records import Kind, TraceRecords, read_records
@@ -147,6 +148,20 @@ class PatternReport:
 def report_of(path: str | os.PathLike[str], files: Chosen = (), layer: str = "posix") -> PatternReport:
     """The patterns in a collected trace; raises what `read_records` does."""
     return report_of_records(read_records(path, files, layer))
+
+
+def report_as_asked(path: str | os.PathLike[str], files: Chosen = ()) -> PatternReport:
+    """The same of each file as the program asked: by MPI-IO calls where it has any, else by those on descriptors."""
+    found: list[PatternReport] = []
+    for layer in ("mpi", "posix"):
+        try:
+            found.append(report_of(path, files, layer))
+        except NoRequestsError:
+            # The last one says what there is.
+            if layer == "posix" and not found:
+                raise
+    asked = {file.path: file for report in reversed(found) for file in report.files}
+    return replace(found[-1], files=tuple(asked.values()))
 
 
 def report_of_records(trace: TraceRecords, paths: Collection[str] | None = None) -> PatternReport:

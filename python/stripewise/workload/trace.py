@@ -44,6 +44,8 @@ from .requests import REQUEST_DTYPE, FileRequests, Requests, Workload
 
 #: Bits of the column `flags` (docs/formats.md).
 FLAG_MANAGED = 1 << 1
+#: Read from a copy of the file (`stripewise replicate`).
+FLAG_COPIED = 1 << 13
 FLAG_UNKNOWN_OFFSET = 1 << 5
 META_VERSION = 1
 #: Traces of a directory of several that an error names.

@@ -14,8 +14,11 @@ def test_a_replica_of_a_job_holds_its_pieces_rank_by_rank(scratch):
     data, trace = scratch / "out", scratch / "trace"
     stripewise("run", "--trace", trace, "--", *mpiio_command(3, data, *PIECES, "--phases", "write,read"))
     stripewise("collect", trace)
-    words = ("replicate", trace, "--what-if", "--layer", "mpi", "--file", data, "--manager", "s-pdla", "--json")
+    words = ("replicate", trace, "--what-if", "--file", data, "--manager", "s-pdla", "--json")
     (decision,) = json.loads(stripewise(*words).out)["managers"]
+    # What the program asked MPI-IO for counts, not the blocks that it became.
+    assert json.loads(stripewise(*words, "--layer", "mpi").out)["managers"] == [decision]
+    assert json.loads(stripewise(*words, "--layer", "posix").out)["managers"] != [decision]
     (made,) = decision["replicas"]
     assert made["blocks"] == [{"base": 0, "block": 64 << 10, "dims": [[64 << 10, 3], [192 << 10, 32]]}]
     # Reads have the blocks of the writes, and so their home.

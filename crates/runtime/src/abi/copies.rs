@@ -6,29 +6,33 @@ use crate::base::sys::{self, Sys, to_c};
 use crate::base::vector::Buffers;
 use crate::copies;
 use crate::io;
+use crate::mpi;
 use crate::open::{self, Use, of_copied};
 use libc::{iovec, off_t};
 
+/// `SW_FROM_COPY` of the shim.
+const FROM_COPY: i64 = 1 << 62;
+
 /// All bytes of the request, from a copy; `None` where the plain file is to be read.
 fn from_copy(open: &Use, fd: i32, buffers: &Buffers<'_>, at: u64) -> Option<u64> {
-    let (place, len) = (open.copies()?, buffers.len());
-    let (container, from) = copies::place_of(place, fd, at, len)?;
-    let read = io::read_file(container, buffers, from, 0).ok()?;
-    // Dropped in between, the container may be going.
-    (read == len && copies::still_count(place)).then_some(read)
+    let (copies, len) = (copies::counted(open.copies()?, fd)?, buffers.len());
+    let read = io::read_file(copies.container(), buffers, copies.place_of(at, len)?, 0).ok()?;
+    (read == len && copies.still_count()).then_some(read)
 }
 
 fn served(fd: i32, buffers: Sys<Buffers<'_>>, at: off_t) -> i64 {
     let work = || from_copy(&of_copied(fd).ok()?, fd, &buffers.ok()?, offset(at).ok()?);
-    work().map_or(PASS, |n| n as i64)
+    work().map_or(PASS, |n| n as i64 + FROM_COPY)
 }
 
 fn served_at_offset(fd: i32, buffers: Sys<Buffers<'_>>, plain: impl FnOnce() -> Sys<u64>) -> i64 {
+    let mut by_copy = 0;
     let work = || {
         let (open, buffers) = (of_copied(fd).ok()?, buffers.ok()?);
-        open.read_plain_at_offset(fd, |at| from_copy(&open, fd, &buffers, at), plain)
+        let copy = |at| from_copy(&open, fd, &buffers, at).inspect(|_| by_copy = FROM_COPY);
+        open.read_plain_at_offset(fd, copy, plain)
     };
-    work().map_or(PASS, |result| to_c(result.map(|n| n as i64)))
+    work().map_or(PASS, |result| to_c(result.map(|n| n as i64 + by_copy)))
 }
 
 /// read.
@@ -81,6 +85,7 @@ pub fn opened(fd: i32, flags: i32) {
             && let Some(place) = copies::find(fd)
         {
             open::register_copied(fd, place);
+            mpi::copied_was_opened(fd);
         }
     } else if flags & libc::O_PATH == 0 {
         copies::opened_to_write(fd);

@@ -27,6 +27,8 @@ pub struct Thread {
     pub mpi: u64,
     /// Not 0: what that call does with descriptors is not recorded.
     pub mpi_muted: u64,
+    /// Descriptor of a plain file with copies that the MPI-IO call has opened, plus one.
+    pub mpi_copied: u64,
     /// Address of the lock that this thread is just taking or giving back, and its stack there (`lock`).
     pub claim: [u64; 2],
 }

@@ -1,14 +1,17 @@
-//! A view's filetype as words (`stripewise_trace::datatype`), asked of the MPI that made it and noted once.
+//! A datatype as words (`stripewise_trace::datatype`), asked of the MPI that made it; those of views are noted, once.
 
 use super::library::{Handle, Library};
-use crate::base::sys;
+use super::room::Room;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use stripewise_trace::datatype::{DEPTH_MAX, combiner};
+use stripewise_trace::datatype::{DEPTH_MAX, Tile, combiner, compile, room_for};
 use stripewise_trace::format::NOTE_BYTES_MAX;
 
-/// Memory for the words and, behind them, for what MPI answers on the way; only what is used of it is there.
+/// A type's words.
+pub struct Described(Arena);
+
+/// Memory for the words and, behind them, for what MPI answers on the way.
 struct Arena {
-    base: *mut u64,
+    room: Room,
     /// Words written.
     used: usize,
     /// Words lent, from the end.
@@ -19,17 +22,11 @@ const HALF_WORDS: usize = NOTE_BYTES_MAX / 8;
 
 impl Arena {
     fn new() -> Option<Arena> {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        let base = sys::mmap(-1, 2 * NOTE_BYTES_MAX, libc::PROT_READ | libc::PROT_WRITE, flags).ok()?.cast();
-        Some(Arena { base, used: 0, lent: 0 })
+        Some(Arena { room: Room::new(2 * HALF_WORDS)?, used: 0, lent: 0 })
     }
 
     fn push(&mut self, word: u64) -> Option<()> {
-        if self.used == HALF_WORDS {
-            return None;
-        }
-        // SAFETY: inside the first half.
-        unsafe { self.base.add(self.used).write(word) };
+        *self.room.words_mut().get_mut(..HALF_WORDS)?.get_mut(self.used)? = word;
         self.used += 1;
         Some(())
     }
@@ -39,18 +36,11 @@ impl Arena {
         let lent = self.lent.checked_add(words).filter(|lent| *lent <= HALF_WORDS)?;
         self.lent = lent;
         // SAFETY: inside the second half.
-        Some(unsafe { self.base.add(2 * HALF_WORDS - lent) })
+        Some(unsafe { self.room.as_ptr().add(2 * HALF_WORDS - lent) })
     }
 
     fn words(&self) -> &[u64] {
-        // SAFETY: these were written.
-        unsafe { core::slice::from_raw_parts(self.base, self.used) }
-    }
-}
-
-impl Drop for Arena {
-    fn drop(&mut self) {
-        let _ = sys::call(syscalls::Sysno::munmap, [self.base as usize, 2 * NOTE_BYTES_MAX, 0, 0, 0, 0]);
+        self.room.words().get(..self.used).unwrap_or(&[])
     }
 }
 
@@ -180,33 +170,64 @@ static VIEWS: [AtomicU64; KNOWN] = [const { AtomicU64::new(0) }; KNOWN];
 const NUMBER_MASK: u64 = (1 << 24) - 1;
 static NUMBERS: AtomicU32 = AtomicU32::new(0);
 
-/// The number of a filetype's description: 0 for bytes as they lie; none where it could not be told.
-pub fn view(library: &Library, filetype: Handle) -> Option<u32> {
+/// A type's words; none where they could not be told.
+pub fn describe(library: &Library, datatype: Handle) -> Option<Described> {
     let mut arena = Arena::new()?;
-    write(library, &mut arena, filetype, 0)?;
-    let words = arena.words();
-    // A predefined type without a gap.
-    if let [combiner::NAMED, 1, 0, 0, 0, 0, extent, size] = words
-        && size == extent
-    {
-        return Some(0);
+    write(library, &mut arena, datatype, 0)?;
+    Some(Described(arena))
+}
+
+/// Whether elements of a type are bytes as they lie, one behind the other.
+pub fn is_dense(library: &Library, datatype: Handle) -> bool {
+    let is_named = || library.combiner(envelope(library, datatype)?.combiner).map(|kind| kind == combiner::NAMED);
+    let (mut size, mut lower, mut extent) = (0, 0, -1);
+    // SAFETY: MPI's prototypes, a valid type.
+    let told = unsafe { (library.type_size_x)(datatype, &raw mut size) | (library.type_get_extent_x)(datatype, &raw mut lower, &raw mut extent) };
+    if told != 0 || lower != 0 || size != extent {
+        return false;
     }
-    let hash = words.iter().fold(words.len() as u64 | 1, |hash, word| {
-        let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15u128;
-        (product as u64 ^ (product >> 64) as u64).wrapping_add(0x632b_e59b_d9b4_e019)
-    });
-    let slot = VIEWS.get((hash % KNOWN as u64) as usize)?;
-    let known = slot.load(Relaxed);
-    if known & NUMBER_MASK != 0 && (known ^ hash) & !NUMBER_MASK == 0 {
-        return Some((known & NUMBER_MASK) as u32);
+    is_named() == Some(true)
+        || describe(library, datatype).and_then(|described| described.compiled(0)).is_some_and(|room| Tile::open(room.words()).is_dense())
+}
+
+impl Described {
+    /// Whether it is a predefined type without a gap.
+    pub fn is_plain(&self) -> bool {
+        matches!(self.0.words(), [combiner::NAMED, 1, 0, 0, 0, 0, extent, size] if size == extent)
     }
-    let number = NUMBERS.fetch_add(1, Relaxed) + 1;
-    if !crate::trace::note(stripewise_trace::format::entry_kind::VIEW, number, words) {
-        return None;
+
+    /// Compiles it behind the first `before` words of a room of its own (`datatype::compile`); none where it is too large for that, or shows nothing.
+    pub fn compiled(&self, before: usize) -> Option<Room> {
+        let words = self.0.words();
+        let mut room = Room::new(before.checked_add(room_for(words.len()))?)?;
+        let used = compile(words, room.words_mut().get_mut(before..)?)?;
+        room.shrink(before + used);
+        Some(room)
     }
-    // Two views at one place take turns: each is noted again.
-    if u64::from(number) <= NUMBER_MASK {
-        slot.store(hash & !NUMBER_MASK | u64::from(number), Relaxed);
+
+    /// The number of a filetype's description: 0 for bytes as they lie; none where it could not be noted.
+    pub fn number(&self) -> Option<u32> {
+        if self.is_plain() {
+            return Some(0);
+        }
+        let words = self.0.words();
+        let hash = words.iter().fold(words.len() as u64 | 1, |hash, word| {
+            let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15u128;
+            (product as u64 ^ (product >> 64) as u64).wrapping_add(0x632b_e59b_d9b4_e019)
+        });
+        let slot = VIEWS.get((hash % KNOWN as u64) as usize)?;
+        let known = slot.load(Relaxed);
+        if known & NUMBER_MASK != 0 && (known ^ hash) & !NUMBER_MASK == 0 {
+            return Some((known & NUMBER_MASK) as u32);
+        }
+        let number = NUMBERS.fetch_add(1, Relaxed) + 1;
+        if !crate::trace::note(stripewise_trace::format::entry_kind::VIEW, number, words) {
+            return None;
+        }
+        // Two views at one place take turns: each is noted again.
+        if u64::from(number) <= NUMBER_MASK {
+            slot.store(hash & !NUMBER_MASK | u64::from(number), Relaxed);
+        }
+        Some(number)
     }
-    Some(number)
 }

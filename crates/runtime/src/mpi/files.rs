@@ -1,6 +1,7 @@
 //! The MPI files that this process has open, by handle. An MPI uses a handle again after its file was closed, so each open has a number of its own.
 
 use super::library::Handle;
+use super::redirect::Served;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::*};
 
 /// Places for open files. Calls on a file whose places are all taken are recorded without what is known of it.
@@ -21,6 +22,8 @@ pub mod layers {
 /// An open file.
 pub struct MpiFile {
     handle: AtomicUsize,
+    /// Where its reads may be redirected.
+    pub served: Served,
     /// Of this open, from 1 on.
     pub number: AtomicU32,
     /// Its name in the trace.
@@ -39,6 +42,7 @@ pub struct MpiFile {
 static FILES: [MpiFile; MOST] = [const {
     MpiFile {
         handle: AtomicUsize::new(FREE),
+        served: Served::none(),
         number: AtomicU32::new(0),
         trace_id: AtomicU32::new(0),
         comm_size: AtomicU32::new(0),
@@ -67,25 +71,51 @@ pub fn new_number() -> u32 {
     NUMBERS.fetch_add(1, Relaxed) + 1
 }
 
-/// Remembers a file that was opened.
-pub fn insert(handle: Handle, number: u32, trace_id: u32, comm_size: u32, which: u32) {
+/// What is remembered of a file that was opened.
+pub struct Opened {
+    pub number: u32,
+    pub trace_id: u32,
+    pub comm_size: u32,
+    /// See [`layers`].
+    pub layers: u32,
+    /// The descriptor of a plain file with copies, and which file that is.
+    pub copied: Option<(i32, (u64, u64))>,
+}
+
+/// Remembers a file that was opened; whoever had its handle was closed unseen.
+pub fn insert(handle: Handle, opened: &Opened) {
+    forget(handle);
     let free = |file: &&MpiFile| file.handle.compare_exchange(FREE, TAKEN, Acquire, Relaxed).is_ok();
     if handle > TAKEN
         && let Some(file) = places(handle).find(free)
     {
-        file.number.store(number, Relaxed);
-        file.trace_id.store(trace_id, Relaxed);
-        file.comm_size.store(comm_size, Relaxed);
-        file.layers.store(which, Relaxed);
+        file.number.store(opened.number, Relaxed);
+        file.trace_id.store(opened.trace_id, Relaxed);
+        file.comm_size.store(opened.comm_size, Relaxed);
+        file.layers.store(opened.layers, Relaxed);
         file.etype_bytes.store(1, Relaxed);
         file.split.store(0, Relaxed);
+        file.served.begin(opened.copied);
         file.handle.store(handle, Release);
     }
 }
 
+/// Forgets the file that has a handle, if any.
+pub fn forget(handle: Handle) {
+    if let Some(file) = find(handle).filter(|_| handle > TAKEN) {
+        file.forget();
+    }
+}
+
 impl MpiFile {
+    /// What the program knows it by.
+    pub fn handle(&self) -> Handle {
+        self.handle.load(Relaxed)
+    }
+
     /// When it was closed: an open that comes may have its handle.
     pub fn forget(&self) {
+        self.served.end();
         self.handle.store(FREE, Release);
     }
 }

@@ -35,7 +35,9 @@ pub struct Library {
     pub type_size_x: OfType,
     pub type_get_extent_x: unsafe extern "C" fn(Handle, *mut i64, *mut i64) -> i32,
     pub get_elements_x: unsafe extern "C" fn(*const c_void, Handle, *mut i64) -> i32,
+    set_elements_x: unsafe extern "C" fn(*mut c_void, Handle, i64) -> i32,
     pub get_position: unsafe extern "C" fn(Handle, *mut i64) -> i32,
+    seek: unsafe extern "C" fn(Handle, i64, i32) -> i32,
     pub error_class: unsafe extern "C" fn(i32, *mut i32) -> i32,
     pub comm_size: unsafe extern "C" fn(Handle, *mut i32) -> i32,
     pub comm_rank: unsafe extern "C" fn(Handle, *mut i32) -> i32,
@@ -174,7 +176,9 @@ unsafe fn find(scope: *mut c_void) -> Option<Library> {
         type_size_x: function!(c"PMPI_Type_size_x")?,
         type_get_extent_x: function!(c"PMPI_Type_get_extent_x")?,
         get_elements_x: function!(c"PMPI_Get_elements_x")?,
+        set_elements_x: function!(c"PMPI_Status_set_elements_x")?,
         get_position: function!(c"PMPI_File_get_position")?,
+        seek: function!(c"PMPI_File_seek")?,
         error_class: function!(c"PMPI_Error_class")?,
         comm_size: function!(c"PMPI_Comm_size")?,
         comm_rank: function!(c"PMPI_Comm_rank")?,
@@ -262,6 +266,22 @@ impl Library {
         // SAFETY: the caller's promise.
         let result = unsafe { (self.get_elements_x)(status, self.byte, &raw mut bytes) };
         (result == 0 && bytes >= 0).then_some(bytes)
+    }
+
+    /// Has a status tell so many bytes.
+    ///
+    /// # Safety
+    /// A status that is the caller's to write.
+    pub unsafe fn tell_bytes(&self, status: *mut c_void, bytes: i64) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.set_elements_x)(status, self.byte, bytes) };
+    }
+
+    /// Moves the individual pointer of an open file to a place, in elementary types.
+    pub fn seek_to(&self, file: Handle, place: i64) -> i32 {
+        let set = if self.family == Family::Standard { 403 } else { 600 };
+        // SAFETY: MPI's prototype.
+        unsafe { (self.seek)(file, place, set) }
     }
 
     /// The value of a key of an MPI_Info; none: not set.

@@ -8,23 +8,31 @@ mod describe;
 mod files;
 mod library;
 mod opening;
+mod redirect;
 mod requests;
+mod room;
 mod waits;
 
 use crate::base::tls;
+use crate::copies;
 use crate::trace;
 use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use describe::Described;
 use files::{MpiFile, layers};
 use library::{Handle, Library};
 use requests::{Claim, Request};
 use stripewise_trace::clock::now_ticks;
 use stripewise_trace::{Op, Record, flags};
 
-/// 1 while the mpi layer is recorded: what the shim looks at first.
+/// Whether calls are looked at, and what for: what the shim asks first.
 #[allow(non_upper_case_globals)]
 #[unsafe(no_mangle)]
-pub static sw_mpi_tracing: AtomicU32 = AtomicU32::new(0);
+pub static sw_mpi_watched: AtomicU32 = AtomicU32::new(0);
+/// The mpi layer is recorded.
+const TRACED: u32 = 1;
+/// A file with copies was opened: reads of it are redirected.
+const SERVED: u32 = 2;
 
 /// Recorded where a file does not say otherwise.
 static LAYERS: AtomicU32 = AtomicU32::new(layers::BOTH);
@@ -58,7 +66,21 @@ impl Layers {
 /// When tracing has begun. The symbols are looked at even where the layer is not wanted: a file may ask for it.
 pub fn start(which: Layers) {
     LAYERS.store(which.0, Relaxed);
-    sw_mpi_tracing.store(1, Relaxed);
+    sw_mpi_watched.fetch_or(TRACED, Relaxed);
+}
+
+fn is_traced() -> bool {
+    sw_mpi_watched.load(Relaxed) & TRACED != 0
+}
+
+/// A plain file with copies was opened: where an MPI-IO call of this thread has done that, its reads may be redirected.
+pub fn copied_was_opened(fd: i32) {
+    // SAFETY: this thread's own block.
+    let thread = unsafe { &mut *tls::thread() };
+    if thread.mpi != 0 {
+        thread.mpi_copied = (i64::from(fd) + 1) as u64;
+        sw_mpi_watched.fetch_or(SERVED, Relaxed);
+    }
 }
 
 /// `struct sw_mpi_call` of the shim.
@@ -76,10 +98,12 @@ pub struct Call {
     claim: Claim,
     /// Slots of the thread's log in use before it.
     used: u64,
+    /// Bytes that copies have given.
+    served: u64,
     own_status: [u64; 4],
 }
 
-const _: () = assert!(core::mem::size_of::<Call>() == 104);
+const _: () = assert!(core::mem::size_of::<Call>() == 112);
 
 /// Enters a call whose symbol has its frame at `frame`; false inside another one. A frame that was left by a jump (an error handler's) is taken for gone
 /// as soon as a call comes from the same depth or above it.
@@ -113,7 +137,7 @@ impl Call {
     }
 
     fn is_recorded(&self) -> bool {
-        self.file.map_or_else(|| LAYERS.load(Relaxed), |file| file.layers.load(Relaxed)) & layers::MPI != 0
+        is_traced() && self.file.map_or_else(|| LAYERS.load(Relaxed), |file| file.layers.load(Relaxed)) & layers::MPI != 0
     }
 
     /// Keeps the record of a call on its file.
@@ -126,7 +150,7 @@ impl Call {
 
     #[allow(clippy::too_many_arguments)]
     fn put_as(&self, result: i32, end: u64, offset: Option<u64>, requested: u64, done: i64, file: u32, number: u32, comm_size: u32) {
-        let mut bits = flags::MPI | self.flags();
+        let mut bits = flags::MPI | self.flags() | if self.served > 0 { flags::COPIED } else { 0 };
         if offset.is_none() {
             bits |= flags::UNKNOWN_OFFSET;
         }
@@ -159,17 +183,22 @@ fn error_class(result: i32) -> u16 {
     class.clamp(0, i32::from(u16::MAX)) as u16
 }
 
-/// Begins a call; 0: nothing is recorded.
+/// Begins a call; 0: nothing is recorded or redirected.
 ///
 /// # Safety
 /// `call` is writable; `file` is a handle that the program has given.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_mpi_begin(call: *mut Call, frame: *const c_void, file: Handle, op: u32, bits: u32, at: i64) -> i32 {
     let Some(library) = library::get() else { return 0 };
-    if !enter(frame as usize) {
+    let found = if file == 0 { None } else { files::find(file) };
+    let concerns_copies = || op == Op::MpiOpen as u32 || found.is_some_and(|file| file.served.concerns(op, bits));
+    if (!is_traced() && !concerns_copies()) || !enter(frame as usize) {
         return 0;
     }
-    let found = if file == 0 { None } else { files::find(file) };
+    if op == Op::MpiOpen as u32 {
+        // SAFETY: this thread's own block.
+        unsafe { (*tls::thread()).mpi_copied = 0 };
+    }
     if found.is_some_and(|file| file.layers.load(Relaxed) & layers::POSIX == 0) {
         mute();
     }
@@ -192,9 +221,37 @@ pub unsafe extern "C" fn sw_mpi_begin(call: *mut Call, frame: *const c_void, fil
         (&raw mut (*call).what).write(u64::from(op) | u64::from(bits) << 16);
         (&raw mut (*call).file).write(found);
         (&raw mut (*call).status).write(core::ptr::null());
+        (&raw mut (*call).served).write(0);
         (&raw mut (*call).start).write(now_ticks());
     }
     1
+}
+
+/// Whether files that are opened may have copies.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_mpi_may_serve() -> i32 {
+    i32::from(copies::may_be_there())
+}
+
+/// Whether copies have given all bytes of a read; then it is not made.
+///
+/// # Safety
+/// `call` was begun; the program's buffer for `n` elements of `datatype`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_mpi_serve(call: *mut Call, buffer: *mut c_void, n: i64, datatype: Handle) -> i32 {
+    // SAFETY: the caller's promise.
+    let call = unsafe { &mut *call };
+    let work = || {
+        let (library, file) = (library::get()?, call.file.filter(|file| file.served.concerns(call.what as u32 & 0xffff, call.flags()))?);
+        let bytes = bytes_of(library, n, datatype).filter(|bytes| *bytes > 0 && bytes.is_multiple_of(file.etype_bytes.load(Relaxed).max(1)))?;
+        let at = u64::try_from(call.at).ok()?;
+        if buffer.is_null() || !describe::is_dense(library, datatype) {
+            return None;
+        }
+        file.served.read(at, bytes, buffer.cast()).map(|()| bytes)
+    };
+    call.served = work().unwrap_or(0);
+    i32::from(call.served > 0)
 }
 
 /// The status that the call is given.
@@ -246,6 +303,14 @@ pub unsafe extern "C" fn sw_mpi_moved(call: *mut Call, result: i32, n: i64, data
     // SAFETY: the caller's promise.
     let call = unsafe { &*call };
     if let Some(library) = library::get() {
+        if result == 0 && call.served > 0 {
+            // SAFETY: the status that `sw_mpi_status` has given.
+            unsafe { library.tell_bytes(call.status.cast_mut(), call.served as i64) };
+            if let Some(file) = call.file.filter(|_| call.flags() & flags::IMPLICIT_OFFSET != 0) {
+                let etype_bytes = file.etype_bytes.load(Relaxed).max(1);
+                library.seek_to(file.handle(), ((call.at as u64 + call.served) / etype_bytes) as i64);
+            }
+        }
         // Where the call has failed, the type may be none.
         let asked = if result == 0 { bytes_of(library, n, datatype).unwrap_or(0) } else { 0 };
         let place = u64::try_from(call.at).ok().filter(|_| call.flags() & flags::SHARED == 0 && call.file.is_some());
@@ -330,7 +395,7 @@ pub unsafe extern "C" fn sw_mpi_deleted(call: *mut Call, result: i32, name: *con
     let call = unsafe { &*call };
     if !name.is_null() && call.is_recorded() {
         // SAFETY: the caller's promise.
-        let id = opening::file_id(unsafe { CStr::from_ptr(name) }.to_bytes());
+        let id = opening::file_id(unsafe { CStr::from_ptr(name) });
         call.put_as(result, end, Some(0), 0, 0, id, 0, 0);
     }
     leave();
@@ -349,10 +414,13 @@ pub unsafe extern "C" fn sw_mpi_viewed(call: *mut Call, result: i32, etype: Hand
         // SAFETY: the caller's promise. Other representations have other sizes.
         let native = !representation.is_null() && unsafe { CStr::from_ptr(representation) }.to_bytes().eq_ignore_ascii_case(b"native");
         let etype_bytes = bytes_of(library, 1, etype).filter(|bytes| native && *bytes > 0).unwrap_or(0);
-        let view = if file.layers.load(Relaxed) & layers::MPI == 0 { Some(0) } else { describe::view(library, filetype) };
+        let is_recorded = call.is_recorded();
+        let described = if is_recorded || file.served.has_copies() { describe::describe(library, filetype) } else { None };
+        let view = if is_recorded { described.as_ref().and_then(Described::number) } else { Some(0) };
         file.etype_bytes.store(if view.is_some() { etype_bytes } else { 0 }, Relaxed);
         // MPI_DISPLACEMENT_CURRENT is negative.
         let place = u64::try_from(call.at).ok().filter(|_| view.is_some() && etype_bytes > 0);
+        file.served.set_view(place.zip(described));
         call.put(result, end, place, etype_bytes, view.map_or(0, i64::from));
     } else {
         call.put(result, end, u64::try_from(call.at).ok(), 0, 0);

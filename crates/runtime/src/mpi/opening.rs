@@ -1,8 +1,9 @@
 //! Opens of MPI files: their names, who opens them together, which layers are recorded of them.
 
-use super::files::{self, layers};
+use super::files::{self, Opened, layers};
 use super::library::{self, Handle, Library};
-use super::{Call, LAYERS, layers_of, leave};
+use super::{Call, LAYERS, is_traced, layers_of, leave};
+use crate::base::{sys, tls};
 use crate::names;
 use crate::trace;
 use core::ffi::{CStr, c_char, c_void};
@@ -10,8 +11,11 @@ use core::sync::atomic::Ordering::Relaxed;
 use stripewise_trace::clock::now_ticks;
 use stripewise_trace::format::{NOTE_BYTES_MAX, entry_kind};
 
-/// The absolute name behind what MPI_File_open was given: without the name of a file system's driver (`ufs:`) that ROMIO takes off.
-pub(super) fn file_id(name: &[u8]) -> u32 {
+/// MPI_MODE_SEQUENTIAL, as `Library::access_mode` has it.
+const SEQUENTIAL: u64 = 256;
+
+/// What MPI_File_open was given, without the name of a file system's driver (`ufs:`) that ROMIO takes off.
+fn without_driver(name: &CStr) -> &CStr {
     const DRIVERS: [&[u8]; 14] = [
         b"ufs:",
         b"nfs:",
@@ -28,9 +32,25 @@ pub(super) fn file_id(name: &[u8]) -> u32 {
         b"zoidfs:",
         b"noncontig:",
     ];
-    let path = DRIVERS.iter().find_map(|driver| name.strip_prefix(*driver)).unwrap_or(name);
+    let bytes = name.to_bytes_with_nul();
+    let path = DRIVERS.iter().find_map(|driver| bytes.strip_prefix(*driver)).unwrap_or(bytes);
+    CStr::from_bytes_with_nul(path).unwrap_or(name)
+}
+
+/// The trace's id of the absolute name.
+pub(super) fn file_id(name: &CStr) -> u32 {
+    let path = without_driver(name).to_bytes();
     let absolute = names::absolute(libc::AT_FDCWD, path).ok();
     trace::file_id(absolute.as_ref().map_or(path, |name| name.as_bytes()), 0, 0)
+}
+
+/// The descriptor that the call has opened, if it leads to the named file and that has copies; and which file it is.
+fn copied(name: &CStr) -> Option<(i32, (u64, u64))> {
+    // SAFETY: this thread's own block.
+    let fd = i32::try_from(unsafe { (*tls::thread()).mpi_copied }.checked_sub(1)?).ok()?;
+    let (named, open) = (sys::stat(without_driver(name), 0).ok()?, sys::fstat(fd).ok()?);
+    let id = |st: &libc::stat| (st.st_dev, st.st_ino);
+    (id(&named) == id(&open)).then_some((fd, id(&open)))
 }
 
 /// Ends MPI_File_open.
@@ -45,20 +65,30 @@ pub unsafe extern "C" fn sw_mpi_opened(call: *mut Call, result: i32, comm: Handl
     if let Some(library) = library::get()
         && !name.is_null()
     {
+        let is_traced = is_traced();
         // SAFETY: the caller's promise.
-        let id = file_id(unsafe { CStr::from_ptr(name) }.to_bytes());
-        let (mut number, mut size) = (0, 0);
-        let mut which = LAYERS.load(Relaxed);
+        let name = unsafe { CStr::from_ptr(name) };
+        let trace_id = if is_traced { file_id(name) } else { 0 };
+        let mut opened = Opened { number: 0, trace_id, comm_size: 0, layers: LAYERS.load(Relaxed), copied: None };
         if result == 0 {
-            let mut text = [0; 64];
-            which = library.info(info, c"stripewise_trace", &mut text).and_then(layers_of).unwrap_or(which);
-            number = files::new_number();
-            size = members(library, comm, number);
+            if is_traced {
+                let mut text = [0; 64];
+                opened.layers = library.info(info, c"stripewise_trace", &mut text).and_then(layers_of).unwrap_or(opened.layers);
+                opened.number = files::new_number();
+                opened.comm_size = members(library, comm, opened.number);
+            }
+            let is_sequential = library.access_mode(call.at) & SEQUENTIAL != 0;
+            opened.copied = if is_sequential { None } else { copied(name) };
             // SAFETY: the call has filled it in; a file's handle is a pointer in all families.
-            files::insert(unsafe { file.cast::<Handle>().read() }, number, id, size, which);
+            let handle = unsafe { file.cast::<Handle>().read() };
+            if is_traced || opened.copied.is_some() {
+                files::insert(handle, &opened);
+            } else {
+                files::forget(handle);
+            }
         }
-        if which & layers::MPI != 0 {
-            call.put_as(result, end, Some(0), library.access_mode(call.at), 0, id, number, size);
+        if opened.layers & layers::MPI != 0 && is_traced {
+            call.put_as(result, end, Some(0), library.access_mode(call.at), 0, trace_id, opened.number, opened.comm_size);
         }
     }
     leave();

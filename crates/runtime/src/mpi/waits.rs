@@ -34,6 +34,7 @@ pub unsafe extern "C" fn sw_mpi_awaited(call: *mut Call, frame: *const c_void, n
         (&raw mut (*call).what).write(Op::MpiWait as u64);
         (&raw mut (*call).file).write(None);
         (&raw mut (*call).status).write(core::ptr::null());
+        (&raw mut (*call).served).write(0);
         (&raw mut (*call).claim).write(claim);
         (&raw mut (*call).used).write(trace::slots_used());
         (&raw mut (*call).start).write(now_ticks());

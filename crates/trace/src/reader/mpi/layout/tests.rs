@@ -1,6 +1,7 @@
 //! Layouts against type maps written out byte by byte.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 use super::*;
+use crate::datatype::{distribution, order};
 use proptest::prelude::*;
 
 /// A type as its description and as the bytes that it shows, in the order of its data.
@@ -222,6 +223,9 @@ proptest! {
         let ranges = layout.ranges(displacement, from, bytes).unwrap();
         let mut found = written_out(&ranges);
         prop_assert_eq!(ranges.iter().map(Extent::end).max(), wanted.iter().max().map(|last| last + 1));
+        let mut flat = Vec::new();
+        layout.tile().each_range(displacement, from, bytes, &mut |at, len| { flat.extend(at..at + len as i64); Some(()) }).unwrap();
+        prop_assert_eq!(&flat, &wanted, "in the order of the data");
         let rising = (0..2 * size).map(expected).is_sorted_by(|a, b| a < b);
         wanted.sort_unstable();
         found.sort_unstable();

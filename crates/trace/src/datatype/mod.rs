@@ -3,6 +3,12 @@
 //! A type is `[combiner, integers, addresses, counts, types, lower bound, extent]`, then so many integers, addresses and counts as MPI_Type_get_contents_c
 //! tells them (MPI 4.1, section 5.1.13), then the types themselves. A named type has one integer, its size. Constants are one MPI's like another's.
 
+mod compile;
+mod tile;
+
+pub use compile::{compile, room_for};
+pub use tile::{Node, Parts, Shape, Tile};
+
 /// How a type is made; the numbers are the on-disk form and never change.
 pub mod combiner {
     pub const NAMED: u64 = 0;

@@ -1,0 +1,201 @@
+//! Reads of MPI files whose plain file has copies (`crate::copies`): a view's ranges are looked up one by one, before the MPI library sieves or exchanges
+//! them, and what stands side by side in the copies is one read. All of a call's bytes come from copies, or none.
+
+use super::describe::Described;
+use super::room::Room;
+use crate::base::vector::{Buffers, REQUEST_MAX};
+use crate::copies::{self, Counted};
+use crate::io;
+use crate::open::of_copied;
+use crate::trace;
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use stripewise_trace::clock::now_ticks;
+use stripewise_trace::datatype::Tile;
+use stripewise_trace::{Op, flags};
+
+/// What an open MPI file's reads are redirected by.
+pub struct Served {
+    /// The descriptor that the MPI library reads by, plus one; 0: its file has no copies.
+    fd: AtomicI32,
+    /// Device and inode of that file.
+    dev: AtomicU64,
+    ino: AtomicU64,
+    /// The view in force; null: none that is understood.
+    view: AtomicPtr<View>,
+    /// Calls that look at it.
+    readers: AtomicU32,
+}
+
+/// Which bytes of the file are the view's data.
+struct View {
+    displacement: i64,
+    /// The filetype (`datatype::compile` behind [`BEFORE`] words); none: bytes as they lie.
+    filetype: Option<Room>,
+}
+
+/// A file as it is opened.
+static WHOLE: View = View { displacement: 0, filetype: None };
+/// Words of a room that hold the view itself.
+const BEFORE: usize = core::mem::size_of::<View>().div_ceil(8);
+
+// SAFETY: never written once it is in force.
+unsafe impl Sync for View {}
+
+impl Served {
+    pub const fn none() -> Served {
+        Served {
+            fd: AtomicI32::new(0),
+            dev: AtomicU64::new(0),
+            ino: AtomicU64::new(0),
+            view: AtomicPtr::new(core::ptr::null_mut()),
+            readers: AtomicU32::new(0),
+        }
+    }
+
+    /// When the file is opened: the descriptor, and which file it leads to.
+    pub fn begin(&self, copied: Option<(i32, (u64, u64))>) {
+        let (fd, (dev, ino)) = copied.map_or((0, (0, 0)), |(fd, id)| (fd + 1, id));
+        self.put(if fd == 0 { core::ptr::null_mut() } else { whole() });
+        self.dev.store(dev, Relaxed);
+        self.ino.store(ino, Relaxed);
+        self.fd.store(fd, Release);
+    }
+
+    /// When it is closed.
+    pub fn end(&self) {
+        self.fd.store(0, Release);
+        self.put(core::ptr::null_mut());
+    }
+
+    /// Whether its file had copies when it was opened.
+    pub fn has_copies(&self) -> bool {
+        self.fd.load(Relaxed) != 0
+    }
+
+    /// Whether a call is one that copies can serve, or that says which.
+    pub fn concerns(&self, op: u32, bits: u32) -> bool {
+        let is_read = op == Op::MpiRead as u32 && bits & (flags::SHARED | flags::NONBLOCKING) == 0;
+        self.has_copies() && (is_read || op == Op::View as u32 || op == Op::MpiClose as u32)
+    }
+
+    /// Another view: where it begins, and its filetype; none: not understood, so nothing is redirected by it.
+    pub fn set_view(&self, view: Option<(u64, Described)>) {
+        if self.has_copies() {
+            self.put(view.and_then(|(displacement, described)| made(displacement, &described)).unwrap_or(core::ptr::null_mut()));
+        }
+    }
+
+    /// Puts another view in the place of this one. One that is looked at stays in memory: a program that sets a view under its own reads is wrong, and lives.
+    fn put(&self, view: *mut View) {
+        let old = self.view.swap(view, SeqCst);
+        if !old.is_null() && old != whole() && self.readers.load(SeqCst) == 0 {
+            // SAFETY: made by `made`, and nobody looks at it.
+            drop(unsafe { (*old).filetype.take() });
+        }
+    }
+
+    /// Reads `bytes` of the view's data from byte `at` on to `to`; `None`: not all of them stand in copies that count, and what is at `to` is nothing.
+    pub fn read(&self, at: u64, bytes: u64, to: *mut u8) -> Option<()> {
+        self.readers.fetch_add(1, SeqCst);
+        // SAFETY: in memory as long as somebody looks at it.
+        let done = unsafe { self.view.load(SeqCst).as_ref() }.and_then(|view| self.read_by(view, at, bytes, to));
+        self.readers.fetch_sub(1, SeqCst);
+        done
+    }
+
+    fn read_by(&self, view: &View, at: u64, bytes: u64, to: *mut u8) -> Option<()> {
+        let start = trace::begin();
+        let fd = self.fd.load(Acquire) - 1;
+        let open = of_copied(fd).ok()?;
+        let copies = copies::counted(open.copies()?, fd)?;
+        if !copies.is_of((self.dev.load(Relaxed), self.ino.load(Relaxed))) {
+            return None;
+        }
+        view.stretches(&copies, at, bytes, &mut |_, _, _| Some(()))?;
+        view.stretches(&copies, at, bytes, &mut |from, len, place| {
+            // SAFETY: the program's buffer is as long as it asked for.
+            read_whole(&copies, from, unsafe { to.add(place) }, len)
+        })?;
+        if !copies.still_count() {
+            return None;
+        }
+        if start != 0 {
+            view.record(fd, at, bytes, (start, now_ticks()));
+        }
+        Some(())
+    }
+}
+
+/// Reads `len` bytes at `from` of the container.
+fn read_whole(copies: &Counted, from: u64, to: *mut u8, len: u64) -> Option<()> {
+    let mut done = 0;
+    while done < len {
+        let part = libc::iovec { iov_base: to.wrapping_add(done as usize).cast(), iov_len: (len - done).min(REQUEST_MAX) as usize };
+        let read = io::read_file(copies.container(), &Buffers::of(&[part]).ok()?, from + done, 0).ok()?;
+        if read == 0 {
+            return None;
+        }
+        done += read;
+    }
+    Some(())
+}
+
+fn whole() -> *mut View {
+    (&raw const WHOLE).cast_mut()
+}
+
+/// A view in memory of its own.
+fn made(displacement: u64, described: &Described) -> Option<*mut View> {
+    let displacement = i64::try_from(displacement).ok()?;
+    let room = if described.is_plain() { Room::new(BEFORE)? } else { described.compiled(BEFORE)? };
+    let place = room.as_ptr().cast::<View>();
+    // SAFETY: the first words of the room are kept for it; they are aligned for words.
+    unsafe { place.write(View { displacement, filetype: Some(room) }) };
+    Some(place)
+}
+
+impl View {
+    /// Hands out `bytes` of its data from byte `at` on as stretches of the container: (first byte there, bytes, bytes of data before).
+    fn stretches(&self, copies: &Counted, at: u64, bytes: u64, each: &mut dyn FnMut(u64, u64, usize) -> Option<()>) -> Option<()> {
+        let (mut first, mut len, mut before) = (0, 0, 0u64);
+        let mut range = |offset: i64, bytes: u64| {
+            let place = copies.place_of(u64::try_from(offset).ok()?, bytes)?;
+            if len > 0 && place == first + len {
+                len += bytes;
+                return Some(());
+            }
+            if len > 0 {
+                each(first, len, before as usize)?;
+            }
+            before += len;
+            (first, len) = (place, bytes);
+            Some(())
+        };
+        self.ranges(at, bytes, &mut range)?;
+        each(first, len, before as usize)
+    }
+
+    /// Hands out the ranges of the file: (offset, bytes).
+    fn ranges(&self, at: u64, bytes: u64, each: &mut dyn FnMut(i64, u64) -> Option<()>) -> Option<()> {
+        match self.filetype.as_ref().and_then(|room| room.words().get(BEFORE..)) {
+            Some(tile) if !is_empty(tile) => Tile::open(tile).each_range(self.displacement, at, bytes, each),
+            _ => each(self.displacement.checked_add(i64::try_from(at).ok()?)?, bytes),
+        }
+    }
+
+    /// Records what was read as a read of each range; the time that it took is dealt out by their bytes.
+    fn record(&self, fd: i32, at: u64, bytes: u64, (start, end): (u64, u64)) {
+        let when = |done: u64| start + (u128::from(end - start) * u128::from(done) / u128::from(bytes.max(1))) as u64;
+        let mut done = 0;
+        let _ = self.ranges(at, bytes, &mut |offset, len| {
+            trace::served(fd, offset as u64, len, (when(done), when(done + len)));
+            done += len;
+            Some(())
+        });
+    }
+}
+
+/// Whether a room holds a plain view: no type was compiled there, and it is all zeros.
+fn is_empty(tile: &[u64]) -> bool {
+    tile.first().is_none_or(|root| *root == 0)
+}
