@@ -60,6 +60,11 @@ WORDS: dict[str, Entry] = {
         "Of copies: in use; changed or gone, as the plain file is; dropped by who opened it for writing; unfinished, "
         "being made or interrupted; damaged."
     ),
+    "rotated": Entry("Of stripes: the regions of a row have one cycle, each begun at another of its targets."),
+    "rule": Entry(
+        "Of a store: what happens to new files that match a glob, and their layout ([[rule]] in store.toml). Of "
+        "traces: whether files that match a glob count ('stripewise files')."
+    ),
     "span": Entry("The unit of a move: whole old regions that are whole new ones, too."),
     "SServer": Entry("A server on an SSD: each target of class ssd.", _H2DP),
     "store": Entry("A directory, with its targets, that holds the bytes of managed files."),
@@ -109,6 +114,7 @@ WORDS: dict[str, Entry] = {
     "s-pdla": Entry("Manager: critical patterns on SServers or both classes.", f"{_PDLA}, section 4"),
     "space": Entry("Room that a replica takes on all targets."),
     # Plans in numbers.
+    "entries": Entry("Of the region mapping table: one for every region, and one for each of its moves."),
     "expected": Entry(
         "Of a plan: how many times as fast as under def its I/O is expected to be, in simulated runs of the traced "
         "requests; by the bound where there are none. 1 is no gain. 'stripewise show plan.json' tells the rest."
@@ -119,6 +125,10 @@ WORDS: dict[str, Entry] = {
     "moved": Entry("Bytes that are copied from one home to another."),
     "copies s": Entry("Seconds that moves take, by the request model."),
     "cost s": Entry("Seconds of all requests by the request model, one after another.", f"{_H2DP}, Algorithm 1"),
+    "reason": Entry(
+        "Why a region lies where it does: what is asked of it, and what that costs there and elsewhere, as its policy "
+        "says. Of a move: why it is made."
+    ),
     "from window": Entry("The first window in which the region lies so."),
     # Models.
     "bound": Entry("What no schedule beats: the time of the busiest server or link.", "SLAL, eq. 5"),
@@ -143,8 +153,20 @@ WORDS: dict[str, Entry] = {
     "startup": Entry("Seconds that an access takes before its first byte: seek and rotation of a disk."),
     "storage": Entry("The time of bytes on devices.", f"{_H2DP}, Table 2"),
     "T": Entry("The request's time by the model: connect, network, startup and storage.", f"{_H2DP}, Table 2"),
-    "times def": Entry("How many times as fast as def, in the same simulation or by the same model."),
+    "times def": Entry("How many times as fast as def, by the model that the row or the heading names."),
+    "I/O times def": Entry(
+        "How many times as fast as def the I/O is simulated to be: seconds with any read under way, and those with any "
+        "write, added, as plan expects and tune measures them."
+    ),
+    "run times def": Entry(
+        "How many times as fast as def the whole run is simulated to be, with the program's own time between requests."
+    ),
+    "MB/s": Entry(
+        "Megabytes, 10^6 bytes, in a second; sizes are in KiB and MiB. Each verb says over which time: simulate over "
+        "the run, tune over the time with such requests under way; init and calibrate: of bytes alone, beside startup."
+    ),
     "proven": Entry("Of a plan by best: a time below which the bound of no layout lies (docs/best.md)."),
+    "median": Entry("The middle one in order of size: one in two is no larger."),
     "p50": Entry("The median: one in two takes no longer."),
     "p99": Entry("99 in 100 take no longer."),
     "at work by the model": Entry("Seconds that the target was at work, by startup and per byte."),
@@ -173,6 +195,9 @@ WORDS: dict[str, Entry] = {
     ),
     "GC": Entry("Garbage collections: how often the scheme made room by moving tracks together."),
     "hot": Entry("Data that is updated most often."),
+    "mean ms": Entry("Mean time of a request, from its arrival to its end, in ms; read ms and write ms: of each kind."),
+    "read ms": Entry("Mean time of a read, from its arrival to its end, in ms."),
+    "write ms": Entry("Mean time of a write, from its arrival to its end, in ms; own to wait are its parts."),
     "mapping": Entry("The order in which tracks of bands are filled, as 1234.", f"{_THESIS}, section 4.4.1"),
     "own": Entry("Of a write's time: seek, rotation and transfer of the write itself."),
     "scheme": Entry("How a shingled disk places tracks and updates (docs/shingled.md)."),
@@ -192,6 +217,8 @@ WORDS: dict[str, Entry] = {
     "session": Entry("From one open of a file to its close; also one run of a mover."),
     # Traces.
     "calls by name": Entry("Calls that name a file and move none of its bytes: open, stat, unlink and the like."),
+    "first to last request": Entry("Time from the start of the first request to the end of the last one."),
+    "furthest byte": Entry("Of a traced file: end of the last byte that a request reached. The file may be longer."),
     "finding": Entry("What is wrong with a run: cause, evidence, price and cure (docs/traces/showing.md)."),
     "hot region": Entry("A small part of a file, read again and again in no order."),
     "price": Entry("Seconds that a finding or a layout costs, by a model; of syncs and calls by name, as measured."),
@@ -213,26 +240,33 @@ WORDS: dict[str, Entry] = {
 
 #: Headings of each verb's tables that say little by themselves.
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "calibrate": ("access", "startup", "5-95 %", "residual", "misfit", "samples"),
-    "init": ("target", "class", "device", "free"),
+    "calibrate": ("access", "startup", "5-95 %", "MB/s", "residual", "misfit", "samples"),
+    "init": ("target", "class", "device", "startup", "MB/s", "free"),
     "model": (
         "T", "connect", "network", "startup", "storage", "slowest", "pieces", "busiest", "bound MB/s", "widths",
     ),
     "plan": (
-        "stripes", "growth", "window", "hybrid region", "% on hybrid", "cost s", "out", "in", "restripe", "copies s",
+        "stripes", "rotated", "growth", "window", "hybrid region", "% on hybrid", "cost s", "out", "in", "restripe",
+        "copies s", "entries",
     ),
-    "show": ("times def", "accesses", "at work by the model", "class", "stripes", "from window"),
+    "show": (
+        "furthest byte", "median", "first to last request", "accesses", "at work by the model", "class", "times def",
+        "entries", "stripes", "from window", "reason",
+    ),
+    "files": ("rule",),
     "replicate": ("pattern", "layout", "gain s", "space", "build s"),
     "store replica ls": ("replica", "state"),
-    "simulate": ("of bound", "imbalance", "p50", "p99", "times def"),
-    "tune": ("95 % interval", "busy", "imbalance", "bound ratio"),
+    "simulate": ("MB/s", "of bound", "imbalance", "p50", "p99", "I/O times def", "run times def"),
+    "tune": ("MB/s", "95 % interval", "busy", "imbalance", "bound ratio"),
     "store df": ("class", "used", "free", "away"),
-    "store info": ("class", "kind", "capacity", "busy"),
-    "store layout": ("from", "to", "region", "stripes", "growth"),
+    "store info": ("class", "kind", "capacity", "busy", "rule"),
+    "store layout": ("from", "to", "region", "stripes", "rotated", "growth"),
     "store plan ls": ("policy", "window", "expected", "measured"),
     "store template ls": ("glob", "layout"),
     "swd map": ("scheme", "space in use", "used", "hot", "gap", "free"),
-    "swd simulate": ("used", "p99", "own", "ampl.", "coll.", "wait", "WAR", "GC", "busy"),
+    "swd simulate": (
+        "used", "mean ms", "p99", "read ms", "write ms", "own", "ampl.", "coll.", "wait", "WAR", "GC", "busy",
+    ),
     "swd war": ("mapping", "used"),
 }  # fmt: skip
 

@@ -9,6 +9,8 @@ from .errors import UsageError
 KIB = 1 << 10
 MIB = 1 << 20
 GIB = 1 << 30
+#: Sizes are told in binary units, rates in MB/s, as devices are sold and networks measured.
+MB = 10**6
 #: Widths, starts and lengths of slices are multiples of this (docs/formats.md).
 GRANULE_BYTES = 4096
 #: The request size assumed where none was seen.

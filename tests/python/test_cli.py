@@ -360,6 +360,27 @@ def test_a_plan_that_is_expected_to_lose_is_applied_only_anyway(tmp_path, cluste
     assert len(paper.applied) == 2
 
 
+def test_a_plan_that_leaves_files_as_they_are_is_applied_only_anyway(tmp_path, cluster_toml, store, paper, a_trace):
+    plan = tmp_path / "plan.json"
+    stripewise("plan", a_trace, "--cluster", cluster_toml, "--policy", "def", "-o", plan)
+    told = json.loads(plan.read_text().replace('"/data/f"', json.dumps(paper.file)))
+    told["leave"], told["files"][0]["made_as"] = True, f"{paper.file}*"
+    plan.write_text(json.dumps(told))
+    assert "1 file(s) left where they lie" in stripewise("apply", plan, "--store", store).stdout and not paper.applied
+    left = json.loads(stripewise("apply", plan, "--store", store, "--json").stdout)
+    assert (left["left"], left["files"], left["templates"]) == (1, 0, []) and not paper.applied
+    said = stripewise("apply", plan, "--store", store, "--anyway").stdout
+    assert "laid out anew" in said and len(paper.applied) == 1
+    # The same layout that somebody asked for is brought about.
+    told["leave"] = False
+    plan.write_text(json.dumps(told))
+    stripewise("apply", plan, "--store", store)
+    assert len(paper.applied) == 2
+    told["leave"] = "no"
+    plan.write_text(json.dumps(told))
+    assert "leave is neither true nor false" in stripewise("apply", plan, "--store", store, code=1).stderr
+
+
 def test_fsck_fails_until_repaired(store):
     failed = stripewise("store", "fsck", store, code=1)
     assert "an object is orphaned" in failed.stdout and "1 error(s)" in failed.stderr

@@ -24,8 +24,8 @@ __all__ = ["a_trace", "cluster_toml"]
 words = st.text("abcdefgh%/.,-0123456789é世", min_size=1, max_size=14)
 texts = st.lists(words, min_size=1, max_size=6).map(" ".join)
 #: Words of headings that everybody knows, units among them.
-PLAIN = """a and application as bytes capacity fast file files from ib kib mb mean median mib ms ns of on policy
-processes read reads reason requests run runs seconds size starts the time times to use verified write writes written"""
+PLAIN = """a and application as bytes capacity fast file files from ib kib mb mean mib ms ns of on policy
+processes read reads requests run runs size starts the time times to use verified write writes written"""
 
 
 @st.composite
@@ -86,6 +86,7 @@ def every_table(a_trace, cluster_toml, tmp_path, monkeypatch):
     load = ("--workload", "uniform", "--requests", "50")
     disk = ("--scheme", "R(4123)", "--used", "10%")
     for verb, line in {
+        "init": ("init", "--emulate", "lab"),
         "store df": ("store", "df", "S"),
         "store info": ("store", "info", "S"),
         "store template ls": ("store", "template", "ls", "S"),
@@ -114,7 +115,7 @@ def every_table(a_trace, cluster_toml, tmp_path, monkeypatch):
 
 
 def test_tables_of_all_verbs_fit_80_columns_and_their_headings_are_plain_or_in_the_glossary(every_table):
-    assert len(every_table) == 17
+    assert len(every_table) == 18
     known = set(PLAIN.split()) | {name.casefold() for name in WORDS}
     for verb, made in every_table.items():
         for each in made:
@@ -127,6 +128,27 @@ def test_tables_of_all_verbs_fit_80_columns_and_their_headings_are_plain_or_in_t
                 parts = [part for part in re.split(r"[\s/,%]+", heading.casefold()) if part and not part.isdigit()]
                 unknown = [part for part in parts if not {part, part.removesuffix("s")} & known]
                 assert heading.casefold() in known or not unknown, (verb, heading, unknown)
+
+
+def test_headings_that_puzzle_a_newcomer_are_explained_where_he_looks(every_table):
+    for verb, words in {
+        "init": "startup,MB/s", "show": "furthest byte,median,first to last request,entries,reason", "files": "rule",
+        "plan": "rotated,entries", "store layout": "rotated", "simulate": "I/O times def,run times def,MB/s",
+        "swd simulate": "mean ms,read ms,write ms",
+    }.items():  # fmt: skip
+        assert set(words.split(",")) <= set(COLUMNS[verb]) <= set(WORDS), verb
+    (page, *_), (table,) = every_table["show"], every_table["show p.json"]
+    assert page.columns[1] == "furthest byte" and page.columns[-1] == "first to last request"
+    assert table.title.endswith("; 1 window(s)") and "entries (each region, and each of its moves)" in table.title
+
+
+def test_rates_are_in_megabytes_a_second_everywhere(every_table):
+    (made,) = every_table["init"]
+    assert made.columns[3:5] == ("read startup ms", "read MB/s")
+    assert [row[3:5] for row in made.rows] == [("3.000", "100")] * 4 + [("0.100", "400")] * 2
+    root = Path(__file__).parents[2]
+    told = [*(root / "python").rglob("*.py"), *(root / "python").rglob("*.js"), *(root / "docs").rglob("*.md")]
+    assert [page.name for page in told if "MiB/s" in page.read_text()] == []
 
 
 def test_the_help_of_a_verb_with_a_table_says_what_its_columns_mean():

@@ -10,7 +10,7 @@ from numpy.random import default_rng
 
 from ..cluster import Target
 from ..report.figure import new_figure, save_figure
-from ..units import KIB, MIB
+from ..units import KIB, MB, MIB
 from .measure import Measured
 
 #: Points of a panel; of more samples, so many at chance.
@@ -55,7 +55,7 @@ def draw(target: Target, measured: Measured, directory: Path) -> Path:
         panel.set_xticks(measured.sizes, [_size(size) for size in measured.sizes])
         panel.minorticks_off()
         flag = " UNRELIABLE" if fit.is_unreliable else ""
-        rate = f"{1 / fit.per_byte_s / MIB:,.0f} MiB/s" if fit.per_byte_s else "no slope"
+        rate = f"{1 / fit.per_byte_s / MB:,.0f} MB/s" if fit.per_byte_s else "no slope"
         panel.set_title(
             f"{_TITLES[kind]}\n{fit.startup_s * 1e3:.4g} ms + {rate}, residual {fit.residual:.0%}{flag}", fontsize=9
         )

@@ -20,7 +20,7 @@ from ..files.parts import check_output, check_output_directory, write_durably
 from ..report.figure import require_matplotlib
 from ..setup.remarks import on_one_device
 from ..store import Store
-from ..units import MIB, parse_size
+from ..units import MB, parse_size
 from .arguments import flattened
 from .options import JsonOption
 from .output import print_json, printable, progress, say, stdout, table
@@ -224,12 +224,12 @@ def _off(fit: Fit) -> str:
 
 def _print(made: Calibrated) -> None:
     rows = table(
-        "", "target", "access", "startup ms", "5-95 %", "MiB/s", "ns/KiB", "residual", "misfit", "samples", keys=2
+        "", "target", "access", "startup ms", "5-95 %", "MB/s", "ns/KiB", "residual", "misfit", "samples", keys=2
     )
     for target in made.targets:
         assert target.calibration is not None
         for kind, fit in target.calibration.fits:
-            rate = f"{1 / fit.per_byte_s / MIB:,.1f}" if fit.per_byte_s else "-"
+            rate = f"{1 / fit.per_byte_s / MB:,.1f}" if fit.per_byte_s else "-"
             rows.add_row(
                 printable(target.name), kind.replace("_", " "), f"{fit.startup_s * 1e3:.4f}",
                 f"{fit.startup_min_s * 1e3:.3f}-{fit.startup_max_s * 1e3:.3f}", rate, f"{fit.per_byte_s * 1024e9:,.1f}",

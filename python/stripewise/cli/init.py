@@ -213,7 +213,7 @@ class Made:
     def show(self) -> None:
         """Prints it for people."""
         title = "EMULATED targets: directories, slowed down to these figures" if self.is_emulated else ""
-        rows = table(title, "target", "device", "class", "read ms", "MiB/s", "free")
+        rows = table(title, "target", "device", "class", "read startup ms", "read MB/s", "free")
         # As `store df` has it: what the store can use, of which targets on one file system have a share each.
         room = room_bytes(self.store)
         for one in self.found:

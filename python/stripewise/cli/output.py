@@ -66,10 +66,22 @@ def say(text: str) -> None:
     typer.echo(text, err=True)
 
 
+#: What this command has said of what is said once.
+_SAID: set[str] = set()
+
+
+def say_once(text: str, about: str) -> None:
+    """One line to stderr, unless this command has said one `about` the same already."""
+    if about not in _SAID:
+        _SAID.add(about)
+        say(text)
+
+
 def say_partial(source: str, reasons: Sequence[str]) -> None:
     """One line where a trace is not the whole run."""
     if reasons:
-        say(f"stripewise: {printable(source)}: the trace is partial: {printable('; '.join(reasons))}")
+        text = f"stripewise: {printable(source)}: the trace is partial: {printable('; '.join(reasons))}"
+        say_once(text, text)
 
 
 def print_json(value: Any) -> None:
@@ -258,6 +270,7 @@ class OneLineErrors(TyperGroup):
     """Turns every error into one line on stderr and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
+        _SAID.clear()
         try:
             return super().invoke(ctx)
         except StripewiseError as error:

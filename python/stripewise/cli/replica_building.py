@@ -11,7 +11,7 @@ import typer
 from ..errors import StoreError
 from ..replicas import Candidate
 from ..replicas.accesses import Extent
-from ..replicas.building import Skipped, build_all
+from ..replicas.building import MANAGED, Skipped, build_all
 from ..store import Store
 from ..store.copies.build import Built
 from ..units import format_size
@@ -19,6 +19,8 @@ from .output import print_json, printable, wrapped
 
 #: Lines of what is left out for one reason; --json has all.
 SKIPPED_MAX = 20
+#: Managed files that are named.
+FILES_MAX = 8
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,9 @@ def build_chosen(
     extents: Mapping[str, Extent],
     making: Making,
     said: dict[str, Any] | None,
+    managed: Sequence[Skipped] = (),
 ) -> None:
-    """Builds what a manager chose, and tells it as it goes, or as JSON behind what `said` holds.
+    """Builds what a manager chose, and tells it as it goes, or as JSON behind what `said` holds, and `managed` with it.
 
     Raises StoreError where the store refused some.
     """
@@ -52,8 +55,19 @@ def build_chosen(
                 skipped.setdefault(each.reason, []).append(each)
     left_out = [each for some in skipped.values() for each in some]
     if said is not None:
-        made = [_as_json(each) for each in built]
-        print_json({**said, "store": str(store.root), "made": made, "skipped": [each.as_json() for each in left_out]})
+        print_json(
+            {
+                **said,
+                "store": str(store.root),
+                "made": [
+                    {**_as_json(each), "seconds": each.seconds, "replaced": each.has_replaced}
+                    for each in built
+                    if not each.is_up_to_date
+                ],
+                "up_to_date": [_as_json(each) for each in built if each.is_up_to_date],
+                "skipped": [each.as_json() for each in (*managed, *left_out)],
+            }
+        )
     else:
         _tell_skipped(skipped)
         if not built:
@@ -65,7 +79,21 @@ def build_chosen(
 
 def _made(built: Built) -> str:
     count = f"{built.replicas:,} replica{'' if built.replicas == 1 else 's'}"
-    return f"{built.path}: {count}, {format_size(built.bytes)}, {built.seconds:.3g} s"
+    if built.is_up_to_date:
+        return f"{built.path}: up to date: {count}, {format_size(built.bytes)}, left alone"
+    instead = ", in place of earlier copies" if built.has_replaced else ""
+    return f"{built.path}: {count}, {format_size(built.bytes)}, {built.seconds:.3g} s{instead}"
+
+
+def say_managed(files: Sequence[str], is_estimate: bool) -> None:
+    """One line on managed files: priced in an estimate, and left out of what is built."""
+    if not files:
+        return
+    more = f" and {len(files) - FILES_MAX:,} more" if len(files) > FILES_MAX else ""
+    names = f"{', '.join(files[:FILES_MAX])}{more}"
+    done = "priced only" if is_estimate else "left out"
+    instead = "'stripewise plan' gives such files a layout instead"
+    typer.echo(wrapped(printable(f"{done}: {names}: {MANAGED}; {instead}")))
 
 
 def _tell_skipped(skipped: Mapping[str, Sequence[Skipped]]) -> None:
@@ -84,5 +112,4 @@ def _as_json(built: Built) -> dict[str, Any]:
         "container": built.container,
         "replicas": built.replicas,
         "bytes": built.bytes,
-        "seconds": built.seconds,
     }

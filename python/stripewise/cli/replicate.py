@@ -14,7 +14,7 @@ from ..cluster import Cluster, read_cluster
 from ..errors import UsageError
 from ..findings import DEFAULT_CLUSTER, facts_of, span_of
 from ..layout import Layout
-from ..pattern import report_of
+from ..pattern import report_as_asked, report_of
 from ..replicas import (
     DECAYS,
     MANAGERS,
@@ -30,6 +30,7 @@ from ..replicas import (
     decay_named,
     decide,
 )  # fmt: skip
+from ..replicas.building import managed_files, without_files
 from ..replicas.candidate import VERSION
 from ..replicas.managers import PER_SSERVER
 from ..replicas.stored import read_stored
@@ -42,9 +43,9 @@ from .arguments import flattened
 from .options import BandwidthOption, JsonOption, names_completed
 from .output import print_json, printable, say, say_partial, stdout, stripes_text, table, wrapped
 from .plan.options import FileOptions, say_of_trace
-from .replica_building import Making, build_chosen
+from .replica_building import Making, build_chosen, say_managed
 
-LAYERS = ("posix", "mpi")
+LAYERS = ("auto", "posix", "mpi")
 #: Rows of a table, and lines of what is not made; --json has all.
 ROWS_MAX = 20
 
@@ -121,7 +122,12 @@ class PlaceOptions:
     store: Annotated[
         Path | None, typer.Option("--store", metavar="STORE", help="Store to build in, and to price on.")
     ] = None
-    layer: Annotated[str, typer.Option("--layer", metavar="LAYER", help="Traced layer: posix or mpi.")] = "posix"
+    layer: Annotated[
+        str,
+        typer.Option(
+            "--layer", metavar="LAYER", help="Traced layer: mpi, posix, or auto (mpi for files read by MPI-IO)."
+        ),
+    ] = "auto"
     pattern: Annotated[
         list[str] | None,
         typer.Option(
@@ -184,7 +190,8 @@ def replicate(
 ) -> None:
     """Make copies of what a run reads, in its order of access, beside the files, and say what they are worth.
 
-    Copies are of plain files and used by programs that open these only to read; whoever writes one, ends them.
+    Copies are of plain files and used by programs that open these only to read; whoever writes one, ends them. Of
+    managed files none can be built yet. The same copies that still count are left alone.
 
     Managers: h-pdla (a replica per pattern on HServers), s-pdla (critical patterns on SServers or both), radar (read
     patterns, by benefit and space). For comparison: s-orig (files on SServers), ns-pdla (all patterns on SServers).
@@ -195,32 +202,39 @@ def replicate(
     building.check(names, place.store)
     making = building.made()
     cluster = place.priced_on(trace)
-    report = report_of(trace, files.choice(), place.layer)
+    is_auto = place.layer == "auto"
+    report = report_as_asked(trace, files.choice()) if is_auto else report_of(trace, files.choice(), place.layer)
     say_partial(str(trace), partial_reasons(trace))
     say_of_trace(str(trace), ended=run_end(trace).text, left_out=report.left_out)
     found = accesses_of(report)
     found = Found((*given, *found.patterns), found.without, found.extents)
     layouts = {path: layout for store in read_layouts(trace) for path, layout in store.layouts.items()}
     setting = Setting(cluster, layouts)
+    managed = managed_files(found, layouts)
+    found, left_out = without_files(found, () if building.what_if else managed)
     decisions = [decide(name, found, setting, options) for name in names]
     said = {"version": VERSION, "cluster": str(cluster.source), "managers": [each.as_json() for each in decisions]}
+    said["managed"] = managed
     if json and building.what_if:
         print_json(said)
         return
     for each in decisions:
         if not given and each.chosen and (span_s := span_of(facts_of(trace, files.choice()))) < each.original_s:
             say(
-                f"stripewise: {trace}: all requests came and went within {_seconds(span_s)} s, and the model says "
+                f"stripewise: {trace}: first to last request took {_seconds(span_s)} s, and the model says "
                 f"{_seconds(each.original_s)} s: memory or faster devices serve these files, so copies may be slower"
             )
             break
     if not building.what_if and place.store is not None:
         if not json:
-            _tell(decisions[0], options)
-        build_chosen(Store(place.store), decisions[0].chosen, found.extents, making, said if json else None)
+            say_managed(managed, is_estimate=False)
+            if found.patterns or not managed:
+                _tell(decisions[0], options)
+        build_chosen(Store(place.store), decisions[0].chosen, found.extents, making, said if json else None, left_out)
         return
     for decision in decisions:
         _tell(decision, options)
+    say_managed(managed, is_estimate=True)
     paths = {each.file for each in found.patterns}
     typer.echo(wrapped(f"priced on {printable(str(cluster.source))}; {_lying(paths, setting)}"))
 

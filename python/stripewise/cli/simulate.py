@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +12,9 @@ import typer
 
 from ..cluster import Cluster, read_cluster
 from ..errors import StripewiseError, UsageError
-from ..plan import read_plan
+from ..plan import Plan, read_plan
 from ..policy import POLICIES, PlanOptions, Policy, policies_named, refuse_foreign
+from ..policy.best.trial import Trials
 from ..report.figure import check_plot_path
 from ..simulate import Load, Outcome, Settings, load_description, load_trace, simulate_plan
 from ..simulate.plot import plot_comparison, plot_sweep, plot_timeline
@@ -24,7 +25,7 @@ from ..workload.describe import read_description
 from ..workload.trace import run_end
 from .arguments import flattened
 from .options import JsonOption, names_completed
-from .output import print_json, progress, say, say_partial, shown, stdout, table
+from .output import print_json, progress, say, say_partial, shown, stdout, table, wrapped
 from .plan.options import (
     FileOptions,
     SearchOptions,
@@ -103,10 +104,14 @@ class CopyOptions:
 
 
 class Job:
-    """What the command line asks for, and one run of it after another."""
+    """What the command line asks for, and one run of it after another.
 
-    def __init__(self, policies: Sequence[Policy], plans: Sequence[Path], options: PlanOptions) -> None:
+    With `tells_io` the I/O time of every run is told, which needs what policies plan from: requests of a closed loop.
+    """
+
+    def __init__(self, policies: Sequence[Policy], plans: Sequence[Path], options: PlanOptions, tells_io: bool) -> None:
         self.policies = policies
+        self.tells_io = tells_io and bool(policies)
         self.plans = [(str(path), read_plan(path)) for path in plans]
         self.options = options
         self.is_said = False
@@ -123,7 +128,7 @@ class Job:
         for name, plan in self.plans:
             with progress(f"simulating {name}{where}") as step:
                 outcomes.append(simulate_plan(load, cluster, plan, settings, name, bool(self.policies), step))
-        return outcomes
+        return _with_io(outcomes, load, cluster) if self.tells_io else outcomes
 
     def _say_what_is_left(self, load: Load) -> None:
         """Once, what of the load policies did not plan from."""
@@ -138,7 +143,23 @@ class Job:
             )
 
 
-def _cells(row: Compared) -> list[str]:
+def _with_io(outcomes: Sequence[Outcome], load: Load, cluster: Cluster) -> list[Outcome]:
+    """The runs with their I/O time, from the very runs that `plan` makes for it.
+
+    These know the targets that plans may use, so a plan for others has none.
+    """
+    active = {target.name for target in cluster.active}
+    trials = Trials([load.workload], cluster)
+
+    def io_s(plan: Plan) -> float | None:
+        cycles = [region.stripes for file in plan.files for region in file.regions]
+        cycles += [move.stripes for migration in plan.migrations for move in migration.moves]
+        return trials.in_flight_s(plan) if {name for cycle in cycles for name, _ in cycle} <= active else None
+
+    return [replace(each, io_s=io_s(each.plan)) for each in outcomes]
+
+
+def _cells(row: Compared, has_io: bool) -> list[str]:
     outcome, report = row.outcome, row.outcome.report
 
     def ms(operation: str, quantile: str) -> str:
@@ -154,27 +175,36 @@ def _cells(row: Compared) -> list[str]:
         shown(report["imbalance"], 3),
         f"{ms('read', 'p50')} / {ms('read', 'p99')}",
         f"{ms('write', 'p50')} / {ms('write', 'p99')}",
+        *([shown(row.io_times_def, 2)] if has_io else []),
         shown(row.times_def, 2),
     ]
 
 
-_COLUMNS = ("policy", "MB/s", "read", "write", "of bound", "imbalance", "read p50/p99 ms",
-            "write p50/p99 ms", "times def")  # fmt: skip
+_COLUMNS = ("policy", "MB/s", "read MB/s", "write MB/s", "of bound", "imbalance", "read p50/p99 ms",
+            "write p50/p99 ms")  # fmt: skip
+#: Below the table; `tune` has rates of reads and writes by another definition.
+_RATES = "MB/s: over the whole run; of reads and of writes from first to last, pauses included, which tune leaves out"
+_IO_TIMES = "I/O times def: by the time with reads or writes under way, as plan and tune tell it"
+_RUN_TIMES = "run times def: by the whole run, with the program's own time between requests"
 
 
 def print_outcomes(source: str, cluster: Cluster, points: Sequence[tuple[object, Sequence[Outcome]]], key: str) -> None:
     """The comparison for people; one block of rows per value of `key`, where something is swept."""
     # A sweep may change their number.
     servers = "" if key else f"{len(cluster.active)} servers of "
-    made = table(
-        f"simulated: {source} on {servers}{cluster.source}", *([key] if key else []), *_COLUMNS, keys=2 if key else 1
-    )
-    for value, outcomes in points:
-        for row in compared(outcomes):
-            made.add_row(*([str(value)] if key else []), *_cells(row))
+    rows = [(value, compared(outcomes)) for value, outcomes in points]
+    has_io = any(row.io_times_def is not None for _, of_point in rows for row in of_point)
+    has_def = any(row.times_def is not None for _, of_point in rows for row in of_point)
+    columns = (*([key] if key else []), *_COLUMNS, *(["I/O times def"] if has_io else []), "run times def")
+    made = table(f"simulated: {source} on {servers}{cluster.source}", *columns, keys=2 if key else 1)
+    for value, of_point in rows:
+        for row in of_point:
+            made.add_row(*([str(value)] if key else []), *_cells(row, has_io))
         if key:
             made.add_section()
     stdout().print(made)
+    for note in (_RATES, *([_IO_TIMES] if has_io else []), *([_RUN_TIMES] if has_def else [])):
+        typer.echo(wrapped(note))
 
 
 @contextlib.contextmanager
@@ -257,7 +287,9 @@ def simulate(
     require_window(windows)
     settings = copying.settings(1 if seed is None else seed)
     described = read_cluster(asked.cluster)
-    job = Job(chosen, asked.plan or [], options)
+    # Those that `plan` makes know neither read-ahead nor a limit of copies.
+    tells_io = asked.trace is not None and asked.loop != "open" and settings == Settings(settings.seed)
+    job = Job(chosen, asked.plan or [], options, tells_io)
     points: list[tuple[object, Sequence[Outcome]]] = []
     source = ""
     for value, load, changes in _loads(asked, files, seed, swept):

@@ -40,10 +40,14 @@ class Finding:
         return self.file or ""
 
     def price_text(self, span_s: float) -> str:
-        """The price and what it is, for people, beside a run that took so many seconds."""
+        """The price and what it is, for people; `span_s` is from the run's first request to the end of its last."""
         if self.price is None:
             return f"not priced: {self.basis}"
-        more = "; more than the run took: memory or faster devices served it" if self.price.low > span_s > 0 else ""
+        more = (
+            "; longer than first to last request: memory or faster devices served it"
+            if self.price.low > span_s > 0
+            else ""
+        )
         return f"costs {self.price.text}, {self.basis}{more}"
 
     def as_json(self) -> dict[str, Any]:

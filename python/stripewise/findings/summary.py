@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..pattern.report import report_of_records
+from .calls import Copied
 from .facts import FileFacts, RunFacts
 from .layers import MpiCalls
 
@@ -33,6 +34,8 @@ class FileLine:
     sentences: tuple[str, ...]
     #: What was asked of MPI-IO, and what came of it.
     layers: tuple[MpiCalls, ...]
+    #: Its reads that copies of it have served; None where there are none.
+    copied: Copied | None
     #: Patterns that are not told.
     more: int
 
@@ -44,7 +47,7 @@ class RunSummary:
     processes: int
     requests: int
     bytes: int
-    #: From the first call to the end of the last one.
+    #: From the first request to the end of the last one.
     span_s: float
     #: In requests that moved bytes: of all processes, and of the one that spent the most.
     io_s: float
@@ -110,6 +113,7 @@ def _line(file: FileFacts, sentences: list[str]) -> FileLine:
         (float(np.median(took)) / 1e6, float(np.quantile(took, 0.99)) / 1e6) if timed else None,
         tuple(sentences[:PATTERNS_TOLD]),
         file.layers,
+        file.copied,
         max(0, len(sentences) - PATTERNS_TOLD),
     )
 

@@ -97,7 +97,7 @@ def check_room(store: Store, name: str) -> None:
     if _away(store, name):
         return
     held = sum(target_bytes(regions, size).get(name, 0) for regions, size in _layouts(store))
-    room = room_bytes(store)
+    room = room_bytes(store, idle=(name,))
     free = sum(room.get(target.name, 0) for target in store.config.cluster.active if target.name != name)
     if held > free:
         raise StoreError(

@@ -182,6 +182,8 @@ class Plan:
     expected: Expected
     comment: str = field(default="")
     migrations: tuple[Migration, ...] = ()
+    #: No layout is expected to beat DEF: `apply` leaves the files where they lie.
+    leave: bool = False
 
     def layout_in_window(self, file: FilePlan | str, window: int) -> tuple[Region, ...]:
         """All regions of a file (or of the file at a path), the last one repeating, as they lie in window `window`.
@@ -216,6 +218,7 @@ def dump_plan(plan: Plan) -> str:
         "version": VERSION,
         "policy": plan.policy,
         **({"comment": plan.comment} if plan.comment else {}),
+        **({"leave": True} if plan.leave else {}),
         "options": dict(plan.options),
         "cluster_digest": plan.cluster_digest,
         "application": {"command": list(plan.command), "processes": plan.processes},
@@ -297,7 +300,7 @@ def plan_from_json(data: Any, source: Path | str) -> Plan:
     if version > VERSION:
         raise top.error("version", f"= {version} is newer than this program knows ({VERSION})", "upgrade stripewise")
     top.only(
-        {"version", "policy", "comment", "options", "cluster_digest", "application", "windows", "files",
+        {"version", "policy", "comment", "leave", "options", "cluster_digest", "application", "windows", "files",
          "target_bytes", "expected", "migrations"}
     )  # fmt: skip
     application = Fields(top.table("application"), source, "application.", PlanError)
@@ -327,7 +330,15 @@ def plan_from_json(data: Any, source: Path | str) -> Plan:
         ),
         comment=top.text("comment", ""),
         migrations=parse_migrations(top, source, [window.start_ns for window in windows], grid, sizes),
+        leave=_leave(top),
     )
+
+
+def _leave(top: Fields) -> bool:
+    leave = top.data.get("leave", False)
+    if not isinstance(leave, bool):
+        raise top.error("leave", "is neither true nor false", "give one of them, or none")
+    return leave
 
 
 def _seconds(fields: Fields, key: str) -> float:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..layout import region_json
+from ..units import format_size
 from .document import Expected, Plan, Window, WindowFigures
 from .migrations import DIRECTIONS, Migration
 from .region_table import ENTRY_BYTES
@@ -76,7 +77,10 @@ class MigrationGain:
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """A plan in figures; `table_*` are about the region mapping table, `migration_gain` is of plans with figures."""
+    """A plan in figures; `table_*` are about the region mapping table, `migration_gain` is of plans with figures.
+
+    `window_ns` is the length of windows that was asked for, None for a plan without.
+    """
 
     policy: str
     files: int
@@ -87,6 +91,7 @@ class PlanSummary:
     migration_gain: MigrationGain | None
     table_entries: int
     table_bytes: int
+    window_ns: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The plan as `plan --json` prints it."""
@@ -129,6 +134,18 @@ def likely_lines(expected: Expected) -> Iterator[str]:
         yield f"measured by tune: {expected.measured_gain:.2f} times as fast as def"
 
 
+def windows_text(plan: PlanSummary) -> str:
+    """How many windows a plan has, how long they are, and what moves between them; empty where none were asked for."""
+    count, length = len(plan.windows), "" if plan.window_ns is None else f"{plan.window_ns / 1e9:g} s"
+    if count < 2:
+        alone = f"windows: 1, for all requests start within {length}; nothing moves during the run"
+        return alone if length else ""
+    moves = sum(sum(window.moves.values()) for window in plan.windows)
+    moved = format_size(sum(window.moved_bytes for window in plan.windows))
+    what = f"{moves:,} move(s) of a region between them, {moved} in all" if moves else "nothing moves between them"
+    return f"windows: {count:,}{f' of {length} each' if length else ''}; {what}"
+
+
 def layouts_json(plan: Plan) -> list[dict[str, Any]]:
     """Where the plan puts every file to begin with, as `plan --json` prints it."""
     return [
@@ -168,7 +185,14 @@ def summary_of(plan: Plan, targets: Sequence[str] = ()) -> PlanSummary:
         migration_gain=_migration_gain(plan),
         table_entries=entries,
         table_bytes=ENTRY_BYTES * entries,
+        window_ns=_window_ns(plan),
     )
+
+
+def _window_ns(plan: Plan) -> int | None:
+    """As the plan's options have it, which nobody checks."""
+    found = plan.options.get("window_ns")
+    return found if isinstance(found, int) and found > 0 else None
 
 
 def _window(

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import native
 from ..errors import StoreError
 from ..store import Store
 from ..store.copies.build import Blocks, Built, build, layout_from
-from .accesses import Extent
+from .accesses import Extent, Found
 from .candidate import Candidate
+
+#: Why a managed file has none.
+MANAGED = "copies of managed files cannot be built yet"
 
 
 @dataclass(frozen=True)
@@ -68,10 +72,23 @@ def build_all(
             yield _skipped(copies, str(error), is_error=True)
 
 
+def managed_files(found: Found, in_stores: Collection[str] = ()) -> list[str]:
+    """The files of patterns that are managed, in order; of those that are gone the ones that were, `in_stores`."""
+    paths = sorted({each.file for each in found.patterns})
+    return [path for path in paths if _is_managed(path) or (path in in_stores and not os.path.lexists(path))]
+
+
+def without_files(found: Found, files: Collection[str]) -> tuple[Found, list[Skipped]]:
+    """The patterns of other files, which alone are decided about; and those that are left out, for they are managed."""
+    kept = tuple(each for each in found.patterns if each.file not in files)
+    gone = [Skipped(each.file, each.words, MANAGED) for each in found.patterns if each.file in files]
+    return replace(found, patterns=kept), gone
+
+
 def obstacle(path: str, copies: Iterable[Candidate], extent: Extent | None) -> str | None:
     """Why a file of a trace has no copies made; None where nothing is in the way."""
     if _is_managed(path):
-        return "copies of managed files are not made yet"
+        return MANAGED
     try:
         now = os.stat(path)
     except FileNotFoundError:
@@ -88,7 +105,10 @@ def obstacle(path: str, copies: Iterable[Candidate], extent: Extent | None) -> s
 
 
 def _is_managed(path: str) -> bool:
-    return bool(native.call("store_resolve", os.path.abspath(path)))
+    with contextlib.suppress(StoreError):
+        return bool(native.call("store_resolve", os.path.abspath(path)))
+    # A path that cannot be followed leads to no file of a store.
+    return False
 
 
 def _skipped(candidates: Iterable[Candidate], reason: str, is_error: bool = False) -> list[Skipped]:

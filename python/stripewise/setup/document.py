@@ -10,7 +10,7 @@ from pathlib import Path
 from ..cluster import Cluster, Target, cluster_text
 from ..cluster.calibration import FIGURE_KINDS
 from ..devices import Place
-from ..units import MIB, format_size
+from ..units import MB, format_size
 from .classes import CLASS_KINDS, Decided
 
 #: Comments end before this column.
@@ -47,9 +47,9 @@ class FoundTarget:
 
     @property
     def rate(self) -> str:
-        """MiB/s of large reads; a dash where the size of a read made no difference."""
+        """MB/s of large reads; a dash where the size of a read made no difference."""
         per_byte_s = self.target.per_byte_read_s
-        return f"{1 / per_byte_s / MIB:,.0f}" if per_byte_s else "-"
+        return f"{1 / per_byte_s / MB:,.0f}" if per_byte_s else "-"
 
 
 def cluster_document(cluster: Cluster, found: Sequence[FoundTarget], store: Path) -> str:

@@ -60,11 +60,16 @@ class Load:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A simulated run: the engine's report as docs/formats.md draws it."""
+    """A simulated run: the engine's report as docs/formats.md draws it.
+
+    `io_s` are the seconds with any read under way and those with any write, added, as `plan` expects and `tune`
+    measures them; None where that was not simulated.
+    """
 
     name: str
     plan: Plan
     report: Mapping[str, Any]
+    io_s: float | None = None
 
     def latency_s(self, operation: str, quantile: str) -> float | None:
         """A quantile (`p50`, `p99`, ..) of the latency of reads or writes; None where there were none."""
@@ -74,23 +79,33 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Compared:
-    """A run beside those of the same comparison; `times_def` is how many times DEF's bandwidth it has, if one was."""
+    """A run beside those of the same comparison: how many times as fast as DEF's it is, if one was, as a whole with the
+    program's own time between requests, and in I/O alone.
+    """
 
     outcome: Outcome
     times_def: float | None
+    io_times_def: float | None
 
     def as_json(self, details: bool) -> dict[str, Any]:
         """The run as `simulate --json` prints it; `details` are the engine's lists of servers, moves, the timeline."""
         left_out = () if details else ("servers", "timeline", "moves")
         report = {key: value for key, value in self.outcome.report.items() if key not in left_out}
-        return {"policy": self.outcome.name, "times_def": self.times_def, **report}
+        times = {"times_def": self.times_def, "io_times_def": self.io_times_def, "io_s": self.outcome.io_s}
+        return {"policy": self.outcome.name, **times, **report}
 
 
 def compared(outcomes: Sequence[Outcome]) -> list[Compared]:
     """Runs of one load beside the one under DEF, where there is one."""
     baseline = next((outcome for outcome in outcomes if outcome.plan.policy == "def"), None)
     base_mb_s = 0.0 if baseline is None else float(baseline.report["mb_s"])
-    return [Compared(each, float(each.report["mb_s"]) / base_mb_s if base_mb_s else None) for each in outcomes]
+    base_io_s = None if baseline is None else baseline.io_s
+
+    def row(outcome: Outcome) -> Compared:
+        times = float(outcome.report["mb_s"]) / base_mb_s if base_mb_s else None
+        return Compared(outcome, times, base_io_s / outcome.io_s if base_io_s and outcome.io_s else None)
+
+    return list(map(row, outcomes))
 
 
 def load_description(description: Description) -> Load:

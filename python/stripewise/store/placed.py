@@ -13,13 +13,8 @@ from .. import native
 from ..errors import NoSpaceError, StoreError
 from ..layout import Layout, from_indexes, layout_json, target_bytes
 from ..units import format_size
+from .room import BLOCK_BYTES, PLANE_ENDINGS, REPLICA_ENDING, held_bytes, known_room_bytes
 from .store import Store
-
-#: Endings of the objects that a target may have of a file: its two planes, and its replicas (docs/formats.md, "Names").
-PLANE_ENDINGS = (".data", ".data1")
-REPLICA_ENDING = ".repl"
-#: In which the kernel counts what a file takes of its disk.
-BLOCK_BYTES = 512
 
 
 @dataclass(frozen=True)
@@ -109,23 +104,15 @@ def check_room(store: Store, wanted: Iterable[tuple[PlacedFile, Layout]]) -> Non
             growth[name] = growth.get(name, 0) + min(count, data)
         for name, count in held.items():
             growth[name] = growth.get(name, 0) - count
-    for target, row in zip(store.config.cluster.targets, store.devices(), strict=True):
-        if growth.get(target.name, 0) <= 0 or row.get("away"):
+    room = known_room_bytes(store, store.devices())
+    for target in store.config.cluster.targets:
+        free = room[target.name]
+        if growth.get(target.name, 0) <= 0 or free is None:
             continue
-        free = int(row["free_bytes"] or 0)
         if target.capacity_bytes:
-            free = min(free, target.capacity_bytes - _used_bytes(target.path))
+            free = min(free, target.capacity_bytes - held_bytes(target.path))
         if (short := growth[target.name] - free) > 0:
             raise NoSpaceError(
                 f"target {target.name} has no room for this layout: {format_size(short)} short of "
                 f"{format_size(growth[target.name])}; choose narrower stripes there, other targets or fewer files"
             )
-
-
-def _used_bytes(directory: Path) -> int:
-    """What the objects in a target's directory take of its disk."""
-    endings = (*PLANE_ENDINGS, REPLICA_ENDING)
-    with os.scandir(directory) as entries:
-        return sum(each.stat(follow_symlinks=False).st_blocks for each in entries if each.name.endswith(endings)) * (
-            BLOCK_BYTES
-        )

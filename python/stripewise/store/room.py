@@ -3,22 +3,85 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from .. import native
-from ..cluster import Cluster
+from ..cluster import Cluster, Target
 from ..layout import Layout, Region, Stripes, from_indexes, to_indexes
 from .store import Store
 
+#: Endings of the objects that a target may have of a file: its two planes, and its replicas (docs/formats.md, "Names").
+PLANE_ENDINGS = (".data", ".data1")
+REPLICA_ENDING = ".repl"
+#: In which the kernel counts what a file takes of its disk.
+BLOCK_BYTES = 512
 #: A file that fills such a part of all room, on the targets that new files use, need not be laid out anew.
 FILLS = 0.9
 #: A target with a smaller part of the room of the largest is told of.
 SMALL = 0.25
 
 
-def room_bytes(store: Store) -> dict[str, int]:
-    """Bytes that each target can take when all do; those on one file system share what is free there."""
-    return {str(row["name"]): int(row["free_bytes"] or 0) for row in store.devices()}
+def room_bytes(store: Store, idle: Collection[str] = ()) -> dict[str, int]:
+    """Bytes that each target can take when all active ones do; those on one file system share what is free there.
+
+    Targets that are drained take nothing, nor do those in `idle`: their share is that of the others.
+    """
+    return {name: free or 0 for name, free in known_room_bytes(store, store.devices(), idle).items()}
+
+
+def known_room_bytes(
+    store: Store, devices: Iterable[Mapping[str, Any]], idle: Collection[str] = ()
+) -> dict[str, int | None]:
+    """The same by what `store.devices()` has told; None for targets that are away."""
+    room = {str(row["name"]): row["free_bytes"] for row in devices}
+    given: dict[int, int] = {}
+    takers: dict[int, list[Target]] = {}
+    for target in store.config.cluster.targets:
+        free = room.get(target.name)
+        if not free:
+            continue
+        # The library counts every target that is there as one of those that share.
+        try:
+            device = target.path.stat().st_dev
+        except OSError:
+            continue
+        if target.is_active and target.name not in idle:
+            takers.setdefault(device, []).append(target)
+        else:
+            given[device] = given.get(device, 0) + free
+            room[target.name] = 0
+    for device, free in given.items():
+        _share(free, takers.get(device, []), room)
+    return room
+
+
+def _share(free: int, takers: Sequence[Target], room: dict[str, int | None]) -> None:
+    """Adds so many bytes to the room of targets in equal parts, to none more than its capacity leaves."""
+    left = {each.name: _left(each, room[each.name] or 0) for each in takers}
+    for number, name in enumerate(sorted(left, key=left.__getitem__)):
+        part = int(min(left[name], free // (len(left) - number)))
+        room[name] = (room[name] or 0) + part
+        free -= part
+
+
+def _left(target: Target, room: int) -> float:
+    """What the capacity of a target leaves beyond a room that it has."""
+    if not target.capacity_bytes:
+        return math.inf
+    return max(0, target.capacity_bytes - held_bytes(target.path) - room)
+
+
+def held_bytes(directory: Path) -> int:
+    """What the objects in a target's directory take of its disk."""
+    endings = (*PLANE_ENDINGS, REPLICA_ENDING)
+    with os.scandir(directory) as entries:
+        return sum(each.stat(follow_symlinks=False).st_blocks for each in entries if each.name.endswith(endings)) * (
+            BLOCK_BYTES
+        )
 
 
 def spread(template: Layout, cluster: Cluster, room: Mapping[str, int], identity: str) -> Layout:
@@ -53,6 +116,6 @@ def fills(stripes: Stripes, room: Mapping[str, int]) -> float:
 def small_targets(store: Store) -> dict[str, int]:
     """Active targets with much less room than the largest has, and their room; not those that are away."""
     active = {target.name for target in store.config.cluster.active}
-    room = {str(row["name"]): row["free_bytes"] for row in store.devices() if row["name"] in active}
-    known = {name: int(free) for name, free in room.items() if free is not None}
+    room = known_room_bytes(store, store.devices())
+    known = {name: free for name, free in room.items() if name in active and free is not None}
     return {name: free for name, free in known.items() if free < SMALL * max(known.values())}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..cluster.cluster import toml_string
-from ..errors import UsageError
+from ..errors import LayoutError, UsageError
 from ..files.parts import remove_part
 from ..layout import Layout
 from .config import Rule, StoreConfig
@@ -23,19 +24,34 @@ def templates_in(config: StoreConfig) -> list[Rule]:
     return [rule for rule in config.rules if rule.layout]
 
 
-def add(root: Path, glob: str, layout: Layout) -> tuple[list[str], str]:
-    """Gives new files that `glob` means a layout; returns their globs and the layout's name in the store.
-
-    A template of the same globs is replaced. Raises StoreError.
+@dataclass(frozen=True)
+class Added:
+    """A template: its globs, its layout's name in the store, and the layouts that the same globs had, by glob; None for
+    one that cannot be read any more.
     """
+
+    globs: list[str]
+    saved: str
+    replaced: dict[str, Layout | None]
+
+
+def add(root: Path, glob: str, layout: Layout) -> Added:
+    """Gives new files that `glob` means a layout. A template of the same globs is replaced. Raises StoreError."""
     with changing(root) as config:
         return _add(config, template_globs(glob), layout)
 
 
-def add_layout(root: Path, glob: str, layout: Layout) -> tuple[list[str], str]:
+def add_layout(root: Path, glob: str, layout: Layout) -> Added:
     """The same for a glob that is taken as it is."""
     with changing(root) as config:
         return _add(config, [glob], layout)
+
+
+def layout_of(config: StoreConfig, rule: Rule) -> Layout | None:
+    """The layout of a template; None where it cannot be read."""
+    with contextlib.suppress(LayoutError, OSError):
+        return config.layout(str(rule.layout))
+    return None
 
 
 def check_addable(config: StoreConfig, globs: Collection[str]) -> None:
@@ -46,12 +62,14 @@ def check_addable(config: StoreConfig, globs: Collection[str]) -> None:
     config.with_rules([*map(Rule, globs), *kept])
 
 
-def _add(config: StoreConfig, patterns: list[str], layout: Layout) -> tuple[list[str], str]:
+def _add(config: StoreConfig, patterns: list[str], layout: Layout) -> Added:
+    # Before the new one takes its place on disk.
+    replaced = {rule.glob: layout_of(config, rule) for rule in templates_in(config) if rule.glob in patterns}
     name = hashlib.sha256(patterns[0].encode("utf-8", "surrogateescape")).hexdigest()[:16]
     saved = save_layout(config, name, layout)
     kept = [rule for rule in config.rules if not (rule.glob in patterns and rule.layout)]
     _write(config, _ordered([*(Rule(pattern, "manage", saved) for pattern in patterns), *kept]))
-    return patterns, saved
+    return Added(patterns, saved, replaced)
 
 
 def remove(root: Path, glob: str) -> list[Rule]:

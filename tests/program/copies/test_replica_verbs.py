@@ -123,7 +123,8 @@ def test_what_cannot_be_copied_is_left_out_with_its_reason(store: tuple[Store, P
     patterns = [word for each in (managed, short, made.plain / "none") for word in by_hand(each)]
     home = ("--pattern", f"{made.plain}/home,write:0:16KiB:64KiBx64@4")
     said = " ".join(build(made, trace, *patterns, *home).split())
-    assert f"not made, copies of managed files are not made yet: {managed}" in said
+    assert f"left out: {managed}: copies of managed files cannot be built yet; 'stripewise plan' gives such" in said
+    assert f"h-pdla: {managed}" not in said and f"h-pdla: {short}" in said
     assert (
         f"the file has changed since the trace: {SIZE // 2:,} bytes, the run reached byte {SIZE - 3 * BLOCK:,}: {short}"
         in said
@@ -131,6 +132,47 @@ def test_what_cannot_be_copied_is_left_out_with_its_reason(store: tuple[Store, P
     assert f"not made, the file does not exist any more: {made.plain / 'none'}" in said
     assert f"only copies of what it reads are made: {made.plain / 'home'}" in said
     assert states(made) == {"array": "in use"}
+
+
+def test_copies_of_managed_files_are_priced_and_said_not_to_be_buildable_and_take_no_room(
+    store: tuple[Store, Path],
+) -> None:
+    made, path = store
+    managed = made.data / "managed"
+    made.run("cp", path, managed)
+    other = made.plain / "other"
+    other.write_bytes(DATA)
+    # Patterns by hand come first, that of the managed file before all: it would take the space.
+    words = ["--manager", "h-pdla", "--space", "1MiB", *by_hand(managed), *by_hand(path)]
+    trace = traced(made, other)
+    estimate = " ".join(stripewise("replicate", trace, "--what-if", *words).out.split())
+    assert f"h-pdla: {managed}" in estimate and f"priced only: {managed}: copies of managed files cannot be" in estimate
+    told = json.loads(stripewise("replicate", trace, "--what-if", *words, "--json").out)
+    assert told["managed"] == [str(managed)]
+    done = ["replicate", trace, "--store", made.root, *words, "--json"]
+    built = json.loads(stripewise(*done).out)
+    assert [each["file"] for each in built["made"]] == [str(path)] and built["managed"] == [str(managed)]
+    assert [(each["file"], each["reason"]) for each in built["skipped"]] == [
+        (str(managed), "copies of managed files cannot be built yet")
+    ]
+
+
+def test_the_same_copies_are_left_alone_and_others_are_said_to_be_replaced(store: tuple[Store, Path]) -> None:
+    made, path = store
+    trace = traced(made, path)
+    assert "earlier" not in build(made, trace) and states(made) == {"array": "in use"}
+    record = next(each for each in (made.root / "copies").iterdir() if each.suffix != ".copy")
+    before = record.stat()
+    said = " ".join(build(made, trace).split())
+    assert f"{path}: up to date: " in said and "left alone" in said and "no copies were made" not in said
+    assert record.stat() == before
+    told = json.loads(build(made, trace, "--json"))
+    assert told["made"] == [] and [each["file"] for each in told["up_to_date"]] == [str(path)]
+    os.utime(path)
+    assert "in place of earlier copies" in " ".join(build(made, trace).split())
+    assert record.stat().st_ino != before.st_ino and states(made) == {"array": "in use"}
+    stripewise("store", "replica", "rm", made.root, path)
+    assert [each["replaced"] for each in json.loads(build(made, trace, "--json"))["made"]] == [False]
 
 
 def test_a_file_that_a_program_writes_gets_none_and_the_reason(store: tuple[Store, Path]) -> None:

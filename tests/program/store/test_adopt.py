@@ -24,6 +24,8 @@ from rig import (
     dirs,
     execute,
     is_managed,
+    region,
+    stripes,
     stripewise,
     talking,
     wait_until,
@@ -388,3 +390,23 @@ def test_a_file_in_use_comes_in_and_goes_out_when_it_is_closed(make_store: Maker
             holder.communicate(b"\n", timeout=30)
         assert waiting.wait(60) == 0
     assert path.read_bytes() == b"x" * 5000 and not path.is_symlink()
+
+
+def test_cat_writes_nothing_unless_all_is_there_and_says_when_the_output_is_incomplete(make_store: Maker) -> None:
+    store = make_store(dirs(2), regions=[region(0, 16384, stripes(("t0", 64))), region(16384, 64, stripes(("t1", 64)))])
+    path, away = store.data / "f", store.base / "away"
+    content = random.Random(3).randbytes(17 << 20)
+    (store.base / "source").write_bytes(content)
+    store.program("cp", store.base / "source", path)
+    place = store.base / "targets" / "t1"
+    place.rename(away)
+    said = subprocess.run([STRIPEWISE, "store", "cat", path], capture_output=True, timeout=60)
+    assert said.returncode == 1 and said.stdout == b"", said
+    assert b"target t1 is away" in said.stderr and said.stderr.count(b"\n") == 1, said
+    # Of what is not asked for nothing need be there.
+    assert cat(path, "--length", "16MiB") == content[: 16 << 20]
+    away.rename(place)
+    assert cat(path) == content
+    with open("/dev/full", "wb") as full:
+        said = subprocess.run([STRIPEWISE, "store", "cat", path], stdout=full, stderr=subprocess.PIPE, timeout=60)
+    assert said.returncode == 1 and said.stderr.count(b"\n") == 1 and b"the output is incomplete" in said.stderr

@@ -6,6 +6,7 @@ The layouts by themselves, in 1,000 mixes: crates/layout/tests/all/spread.rs. He
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 from pathlib import Path
@@ -176,3 +177,32 @@ def test_rebalance_fills_a_new_target_and_then_has_nothing_to_do(make_store: Mak
     # What somebody has asked for stays.
     stripewise("store", "set-layout", store.data / "f0", "--stripe-size", "256KiB", "--targets", "t0,t1")
     assert json.loads(stripewise("store", "rebalance", store.root, "--json").out)["files"] == 0
+
+
+def test_the_room_of_a_target_that_is_drained_is_that_of_the_others_on_its_file_system(make_store: Maker) -> None:
+    store = make_store([*dirs(3), Target("small", "ssd", capacity_bytes=4 * MIB)])
+    store.program("dd", "if=/dev/zero", f"of={store.data / 'f'}", "bs=1M", "count=2")
+
+    def rooms() -> dict[str, int]:
+        rows = json.loads(stripewise("store", "df", store.root, "--json").out)["targets"]
+        return {row["name"]: row["free_bytes"] for row in rows}
+
+    disk = os.statvfs(store.base)
+    near = 0.05 * disk.f_bavail * disk.f_frsize
+    before = rooms()
+    assert abs(before["t0"] - before["t1"]) < near
+    stripewise("store", "drain", store.root, "t1")
+    for words in ((), ("remove", store.root, "t1")):
+        if words:
+            stripewise("store", *words)
+        after, told = rooms(), stripewise("store", "df", store.root).out
+        # Nothing was written meanwhile: all that was free is free, for two instead of three.
+        assert abs(sum(after.values()) - sum(before.values())) < near and after.get("t1", 0) == 0, (before, after)
+        assert abs(after["t0"] - 1.5 * before["t0"]) < near and after["small"] <= 4 * MIB
+        assert words or [line.split()[-3:] for line in told.splitlines() if line.startswith("t1")] == [["-", "-", "0"]]
+    # In a drain of one of two, the other has all the room that there is.
+    from stripewise.store import Store as Opened
+    from stripewise.store.room import room_bytes
+
+    opened = Opened(store.root)
+    assert abs(room_bytes(opened, idle=("t0",))["t2"] - room_bytes(opened)["t2"] * 2) < near

@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from rig import Maker, Store, dirs, region, stripes, stripewise
+from rig import Maker, Store, Target, dirs, region, stripes, stripewise
 
 from stripewise.plan import read_plan
 
@@ -99,3 +99,30 @@ def test_a_template_takes_the_same_words_for_a_layout_as_set_layout(make_store: 
         assert refused.code in (1, 2) and refused.err.count("\n") == 1, refused.report
     rules = json.loads(stripewise("store", "template", "ls", store.root, "--json").out)
     assert not any("/x/" in rule["glob"] for rule in rules)
+
+
+def test_a_template_that_takes_anothers_place_says_which_layout_that_was(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    add = ("store", "template", "add", store.root)
+    assert "replaced" not in stripewise(*add, f"{store.data}/*.h5", "--stripe-size", "128KiB", "--targets", "t2,t0").out
+    said = stripewise(*add, f"{store.data}/*.h5", "--stripe-size", "1MiB", "--targets", "t1").out
+    assert f"replaced the template of {store.data}/*.h5, which was: 128KiB on t2 t0\n" in said
+    said = stripewise(*add, f"{store.data}/*.h5", "--stripe-size", "1MiB", "--targets", "t1").out
+    assert "which was: the same layout\n" in said
+    several = store.base / "several.json"
+    rows = [region(0, 64, stripes(("t0", 64))), region(64, 64, stripes(("t1", 64)))]
+    several.write_text(json.dumps({"regions": rows}))
+    stripewise(*add, f"{store.data}/*.h5", "--layout", several)
+    said = stripewise(*add, f"{store.data}/*.h5", "--layout", "def").out
+    assert "which was: 64KiB on t0 in the first of 2 regions\n" in said
+
+
+def test_a_template_on_a_small_target_is_warned_of_when_it_is_added_and_when_it_is_listed(make_store: Maker) -> None:
+    store = make_store([*dirs(2), Target("s0", "ssd", capacity_bytes=4 << 20)])
+    add = ("store", "template", "add", store.root)
+    stripewise(*add, f"{store.data}/cold-*", "--stripe-size", "64KiB", "--targets", "t0,t1")
+    room = "target s0 has room for 4.0 MiB; such a file that needs more of it ends with 'no space'"
+    added = stripewise(*add, f"{store.data}/hot-*", "--stripe-size", "64KiB", "--targets", "s0").err
+    assert added.startswith(f"warning: {room}")
+    listed = stripewise("store", "template", "ls", store.root).err
+    assert listed.count("\n") == 1 and listed.startswith(f"warning: {store.data}/hot-*: {room}"), listed

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 import timeit
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -184,10 +185,10 @@ def test_a_copy_that_reads_back_as_other_bytes_is_not_taken(full: Store, monkeyp
     before = contents_of(full.data)
     real = files.sum_of_plain
 
-    def spoiled(path: str) -> tuple[str, os.stat_result]:
+    def spoiled(path: str, read: Callable[[int], None]) -> tuple[str, os.stat_result]:
         with open(path, "r+b") as file:
             file.write(b"?")
-        return real(path)
+        return real(path, read)
 
     monkeypatch.setattr(files, "sum_of_plain", spoiled)
     with pytest.raises(StoreError, match="read back as other bytes"):
@@ -195,6 +196,24 @@ def test_a_copy_that_reads_back_as_other_bytes_is_not_taken(full: Store, monkeyp
     assert contents_of(full.data) == before and all(is_managed(path) for path in before)
     full.fsck()
     assert not [path for path in full.data.rglob("*") if ".stripewise" in path.name]
+
+
+def test_it_tells_how_far_it_is_within_a_large_file_too(make_store: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    from stripewise.store.undo import work
+    from stripewise.store.undo.run import undo as undone
+
+    store = make_store(dirs(2))
+    store.check_at_end = False
+    size = 64 << 20
+    store.program("dd", "if=/dev/urandom", f"of={store.data / 'large'}", "bs=1M", f"count={size >> 20}")
+    monkeypatch.setattr(work, "_LOOK_S", 0.002)
+    told: list[tuple[int, int]] = []
+    undone(store.root, None, [], 0.0, print, lambda done, total: told.append((done, total)))
+    shares = [done / total for done, total in told]
+    assert shares[0] == 0 and shares[-1] == 1 and shares == sorted(shares), shares
+    # While it is copied, and while both are read.
+    assert len({each for each in shares if 0 < each < 0.32}) > 2, shares
+    assert len({each for each in shares if 0.34 < each < 1}) > 20, shares
 
 
 def test_room_is_looked_at_before_anything_changes(full: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def test_a_page_has_the_time_of_syncs_and_names_them_as_the_cause(tmp_path):
         "rank 0 is 1.18 s in syncs, 0.04 s in its reads and writes",
     )
     page = stripewise("show", trace).stdout
-    assert "; this run's requests came and went within 1.21 s):" in page
+    assert "; first to last request of this run: 1.21 s):" in page
     assert "in 100 calls that sync: 1.18 s of all processes" in page and "costs 1.18 s, measured in this run" in page
     run = json.loads(stripewise("show", trace, "--json").stdout)["run"]
     assert (run["syncs"], run["syncs_s"]) == (100, pytest.approx(1.18))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from typer.testing import CliRunner
 
 from stripewise.cli.main import app
@@ -43,6 +44,37 @@ def test_simulated_runs_are_the_headline_and_the_interval_is_the_bounds(tmp_path
     assert "proven: no layout has a bound below 0.8 s" in " ".join(
         checked(tmp_path / "gap.json", Expected(**{**BOUND.__dict__, "objective_s": 1.0, "proven_s": 0.8}))
     )
+
+
+def test_a_plan_tells_how_many_windows_it_has_how_long_and_what_moves_between_them(
+    a_trace: Path, cluster_toml: Path
+) -> None:
+    words = ("plan", a_trace, "--cluster", cluster_toml, "--policy", "h2dp", "--region-size", "1MiB")
+    assert "window" not in stripewise(*words).stdout
+    alone = " ".join(stripewise(*words, "--window", "1h").stdout.split())
+    assert "windows: 1, for all requests start within 3600 s; nothing moves during the run" in alone
+    begun = [row["start_ns"] for row in pq.read_table(a_trace / "trace.parquet").to_pylist()]
+    half = (max(begun) - min(begun)) // 2 + 1
+    plan = a_trace / "plan.json"
+    said = " ".join(stripewise(*words, "--window", f"{half / 1e6:f}ms", "-o", plan).stdout.split())
+    moves = sum(len(each.moves) for each in read_plan(plan).migrations)
+    between = f"{moves} move(s) of a region between them" if moves else "nothing moves between them"
+    assert f"windows: 2 of {half / 1e9:g} s each; {between}" in said
+    assert f"windows: 2 of {half / 1e9:g} s each; {between}" in " ".join(stripewise("show", plan).stdout.split())
+
+
+def test_a_plan_that_found_nothing_faster_leaves_all_as_it_is_and_does_not_tell_to_apply_it(
+    a_trace: Path, cluster_toml: Path
+) -> None:
+    # One target: there is nothing to choose.
+    cluster_toml.write_text("[[target]]".join(cluster_toml.read_text().split("[[target]]")[:2]))
+    plan = a_trace / "plan.json"
+    said = " ".join(stripewise("plan", a_trace, "--cluster", cluster_toml, "-o", plan).stdout.split())
+    assert read_plan(plan).leave and "leave it as it is: no layout is quicker than def" in said
+    assert said.endswith("plan.json: written; apply would move nothing") and "next:" not in said
+    for policy in ("def", "h2dp"):
+        stripewise("plan", a_trace, "--cluster", cluster_toml, "--policy", policy, "-o", plan)
+        assert not read_plan(plan).leave
 
 
 def test_a_new_plan_tells_the_likely_factor_and_where_the_others_are(a_trace: Path, cluster_toml: Path) -> None:

@@ -324,7 +324,8 @@ def test_a_reason_tells_bytes_and_accesses_of_a_mean_run_not_requests_of_the_pro
 def test_what_nothing_can_better_is_left_as_it_is():
     # One server: there is nothing to choose.
     plan = policy_named("best").plan(zipf_workload(4, 100), cluster(1, 0), OPTIONS)
-    assert plan.comment.startswith("leave it as it is")
+    assert plan.leave and plan.comment.startswith("leave it as it is")
+    assert plan_from_json(json.loads(dump_plan(plan)), "plan.json") == plan
     assert plan.expected.bound_s == plan.expected.bound_def_s
 
 

@@ -14,7 +14,7 @@ from stripewise.model import parameters
 from stripewise.plan import dump_plan
 from stripewise.plan.check import check_plan
 from stripewise.plan.region_table import RegionKey, RegionMappingTable
-from stripewise.plan.summary import summary_of
+from stripewise.plan.summary import summary_of, windows_text
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.toolkit.copying import CopyPrices
 from stripewise.policy.toolkit.pricing import region_costs
@@ -101,6 +101,9 @@ class TestAlgorithm2ByHand:
         assert len(rmt) == 5 + 6 and rmt.bytes == 128 * 11
         said = summary_of(plan)
         assert (said.table_entries, said.table_bytes) == (len(rmt), rmt.bytes)
+        assert "windows: 5 of " in windows_text(
+            said
+        ) and "; 6 move(s) of a region between them, 6.0 MiB" in windows_text(said)
         on_ssd = [
             [g for g in range(4) if rmt.lookup(RegionKey("", 1, "/data/f", g, w))[0][0] == "ssd0"] for w in range(6)
         ]

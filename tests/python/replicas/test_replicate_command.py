@@ -54,9 +54,10 @@ def test_the_page_shows_what_is_printed(columns, monkeypatch):
 def test_the_page_names_every_field_of_json(columns):
     page = (ROOT / "docs/traces/replicas.md").read_text()
     said = set(re.findall(r"`(\w+)`", page[page.index("## JSON") :]))
-    (found,) = json.loads(what_if(columns, "--json").stdout)["managers"]
+    told = json.loads(what_if(columns, "--json").stdout)
+    (found,) = told["managers"]
     (made,) = found["replicas"]
-    assert {*found, *found["sets"][0], *found["refused"][0], *made, *made["blocks"][0]} <= said
+    assert {*told, *found, *found["sets"][0], *found["refused"][0], *made, *made["blocks"][0]} <= said
 
 
 def test_json_has_every_number_of_every_manager(columns):
@@ -160,9 +161,9 @@ def test_copies_are_built_of_each_file_and_the_rest_is_told(columns, tmp_path, s
     found = json.loads(
         stripewise("replicate", columns, "--store", store, "--manager", "h-pdla", "--pattern", pattern, "--json").stdout
     )
-    assert found["made"][0].keys() == {"file", "name", "container", "replicas", "bytes", "seconds"}
+    assert not found["made"] and found["up_to_date"][0].keys() == {"file", "name", "container", "replicas", "bytes"}
     assert found["skipped"][0].keys() == {"file", "pattern", "reason"} and found["managers"][0]["manager"] == "h-pdla"
-    stripewise("store", "replica", "rm", store, found["made"][0]["name"])
+    stripewise("store", "replica", "rm", store, found["up_to_date"][0]["name"])
     assert listed(store) == []
 
 
@@ -175,7 +176,7 @@ def test_nothing_is_made_where_nothing_is_worth_it(columns, store):
     ("words", "said"),
     [
         (("--manager", "h-pdla,pdla"), "--manager: 'pdla' is not known; give one or more of h-pdla, s-pdla"),
-        (("--layer", "nfs"), "--layer: 'nfs' is not known; give one of posix, mpi"),
+        (("--layer", "nfs"), "--layer: 'nfs' is not known; give one of auto, posix, mpi"),
         (("--cluster", "c", "--store", "s"), "--store: names the devices, and so does --cluster; give one of them"),
         (("--space", "much"), "--space: 'much' is not a size"),
         (("--decay", "never"), "--decay: 'never' is not known"),

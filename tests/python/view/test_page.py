@@ -43,6 +43,26 @@ def test_a_page_loads_nothing_and_has_all_in_it(tmp_path):
     assert data["files"][0]["patterns"][0]["sentence"].startswith("Each of 4 ranks reads 1,000 small requests")
 
 
+def test_the_time_of_the_requests_has_one_name_on_all_pages_and_the_time_before_them_another(tmp_path):
+    rows, _ = RUNS["a hot region"]
+    place = write_rows(tmp_path / "t", rows)
+    table = pq.read_table(place / "trace.parquet")
+    for column in ("start_ns", "end_ns"):
+        late = pa.array(table[column].to_numpy() + 2_000_000_000)
+        table = table.set_column(table.column_names.index(column), column, late)
+    pq.write_table(table, place / "trace.parquet")
+    text = page_of(place, tmp_path)
+    data, span_s = data_of(text), len(rows) * 1e-6
+    assert data["total"]["end_ns"] - data["total"]["begin_ns"] == round(span_s * 1e9)
+    assert data["end_ns"] == 2_000_000_000 + round(span_s * 1e9)
+    assert '["first to last request", timeText(total.end_ns - total.begin_ns)]' in text
+    assert '["start of the run to its last request", timeText(data.end_ns)]' in text and '"the run"' not in text
+    assert f"first to last request of this run: {span_s:.3g} s" in data["prices"]
+    page = stripewise("show", place).stdout
+    assert f"requests; first to last request: {span_s:.3g} s" in page and data["prices"] in page
+    assert "furthest byte" in page and '"furthest byte"' in text
+
+
 def test_names_of_files_are_never_markup(tmp_path):
     name = HOSTILE.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     text = page_of(write_rows(tmp_path / "t", [(0, "write", name, 0, 10)]), tmp_path)

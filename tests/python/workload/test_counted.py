@@ -183,6 +183,9 @@ def test_the_list_is_seen_and_changed(rows, tmp_path, monkeypatch):
     assert [file["path"] for file in json.loads(page.stdout)["files"]] == ["/usr/x"]
     assert json.loads(page.stdout)["left_out"] == {"excluded": 1, "small": 1}
     assert "2 files left out (excluded 1, small 1): --all-files has them" in page.stderr
+    # Two pictures read the trace twice, and a second trace has files of its own; the next command says it again.
+    words = ("show", rows, "--html", tmp_path / "o.html", "--perfetto", tmp_path / "o.pf", "--beside", rows)
+    assert [said(*words).stderr.count("left out") for _ in range(2)] == [1, 1]
     everything = json.loads(said("patterns", rows, "--all-files", "--json").stdout)
     assert [file["path"] for file in everything["files"]] == ["/d/a", "/d/b", "/usr/x"]
 

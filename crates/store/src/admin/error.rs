@@ -44,6 +44,22 @@ impl StoreError {
         Self::Io { doing, path: path.to_path_buf(), source }
     }
 
+    /// The same kind of error with a clause more about what it has led to.
+    pub fn and(self, clause: &str) -> Self {
+        let more = |message: String| format!("{message}; {clause}");
+        match self {
+            Self::Io { doing, path, source } => Self::Io { doing, path, source: io::Error::new(source.kind(), format!("{source}; {clause}")) },
+            Self::NotFound(m) => Self::NotFound(more(m)),
+            Self::Invalid(m) => Self::Invalid(more(m)),
+            Self::Damaged(m) => Self::Damaged(more(m)),
+            Self::Newer(m) => Self::Newer(more(m)),
+            Self::InUse(m) => Self::InUse(more(m)),
+            Self::NoSpace(m) => Self::NoSpace(more(m)),
+            Self::Exists(m) => Self::Exists(more(m)),
+            Self::Stopped(m) => Self::Stopped(more(m)),
+        }
+    }
+
     /// One word for the kind, stable for programs.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use stripewise_store::admin::copies::list::{State, list};
-use stripewise_store::admin::copies::make::{Made, Options, make};
+use stripewise_store::admin::copies::make::{Earlier, Made, Options, make};
 use stripewise_store::admin::copies::remove;
 use stripewise_store::admin::copies::spec::{ReplicaJson, ReplicasJson};
 use stripewise_store::admin::disk::RealDisk;
@@ -86,6 +86,42 @@ fn a_writer_is_seen_by_the_times_and_copies_are_made_anew() {
     assert_eq!(rig.states(), [State::Gone]);
     assert_eq!(gc(&rig.store, &gc::Options::default()).unwrap().copies, 1);
     assert!(rig.states().is_empty() && rig.store.ids().unwrap().is_empty());
+}
+
+#[test]
+fn the_same_copies_are_left_alone_while_they_count_and_lie_where_they_are_wanted() {
+    let rig = Rig::new(create::Users::Owner);
+    let first = rig.make(&rig.file()).unwrap();
+    assert_eq!(first.earlier, Earlier::None);
+    let record = rig.store.root.join("copies").join(&first.name);
+    let inode = fs::metadata(&record).unwrap().ino();
+    assert_eq!(rig.make(&rig.file()).unwrap(), Made { earlier: Earlier::Same, ..first.clone() });
+    assert_eq!(fs::metadata(&record).unwrap().ino(), inode);
+    // Other blocks, a touched file, a lost object: each is made anew, and said to replace what stood.
+    let mut other = columns();
+    other.replicas[0].block = 400;
+    let mut before = make(&rig.store, &rig.file(), &other, Options::default(), &mut |_, _| true).unwrap();
+    assert!(before.earlier == Earlier::Replaced && before.container != first.container);
+    for lose in [false, false, true] {
+        let id = rig.store.ids().unwrap()[0];
+        if lose {
+            fs::remove_file(rig.store.object(1, id, 0).unwrap()).unwrap();
+        } else {
+            File::options().write(true).open(rig.file()).unwrap().set_modified(std::time::SystemTime::now()).unwrap();
+        }
+        let made = rig.make(&rig.file()).unwrap();
+        assert!(made.earlier == Earlier::Replaced && made.container != before.container, "{made:?}");
+        before = made;
+    }
+    // A target that is away is no reason to take away what lies on the others.
+    let (there, away) = (rig.base.join("t1"), rig.base.join("elsewhere"));
+    fs::rename(&there, &away).unwrap();
+    let disk = RealDisk::new();
+    let anew = Store::open(&disk, &rig.store.root).unwrap();
+    let refused = make(&anew, &rig.file(), &columns(), Options::default(), &mut |_, _| true).unwrap_err();
+    assert!(matches!(&refused, StoreError::Damaged(why) if why.contains("is away")), "{refused:?}");
+    fs::rename(&away, &there).unwrap();
+    assert_eq!(rig.make(&rig.file()).unwrap(), Made { earlier: Earlier::Same, ..before });
 }
 
 #[test]

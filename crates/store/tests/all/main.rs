@@ -13,5 +13,6 @@ mod history;
 mod interleaved;
 mod model;
 mod owners;
+mod reading;
 mod sequences;
 mod sizes;

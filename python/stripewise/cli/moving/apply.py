@@ -10,7 +10,7 @@ import typer
 from ...errors import ClusterError, PlanError
 from ...layout import Layout
 from ...moving.mover_session import Limits
-from ...moving.plan_applier import apply_plan
+from ...moving.plan_applier import Applied, apply_plan
 from ...plan import Plan, read_plan
 from ...plan.check import check_plan
 from ...store import Store, templates
@@ -30,7 +30,7 @@ def apply(
     store: StoreOption,
     mover: MoverOptions,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Apply the plan even if it is expected to be slower than DEF.")
+        bool, typer.Option("--anyway", help="Apply the plan even if it is expected to be no faster than DEF.")
     ] = False,
     leave_templates: Annotated[
         bool,
@@ -42,7 +42,8 @@ def apply(
 ) -> None:
     """Move the files of a store to the layouts of a plan.
 
-    Programs may keep using the files; memory-mapped files are not moved.
+    Programs may keep using the files; memory-mapped files are not moved. A plan that found no faster layout than DEF
+    leaves the files where they lie.
     """
     limits = Limits(mover.bytes_per_s, mover.max_slowdown)
     decided = read_plan(plan)
@@ -56,6 +57,9 @@ def apply(
     ids = opened.identities(decided, plan)
     for remark in check_plan(decided, opened.config.cluster, plan):
         say(f"stripewise: {remark}")
+    if decided.leave and not anyway:
+        _say_left(plan, len(decided.files), json)
+        return
     wanted = _templates(decided) if leave_templates else {}
     # Before a file is moved, which the templates would follow.
     try:
@@ -68,7 +72,7 @@ def apply(
     for glob, layout in anew.items():
         templates.add_layout(opened.root, glob, layout)
     if json:
-        print_json(result.as_json() | {"templates": list(anew)})
+        print_json(result.as_json() | {"templates": list(anew), "left": 0})
     else:
         if result.moved_bytes or result.signal is not None:
             typer.echo(
@@ -83,6 +87,17 @@ def apply(
             typer.echo(f"see 'stripewise store template ls {opened.root}'; 'template rm' removes one")
     if result.signal is not None:
         raise typer.Exit(128 + result.signal)
+
+
+def _say_left(plan: Path, files: int, json: bool) -> None:
+    """That the files of a plan stay where they lie."""
+    if json:
+        print_json(Applied(0, 0, 0.0).as_json() | {"templates": [], "left": files})
+        return
+    typer.echo(
+        f"{files} file(s) left where they lie: no layout is expected to be faster than def; --anyway lays them out as "
+        f"{printable(str(plan))} has them"
+    )
 
 
 def _templates(plan: Plan) -> dict[str, Layout]:

@@ -18,7 +18,7 @@ from ...policy import PlanOptions
 from ...units import parse_size, parse_span
 from ...workload.counted import LEAST_BYTES, Choice, Rule, left_out_text
 from ..options import FileOption, MinGainOption, RegionOption, StepOption, StripeOption
-from ..output import printable, say
+from ..output import printable, say_once
 
 WindowOption = Annotated[
     str | None,
@@ -139,11 +139,16 @@ def _globs(fields: Fields, key: str) -> list[str]:
 
 
 def say_of_trace(source: str, *, ended: str = "", left_out: Sequence[tuple[str, int]] = ()) -> None:
-    """A line each of what a user must know of a trace: how its run ended, where not well, and files left out of it."""
+    """A line each of what a user must know of a trace: how its run ended, where not well, and files left out of it.
+
+    A command that reads traces several times, or several of them, tells once what is left out.
+    """
     if ended:
-        say(f"stripewise: {printable(source)}: {ended}")
+        text = f"stripewise: {printable(source)}: {ended}"
+        say_once(text, text)
     if left_out:
-        say(f"stripewise: {printable(source)}: {left_out_text(left_out)}: --all-files has them")
+        said = f"stripewise: {printable(source)}: {left_out_text(left_out)}: --all-files has them"
+        say_once(said, "files left out")
 
 
 @dataclass(frozen=True, kw_only=True)

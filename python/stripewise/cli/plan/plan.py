@@ -18,7 +18,7 @@ from ...files.parts import check_output
 from ...plan import Plan, read_plan, write_plan
 from ...plan.check import check_plan
 from ...plan.migrations import DIRECTIONS
-from ...plan.summary import PlanSummary, layouts_json, likely_lines, summary_of
+from ...plan.summary import PlanSummary, layouts_json, likely_lines, summary_of, windows_text
 from ...policy import POLICIES, policy_named, refuse_foreign
 from ...policy.default import Default
 from ...run.recreated import as_made
@@ -94,10 +94,12 @@ def _print_lines(lines: Iterable[str]) -> None:
 
 
 def _print_windows(plan: PlanSummary) -> None:
-    """The windows of a plan that has several, for people."""
+    """The windows of a plan, for people: how many, how long, and where there are several, what is in each."""
+    if said := windows_text(plan):
+        typer.echo(wrapped(said))
     if len(plan.windows) < 2:
         return
-    typer.echo("windows: share on hybrid servers, cost in s; with / without migration")
+    typer.echo("share on hybrid servers, and cost in s; with / without migration:")
     served, moved = [], []
     for window in plan.windows:
         number, figures = str(window.number), window.figures
@@ -125,7 +127,8 @@ def _print_windows(plan: PlanSummary) -> None:
     _print_lines(aligned(("window", *DIRECTIONS, "moved", "% of data", "copies s"), moved))
     typer.echo(
         wrapped(
-            f"region mapping table: {plan.table_entries:,} entries, {format_size(plan.table_bytes)} at 128 bytes each"
+            f"region mapping table: {plan.table_entries:,} entries (each region, and each of its moves), "
+            f"{format_size(plan.table_bytes)} at 128 bytes each"
         )
     )
     if plan.migration_gain is not None:
@@ -272,7 +275,8 @@ def plan(
         )
     if output is not None:
         store = "STORE" if asked.store is None else shlex.quote(str(asked.store))
-        typer.echo(f"{output}: written; next: stripewise apply {shlex.quote(str(output))} --store {store}")
+        following = f"next: stripewise apply {shlex.quote(str(output))} --store {store}"
+        typer.echo(f"{output}: written; {'apply would move nothing' if made.leave else following}")
 
 
 def _whereabouts(plan: Path | None) -> str:

@@ -14,10 +14,11 @@ from ...errors import UsageError
 from ...importing.formats import import_trace
 from ...plan import read_plan
 from ...plan.region_table import RegionMappingTable
+from ...plan.summary import summary_of, windows_text
 from ...units import format_size
 from ..arguments import flattened
 from ..options import JsonOption
-from ..output import print_json, printable, stdout, stripes_text, table
+from ..output import print_json, printable, stdout, stripes_text, table, wrapped
 from .expected import all_lines
 from .options import FileOptions
 from .pictures import check_pictures, write_pictures
@@ -34,7 +35,10 @@ def _show_plan(path: Path, json: bool) -> None:
     for line in all_lines(plan.expected):
         typer.echo(line)
     typer.echo()
-    title = f"{len(mapping):,} entries, {format_size(mapping.bytes)}; {mapping.windows} window(s)"
+    if said := windows_text(summary_of(plan)):
+        typer.echo(wrapped(said))
+    title = f"region mapping table: {len(mapping):,} entries (each region, and each of its moves), "
+    title += f"{format_size(mapping.bytes)}; {mapping.windows} window(s)"
     made = table(title, "file", "region", "from", "from window", "stripes", "reason")
     regions = {file.path: file.regions for file in plan.files}
     moved = {(move.file, move.start, each.window): move.reason for each in plan.migrations for move in each.moves}

@@ -24,6 +24,8 @@ from ...workload.trace import Progress, partial_reasons, read_trace, run_end
 from ..output import print_json, printable, progress, say_partial, shown, stdout, table
 from .options import say_of_trace
 
+#: What the time from the first request's start to the end of the last one is called here and in pages.
+FIRST_TO_LAST = "first to last request"
 #: Files in the table of the page; --json has all.
 ROWS_MAX = 20
 
@@ -106,14 +108,14 @@ def _print_table(workload: Workload) -> None:
     rows = sorted(map(summary_of, workload.files), key=lambda row: -(row.read_bytes + row.written_bytes))
     made = table(
         f"{workload.requests:,} requests of {workload.processes} process(es)",
-        "file", "size", "reads", "writes", "read", "written", "median request", "seconds",
+        "file", "furthest byte", "reads", "writes", "read", "written", "median request", FIRST_TO_LAST,
     )  # fmt: skip
     for row in rows[:ROWS_MAX]:
         made.add_row(
             printable(row.path),
             *(format_size(row.size_bytes), f"{row.reads:,}", f"{row.writes:,}"),
             *(format_size(count) for count in (row.read_bytes, row.written_bytes, row.request_bytes_median)),
-            shown(row.span_s, 2),
+            f"{shown(row.span_s, 2)} s",
         )
     stdout().print(made)
     if len(rows) > ROWS_MAX:
@@ -155,7 +157,7 @@ def _print_targets(served: Served) -> None:
 
 
 def _print_run(run: RunSummary) -> None:
-    typer.echo(f"{format_size(run.bytes)} in {run.requests:,} requests within {run.span_s:.3g} s")
+    typer.echo(f"{format_size(run.bytes)} in {run.requests:,} requests; {FIRST_TO_LAST}: {run.span_s:.3g} s")
     typer.echo(f"in requests: {run.io_s:.3g} s of all processes, {run.longest_io_s:.3g} s of the busiest")
     if run.syncs:
         typer.echo(f"in {run.syncs:,} calls that sync: {run.syncs_s:.3g} s of all processes")
@@ -170,6 +172,8 @@ def _print_file(line: FileLine) -> None:
         typer.echo(f"  {sentence}")
     for layer in line.layers:
         typer.echo(f"  {layer.sentence}")
+    if line.copied is not None:
+        typer.echo(f"  copies of it served {line.copied.reads:,} read(s), {format_size(line.copied.bytes)}")
     if line.more:
         typer.echo(f"  and {line.more:,} pattern(s) more: stripewise patterns")
     said = [] if line.mb_s is None else [f"{line.mb_s:,.0f} MB/s while requests were under way"]
@@ -183,7 +187,7 @@ def _print_file(line: FileLine) -> None:
 def priced_by(run: RunFacts, on: Cluster, span_s: float) -> str:
     """What prices of findings are, beside the run's own seconds."""
     devices = f"the devices of {on.source}" if str(on.source) == run.store else str(on.source)
-    itself = f"; this run's requests came and went within {span_s:.3g} s" if span_s > 0 else ""
+    itself = f"; {FIRST_TO_LAST} of this run: {span_s:.3g} s" if span_s > 0 else ""
     return f"prices by the model on {devices}{itself}"
 
 

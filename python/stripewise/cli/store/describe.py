@@ -10,6 +10,7 @@ import typer
 from ...store import Store
 from ...store.config import Rule
 from ...store.nameless import nameless
+from ...store.room import known_room_bytes
 from ...units import format_size
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, stdout, table
@@ -38,6 +39,7 @@ def info(store: StoreArgument, json: JsonOption = False) -> None:
     """Show targets, device counters since boot, and rules of a store."""
     opened = Store(store)
     details, devices = opened.info(), opened.devices()
+    room = known_room_bytes(opened, devices)
     if json:
         rules = [dataclasses.asdict(rule) for rule in opened.config.rules]
         print_json({**details, "devices": devices, "rules": rules})
@@ -52,7 +54,7 @@ def info(store: StoreArgument, json: JsonOption = False) -> None:
             target.klass if target.is_active else f"{target.klass} ({target.state})",
             target.kind,
             format_size(target.capacity_bytes) if target.capacity_bytes else "-",
-            "-" if row.get("free_bytes") is None else format_size(row["free_bytes"]),
+            format_size(room[target.name] or 0) if target.is_active and room[target.name] is not None else "-",
             "-" if row.get("files") is None else f"{row['files']:,}",
             f"{row.get('accesses_read', 0):,}",
             f"{row.get('accesses_write', 0):,}",

@@ -8,7 +8,7 @@ import typer
 
 from ...store import Store
 from ...store.nameless import cure, nameless
-from ...store.room import small_targets
+from ...store.room import known_room_bytes, small_targets
 from ...units import format_size
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, stdout, table
@@ -17,11 +17,12 @@ from ..output import print_json, printable, stdout, table
 def df(store: StoreArgument, json: JsonOption = False) -> None:
     """Show used and free space of the targets of a store.
 
-    Targets on one file system split its free space, so the sum is what new files can take. A target is away when its
-    directory is missing or does not say that it is this store's.
+    Active targets on one file system split its free space, so the sum is what new files can take; a draining one has
+    no part in it. A target is away when its directory is missing or does not say that it is this store's.
     """
     opened = Store(store)
-    rows = {str(row["name"]): row for row in opened.devices()}
+    devices = opened.devices()
+    rows, room = {str(row["name"]): row for row in devices}, known_room_bytes(opened, devices)
     used = opened.used_by_others(())
     targets = [target for target in opened.config.cluster.targets if target.state != "removed"]
     found = [
@@ -30,12 +31,12 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
             "class": target.klass,
             "state": target.state,
             "used_bytes": used.get(target.name, 0),
-            "free_bytes": rows[target.name]["free_bytes"],
+            "free_bytes": room[target.name],
             "files": rows[target.name]["files"],
         }
         for target in targets
     ]
-    free = sum(row["free_bytes"] or 0 for row in found if row["state"] == "active")
+    free = sum(row["free_bytes"] or 0 for row in found)
     gone = nameless(opened)
     if json:
         nobody = {"files": len(gone.ids), "bytes": gone.bytes}
@@ -43,13 +44,13 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
         return
     made = table("", "target", "class", "used", "free", "use%", "files")
     for row in found:
-        away = row["free_bytes"] is None
+        away, is_active = row["free_bytes"] is None, row["state"] == "active"
         made.add_row(
             row["name"],
-            row["class"] if row["state"] == "active" else f"{row['class']} ({row['state']})",
+            row["class"] if is_active else f"{row['class']} ({row['state']})",
             format_size(row["used_bytes"]),
-            "away" if away else format_size(row["free_bytes"]),
-            "-" if away else _percent(row["used_bytes"], row["free_bytes"]),
+            "away" if away else format_size(row["free_bytes"]) if is_active else "-",
+            "-" if away or not is_active else _percent(row["used_bytes"], row["free_bytes"]),
             "-" if row["files"] is None else f"{row['files']:,}",
         )
     made.add_row("all", "", format_size(sum(used.values())), format_size(free), _percent(sum(used.values()), free), "")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import typer
 
+from ...layout import Layout
 from ...store import Store, plans, templates
 from ...store.config import read_store
 from ...store.room import small_targets
 from ...units import format_size
 from ..arguments import flattened
 from ..options import JsonOption, StoreArgument
-from ..output import print_json, printable, say, stdout, table
+from ..output import print_json, printable, say, stdout, stripes_text, table
 from .options import WantedLayout
 from .plan import rm_command
 
@@ -21,7 +23,7 @@ GlobArgument = Annotated[str, typer.Argument(metavar="GLOB", help="Glob over abs
 
 @flattened
 def add(*, store: StoreArgument, glob: GlobArgument, wanted: WantedLayout) -> None:
-    """Set the layout of new files that match GLOB.
+    """Set the layout of new files that match GLOB; a template of the same glob is replaced, and shown.
 
     A directory stands for all files below it. A path takes precedence over globs, globs over directories, a directory
     over its parents.
@@ -29,13 +31,31 @@ def add(*, store: StoreArgument, glob: GlobArgument, wanted: WantedLayout) -> No
     wanted.check("template add")
     opened = Store(store)
     layout = wanted.of(opened.config)
-    patterns, saved = templates.add(opened.root, glob, layout)
-    typer.echo(printable(f"new files matching {' or '.join(patterns)} are laid out as {opened.root / saved}"))
+    added = templates.add(opened.root, glob, layout)
+    typer.echo(printable(f"new files matching {' or '.join(added.globs)} are laid out as {opened.root / added.saved}"))
+    for old, before in added.replaced.items():
+        was = "the same layout" if before == layout else _layout_text(before)
+        typer.echo(printable(f"replaced the template of {old}, which was: {was}"))
+    for line in _warnings(small_targets(opened), layout):
+        say(f"warning: {line}")
+
+
+def _layout_text(layout: Layout | None) -> str:
+    """The cycle of a layout in a line, or the first of several."""
+    if layout is None:
+        return "a layout that cannot be read"
+    first, *others = layout.regions
+    more = f" in the first of {len(others) + 1:,} regions" if others else ""
+    return stripes_text(first.stripes) + more
+
+
+def _warnings(small: Mapping[str, int], layout: Layout) -> Iterator[str]:
+    """What little room on some targets means for files of a layout, a line for each of them that it has."""
     used = {name for region in layout.regions for name, _ in region.stripes}
-    for name, free in small_targets(opened).items():
+    for name, free in small.items():
         if name in used:
             room = f"target {name} has room for {format_size(free)}"
-            say(f"warning: {room}; such a file that needs more of it ends with 'no space', whatever is free elsewhere")
+            yield f"{room}; such a file that needs more of it ends with 'no space', whatever is free elsewhere"
 
 
 def rm(store: StoreArgument, glob: GlobArgument) -> None:
@@ -52,8 +72,9 @@ def rm(store: StoreArgument, glob: GlobArgument) -> None:
 
 
 def ls(store: StoreArgument, json: JsonOption = False) -> None:
-    """List the templates of a store in order of precedence."""
-    rules = templates.templates_in(read_store(store))
+    """List the templates of a store in order of precedence, and warn of those on targets with little room."""
+    config = read_store(store)
+    rules = templates.templates_in(config)
     if json:
         print_json([{"glob": rule.glob, "layout": rule.layout} for rule in rules])
         return
@@ -61,3 +82,8 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
     for rule in rules:
         made.add_row(printable(rule.glob), printable(str(rule.layout)))
     stdout().print(made)
+    small = small_targets(Store(store)) if rules else {}
+    for rule in rules:
+        layout = templates.layout_of(config, rule)
+        for line in _warnings(small, layout) if layout is not None else ():
+            say(f"warning: {printable(rule.glob)}: {line}")

@@ -127,7 +127,10 @@ def cat(
         str | None, typer.Option("--length", metavar="SIZE", help="Maximum number of bytes (default: to the end).")
     ] = None,
 ) -> None:
-    """Write a managed file to standard output, without the preloaded library."""
+    """Write a managed file to standard output, without the preloaded library.
+
+    Nothing is written unless all that is needed can be opened; an error on the way says that the output is incomplete.
+    """
     opened, identity = transfer.file_or_id(file, store)
     sys.stdout.flush()
     limit = None if length is None else parse_size(length, "--length")

@@ -148,7 +148,7 @@ class _Search:
         if chosen and len(self.windows) == 1:
             self._polish(candidates, seconds, traced_s, default)
             chosen = self._chosen(candidates, self._anew(candidates, seconds))
-        comment = "" if chosen else "leave it as it is: no layout is quicker by more than a hundredth"
+        comment = "" if chosen else "leave it as it is: no layout is quicker than def by more than a hundredth"
         plan, bounds = candidates[chosen].plan, candidates[chosen].bounds
         low, high = gain_interval(bounds, default.bounds, self.cluster, self.processes, self.options.seed)
         if chosen and plan.policy != Best.name:
@@ -173,7 +173,8 @@ class _Search:
             if self.heats
             else plan
         )
-        return replace(plan, policy=Best.name, options=self.options.as_json(), comment=comment, expected=expected)
+        options = self.options.as_json()
+        return replace(plan, policy=Best.name, options=options, comment=comment, expected=expected, leave=not chosen)
 
     def _chosen(self, candidates: list[Candidate], seconds: list[float]) -> int:
         """Which candidate is the plan, by the seconds that decide; DEF's is the first."""

@@ -39,10 +39,14 @@ class Built:
     replicas: int
     bytes: int
     seconds: float
+    #: Whether the very same stood already and still counted: nothing was made.
+    is_up_to_date: bool = False
+    #: Whether others stood, or such as counted no more, which went.
+    has_replaced: bool = False
 
 
 def build(store: Store, path: str, blocks: Sequence[Blocks], lease: bool = True, bytes_per_s: int = 0) -> Built:
-    """Makes copies of the plain file at `path`, in place of earlier ones.
+    """Makes copies of the plain file at `path`, in place of earlier ones; the same that still count are left alone.
 
     Raises InUseError while somebody writes it, NoSpaceError, InvalidError, and other StoreErrors; nothing is left then.
     """
@@ -59,7 +63,14 @@ def build(store: Store, path: str, blocks: Sequence[Blocks], lease: bool = True,
     spec = json.dumps({"replicas": replicas})
     made = native.call("store_copies_make", str(store.root), os.path.abspath(path), spec, lease, bytes_per_s)
     return Built(
-        path, str(made["name"]), str(made["container"]), int(made["replicas"]), int(made["bytes"]), made["seconds"]
+        path,
+        str(made["name"]),
+        str(made["container"]),
+        int(made["replicas"]),
+        int(made["bytes"]),
+        made["seconds"],
+        made["earlier"] == "same",
+        made["earlier"] == "replaced",
     )
 
 

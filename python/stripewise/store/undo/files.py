@@ -27,6 +27,7 @@ from ..upkeep import collect
 from .decide import Decision, Outgoing, free_bytes, owner_of
 from .names import held_directory, link_id
 from .notes import Note, forget, notes, write
+from .work import Work
 
 _READ_BYTES = 4 << 20
 #: The trash is emptied when it has this part of all bytes: each time looks at every file of the store.
@@ -43,8 +44,8 @@ class Done:
     orphans: list[str] = field(default_factory=list)
 
 
-def sum_of_managed(store: Store, identity: str) -> str:
-    """SHA-256 of a managed file's bytes, as `store cat` reads them."""
+def sum_of_managed(store: Store, identity: str, read: Callable[[int], None]) -> str:
+    """SHA-256 of a managed file's bytes, as `store cat` reads them; `read` hears how many came."""
     reader, writer = os.pipe()
     failed: list[BaseException] = []
 
@@ -62,6 +63,7 @@ def sum_of_managed(store: Store, identity: str) -> str:
     try:
         while chunk := os.read(reader, _READ_BYTES):
             digest.update(chunk)
+            read(len(chunk))
     finally:
         os.close(reader)
         pouring.join()
@@ -70,14 +72,18 @@ def sum_of_managed(store: Store, identity: str) -> str:
     return digest.hexdigest()
 
 
-def sum_of_plain(path: str) -> tuple[str, os.stat_result]:
-    """SHA-256 of a plain file's bytes, read from its disk as far as the system lets go of its pages; and its status."""
+def sum_of_plain(path: str, read: Callable[[int], None]) -> tuple[str, os.stat_result]:
+    """SHA-256 of a plain file's bytes, read from its disk as far as the system lets go of its pages; and its status.
+
+    `read` hears how many came.
+    """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
         digest = hashlib.sha256()
         while chunk := os.read(handle, _READ_BYTES):
             digest.update(chunk)
+            read(len(chunk))
         return digest.hexdigest(), os.fstat(handle)
     finally:
         os.close(handle)
@@ -114,26 +120,24 @@ def settle(store: Store) -> None:
 
 def make_plain(store: Store, decision: Decision, wait_s: float, step: Callable[[int, int], None]) -> Done:
     """Every file of the decision. Raises StoreError for the first that cannot; those before it are plain."""
-    done, copied, trash = Done(), 0, 0
-    step(0, decision.data_bytes)
+    done, work, trash = Done(), Work(decision, step), 0
     for file in decision.files:
         place = os.path.dirname(file.path)
         if trash and (trash > decision.data_bytes // _TRASH_PART or free_bytes(place) < file.data_bytes):
             collect(store, False, 0, None)
             trash = 0
-        _one(store, file, wait_s)
+        with work.of(file):
+            _one(store, file, wait_s, work)
         done.files += 1
         done.bytes += file.size
         done.names += len(file.others)
         done.orphans += [file.path] if file.is_orphan else []
-        copied += file.data_bytes
         trash += file.data_bytes
-        step(copied, decision.data_bytes)
     collect(store, False, 0, None)
     return done
 
 
-def _one(store: Store, file: Outgoing, wait_s: float) -> None:
+def _one(store: Store, file: Outgoing, wait_s: float, work: Work) -> None:
     note = Note(file.id, file.path, file.others)
     place, _, copy = _split(note)
     with contextlib.ExitStack() as held:
@@ -151,8 +155,9 @@ def _one(store: Store, file: Outgoing, wait_s: float) -> None:
             raise StoreError(f"{note.copy}: is in the way; move it elsewhere")
         write(store, note)
         try:
-            native.call("store_export_to", str(store.root), file.id, note.copy)
-            wanted, (found, plain) = sum_of_managed(store, file.id), sum_of_plain(note.copy)
+            with work.copying(file, note.copy):
+                native.call("store_export_to", str(store.root), file.id, note.copy)
+            wanted, (found, plain) = sum_of_managed(store, file.id, work.read), sum_of_plain(note.copy, work.read)
             if wanted != found:
                 raise DamagedError(
                     f"{file.path}: its plain copy was read back as other bytes than the store has; the file is managed "

@@ -47,7 +47,7 @@ function tellFigures(data) {
   const row = made(of("figures"), "div", undefined, "figures");
   for (const [what, value] of [
     ["requests", countText(reads + writes)], ["read", bytesText(total.bytes[0])], ["written", bytesText(total.bytes[1])], ["files", countText(data.files_in_all)],
-    ["processes", countText(data.processes.length)], ["the run", timeText(data.end_ns)], ["in requests, all processes", timeText(total.busy_ns[0] + total.busy_ns[1])],
+    ["processes", countText(data.processes.length)], ["first to last request", timeText(total.end_ns - total.begin_ns)], ["start of the run to its last request", timeText(data.end_ns)], ["in requests, all processes", timeText(total.busy_ns[0] + total.busy_ns[1])],
     ...(data.waits ? [["waiting for devices (fsync)", data.waits]] : []),
   ]) { const box = made(row, "div"); made(box, "b", value); made(box, "span", what, "quiet"); }
 }
@@ -101,7 +101,7 @@ async function show() {
   }
   for (const run of runs) {
     made(of("files"), "h3", runs.length > 1 ? `all files of ${run.source}` : "all files");
-    filled(of("files"), ["file", "reads", "writes", "read", "written", "extent", "in requests"], run.files.map((each) => [
+    filled(of("files"), ["file", "reads", "writes", "read", "written", "furthest byte", "in requests"], run.files.map((each) => [
       each.path, ...each.requests.map(countText), ...each.bytes.map(bytesText), bytesText(each.extent), timeText(each.busy_ns[0] + each.busy_ns[1]),
     ]));
   }

@@ -10,7 +10,7 @@ use stripewise_layout::{Layout, Span, View};
 use stripewise_target::interface::Opening;
 
 use super::spec::{Plan, ReplicasJson};
-use super::{FILLING, gather, link_path, record_path, remove};
+use super::{FILLING, gather, link_path, record_path, remove, standing};
 use crate::admin::capacity::check_room;
 use crate::admin::check::scrub::{Pace, sum_new_file};
 use crate::admin::error::{Context, Result, StoreError};
@@ -53,6 +53,18 @@ impl Default for Options {
     }
 }
 
+/// What stood of a plain file's copies before, by a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Earlier {
+    /// Nothing.
+    None,
+    /// The very copies, which count: they were left alone, and nothing was made.
+    Same,
+    /// Others, or such as counted no more: they were replaced.
+    Replaced,
+}
+
 /// What was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Made {
@@ -64,10 +76,12 @@ pub struct Made {
     pub replicas: usize,
     /// Bytes of the container.
     pub bytes: u64,
+    /// What stood before.
+    pub earlier: Earlier,
 }
 
-/// Makes copies of the plain file at `path` (absolute, its directory resolved); earlier ones go. `step` is told bytes done and in all, and says whether to
-/// go on.
+/// Makes copies of the plain file at `path` (absolute, its directory resolved); earlier ones go, but for the same ones that still count: these stay, and
+/// nothing is made. `step` is told bytes done and in all, and says whether to go on.
 ///
 /// # Errors
 /// `Invalid` for what cannot be copied, `InUse` when somebody writes the file or has just written it, `NoSpace` before anything is made, `Stopped`. Then
@@ -82,12 +96,17 @@ pub fn make(store: &Store<'_>, path: &Path, replicas: &ReplicasJson, options: Op
     let original = Original { dev: was.dev, ino: was.ino, size: was.size, mtime_ns: was.mtime_ns, ctime_ns: was.ctime_ns };
     let name = String::from_utf8_lossy(original.record_name().as_bytes()).into_owned();
     let plan = Plan::of(replicas, path, was.size, store.targets.len())?;
+    check_users(store, path, &was)?;
+    let made = |id, earlier| Made { name: name.clone(), container: id_text(id), replicas: plan.layout.replicas.len(), bytes: plan.bytes, earlier };
+    if let Some(id) = standing::container_of_same(store, &name, path, &original, &plan)? {
+        return Ok(made(id, Earlier::Same));
+    }
+    let earlier = if standing::has_record(store, &name)? { Earlier::Replaced } else { Earlier::None };
     let id = fresh_id(store)?;
     let refuse = |e| StoreError::Invalid(format!("{}: its replicas: {e}", path.display()));
     let record = encode(&original, id, path.as_os_str().as_bytes(), &plan.layout).map_err(refuse)?;
     let layout = plain_layout(plan.regions.clone(), 1, [id, 0]);
     let bytes = layout.encode().map_err(refuse)?;
-    check_users(store, path, &was)?;
     remove::clear(store, &name)?;
     check_targets(store, path, &layout, &View::parse(&bytes).map_err(refuse)?, plan.bytes)?;
     make_dir(store)?;
@@ -106,7 +125,7 @@ pub fn make(store: &Store<'_>, path: &Path, replicas: &ReplicasJson, options: Op
         }
     };
     forget_usage(store, store.medium.devices(&store.run_dir(), store.targets.len(), false).unwrap_or(None).as_deref());
-    result.map(|()| Made { container: id_text(id), replicas: plan.layout.replicas.len(), bytes: plan.bytes, name })
+    result.map(|()| made(id, earlier))
 }
 
 struct Making<'a> {

@@ -6,6 +6,7 @@ pub mod list;
 pub mod make;
 pub mod remove;
 pub mod spec;
+mod standing;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

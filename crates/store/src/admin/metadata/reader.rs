@@ -9,7 +9,7 @@ use stripewise_target::any::AnyObject;
 use stripewise_target::interface::Opening;
 
 use super::ranges::{data_within, joined, overlapping, put_parts};
-use crate::admin::error::{Context, Result};
+use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::medium::CHUNK_BYTES;
 use crate::admin::objects::{self, ObjectId};
 use crate::admin::store::{Store, layout_error};
@@ -101,20 +101,38 @@ impl<'a> Objects<'a> {
         Ok(())
     }
 
-    /// Reads `[from, to)` piece by piece, and hands over each stretch of data (or, with `holes`, everything).
+    /// Opens all objects of `[from, to)`, so that what is missing is known before the first byte.
+    ///
+    /// # Errors
+    /// As [`Objects::read`].
+    fn open_all(&mut self, from: u64, to: u64) -> Result<()> {
+        let view = self.view;
+        for extent in view.home().extents(from, to.saturating_sub(from)) {
+            self.handle((extent.target, extent.plane))?;
+        }
+        Ok(())
+    }
+
+    /// Reads `[from, to)` piece by piece, and hands over each stretch of data; nothing unless all of its objects can be opened. With `holes` everything, to an
+    /// output that nobody takes back: errors then say that it is incomplete.
     ///
     /// # Errors
     /// Those of reading and of `each`; false from `each` ends it early.
     pub fn stream(&mut self, from: u64, to: u64, holes: bool, mut each: impl FnMut(u64, &[u8]) -> Result<bool>) -> Result<()> {
+        self.open_all(from, to)?;
+        let cut_short = |e: StoreError, at: u64| match holes {
+            true => e.and(&format!("the output is incomplete: it has at most {} of {} bytes", at - from, to - from)),
+            false => e,
+        };
         let mut buf = vec![0u8; CHUNK_BYTES.min(to.saturating_sub(from)) as usize];
         let mut at = from;
         while at < to {
             let end = to.min(at + CHUNK_BYTES);
             let Some(chunk) = buf.get_mut(..(end - at) as usize) else { break };
-            let data = self.read(at, chunk)?;
+            let data = self.read(at, chunk).map_err(|e| if at > from { cut_short(e, at) } else { e })?;
             let ranges = if holes { vec![(at, end)] } else { data };
             for (a, b) in overlapping(&ranges, at, end) {
-                if !each(a, chunk.get((a - at) as usize..(b - at) as usize).unwrap_or(&[]))? {
+                if !each(a, chunk.get((a - at) as usize..(b - at) as usize).unwrap_or(&[])).map_err(|e| cut_short(e, b))? {
                     return Ok(());
                 }
             }
