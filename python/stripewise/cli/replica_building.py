@@ -9,10 +9,10 @@ from typing import Any
 import typer
 
 from ..errors import StoreError
-from ..replicas import Candidate
+from ..replicas import Decision
 from ..replicas.accesses import Extent
 from ..replicas.building import MANAGED, Skipped, build_all
-from ..store import Store
+from ..replicas.standing import Turn
 from ..store.copies.build import Built
 from ..units import format_size
 from .output import print_json, printable, wrapped
@@ -32,8 +32,8 @@ class Making:
 
 
 def build_chosen(
-    store: Store,
-    chosen: Sequence[Candidate],
+    turn: Turn,
+    decision: Decision,
     extents: Mapping[str, Extent],
     making: Making,
     said: dict[str, Any] | None,
@@ -43,9 +43,15 @@ def build_chosen(
 
     Raises StoreError where the store refused some.
     """
-    built: list[Built] = []
     skipped: dict[str, list[Skipped]] = {}
-    for outcome in build_all(store, chosen, extents, making.lease, making.bytes_per_s):
+    evicted = turn.make_way(decision)
+    chosen, built = turn.to_make(decision)
+    if said is None:
+        for file, why in evicted.items():
+            typer.echo(wrapped(printable(f"{file}: its copies are removed: {why}")))
+        for stands in built:
+            typer.echo(wrapped(printable(_made(stands))))
+    for outcome in build_all(turn.store, chosen, extents, making.lease, making.bytes_per_s):
         if isinstance(outcome, Built):
             built.append(outcome)
             if said is None:
@@ -53,12 +59,14 @@ def build_chosen(
         else:
             for each in outcome:
                 skipped.setdefault(each.reason, []).append(each)
+    turn.done(decision, {each.path for each in built})
     left_out = [each for some in skipped.values() for each in some]
     if said is not None:
         print_json(
             {
                 **said,
-                "store": str(store.root),
+                "store": str(turn.store.root),
+                "evicted": [{"file": file, "reason": why} for file, why in evicted.items()],
                 "made": [
                     {**_as_json(each), "seconds": each.seconds, "replaced": each.has_replaced}
                     for each in built
@@ -71,7 +79,7 @@ def build_chosen(
     else:
         _tell_skipped(skipped)
         if not built:
-            typer.echo(f"{printable(str(store.root))}: no copies were made")
+            typer.echo(f"{printable(str(turn.store.root))}: no copies were made")
     failed = {each.file for each in left_out if each.is_error}
     if failed:
         raise StoreError(f"{len(failed)} file(s) got no copies; see what was left out, and run it again")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from ..replicas import (
 from ..replicas.building import managed_files, without_files
 from ..replicas.candidate import VERSION
 from ..replicas.managers import PER_SSERVER
+from ..replicas.standing import turn_of
 from ..replicas.stored import read_stored
 from ..store import Store
 from ..store.config import read_store
@@ -202,41 +204,46 @@ def replicate(
     building.check(names, place.store)
     making = building.made()
     cluster = place.priced_on(trace)
-    is_auto = place.layer == "auto"
-    report = report_as_asked(trace, files.choice()) if is_auto else report_of(trace, files.choice(), place.layer)
-    say_partial(str(trace), partial_reasons(trace))
-    say_of_trace(str(trace), ended=run_end(trace).text, left_out=report.left_out)
-    found = accesses_of(report)
-    found = Found((*given, *found.patterns), found.without, found.extents)
-    layouts = {path: layout for store in read_layouts(trace) for path, layout in store.layouts.items()}
-    setting = Setting(cluster, layouts)
-    managed = managed_files(found, layouts)
-    found, left_out = without_files(found, () if building.what_if else managed)
-    decisions = [decide(name, found, setting, options) for name in names]
-    said = {"version": VERSION, "cluster": str(cluster.source), "managers": [each.as_json() for each in decisions]}
-    said["managed"] = managed
-    if json and building.what_if:
-        print_json(said)
-        return
-    for each in decisions:
-        if not given and each.chosen and (span_s := span_of(facts_of(trace, files.choice()))) < each.original_s:
-            say(
-                f"stripewise: {trace}: first to last request took {_seconds(span_s)} s, and the model says "
-                f"{_seconds(each.original_s)} s: memory or faster devices serve these files, so copies may be slower"
-            )
-            break
-    if not building.what_if and place.store is not None:
-        if not json:
-            say_managed(managed, is_estimate=False)
-            if found.patterns or not managed:
-                _tell(decisions[0], options)
-        build_chosen(Store(place.store), decisions[0].chosen, found.extents, making, said if json else None, left_out)
-        return
-    for decision in decisions:
-        _tell(decision, options)
-    say_managed(managed, is_estimate=True)
-    paths = {each.file for each in found.patterns}
-    typer.echo(wrapped(f"priced on {printable(str(cluster.source))}; {_lying(paths, setting)}"))
+    with contextlib.ExitStack() as held:
+        turn = None
+        if place.store is not None:
+            turn = held.enter_context(turn_of(Store(place.store), trace, building.what_if))
+            options = options if managers.stored is not None else turn.options(options)
+        is_auto = place.layer == "auto"
+        report = report_as_asked(trace, files.choice()) if is_auto else report_of(trace, files.choice(), place.layer)
+        say_partial(str(trace), partial_reasons(trace))
+        say_of_trace(str(trace), ended=run_end(trace).text, left_out=report.left_out)
+        found = accesses_of(report)
+        found = Found((*given, *found.patterns), found.without, found.extents)
+        layouts = {path: layout for store in read_layouts(trace) for path, layout in store.layouts.items()}
+        setting = Setting(cluster, layouts)
+        managed = managed_files(found, layouts)
+        found, left_out = without_files(found, () if building.what_if else managed)
+        decisions = [decide(name, found, setting, options) for name in names]
+        said = {"version": VERSION, "cluster": str(cluster.source), "managers": [each.as_json() for each in decisions]}
+        said["managed"] = managed
+        if json and building.what_if:
+            print_json(said)
+            return
+        for each in decisions:
+            if not given and each.chosen and (span_s := span_of(facts_of(trace, files.choice()))) < each.original_s:
+                say(
+                    f"stripewise: {trace}: first to last request took {_seconds(span_s)} s, and the model says "
+                    f"{_seconds(each.original_s)} s: memory or faster devices serve these, so copies may be slower"
+                )
+                break
+        if not building.what_if and turn is not None:
+            if not json:
+                say_managed(managed, is_estimate=False)
+                if found.patterns or not managed:
+                    _tell(decisions[0], options)
+            build_chosen(turn, decisions[0], found.extents, making, said if json else None, left_out)
+            return
+        for decision in decisions:
+            _tell(decision, options)
+        say_managed(managed, is_estimate=True)
+        paths = {each.file for each in found.patterns}
+        typer.echo(wrapped(f"priced on {printable(str(cluster.source))}; {_lying(paths, setting)}"))
 
 
 def _lying(paths: set[str], setting: Setting) -> str:

@@ -37,6 +37,8 @@ class RadarOptions:
     bucket_ns: int | None = None
     decay: Decay = half_life
     stored: tuple[ReplicaSet, ...] = ()
+    #: Whether this run was counted before: then nothing grows older by it.
+    is_again: bool = False
 
 
 def figures_of(cluster: Cluster) -> RadarFigures:
@@ -84,7 +86,7 @@ def radar(
     for bucket in buckets(wanted, options.bucket_ns):
         new, first = _set_of(bucket, setting, first)
         made[new.key] = _again(made[new.key], new) if new.key in made else new
-    aged = [_aged(each, extents) for each in options.stored]
+    aged = list(options.stored) if options.is_again else [_aged(each, extents) for each in options.stored]
     fresh = [_standing(each, aged) for each in made.values()]
     old = [each for each in aged if each.key not in made]
     chosen, without = _selected(fresh, old, options.decay, room)

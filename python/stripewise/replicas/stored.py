@@ -18,7 +18,11 @@ SECONDS_MAX = 1e12
 
 def read_stored(path: Path) -> tuple[ReplicaSet, ...]:
     """The sets in a file of `replicate --what-if --json`, of all its managers; WorkloadError with file and key."""
-    data = read_json(path, WorkloadError, "what 'stripewise replicate --what-if --json' printed")
+    return sets_in(read_json(path, WorkloadError, "what 'stripewise replicate --what-if --json' printed"), path)
+
+
+def sets_in(data: Any, path: Path) -> tuple[ReplicaSet, ...]:
+    """The sets of all managers in the value of such a file; WorkloadError as above."""
     top = Fields(data, path, "", WorkloadError)
     version = top.integer("version", 1, 2**31)
     if version > VERSION:

@@ -15,6 +15,8 @@ from ..store import Store
 
 #: Where records and the names of containers lie in a store (docs/formats.md).
 COPIES_DIR = "copies"
+#: What RADAR has made, and who decides about it now.
+REPLICAS, REPLICAS_LOCK = "replicas.json", "replicate.lock"
 
 
 @dataclass(frozen=True)

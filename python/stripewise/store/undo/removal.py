@@ -22,7 +22,7 @@ from ...errors import InUseError, StoreError
 from ...files.parts import held_place, read_at, replace_part
 from .. import trust
 from ..config import CONFIG_LOCK, PLANS_DIR, RUN_DIR, TUNE_LOCK
-from ..copies.build import COPIES_DIR
+from ..copies.build import COPIES_DIR, REPLICAS, REPLICAS_LOCK
 from ..layouts import LAYOUTS_DIR
 from ..store import Store
 from .notes import NOTES_DIR
@@ -47,7 +47,9 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: What opening or removing a directory says where there is none.
 _NO_DIRECTORY = (errno.ENOENT, errno.ELOOP, errno.ENOTDIR)
 _IDENTITY_BYTES_MAX = 16 << 10
-_OWN = re.compile(rf"{re.escape(CONFIG_LOCK)}|{re.escape(TUNE_LOCK)}|store\.bin\.tmp|{_TEMPORARY}")
+_OWN = re.compile(
+    "|".join([*map(re.escape, (CONFIG_LOCK, TUNE_LOCK, REPLICAS, REPLICAS_LOCK)), r"store\.bin\.tmp", _TEMPORARY])
+)
 
 
 @dataclass

@@ -1,0 +1,153 @@
+"""What RADAR has made in a store, run after run: sets with their benefits and ages, and the traces that were counted.
+
+It is the store's `replicas.json`, in the form of `replicate --what-if --json`. A set stands as long as the copies of
+its file count; what is gone, or was made by another manager since, does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..errors import StoreError, WorkloadError
+from ..files.fields import Fields, read_json
+from ..files.parts import locked_part, replace_part
+from ..store import Store
+from ..store.copies.build import REPLICAS, REPLICAS_LOCK, Built
+from ..store.copies.listed import copies_of, drop
+from ..workload.trace import trace_file
+from .candidate import VERSION, Candidate, Decision, ReplicaSet
+from .managers import Options
+from .stored import sets_in
+
+#: Traces that are remembered as counted.
+TAKEN_MAX = 10_000
+CURE = "remove it: the copies stay, and what they were worth is forgotten"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Sets whose copies are in use, and SHA-256 of the traces that were counted, the newest last."""
+
+    sets: tuple[ReplicaSet, ...] = ()
+    taken: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> set[str]:
+        """Those that have sets."""
+        return {each.file for each in self.sets}
+
+    def is_whole(self, file: str, chosen: Sequence[ReplicaSet]) -> bool:
+        """Whether the sets that are chosen of a file are all of it that stands: then there is nothing to make."""
+        stands = {each.key for each in self.sets if each.file == file}
+        return bool(stands) and stands == {each.key for each in chosen if each.file == file}
+
+    def evicted(self, chosen: Sequence[ReplicaSet]) -> list[str]:
+        """Files of which no set is chosen any more."""
+        return sorted(self.files - {each.file for each in chosen})
+
+
+class Turn:
+    """A run that is taken up in a store: what stood, what is decided with it, and what stands afterwards."""
+
+    def __init__(self, store: Store, trace: Path) -> None:
+        self.store = store
+        self.standing = read_standing(store)
+        self._digest = _digest_of(trace)
+
+    def options(self, options: Options) -> Options:
+        """The same with what stands, older by this run unless it was counted before."""
+        is_again = self._digest in self.standing.taken
+        return replace(options, radar=replace(options.radar, stored=self.standing.sets, is_again=is_again))
+
+    def make_way(self, decision: Decision) -> dict[str, str]:
+        """Drops the copies of files of which RADAR has chosen no set any more: these, and why. Raises StoreError."""
+        if decision.manager != "radar":
+            return {}
+        # What is made from now on is remembered even where this is cut short.
+        self._keep((*self.standing.sets, *decision.sets), self.standing.taken)
+        files = self.standing.evicted(decision.sets)
+        why = {each.file: each.reason for each in decision.refused}
+        wanted = {os.path.realpath(file): file for file in files}
+        gone = {}
+        for each in copies_of(self.store):
+            if each.path in wanted:
+                drop(self.store, each)
+                file = wanted[each.path]
+                gone[file] = why.get(file, "its sets make way")
+        return gone
+
+    def to_make(self, decision: Decision) -> tuple[list[Candidate], list[Built]]:
+        """What is to be built, and the copies of files of which all that is chosen stands."""
+        chosen = decision.sets if decision.manager == "radar" else ()
+        whole = {os.path.realpath(file): file for file in self.standing.files if self.standing.is_whole(file, chosen)}
+        stands = [
+            Built(whole[each.path], each.name, each.container, each.replicas, each.bytes, 0.0, is_up_to_date=True)
+            for each in copies_of(self.store)
+            if each.path in whole and not each.is_stale
+        ]
+        left = {each.path for each in stands}
+        return [each for each in decision.chosen if each.file not in left], stands
+
+    def done(self, decision: Decision, made: Collection[str]) -> None:
+        """Remembers what stands when these files have copies as decided. Raises StoreError."""
+        real = {os.path.realpath(file) for file in made}
+        if decision.manager == "radar":
+            sets = [each for each in decision.sets if os.path.realpath(each.file) in real]
+            self._keep(sets, (*self.standing.taken, self._digest))
+        elif self.standing.sets:
+            # They are another manager's now.
+            sets = [each for each in self.standing.sets if os.path.realpath(each.file) not in real]
+            self._keep(sets, self.standing.taken)
+
+    def _keep(self, sets: Sequence[ReplicaSet], taken: Sequence[str]) -> None:
+        known = list(dict.fromkeys(taken))[-TAKEN_MAX:]
+        managers = [{"manager": "radar", "sets": [each.as_json() for each in sets]}]
+        said = {"version": VERSION, "taken": known, "managers": managers}
+        try:
+            replace_part(self.store.root, REPLICAS, json.dumps(said) + "\n")
+        except OSError as error:
+            raise StoreError(f"{error.filename or self.store.root / REPLICAS}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def turn_of(store: Store, trace: Path, is_estimate: bool) -> Iterator[Turn]:
+    """The turn of a run; unless it is for an estimate, nobody else takes one in this store meanwhile.
+
+    Raises StoreError where somebody does, or the record of what stands is damaged.
+    """
+    with contextlib.ExitStack() as held:
+        if not is_estimate:
+            try:
+                held.enter_context(locked_part(store.root, REPLICAS_LOCK, wait=False))
+            except BlockingIOError:
+                raise StoreError(f"{store.root}: another 'stripewise replicate' is at work here; wait for it") from None
+            except OSError as error:
+                raise StoreError(f"{error.filename or store.root}: {error.strerror}") from error
+        yield Turn(store, trace)
+
+
+def read_standing(store: Store) -> Standing:
+    """What stands in a store. Raises StoreError for a record that is damaged."""
+    path = store.root / REPLICAS
+    if not os.path.lexists(path):
+        return Standing()
+    data = read_json(path, StoreError, "what 'stripewise replicate' has written", store.root)
+    try:
+        sets, taken = sets_in(data, path), Fields(data, path, "", WorkloadError).items("taken")
+    except WorkloadError as error:
+        raise StoreError(f"{error}; or {CURE}") from error
+    in_use = {each.path for each in copies_of(store) if not each.is_stale}
+    return Standing(
+        tuple(each for each in sets if os.path.realpath(each.file) in in_use), tuple(str(each) for each in taken)
+    )
+
+
+def _digest_of(trace: Path) -> str:
+    with open(trace_file(trace), "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
