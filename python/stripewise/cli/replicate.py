@@ -46,6 +46,7 @@ from .options import BandwidthOption, JsonOption, names_completed
 from .output import print_json, printable, say, say_partial, stdout, stripes_text, table, wrapped
 from .plan.options import FileOptions, say_of_trace
 from .replica_building import Making, build_chosen, say_managed
+from .replica_watching import take_up_all
 
 LAYERS = ("auto", "posix", "mpi")
 #: Rows of a table, and lines of what is not made; --json has all.
@@ -158,9 +159,14 @@ class BuildOptions:
         bool, typer.Option("--without-lease", help="Take no lease: you make sure that no program writes the files.")
     ] = False
     bandwidth: BandwidthOption = None
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Take up each collected trace in the directory TRACE, and those to come.")
+    ] = False
 
-    def check(self, managers: list[str], store: Path | None) -> None:
+    def check(self, managers: list[str], store: Path | None, json: bool) -> None:
         """UsageError unless it is an estimate, or one manager's choice and a store to build it in."""
+        if self.watch and (self.what_if or json or managers != ["radar"]):
+            raise UsageError("--watch: builds what radar chooses, run by run; leave out --what-if, --json, --manager")
         if self.what_if:
             return
         if store is None:
@@ -200,8 +206,23 @@ def replicate(
     """
     if place.layer not in LAYERS:
         raise UsageError(f"--layer: '{place.layer}' is not known; give one of {', '.join(LAYERS)}")
+    building.check(managers.names(), place.store, json)
+    if building.watch and place.store is not None:
+        take_up_all(trace, Store(place.store), lambda each: _take_up(each, building, managers, place, files, json))
+        return
+    _take_up(trace, building, managers, place, files, json)
+
+
+def _take_up(
+    trace: Path,
+    building: BuildOptions,
+    managers: ManagerOptions,
+    place: PlaceOptions,
+    files: FileOptions,
+    json: bool,
+) -> None:
+    """One trace."""
     names, options, given = managers.names(), managers.made(), [by_hand(each) for each in place.pattern or ()]
-    building.check(names, place.store)
     making = building.made()
     cluster = place.priced_on(trace)
     with contextlib.ExitStack() as held:

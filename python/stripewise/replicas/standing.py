@@ -58,7 +58,7 @@ class Turn:
     def __init__(self, store: Store, trace: Path) -> None:
         self.store = store
         self.standing = read_standing(store)
-        self._digest = _digest_of(trace)
+        self._digest = digest_of(trace)
 
     def options(self, options: Options) -> Options:
         """The same with what stands, older by this run unless it was counted before."""
@@ -148,6 +148,7 @@ def read_standing(store: Store) -> Standing:
     )
 
 
-def _digest_of(trace: Path) -> str:
+def digest_of(trace: Path) -> str:
+    """SHA-256 of a collected trace. Raises OSError, and WorkloadError for none."""
     with open(trace_file(trace), "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
-from rig import Maker, Store, Target, stripewise
+from rig import STRIPEWISE, Maker, Store, Target, stripewise, wait_until
 from test_replica_verbs import states
 
 KIB = 1024
@@ -102,6 +105,31 @@ def test_copies_that_count_no_more_and_those_of_other_managers_do_not_stand(stor
     assert list(standing(store)) == ["b"]
     replicate(store, second, "--manager", "h-pdla")
     assert standing(store) == {} and states(store) == {"a": "changed", "b": "in use"}
+
+
+def test_watch_takes_up_traces_as_they_come_until_it_is_interrupted(store: Store, tmp_path: Path) -> None:
+    first, second = traced(store, array(store, "a"), "0"), traced(store, array(store, "b"), "0")
+    place, said = tmp_path / "traces", tmp_path / "said"
+    place.mkdir()
+    shutil.copytree(first, place / "one")
+    with said.open("w") as text:
+        words = [STRIPEWISE, "replicate", str(place), "--store", str(store.root), "--watch"]
+        child = subprocess.Popen(words, stdout=text, stderr=text)
+        try:
+            assert wait_until(lambda: states(store) == {"a": "in use"})
+            (place / "damaged").mkdir()
+            (place / "damaged" / "trace.parquet").write_bytes(b"PAR1")
+            assert wait_until(lambda: "damaged" in said.read_text())
+            # Half of a copy would be damaged, too.
+            shutil.copytree(second, tmp_path / "two")
+            (tmp_path / "two").rename(place / "two")
+            assert wait_until(lambda: states(store) == {"a": "in use", "b": "in use"})
+            child.send_signal(signal.SIGINT)
+            assert child.wait(20) == 130
+        finally:
+            child.kill()
+            child.wait()
+    assert stripewise("replicate", first, "--store", store.root, "--watch", "--json", code=2).err
 
 
 def test_a_damaged_record_is_told_with_its_cure_and_undo_removes_it(store: Store) -> None:
