@@ -16,7 +16,7 @@ WATCH_S = 2.0
 
 
 def take_up_all(directory: Path, store: Store, take_up: Callable[[Path], None]) -> None:
-    """Takes up each collected trace in `directory` that the store has not counted, the oldest first; then waits for more.
+    """Takes up each collected trace in `directory` that the store has not counted, the oldest first; waits for more.
 
     Ends by an interrupt alone. Says what is wrong with a trace, and goes on. Raises UsageError for no directory.
     """
