@@ -89,8 +89,9 @@ __attribute__((noinline, cold)) static void *look_up(const char *name, void *cal
     define(MPI_File_##name##_c, MPI_File_##name, offset, __VA_ARGS__) define(PMPI_File_##name##_c, PMPI_File_##name, offset, __VA_ARGS__)
 
 /* --- calls that move bytes ---------------------------------------------------------------------------------------------------- */
-/* A read that copies of the file serve is not made; in a collective one the others wait for this process, which asks for nothing there. */
-#define SERVED(op, flags) ((op) == OP_MPI_READ && !((flags) & SHARED) && sw_mpi_serve(&call, buffer, n, type))
+/* Whether a read is served by copies of the file: then it is not made. In a collective one the others wait for this process, which asks for nothing there. */
+#define SERVE(op, flags) ((op) == OP_MPI_READ && !((flags) & SHARED) ? sw_mpi_serve(&call, buffer, n, type, &result) : SW_MPI_PASSED)
+#define IS_MADE(how, flags) ((how) == SW_MPI_PASSED || ((how) == SW_MPI_SERVED && ((flags) & COLLECTIVE)))
 /* At an offset of its own, or at a file pointer; with a status, a request, or neither (split collective calls). */
 #define AT_STATUS(symbol, plain, count, op, flags)                                                                \
     EXPORT int symbol(handle file, offset at, void *buffer, count n, handle type, void *status)                   \
@@ -99,8 +100,8 @@ __attribute__((noinline, cold)) static void *look_up(const char *name, void *cal
         struct sw_mpi_call call;                                                                                  \
         if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, op, flags, at)) return next(file, at, buffer, n, type, status); \
         status = sw_mpi_status(&call, status);                                                                    \
-        int served = SERVED(op, flags), alone = served && !((flags) & COLLECTIVE);                                \
-        int result = alone ? 0 : next(file, at, buffer, served ? 0 : n, type, status);                            \
+        int result = 0, how = SERVE(op, flags);                                                                   \
+        if (IS_MADE(how, flags)) result = next(file, at, buffer, how == SW_MPI_SERVED ? 0 : n, type, status);     \
         sw_mpi_moved(&call, result, n, type, 0);                                                                  \
         return result;                                                                                            \
     }
@@ -131,8 +132,8 @@ __attribute__((noinline, cold)) static void *look_up(const char *name, void *cal
         struct sw_mpi_call call;                                                                                  \
         if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, op, flags, 0)) return next(file, buffer, n, type, status); \
         status = sw_mpi_status(&call, status);                                                                    \
-        int served = SERVED(op, flags), alone = served && !((flags) & COLLECTIVE);                                \
-        int result = alone ? 0 : next(file, buffer, served ? 0 : n, type, status);                                \
+        int result = 0, how = SERVE(op, flags);                                                                   \
+        if (IS_MADE(how, flags)) result = next(file, buffer, how == SW_MPI_SERVED ? 0 : n, type, status);         \
         sw_mpi_moved(&call, result, n, type, 0);                                                                  \
         return result;                                                                                            \
     }

@@ -164,8 +164,9 @@ void sw_mpi_drop(uintptr_t made);
 int sw_mpi_begin(struct sw_mpi_call *call, const void *frame, uintptr_t file, unsigned op, unsigned flags, long long at);
 /* Whether files that are opened may have copies. */
 int sw_mpi_may_serve(void);
-/* Whether a copy has given all bytes that a read asks for: then `moved` fills the status in, and moves the pointer. */
-int sw_mpi_serve(struct sw_mpi_call *call, void *buffer, long long n, uintptr_t type);
+/* Whether copies have given all bytes that a read asks for: then `moved` fills the status in. Or MPI refuses the call, with `result`. */
+enum { SW_MPI_PASSED, SW_MPI_SERVED, SW_MPI_REFUSED };
+int sw_mpi_serve(struct sw_mpi_call *call, void *buffer, long long n, uintptr_t type, int *result);
 /* The status that is given on: the program's, or ours where it ignores it. */
 void *sw_mpi_status(struct sw_mpi_call *call, void *status);
 void *sw_mpi_statuses(struct sw_mpi_call *call, void *statuses, void *own);

@@ -2,7 +2,8 @@
 
 from ..units import KIB, MIB
 
-#: Requests below this pay more for their start than for their bytes on any disk (workload.md, Patterns: small).
+#: Requests up to this pay more for their start than for their bytes on any disk (workload.md, Patterns: small). It is
+#: the size of HDF5's sieve buffer, so what that reads counts.
 SMALL_BYTES = 64 * KIB
 #: What requests are advised to be joined to: a stripe of Lustre by default.
 JOINED_BYTES = MIB

@@ -77,6 +77,18 @@ class FileFacts:
         layers = tuple(each for each in self.layers if (each.op == "write") == write)
         return FileFacts(_rows(self.records, chosen), self.openers, self.extent, self.wanted, layers, self.layout)
 
+    def without_copied(self) -> FileFacts | None:
+        """What the file itself was asked for: all but the reads that copies have served; None where that is nothing."""
+        if self.records.copied is None:
+            return self
+        chosen = np.flatnonzero(~self.records.copied)
+        if not len(chosen):
+            return None
+        records = _rows(self.records, chosen)
+        return FileFacts(
+            records, self.openers, self.extent, self.wanted, self.layers, self.layout, self.syncs, self.copied
+        )
+
     @property
     def who(self) -> str:
         """What its processes are called."""
@@ -124,7 +136,8 @@ def _by_process(records: FileRecords) -> FileRecords:
 
 def _rows(records: FileRecords, order: npt.NDArray[np.intp]) -> FileRecords:
     columns = ("rank", "stream", "kind", "offset", "size", "start_ns", "end_ns")
-    return replace(records, **{name: getattr(records, name)[order] for name in columns})
+    copied = None if records.copied is None else records.copied[order]
+    return replace(records, **{name: getattr(records, name)[order] for name in columns}, copied=copied)
 
 
 @dataclass(frozen=True)

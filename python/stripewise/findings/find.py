@@ -39,7 +39,7 @@ OF_COUNTERS: tuple[Cause, ...] = (small_requests,)
 def findings_of(run: RunFacts, cluster: Cluster) -> tuple[Finding, ...]:
     """All findings, the dearest first; those without a price last."""
     found = [storm] if (storm := metadata_storm(run)) is not None else []
-    for file in run.files:
+    for file in filter(None, (each.without_copied() for each in run.files)):
         of_file = list(_of_file(file, run, cluster))
         if run.is_estimated:
             # Bytes are counted, and no estimate.

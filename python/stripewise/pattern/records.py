@@ -30,6 +30,7 @@ from ..workload.trace import (
     run_place,
     trace_file,
     wanted_files,
+    with_mpi_alone,
 )
 
 #: Operations of each layer that move bytes.
@@ -76,6 +77,8 @@ class FileRecords:
     size: Numbers
     start_ns: Numbers
     end_ns: Numbers
+    #: Which reads copies of the file have served; None: none.
+    copied: npt.NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.offset)
@@ -128,9 +131,7 @@ def read_records(
     if not found.files:
         nothing = no_requests(source, files, which, f"{layer} read or write")
         if layer == "posix" and only is None and len(_records(table, "mpi", counted)[0].files):
-            raise NoRequestsError(
-                f"{nothing}, with both layers; it has MPI-IO calls alone, of which 'patterns --layer mpi' tells"
-            )
+            raise with_mpi_alone(nothing)
         raise nothing
     application = application_of(str(word) for word in command) if isinstance(command, list) else ""
     return replace(found, source=str(source), application=application, left_out=which.numbers)
@@ -182,6 +183,7 @@ def _records(table: Any, layer: str, counted: Callable[[dict[str, Touched]], Cou
     op_code, file_code = op_code[rows], file_code[rows]
     is_asked = "requested" in table.column_names
     # Who served a read is no part of what was asked.
+    copied = (columns["flags"] & FLAG_COPIED) != 0
     columns["flags"] = columns["flags"] & ~FLAG_COPIED
     columns["short"] = columns["requested"] - taken["done"] if is_asked else np.zeros(len(rows), dtype=np.int64)
     handle = columns["handle" if layer == "mpi" else "fd"]
@@ -198,10 +200,14 @@ def _records(table: Any, layer: str, counted: Callable[[dict[str, Touched]], Cou
             Kind(wanted[ops[op_code[row]]], *(int(columns[name][row]) for name in KIND_FIELDS))
             for row in mine[first].tolist()
         )
+        offset, size, start, end_ns = (
+            np.ascontiguousarray(taken[name][mine]) for name in ("offset", "done", "start_ns", "end_ns")
+        )
+        by_copy = copied[mine] if copied[mine].any() else None
         files.append(
             FileRecords(
                 paths[file_code[mine[0]]], is_ranked, process, stream, kind.astype(np.uint32), kinds,
-                *(np.ascontiguousarray(taken[name][mine]) for name in ("offset", "done", "start_ns", "end_ns")),
+                offset, size, start, end_ns, by_copy,
             )
         )  # fmt: skip
     # A job is its ranks where they are known; what its launcher does beside is told by the numbers of processes.

@@ -32,8 +32,8 @@ def array(make_store: Maker) -> tuple[Store, Path, Path]:
     return store, path, twin
 
 
-def compiled(mpi: Mpi, scratch: Path) -> Path:
-    made, source = scratch / "views", Path(__file__).with_name("views.c")
+def compiled(mpi: Mpi, scratch: Path, name: str = "views") -> Path:
+    made, source = scratch / name, Path(__file__).with_name(f"{name}.c")
     command = [str(mpi.compiler), "-O1", "-Wall", "-Werror", "-o", str(made), str(source)]
     subprocess.run(command, check=True, env=mpi.environment())
     return made
@@ -66,6 +66,41 @@ def test_every_view_shows_the_bytes_of_the_file(name: str, array: tuple[Store, P
     assert not any(served for _, served in reads(trace, twin))
 
 
+@pytest.mark.parametrize("name", MPIS)
+def test_what_an_mpi_refuses_it_refuses(name: str, array: tuple[Store, Path, Path], tmp_path: Path) -> None:
+    store, path, twin = array
+    mpi = MPIS[name]
+    words, env = [*mpi.launcher, "-n", "1", compiled(mpi, tmp_path, "wrong")], mpi.environment()
+    plain = execute([*words, twin], env).out
+    assert "no type: class type" in plain and "uncommitted: class type, memory 07" in plain and "count 1" in plain
+    assert execute([STRIPEWISE, "run", "--store", store.root, "--", *words, path], env).out == plain
+
+
+#: A column, number by number: by pieces of a copy it would be read much slower than over the gaps.
+FINE = """
+import sys
+from mpi4py import MPI
+plain = open(sys.argv[2], "rb").read()
+view = MPI.INT.Create_vector(20000, 1, 2).Commit()
+file = MPI.File.Open(MPI.COMM_SELF, sys.argv[1], MPI.MODE_RDONLY)
+file.Set_view(0, MPI.INT, view)
+into = bytearray(80000)
+file.Read_at(0, into)
+assert into == b"".join(plain[at : at + 4] for at in range(0, 160000, 8))
+"""
+
+
+def test_a_view_that_is_finer_than_the_copies_is_not_read_number_by_number(
+    array: tuple[Store, Path, Path], tmp_path: Path
+) -> None:
+    store, path, twin = array
+    make_copies(store, path, [{"base": 0, "block": SIZE, "dims": [], "regions": column(0, store)["regions"]}])
+    words = [sys.executable, "-c", FINE, path, twin]
+    stripewise("run", "--store", store.root, "--trace", tmp_path / "trace", "--", *words)
+    found = reads(tmp_path / "trace", path)
+    assert ("mpi_read", False) in found and len(found) < 100
+
+
 COLUMN = """
 import sys
 from mpi4py import MPI
@@ -89,6 +124,8 @@ def test_a_column_behind_a_view_is_served_before_it_is_sieved(array: tuple[Store
     assert sorted(reads(tmp_path / "trace", path)) == [("mpi_read", True)] * 3 + [("read", True)] * 3 * ROWS
     said = stripewise("show", tmp_path / "trace").out
     assert f"copies of it served {3 * ROWS} read(s), {format_size(3 * ROWS * BLOCK)}" in said
+    # What the file was not asked for is no finding.
+    assert "findings: none" in said
 
 
 #: One process of the job writes the file through another open; all read behind their views before and after that.
@@ -119,3 +156,37 @@ def test_who_writes_the_file_meanwhile_is_read(array: tuple[Store, Path, Path], 
     stripewise("run", "--store", store.root, "--trace", tmp_path / "trace", "--", *words)
     served = [each for op, each in reads(tmp_path / "trace", path) if op == "mpi_read"]
     assert sorted(served) == [False] * 3 + [True] * 3
+
+
+#: Threads of one process read by its individual pointer: together every block once.
+THREADS = """
+import sys, threading
+from mpi4py import MPI
+assert MPI.Query_thread() == MPI.THREAD_MULTIPLE
+comm, block, columns, rows = MPI.COMM_SELF, *map(int, sys.argv[3:6])
+plain = open(sys.argv[2], "rb").read()
+view = MPI.BYTE.Create_vector(rows, block, columns * block).Commit()
+file, found = MPI.File.Open(comm, sys.argv[1], MPI.MODE_RDONLY), []
+file.Set_view(block, MPI.BYTE, view)
+def work():
+    for _ in range(rows // 4):
+        into = bytearray(block)
+        file.Read(into)
+        found.append(bytes(into))
+for _ in range(10):
+    file.Seek(0)
+    found.clear()
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [each.start() for each in threads]
+    [each.join() for each in threads]
+    assert sorted(found) == sorted(plain[(row * columns + 1) * block :][:block] for row in range(rows))
+file.Close()
+"""
+
+
+def test_threads_that_share_a_pointer_read_each_block_once(array: tuple[Store, Path, Path], tmp_path: Path) -> None:
+    store, path, twin = array
+    words = [sys.executable, "-c", THREADS, path, twin, str(BLOCK), str(COLUMNS), str(ROWS)]
+    stripewise("run", "--store", store.root, "--trace", tmp_path / "trace", "--", *words)
+    served = [each for op, each in reads(tmp_path / "trace", path) if op == "mpi_read"]
+    assert len(served) == 10 * ROWS and sum(served) > 5 * ROWS

@@ -127,13 +127,10 @@ fn write(library: &Library, arena: &mut Arena, datatype: Handle, depth: usize) -
     }
     let mut whole = Some(());
     for place in 0..has.types {
-        // SAFETY: as above. Types that were handed out are ours to free, but for predefined ones.
-        let mut inner = unsafe { library.at(types.cast(), place) };
+        // SAFETY: as above.
+        let inner = unsafe { library.at(types.cast(), place) };
         whole = whole.and_then(|()| write(library, arena, inner, depth + 1));
-        if envelope(library, inner).and_then(|has| library.combiner(has.combiner)).is_some_and(|kind| kind != combiner::NAMED) {
-            // SAFETY: MPI's prototype.
-            unsafe { (library.type_free)(&raw mut inner) };
-        }
+        free(library, inner);
     }
     arena.lent = lent;
     whole
@@ -179,15 +176,58 @@ pub fn describe(library: &Library, datatype: Handle) -> Option<Described> {
 
 /// Whether elements of a type are bytes as they lie, one behind the other.
 pub fn is_dense(library: &Library, datatype: Handle) -> bool {
-    let is_named = || library.combiner(envelope(library, datatype)?.combiner).map(|kind| kind == combiner::NAMED);
     let (mut size, mut lower, mut extent) = (0, 0, -1);
     // SAFETY: MPI's prototypes, a valid type.
     let told = unsafe { (library.type_size_x)(datatype, &raw mut size) | (library.type_get_extent_x)(datatype, &raw mut lower, &raw mut extent) };
     if told != 0 || lower != 0 || size != extent {
         return false;
     }
-    is_named() == Some(true)
-        || describe(library, datatype).and_then(|described| described.compiled(0)).is_some_and(|room| Tile::open(room.words()).is_dense())
+    let Some(has) = envelope(library, datatype) else { return false };
+    match library.combiner(has.combiner) {
+        Some(combiner::NAMED) => true,
+        Some(combiner::DUP | combiner::CONTIGUOUS) => inner_is_dense(library, datatype, &has),
+        _ => describe(library, datatype).and_then(|described| described.compiled(0)).is_some_and(|room| Tile::open(room.words()).is_dense()),
+    }
+}
+
+/// The same of a type that is made of one other.
+fn inner_is_dense(library: &Library, datatype: Handle, has: &Envelope) -> bool {
+    let (mut integers, mut addresses, mut counts, mut types) = ([0i32; 1], [0isize; 1], [0i64; 1], [0 as Handle; 1]);
+    if has.integers > 1 || has.addresses > 0 || has.counts > 1 || has.types != 1 {
+        return false;
+    }
+    // SAFETY: MPI's prototypes; there is room for as much as it has.
+    let told = unsafe {
+        match library.contents_c {
+            Some(ask) => ask(
+                datatype,
+                has.integers as i64,
+                0,
+                has.counts as i64,
+                1,
+                integers.as_mut_ptr(),
+                addresses.as_mut_ptr(),
+                counts.as_mut_ptr(),
+                types.as_mut_ptr(),
+            ),
+            None => (library.contents)(datatype, has.integers as i32, 0, 1, integers.as_mut_ptr(), addresses.as_mut_ptr(), types.as_mut_ptr()),
+        }
+    };
+    // SAFETY: as above.
+    let inner = unsafe { library.at(types.as_ptr().cast(), 0) };
+    let dense = told == 0 && is_dense(library, inner);
+    if told == 0 {
+        free(library, inner);
+    }
+    dense
+}
+
+/// Gives back a type that was handed out as part of another; predefined ones are nobody's to free.
+fn free(library: &Library, mut datatype: Handle) {
+    if envelope(library, datatype).and_then(|has| library.combiner(has.combiner)).is_some_and(|kind| kind != combiner::NAMED) {
+        // SAFETY: MPI's prototype.
+        unsafe { (library.type_free)(&raw mut datatype) };
+    }
 }
 
 impl Described {

@@ -36,8 +36,10 @@ pub struct Library {
     pub type_get_extent_x: unsafe extern "C" fn(Handle, *mut i64, *mut i64) -> i32,
     pub get_elements_x: unsafe extern "C" fn(*const c_void, Handle, *mut i64) -> i32,
     set_elements_x: unsafe extern "C" fn(*mut c_void, Handle, i64) -> i32,
+    set_cancelled: unsafe extern "C" fn(*mut c_void, i32) -> i32,
     pub get_position: unsafe extern "C" fn(Handle, *mut i64) -> i32,
     seek: unsafe extern "C" fn(Handle, i64, i32) -> i32,
+    read_at: unsafe extern "C" fn(Handle, i64, *mut c_void, i32, Handle, *mut c_void) -> i32,
     pub error_class: unsafe extern "C" fn(i32, *mut i32) -> i32,
     pub comm_size: unsafe extern "C" fn(Handle, *mut i32) -> i32,
     pub comm_rank: unsafe extern "C" fn(Handle, *mut i32) -> i32,
@@ -177,8 +179,10 @@ unsafe fn find(scope: *mut c_void) -> Option<Library> {
         type_get_extent_x: function!(c"PMPI_Type_get_extent_x")?,
         get_elements_x: function!(c"PMPI_Get_elements_x")?,
         set_elements_x: function!(c"PMPI_Status_set_elements_x")?,
+        set_cancelled: function!(c"PMPI_Status_set_cancelled")?,
         get_position: function!(c"PMPI_File_get_position")?,
         seek: function!(c"PMPI_File_seek")?,
+        read_at: function!(c"PMPI_File_read_at")?,
         error_class: function!(c"PMPI_Error_class")?,
         comm_size: function!(c"PMPI_Comm_size")?,
         comm_rank: function!(c"PMPI_Comm_rank")?,
@@ -268,20 +272,32 @@ impl Library {
         (result == 0 && bytes >= 0).then_some(bytes)
     }
 
-    /// Has a status tell so many bytes.
+    /// Has a status tell so many bytes, of a call that was not cancelled.
     ///
     /// # Safety
     /// A status that is the caller's to write.
     pub unsafe fn tell_bytes(&self, status: *mut c_void, bytes: i64) {
         // SAFETY: the caller's promise.
-        unsafe { (self.set_elements_x)(status, self.byte, bytes) };
+        unsafe {
+            (self.set_cancelled)(status, 0);
+            (self.set_elements_x)(status, self.byte, bytes);
+        }
     }
 
-    /// Moves the individual pointer of an open file to a place, in elementary types.
-    pub fn seek_to(&self, file: Handle, place: i64) -> i32 {
-        let set = if self.family == Family::Standard { 403 } else { 600 };
+    /// What MPI says of a read of no elements: only it knows whether a type is one, and committed, and errors go where the file has them go.
+    pub fn refuses(&self, file: Handle, datatype: Handle) -> Option<i32> {
+        let (mut nothing, mut status) = ([0u64; 1], [0u64; 4]);
         // SAFETY: MPI's prototype.
-        unsafe { (self.seek)(file, place, set) }
+        let result = unsafe { (self.read_at)(file, 0, nothing.as_mut_ptr().cast(), 0, datatype, status.as_mut_ptr().cast()) };
+        (result != 0).then_some(result)
+    }
+
+    /// Moves the individual pointer of an open file, in elementary types; none: it is not at `from`, or does not move.
+    pub fn move_pointer(&self, file: Handle, from: i64, to: i64) -> Option<()> {
+        let set = if self.family == Family::Standard { 403 } else { 600 };
+        let mut now = -1;
+        // SAFETY: MPI's prototypes.
+        unsafe { ((self.get_position)(file, &raw mut now) == 0 && now == from && (self.seek)(file, to, set) == 0).then_some(()) }
     }
 
     /// The value of a key of an MPI_Info; none: not set.

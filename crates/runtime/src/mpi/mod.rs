@@ -34,6 +34,11 @@ const TRACED: u32 = 1;
 /// A file with copies was opened: reads of it are redirected.
 const SERVED: u32 = 2;
 
+/// Answers of `sw_mpi_serve`: `SW_MPI_PASSED` and its kin of the shim.
+const PASSED: i32 = 0;
+const SERVED_WHOLE: i32 = 1;
+const REFUSED: i32 = 2;
+
 /// Recorded where a file does not say otherwise.
 static LAYERS: AtomicU32 = AtomicU32::new(layers::BOTH);
 
@@ -117,6 +122,19 @@ fn enter(frame: usize) -> bool {
     true
 }
 
+/// A call inside another one: what it makes of a file with copies is not looked at, so none of its reads is redirected any more.
+#[cold]
+fn inside(op: u32, file: Option<&'static MpiFile>) {
+    if op == Op::View as u32 {
+        // Of a file that is just being opened, too.
+        // SAFETY: this thread's own block.
+        unsafe { (*tls::thread()).mpi_copied = 0 };
+    }
+    if op == Op::View as u32 || op == Op::MpiClose as u32 {
+        file.inspect(|file| file.served.end());
+    }
+}
+
 fn leave() {
     // SAFETY: this thread's own block.
     unsafe {
@@ -192,7 +210,11 @@ pub unsafe extern "C" fn sw_mpi_begin(call: *mut Call, frame: *const c_void, fil
     let Some(library) = library::get() else { return 0 };
     let found = if file == 0 { None } else { files::find(file) };
     let concerns_copies = || op == Op::MpiOpen as u32 || found.is_some_and(|file| file.served.concerns(op, bits));
-    if (!is_traced() && !concerns_copies()) || !enter(frame as usize) {
+    if !is_traced() && !concerns_copies() {
+        return 0;
+    }
+    if !enter(frame as usize) {
+        inside(op, found);
         return 0;
     }
     if op == Op::MpiOpen as u32 {
@@ -233,25 +255,38 @@ pub extern "C" fn sw_mpi_may_serve() -> i32 {
     i32::from(copies::may_be_there())
 }
 
-/// Whether copies have given all bytes of a read; then it is not made.
+/// Whether copies have given all bytes of a read (1), which then is not made, or MPI refuses it (2), with `result`.
 ///
 /// # Safety
-/// `call` was begun; the program's buffer for `n` elements of `datatype`.
+/// `call` was begun; the program's buffer for `n` elements of `datatype`; `result` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_mpi_serve(call: *mut Call, buffer: *mut c_void, n: i64, datatype: Handle) -> i32 {
+pub unsafe extern "C" fn sw_mpi_serve(call: *mut Call, buffer: *mut c_void, n: i64, datatype: Handle, result: *mut i32) -> i32 {
     // SAFETY: the caller's promise.
     let call = unsafe { &mut *call };
-    let work = || {
-        let (library, file) = (library::get()?, call.file.filter(|file| file.served.concerns(call.what as u32 & 0xffff, call.flags()))?);
-        let bytes = bytes_of(library, n, datatype).filter(|bytes| *bytes > 0 && bytes.is_multiple_of(file.etype_bytes.load(Relaxed).max(1)))?;
-        let at = u64::try_from(call.at).ok()?;
-        if buffer.is_null() || !describe::is_dense(library, datatype) {
-            return None;
+    let concerned = call.file.filter(|file| file.served.concerns(call.what as u32 & 0xffff, call.flags()));
+    let (Some(library), Some(file)) = (library::get(), concerned) else { return PASSED };
+    // Questions about a type that is none would end the program.
+    if let Some(error) = library.refuses(file.handle(), datatype) {
+        if call.flags() & flags::COLLECTIVE != 0 {
+            return PASSED;
         }
-        file.served.read(at, bytes, buffer.cast()).map(|()| bytes)
+        // SAFETY: the caller's promise.
+        unsafe { *result = error };
+        return REFUSED;
+    }
+    let work = || {
+        let etype_bytes = file.etype_bytes.load(Relaxed).max(1);
+        let bytes = bytes_of(library, n, datatype).filter(|bytes| *bytes > 0 && bytes.is_multiple_of(etype_bytes))?;
+        let at = u64::try_from(call.at).ok().filter(|_| !buffer.is_null())?;
+        file.served.read(at, bytes, buffer.cast(), || describe::is_dense(library, datatype))?;
+        if call.flags() & flags::IMPLICIT_OFFSET != 0 {
+            let from = (at / etype_bytes) as i64;
+            file.served.move_pointer(library, file.handle(), from, from + (bytes / etype_bytes) as i64)?;
+        }
+        Some(bytes)
     };
     call.served = work().unwrap_or(0);
-    i32::from(call.served > 0)
+    if call.served > 0 { SERVED_WHOLE } else { PASSED }
 }
 
 /// The status that the call is given.
@@ -306,10 +341,6 @@ pub unsafe extern "C" fn sw_mpi_moved(call: *mut Call, result: i32, n: i64, data
         if result == 0 && call.served > 0 {
             // SAFETY: the status that `sw_mpi_status` has given.
             unsafe { library.tell_bytes(call.status.cast_mut(), call.served as i64) };
-            if let Some(file) = call.file.filter(|_| call.flags() & flags::IMPLICIT_OFFSET != 0) {
-                let etype_bytes = file.etype_bytes.load(Relaxed).max(1);
-                library.seek_to(file.handle(), ((call.at as u64 + call.served) / etype_bytes) as i64);
-            }
         }
         // Where the call has failed, the type may be none.
         let asked = if result == 0 { bytes_of(library, n, datatype).unwrap_or(0) } else { 0 };

@@ -2,7 +2,9 @@
 //! them, and what stands side by side in the copies is one read. All of a call's bytes come from copies, or none.
 
 use super::describe::Described;
+use super::library::{Handle, Library};
 use super::room::Room;
+use crate::base::lock::Lock;
 use crate::base::vector::{Buffers, REQUEST_MAX};
 use crate::copies::{self, Counted};
 use crate::io;
@@ -24,6 +26,8 @@ pub struct Served {
     view: AtomicPtr<View>,
     /// Calls that look at it.
     readers: AtomicU32,
+    /// Of who moves the individual pointer.
+    pointer: Lock,
 }
 
 /// Which bytes of the file are the view's data.
@@ -35,6 +39,11 @@ struct View {
 
 /// A file as it is opened.
 static WHOLE: View = View { displacement: 0, filetype: None };
+/// More stretches of the container than these must have so many bytes on average: below that the MPI library's large reads over the gaps are quicker.
+const STRETCHES_MIN: u64 = 16;
+const STRETCH_BYTES: u64 = 4096;
+/// Ranges of one call that are recorded one by one; a call of more stands in the mpi layer alone.
+const RECORDED_MAX: usize = 4096;
 /// Words of a room that hold the view itself.
 const BEFORE: usize = core::mem::size_of::<View>().div_ceil(8);
 
@@ -49,6 +58,7 @@ impl Served {
             ino: AtomicU64::new(0),
             view: AtomicPtr::new(core::ptr::null_mut()),
             readers: AtomicU32::new(0),
+            pointer: Lock::new(),
         }
     }
 
@@ -94,16 +104,23 @@ impl Served {
         }
     }
 
-    /// Reads `bytes` of the view's data from byte `at` on to `to`; `None`: not all of them stand in copies that count, and what is at `to` is nothing.
-    pub fn read(&self, at: u64, bytes: u64, to: *mut u8) -> Option<()> {
+    /// Reads `bytes` of the view's data from byte `at` on to `to`, if the memory there `is_dense`; `None`: not all of them stand in copies that count, or
+    /// in pieces that are too small, and what is at `to` is nothing.
+    pub fn read(&self, at: u64, bytes: u64, to: *mut u8, is_dense: impl FnOnce() -> bool) -> Option<()> {
         self.readers.fetch_add(1, SeqCst);
         // SAFETY: in memory as long as somebody looks at it.
-        let done = unsafe { self.view.load(SeqCst).as_ref() }.and_then(|view| self.read_by(view, at, bytes, to));
+        let done = unsafe { self.view.load(SeqCst).as_ref() }.and_then(|view| self.read_by(view, at, bytes, to, is_dense));
         self.readers.fetch_sub(1, SeqCst);
         done
     }
 
-    fn read_by(&self, view: &View, at: u64, bytes: u64, to: *mut u8) -> Option<()> {
+    /// Moves the individual pointer on behind what was read; none: another thread has moved it, so this one's bytes are others.
+    pub fn move_pointer(&self, library: &Library, handle: Handle, from: i64, to: i64) -> Option<()> {
+        let _held = self.pointer.lock()?;
+        library.move_pointer(handle, from, to)
+    }
+
+    fn read_by(&self, view: &View, at: u64, bytes: u64, to: *mut u8, is_dense: impl FnOnce() -> bool) -> Option<()> {
         let start = trace::begin();
         let fd = self.fd.load(Acquire) - 1;
         let open = of_copied(fd).ok()?;
@@ -111,7 +128,14 @@ impl Served {
         if !copies.is_of((self.dev.load(Relaxed), self.ino.load(Relaxed))) {
             return None;
         }
-        view.stretches(&copies, at, bytes, &mut |_, _, _| Some(()))?;
+        let mut found = 0;
+        view.stretches(&copies, at, bytes, &mut |_, len, before| {
+            found += 1;
+            (found <= STRETCHES_MIN || before as u64 + len >= found * STRETCH_BYTES).then_some(())
+        })?;
+        if !is_dense() {
+            return None;
+        }
         view.stretches(&copies, at, bytes, &mut |from, len, place| {
             // SAFETY: the program's buffer is as long as it asked for.
             read_whole(&copies, from, unsafe { to.add(place) }, len)
@@ -186,7 +210,14 @@ impl View {
     /// Records what was read as a read of each range; the time that it took is dealt out by their bytes.
     fn record(&self, fd: i32, at: u64, bytes: u64, (start, end): (u64, u64)) {
         let when = |done: u64| start + (u128::from(end - start) * u128::from(done) / u128::from(bytes.max(1))) as u64;
-        let mut done = 0;
+        let (mut done, mut ranges) = (0, 0);
+        let few = self.ranges(at, bytes, &mut |_, _| {
+            ranges += 1;
+            (ranges <= RECORDED_MAX).then_some(())
+        });
+        if few.is_none() {
+            return;
+        }
         let _ = self.ranges(at, bytes, &mut |offset, len| {
             trace::served(fd, offset as u64, len, (when(done), when(done + len)));
             done += len;

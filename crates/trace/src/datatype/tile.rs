@@ -105,7 +105,7 @@ fn walk_loop(body: Node<'_>, stride: i64, at: i64, from: u64, to: u64, each: &mu
     let mut place = stride.checked_mul(i64::try_from(before / bytes).ok()?)?.checked_add(at)?;
     while before < to {
         walk(body, place, from.saturating_sub(before), (to - before).min(bytes), each)?;
-        before += bytes;
+        before = before.checked_add(bytes)?;
         if before < to {
             place = place.checked_add(stride)?;
         }

@@ -23,7 +23,7 @@ def gapped_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding
         median = int(np.median(size))
         gap = (offset[1:] - (offset + size)[:-1])[rank[1:] == rank[:-1]]
         forward = float((gap > 0).mean()) if len(gap) else 0.0
-        if median >= choices.SMALL_BYTES or forward < choices.MOST:
+        if median > choices.SMALL_BYTES or forward < choices.MOST:
             continue
         op = "writes" if write else "reads"
         now = load_of(file.asked.of(chosen), cluster)

@@ -23,7 +23,7 @@ def interleaved_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Fi
         order = np.argsort(offset, kind="stable")
         meets = (offset[order][1:] == (offset + size)[order][:-1]) & (rank[order][1:] != rank[order][:-1])
         between = float(meets.sum()) / len(size)
-        if median >= choices.SMALL_BYTES or between < choices.MOST:
+        if median > choices.SMALL_BYTES or between < choices.MOST:
             continue
         block = choices.JOINED_BYTES
         pairs = np.unique(np.column_stack([offset // block, rank]), axis=0)

@@ -24,7 +24,7 @@ def scattered_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Find
         same = rank[1:] == rank[:-1]
         backward = float((offset[1:] < offset[:-1])[same].mean()) if same.any() else 0.0
         in_order = float(file.follows[chosen].mean())
-        if median >= choices.SMALL_BYTES or in_order >= choices.MOST or backward < choices.BACKWARD:
+        if median > choices.SMALL_BYTES or in_order >= choices.MOST or backward < choices.BACKWARD:
             continue
         op = "writes" if write else "reads"
         advice, command = f"sort the {op} by place, join neighbours, or put the file on SSDs", run.planned(cluster)

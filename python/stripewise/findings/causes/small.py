@@ -25,7 +25,7 @@ def small_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding 
     """Of a file most of whose requests are small and follow the one before."""
     median = int(np.median(file.size))
     in_order = float(file.follows.mean())
-    if len(file.size) < choices.REQUESTS_MIN or median >= choices.SMALL_BYTES or in_order < choices.MOST:
+    if len(file.size) < choices.REQUESTS_MIN or median > choices.SMALL_BYTES or in_order < choices.MOST:
         return None
     # Counters know sizes, not order.
     order = "" if run.is_estimated else f", {in_order:.0%} begin where the last ended"
