@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..units import format_size
 from ..workload.columns import checked_columns, codes_of_text, numbers
 from ..workload.counted import Chosen, Touched
 from ..workload.syncs import Syncs, syncs_of
@@ -59,6 +60,11 @@ class Copied:
 
     reads: int
     bytes: int
+
+    @property
+    def sentence(self) -> str:
+        """Both."""
+        return f"copies of it served {self.reads:,} read(s), {format_size(self.bytes)}"
 
 
 @dataclass(frozen=True)

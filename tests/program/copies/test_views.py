@@ -126,6 +126,9 @@ def test_a_column_behind_a_view_is_served_before_it_is_sieved(array: tuple[Store
     assert f"copies of it served {3 * ROWS} read(s), {format_size(3 * ROWS * BLOCK)}" in said
     # What the file was not asked for is no finding.
     assert "findings: none" in said
+    page = tmp_path / "page.html"
+    stripewise("show", tmp_path / "trace", "--html", page)
+    assert f"copies of it served {3 * ROWS} read(s)" in page.read_text()
 
 
 #: One process of the job writes the file through another open; all read behind their views before and after that.

@@ -43,7 +43,8 @@ def test_a_page_loads_nothing_and_has_all_in_it(tmp_path):
     assert data["files"][0]["patterns"][0]["sentence"].startswith("Each of 4 ranks reads 1,000 small requests")
 
 
-def test_the_time_of_the_requests_has_one_name_on_all_pages_and_the_time_before_them_another(tmp_path):
+def test_the_time_of_the_requests_has_one_name_on_all_pages_and_the_time_before_them_another(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     rows, _ = RUNS["a hot region"]
     place = write_rows(tmp_path / "t", rows)
     table = pq.read_table(place / "trace.parquet")

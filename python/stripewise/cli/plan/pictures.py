@@ -51,7 +51,7 @@ def _requests(page: Page) -> ViewRequests:
 def _shown(page: Page, runs: int) -> Shown:
     requests = _requests(page)
     facts = page.facts(set(requests.files))
-    layers = {file.path: [each.sentence for each in file.layers] for file in facts.files}
+    layers = {file.path: [each.sentence for each in (*file.layers, file.copied) if each] for file in facts.files}
     on, span_s = page.priced_on(), span_of(facts)
     calls, seconds = waits_of(facts)
     waits = f"{seconds:.3g} s in {calls:,} call(s)" if calls else ""

@@ -152,6 +152,7 @@ def _print_targets(served: Served) -> None:
             shown(row["work_s"], 3),
         )
     stdout().print(made)
+    typer.echo("by the model each access pays its startup; a device that goes on where it last ended takes less")
     if len(rows) > ROWS_MAX:
         typer.echo(f"and {len(rows) - ROWS_MAX:,} targets with less work; --json tells of them")
 
@@ -173,7 +174,7 @@ def _print_file(line: FileLine) -> None:
     for layer in line.layers:
         typer.echo(f"  {layer.sentence}")
     if line.copied is not None:
-        typer.echo(f"  copies of it served {line.copied.reads:,} read(s), {format_size(line.copied.bytes)}")
+        typer.echo(f"  {line.copied.sentence}")
     if line.more:
         typer.echo(f"  and {line.more:,} pattern(s) more: stripewise patterns")
     said = [] if line.mb_s is None else [f"{line.mb_s:,.0f} MB/s while requests were under way"]

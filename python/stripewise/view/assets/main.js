@@ -12,7 +12,6 @@ function places(parent, runs) {
 function tellFindings(parent, data) {
   if (data.findings.length && data.prices) made(parent, "p", data.prices[0].toUpperCase() + data.prices.slice(1), "quiet");
   for (const each of data.findings) {
-    of("findings").hidden = false;
     const box = made(parent, "div", undefined, "finding");
     made(made(box, "p"), "strong", each.title);
     const list = made(box, "ul");
@@ -67,7 +66,7 @@ async function show() {
     if (runs.length > 1) made(of("figures"), "p", run.source, "quiet");
     tellFigures(run);
   }
-  if (runs.some((run) => run.findings.length)) places(of("findings"), runs).forEach((place, i) => tellFindings(place, runs[i]));
+  places(of("findings"), runs).forEach((place, i) => tellFindings(place, runs[i]));
   for (const [i, place] of places(of("timeline"), runs).entries()) { tellPhases(place, runs[i]); await timelinePicture(place, runs[i], { span }); }
   if (runs.some((run) => run.targets.length)) {
     of("targets").hidden = false;
@@ -81,8 +80,9 @@ async function show() {
   }
   for (const [i, place] of places(of("distributions"), runs).entries()) {
     const total = runs[i].total, pair = made(place, "div", undefined, "pair");
-    bars(pair, "size", (bucket) => (bucket ? 2 ** (bucket - 1) : 0), total.size, bytesText);
-    if (total.busy_ns[0] + total.busy_ns[1]) bars(pair, "time of a request", (bucket) => total.latency_low_ns[bucket] ?? 0, total.latency, (ns) => timeText(Number(ns.toPrecision(2))));
+    const all = (what) => runs.flatMap((run) => run.total[what]), lows = runs.map((run) => run.total.latency_low_ns).reduce((a, b) => (b.length > a.length ? b : a));
+    bars(pair, "size", (bucket) => (bucket ? 2 ** (bucket - 1) : 0), total.size, bytesText, all("size"));
+    if (total.busy_ns[0] + total.busy_ns[1]) bars(pair, "time of a request", (bucket) => lows[bucket] ?? 0, total.latency, (ns) => timeText(Number(ns.toPrecision(2))), all("latency"));
   }
   for (const [number, file] of data.files.entries()) {
     if (!file.heat) continue;

@@ -181,10 +181,11 @@ async function heatPicture(parent, file, scale) {
 // Counts by bucket as bars; zoom by dragging, as uPlot does.
 const charts = [];
 
-function bars(parent, title, lows, counts, text) {
-  let buckets = Math.max(1, ...counts.map((each) => each.length)), first = 0;
-  while (buckets > 1 && !counts.some((each) => each[buckets - 1])) buckets--;
-  while (first < buckets - 1 && !counts.some((each) => each[first])) first++;
+// `all` are the counts of every run that stands beside it: they have one axis.
+function bars(parent, title, lows, counts, text, all) {
+  let buckets = Math.max(1, ...all.map((each) => each.length)), first = 0;
+  while (buckets > 1 && !all.some((each) => each[buckets - 1])) buckets--;
+  while (first < buckets - 1 && !all.some((each) => each[first])) first++;
   const places = Array.from({ length: buckets - first }, (_, i) => i + first), pad = (each) => places.map((i) => each[i] ?? 0);
   const figure = made(parent, "figure");
   made(figure, "h3", title);
