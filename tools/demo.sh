@@ -1,6 +1,6 @@
 #!/bin/sh
 # The demo: eight MPI processes on one shared file over four emulated hard disks and two emulated SSDs that hold a sixth of the data.
-# First the equal layout (DEF), then the one that H2DP plans from the trace of that run, then the one of best. The last line is one JSON object.
+# First the equal layout (DEF), then the one that H2DP plans from the trace of that run, then the one of best. The figures as JSON are in result.json.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -61,6 +61,6 @@ To go on:
   $stripewise store fsck $store
   $stripewise run --store $store -- md5sum $file
   $stripewise run --store $store -- dd if=$file of=/dev/null bs=1M
+  less $scratch/result.json     # all figures of the table, as JSON in the last line
   rm -r $scratch
 TEXT
-tail -n 1 "$scratch/result.json"

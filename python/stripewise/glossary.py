@@ -170,6 +170,13 @@ WORDS: dict[str, Entry] = {
     "p50": Entry("The median: one in two takes no longer."),
     "p99": Entry("99 in 100 take no longer."),
     "at work by the model": Entry("Seconds that the target was at work, by startup and per byte."),
+    "I/O seconds": Entry("Measured seconds with any read under way, and those with any write, added."),
+    "simulated I/O": Entry(
+        "The same seconds in a simulated run of the traced requests: devices and network alone, without the time of "
+        "the library, of the program's own processes and of a busy machine."
+    ),
+    "times as fast as": Entry("I/O seconds of the layout that is named over those of this one."),
+    "verified bytes": Entry("Bytes that the program said it compared with what it had written, where it says so."),
     "busy": Entry("Time that a device was at work (-: not known); with %: its share of the run."),
     "accesses": Entry("Reads and writes that reached the target, after requests were cut at stripes."),
     "95 % interval": Entry(
@@ -257,7 +264,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "replicate": ("pattern", "layout", "gain s", "space", "build s"),
     "store replica ls": ("replica", "state"),
     "simulate": ("MB/s", "of bound", "imbalance", "p50", "p99", "I/O times def", "run times def"),
-    "tune": ("MB/s", "95 % interval", "busy", "imbalance", "bound ratio"),
+    "tune": (
+        "MB/s", "I/O seconds", "simulated I/O", "95 % interval", "times as fast as", "busy", "imbalance", "bound ratio",
+        "verified bytes",
+    ),
     "store df": ("class", "used", "free", "away"),
     "store info": ("class", "kind", "capacity", "busy", "rule"),
     "store layout": ("from", "to", "region", "stripes", "rotated", "growth"),

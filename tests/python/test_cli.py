@@ -149,8 +149,8 @@ class Paper(types.ModuleType):
 @pytest.fixture
 def paper(tmp_path, monkeypatch):
     module = Paper(tmp_path)
-    # Sums over requests are no store: they stay the real ones.
-    for name in ("group_requests", "cycle_costs", "cheapest_pairs", "service_demand"):
+    # Sums over requests and simulated runs are no store: they stay the real ones.
+    for name in ("group_requests", "cycle_costs", "cheapest_pairs", "service_demand", "Trials"):
         setattr(module, name, getattr(_stripewise, name))
     monkeypatch.setitem(sys.modules, "stripewise._stripewise", module)
     monkeypatch.setattr(runner, "library_path", lambda: Path("/none/libstripewise.so"))

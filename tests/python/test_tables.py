@@ -170,3 +170,12 @@ def test_words_are_found_whatever_their_case_and_number():
 def test_the_glossary_is_light():
     code = "import sys; from stripewise.cli.main import app; print({'numpy', 'pyarrow', 'rich'} & {*sys.modules})"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+
+
+@pytest.mark.parametrize("group", [[], ["store"], ["mover"], ["swd"], ["store", "template"], ["store", "replica"]])
+def test_lists_of_verbs_cut_no_sentence(group):
+    rows = stripewise(*group, "--help").stdout.split("Commands:")[1].splitlines()
+    assert not [row for row in rows if row.endswith("...") or len(row) > 80]
+    # A sentence has one line, but for some that are still longer.
+    if group in ([], ["mover"], ["swd"]):
+        assert [row for row in rows if row.startswith("    ")] in ([], ["              store."])

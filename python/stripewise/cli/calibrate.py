@@ -136,7 +136,7 @@ def calibrate(
     network: NetworkOptions,
     json: JsonOption = False,
 ) -> None:
-    """Measure targets and network, and write the figures to cluster.toml.
+    """Measure targets and network for cluster.toml.
 
     docs/calibration.md explains what is measured and how well the models fit.
     """

@@ -23,11 +23,17 @@ from ..preloaded import unload
 from .output import ENDED_BY, OneLineErrors
 from .verbs import COMPLETE_VARIABLE, PROGRAM, TABLE, Group, Verb
 
+#: No first sentence of a help is longer.
+SENTENCE_MAX = 1000
 HELP = "Trace the I/O of a program, plan a data layout for it, and run it on that layout."
 
 
 class WithColumns(TyperCommand):
     """A verb whose help ends with what the columns of its tables mean."""
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        """Its first sentence, whole: lists of verbs wrap what does not fit, rather than cut it."""
+        return super().get_short_help_str(SENTENCE_MAX)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Made when help is asked for, and at no other time."""
@@ -42,6 +48,10 @@ class Verbs(TyperGroup):
     """Verbs of a table, each brought in on demand."""
 
     table: Mapping[str, Verb | Group] = TABLE
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        """As of a verb."""
+        return super().get_short_help_str(SENTENCE_MAX)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """All names, in the order of the table."""

@@ -196,10 +196,11 @@ def replicate(
     files: FileOptions,
     json: JsonOption = False,
 ) -> None:
-    """Make copies of what a run reads, in its order of access, beside the files, and say what they are worth.
+    """Copy what a run reads, in its order of access.
 
-    Copies are of plain files and used by programs that open these only to read; whoever writes one, ends them. Of
-    managed files none can be built yet. The same copies that still count are left alone.
+    Or say only what copies are worth. They stand beside the files, which are plain ones, and are used by programs that
+    open these only to read; whoever writes one, ends them. Of managed files none can be built yet. The same copies that
+    still count are left alone.
 
     Managers: h-pdla (a replica per pattern on HServers), s-pdla (critical patterns on SServers or both), radar (read
     patterns, by benefit and space). For comparison: s-orig (files on SServers), ns-pdla (all patterns on SServers).

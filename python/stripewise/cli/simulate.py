@@ -267,7 +267,7 @@ def simulate(
     copying: CopyOptions,
     json: JsonOption = False,
 ) -> None:
-    """Simulate a workload on a cluster under policies or plans, and compare them."""
+    """Compare policies or plans by simulating a workload."""
     if (asked.workload is None) == (asked.trace is None):
         raise UsageError("simulate: give either --workload W.toml or --trace DIR")
     if asked.loop is not None and (asked.trace is None or asked.loop not in LOOPS):

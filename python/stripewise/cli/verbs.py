@@ -90,7 +90,7 @@ TABLE: dict[str, Verb | Group] = {
                 {"add": Verb("store.plan", "add"), "rm": Verb("store.plan", "rm"), "ls": Verb("store.plan", "ls")},
             ),
             "replica": Group(
-                "List and remove copies of plain files, which 'replicate' makes.",
+                "List and remove the copies that 'replicate' makes.",
                 {"ls": Verb("store.replica", "ls"), "rm": Verb("store.replica", "rm")},
             ),
         },

@@ -62,6 +62,8 @@ class Result:
     left: list[dict[str, Any]] = field(default_factory=list)
     signal: int | None = None
     stopped: bool = False
+    #: Whether nothing was left to move.
+    is_complete: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The result as `migrate --json` prints it."""
@@ -155,10 +157,17 @@ class PlanFollower:
         self.result.left = [failure.as_json() for failure in self._failures.values() if self._counts(failure)]
         self.result.left += self._undone()
         self.result.stopped = self.session.stopped
+        self.result.is_complete = not (self.result.left or self._failures) and self._is_last()
         self.result.signal = self.session.signal
         self.result.seconds = time.monotonic() - started
         self.session.tell(left=self.result.left, moves=self.result.moves, moved_bytes=self.result.moved_bytes)
         return self.result
+
+    def _is_last(self) -> bool:
+        """Whether no window moves anything after the one that the mover is in."""
+        if self._window is None:
+            return not self.schedule.starts_s
+        return not any(moves for window, moves in self.schedule.moves.items() if window > self._window)
 
     def _due(self) -> int | None:
         return self.schedule.last if self.now else self.schedule.window_at(time.time() - self.begun)

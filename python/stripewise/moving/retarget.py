@@ -49,6 +49,8 @@ class Swept:
     signal: int | None = None
     stopped: bool = False
     is_away: bool = False
+    #: The target that is drained; empty for a rebalance.
+    drained: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """What was done as `--json` prints it."""
@@ -88,7 +90,9 @@ def with_state(store: Store, name: str, state: str) -> StoreConfig:
     """The store's configuration with a target in another state."""
     wanted = [replace(t, state=state) if t.name == name else t for t in store.config.cluster.targets]
     if not any(t.is_active for t in wanted):
-        raise StoreError(f"{store.config.path}: '{name}' is the only target that takes data; add another first")
+        back = _others_back(store.config, name)
+        way_out = f"{back}or add another first" if back else "add another first"
+        raise StoreError(f"{store.config.path}: '{name}' is the only target that takes data; {way_out}")
     return store.config.with_targets(wanted)
 
 
@@ -102,8 +106,21 @@ def check_room(store: Store, name: str) -> None:
     if held > free:
         raise StoreError(
             f"target {name}: holds {format_size(held)}, the others have room for {format_size(free)}, so nothing was "
-            f"moved; add a target with 'stripewise store add', or remove files first{_in_vain(store)}"
+            f"moved; {_others_back(store.config, name)}add a target with 'stripewise store add', or remove files first"
+            f"{_in_vain(store)}"
         )
+
+
+def _others_back(config: StoreConfig, name: str) -> str:
+    """How another target that is draining comes back, before advice to add one; empty where there is none."""
+    draining = (t.name for t in config.cluster.targets if t.state == "draining" and t.name != name)
+    commands = [f"'{undo_command(config, other)}'" for other in draining]
+    return f"take back what is being drained ({', '.join(commands)}), " if commands else ""
+
+
+def undo_command(config: StoreConfig, name: str) -> str:
+    """The command that makes a draining target active again."""
+    return f"stripewise store drain {config.root} {name} --undo"
 
 
 def _in_vain(store: Store) -> str:
@@ -130,7 +147,7 @@ def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_fo
     Without `wait_for_programs`, those that began before may: `remove` then takes the directory out of their way.
     """
     store, since, said = session.store, time.monotonic(), ""
-    swept = Swept(is_away=bool(_away(store, name)))
+    swept = Swept(is_away=bool(_away(store, name)), drained=name)
     if swept.is_away:
         # How long a file is that a killed program had open only its objects may tell, those there among them.
         swept.left = [f"{file.path or file.id}: may have a part there" for file in _files_on(store, name)]
@@ -138,8 +155,11 @@ def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_fo
     while not session.stopped:
         before = swept.moved_bytes
         swept.left = _pass(session, _off(store, name), swept, name)
+        if session.stopped:
+            # Objects of the file that was under way lie there still, and its layout names them.
+            break
         held = _held(store, name)
-        if held and not swept.left and not session.stopped:
+        if held and not swept.left:
             # Unlinked files hold theirs until nobody has them open.
             collect(store, False, 0, None)
             held = _held(store, name)
@@ -239,13 +259,15 @@ def _pass(
         if new != regions:
             work.append((file, new, target_bytes(regions, file.size).get(drained, 0)))
     session.expect(sum(file.size for file, _, _ in work))
-    for file, new, held in work:
-        if session.stopped:
-            break
+    for number, (file, new, held) in enumerate(work):
         moved = session.move(file.path, file.id, new, 0, file.size)
-        if moved.error and not moved.was_stopped:
+        if moved.was_stopped:
+            rest = len(work) - number
+            left.append(f"{rest} file(s) not moved yet: {file.path or file.id}{' and others' if rest > 1 else ''}")
+            break
+        if moved.error:
             left.append(f"{file.path or file.id}: {moved.message}")
-        elif not moved.error:
+        else:
             swept.files += 1
             swept.moved_bytes += moved.moved_bytes
             # A file with holes moves less than its size.
@@ -363,9 +385,7 @@ def add(store: Store, target: Target) -> Store:
 def _taken(store: Store, target: Target) -> str:
     """Why no new target can have the name of one that the store has, and the cure."""
     if target.state == "draining":
-        return (
-            f"is that of a draining one; take it back with 'stripewise store drain {store.root} {target.name} --undo'"
-        )
+        return f"is that of a draining one; take it back with '{undo_command(store.config, target.name)}'"
     used = "was that of a removed one, and names are not used again" if target.state == "removed" else "is in use"
     return f"{used}; choose another one"
 

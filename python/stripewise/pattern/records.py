@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import NoRequestsError, WorkloadError
+from ..errors import WorkloadError
 from ..plan.application import application_of
 from ..workload.columns import checked_columns, codes_of_text, numbers
 from ..workload.counted import Chosen, Counted, Touched

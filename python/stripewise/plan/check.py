@@ -38,11 +38,17 @@ def check_plan(plan: Plan, cluster: Cluster, source: Path | str) -> list[str]:
 
 def _exist(stripes: Stripes, known: Mapping[str, int], cluster: Cluster, where: str) -> None:
     for name, _ in stripes:
-        if name not in known:
+        if name in known:
+            continue
+        if any(target.name == name and target.state == "draining" for target in cluster.targets):
             raise PlanError(
-                f"{where}.stripes names the target '{name}', which {cluster.source} does not have; "
-                f"use one of {', '.join(known)}"
+                f"{where}.stripes names the target '{name}', and {name} is being drained ({cluster.source}); "
+                f"take it back with 'stripewise store drain STORE {name} --undo', or use one of {', '.join(known)}"
             )
+        raise PlanError(
+            f"{where}.stripes names the target '{name}', which {cluster.source} does not have; "
+            f"use one of {', '.join(known)}"
+        )
 
 
 def _fit(held: Mapping[str, int], known: Mapping[str, int], cluster: Cluster, where: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from ..layout import region_json
@@ -79,7 +81,8 @@ class MigrationGain:
 class PlanSummary:
     """A plan in figures; `table_*` are about the region mapping table, `migration_gain` is of plans with figures.
 
-    `window_ns` is the length of windows that was asked for, None for a plan without.
+    `window_ns` is the length of windows that was asked for, None for a plan without; `fits_window` is whether the run
+    surely had no more than one of them.
     """
 
     policy: str
@@ -92,6 +95,12 @@ class PlanSummary:
     table_entries: int
     table_bytes: int
     window_ns: int | None = None
+    fits_window: bool = False
+
+    @property
+    def later_moves(self) -> int:
+        """Moves during the run, after window 0."""
+        return sum(sum(window.moves.values()) for window in self.windows if window.number)
 
     def as_json(self) -> dict[str, Any]:
         """The plan as `plan --json` prints it."""
@@ -138,12 +147,17 @@ def windows_text(plan: PlanSummary) -> str:
     """How many windows a plan has, how long they are, and what moves between them; empty where none were asked for."""
     count, length = len(plan.windows), "" if plan.window_ns is None else f"{plan.window_ns / 1e9:g} s"
     if count < 2:
-        alone = f"windows: 1, for all requests start within {length}; nothing moves during the run"
-        return alone if length else ""
+        why = f", for all requests start within {length}" if plan.fits_window else ", the whole run"
+        return f"windows: 1{why}; nothing moves during the run" if length else ""
     moves = sum(sum(window.moves.values()) for window in plan.windows)
     moved = format_size(sum(window.moved_bytes for window in plan.windows))
     what = f"{moves:,} move(s) of a region between them, {moved} in all" if moves else "nothing moves between them"
     return f"windows: {count:,}{f' of {length} each' if length else ''}; {what}"
+
+
+def run_moving(plan: Path, store: str | Path) -> str:
+    """The command that runs a program with a mover that follows the plan."""
+    return f"{shlex.join(['stripewise', 'run', '--store', str(store), '--migrate', str(plan)])} -- CMD"
 
 
 def layouts_json(plan: Plan) -> list[dict[str, Any]]:
@@ -172,6 +186,7 @@ def summary_of(plan: Plan, targets: Sequence[str] = ()) -> PlanSummary:
     regions = sum(len(file.regions) for file in plan.files)
     # One for every region where it lies first, and one for every move.
     entries = regions + sum(len(migration.moves) for migration in plan.migrations)
+    window_ns = _window_ns(plan)
     return PlanSummary(
         policy=plan.policy,
         files=len(plan.files),
@@ -185,7 +200,10 @@ def summary_of(plan: Plan, targets: Sequence[str] = ()) -> PlanSummary:
         migration_gain=_migration_gain(plan),
         table_entries=entries,
         table_bytes=ENTRY_BYTES * entries,
-        window_ns=_window_ns(plan),
+        window_ns=window_ns,
+        fits_window=window_ns is not None
+        and bool(plan.windows)
+        and plan.windows[-1].end_ns - plan.windows[0].start_ns <= window_ns,
     )
 
 

@@ -25,6 +25,11 @@ LAYOUTS_MAX = 1000
 #: Beside the logs, what `run` notes of the run; collecting skips hidden names.
 NOTE = ".run.json"
 NOTE_VERSION = 1
+#: Of a run whose directory has its note and no log.
+NOTHING_RECORDED = (
+    "nothing was recorded, for the program did no I/O that is traced, or is one that the library does not reach "
+    "('stripewise doctor -- CMD' tells); there is nothing to collect"
+)
 #: Exit statuses of the kernel and of shells, and its signals.
 STATUS_MAX, SIGNAL_MAX = 255, 64
 
@@ -90,7 +95,12 @@ def collect_logs(logs: Path, out: Path, lenient: bool = False) -> dict[str, Any]
     from ..workload.layouts import write_layouts
 
     noted = _noted(logs)
-    account = dict(native.call("trace_collect", str(logs.absolute()), str(out), lenient) or {}) | noted
+    try:
+        account = dict(native.call("trace_collect", str(logs.absolute()), str(out), lenient) or {}) | noted
+    except WorkloadError as error:
+        if noted and not any(logs.glob("*.swt")):
+            raise WorkloadError(f"{logs}: {NOTHING_RECORDED}") from error
+        raise
     account.get("files", []).sort(key=lambda file: (-(file["bytes_read"] + file["bytes_written"]), file["path"]))
     try:
         write_durably(out / "meta.json", json.dumps(account, indent=2) + "\n")

@@ -1,10 +1,9 @@
 """The whole circle: run, trace, plan, apply, run again, with DEF beside the policies, in turns.
 
-The first run tells which files the program touches. Then it runs under the baseline and under every policy that was
-chosen, round after round, until the mean times are known well enough. A policy plans from the measured run before it,
-not from the first: a program that fills its file once would else be planned for the filling. All measured runs are
-traced, so that they are measured under the same conditions. What was fastest stays; where nothing beat the baseline
-the files go back to where they lay.
+The first run tells which files the program touches. Then it runs under the baseline and every chosen policy, round
+after round, until the mean times are known well enough. A policy plans from the measured run before it, not from the
+first: a program that fills its file once would else be planned for the filling. All measured runs are traced, so that
+their conditions are the same. What was fastest stays; where nothing beat the baseline the files go back.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from ..store import Store, Temporary
 from ..store.config import TUNE_LOCK
 from ..store.globs import escape
 from ..store.kept import without_ids
-from ..store.traced import on_store
+from ..store.traced import adopt_advice, on_store
 from ..units import format_size
 from ..workload import Workload
 from ..workload.made import Made, made_in
@@ -46,6 +45,7 @@ from .inputs import changed_inputs
 from .measure import LastObject, Measured, came_from_memory, measured, read_from_devices
 from .recreated import globs_of, names_beside
 from .repeats import Repeated, together
+from .simulated import with_simulation
 
 #: Rounds of measured runs at least and at most, where the user does not say how many; they end when every layout's
 #: mean I/O time is known to so much of itself.
@@ -54,9 +54,8 @@ ROUNDS, SURE = (2, 5), 0.05
 SHORT_S = 1.0
 #: Runs whose bytes differ by more than this factor did not do the same work.
 SAME_WORK = 1.05
-#: The exit status of a program that Ctrl-C ended.
+#: The exit status of a program that Ctrl-C ended, and what to do where one leaves no file in the store.
 INTERRUPTED = 130
-#: What to do where a program leaves no file in the store.
 CURE = "name the files with --manage, or see 'rule' in its store.toml"
 Say = Callable[[str], None]
 Line = Callable[[bytes], None]
@@ -65,7 +64,7 @@ Working = Callable[[str], AbstractContextManager[native.Progress]]
 
 @dataclass(frozen=True)
 class Tuned:
-    """The layouts that were measured, the baseline's first, and which one stays; None: the files went back."""
+    """The layouts that were measured, the baseline's first, and which one stays; None: files went back."""
 
     layouts: tuple[Repeated, ...]
     kept: Repeated | None
@@ -102,7 +101,7 @@ class Tuned:
         return self.layouts[0].mean.io_seconds < SHORT_S and (known is None or known[0] <= 1)
 
     def as_json(self) -> dict[str, Any]:
-        """The circle as `tune --json` prints it."""
+        """As `tune --json` prints it."""
         return {
             "runs": [each.as_json() for each in self.layouts],
             "kept": None if self.kept is None else self.kept.policy,
@@ -236,9 +235,12 @@ class Tuner:
 
     def _rounds(self, circle: _Circle, policies: list[Policy], workload: Workload) -> Tuned:
         """All measured runs, and what comes of them."""
-        for policy in policies:
-            circle.plans[policy.name] = without_ids(self._plan(policy, workload))
+        for number, policy in enumerate(policies):
+            asked, plan = workload, without_ids(self._plan(policy, workload))
+            circle.plans[policy.name] = plan
             workload = self._measure(circle, policy.name)
+            # The first run may fill files: the baseline is simulated by its measured one.
+            circle.plans[policy.name] = self._simulated(plan, asked if number else workload)
         turn = [policy.name for policy in policies]
         while self._goes_on(circle):
             # The other way round each time: what lies there is measured again before it goes.
@@ -451,19 +453,24 @@ class Tuner:
             raise StoreError(f"{self.command[0]}: touched no file of the store {self.store.root}; {CURE}") from error
         found = on_store(workload, self.store)
         if not found.files:
-            raise StoreError(
-                f"{self.command[0]}: left no file in the store {self.store.root}; {CURE}. What it removes before it "
-                f"ends cannot be laid out"
-            )
+            cure = f"{CURE}. What it removes before it ends cannot be laid out"
+            cure = adopt_advice(workload, self.store, self.manage) or cure
+            raise StoreError(f"{self.command[0]}: left no file in the store {self.store.root}; {cure}")
         # A script's own words are not the program's that it starts, and the words are what the next run has.
         is_told = is_run_by(application_of(found.command), self.command)
         return found if is_told else dataclasses.replace(found, command=self.command)
 
     def _plan(self, policy: Policy, workload: Workload) -> Plan:
-        reserved = self.store.used_by_others([file.path for file in workload.files])
-        options = dataclasses.replace(self.options, reserved_bytes=reserved)
         with self.show.working(f"planning with {policy.name}"):
-            return policy.plan(workload, self.store.config.cluster, options)
+            return policy.plan(workload, self.store.config.cluster, self._options(workload))
+
+    def _options(self, workload: Workload) -> PlanOptions:
+        reserved = self.store.used_by_others([file.path for file in workload.files])
+        return dataclasses.replace(self.options, reserved_bytes=reserved)
+
+    def _simulated(self, plan: Plan, workload: Workload) -> Plan:
+        with self.show.working(f"simulating {plan.policy}"):
+            return with_simulation(plan, workload, self.store.config.cluster, self._options(workload))
 
     def _apply(self, circle: _Circle, name: str) -> None:
         """Lays out the planned files that are there; those that the program makes are laid out when it makes them."""

@@ -82,6 +82,19 @@ def that_lay_out(config: StoreConfig, globs: Iterable[str]) -> list[KeptPlan]:
     return found
 
 
+def that_name(config: StoreConfig, target: str) -> list[KeptPlan]:
+    """The kept plans that lay something out on a target; those that cannot be read are nobody's to follow."""
+    found = []
+    for kept in config.plans:
+        with contextlib.suppress(PlanError):
+            plan = read_kept(config.root, kept)
+            cycles = [region.stripes for file in plan.files for region in file.regions]
+            cycles += [move.stripes for migration in plan.migrations for move in migration.moves]
+            if any(name == target for cycle in cycles for name, _ in cycle):
+                found.append(kept)
+    return found
+
+
 def _sweep(config: StoreConfig, kept: list[KeptPlan]) -> None:
     """Removes the files of plans that are kept no more, and what a kill has left."""
     wanted = {PurePosixPath(name).name for each in kept for name in (each.plan, each.compiled)}

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import stat
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ..workload import Workload
 from ..workload.renames import as_renamed, renames_in
+from .config import Rule
+from .globs import manage_globs, matches
 from .store import Store
 
 
@@ -22,3 +28,32 @@ def on_store(workload: Workload, store: Store) -> Workload:
             held = known[identity].size if identity in known else 0
             files.append(replace(file, id=identity, size_bytes=max(file.size_bytes, held)))
     return replace(workload, files=tuple(files))
+
+
+def adopt_advice(workload: Workload, store: Store, manage: Sequence[str] = ()) -> str:
+    """Names plain files of the workload that stood already where the store (or `manage`, as of --manage) manages new
+    ones, and the command that takes them into it; empty where there are none. Only new files go into a store.
+    """
+    rules = (*map(Rule, manage_globs(manage)), *store.config.rules)
+    plain = [file.path for file in workload.files if _is_plain(file.path) and _is_managed_place(file.path, rules)]
+    if not plain:
+        return ""
+    first = plain[0]
+    others = f" (so are {len(plain) - 1} more)" if len(plain) > 1 else ""
+    command = f"stripewise store adopt --store {shlex.quote(str(store.root))} {shlex.quote(first)}"
+    return (
+        f"{os.path.basename(first)} is a plain file in a managed directory{others}, for only new files go into a "
+        f"store by themselves; take it in with '{command}'"
+    )
+
+
+def _is_plain(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _is_managed_place(path: str, rules: Sequence[Rule]) -> bool:
+    """Whether a new file there would go into the store: the first rule that matches says so."""
+    return next((rule.action == "manage" for rule in rules if matches(rule.glob, path)), False)

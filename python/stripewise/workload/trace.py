@@ -94,6 +94,9 @@ def trace_file(path: Path) -> Path:
             cure = "run 'stripewise collect' on it first" if raw else "trace a run with 'stripewise run --trace'"
             raise WorkloadError(f"{path}: has no trace.parquet; {cure}")
         return inside
+    if path.is_symlink() and os.readlink(path).startswith("/stripewise:"):
+        shown = f"'stripewise store layout {path}' shows how it lies"
+        raise WorkloadError(f"{path}: is a managed file and no trace; {shown}")
     if not path.exists():
         raise WorkloadError(f"{path}: does not exist; give the directory that 'stripewise collect' wrote")
     return path
@@ -289,6 +292,32 @@ def no_requests(source: Path, files: Chosen, counted: Counted, what: str = "read
     return NoRequestsError(f"{source}: holds no {what} that moved a byte{where}; {cure}")
 
 
+def with_mpi_alone(nothing: NoRequestsError) -> NoRequestsError:
+    """The same of a trace that has calls of MPI-IO, but nothing of what these asked the system for."""
+    return NoRequestsError(
+        f"{nothing}, with --layers both; it has MPI-IO calls alone, of which 'patterns --layer mpi' tells"
+    )
+
+
+def is_mpi_alone(source: Path) -> bool:
+    """Whether a trace has bytes that MPI-IO calls moved, and none of reads and writes below them; ends at the first."""
+    found = False
+    with opened(source) as parquet:
+        columns = ["layer", "op", "done"]
+        if not set(columns) <= set(parquet.schema_arrow.names):
+            return False
+        for group in range(parquet.num_row_groups):
+            table = parquet.read_row_group(group, columns=columns)
+            (layer_code, layers), (op_code, ops) = codes_of_text(table, "layer"), codes_of_text(table, "op")
+            moved = numbers(table, "done", 0) > 0
+            moved &= np.isin(op_code, [code for code, op in enumerate(ops) if op.endswith(("read", "write"))])
+            is_mpi = np.isin(layer_code, [code for code, layer in enumerate(layers) if layer == "mpi"])
+            if (moved & ~is_mpi).any():
+                return False
+            found = found or bool(moved.any())
+    return found
+
+
 def read_trace(
     path: str | os.PathLike[str],
     files: Chosen = (),
@@ -306,7 +335,8 @@ def read_trace(
     counted = wanted_files(_touched(found), files, place=run_place(meta), held=held)
     kept = counted.files
     if not kept:
-        raise no_requests(source, files, counted)
+        nothing = no_requests(source, files, counted)
+        raise with_mpi_alone(nothing) if not found and is_mpi_alone(source) else nothing
     command = meta.get("command", [])
     joined = _in_order(lambda name: _joined(found[name]), kept)
     return Workload(

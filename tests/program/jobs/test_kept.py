@@ -249,6 +249,23 @@ def test_a_plan_for_a_target_that_is_gone_is_not_followed(make_store: Maker) -> 
     assert targets_of(store, file) != {"t1"}
 
 
+def test_a_plan_for_a_draining_target_is_named_by_the_drain_and_followed_again_once_it_is_undone(
+    make_store: Maker,
+) -> None:
+    store = make_store(dirs(4), regions=ON["t0"])
+    file, copy = store.data / "f", ("cp", "/etc/passwd")
+    keep(store, file, "t1", [*copy, file], 1)
+    store.run(*copy, file)
+    told = stripewise("store", "drain", store.root, "t1").err
+    assert f"the plan kept for 'cp /etc/passwd {file}' with 1 process names t1, so runs do not follow it" in told, told
+    said = store.run(*copy, file).err
+    assert "t1 is being drained" in said and "--undo" in said and "does not have" not in said, said
+    assert "plan kept" not in stripewise("store", "drain", store.root, "t2").err
+    for name in ("t1", "t2"):
+        stripewise("store", "drain", store.root, name, "--undo")
+    assert "is not followed" not in store.run(*copy, file).err and targets_of(store, file) == {"t1"}
+
+
 def test_what_others_change_while_a_plan_is_made_stays(make_store: Maker) -> None:
     store = make_store(dirs(2))
     file = store.data / "f"

@@ -20,7 +20,7 @@ from rig import LIBRARY, NATIVE, ROOT, Maker, children, dirs, execute, is_manage
 #: Targets, and the test that runs a short form of each.
 TESTED = {
     "bench": "test_bench_writes_its_file",
-    "demo": "test_the_demo_ends_in_its_line",
+    "demo": "test_the_demo_ends_in_what_to_do_next",
     "simgrid": "test_simgrid_is_compared_or_says_what_it_needs",
     "figures": "test_figure11.py, test_figure11_is_modelled_in_short",
     "validate": "test_validation.py",
@@ -149,10 +149,13 @@ def test_a_process_that_dies_among_many_small_files_ends_the_others(make_store: 
     store.repair()
 
 
-def test_the_demo_ends_in_its_line(scratch: Path) -> None:
+def test_the_demo_ends_in_what_to_do_next(scratch: Path) -> None:
     short = {"DEMO_MIB": "24", "DEMO_REQUESTS": "4", "TMPDIR": str(scratch)}
     said = execute(["sh", ROOT / "tools" / "demo.sh"], {**ENVIRONMENT, **short}, 0)
-    assert [run["policy"] for run in json.loads(said.out.splitlines()[-1])["runs"]] == ["def", "h2dp", "best"]
+    made = Path(said.out.splitlines()[-1].removeprefix("  rm -r "))
+    figures = json.loads((made / "result.json").read_text().splitlines()[-1])
+    assert [run["policy"] for run in figures["runs"]] == ["def", "h2dp", "best"]
+    assert "{" not in said.out[said.out.index("To go on:") :]
 
 
 def test_figure11_is_modelled_in_short(scratch: Path) -> None:

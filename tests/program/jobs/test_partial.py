@@ -41,3 +41,12 @@ def test_a_full_disk_loses_records_and_nothing_else(small: Path, tmp_path: Path,
     assert told in stripewise("patterns", trace, "--file", file, *layer).err
     if layers != "mpi":
         assert told in stripewise("show", trace, "--file", file).err
+
+
+def test_a_run_without_traced_requests_says_that_nothing_was_recorded(tmp_path: Path) -> None:
+    logs = tmp_path / "t"
+    said = stripewise("run", "--trace", logs, "--", "true").err
+    assert f"{logs}: nothing was recorded" in said and "stripewise collect" not in said, said
+    assert f"{logs}: nothing was recorded" in stripewise("collect", logs, code=1).err
+    (tmp_path / "empty").mkdir()
+    assert "no trace logs" in stripewise("collect", tmp_path / "empty", code=1).err

@@ -240,6 +240,29 @@ open(path, "rb").read()
     assert f"note: {result(said)['remarks'][0]}" in said.err
 
 
+def test_a_plain_file_that_stands_where_the_store_manages_is_to_be_adopted(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    store.data.mkdir(exist_ok=True)
+    file, outside, trace = store.data / "input.bin", store.base / "out.bin", store.base / "trace"
+    for each in (file, outside):
+        each.write_bytes(bytes(2 << 20))
+    advice = f"take it in with 'stripewise store adopt --store {store.root} "
+    job = ("--repeat", "1", "--policy", "psa", "--", "md5sum")
+    told = tune(store, *job, file, code=1).err
+    assert "input.bin is a plain file in a managed directory" in told and f"{advice}{file}'" in told, told
+    # Elsewhere --manage comes first, then the same.
+    told = tune(store, *job, outside, code=1).err
+    assert "--manage" in told and "adopt" not in told, told
+    assert f"{advice}{outside}'" in tune(store, "--manage", outside, *job, outside, code=1).err
+    stripewise("run", "--store", store.root, "--trace", trace, "--", "md5sum", file)
+    stripewise("collect", trace)
+    told = stripewise("plan", trace, "--store", store.root, code=2).err
+    assert f"{advice}{file}'" in told and "trace anew" not in told, told
+    stripewise("store", "adopt", "--store", store.root, file)
+    stripewise("plan", trace, "--store", store.root, "-o", store.base / "plan.json")
+    tune(store, *job, file)
+
+
 def test_kept_traces_are_shown_by_the_command_that_is_printed(make_store: Maker) -> None:
     store = make_store(dirs(2))
     traces, file = store.base / "tr aces", store.data / "f"

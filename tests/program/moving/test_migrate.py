@@ -340,6 +340,11 @@ def test_run_starts_the_mover_beside_the_program_and_stops_it_after(make_store: 
     assert "100" in ended.out and "1 move" in ended.err, ended.report
     assert placement(store, file) == "shhh" and not status(store)["alive"]
     assert read(store, file) == content
+    assert "stopped before the end" in ended.err
+    # A window in which nothing moves is nothing that is left.
+    plan = plan_of(store, {file: grid([SSD, HDD, HDD, HDD])}, [(0.2, [(file, 1, "s")]), (500.0, [])])
+    ended = stripewise("run", "--store", store.root, "--migrate", plan, "--", "sleep", "2")
+    assert "all moves made" in ended.err and "stopped before" not in ended.err, ended.report
     plan.write_text("{}")
     broken = stripewise("run", "--store", store.root, "--migrate", plan, "--", "touch", store.base / "ran", code=1)
     assert "plan.json" in broken.err and not (store.base / "ran").exists()

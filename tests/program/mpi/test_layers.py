@@ -64,7 +64,18 @@ def test_a_page_tells_what_came_of_mpi_io(scratch: Path, collective: bool) -> No
 def test_a_trace_of_mpi_io_calls_alone_says_where_to_look(scratch: Path) -> None:
     data, trace = scratch / "out", scratch / "trace"
     stripewise("run", "--layers", "mpi", "--trace", trace, "--", *mpiio_command(2, data, "--file-size", "1MiB"))
-    stripewise("collect", trace)
-    said = stripewise("show", trace, code=1).err
-    assert "with both layers; it has MPI-IO calls alone, of which 'patterns --layer mpi' tells" in said
+    said = stripewise("collect", trace).out
+    assert f"next: trace the run with --layers both, to plan for it; now: stripewise patterns {trace} --layer" in said
+    cluster = scratch / "cluster.toml"
+    cluster.write_text(
+        "".join(
+            f'[[target]]\nname = "{name}"\nclass = "{name[:3]}"\npath = "{name}"\nstartup_read_s = 1e-3\n'
+            f"startup_write_s = 1e-3\nper_byte_read_s = 1e-8\nper_byte_write_s = 1e-8\n"
+            for name in ("hdd0", "ssd0")
+        )
+    )
+    on = ("--cluster", cluster)
+    for words in (("show", trace), ("plan", trace, *on), ("simulate", "--trace", trace, "--policy", "def", *on)):
+        said = stripewise(*words, code=1).err
+        assert "with --layers both; it has MPI-IO calls alone, of which 'patterns --layer mpi' tells" in said
     assert "Each of 2 ranks" in stripewise("patterns", trace, "--layer", "mpi").out

@@ -47,6 +47,15 @@ def test_files_of_no_store_are_one_clear_error(make_store: Maker) -> None:
     assert stripewise("store", "layout", code=None).code == 2
 
 
+def test_a_managed_file_in_the_place_of_a_trace_is_told_from_one_that_is_not_there(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    store.program("sh", "-c", "printf x >$0", store.data / "m.dat")
+    for verb in ("show", "patterns"):
+        said = stripewise(verb, store.data / "m.dat", code=1).err
+        assert f"is a managed file and no trace; 'stripewise store layout {store.data / 'm.dat'}'" in said, said
+        assert "does not exist" in stripewise(verb, store.data / "none", code=1).err
+
+
 def test_a_file_is_shown_in_80_columns_of_ascii_and_what_replicas_take_is_told(make_store: Maker) -> None:
     cycle = [[f"t{number}", 65536 + 4096 * (number % 3)] for number in range(16)]
     store = make_store(dirs(16), regions=[{"start": 0, "len": MIB, "stripes": cycle}])

@@ -230,6 +230,30 @@ def test_a_killed_drain_says_what_to_do_and_one_at_work_is_not_taken_back(make_s
     store.fsck()
 
 
+def test_an_interrupted_drain_says_that_it_stopped_and_blames_no_object(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    file, content = write(store, "just-eight", 8)
+    command = [STRIPEWISE, "store", "drain", store.root, "t1", "--bandwidth", "64KiB"]
+    drain = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert wait_until(lambda: "moving" in stripewise("mover", "status", store.root, code=None).out)
+        drain.send_signal(signal.SIGINT)
+        out, err = drain.communicate(timeout=60)
+    finally:
+        drain.kill()
+        drain.wait()
+    assert drain.returncode == 128 + signal.SIGINT and f"left: 1 file(s) not moved yet: {file}" in out, out + err
+    told = "stopped before the end; the target is still draining; run it again, or take it back with --undo"
+    assert told in err and "no layout names" not in out + err, out + err
+    # Nobody else takes data while both others leave: the way out is to take them back.
+    stripewise("store", "drain", store.root, "t0", "--patience", "0s", code=None)
+    refused = stripewise("store", "drain", store.root, "t2", code=1).err
+    assert f"stripewise store drain {store.root} t0 --undo" in refused and "t1 --undo" in refused, refused
+    stripewise("store", "drain", store.root, "t1")
+    assert not objects(store, "t1") and read(store, file) == content
+    store.fsck()
+
+
 def test_random_operations_see_nothing_of_a_drain(make_store: Maker) -> None:
     store = make_store(dirs(4))
     oracle = store.base / "oracle"

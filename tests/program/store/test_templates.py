@@ -117,6 +117,14 @@ def test_a_template_that_takes_anothers_place_says_which_layout_that_was(make_st
     assert "which was: 64KiB on t0 in the first of 2 regions\n" in said
 
 
+def test_templates_are_listed_with_their_stripes_and_targets(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    words = ("--stripe-size", "1MiB", "--targets", "t0,t2")
+    stripewise("store", "template", "add", store.root, store.data / "x*", *words)
+    listed = stripewise("store", "template", "ls", store.root).out
+    assert "1MiB on t0 t2" in listed and "layouts/" not in listed, listed
+
+
 def test_a_template_on_a_small_target_is_warned_of_when_it_is_added_and_when_it_is_listed(make_store: Maker) -> None:
     store = make_store([*dirs(2), Target("s0", "ssd", capacity_bytes=4 << 20)])
     add = ("store", "template", "add", store.root)

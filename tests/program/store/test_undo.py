@@ -198,6 +198,29 @@ def test_a_copy_that_reads_back_as_other_bytes_is_not_taken(full: Store, monkeyp
     assert not [path for path in full.data.rglob("*") if ".stripewise" in path.name]
 
 
+def test_an_interrupted_one_says_how_many_files_are_plain_and_goes_on(
+    full: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from stripewise.store.undo import files
+    from stripewise.store.undo.run import undo as undone
+
+    before, real, told = contents_of(full.data), files.sum_of_plain, []
+
+    def interrupted(path: str, read: Callable[[int], None]) -> tuple[str, os.stat_result]:
+        if sum(not is_managed(each) for each in before) == 2:
+            raise KeyboardInterrupt
+        return real(path, read)
+
+    with monkeypatch.context() as context:
+        context.setattr(files, "sum_of_plain", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            undone(full.root, None, [], 0.0, told.append, lambda *_: None)
+    assert told == ["2 file(s) are plain by now, 3 are managed; the same command goes on from there"]
+    undo(full)
+    gone(full)
+    assert contents_of(full.data) == before
+
+
 def test_it_tells_how_far_it_is_within_a_large_file_too(make_store: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     from stripewise.store.undo import work
     from stripewise.store.undo.run import undo as undone

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 from typer.testing import CliRunner
 
 from stripewise.cli.main import app
+from stripewise.cli.moving.apply import _like
 from stripewise.plan import Expected, FilePlan, Plan, RegionPlan, Window, read_plan, write_plan
+from stripewise.plan.migrations import Migration, Move
+from stripewise.plan.summary import summary_of, windows_text
+from stripewise.policy.best.best import _as_other
 from test_cli import a_trace, cluster_toml, stripewise
 
 __all__ = ["a_trace", "cluster_toml"]
 
 BOUND = Expected(8.0, 64.0, 1.0, 7.5, gain_low=6.75, gain_high=9.25)
+
+
+MOVED = Move("/data/f", 4096, 4096, (("s1", 4096),), "in", 4096, 0.5, 0.25)
 
 
 def checked(path: Path, expected: Expected) -> list[str]:
@@ -63,6 +72,51 @@ def test_a_plan_tells_how_many_windows_it_has_how_long_and_what_moves_between_th
     assert f"windows: 2 of {half / 1e9:g} s each; {between}" in " ".join(stripewise("show", plan).stdout.split())
 
 
+def planned(*migrations: Migration, windows: int = 1, length_ns: int = 2 * 10**8, end_ns: int = 13 * 10**9) -> Plan:
+    """One file of two regions, its windows of `length_ns`, the last of them up to `end_ns`."""
+    regions = tuple(RegionPlan(at, 4096, (("s0", 4096),)) for at in (0, 4096))
+    spans = [Window(n * length_ns, (n + 1) * length_ns) for n in range(windows - 1)]
+    spans.append(Window((windows - 1) * length_ns, end_ns))
+    file = FilePlan("/data/f", None, 8192, regions)
+    options = {"window_ns": length_ns}
+    return Plan("best", options, "", ("job",), 1, tuple(spans), (file,), {"s0": 8192}, BOUND, migrations=migrations)
+
+
+def test_one_window_of_a_long_run_is_not_said_to_hold_the_start_of_all_requests() -> None:
+    assert windows_text(summary_of(planned())) == "windows: 1, the whole run; nothing moves during the run"
+    short = windows_text(summary_of(planned(end_ns=10**8)))
+    assert short == "windows: 1, for all requests start within 0.2 s; nothing moves during the run"
+
+
+def test_windows_without_moves_have_no_rows_and_are_counted(tmp_path: Path) -> None:
+    moves = (MOVED,)
+    plan = tmp_path / "plan.json"
+    write_plan(planned(Migration(9, 18 * 10**8, moves), windows=65), plan)
+    said = stripewise("plan", "--check", plan).stdout
+    assert "windows: 65 of 0.2 s each; 1 move(s) of a region between them" in said
+    assert [line.split()[0] for line in said.splitlines() if re.match(r"\d+  ", line)] == ["0", "9", "9"]
+    assert "and 63 window(s) more, at whose beginning nothing moves" in said
+    assert "no moves at the beginning of 64 window(s)" in said
+    write_plan(planned(Migration(2, 4 * 10**8, moves), windows=4), plan)
+    said = stripewise("plan", "--check", plan).stdout
+    assert [line.split()[0] for line in said.splitlines() if re.match(r"\d+  ", line)] == ["0", "1", "2", "3", "2"]
+    write_plan(planned(windows=4), plan)
+    assert "moves at their beginning" not in stripewise("plan", "--check", plan).stdout
+
+
+def test_a_new_plan_that_moves_during_the_run_tells_how_to_run_with_it(a_trace: Path, cluster_toml: Path) -> None:
+    plan = a_trace / "plan.json"
+    words = ("plan", a_trace, "--cluster", cluster_toml, "--policy", "h2dp", "--region-size", "1MiB", "-o", plan)
+    said = stripewise(*words).stdout
+    assert "--migrate" not in said
+    begun = [row["start_ns"] for row in pq.read_table(a_trace / "trace.parquet").to_pylist()]
+    said = stripewise(*words, "--window", f"{((max(begun) - min(begun)) // 8 + 1) / 1e6:f}ms").stdout
+    moves = sum(len(each.moves) for each in read_plan(plan).migrations)
+    assert bool(moves) == (f"during the run: stripewise run --store STORE --migrate {plan} -- CMD" in said)
+    later = summary_of(planned(Migration(1, 2 * 10**8, (MOVED,)), windows=2))
+    assert later.later_moves == 1 and summary_of(planned(windows=2)).later_moves == 0
+
+
 def test_a_plan_that_found_nothing_faster_leaves_all_as_it_is_and_does_not_tell_to_apply_it(
     a_trace: Path, cluster_toml: Path
 ) -> None:
@@ -96,3 +150,28 @@ def test_without_simulated_runs_the_bound_is_said_to_be_all(tmp_path: Path) -> N
 def test_what_tune_measured_stays_in_the_plan(tmp_path: Path) -> None:
     measured = Expected(**{**BOUND.__dict__, "measured_gain": 4.06})
     assert checked(tmp_path / "plan.json", measured)[1] == "measured by tune: 4.06 times as fast as def"
+
+
+def test_a_layout_that_moves_nothing_says_that_it_was_quicker_than_those_that_move() -> None:
+    still, moving = planned(), planned(Migration(1, 2 * 10**8, (MOVED,)), windows=2)
+    quickest = "as best has it: the quickest of all layouts in simulated runs"
+    assert _as_other(still, [still, moving], 1) == _as_other(moving, [still, moving], 2) == quickest
+    than = "quicker without moves than every plan with moves between the 65 windows"
+    assert _as_other(still, [still, moving], 65) == f"{quickest}, {than}"
+    assert than not in _as_other(still, [still], 65)
+
+
+def test_apply_tells_which_of_several_files_a_template_is_like() -> None:
+    plan = planned()
+    small = replace(plan.files[0], path="/data/1", made_as="/data/*", size=4096)
+    large = replace(plan.files[0], path="/data/2", made_as="/data/*")
+    assert _like(replace(plan, files=(small, large)), "/data/*") == "as planned"
+    small = replace(small, regions=(RegionPlan(0, 4096, (("s1", 4096),)),))
+    said = _like(replace(plan, files=(small, large)), "/data/*")
+    assert said == "like /data/2, the largest of 2 planned files, which have different layouts"
+
+
+def test_several_policies_are_compared_by_simulate(a_trace: Path, cluster_toml: Path) -> None:
+    said = stripewise("plan", a_trace, "--cluster", cluster_toml, "--policy", "def,h2dp", code=2).stderr
+    command = f"stripewise simulate --trace {a_trace} --cluster {cluster_toml} --policy def,h2dp"
+    assert f"plan takes one policy; to compare several: {command}" in " ".join(said.split())

@@ -102,6 +102,17 @@ def test_what_is_written_gets_no_copy():
     assert not decision.chosen and decision.refused[0].reason == "radar makes copies of what is only read"
 
 
+def test_a_set_of_little_data_or_little_gain_is_refused_whatever_its_factor():
+    little = "holds less than 64.0 KiB, too little for a copy of its own"
+    short = "gains less than 1 ms in all, too little for a copy of its own"
+    for count, block, ssds, reason in ((9, 512, 0, little), (7, 8 * KIB, 0, little), (8, 8 * KIB, 0, None),
+                                       (4, 16 * KIB, 4, short), (16, 16 * KIB, 4, None)):  # fmt: skip
+        decision = decided([strided(1, block, MIB, count)], setting(0, ssds) if ssds else setting())
+        assert [each.reason for each in decision.refused] == ([] if reason is None else [reason])
+        assert bool(decision.chosen) == (reason is None)
+        assert all(each.candidate.times_as_fast > 1.2 for each in decision.refused)
+
+
 def test_buckets_are_windows_of_the_start_and_of_a_file():
     patterns = [columns(2, 4 * KIB, 4, start_ns=at, file=file)
                 for at, file in ((5 * S, "/a"), (14 * S, "/a"), (15 * S, "/a"), (6 * S, "/b"))]  # fmt: skip

@@ -15,12 +15,14 @@ import pytest
 from stripewise.cli.run import tune as verb
 from stripewise.cluster import Cluster
 from stripewise.plan import Expected, Plan, Window
-from stripewise.policy import PlanOptions, Policy
+from stripewise.policy import POLICIES, PlanOptions, Policy
 from stripewise.run.measure import Measured
 from stripewise.run.repeats import Repeated, together
+from stripewise.run.simulated import with_simulation
 from stripewise.run.tune import Shown, Tuned, Tuner, Turns
 from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload
-from support import KIB, MIB, target
+from support import KIB, MIB, target, zipf_workload
+from support import cluster as cluster_of
 
 SIMULATED = Expected(1.0, 8.0, 1.0, 9.0, simulated_s=2.0, simulated_def_s=7.0)
 PLAN = Plan("best", {}, "", ("job",), 1, (Window(0, 1),), (), {}, SIMULATED)
@@ -69,6 +71,37 @@ def test_simulated_seconds_stand_beside_the_measured_ones(capsys: pytest.Capture
     runs = tuple(Measured("best", 2.0, None, each, each, {}, None) for each in (1.0, 1.01))
     assert "simulated I/O, s 4.25 0.500" in claimed(capsys, layout("def", 4.0, 4.01), Repeated(plan, runs))
     assert "simulated I/O" not in claimed(capsys, layout("def", 4.0, 4.01), layout("h2dp", 1.0, 1.1))
+
+
+def test_an_expectation_outside_of_the_measured_interval_is_explained_by_the_seconds(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plan = replace(PLAN, expected=replace(SIMULATED, simulated_io_s=0.35, simulated_io_def_s=4.25))
+    runs = tuple(Measured("best", 2.0, None, each, each, {}, None) for each in (1.0, 1.01))
+    said = claimed(capsys, layout("def", 4.0, 4.01), Repeated(plan, runs))
+    assert "note: 12.14 is not within 3.9" in said
+    assert (
+        "I/O took 1.00 s with best, where the simulation has 0.350 s, and 4.00 s with def, where it has 4.25 s" in said
+    )
+    near = replace(PLAN, expected=replace(SIMULATED, simulated_io_s=1.0, simulated_io_def_s=4.0))
+    assert "note:" not in claimed(capsys, layout("def", 4.0, 4.01), Repeated(near, runs))
+
+
+def test_layouts_of_policies_that_simulate_nothing_are_simulated(capsys: pytest.CaptureFixture[str]) -> None:
+    cluster, workload = cluster_of(2, 2), zipf_workload(4, 200)
+    options = PlanOptions(region_bytes=MIB)
+    plans = {name: POLICIES[name].plan(workload, cluster, options) for name in ("def", "h2dp")}
+    found = {name: with_simulation(plan, workload, cluster, options).expected for name, plan in plans.items()}
+    assert found["def"].simulated_io_s == found["h2dp"].simulated_io_def_s == found["def"].simulated_io_def_s
+    assert 0 < (found["h2dp"].simulated_io_s or 0) < (found["def"].simulated_io_s or 0)
+    known = replace(plans["h2dp"], expected=found["h2dp"])
+    assert with_simulation(known, workload, cluster, options) is known
+    # Files of other names than the plan's.
+    twice = Workload((replace(workload.files[0], path="/a"), replace(workload.files[0], path="/b")), 4)
+    assert with_simulation(plans["h2dp"], twice, cluster, options) is plans["h2dp"]
+    runs = tuple(Measured("h2dp", 2.0, None, each, each, {}, None) for each in (1.0, 1.01))
+    said = claimed(capsys, layout("def", 4.0, 4.01), Repeated(known, runs), layout("psa", 1.5, 1.51))
+    assert "simulated I/O is - where the traced run had files of other names" in said
 
 
 def test_only_emulated_devices_tell_how_long_they_were_busy(capsys: pytest.CaptureFixture[str]) -> None:

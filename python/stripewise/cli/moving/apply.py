@@ -13,6 +13,7 @@ from ...moving.mover_session import Limits
 from ...moving.plan_applier import Applied, apply_plan
 from ...plan import Plan, read_plan
 from ...plan.check import check_plan
+from ...plan.summary import run_moving, summary_of
 from ...store import Store, templates
 from ...units import format_size
 from ..arguments import flattened
@@ -82,9 +83,15 @@ def apply(
         else:
             typer.echo(f"{result.files} file(s) lie as planned already: nothing was moved")
         for glob in anew:
-            typer.echo(f"new files matching {printable(glob)} are laid out as planned")
+            typer.echo(f"new files matching {printable(glob)} are laid out {_like(decided, glob)}")
         if anew:
             typer.echo(f"see 'stripewise store template ls {opened.root}'; 'template rm' removes one")
+        later = summary_of(decided).later_moves
+        if later and result.signal is None:
+            typer.echo(
+                f"{later:,} move(s) during the run are left: {printable(run_moving(plan, opened.root))}, or "
+                f"'stripewise migrate' beside it"
+            )
     if result.signal is not None:
         raise typer.Exit(128 + result.signal)
 
@@ -98,6 +105,15 @@ def _say_left(plan: Path, files: int, json: bool) -> None:
         f"{files} file(s) left where they lie: no layout is expected to be faster than def; --anyway lays them out as "
         f"{printable(str(plan))} has them"
     )
+
+
+def _like(plan: Plan, glob: str) -> str:
+    """As what the template of a glob lays out new files, where the planned ones of that glob lie in several ways."""
+    of_glob = [file for file in plan.files if file.made_as == glob]
+    if len({file.layout for file in of_glob}) < 2:
+        return "as planned"
+    largest = max(of_glob, key=lambda file: file.size)
+    return f"like {printable(largest.path)}, the largest of {len(of_glob)} planned files, which have different layouts"
 
 
 def _templates(plan: Plan) -> dict[str, Layout]:

@@ -94,7 +94,7 @@ def _report(result: Result, store: Path, json: bool) -> None:
     else:
         typer.echo(
             f"{result.moves} move(s), {format_size(result.moved_bytes)} in {result.seconds:.2f} s"
-            + (", stopped before the end" if result.stopped else "")
+            + ("" if not result.stopped else ", all moves made" if result.is_complete else ", stopped before the end")
         )
         for left in result.left:
             where = f" from offset {left['start']} on" if left["len"] else ""

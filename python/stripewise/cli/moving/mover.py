@@ -23,7 +23,7 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Repeat every second until the mover ends.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show mover progress: state, bytes copied, time left, and what programs notice of it."""
+    """Show mover progress: state, bytes, time left, slowdown."""
     root = store_root(store)
     said = read_status(root)
     _print(said, json)
@@ -44,7 +44,10 @@ def resume(store: StoreArgument, json: JsonOption = False) -> None:
 
 
 def stop(store: StoreArgument, json: JsonOption = False) -> None:
-    """Stop the mover; files stay consistent, and the same command continues later."""
+    """Stop the mover; files stay consistent.
+
+    The command that began the moves continues them later.
+    """
     _command(store, "stop", json)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,12 +19,12 @@ from ...files.parts import check_output
 from ...plan import Plan, read_plan, write_plan
 from ...plan.check import check_plan
 from ...plan.migrations import DIRECTIONS
-from ...plan.summary import PlanSummary, layouts_json, likely_lines, summary_of, windows_text
+from ...plan.summary import PlanSummary, layouts_json, likely_lines, run_moving, summary_of, windows_text
 from ...policy import POLICIES, policy_named, refuse_foreign
 from ...policy.default import Default
 from ...run.recreated import as_made
 from ...store import Store, plans
-from ...store.traced import on_store
+from ...store.traced import adopt_advice, on_store
 from ...units import format_size
 from ...workload import Workload
 from ...workload.made import made_in
@@ -56,6 +57,8 @@ from .options import (
 #: Of a plan so many files are shown, and so many rows of regions of each; the others are counted.
 FILES_SHOWN = 8
 ROWS_SHOWN = 12
+#: Of more windows than these, those alone are shown that have moves, and the first one.
+WINDOWS_SHOWN = 12
 
 
 def print_plan(plan: Plan, summary: PlanSummary, title: str, whole: str, gains: Iterable[str]) -> None:
@@ -99,9 +102,12 @@ def _print_windows(plan: PlanSummary) -> None:
         typer.echo(wrapped(said))
     if len(plan.windows) < 2:
         return
+    moving = [window for window in plan.windows if sum(window.moves.values())]
+    all_drawn = len(plan.windows) <= WINDOWS_SHOWN
+    drawn = [window for window in plan.windows if all_drawn or window in moving or not window.number]
     typer.echo("share on hybrid servers, and cost in s; with / without migration:")
-    served, moved = [], []
-    for window in plan.windows:
+    served = []
+    for window in drawn:
         number, figures = str(window.number), window.figures
         served.append(
             (
@@ -113,18 +119,24 @@ def _print_windows(plan: PlanSummary) -> None:
                 "-" if figures is None else _both(figures.cost_s, figures.cost_static_s, 2),
             )
         )
-        moved.append(
+    _print_lines(aligned(("window", "starts", "requests", "hybrid regions", "% on hybrid", "cost s"), served))
+    if len(drawn) < len(plan.windows):
+        typer.echo(f"and {len(plan.windows) - len(drawn):,} window(s) more, at whose beginning nothing moves")
+    if moving:
+        moved = [
             (
-                number,
+                str(window.number),
                 *(str(window.moves[direction]) for direction in DIRECTIONS),
                 format_size(window.moved_bytes),
                 shown(100 * window.moved_share, 1),
                 shown(window.copy_cost_s, 2),
             )
-        )
-    _print_lines(aligned(("window", "starts", "requests", "hybrid regions", "% on hybrid", "cost s"), served))
-    typer.echo("moves at their beginning:")
-    _print_lines(aligned(("window", *DIRECTIONS, "moved", "% of data", "copies s"), moved))
+            for window in moving
+        ]
+        typer.echo("moves at their beginning:")
+        _print_lines(aligned(("window", *DIRECTIONS, "moved", "% of data", "copies s"), moved))
+        if len(moving) < len(plan.windows):
+            typer.echo(f"no moves at the beginning of {len(plan.windows) - len(moving):,} window(s)")
     typer.echo(
         wrapped(
             f"region mapping table: {plan.table_entries:,} entries (each region, and each of its moves), "
@@ -154,9 +166,8 @@ def _holds(store: Store, path: str) -> bool:
 def _of_store(workload: Workload, store: Store) -> Workload:
     found = on_store(workload, store)
     if not found.files:
-        raise UsageError(
-            f"--store: {store.root} holds none of the files in {workload.source}; drop --store or trace anew"
-        )
+        cure = adopt_advice(workload, store) or "drop --store, or trace a run that makes its files in the store"
+        raise UsageError(f"--store: {store.root} holds none of the files in {workload.source}; {cure}")
     return found
 
 
@@ -231,6 +242,7 @@ def plan(
         raise UsageError("plan: give --cluster cluster.toml, or --store")
     if asked.keep and asked.store is None:
         raise UsageError("--keep: needs --store, where the plan is kept")
+    _refuse_several(asked)
     chosen = policy_named(asked.policy)
     options = plan_options(sizes, seed, search, windows)
     refuse_foreign([chosen], options)
@@ -274,9 +286,21 @@ def plan(
             f"kept for {printable(kept.title)}: 'stripewise run --store' follows it where CMD ends with these words"
         )
     if output is not None:
-        store = "STORE" if asked.store is None else shlex.quote(str(asked.store))
-        following = f"next: stripewise apply {shlex.quote(str(output))} --store {store}"
+        store = "STORE" if asked.store is None else str(asked.store)
+        following = f"next: stripewise apply {shlex.quote(str(output))} --store {shlex.quote(store)}"
         typer.echo(f"{output}: written; {'apply would move nothing' if made.leave else following}")
+        if summary.later_moves and not made.leave:
+            typer.echo(f"then, for the {summary.later_moves:,} move(s) during the run: {run_moving(output, store)}")
+
+
+def _refuse_several(asked: PlanRequest) -> None:
+    """UsageError for several policies in place of one, naming the command that compares them."""
+    if "," not in asked.policy or os.path.lexists(asked.policy):
+        return
+    trace = "TRACE" if asked.trace is None else str(asked.trace)
+    cluster = next((str(each) for each in (asked.cluster, asked.store) if each is not None), "CLUSTER")
+    words = ["stripewise", "simulate", "--trace", trace, "--cluster", cluster, "--policy", asked.policy]
+    raise UsageError(f"--policy: plan takes one policy; to compare several: {printable(shlex.join(words))}")
 
 
 def _whereabouts(plan: Path | None) -> str:

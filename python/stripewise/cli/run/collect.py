@@ -27,7 +27,10 @@ def collect(
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count damaged parts.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Convert the raw logs of a traced run to trace.parquet and meta.json."""
+    """Convert the raw logs of a traced run to a trace.
+
+    It is trace.parquet and meta.json, with layouts.json where files lay in a store.
+    """
     place = (out if out is not None else tracedir).absolute()
     if out is not None:
         check_output_directory(out)
@@ -38,15 +41,20 @@ def collect(
     typer.echo(f"{place}/trace.parquet: {account.get('records', 0):,} records")
     # Brings pyarrow, which the verbs that run programs do without.
     from ...workload.layouts import store_of_trace
-    from ...workload.trace import partial_reasons, run_end
+    from ...workload.trace import is_mpi_alone, partial_reasons, run_end, trace_file
     from ..plan.options import say_of_trace
 
     say_partial(f"{place}/trace.parquet", partial_reasons(place))
     say_of_trace(f"{place}/trace.parquet", ended=run_end(place).text)
     _list(account, place)
+    trace = printable(shlex.quote(str(place)))
+    if is_mpi_alone(trace_file(place)):
+        patterns = f"stripewise patterns {trace} --layer mpi"
+        typer.echo(f"next: trace the run with --layers both, to plan for it; now: {patterns}")
+        return
     store = store_of_trace(place)
     devices = "--cluster CLUSTER" if store is None else f"--store {printable(shlex.quote(store))}"
-    typer.echo(f"next: stripewise plan {printable(shlex.quote(str(place)))} {devices} -o plan.json")
+    typer.echo(f"next: stripewise plan {trace} {devices} -o plan.json")
 
 
 def _list(account: Mapping[str, Any], place: Path) -> None:

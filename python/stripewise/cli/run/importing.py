@@ -25,7 +25,7 @@ def import_(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Convert a trace of another tool to trace.parquet and meta.json.
+    """Convert a trace of another tool, as 'collect' does its own.
 
     docs/traces/importing.md tells what each format holds.
     """

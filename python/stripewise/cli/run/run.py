@@ -17,7 +17,7 @@ from ...moving.kept_plan import kept_plan_followed
 from ...moving.mover_process import mover_process
 from ...plan import Plan
 from ...run import runner
-from ...run.collect import note_run, trace_directory
+from ...run.collect import NOTHING_RECORDED, note_run, trace_directory
 from ...run.hints import Hints
 from ...store import Store
 from ...store.config import PROCESSES_MAX, KeptPlan
@@ -107,7 +107,7 @@ def run(
         ),
     ] = False,
 ) -> None:
-    """Run CMD on a store, with tracing, or both; its children included."""
+    """Run CMD and its children on a store, traced, or both."""
     trace, layers = traced.trace, traced.layers
     if store is None and trace is None:
         raise UsageError("run: give --store, --trace or both; without them the program needs no stripewise")
@@ -160,5 +160,8 @@ def run(
     if logs is not None:
         if ended.status:
             say(f"stripewise: the run failed (exit status {ended.status}); its trace is marked as such")
-        say(f"stripewise: trace written to {logs}; next: stripewise collect {logs}")
+        if any(logs.glob("*.swt")):
+            say(f"stripewise: trace written to {logs}; next: stripewise collect {logs}")
+        else:
+            say(f"stripewise: {logs}: {NOTHING_RECORDED}")
     raise typer.Exit(ended.status)

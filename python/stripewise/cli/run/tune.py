@@ -6,7 +6,7 @@ import contextlib
 import math
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -44,12 +44,13 @@ def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
     titles = [f"{each.policy} (stays)" if each is stays else each.policy for each in tuned.layouts]
     made = table(f"measured{note}", "", *titles)
     unsure = " (too little I/O to be sure)" if tuned.unsure else ""
+    simulated = _simulated(tuned)
     lines = [
         ("runs", [str(len(each.runs)) for each in tuned.layouts]),
         ("read MB/s", [shown(row.read_mb_s) for row in rows]),
         ("write MB/s", [shown(row.write_mb_s) for row in rows]),
         ("I/O seconds", [_seconds(row.io_seconds) for row in rows]),
-        ("simulated I/O, s", _simulated(tuned)),
+        ("simulated I/O, s", simulated),
         ("95 % interval", [_between(each.io_range, _seconds) for each in tuned.layouts]),
         (f"times as fast as {first.policy}{unsure}", [_times(first.io_seconds, row.io_seconds) for row in rows]),
         *((f"busy {target.name}, s", [_seconds(row.busy_s.get(target.name)) for row in rows]) for target in targets),
@@ -63,6 +64,8 @@ def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
             made.add_row(name, *cells)
     stdout().print(made)
     typer.echo(wrapped(_claim(tuned)))
+    for note in _notes(tuned, simulated):
+        typer.echo(wrapped(f"note: {note}"))
     for remark in tuned.remarks:
         typer.echo(f"note: {printable(remark)}")
 
@@ -72,9 +75,27 @@ def _simulated(tuned: Tuned) -> list[str]:
     plans = [each.plan.expected for each in tuned.layouts]
     default_s = next((each.simulated_io_def_s for each in plans if each.simulated_io_def_s), None)
     return [
-        _seconds(default_s if each.policy == "def" else expected.simulated_io_s)
+        _seconds(default_s if each.policy == "def" and default_s else expected.simulated_io_s)
         for each, expected in zip(tuned.layouts, plans, strict=True)
     ]
+
+
+def _notes(tuned: Tuned, simulated: Sequence[str]) -> Iterator[str]:
+    """What the table and the claim below it leave open."""
+    first, fastest, found = tuned.layouts[0], tuned.fastest, tuned.measured_range
+    expected = fastest.plan.expected
+    here_s, def_s = expected.simulated_io_s, expected.simulated_io_def_s
+    times = tuned.expected_gain
+    # Expectations are over def.
+    if first.policy == "def" and found is not None and here_s and def_s and not found[0] <= times <= found[1]:
+        yield (
+            f"{times:.2f} is not within {_between(found)}: I/O took {_seconds(fastest.mean.io_seconds)} s with "
+            f"{fastest.policy}, where the simulation has {_seconds(here_s)} s, and {_seconds(first.mean.io_seconds)} s "
+            f"with def, where it has {_seconds(def_s)} s; it has devices alone, not the time of the library, of the "
+            f"program's own processes and of a busy machine"
+        )
+    if "-" in simulated and set(simulated) != {"-"}:
+        yield "simulated I/O is - where the traced run had files of other names than the plan"
 
 
 def _claim(tuned: Tuned) -> str:
@@ -215,7 +236,7 @@ def tune(
     search: SearchOptions,
     json: JsonOption = False,
 ) -> None:
-    """Trace CMD, plan layouts, measure CMD on each, and keep the fastest."""
+    """Trace CMD, plan layouts, measure them, and keep the fastest."""
     options = plan_options(sizes, seed, search)
     compared, chosen = policy_named(asked.baseline), policies_named(asked.policy)
     if not chosen:

@@ -12,7 +12,7 @@ from ...errors import StoreError, UsageError
 from ...moving import retarget
 from ...moving.mover_session import Limits, MoverSession
 from ...moving.retarget import Swept
-from ...store import Store
+from ...store import Store, plans
 from ...units import format_size, parse_age, parse_size
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions, PatienceOption, StoreArgument, names_completed
@@ -30,6 +30,7 @@ def _complain(text: str) -> None:
 
 
 def _report(store: Path, swept: Swept, what: str, done: str, json: bool) -> None:
+    """What was done; ends the verb where something is left."""
     if json:
         print_json(swept.as_json())
     else:
@@ -37,12 +38,19 @@ def _report(store: Path, swept: Swept, what: str, done: str, json: bool) -> None
         for line in swept.left:
             typer.echo(f"left: {printable(line)}")
     if swept.signal is not None:
+        if swept.stopped:
+            _complain(f"{what}: {_cure(store, swept)}")
         raise typer.Exit(128 + swept.signal)
     if swept.left or swept.stopped:
-        raise StoreError(f"{store}: {what} is not complete; {_cure(store, swept)}")
+        raise StoreError(f"{store}: {what} {'' if swept.stopped else 'is not complete; '}{_cure(store, swept)}")
 
 
 def _cure(store: Path, swept: Swept) -> str:
+    if swept.stopped and swept.drained:
+        again = "run it again, or take it back with --undo"
+        return f"stopped before the end; the target is still draining; {again}"
+    if swept.stopped:
+        return "stopped before the end; run it again for the rest"
     if swept.is_away:
         return (
             f"it is away: bring it back, or remove what lies there ('stripewise run --store {store} -- rm FILE') and "
@@ -94,6 +102,9 @@ def drain(
     retarget.check_room(opened, target)
     if retarget.target_named(opened, target).is_active:
         opened = retarget.write_config(opened, retarget.with_state(opened, target, "draining"))
+    for kept in plans.that_name(opened.config, target):
+        cure = "plan anew" if remove_it else "take the target back (--undo), or plan anew"
+        _complain(f"the plan kept for {kept.title} names {target}, so runs do not follow it from now on; {cure}")
     with (
         progress("draining") as step,
         MoverSession(opened, {"verb": "drain", "target": target}, _limits(mover), step) as session,

@@ -78,12 +78,12 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
     if json:
         print_json([{"glob": rule.glob, "layout": rule.layout} for rule in rules])
         return
+    laid_out = [(rule, templates.layout_of(config, rule)) for rule in rules]
     made = table("", "glob", "layout")
-    for rule in rules:
-        made.add_row(printable(rule.glob), printable(str(rule.layout)))
+    for rule, layout in laid_out:
+        made.add_row(printable(rule.glob), _layout_text(layout))
     stdout().print(made)
     small = small_targets(Store(store)) if rules else {}
-    for rule in rules:
-        layout = templates.layout_of(config, rule)
+    for rule, layout in laid_out:
         for line in _warnings(small, layout) if layout is not None else ():
             say(f"warning: {printable(rule.glob)}: {line}")

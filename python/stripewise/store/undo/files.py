@@ -118,9 +118,27 @@ def settle(store: Store) -> None:
     collect(store, False, 0, None)
 
 
-def make_plain(store: Store, decision: Decision, wait_s: float, step: Callable[[int, int], None]) -> Done:
-    """Every file of the decision. Raises StoreError for the first that cannot; those before it are plain."""
-    done, work, trash = Done(), Work(decision, step), 0
+def make_plain(
+    store: Store, decision: Decision, wait_s: float, say: Callable[[str], None], step: Callable[[int, int], None]
+) -> Done:
+    """Every file of the decision. Raises StoreError for the first that cannot; those before it are plain.
+
+    Where a signal ends it, `say` gets how many are.
+    """
+    done, work = Done(), Work(decision, step)
+    try:
+        _make_plain(store, decision, wait_s, work, done)
+    except KeyboardInterrupt:
+        # The file that was under way may have come so far.
+        plain = done.files + sum(_is_there_plain(file.path) for file in decision.files[done.files :][:1])
+        left = len(decision.files) - plain
+        say(f"{plain} file(s) are plain by now, {left} are managed; the same command goes on from there")
+        raise
+    return done
+
+
+def _make_plain(store: Store, decision: Decision, wait_s: float, work: Work, done: Done) -> None:
+    trash = 0
     for file in decision.files:
         place = os.path.dirname(file.path)
         if trash and (trash > decision.data_bytes // _TRASH_PART or free_bytes(place) < file.data_bytes):
@@ -134,7 +152,6 @@ def make_plain(store: Store, decision: Decision, wait_s: float, step: Callable[[
         done.orphans += [file.path] if file.is_orphan else []
         trash += file.data_bytes
     collect(store, False, 0, None)
-    return done
 
 
 def _one(store: Store, file: Outgoing, wait_s: float, work: Work) -> None:
@@ -256,6 +273,10 @@ def _look(name: str, at: int) -> os.stat_result | None:
         return os.stat(name, dir_fd=at, follow_symlinks=False)
     except OSError:
         return None
+
+
+def _is_there_plain(path: str) -> bool:
+    return not os.path.islink(path) and os.path.isfile(path)
 
 
 def _is_plain(found: os.stat_result) -> bool:

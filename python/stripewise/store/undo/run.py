@@ -86,8 +86,12 @@ def undo(
         retry_while_open(idle, wait_s)
         with nothing_new(store):
             decision, done = _all_plain(store, orphans, list(search), wait_s, say, step)
-            with removal.alone(store):
-                return Undone(root, decision, done, removal.finish(root, at, removal.begin(store)))
+            try:
+                with removal.alone(store):
+                    return Undone(root, decision, done, removal.finish(root, at, removal.begin(store)))
+            except KeyboardInterrupt:
+                say("all files are plain by now; the same command ends the removal of the store")
+                raise
 
 
 @contextlib.contextmanager
@@ -120,4 +124,4 @@ def _all_plain(
         raise StoreError(f"{store.root}: {len(decision.problems)} thing(s) keep it from being undone; see above")
     for directory in decision.unread:
         say(f"{directory}: cannot be read; links to the store's files there lead nowhere from now on")
-    return decision, make_plain(store, decision, wait_s, step)
+    return decision, make_plain(store, decision, wait_s, say, step)
