@@ -57,7 +57,8 @@ def calls() -> None:
 DIFFERENCES = {
     "runtime.pread_4k_managed_added_ns", "runtime.pread_4k_unmanaged_added_ns", "runtime.startup_ms",
     "trace.mpi_idle_added_ns", "trace.mpi_record_added_ns", "trace.mpi_strided_added_ns",
-    "trace.mpi_pointer_added_ns", "trace.mpi_small_overhead", "trace.mpi_job_overhead",
+    "trace.mpi_pointer_added_ns", "trace.mpi_small_overhead", "trace.mpi_job_overhead", "replica.nohit_added_ns",
+    "replica.hit_added_ns",
 }  # fmt: skip
 
 
@@ -89,6 +90,7 @@ def test_bench_writes_its_file(scratch: Path, calls: None) -> None:
         "import",
         "show",
         "trace",
+        "replica",
     }
     assert names["swd.smart_updates_per_s"]["fill_percent"] == 90
 
