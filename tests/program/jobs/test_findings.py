@@ -65,3 +65,19 @@ def test_the_true_cause_is_found_and_no_other(scratch: Path, name: str) -> None:
         assert found["evidence"] and found["advice"] and 0 < found["price"]["low"] <= found["price"]["high"]
     page = stripewise("show", trace).out
     assert ("findings: none" in page) == (not expected)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "advice"),
+    [
+        (64, "use collective calls, which join the pieces of all processes"),
+        (2, "use collective calls, or set the hint romio_ds_read to disable"),
+    ],
+)
+def test_sieving_is_done_without_only_where_pieces_are_large(scratch: Path, pieces: int, advice: str) -> None:
+    trace, file = scratch / "trace", scratch / "out.dat"
+    words = ("--pattern", "strided", "--pieces", str(pieces), "--request-size", "256KiB", "--file-size", "16MiB")
+    stripewise("run", "--trace", trace, "--", *mpiio_command(4, file, *words, "--phases", "fill,read"))
+    stripewise("collect", trace)
+    found = json.loads(stripewise("show", trace, "--json").out)["findings"]
+    assert [each["advice"] for each in found if each["cause"] == "sieving"] == [advice]

@@ -9,6 +9,7 @@ from ...units import format_size
 from .. import choices
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
+from ..layers import MpiCalls
 from ..price import load_of, saved
 
 
@@ -33,6 +34,16 @@ def sieving(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
             (f"MPI-IO {op} {format_size(asked)}, the system calls below move {format_size(moved)}{times}",),
             saved(now, then),
             "against the bytes that were asked for, in requests of the same sizes",
-            f"use collective calls, or set the hint romio_ds_{'write' if write else 'read'} to disable",
+            _advice(next((each for each in file.layers if each.op == op[:-1]), None), write),
         )
     return None
+
+
+def _advice(calls: MpiCalls | None, write: bool) -> str:
+    """What helps: without sieving each piece pays a startup, so only large ones are better off by that."""
+    if calls is not None and calls.collective == calls.calls:
+        return f"{'write' if write else 'read'} more in each collective call, or in pieces that lie side by side"
+    piece = 0 if calls is None or not calls.ranges else calls.bytes // calls.ranges
+    if piece > choices.SMALL_BYTES:
+        return f"use collective calls, or set the hint romio_ds_{'write' if write else 'read'} to disable"
+    return "use collective calls, which join the pieces of all processes"
