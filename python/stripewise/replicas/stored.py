@@ -14,6 +14,8 @@ from .candidate import VERSION, Candidate, ReplicaSet
 
 #: The most that a time or an age can be.
 SECONDS_MAX = 1e12
+#: Why a replica of another run is there.
+STANDS = ("stands",)
 
 
 def read_stored(path: Path) -> tuple[ReplicaSet, ...]:
@@ -78,7 +80,7 @@ def _candidate(fields: Fields) -> Candidate:
         replica_s=fields.number("replica_s", 0.0, SECONDS_MAX),
         space_bytes={name: space.integer(name, 0, OFFSET_BYTES_MAX) for name in space.data},
         build_s=0.0,
-        reasons=("stands",),
+        reasons=STANDS,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -105,6 +106,15 @@ def test_copies_that_count_no_more_and_those_of_other_managers_do_not_stand(stor
     assert list(standing(store)) == ["b"]
     replicate(store, second, "--manager", "h-pdla")
     assert standing(store) == {} and states(store) == {"a": "changed", "b": "in use"}
+
+
+def test_a_run_is_set_beside_what_the_model_says_of_it_alone(store: Store) -> None:
+    large, small = traced(store, array(store, "a"), "0,1,2,3,4,5,6,7"), traced(store, array(store, "b"), "0")
+    replicate(store, large)
+    said = stripewise("replicate", small, "--store", store.root).err
+    told = re.search(r"the model says ([0-9.]+) s: memory or faster devices", said)
+    # A seek for each of 64 blocks on 3 disks, and not those of the other file.
+    assert told is not None and float(told[1]) < 64 * 3e-3
 
 
 def test_watch_takes_up_traces_as_they_come_until_it_is_interrupted(store: Store, tmp_path: Path) -> None:
