@@ -147,7 +147,8 @@ def test_a_template_that_goes_names_the_plans_that_still_lay_out_its_files(make_
 
 
 def test_tune_shows_how_all_that_it_leaves_is_taken_back(make_store: Maker) -> None:
-    store = make_store([Target("h0", "hdd", "emulated", 0, 5e-3, 1e-8), Target("s0", "ssd")])
+    # Slow enough that no other work beside it makes up for that.
+    store = make_store([Target("h0", "hdd", "emulated", 0, 5e-3, 1e-7), Target("s0", "ssd")])
     program = ("python3", "-c", ANEW.replace("write(b'x')", "write(bytes(1 << 22))"), store.data / "f")
     said = stripewise("tune", "--store", store.root, "--repeat", "1", "--", *program)
     assert "(stays)" in said.out and "new files matching" in said.out, said.report
