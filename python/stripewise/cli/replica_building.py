@@ -59,7 +59,7 @@ def build_chosen(
         else:
             for each in outcome:
                 skipped.setdefault(each.reason, []).append(each)
-    turn.done(decision, {each.path for each in built})
+    turn.done(decision, built)
     left_out = [each for some in skipped.values() for each in some]
     if said is not None:
         print_json(

@@ -1,7 +1,7 @@
 """What RADAR has made in a store, run after run: sets with their benefits and ages, and the traces that were counted.
 
 It is the store's `replicas.json`, in the form of `replicate --what-if --json`. A set stands as long as the copies of
-its file count; what is gone, or was made by another manager since, does not.
+its file count and lie in the container that was made with it: what is gone, or was made by another since, does not.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import StoreError, WorkloadError
@@ -19,7 +20,7 @@ from ..files.fields import Fields, read_json
 from ..files.parts import locked_part, replace_part
 from ..store import Store
 from ..store.copies.build import REPLICAS, REPLICAS_LOCK, Built
-from ..store.copies.listed import copies_of, drop
+from ..store.copies.listed import Copies, copies_of, drop
 from ..workload.trace import trace_file
 from .candidate import VERSION, Candidate, Decision, ReplicaSet
 from .managers import Options
@@ -36,6 +37,8 @@ class Standing:
 
     sets: tuple[ReplicaSet, ...] = ()
     taken: tuple[str, ...] = ()
+    #: By path: the managed file that holds the copies.
+    containers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def files(self) -> set[str]:
@@ -70,7 +73,7 @@ class Turn:
         if decision.manager != "radar":
             return {}
         # What is made from now on is remembered even where this is cut short.
-        self._keep((*self.standing.sets, *decision.sets), self.standing.taken)
+        self._keep(self.standing.sets, self.standing.containers, self.standing.taken, decision.sets)
         files = self.standing.evicted(decision.sets)
         why = {each.file: each.reason for each in decision.refused}
         wanted = {os.path.realpath(file): file for file in files}
@@ -94,21 +97,34 @@ class Turn:
         left = {each.path for each in stands}
         return [each for each in decision.chosen if each.file not in left], stands
 
-    def done(self, decision: Decision, made: Collection[str]) -> None:
+    def done(self, decision: Decision, made: Collection[Built]) -> None:
         """Remembers what stands when these files have copies as decided. Raises StoreError."""
-        real = {os.path.realpath(file) for file in made}
-        if decision.manager == "radar":
-            sets = [each for each in decision.sets if os.path.realpath(each.file) in real]
-            self._keep(sets, (*self.standing.taken, self._digest))
-        elif self.standing.sets:
-            # They are another manager's now.
-            sets = [each for each in self.standing.sets if os.path.realpath(each.file) not in real]
-            self._keep(sets, self.standing.taken)
+        built = {os.path.realpath(each.path): each.container for each in made}
+        is_radar = decision.manager == "radar"
+        gone = set(self.standing.evicted(decision.sets)) if is_radar else set()
+        # Where the store refused new copies, the old ones stand; what another manager makes is its own.
+        sets = [
+            each for each in self.standing.sets if os.path.realpath(each.file) not in built and each.file not in gone
+        ]
+        sets += [each for each in decision.sets if is_radar and os.path.realpath(each.file) in built]
+        taken = (*self.standing.taken, self._digest) if is_radar else self.standing.taken
+        if is_radar or self.standing.sets:
+            self._keep(sets, {**self.standing.containers, **built}, taken)
 
-    def _keep(self, sets: Sequence[ReplicaSet], taken: Sequence[str]) -> None:
-        known = list(dict.fromkeys(taken))[-TAKEN_MAX:]
-        managers = [{"manager": "radar", "sets": [each.as_json() for each in sets]}]
-        said = {"version": VERSION, "taken": known, "managers": managers}
+    def _keep(
+        self,
+        sets: Sequence[ReplicaSet],
+        containers: Mapping[str, str],
+        taken: Sequence[str],
+        making: Sequence[ReplicaSet] = (),
+    ) -> None:
+        files = {os.path.realpath(each.file) for each in sets}
+        said = {
+            "version": VERSION,
+            "taken": list(dict.fromkeys(taken))[-TAKEN_MAX:],
+            "containers": {path: name for path, name in containers.items() if path in files},
+            "managers": [{"manager": "radar", "sets": [each.as_json() for each in some]} for some in (sets, making)],
+        }
         try:
             replace_part(self.store.root, REPLICAS, json.dumps(said) + "\n")
         except OSError as error:
@@ -139,13 +155,30 @@ def read_standing(store: Store) -> Standing:
         return Standing()
     data = read_json(path, StoreError, "what 'stripewise replicate' has written", store.root)
     try:
-        sets, taken = sets_in(data, path), Fields(data, path, "", WorkloadError).items("taken")
+        top = Fields(data, path, "", WorkloadError)
+        stood, making = (
+            sets_in({"version": top.integer("version", 1, 2**31), "managers": [each]}, path)
+            for each in [*top.tables("managers"), {"sets": []}, {"sets": []}][:2]
+        )
+        taken, containers = top.items("taken"), top.table("containers")
     except WorkloadError as error:
         raise StoreError(f"{error}; or {CURE}") from error
-    in_use = {each.path for each in copies_of(store) if not each.is_stale}
-    return Standing(
-        tuple(each for each in sets if os.path.realpath(each.file) in in_use), tuple(str(each) for each in taken)
-    )
+    copies = {each.path: each for each in copies_of(store) if not each.is_stale}
+    found = [each for each in stood if _holds(copies, containers, each)]
+    # Whoever was cut short had made these already, if the container is another one than stood.
+    done = {os.path.realpath(each.file) for each in found}
+    replicas = Counter(os.path.realpath(each.file) for each in making for one in each.candidates for _ in one.blocks)
+    for each in making:
+        file = os.path.realpath(each.file)
+        if file in copies and file not in done and copies[file].replicas == replicas[file]:
+            found.append(each)
+    return Standing(tuple(found), tuple(str(each) for each in taken), {p: c.container for p, c in copies.items()})
+
+
+def _holds(copies: Mapping[str, Copies], containers: Mapping[str, object], each: ReplicaSet) -> bool:
+    """Whether the copies of a set's file are those that were made with it."""
+    file = os.path.realpath(each.file)
+    return file in copies and copies[file].container == containers.get(file)
 
 
 def digest_of(trace: Path) -> str:

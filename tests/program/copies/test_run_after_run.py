@@ -96,6 +96,22 @@ def test_a_run_counts_once_and_what_it_reads_again_is_young(store: Store) -> Non
     assert standing(store)["b"] == 0.0
 
 
+def test_what_a_killed_command_was_to_make_does_not_stand(store: Store) -> None:
+    a = array(store, "a")
+    first, more = traced(store, a, "0"), traced(store, a, "0,1,2,3")
+    replicate(store, first)
+    words = [STRIPEWISE, "replicate", str(more), "--store", str(store.root), "--bandwidth", "200KiB"]
+    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    record = store.root / "replicas.json"
+    assert wait_until(lambda: bool(json.loads(record.read_text())["managers"][1]["sets"]))
+    child.kill()
+    child.wait()
+    stripewise("store", "gc", store.root)
+    made = replicate(store, more)
+    assert len(made["made"]) == 1 and made["up_to_date"] == [], "made"  # type: ignore[arg-type]
+    assert replicate(store, more)["made"] == []
+
+
 def test_copies_that_count_no_more_and_those_of_other_managers_do_not_stand(store: Store) -> None:
     a, b = array(store, "a"), array(store, "b")
     first, second = traced(store, a, "0"), traced(store, b, "0")
