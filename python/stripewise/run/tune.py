@@ -15,18 +15,16 @@ import shutil
 import signal
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import native
 from ..errors import StoreError, StripewiseError, Terminated, WorkloadError
 from ..files.parts import locked_part
 from ..layout import Region, target_bytes
-from ..moving.plan_applier import Wanted, apply_plan, lay_out
-from ..plan import FilePlan, Plan
+from ..moving.plan_applier import apply_plan
+from ..plan import Plan
 from ..plan.application import application_of, is_run_by
 from ..policy import PlanOptions, Policy
 from ..store import Store, Temporary
@@ -43,74 +41,21 @@ from . import runner
 from .collect import collect_logs, note_run
 from .inputs import changed_inputs
 from .measure import LastObject, Measured, came_from_memory, measured, read_from_devices
+from .put_back import put_back, put_back_or_tell
 from .recreated import globs_of, names_beside
 from .repeats import Repeated, together
+from .shown import Shown
 from .simulated import with_simulation
+from .tuned import SHORT_S, Tuned, twin_of
 
 #: Rounds of measured runs at least and at most, where the user does not say how many; they end when every layout's
 #: mean I/O time is known to so much of itself.
 ROUNDS, SURE = (2, 5), 0.05
-#: I/O that takes less than so many seconds tells little of a layout.
-SHORT_S = 1.0
 #: Runs whose bytes differ by more than this factor did not do the same work.
 SAME_WORK = 1.05
 #: The exit status of a program that Ctrl-C ended, and what to do where one leaves no file in the store.
 INTERRUPTED = 130
 CURE = "name the files with --manage, or see 'rule' in its store.toml"
-Say = Callable[[str], None]
-Line = Callable[[bytes], None]
-Working = Callable[[str], AbstractContextManager[native.Progress]]
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """The layouts that were measured, the baseline's first, and which one stays; None: files went back."""
-
-    layouts: tuple[Repeated, ...]
-    kept: Repeated | None
-    remarks: tuple[str, ...] = ()
-    #: Globs of the names of files that the program makes anew, each with the planned file that it stands for.
-    anew: Mapping[str, FilePlan] = field(default_factory=dict)
-
-    @property
-    def fastest(self) -> Repeated:
-        """The layout with the least mean I/O time."""
-        return min(self.layouts, key=lambda each: each.mean.io_seconds)
-
-    @property
-    def expected_gain(self) -> float:
-        """How many times as fast as DEF the fastest layout's plan was likely to be."""
-        return self.fastest.plan.expected.likely_gain
-
-    @property
-    def measured_gain(self) -> float | None:
-        """The baseline's mean I/O time over that of the fastest layout."""
-        first, fastest = self.layouts[0].mean, self.fastest.mean
-        return first.io_seconds / fastest.io_seconds if fastest.io_seconds > 0 else None
-
-    @property
-    def measured_range(self) -> tuple[float, float] | None:
-        """The 95 % confidence interval of the measured gain; None with one run each, or without a gain."""
-        first, fastest = self.layouts[0], self.fastest
-        return None if fastest is first else fastest.gain_range(first)
-
-    @property
-    def unsure(self) -> bool:
-        """Whether the runs had so little I/O that chance may have made the gain: no interval says otherwise."""
-        known = self.measured_range
-        return self.layouts[0].mean.io_seconds < SHORT_S and (known is None or known[0] <= 1)
-
-    def as_json(self) -> dict[str, Any]:
-        """As `tune --json` prints it."""
-        return {
-            "runs": [each.as_json() for each in self.layouts],
-            "kept": None if self.kept is None else self.kept.policy,
-            "expected_gain": self.expected_gain,
-            "measured_gain": self.measured_gain,
-            "measured_range": self.measured_range,
-            "made_anew": {glob: file.path for glob, file in self.anew.items()},
-            "remarks": list(self.remarks),
-        }
 
 
 @dataclass(frozen=True)
@@ -122,21 +67,13 @@ class Turns:
     reset: str | None = None
 
 
-@dataclass(frozen=True)
-class Shown:
-    """Where a circle tells what it does: a sentence per step, the program's output, how far what takes long is."""
-
-    say: Say
-    line: Line
-    working: Working
-
-
 @dataclass
 class _Circle:
     """What one circle knows: where traces go, what the runs were, where the files lay, and whose layout lies there.
 
     `ids` are those of the files by path, `made` the paths of those that a run made anew or that another run did not
-    have, `first` the names that renamed files were made with, `known` all names that files were made with.
+    have, `first` the names that renamed files were made with, `known` all names that files were made with, `same` the
+    measured policies whose layouts others propose, too.
     """
 
     temporary: Temporary
@@ -148,6 +85,7 @@ class _Circle:
     known: set[str] = field(default_factory=set)
     made: set[str] = field(default_factory=set)
     first: dict[str, str] = field(default_factory=dict)
+    same: dict[str, str] = field(default_factory=dict)
     applied: str = ""
     number: int = 0
 
@@ -221,28 +159,29 @@ class Tuner:
                 circle.before[file.path] = self.store.layout(identity).regions
         try:
             return self._rounds(circle, policies, workload)
-        except KeyboardInterrupt:
-            if circle.applied:
-                self.show.say(f"the files lie as {circle.applied} lays them out; tune again")
-            raise
-        except Exception:
+        except (KeyboardInterrupt, Exception):
             # The files that lay somewhere before this go back there.
             if circle.applied and circle.before:
-                self.show.say("the files go back to where they lay")
-                with contextlib.suppress(StripewiseError):
-                    self._put_back(circle)
+                put_back_or_tell(self.store, circle.before, circle.plans[circle.applied], self.show)
+            elif circle.applied:
+                self.show.say(f"the files lie as {circle.applied} lays them out, for the first run made them")
             raise
 
     def _rounds(self, circle: _Circle, policies: list[Policy], workload: Workload) -> Tuned:
         """All measured runs, and what comes of them."""
         for number, policy in enumerate(policies):
             asked, plan = workload, without_ids(self._plan(policy, workload))
+            if (twin := twin_of(plan, circle.plans.values())) is not None:
+                circle.same[policy.name] = twin
+                self.show.say(f"{policy.name} proposes the layout of {twin}: measured once")
+                continue
             circle.plans[policy.name] = plan
             workload = self._measure(circle, policy.name)
             # The first run may fill files: the baseline is simulated by its measured one.
             circle.plans[policy.name] = self._simulated(plan, asked if number else workload)
-        turn = [policy.name for policy in policies]
-        while self._goes_on(circle):
+        turn = list(circle.plans)
+        # Nothing is learnt of a layout that stands beside itself alone.
+        while not (circle.same and len(turn) == 1) and self._goes_on(circle):
             # The other way round each time: what lies there is measured again before it goes.
             turn = turn[::-1]
             for name in turn:
@@ -288,16 +227,17 @@ class Tuner:
         if baseline.mean.io_seconds < SHORT_S:
             self._remark(f"the runs had {baseline.mean.io_seconds:.2f} s of I/O; longer ones tell more of layouts")
         if fastest is baseline or not fastest.beats(baseline):
-            self._remark(f"no layout was faster than {baseline.policy} by more than runs differ: the files go back")
+            if len(layouts) > 1:
+                self._remark(f"no layout was faster than {baseline.policy} by more than runs differ: the files go back")
             self._apply(circle, baseline.policy)
-            self._put_back(circle)
-            return Tuned(tuple(layouts), None, tuple(self.remarks))
+            _go_on_unless(put_back(self.store, circle.before, self.show))
+            return Tuned(tuple(layouts), None, tuple(self.remarks), same=circle.same)
         planned = {file.path: file for file in fastest.plan.files}
         globs = self._globs(circle, circle.made & set(planned))
         anew = {glob: planned[path] for glob, path in globs.items()}
         if circle.applied != fastest.policy:
             self._apply(circle, fastest.policy)
-        return Tuned(tuple(layouts), fastest, tuple(self.remarks), anew)
+        return Tuned(tuple(layouts), fastest, tuple(self.remarks), anew, circle.same)
 
     def _tell_other_work(self) -> None:
         """Remarks on runs that moved unlike amounts: inputs that grow from run to run change no byte that was read."""
@@ -475,23 +415,13 @@ class Tuner:
     def _apply(self, circle: _Circle, name: str) -> None:
         """Lays out the planned files that are there; those that the program makes are laid out when it makes them."""
         plan = circle.plans[name]
+        # What ends the moves leaves some files as this plan has them.
+        circle.applied = name
         there = {file.path: identity for file in plan.files if (identity := self.store.resolve(file.path)) is not None}
         with self.show.working("moving") as step:
             files = tuple(file for file in plan.files if file.path in there)
             applied = apply_plan(self.store, dataclasses.replace(plan, files=files), there, progress=step)
         _go_on_unless(applied.signal)
-        circle.applied = name
-
-    def _put_back(self, circle: _Circle) -> None:
-        """Lays out what was there before the first run as it was."""
-        sizes = {file.path: file.size for file in self.store.files() if file.path in circle.before}
-        there = [
-            Wanted(path, identity, layout, sizes.get(path, 0))
-            for path, layout in circle.before.items()
-            if (identity := self.store.resolve(path)) is not None
-        ]
-        with self.show.working("moving") as step:
-            _go_on_unless(lay_out(self.store, there, progress=step).signal)
 
 
 def _go_on_unless(stopped_by: int | None) -> None:

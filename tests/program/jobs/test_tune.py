@@ -125,6 +125,54 @@ def test_files_go_back_where_no_layout_beats_the_baseline(make_store: Maker) -> 
     store.fsck()
 
 
+#: Reads in 4 KiB pieces, waits in its second run, and says so.
+WAITER = """
+import os, sys, time
+fd = os.open(sys.argv[1], os.O_RDONLY)
+for n in range(64):
+    os.pread(fd, 4096, n * 39 % 256 * 4096)
+runs = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+os.write(runs, b"x")
+if os.fstat(runs).st_size == 2:
+    time.sleep(60)
+"""
+
+
+def test_ctrl_c_gives_the_files_the_layout_that_they_had(make_store: Maker) -> None:
+    store = make_store([SLOW, SWIFT])
+    file, layout, runs = store.data / "f", store.base / "l.json", store.base / "runs"
+    layout.write_text(json.dumps({"regions": [{"start": 0, "len": 1 << 26, "stripes": [["s0", 1 << 20]]}]}))
+    stripewise("store", "template", "add", store.root, file, "--layout", layout)
+    store.run("python3", "-c", READER, file)
+    before = cycles_of(store, file)
+    words = ["tune", "--store", str(store.root), "--", "python3", "-c", WAITER, str(file), str(runs)]
+    child = subprocess.Popen([STRIPEWISE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not (runs.exists() and runs.stat().st_size == 2) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert cycles_of(store, file) != before
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 130 and "the files go back to where they lay" in err and "interrupted" in err, out + err
+    assert cycles_of(store, file) == before
+    store.fsck()
+
+
+def test_a_layout_that_two_policies_propose_is_measured_once(make_store: Maker) -> None:
+    store = make_store([SLOW, SWIFT])
+    copy = store.base / "again.py"
+    copy.write_text(
+        "from stripewise.policy import POLICIES, PlanOptions, register\n\n\n"
+        "@register\ndef again(workload, cluster, options):\n"
+        '    return POLICIES["def"].plan(workload, cluster, PlanOptions())\n'
+    )
+    said = tune(store, "--policy", copy, "--", "python3", "-c", READER, store.data / "f")
+    found = result(said)
+    assert [row["policy"] for row in found["runs"]] == ["def"] and found["same_layout"] == {"again": "def"}, said.report
+    assert found["runs"][0]["repeats"] == 1 and found["kept"] is None
+    assert "again proposes the same layout as def" in said.err and "run 3" not in said.err
+
+
 #: Reads all of a file and appends to it.
 GROWER = """
 import os, sys

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +15,17 @@ import pytest
 
 from stripewise.cli.run import tune as verb
 from stripewise.cluster import Cluster
-from stripewise.plan import Expected, Plan, Window
+from stripewise.layout import Region, Stripes
+from stripewise.plan import Expected, FilePlan, Plan, Window, read_plan
+from stripewise.plan.document import RegionPlan
 from stripewise.policy import POLICIES, PlanOptions, Policy
 from stripewise.run.measure import Measured
+from stripewise.run.put_back import put_back_or_tell
 from stripewise.run.repeats import Repeated, together
+from stripewise.run.shown import Shown
 from stripewise.run.simulated import with_simulation
-from stripewise.run.tune import Shown, Tuned, Tuner, Turns
+from stripewise.run.tune import Tuner, Turns
+from stripewise.run.tuned import Tuned, twin_of
 from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload
 from support import KIB, MIB, target, zipf_workload
 from support import cluster as cluster_of
@@ -29,6 +35,11 @@ PLAN = Plan("best", {}, "", ("job",), 1, (Window(0, 1),), (), {}, SIMULATED)
 
 
 TARGETS = (replace(target("a", "hdd"), kind="emulated"), target("b", "hdd"))
+
+
+def lying(policy: str, size: int, *regions: tuple[int, int, Stripes]) -> Plan:
+    """A plan of one file."""
+    return replace(PLAN, policy=policy, files=(FilePlan("/f", None, size, tuple(RegionPlan(*row) for row in regions)),))
 
 
 def layout(name: str, *seconds: float, verified: int | None = None) -> Repeated:
@@ -102,6 +113,46 @@ def test_layouts_of_policies_that_simulate_nothing_are_simulated(capsys: pytest.
     runs = tuple(Measured("h2dp", 2.0, None, each, each, {}, None) for each in (1.0, 1.01))
     said = claimed(capsys, layout("def", 4.0, 4.01), Repeated(known, runs), layout("psa", 1.5, 1.51))
     assert "simulated I/O is - where the traced run had files of other names" in said
+
+
+def test_one_layout_of_two_policies_is_found_however_its_regions_are_cut() -> None:
+    both: Stripes = (("a", MIB), ("b", MIB))
+    one = lying("h2dp", 4 * MIB, (0, 2 * MIB, both), (2 * MIB, 2 * MIB, both), (4 * MIB, MIB, (("a", MIB),)))
+    same = lying("best", 4 * MIB, (0, 64 * MIB, both))
+    assert twin_of(same, [lying("def", 4 * MIB, (0, 64 * MIB, (("a", KIB), ("b", KIB)))), one]) == "h2dp"
+    # A cycle that begins anew in its middle is another layout.
+    assert twin_of(lying("psa", 4 * MIB, (0, MIB, both), (MIB, 3 * MIB, both)), [one]) is None
+    alone = lying("psa", MIB, (0, 64 * MIB, both))
+    assert twin_of(alone, [lying("padp", MIB, (0, MIB, (("a", KIB),)))]) == "padp"
+    assert twin_of(replace(alone, files=()), [alone]) is None
+
+
+def test_layouts_that_runs_cannot_tell_apart_and_those_that_are_one_are_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    layouts = layout("def", 4.0, 4.1), layout("h2dp", 1.0, 1.1), layout("best", 1.0, 1.08)
+    tuned = Tuned(tuple(together(layouts)), layouts[-1], same={"psa": "def"})
+    verb._print(tuned, TARGETS)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "note: best cannot be told apart from h2dp: 1.01 times as fast (0." in said
+    assert "note: psa proposes the same layout as def: its figures are those of def" in said
+    assert tuned.as_json()["not_told_apart"] == ["h2dp"] and tuned.as_json()["same_layout"] == {"psa": "def"}
+    assert "told apart" not in claimed(capsys, layouts[0], layout("h2dp", 2.0, 2.1), layouts[-1])
+
+
+def test_where_files_cannot_go_back_one_line_has_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("stripewise.run.put_back.lay_out", lambda *_, **__: SimpleNamespace(signal=2))
+    file = SimpleNamespace(path="/f", size=MIB)
+    store: Any = SimpleNamespace(root=Path("/store"), files=lambda: [file], resolve=lambda path: "id")
+    said: list[str] = []
+    show = Shown(said.append, print, lambda _: contextlib.nullcontext(lambda done, total: None))
+    put_back_or_tell(store, {"/f": (Region(0, MIB, (("a", MIB),)),)}, replace(PLAN, policy="def"), show)
+    assert said[0] == "the files go back to where they lay" and len(said) == 2
+    assert "not all files are back (stopped by a signal): they lie as def lays them out; to put them back: " in said[1]
+    (left,) = tmp_path.iterdir()
+    assert said[1].endswith(f"stripewise apply {left} --store /store --no-templates")
+    assert read_plan(left).files[0].layout == (Region(0, MIB, (("a", MIB),)),)
 
 
 def test_only_emulated_devices_tell_how_long_they_were_busy(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,9 @@ from ...policy import policies_named, policy_named, refuse_foreign
 from ...run.collect import trace_directory
 from ...run.measure import ratio
 from ...run.repeats import Repeated
-from ...run.tune import Shown, Tuned, Tuner, Turns
+from ...run.shown import Shown
+from ...run.tune import Tuner, Turns
+from ...run.tuned import Tuned
 from ...store import Store, plans, templates
 from ...store.config import KeptPlan
 from ..arguments import flattened
@@ -94,15 +96,28 @@ def _notes(tuned: Tuned, simulated: Sequence[str]) -> Iterator[str]:
             f"with def, where it has {_seconds(def_s)} s; it has devices alone, not the time of the library, of the "
             f"program's own processes and of a busy machine"
         )
+    for rival in tuned.rivals if fastest is not first else ():
+        yield _not_apart(fastest, rival)
+    for policy, twin in tuned.same.items():
+        yield f"{policy} proposes the same layout as {twin}: its figures are those of {twin}"
     if "-" in simulated and set(simulated) != {"-"}:
         yield "simulated I/O is - where the traced run had files of other names than the plan"
+
+
+def _not_apart(fastest: Repeated, rival: Repeated) -> str:
+    """That chance may have put the fastest layout before another one."""
+    times = ratio(fastest.mean.io_seconds, rival.mean.io_seconds)
+    between = fastest.gain_range(rival)
+    known = "with one run each" if between is None else f"{_between(between)} with 95 % confidence"
+    return f"{fastest.policy} cannot be told apart from {rival.policy}: {shown(times, 2)} times as fast ({known})"
 
 
 def _claim(tuned: Tuned) -> str:
     """What came out, as far as it is known."""
     first, fastest = tuned.layouts[0], tuned.fastest
     if fastest is first:
-        return f"{first.policy} was the fastest"
+        alone = len(tuned.layouts) == 1 and tuned.same
+        return f"nothing to compare: {first.policy} alone" if alone else f"{first.policy} was the fastest"
     expected = f"expected: {likely_text(fastest.plan.expected)}"
     found = tuned.measured_range
     between = (

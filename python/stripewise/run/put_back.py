@@ -1,0 +1,76 @@
+"""Files go back to where they lay before a circle of `tune`: where nothing was faster, after Ctrl-C, after an error.
+
+Where they cannot, the layouts that they had are written as a plan, which one command applies.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from ..errors import StripewiseError
+from ..layout import Region
+from ..moving.plan_applier import Wanted, lay_out
+from ..plan import Expected, FilePlan, Plan, write_plan
+from ..plan.document import RegionPlan
+from ..store import Store
+from .shown import Shown
+
+#: Where each file lay, by path.
+Before = Mapping[str, tuple[Region, ...]]
+
+
+def put_back(store: Store, before: Before, show: Shown) -> int | None:
+    """Lays out the files that are there as they were; the signal that ended it, if one did."""
+    sizes = {file.path: file.size for file in store.files() if file.path in before}
+    there = [
+        Wanted(path, identity, layout, sizes.get(path, 0))
+        for path, layout in before.items()
+        if (identity := store.resolve(path)) is not None
+    ]
+    with show.working("moving") as step:
+        return lay_out(store, there, progress=step).signal
+
+
+def put_back_or_tell(store: Store, before: Before, applied: Plan, show: Shown) -> None:
+    """The same where a circle ends early. What keeps it from that, another signal among it, is told with the layout
+    that stands, `applied`, and the command that puts the files back.
+    """
+    show.say("the files go back to where they lay")
+    try:
+        why = "" if put_back(store, before, show) is None else "stopped by a signal"
+    except StripewiseError as error:
+        why = str(error)
+    except KeyboardInterrupt:
+        why = "stopped by a signal"
+    if not why:
+        return
+    try:
+        way = f"to put them back: {_command(store, before, applied)}"
+    except (StripewiseError, OSError) as error:
+        way = f"their layouts before are lost, too ({error}); lay them out with 'stripewise store set-layout'"
+    show.say(f"not all files are back ({why}): they lie as {applied.policy} lays them out; {way}")
+
+
+def _command(store: Store, before: Before, applied: Plan) -> str:
+    """The command that lays the files out as they were, by a plan that is left for it."""
+    handle, name = tempfile.mkstemp(prefix="stripewise-before-tune-", suffix=".json")
+    os.close(handle)
+    write_plan(plan_of(before, applied, {file.path: file.size for file in store.files()}), Path(name))
+    return shlex.join(["stripewise", "apply", name, "--store", str(store.root), "--no-templates"])
+
+
+def plan_of(before: Before, applied: Plan, sizes: Mapping[str, int]) -> Plan:
+    """A plan that puts the files where they lay; of their run and store it says what `applied` says."""
+    files = tuple(
+        FilePlan(path, None, sizes[path], tuple(RegionPlan(each.start, each.len, each.stripes) for each in layout))
+        for path, layout in before.items()
+        if path in sizes
+    )
+    plan = replace(applied, policy="before", files=files, expected=Expected(0.0, 0.0, 0.0, 0.0), comment="")
+    plan = replace(plan, migrations=(), windows=applied.windows[:1], leave=False)
+    return replace(plan, target_bytes=plan.bytes_per_target())
