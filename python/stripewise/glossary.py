@@ -84,6 +84,9 @@ WORDS: dict[str, Entry] = {
     ),
     "best": Entry("Our policy: least bound over all layouts it can think of, with a proof of how near it came."),
     "DDM": Entry("Dynamic data migration: regions move between windows.", f"{_H2DP}, section 3.7 and Algorithm 2"),
+    "drawn": Entry(
+        "Of a region, by padp and psa: chosen at random, from --seed, for hybrid servers; not drawn: left on HServers."
+    ),
     "def": Entry("The equal layout: one stripe width on all targets; what others are compared with."),
     "h2dp": Entry("Policy: hot regions on hybrid servers, the others on HServers.", f"{_H2DP}, section 3.6 and eq. 1"),
     "in": Entry("Of a move: onto hybrid servers.", f"{_H2DP}, Algorithm 2"),
@@ -234,6 +237,10 @@ WORDS: dict[str, Entry] = {
         "says which bytes of a plain file stand where in their container."
     ),
     "count": Entry("Of a pattern: rounds of a loop."),
+    "sieving": Entry(
+        "Data sieving of MPI-IO (ROMIO, OMPIO): for small pieces with gaps one read of the whole range into a buffer; "
+        "writes also put it back. Few large requests, for more bytes than were asked for."
+    ),
     "side(P)": Entry(
         "In formulas of patterns predict: the shorter side of the squarest grid of P processes, 3 of 12; P/side(P) is "
         "the longer one (docs/traces/patterns.md)."

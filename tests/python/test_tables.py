@@ -160,6 +160,7 @@ def test_the_help_of_a_verb_with_a_table_says_what_its_columns_mean():
 
 
 def test_words_are_found_whatever_their_case_and_number():
+    assert "ROMIO" in found("sieving")["sieving"].text and "at random" in found("drawn")["drawn"].text
     assert list(found("HSERVERS")) == ["HServer"] and list(found("rmt")) == ["RMT"]
     assert {"segment model", "at work by the model"} <= set(found("model"))
     assert "H2DP" in stripewise("glossary", "ddm").output

@@ -34,8 +34,9 @@ from ..replicas import (
 from ..replicas.building import managed_files, without_files
 from ..replicas.candidate import VERSION
 from ..replicas.managers import PER_SSERVER
+from ..replicas.prices import space_bytes
 from ..replicas.standing import turn_of
-from ..replicas.stored import STANDS, read_stored
+from ..replicas.stored import read_stored
 from ..store import Store
 from ..store.config import read_store
 from ..units import format_size, parse_size, parse_span
@@ -236,7 +237,7 @@ def _take_up(
         is_auto = place.layer == "auto"
         report = report_as_asked(trace, files.choice()) if is_auto else report_of(trace, files.choice(), place.layer)
         say_partial(str(trace), partial_reasons(trace))
-        say_of_trace(str(trace), ended=run_end(trace).text, left_out=report.left_out)
+        say_of_trace(str(trace), ended=run_end(trace).text)
         found = accesses_of(report)
         found = Found((*given, *found.patterns), found.without, found.extents)
         layouts = {path: layout for store in read_layouts(trace) for path, layout in store.layouts.items()}
@@ -251,7 +252,7 @@ def _take_up(
             return
         for each in decisions:
             # Of this run: what stands of others was priced by theirs.
-            now_s = sum(one.original_s for one in each.chosen if one.reasons != STANDS)
+            now_s = each.original_s
             if not given and now_s and (span_s := span_of(facts_of(trace, files.choice()))) * QUICKER < now_s:
                 say(
                     f"stripewise: {trace}: first to last request took {_seconds(span_s)} s, and the model says "
@@ -284,7 +285,7 @@ def _lying(paths: set[str], setting: Setting) -> str:
 def _tell(decision: Decision, options: Options) -> None:
     """A table for each file, the sum, and what is not made."""
     by_file: dict[str, list[Candidate]] = {}
-    for each in decision.chosen:
+    for each in decision.of_run:
         by_file.setdefault(each.file, []).append(each)
     for path, mine in by_file.items():
         made = table(
@@ -305,6 +306,8 @@ def _tell(decision: Decision, options: Options) -> None:
             for text in said:
                 typer.echo(wrapped(printable(f"row {number}: {text}")))
     typer.echo(wrapped(_sum(decision, options)))
+    if decision.of_others:
+        typer.echo(wrapped(_beside(decision)))
     for reason, refused in _by_reason(decision):
         typer.echo(wrapped(printable(f"not made, {reason}:")))
         for one in refused[:ROWS_MAX]:
@@ -314,22 +317,32 @@ def _tell(decision: Decision, options: Options) -> None:
 
 
 def _sum(decision: Decision, options: Options) -> str:
-    count = len(decision.chosen)
+    count = len(decision.of_run)
     if not count:
         return f"{decision.manager}: no replica is worth making"
     less = decision.original_s - decision.replica_s
     saved = f"{_seconds(abs(less))} s {'less' if less >= 0 else 'more'}"
     fast = f" ({decision.original_s / decision.replica_s:.2f} times as fast)" if decision.replica_s else ""
-    bound = ""
+    bound, held = "", sum(space_bytes(each.space_bytes for each in decision.of_run).values())
     if options.space_bytes is not None:
         each = " on each SServer" if decision.manager in PER_SSERVER else ""
         bound = f" (at most {format_size(options.space_bytes)}{each})"
     return (
         f"{decision.manager}: {count:,} replica{'' if count == 1 else 's'}, "
         f"I/O by the model {_seconds(decision.original_s)} s now, "
-        f"{saved}{fast}, {format_size(sum(decision.space_bytes.values()))} of space{bound}, "
+        f"{saved}{fast}, {format_size(held)} of space{bound}, "
         f"{_seconds(decision.build_s)} s to build"
     )
+
+
+def _beside(decision: Decision) -> str:
+    """What stands of other runs, and in which files."""
+    others = decision.of_others
+    files = sorted({each.file for each in others})
+    more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
+    held = sum(space_bytes(each.space_bytes for each in others).values())
+    count = f"{len(others):,} replica{'s' if len(others) > 1 else ''}"
+    return printable(f"of other runs, not in the sum: {count}, {format_size(held)} of space, of {files[0]}{more}")
 
 
 def _by_reason(decision: Decision) -> Iterator[tuple[str, list[Refused]]]:

@@ -135,7 +135,6 @@ class Job:
         if self.is_said:
             return
         self.is_said = True
-        say_of_trace(load.source, left_out=load.workload.left_out)
         if load.workload.weight > 1:
             say(
                 f"stripewise: planned from a sample of {load.workload.requests:,} requests, one in "

@@ -39,15 +39,13 @@ class Finding:
             return f"{self.files:,} files, {self.series}"
         return self.file or ""
 
-    def price_text(self, span_s: float) -> str:
-        """The price and what it is, for people; `span_s` is from the run's first request to the end of its last."""
+    def price_text(self, span_s: float, why: str) -> str:
+        """The price and what it is, for people; `span_s` is from the run's first request to the end of its last, `why`
+        what may have made the run quicker than the price (`why_quicker`).
+        """
         if self.price is None:
             return f"not priced: {self.basis}"
-        more = (
-            "; longer than first to last request: memory or faster devices served it"
-            if self.price.low > span_s > 0
-            else ""
-        )
+        more = f"; longer than first to last request: {why}" if self.price.low > span_s > 0 else ""
         return f"costs {self.price.text}, {self.basis}{more}"
 
     def as_json(self) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from .prices import space_bytes
 
 #: Of the JSON form (docs/traces/replicas.md).
 VERSION = 1
+#: Why a replica of another run is there.
+STANDS = ("stands",)
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ class ReplicaSet:
 
     @property
     def space_bytes(self) -> dict[str, int]:
-        """By target."""
+        """By target, of all that is chosen: what the bound is for."""
         return space_bytes(each.space_bytes for each in self.candidates)
 
     def as_json(self) -> dict[str, Any]:
@@ -186,14 +188,24 @@ class Decision:
     sets: tuple[ReplicaSet, ...] = field(default=())
 
     @property
+    def of_run(self) -> tuple[Candidate, ...]:
+        """Those that this run reads, made for it or there already."""
+        return tuple(each for each in self.chosen if each.reasons != STANDS)
+
+    @property
+    def of_others(self) -> tuple[Candidate, ...]:
+        """Those of other runs that stay beside them."""
+        return tuple(each for each in self.chosen if each.reasons == STANDS)
+
+    @property
     def original_s(self) -> float:
-        """Of the patterns that have a replica, as they lie."""
-        return sum(each.original_s for each in self.chosen)
+        """Of the patterns of this run that have a replica, as they lie."""
+        return sum(each.original_s for each in self.of_run)
 
     @property
     def replica_s(self) -> float:
         """Of the same on their replicas."""
-        return sum(each.replica_s for each in self.chosen)
+        return sum(each.replica_s for each in self.of_run)
 
     @property
     def build_s(self) -> float:

@@ -10,12 +10,10 @@ from ..files.fields import Fields, read_json
 from ..layout import Layout, parse_regions
 from ..units import OFFSET_BYTES_MAX
 from .blocks import DIMS_MAX, StridedBlocks
-from .candidate import VERSION, Candidate, ReplicaSet
+from .candidate import STANDS, VERSION, Candidate, ReplicaSet
 
 #: The most that a time or an age can be.
 SECONDS_MAX = 1e12
-#: Why a replica of another run is there.
-STANDS = ("stands",)
 
 
 def read_stored(path: Path) -> tuple[ReplicaSet, ...]:

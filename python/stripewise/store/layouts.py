@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
+from typing import Any
 
 from ..errors import LayoutError, StoreError, UsageError
 from ..files.fields import read_json
@@ -22,15 +24,26 @@ def read_layout(path: Path, config: StoreConfig) -> Layout:
     known = [target.name for target in config.cluster.targets]
     if isinstance(data, dict) and isinstance(data.get("files"), list):
         if len(data["files"]) != 1 or not isinstance(data["files"][0], dict):
-            raise LayoutError(
-                f"{path}: holds {len(data['files'])} files, a template comes from a plan of one; split it"
-            )
+            raise LayoutError(_not_of_one(path, data["files"], config))
         regions = data["files"][0].get("regions", [])
         if isinstance(regions, list):
             keys = ("start", "len", "stripes")
             regions = [{key: r[key] for key in keys if key in r} if isinstance(r, dict) else r for r in regions]
         data = {"regions": regions}
     return parse_layout(data, path, known)
+
+
+def _not_of_one(path: Path, files: list[Any], config: StoreConfig) -> str:
+    """That a plan of several files has no single layout, and how the layout of one of them is had."""
+    said = f"{path}: is a plan of {len(files)} files, a layout comes from a plan of one"
+    paths = [file["path"] for file in files if isinstance(file, dict) and isinstance(file.get("path"), str)]
+    if not paths:
+        return f"{said}; plan a trace again"
+    apply = shlex.join(["stripewise", "apply", str(path), "--store", str(config.root)])
+    return (
+        f"{said}; for the layouts of all of them: {apply}; after that --like {shlex.quote(paths[0])}, say, in place of "
+        f"--layout, or plan one file alone: stripewise plan TRACE --file {shlex.quote(paths[0])} -o one.json"
+    )
 
 
 def save_layout(config: StoreConfig, name: str, layout: Layout) -> str:

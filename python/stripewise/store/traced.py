@@ -47,6 +47,23 @@ def adopt_advice(workload: Workload, store: Store, manage: Sequence[str] = ()) -
     )
 
 
+def plain_advice(workload: Workload, store: Store) -> str:
+    """What to do with plain files of the workload, so that the store serves them; empty where there are none now."""
+    copies = shlex.join(["stripewise", "replicate", workload.source, "--store", str(store.root)])
+    beside = f"copies of what it reads can stand beside it: {copies}"
+    if advice := adopt_advice(workload, store):
+        return f"{advice}; or leave it, and {beside}"
+    plain = [file.path for file in workload.files if _is_plain(file.path)]
+    if not plain:
+        return ""
+    others = f" (so are {len(plain) - 1} more)" if len(plain) > 1 else ""
+    adopt = shlex.join(["stripewise", "store", "adopt", "--store", str(store.root), plain[0]])
+    return (
+        f"{os.path.basename(plain[0])} is a plain file elsewhere{others}; take it in where it is: {adopt}; or leave it "
+        f"plain, and {beside}"
+    )
+
+
 def _is_plain(path: str) -> bool:
     try:
         return stat.S_ISREG(os.lstat(path).st_mode)

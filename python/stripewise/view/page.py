@@ -23,13 +23,13 @@ SCRIPTS = ("uPlot.iife.min.js", "values.js", "plot.js", "pictures.js", "main.js"
 STYLES = ("uPlot.min.css", "page.css")
 
 
-def told(finding: Finding, span_s: float) -> dict[str, str]:
-    """A finding of a run of so many seconds as the page takes it: texts."""
+def told(finding: Finding, span_s: float, why: str) -> dict[str, str]:
+    """A finding of a run of so many seconds as the page takes it: texts; `why` as `Finding.price_text` has it."""
     where = f" in {finding.where}" if finding.where else ""
     return {
         "title": f"{finding.title}{where}",
         "evidence": "\n".join(finding.evidence),
-        "price": finding.price_text(span_s),
+        "price": finding.price_text(span_s, why),
         "command": finding.command,
         "advice": f"{finding.advice[0].upper()}{finding.advice[1:]}.",
     }
@@ -47,10 +47,12 @@ class Shown:
     prices: str = ""
     #: In calls that wait for the devices: seconds and number, for people; empty without any.
     waits: str = ""
+    #: What may have made the run quicker than prices.
+    why: str = ""
 
     def document(self) -> dict[str, Any]:
         """As the page takes it."""
-        findings = [told(each, self.span_s) for each in self.findings]
+        findings = [told(each, self.span_s, self.why) for each in self.findings]
         return self.picture.document | {"findings": findings, "prices": self.prices, "waits": self.waits}
 
 

@@ -133,6 +133,19 @@ def test_a_run_is_set_beside_what_the_model_says_of_it_alone(store: Store) -> No
     assert told is not None and float(told[1]) < 64 * 3e-3
 
 
+def test_the_sum_is_of_the_run_at_hand_and_what_stands_of_others_is_told_apart(store: Store) -> None:
+    one, four = traced(store, array(store, "a"), "0"), traced(store, array(store, "b"), "0,1,2,3")
+    alone = stripewise("replicate", one, "--store", store.root).out
+    (total,) = [line for line in alone.splitlines() if line.startswith("radar: 1 replica, I/O by the model")]
+    assert "of other runs" not in alone
+    stripewise("replicate", four, "--store", store.root)
+    said = stripewise("replicate", one, "--store", store.root, "--what-if").out
+    assert total.split(" now")[0] in said and f"radar: {store.plain / 'b'}" not in said, said
+    assert f"of other runs, not in the sum: 1 replica, 4.0 MiB of space, of {store.plain / 'b'}" in " ".join(
+        said.split()
+    )
+
+
 def test_watch_takes_up_traces_as_they_come_until_it_is_interrupted(store: Store, tmp_path: Path) -> None:
     first, second = traced(store, array(store, "a"), "0"), traced(store, array(store, "b"), "0")
     place, said = tmp_path / "traces", tmp_path / "said"

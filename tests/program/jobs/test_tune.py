@@ -306,6 +306,23 @@ def test_a_plain_file_that_stands_where_the_store_manages_is_to_be_adopted(make_
     stripewise("collect", trace)
     told = stripewise("plan", trace, "--store", store.root, code=2).err
     assert f"{advice}{file}'" in told and "trace anew" not in told, told
+    copies = f"stripewise replicate {trace}/trace.parquet --store {store.root}"
+    assert copies in told, told
+    # Of a file elsewhere the same two ways are named, and by `collect` beside the plan on some cluster.
+    away = store.base / "away"
+    stripewise("run", "--trace", away, "--", "md5sum", outside)
+    said = stripewise("collect", away).out
+    assert f"'stripewise store adopt --store STORE {outside}' takes one in" in said, said
+    assert f"'stripewise replicate {away} --store STORE' makes copies" in said, said
+    told = stripewise("plan", away, "--store", store.root, code=2).err
+    assert (
+        f"is a plain file elsewhere; take it in where it is: stripewise store adopt --store {store.root} {outside};"
+        in told
+    )
+    assert f"stripewise replicate {away}/trace.parquet --store {store.root}" in told
+    stripewise("store", "adopt", "--store", store.root, outside)
+    assert f"next: stripewise plan {trace} --cluster CLUSTER" in stripewise("collect", trace).out
+    stripewise("plan", away, "--store", store.root)
     stripewise("store", "adopt", "--store", store.root, file)
     stripewise("plan", trace, "--store", store.root, "-o", store.base / "plan.json")
     tune(store, *job, file)

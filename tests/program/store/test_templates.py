@@ -134,3 +134,19 @@ def test_a_template_on_a_small_target_is_warned_of_when_it_is_added_and_when_it_
     assert added.startswith(f"warning: {room}")
     listed = stripewise("store", "template", "ls", store.root).err
     assert listed.count("\n") == 1 and listed.startswith(f"warning: {store.data}/hot-*: {room}"), listed
+
+
+def test_a_plan_of_several_files_is_refused_as_a_template_with_the_two_ways_there_are(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    first, second, trace = store.data / "first", store.data / "second", store.base / "trace"
+    words = ("sh", "-c", 'for f in "$@"; do python3 -c "$0" "$f"; done', WRITES, first, second)
+    stripewise("run", "--store", store.root, "--trace", trace, "--", *words)
+    stripewise("collect", trace)
+    saved = store.base / "plan.json"
+    stripewise("plan", trace, "--store", store.root, "--policy", "psa", "-o", saved)
+    told = stripewise("store", "template", "add", store.root, f"{store.data}/new/", "--layout", saved, code=1).err
+    assert "is a plan of 2 files, a layout comes from a plan of one" in told, told
+    assert f"stripewise apply {saved} --store {store.root}; after that --like {store.data}/" in told, told
+    stripewise("apply", saved, "--store", store.root, "--anyway")
+    like = told.split("--like ")[1].split(",")[0]
+    stripewise("store", "template", "add", store.root, f"{store.data}/new/", "--like", like)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stripewise.findings.price import DEFAULT_CLUSTER, Asked, Places, load_of, saved
+from stripewise.findings import Finding, Seconds
+from stripewise.findings.price import DEFAULT_CLUSTER, Asked, Places, load_of, saved, why_quicker
 from stripewise.layout import Layout, Region
 from support import KIB, MIB
 
@@ -110,3 +112,19 @@ def test_laid_requests_move_all_bytes_and_joining_makes_none_dearer(requests, st
     assert load_of(made.joined(MIB), of_bytes).busy.sum() == pytest.approx(total)
     now, then = load_of(made, DEFAULT_CLUSTER), load_of(made.joined(MIB), DEFAULT_CLUSTER)
     assert (then.busy <= now.busy + 1e-12).all()
+
+
+def test_a_run_on_emulated_devices_was_not_served_from_memory():
+    emulated = tuple(replace(each, kind="emulated") for each in DEFAULT_CLUSTER.targets)
+    own = replace(DEFAULT_CLUSTER, source=Path("/s"), targets=emulated)
+    found = Finding("small", "small", None, (), Seconds(2.0, 3.0), "by the model", "do")
+    told = found.price_text(1.0, why_quicker(own, "/s"))
+    assert told.endswith(
+        "longer than first to last request: accesses that continue others pay no startup, in the price each does"
+    )
+    # Of files elsewhere, and on real devices, memory may have been it.
+    for cluster, store in ((own, None), (replace(own, targets=DEFAULT_CLUSTER.targets), "/s")):
+        assert "memory or faster devices may have served it, and accesses" in found.price_text(
+            1.0, why_quicker(cluster, store)
+        )
+    assert "longer" not in found.price_text(2.5, why_quicker(own, "/s"))

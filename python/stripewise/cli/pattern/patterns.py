@@ -95,9 +95,9 @@ def patterns(
     choice = files.choice()
     reports = [report_of(Path(word), choice, options.layer) for word in traces]
     ends = [run_end(Path(word)) for word in rest]
-    for word, report, end in zip(rest, reports, ends, strict=True):
+    for word, end in zip(rest, ends, strict=True):
         say_partial(word, partial_reasons(Path(word)))
-        say_of_trace(word, ended=end.text, left_out=report.left_out)
+        say_of_trace(word, ended=end.text)
     if verb == "diff":
         _diff(reports, options)
     elif verb == "predict":

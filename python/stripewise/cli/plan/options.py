@@ -18,7 +18,7 @@ from ...policy import PlanOptions
 from ...units import parse_size, parse_span
 from ...workload.counted import LEAST_BYTES, Choice, Rule, left_out_text
 from ..options import FileOption, MinGainOption, RegionOption, StepOption, StripeOption
-from ..output import printable, say_once
+from ..output import printable, say, say_once
 
 WindowOption = Annotated[
     str | None,
@@ -139,16 +139,15 @@ def _globs(fields: Fields, key: str) -> list[str]:
 
 
 def say_of_trace(source: str, *, ended: str = "", left_out: Sequence[tuple[str, int]] = ()) -> None:
-    """A line each of what a user must know of a trace: how its run ended, where not well, and files left out of it.
+    """A line each of what a user must know of a trace: how its run ended, where not well, and files left out of a plan.
 
-    A command that reads traces several times, or several of them, tells once what is left out.
+    `collect` and `plan` tell these; other verbs would say the same of the same trace again.
     """
     if ended:
         text = f"stripewise: {printable(source)}: {ended}"
         say_once(text, text)
     if left_out:
-        said = f"stripewise: {printable(source)}: {left_out_text(left_out)}: --all-files has them"
-        say_once(said, "files left out")
+        say(f"stripewise: {left_out_text(left_out)}: --all-files has them")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import typer
 
 from ...errors import UsageError
 from ...files.parts import check_output
-from ...findings import findings_of, span_of, waits_of
+from ...findings import findings_of, span_of, waits_of, why_quicker
 from ...view import Shown, ViewRequests, check_target, picture_of, read_requests, write_page, write_perfetto
 from ..output import printable, progress, say_partial
 from .options import say_of_trace
@@ -44,7 +44,7 @@ def _requests(page: Page) -> ViewRequests:
     with progress("reading the trace") as step:
         requests = read_requests(page.trace, page.files, step)
     say_partial(str(page.source), requests.partial)
-    say_of_trace(str(page.source), ended=requests.end.text, left_out=requests.left_out)
+    say_of_trace(str(page.source), ended=requests.end.text)
     return replace(requests, source=str(page.source))
 
 
@@ -61,4 +61,5 @@ def _shown(page: Page, runs: int) -> Shown:
         span_s,
         priced_by(facts, on, span_s),
         waits,
+        why_quicker(on, facts.store),
     )

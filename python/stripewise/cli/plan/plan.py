@@ -24,7 +24,7 @@ from ...policy import POLICIES, policy_named, refuse_foreign
 from ...policy.default import Default
 from ...run.recreated import as_made
 from ...store import Store, plans
-from ...store.traced import adopt_advice, on_store
+from ...store.traced import on_store, plain_advice
 from ...units import format_size
 from ...workload import Workload
 from ...workload.made import made_in
@@ -166,7 +166,7 @@ def _holds(store: Store, path: str) -> bool:
 def _of_store(workload: Workload, store: Store) -> Workload:
     found = on_store(workload, store)
     if not found.files:
-        cure = adopt_advice(workload, store) or "drop --store, or trace a run that makes its files in the store"
+        cure = plain_advice(workload, store) or "drop --store, or trace a run that makes its files in the store"
         raise UsageError(f"--store: {store.root} holds none of the files in {workload.source}; {cure}")
     return found
 

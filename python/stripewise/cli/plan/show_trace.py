@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,7 +13,17 @@ import typer
 
 from ...cluster import Cluster, read_cluster
 from ...errors import NoRequestsError, StripewiseError
-from ...findings import DEFAULT_CLUSTER, FileLine, Finding, RunFacts, RunSummary, facts_of, findings_of, summary_of_run
+from ...findings import (
+    DEFAULT_CLUSTER,
+    FileLine,
+    Finding,
+    RunFacts,
+    RunSummary,
+    facts_of,
+    findings_of,
+    summary_of_run,
+    why_quicker,
+)
 from ...store.config import read_store
 from ...units import format_size
 from ...workload.counted import Choice
@@ -67,7 +78,7 @@ def show_trace(page: Page, json: bool) -> None:
     served = [] if workload is None else _served(page.trace, workload)
     ended, left_out = run_end(page.trace), () if workload is None else workload.left_out
     say_partial(run.source, partial_reasons(page.trace))
-    say_of_trace(run.source, ended=ended.text, left_out=left_out)
+    say_of_trace(run.source, ended=ended.text)
     if json:
         print_json(
             {
@@ -92,8 +103,8 @@ def show_trace(page: Page, json: bool) -> None:
     if served and workload is not None and (rest := workload.requests - sum(each.requests for each in served)) > 0:
         typer.echo(f"and {rest:,} requests on files that lie elsewhere, or whose layout is not known")
     for line in summary.files:
-        _print_file(line)
-    _print_findings(found, priced_by(run, on, summary.span_s), summary.span_s)
+        _print_file(line, run.source)
+    _print_findings(found, priced_by(run, on, summary.span_s), summary.span_s, why_quicker(on, run.store))
 
 
 def _workload(trace: Path, files: Choice, step: Progress) -> Workload | None:
@@ -165,7 +176,7 @@ def _print_run(run: RunSummary) -> None:
     typer.echo(f"in {run.calls:,} calls by name: {run.calls_s:.3g} s of all processes")
 
 
-def _print_file(line: FileLine) -> None:
+def _print_file(line: FileLine, trace: str) -> None:
     if not line.sentences:
         return
     typer.echo(f"{printable(line.path)}:")
@@ -176,7 +187,7 @@ def _print_file(line: FileLine) -> None:
     if line.copied is not None:
         typer.echo(f"  {line.copied.sentence}")
     if line.more:
-        typer.echo(f"  and {line.more:,} pattern(s) more: stripewise patterns")
+        typer.echo(f"  and {line.more:,} pattern(s) more: stripewise patterns {printable(shlex.quote(trace))}")
     said = [] if line.mb_s is None else [f"{line.mb_s:,.0f} MB/s while requests were under way"]
     if line.latency_ms is not None:
         half, most = line.latency_ms
@@ -192,7 +203,7 @@ def priced_by(run: RunFacts, on: Cluster, span_s: float) -> str:
     return f"prices by the model on {devices}{itself}"
 
 
-def _print_findings(found: Sequence[Finding], prices: str, span_s: float) -> None:
+def _print_findings(found: Sequence[Finding], prices: str, span_s: float, why: str) -> None:
     if not found:
         typer.echo("findings: none")
         return
@@ -202,7 +213,7 @@ def _print_findings(found: Sequence[Finding], prices: str, span_s: float) -> Non
         typer.echo(f"{number}. {each.title}{where}")
         for evidence in each.evidence:
             typer.echo(f"   - {printable(evidence)}")
-        typer.echo(printable(f"   {each.price_text(span_s)}"))
+        typer.echo(printable(f"   {each.price_text(span_s, why)}"))
         typer.echo(f"   {each.advice[0].upper()}{each.advice[1:]}.")
         if each.command:
             typer.echo(f"   $ {printable(each.command)}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,7 +47,7 @@ def collect(
 
     say_partial(f"{place}/trace.parquet", partial_reasons(place))
     say_of_trace(f"{place}/trace.parquet", ended=run_end(place).text)
-    _list(account, place)
+    listed = _list(account, place)
     trace = printable(shlex.quote(str(place)))
     if is_mpi_alone(trace_file(place)):
         patterns = f"stripewise patterns {trace} --layer mpi"
@@ -55,10 +56,15 @@ def collect(
     store = store_of_trace(place)
     devices = "--cluster CLUSTER" if store is None else f"--store {printable(shlex.quote(store))}"
     typer.echo(f"next: stripewise plan {trace} {devices} -o plan.json")
+    plain = next(filter(_is_plain, listed), None) if store is None else None
+    if plain is not None:
+        adopt = f"stripewise store adopt --store STORE {printable(shlex.quote(plain))}"
+        typer.echo(f"plain files, in no store: '{adopt}' takes one in where it is,")
+        typer.echo(f"'stripewise replicate {trace} --store STORE' makes copies of what is read beside them")
 
 
-def _list(account: Mapping[str, Any], place: Path) -> None:
-    """The files that count, most bytes first, and how many do not."""
+def _list(account: Mapping[str, Any], place: Path) -> Sequence[str]:
+    """Lists the files that count, most bytes first, and how many do not; the former."""
     from ...workload.counted import Choice, Touched, left_out_text
     from ...workload.trace import run_place, wanted_files
     from ..plan.options import user_list
@@ -76,3 +82,8 @@ def _list(account: Mapping[str, Any], place: Path) -> None:
         typer.echo(f"  and {len(counted.files) - FILES_SHOWN:,} files with fewer bytes")
     if counted.left_out:
         typer.echo(f"{left_out_text(counted.numbers)}; see 'stripewise files {printable(str(place))}'")
+    return counted.files
+
+
+def _is_plain(path: str) -> bool:
+    return os.path.isfile(path) and not os.path.islink(path)
