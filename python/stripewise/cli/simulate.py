@@ -12,7 +12,7 @@ import typer
 
 from ..cluster import Cluster, read_cluster
 from ..errors import StripewiseError, UsageError
-from ..plan import Plan, read_plan
+from ..plan import read_plan
 from ..policy import POLICIES, PlanOptions, Policy, policies_named, refuse_foreign
 from ..policy.best.trial import Trials
 from ..report.figure import check_plot_path
@@ -143,19 +143,23 @@ class Job:
 
 
 def _with_io(outcomes: Sequence[Outcome], load: Load, cluster: Cluster) -> list[Outcome]:
-    """The runs with their I/O time, from the very runs that `plan` makes for it.
+    """The runs with their I/O time, and the whole run's, from the very runs that `plan` makes for them.
 
     These know the targets that plans may use, so a plan for others has none.
     """
     active = {target.name for target in cluster.active}
     trials = Trials([load.workload], cluster)
 
-    def io_s(plan: Plan) -> float | None:
+    def told(outcome: Outcome) -> Outcome:
+        plan = outcome.plan
         cycles = [region.stripes for file in plan.files for region in file.regions]
         cycles += [move.stripes for migration in plan.migrations for move in migration.moves]
-        return trials.in_flight_s(plan) if {name for cycle in cycles for name, _ in cycle} <= active else None
+        if not {name for cycle in cycles for name, _ in cycle} <= active:
+            return outcome
+        (run,) = trials.run(plan)
+        return replace(outcome, io_s=trials.in_flight_s(plan), run_s=run.seconds)
 
-    return [replace(each, io_s=io_s(each.plan)) for each in outcomes]
+    return list(map(told, outcomes))
 
 
 def _cells(row: Compared, has_io: bool) -> list[str]:
@@ -185,6 +189,8 @@ _COLUMNS = ("policy", "MB/s", "read MB/s", "write MB/s", "of bound", "imbalance"
 _RATES = "MB/s: over the whole run; of reads and of writes from first to last, pauses included, which tune leaves out"
 _IO_TIMES = "I/O times def: by the time with reads or writes under way, as plan and tune tell it"
 _RUN_TIMES = "run times def: by the whole run, with the program's own time between requests"
+#: Where it is of the runs that plans are made by.
+_AS_PLAN = ", all processes begun at once, as plan tells it; MB/s has them begin as traced"
 
 
 def print_outcomes(source: str, cluster: Cluster, points: Sequence[tuple[object, Sequence[Outcome]]], key: str) -> None:
@@ -202,7 +208,7 @@ def print_outcomes(source: str, cluster: Cluster, points: Sequence[tuple[object,
         if key:
             made.add_section()
     stdout().print(made)
-    for note in (_RATES, *([_IO_TIMES] if has_io else []), *([_RUN_TIMES] if has_def else [])):
+    for note in (_RATES, *([_IO_TIMES] if has_io else []), *([_RUN_TIMES + _AS_PLAN * has_io] if has_def else [])):
         typer.echo(wrapped(note))
 
 

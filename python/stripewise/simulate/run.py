@@ -63,13 +63,15 @@ class Outcome:
     """A simulated run: the engine's report as docs/formats.md draws it.
 
     `io_s` are the seconds with any read under way and those with any write, added, as `plan` expects and `tune`
-    measures them; None where that was not simulated.
+    measures them, `run_s` those of the whole run as `plan` expects it, all processes begun at once; both None where
+    that was not simulated.
     """
 
     name: str
     plan: Plan
     report: Mapping[str, Any]
     io_s: float | None = None
+    run_s: float | None = None
 
     def latency_s(self, operation: str, quantile: str) -> float | None:
         """A quantile (`p50`, `p99`, ..) of the latency of reads or writes; None where there were none."""
@@ -100,9 +102,12 @@ def compared(outcomes: Sequence[Outcome]) -> list[Compared]:
     baseline = next((outcome for outcome in outcomes if outcome.plan.policy == "def"), None)
     base_mb_s = 0.0 if baseline is None else float(baseline.report["mb_s"])
     base_io_s = None if baseline is None else baseline.io_s
+    base_run_s = None if baseline is None else baseline.run_s
 
     def row(outcome: Outcome) -> Compared:
         times = float(outcome.report["mb_s"]) / base_mb_s if base_mb_s else None
+        if base_run_s and outcome.run_s:
+            times = base_run_s / outcome.run_s
         return Compared(outcome, times, base_io_s / outcome.io_s if base_io_s and outcome.io_s else None)
 
     return list(map(row, outcomes))

@@ -222,10 +222,13 @@ def test_of_a_trace_the_io_alone_is_compared_as_plan_does_it_and_the_run_beside_
     base, row = json.loads(said(*words, "--json"))["rows"]
     expected = read_plan(plan).expected
     assert (base["io_s"], row["io_s"]) == (expected.simulated_io_def_s, expected.simulated_io_s)
-    assert base["io_times_def"] == 1 and row["io_times_def"] == expected.likely_gain != row["times_def"]
+    assert base["io_times_def"] == 1 and row["io_times_def"] == expected.likely_gain
+    # The whole run is of the same runs, too, and MB/s of another one.
+    assert base["times_def"] == 1 and row["times_def"] == expected.simulated_gain != row["io_times_def"]
     shown = " ".join(said(*words).split())
     assert "I/O times def: by the time with reads or writes under way, as plan and tune tell it" in shown
-    assert "run times def: by the whole run, with" in shown and "of reads and of writes from first to last" in shown
+    assert "run times def: by the whole run, with the program's own time between requests, all processes begun" in shown
+    assert "of reads and of writes from first to last" in shown
     # The runs that plans are made by know no open loop, no read-ahead, and no description.
     load, _ = toml(tmp_path)
     for other in ([*words, "--loop", "open"], [*words, "--read-ahead", "1MiB"],
