@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stripewise.cluster import Cluster
 from stripewise.layout import Stripes
-from stripewise.policy import PlanOptions
+from stripewise.policy import POLICIES, PlanOptions
+from stripewise.policy.best.best import _Search
 from stripewise.policy.best.regions.cuts import whole_regions
 from stripewise.policy.best.regions.layout import Layout, carry_out
 from stripewise.policy.best.regions.problem import Ground, capacities
@@ -104,3 +107,21 @@ def test_whatever_windows_want_of_full_sservers_no_move_lacks_room_and_the_hotte
     for window in range(1, windows):
         hottest = requests[window].index(9)
         assert servers(layout.placed[window])[hottest] == wanted[window][hottest]
+
+
+def test_a_plan_that_another_policy_made_is_that_policys_own_in_the_steps_that_were_asked_for():
+    file = file_of([each % 16 * 2 * MIB for each in range(300)], [2 * MIB] * 300)
+    workload, on = Workload((file,), 8), cluster(2, 2, 8 * MIB)
+    options = PlanOptions(region_bytes=2 * MIB, window_ns=100_000, time_limit_s=20.0)
+    search = _Search(workload, on, options)
+    coarse, default = search._candidate_of("h2dp"), search._default()
+    assert coarse is not None and coarse.plan.options["step_bytes"] == 16 * KIB
+    candidates, seconds, traced_s = [default, coarse], [9.0, 1.0], [9.0, 1.0]
+    chosen = search._with_fine_steps(1, candidates, seconds, traced_s)
+    own = POLICIES["h2dp"].plan(workload, on, replace(options, time_limit_s=None))
+    mine, theirs = search.judge.one(own), search.judge.one(coarse.plan)
+    assert mine is not None and theirs is not None
+    assert mine.seconds <= theirs.seconds
+    assert candidates[chosen].plan.files == own.files and len(seconds) == len(traced_s) == chosen + 1 == 3
+    # What DEF lies as, or is best's own, has no finer steps.
+    assert search._with_fine_steps(0, candidates, seconds, traced_s) == 0

@@ -35,7 +35,7 @@ from .expected.likely import likely_run
 from .judge import Judge, Judged
 from .polish import polished
 from .proven.prove import Proof, Proven
-from .reasons import explained, pieces_of
+from .reasons import as_other, explained, pieces_of
 from .regions.cuts import Cuts, choose_cuts, cut_for_balance, cut_table, whole_regions
 from .regions.exact import count_of, solve_exactly
 from .regions.explain import reasons
@@ -148,11 +148,12 @@ class _Search:
         if chosen and len(self.windows) == 1:
             self._polish(candidates, seconds, traced_s, default)
             chosen = self._chosen(candidates, self._anew(candidates, seconds))
+        chosen = self._with_fine_steps(chosen, candidates, seconds, traced_s)
         comment = "" if chosen else "leave it as it is: no layout is quicker than def by more than a hundredth"
         plan, bounds = candidates[chosen].plan, candidates[chosen].bounds
         low, high = gain_interval(bounds, default.bounds, self.cluster, self.processes, self.options.seed)
         if chosen and plan.policy != Best.name:
-            comment = _as_other(plan, [each.plan for each in candidates], len(self.windows))
+            comment = as_other(plan, [each.plan for each in candidates], len(self.windows), self.options)
         expected = replace(
             plan.expected,
             # Of requests that regions cut it says little, and no layout undercuts what is proven.
@@ -184,6 +185,27 @@ class _Search:
         chosen = min(tied, key=lambda n: (bounds_s[n], n))
         worth_s, worth_bound_s = seconds[chosen] * (1 + WORTHWHILE), bounds_s[chosen] * (1 + WORTHWHILE)
         return 0 if seconds[0] <= worth_s and bounds_s[0] <= worth_bound_s else chosen
+
+    def _with_fine_steps(
+        self, chosen: int, candidates: list[Candidate], seconds: list[float], traced_s: list[float]
+    ) -> int:
+        """The chosen candidate; of another policy in coarser steps than asked for, that one's own plan, if time is left
+        for it and it is no slower.
+        """
+        plan, step = candidates[chosen].plan, self.options.step_bytes
+        if plan.policy in ("def", Best.name) or plan.options.get("step_bytes") == step or time.monotonic() > self.until:
+            return chosen
+        try:
+            own = self._candidate_of(plan.policy, step_bytes=step)
+        except PlanError:
+            return chosen
+        coarse, judged = self.judge.one(plan), None if own is None else self.judge.one(own.plan)
+        if own is None or judged is None or coarse is None or judged.seconds > coarse.seconds:
+            return chosen
+        candidates.append(own)
+        seconds.append(judged.seconds)
+        traced_s.append(judged.traced_s)
+        return len(candidates) - 1
 
     def _anew(self, candidates: list[Candidate], seconds: list[float]) -> list[float]:
         """Of DEF and the quickest, the seconds that decide by the trace and fresh runs; inf of the others.
@@ -435,7 +457,9 @@ class _Search:
         assert found is not None
         return found
 
-    def _candidate_of(self, name: str, stripe_bytes: int | None = None) -> Candidate | None:
+    def _candidate_of(
+        self, name: str, stripe_bytes: int | None = None, step_bytes: int | None = None
+    ) -> Candidate | None:
         """Another policy's plan, held against the same windows."""
         policy = POLICIES[name]
         largest = max(int(file.requests["size"].max(initial=0)) for file in self.workload.files)
@@ -444,7 +468,7 @@ class _Search:
             time_limit_s=None,
             smooth=None,
             stripe_bytes=stripe_bytes or self.options.stripe_bytes,
-            step_bytes=max(self.options.step_bytes, round_up(largest // OTHERS_STEPS)),
+            step_bytes=step_bytes or max(self.options.step_bytes, round_up(largest // OTHERS_STEPS)),
         )
         if "window_ns" not in policy.takes:
             given = replace(given, window_ns=None)
@@ -459,16 +483,6 @@ class _Search:
             return Candidate(plan, plan.expected.bound_s, [alone])
         bounds = window_bounds(ground, layout)
         return Candidate(plan, sum(bound.makespan_s(self.processes) for bound in bounds), bounds)
-
-
-def _as_other(chosen: Plan, plans: Sequence[Plan], windows: int) -> str:
-    """Why another policy's plan was chosen, of one window also where moves between several were asked for."""
-    said = f"as {chosen.policy} has it: the quickest of all layouts in simulated runs"
-    if windows == 1 or len(chosen.windows) > 1:
-        return said
-    if any(plan.migrations for plan in plans):
-        return f"{said}, quicker without moves than every plan with moves between the {windows:,} windows"
-    return f"{said}; none that was found moves anything between the {windows:,} windows"
 
 
 def _lies_whole(plan: Plan) -> bool:

@@ -13,8 +13,9 @@ import numpy as np
 from ...cluster import Cluster
 from ...model.general import Float
 from ...plan import Plan
-from ...units import format_size, round_up
+from ...units import exact_size, format_size, round_up
 from ...workload.requests import Workload
+from ..base import PlanOptions
 from .expected.heats import FileHeat
 from .expected.spans import groups_of_run
 from .expected.touched import touched
@@ -23,6 +24,7 @@ from .proven.kinds import Kinds, kinds_of
 from .regions.explain import RUNNERS_UP
 from .regions.layout import named
 from .strategies.case import Piece
+from .tuning import TIED
 
 #: Fewer requests than this are hardly any.
 HARDLY = 0.05
@@ -104,3 +106,24 @@ def _reason(where: str, asked: Float, cost_s: float | None, others_s: Float, nam
     rejected = ", ".join(f"{name} {seconds:.4g} s" for seconds, name in dearer[:RUNNERS_UP])
     text = f"{' and '.join(said)}: {where}, {cost_s:.4g} s of the run"
     return text + (f"; rejected: {rejected}" if rejected else "")
+
+
+def as_other(chosen: Plan, plans: Sequence[Plan], windows: int, asked: PlanOptions) -> str:
+    """Why another policy's plan was chosen, with the options that make it, where these are not those `asked` for; of
+    one window also where moves between several were asked for.
+    """
+    flags = [
+        f"--{name}-size {exact_size(size)}"
+        for name, own in (("stripe", asked.stripe_bytes), ("step", asked.step_bytes))
+        if isinstance(size := chosen.options.get(f"{name}_bytes"), int) and size != own
+    ]
+    # DEF and its kin have no search that a step is for.
+    flags = [flag for flag in flags if chosen.policy != "def" or flag.startswith("--stripe")]
+    made = f" with {' '.join(flags)}" if flags else ""
+    least = f"of {len(plans):,} layouts none had a run that was shorter by more than {TIED:.1%} in simulation"
+    said = f"as {chosen.policy} has it{made}: {least}"
+    if windows == 1 or len(chosen.windows) > 1:
+        return said
+    if any(plan.migrations for plan in plans):
+        return f"{said}, those with moves between the {windows:,} windows among them"
+    return f"{said}; none that was found moves anything between the {windows:,} windows"
