@@ -88,7 +88,8 @@ def test_what_stands_ages_and_is_not_built_again(columns, tmp_path):
     assert own["age"] == 1.0
     mine = tmp_path / "mine.py"
     mine.write_text("def gone(benefit, age):\n    return -age\n")
-    assert "of other runs, not in the sum: 1 replica, 4.0 MiB" in what_if(other, "--stored", before, "--decay", f"{mine}:gone").stdout
+    told = what_if(other, "--stored", before, "--decay", f"{mine}:gone").stdout
+    assert "of other runs, not in the sum: 1 replica, 4.0 MiB" in told
 
 
 def test_space_bounds_replicas(columns):
