@@ -266,6 +266,16 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 ENDED_BY: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
+@contextlib.contextmanager
+def standing(text: Callable[[], str]) -> Iterator[None]:
+    """Where a signal ends the body, the line that says so goes on with what is done and what stands."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        error.add_note(text())
+        raise
+
+
 class OneLineErrors(TyperGroup):
     """Turns every error into one line on stderr and an exit code."""
 
@@ -289,7 +299,8 @@ class OneLineErrors(TyperGroup):
             raise typer.Exit(1) from error
         except KeyboardInterrupt as error:
             number = signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT
-            say(f"stripewise: {ENDED_BY[number]}")
+            stands = [printable(note) for note in getattr(error, "__notes__", ())]
+            say(": ".join(["stripewise", "; ".join([ENDED_BY[number], *stands])]))
             raise typer.Exit(128 + number) from error
         except (typer.Exit, typer.Abort, typer.TyperException):
             raise

@@ -69,8 +69,10 @@ def lay_out(
         session.expect(sum(file.size for file in files))
         for number, file in enumerate(files):
             moved = session.move(file.path, file.id, file.layout, 0, file.size)
-            if session.signal is not None:
-                return Applied(number, moved_bytes, time.monotonic() - begun, session.signal)
-            moved.check()
             moved_bytes += moved.moved_bytes
+            if session.signal is not None:
+                # The file under way may have been moved by then.
+                done = number + (not moved.error)
+                return Applied(done, moved_bytes, time.monotonic() - begun, session.signal)
+            moved.check()
     return Applied(len(files), moved_bytes, time.monotonic() - begun)

@@ -10,6 +10,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -126,6 +127,53 @@ def test_whole_directories_go_in_and_out(make_store: Maker) -> None:
     stripewise("store", "relink", store.plain / "moved")
     stripewise("store", "export", "--all", store.root)
     assert (store.plain / "moved").read_bytes() == contents[store.plain / "a"]
+
+
+INTERRUPTED = """
+import signal, sys
+from stripewise.cli import main
+from stripewise.store import transfer
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+name, number, calls = sys.argv.pop(1), int(sys.argv.pop(1)), 0
+real = getattr(transfer, name)
+
+def work(*given):
+    global calls
+    calls += 1
+    done = real(*given)
+    if calls == number:
+        signal.raise_signal(signal.SIGINT)
+    return done
+
+setattr(transfer, name, work)
+main.main()
+"""
+
+
+def test_interrupted_ways_in_and_out_say_how_many_files_are_done_and_how_to_go_on(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    files = [store.plain / name for name in "abc"]
+    contents = {path: plain(path, 5000, number) for number, path in enumerate(files)}
+
+    def interrupted(function: str, number: int, *words: str | Path) -> str:
+        ended = execute([sys.executable, "-c", INTERRUPTED, function, str(number), "store", *words], code=130)
+        assert ended.err.count("\n") == 1 and ended.err.startswith("stripewise: interrupted; "), ended.report
+        return ended.err
+
+    said = interrupted("adopt", 2, "adopt", "--store", store.root, "-r", store.plain)
+    assert "2 of 3 file(s) are adopted, each is whole; the same command does the rest" in said, said
+    adopt(store, "-r", store.plain)
+    assert all(map(is_managed, files))
+    said = interrupted("export", 1, "export", *files)
+    assert f"1 of 3 file(s) are exported, each is whole; the same command from {files[1]} on does the rest" in said, (
+        said
+    )
+    said = interrupted("export", 1, "export", "--all", store.root)
+    assert "1 of 2 file(s) are exported, each is whole; the same command does the rest" in said, said
+    stripewise("store", "export", "--all", store.root)
+    assert {path: path.read_bytes() for path in files} == contents
+    assert "nothing to export" in stripewise("store", "export", "--all", store.root).err
 
 
 def test_a_file_that_a_program_has_open_is_not_adopted(make_store: Maker) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
-from rig import Maker, Store, Target, dirs, stripewise, talking
+from rig import STRIPEWISE, Maker, Store, Target, dirs, stripewise, talking, wait_until
 
 KIB, MIB = 1 << 10, 1 << 20
 TARGETS = [*dirs(2), Target("ssd0", "ssd"), Target("ssd1", "ssd", capacity_bytes=MIB)]
@@ -78,6 +80,24 @@ def test_a_program_that_has_the_file_open_reads_and_writes_on(files) -> None:
         assert program.end().code == 0
     content = contents[path]
     assert read(store, path) == content[:500_000] + b"new" + content[500_003:]
+
+
+def test_an_interrupted_one_says_how_many_files_have_the_new_layout_and_goes_on(files) -> None:
+    store, contents = files
+    words = [STRIPEWISE, "store", "set-layout", *contents, "--targets", "t1", "--bandwidth", "256KiB"]
+    moving = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert wait_until(lambda: "moving" in stripewise("mover", "status", store.root, code=None).out)
+        moving.send_signal(signal.SIGINT)
+        out, err = moving.communicate(timeout=60)
+    finally:
+        moving.kill()
+        moving.wait()
+    said = "0 of 2 file(s) have the new layout, each has the old one and all its bytes; the same command again moves"
+    assert moving.returncode == 128 + signal.SIGINT and f"stripewise: interrupted; {said}" in err, out + err
+    assert {path: read(store, path) for path in contents} == contents
+    stripewise("store", "set-layout", *contents, "--targets", "t1")
+    assert all(cycles(path) == [[["t1", 64 * KIB]]] for path in contents)
 
 
 def test_files_that_do_not_fit_stay_all_where_they_are(files) -> None:

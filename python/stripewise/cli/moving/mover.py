@@ -13,7 +13,7 @@ from ...moving.mover_status import read_status, send_command
 from ...store.config import store_root
 from ...units import format_size
 from ..options import JsonOption, StoreArgument
-from ..output import print_json, printable, shown
+from ..output import print_json, printable, shown, standing
 
 WATCH_S = 1.0
 
@@ -27,10 +27,11 @@ def status(
     root = store_root(store)
     said = read_status(root)
     _print(said, json)
-    while watch and said["alive"]:
-        time.sleep(WATCH_S)
-        said = read_status(root)
-        _print(said, json)
+    with standing(lambda: f"only the watching; the mover goes on ('stripewise mover stop {store}' ends it)"):
+        while watch and said["alive"]:
+            time.sleep(WATCH_S)
+            said = read_status(root)
+            _print(said, json)
 
 
 def pause(store: StoreArgument, json: JsonOption = False) -> None:

@@ -10,7 +10,7 @@ import typer
 from ...errors import StoreError, UsageError
 from ...store import Store
 from ..options import JsonOption, StoreArgument
-from ..output import print_json, printable
+from ..output import print_json, printable, standing
 from . import upkeep
 
 #: Of findings of one kind so many are shown one by one; the rest is counted (--json has all).
@@ -63,7 +63,9 @@ def fsck(
     """
     if purge and not repair:
         raise UsageError("--purge: is part of a repair; add --repair")
-    found = Store(store).fsck(repair, purge)
+    stands = "what was mended by then stays mended" if repair else "nothing was changed"
+    with standing(lambda: f"{stands}; run the same command again for its findings"):
+        found = Store(store).fsck(repair, purge)
     problems = [str(problem) for problem in found.get("problems", [])]
     if json:
         print_json(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from ...errors import StoreError, StripewiseError, UsageError
 from ...store import Store, transfer
 from ...units import format_size, parse_size
 from ..options import JsonOption, StoreOption
-from ..output import print_json, printable, say
+from ..output import print_json, printable, say, standing
 
 WaitOption = Annotated[
     float, typer.Option("--wait", min=0, metavar="SECONDS", help="Maximum wait for a file that a program has open.")
@@ -21,26 +22,60 @@ WaitOption = Annotated[
 FilesArgument = Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Files to convert.")]
 
 
-def each(paths: Iterable[Path], work: Callable[[Path], dict[str, Any]], what: str, json: bool) -> None:
-    """Does `work` on every path, goes on after single failures, and sums up."""
+@dataclass(frozen=True)
+class Work:
+    """What is done with each of several files; `word` says of one that it is done, `is_done` whether it is."""
+
+    do: Callable[[Path], dict[str, Any]]
+    word: str
+    is_done: Callable[[Path], bool]
+    #: Whether the same command passes over files that are done: it looks for its files itself.
+    goes_on: bool = False
+
+
+def each(paths: Iterable[Path], work: Work, json: bool) -> None:
+    """Does the work on every path, goes on after single failures, and sums up."""
     paths = list(paths)
-    done, failed = [], 0
-    for path in paths:
-        try:
-            result = work(path)
-        except StripewiseError as error:
-            if len(paths) == 1:
-                raise
-            failed += 1
-            say(f"stripewise: {error}")
-            continue
-        done.append({"path": str(path), **result})
-        if not json:
-            typer.echo(f"{printable(str(path))}: {what}, {format_size(int(result['size']))}")
+    done: list[dict[str, Any]] = []
+    failed = begun = 0
+    with standing(lambda: _stands(paths, begun, len(done), work)):
+        for number, path in enumerate(paths):
+            begun = number
+            try:
+                result = work.do(path)
+            except StripewiseError as error:
+                if len(paths) == 1:
+                    raise
+                failed += 1
+                say(f"stripewise: {error}")
+                continue
+            done.append({"path": str(path), **result})
+            if not json:
+                typer.echo(f"{printable(str(path))}: {work.word}, {format_size(int(result['size']))}")
     if json:
         print_json(done)
     if failed:
-        raise StoreError(f"{failed} of {len(paths)} file(s) could not be {what}; see above")
+        raise StoreError(f"{failed} of {len(paths)} file(s) could not be {work.word}; see above")
+
+
+def _stands(paths: list[Path], begun: int, done: int, work: Work) -> str:
+    """What stands where a signal ended the work: it is heard when the file that is under way is done."""
+    rest = paths[begun:]
+    if rest and work.is_done(rest[0]):
+        done, rest = done + 1, rest[1:]
+    said = f"{done} of {len(paths)} file(s) are {work.word}, each is whole"
+    if not rest:
+        return said
+    again = "the same command" if work.goes_on or not done else f"the same command from {rest[0]} on"
+    return f"{said}; {again} does the rest"
+
+
+def _is_managed(path: Path) -> bool:
+    return path.is_symlink()
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 def adopt(
@@ -71,12 +106,14 @@ def adopt(
     paths = [*(files or []), *(path for directory in below or [] for path in transfer.plain_files(directory))]
     if not paths and not below:
         raise UsageError("store adopt: no file given; name files, or a directory with -r")
+    if not paths:
+        say("stripewise: no plain files there, so there is nothing to adopt")
     text = transfer.layout_text(opened, layout)
 
     def come_in(path: Path) -> dict[str, Any]:
         return transfer.retry_while_open(lambda: transfer.adopt(opened, path, text, not without_lease), wait)
 
-    each(paths, come_in, "adopted", json)
+    each(paths, Work(come_in, "adopted", _is_managed, goes_on=not files), json)
 
 
 def export(
@@ -105,18 +142,21 @@ def export(
         if len(paths) != 1:
             raise UsageError("store export: --to takes exactly one file")
         target = to
-        each(paths, lambda path: transfer.export_to(path, target), "exported", json)
+        each(paths, Work(lambda path: transfer.export_to(path, target), "exported", lambda _: target.exists()), json)
         return
     if everything is not None:
         held = Store(everything).files()
+        if not held:
+            say(f"stripewise: {everything}: holds no files, so there is nothing to export")
         nameless = [file for file in held if not file.path]
         for file in nameless:
             say(f"stripewise: file {file.id} has no recorded name; find its link and relink it")
-        each([Path(file.path) for file in held if file.path], go_out, "exported", json)
+        work = Work(go_out, "exported", _is_plain, goes_on=True)
+        each([Path(file.path) for file in held if file.path], work, json)
         if nameless:
             raise StoreError(f"{everything}: {len(nameless)} file(s) without a name stay in the store; see above")
         return
-    each(paths, go_out, "exported", json)
+    each(paths, Work(go_out, "exported", _is_plain), json)
 
 
 def cat(

@@ -11,7 +11,7 @@ from ...errors import StoreError
 from ...store import Store, upkeep
 from ...units import format_size, parse_age, parse_size
 from ..options import JsonOption, StoreArgument
-from ..output import print_json, printable, say
+from ..output import print_json, printable, say, standing
 
 
 def gc(
@@ -28,9 +28,11 @@ def gc(
 ) -> None:
     """Free space that no file or program uses any more.
 
-    Programs may run meanwhile. Files whose name is gone are only listed, unless --purge is given.
+    Programs may run meanwhile. Files whose name is gone are only listed, unless --purge is given. What programs
+    left goes, too: unfinished files, and the record ('slot') in the store's run directory of each that has ended.
     """
-    done = upkeep.collect(Store(store), purge, parse_age(older_than, "--older-than"), search or [])
+    with standing(lambda: "what was freed is gone, the rest stands; run the same command again"):
+        done = upkeep.collect(Store(store), purge, parse_age(older_than, "--older-than"), search or [])
     if json:
         print_json(done)
     else:
@@ -49,7 +51,7 @@ _COUNTS = {
     "unlinked": "of them unlinked and closed",
     "unfinished": "of them never finished",
     "journals": "adoption(s) or export(s) settled",
-    "slots": "slot(s) of dead processes",
+    "slots": "record(s) of programs that have ended",
     "copies": "plain file(s) whose copies were dropped",
 }
 
@@ -88,7 +90,8 @@ def scrub(
     written since the last one.
     """
     limit = 0 if rate is None else parse_size(rate, "--rate")
-    total = upkeep.scrub_paths(paths, limit)
+    with standing(lambda: "no file has changed, and checksums that were taken stay; run it again for the rest"):
+        total = upkeep.scrub_paths(paths, limit)
     if json:
         print_json(total)
     else:
