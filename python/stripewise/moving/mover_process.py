@@ -16,6 +16,7 @@ from typing import IO
 from ..errors import StoreError
 from ..preloaded import without_library
 from .mover_status import read_status
+from .plan_follower import AWAITS
 
 #: How long a mover may take to get hold of the store, and to stop between two chunks.
 START_S = 30.0
@@ -49,7 +50,9 @@ def mover_process(store: Path, plan: Path, options: Sequence[str], say: Callable
         finally:
             _stop(process)
             for line in _said(out) if process.returncode != 1 or _is_ours(store, process.pid) else []:
-                say(f"mover: {line.removeprefix(PREFIX)}")
+                # What it waited for is over, and no option of a run's.
+                if not line.startswith(f"{PREFIX}{AWAITS} "):
+                    say(f"mover: {line.removeprefix(PREFIX)}")
 
 
 def _is_ready(store: Path, process: subprocess.Popen[bytes]) -> bool:

@@ -27,6 +27,11 @@ RETRY_S = 0.5
 RETRY_S_MAX = 15.0
 #: Between two looks for files that are not there yet, seconds.
 LOOK_S = 0.5
+#: So many files that are waited for are named.
+AWAITED_SHOWN = 5
+#: How the line about them begins, and the way round.
+AWAITS = "waiting"
+NO_WAIT = "--patience 0s does not wait"
 NOT_THERE = "is not a file of this store now"
 #: A step that has to be made more often than this within a window is undone by somebody else.
 MADE_MAX = 5
@@ -127,6 +132,7 @@ class PlanFollower:
         self.result = Result()
         self._failures: dict[tuple[str, int, int], Failure] = {}
         self._said: set[tuple[str, str]] = set()
+        self._awaited: set[str] = set()
         self._window: int | None = None
         self._made: dict[tuple[str, int, int], int] = {}
 
@@ -153,6 +159,7 @@ class PlanFollower:
             )
             if is_over:
                 break
+            self._tell_awaited(window)
             self.session.wait(min(self._until_next(), LOOK_S))
         self.result.left = [failure.as_json() for failure in self._failures.values() if self._counts(failure)]
         self.result.left += self._undone()
@@ -162,6 +169,19 @@ class PlanFollower:
         self.result.seconds = time.monotonic() - started
         self.session.tell(left=self.result.left, moves=self.result.moves, moved_bytes=self.result.moved_bytes)
         return self.result
+
+    def _tell_awaited(self, window: int) -> None:
+        """Says which files are waited for, each once, and how long."""
+        awaited = dict.fromkeys(failure.step.path for failure in self._failures.values() if failure.is_missing)
+        new = [path for path in awaited if path not in self._awaited]
+        if not new:
+            return
+        self._awaited.update(new)
+        names = ", ".join(new[:AWAITED_SHOWN]) + (f" and {len(new) - AWAITED_SHOWN} more" * (len(new) > AWAITED_SHOWN))
+        limit = f"up to {self.patience_s:g} s" + (
+            "" if window == self.schedule.last else " after the last window began"
+        )
+        self.say(f"{AWAITS} {limit} for {len(new)} file(s) that are not in the store yet: {names}; {NO_WAIT}")
 
     def _is_last(self) -> bool:
         """Whether no window moves anything after the one that the mover is in."""
@@ -255,7 +275,7 @@ class PlanFollower:
         failure = Failure(step, message, time.monotonic() + wait, attempts, is_standing, message == NOT_THERE)
         self._failures[step.key] = failure
         # Each reason once: a file that is mapped for an hour is tried a hundred times.
-        if self._counts(failure) and (step.path, message) not in self._said:
+        if not failure.is_missing and (step.path, message) not in self._said:
             self._said.add((step.path, message))
             where = step.path if step.len <= 0 else f"{step.path}, bytes {step.start} on"
             self.say(f"{where}: stays where it is for now ({message})")

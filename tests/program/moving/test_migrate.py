@@ -289,6 +289,9 @@ def test_an_interrupted_mover_ends_as_other_programs_do(make_store: Maker, numbe
     ended = mover.end(number)
     assert ended.code == 128 + number, ended.report
     assert "Traceback" not in ended.err
+    # SIGTERM is how 'run' ends its mover: nothing to be told of.
+    stands = "stripewise: interrupted; what has moved stays, every file is whole; the same command again"
+    assert (stands in ended.err) == (number == signal.SIGINT), ended.report
     store.fsck()
     assert read(store, file) == content
 
@@ -318,6 +321,29 @@ def test_what_cannot_be_moved_is_tried_again_and_listed(make_store: Maker) -> No
     assert wait_until(lambda: placement(store, mapped) == "sh")
     mover.end(signal.SIGTERM)
     assert read(store, mapped) == content
+
+
+def test_files_that_are_waited_for_are_named_at_once_with_how_long_and_the_way_round(make_store: Maker) -> None:
+    store = make_store(TARGETS)
+    regions = grid([HDD])
+    gone = [store.data / f"gone{number}" for number in range(7)]
+    plan = plan_of(store, dict.fromkeys(gone, regions), [])
+    mover = Mover(store, plan)
+    try:
+        assert mover.process.stderr is not None
+        line = mover.process.stderr.readline().decode()
+    finally:
+        mover.end(signal.SIGTERM)
+    named = ", ".join(map(str, gone[:5]))
+    told = (
+        f"stripewise: waiting up to 60 s for 7 file(s) that are not in the store yet: {named} and 2 more; --patience 0s"
+    )
+    assert line.startswith(told), line
+    at_once = stripewise("migrate", plan, "--store", store.root, "--patience", "0s", code=1)
+    assert "waiting" not in at_once.err and "7 file(s) of the plan are not in this store" in at_once.err, at_once.report
+    assert "--missing-ok" in at_once.err
+    beside = stripewise("run", "--store", store.root, "--migrate", plan, "--", "sleep", "1")
+    assert "waiting" not in beside.err, beside.report
 
 
 def test_run_starts_the_mover_beside_the_program_and_stops_it_after(make_store: Maker) -> None:

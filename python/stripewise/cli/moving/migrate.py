@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ import typer
 
 from ...errors import PlanError, StoreError
 from ...moving.mover_session import Limits, MoverSession
-from ...moving.plan_follower import PlanFollower, Result, clock_of, plan_digest
+from ...moving.plan_follower import NOT_THERE, PlanFollower, Result, clock_of, plan_digest
 from ...moving.schedule import Schedule, limited_targets, parse_windows
 from ...plan import Plan, read_plan
 from ...plan.check import check_plan
@@ -18,7 +19,7 @@ from ...store import Store
 from ...units import format_size, parse_age
 from ..arguments import flattened
 from ..options import JsonOption, MinGainOption, MoverOptions, PatienceOption, StoreOption
-from ..output import print_json, printable, progress, say
+from ..output import ENDED_BY, print_json, printable, progress, say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +101,13 @@ def _report(result: Result, store: Path, json: bool) -> None:
             where = f" from offset {left['start']} on" if left["len"] else ""
             typer.echo(f"not moved: {printable(left['file'])}{where}: {left['why']}")
     if result.signal is not None:
+        # SIGTERM is how 'run' ends its mover: that is no news.
+        if result.signal == signal.SIGINT:
+            again = "the same command again moves the rest, on a clock that begins anew (--start-at, --now)"
+            _complain(f"{ENDED_BY[signal.SIGINT]}; what has moved stays, every file is whole; {again}")
         raise typer.Exit(128 + result.signal)
     if result.left and not result.stopped:
+        if all(left["why"] == NOT_THERE for left in result.left):
+            cure = "check their paths, or give --missing-ok where they need not be there"
+            raise StoreError(f"{store}: {len(result.left)} file(s) of the plan are not in this store; {cure}")
         raise StoreError(f"{store}: {len(result.left)} move(s) failed; run the same command again for the rest")
