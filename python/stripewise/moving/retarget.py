@@ -14,6 +14,7 @@ from ..cluster import Target
 from ..errors import LayoutError, StoreError
 from ..files.parts import read_part, write_durably
 from ..layout import Layout, Region, target_bytes
+from ..plan.check import undo_drain
 from ..store import Store, StoredFile
 from ..store.config import StoreConfig, check_apart
 from ..store.nameless import cure, nameless
@@ -114,13 +115,8 @@ def check_room(store: Store, name: str) -> None:
 def _others_back(config: StoreConfig, name: str) -> str:
     """How another target that is draining comes back, before advice to add one; empty where there is none."""
     draining = (t.name for t in config.cluster.targets if t.state == "draining" and t.name != name)
-    commands = [f"'{undo_command(config, other)}'" for other in draining]
+    commands = [f"'{undo_drain(config.root, other)}'" for other in draining]
     return f"take back what is being drained ({', '.join(commands)}), " if commands else ""
-
-
-def undo_command(config: StoreConfig, name: str) -> str:
-    """The command that makes a draining target active again."""
-    return f"stripewise store drain {config.root} {name} --undo"
 
 
 def _in_vain(store: Store) -> str:
@@ -129,14 +125,14 @@ def _in_vain(store: Store) -> str:
     return f": {gone.what}; {cure(store)}" if gone.ids else ""
 
 
-def take_back(session: MoverSession, name: str) -> Store:
-    """Makes a draining target active again; what has moved off it stays where it is. One that is active is left so.
+def take_back(session: MoverSession, name: str) -> Store | None:
+    """Makes a draining target active again; what has moved off it stays where it is. None where it is active already.
 
     The session is the store's, so that no drain goes on meanwhile.
     """
     target = target_named(session.store, name)
     if target.is_active:
-        return session.store
+        return None
     put_back(session.store, name)
     return write_config(session.store, with_state(session.store, name, "active"))
 
@@ -385,7 +381,7 @@ def add(store: Store, target: Target) -> Store:
 def _taken(store: Store, target: Target) -> str:
     """Why no new target can have the name of one that the store has, and the cure."""
     if target.state == "draining":
-        return f"is that of a draining one; take it back with '{undo_command(store.config, target.name)}'"
+        return f"is that of a draining one; take it back with '{undo_drain(store.root, target.name)}'"
     used = "was that of a removed one, and names are not used again" if target.state == "removed" else "is in use"
     return f"{used}; choose another one"
 

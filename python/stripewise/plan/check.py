@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -43,12 +44,17 @@ def _exist(stripes: Stripes, known: Mapping[str, int], cluster: Cluster, where: 
         if any(target.name == name and target.state == "draining" for target in cluster.targets):
             raise PlanError(
                 f"{where}.stripes names the target '{name}', and {name} is being drained ({cluster.source}); "
-                f"take it back with 'stripewise store drain STORE {name} --undo', or use one of {', '.join(known)}"
+                f"take it back with '{undo_drain(cluster.source.parent, name)}', or use one of {', '.join(known)}"
             )
         raise PlanError(
             f"{where}.stripes names the target '{name}', which {cluster.source} does not have; "
             f"use one of {', '.join(known)}"
         )
+
+
+def undo_drain(store: Path, name: str) -> str:
+    """The command that makes a draining target of a store active again."""
+    return shlex.join(["stripewise", "store", "drain", str(store), name, "--undo"])
 
 
 def _fit(held: Mapping[str, int], known: Mapping[str, int], cluster: Cluster, where: str) -> None:

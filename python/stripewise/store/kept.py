@@ -19,7 +19,7 @@ from ..files.parts import read_part, replace_part
 from ..layout import to_indexes
 from ..plan import FilePlan, Plan, plan_from_json
 from ..plan.application import is_run_by, processes_of
-from ..plan.check import check_plan
+from ..plan.check import check_plan, undo_drain
 from .config import KeptPlan, StoreConfig
 from .globs import escape
 
@@ -80,10 +80,7 @@ def prepare(config: StoreConfig, kept: KeptPlan) -> tuple[Plan, str]:
     """
     plan = read_kept(config.root, kept)
     path = config.root / kept.plan
-    try:
-        check_plan(plan, config.cluster, path)
-    except PlanError as error:
-        raise PlanError(f"{error}, or plan anew: the store's targets have changed") from error
+    check_followed(config, plan, path)
     try:
         digest = hashlib.sha256(config.digest().encode() + read_part(config.root, kept.plan)).hexdigest()
     except OSError as error:
@@ -103,6 +100,29 @@ def prepare(config: StoreConfig, kept: KeptPlan) -> tuple[Plan, str]:
     except (OSError, StoreError) as error:
         return plan, str(error)
     return plan, ""
+
+
+def check_followed(config: StoreConfig, plan: Plan, path: Path) -> None:
+    """PlanError where the kept plan at `path` cannot be followed, with the target of the store that is the reason."""
+    states = {target.name: target.state for target in config.cluster.targets}
+    for name in targets_named(plan):
+        if states.get(name) == "draining":
+            raise PlanError(
+                f"{name} is being drained; take it back with '{undo_drain(config.root, name)}', or plan anew"
+            )
+        if states.get(name, "removed") == "removed":
+            raise PlanError(f"the store has no target {name} any more; plan anew")
+    try:
+        check_plan(plan, config.cluster, path)
+    except PlanError as error:
+        raise PlanError(f"{error}, or plan anew: the store's targets have changed") from error
+
+
+def targets_named(plan: Plan) -> dict[str, None]:
+    """The targets that a plan lays something out on, now or later."""
+    cycles = [region.stripes for file in plan.files for region in file.regions]
+    cycles += [move.stripes for migration in plan.migrations for move in migration.moves]
+    return {name: None for cycle in cycles for name, _ in cycle}
 
 
 def ruled(plan: Plan) -> list[FilePlan]:

@@ -16,7 +16,7 @@ from ..plan.application import application_of
 from ..plan.check import check_plan
 from .config import PLANS_DIR, KeptPlan, StoreConfig, read_store
 from .globs import matches
-from .kept import prepare, read_kept, ruled, without_ids
+from .kept import check_followed, prepare, read_kept, ruled, targets_named, without_ids
 from .rewrite import changing, write_changed
 
 
@@ -87,12 +87,18 @@ def that_name(config: StoreConfig, target: str) -> list[KeptPlan]:
     found = []
     for kept in config.plans:
         with contextlib.suppress(PlanError):
-            plan = read_kept(config.root, kept)
-            cycles = [region.stripes for file in plan.files for region in file.regions]
-            cycles += [move.stripes for migration in plan.migrations for move in migration.moves]
-            if any(name == target for cycle in cycles for name, _ in cycle):
+            if target in targets_named(read_kept(config.root, kept)):
                 found.append(kept)
     return found
+
+
+def suspended(config: StoreConfig, kept: KeptPlan) -> str:
+    """Why runs do not follow a kept plan now, with the way back; empty where they do."""
+    try:
+        check_followed(config, read_kept(config.root, kept), config.root / kept.plan)
+    except PlanError as error:
+        return str(error)
+    return ""
 
 
 def _sweep(config: StoreConfig, kept: list[KeptPlan]) -> None:

@@ -246,8 +246,17 @@ def test_a_plan_for_a_target_that_is_gone_is_not_followed(make_store: Maker) -> 
     assert targets_of(store, file) == {"t1"}
     stripewise("store", "drain", store.root, "t1", "--remove")
     said = store.run(*copy, file)
-    assert "is not followed" in said.err and "plan anew" in said.err and "mover" not in said.err, said.report
+    assert "is not followed: the store has no target t1 any more; plan anew" in said.err, said.report
+    assert "mover" not in said.err, said.report
+    assert "suspended" in stripewise("store", "plan", "ls", store.root).out
     assert targets_of(store, file) != {"t1"}
+
+
+def test_a_store_without_plans_says_what_makes_one(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    said = stripewise("store", "plan", "ls", store.root).out
+    assert said == f"no plans; 'stripewise tune --store {store.root} -- CMD' keeps one for the runs of CMD\n"
+    assert json.loads(stripewise("store", "plan", "ls", store.root, "--json").out) == []
 
 
 def test_a_plan_for_a_draining_target_is_named_by_the_drain_and_followed_again_once_it_is_undone(
@@ -260,10 +269,17 @@ def test_a_plan_for_a_draining_target_is_named_by_the_drain_and_followed_again_o
     told = stripewise("store", "drain", store.root, "t1").err
     assert f"the plan kept for 'cp /etc/passwd {file}' with 1 process names t1, so runs do not follow it" in told, told
     said = store.run(*copy, file).err
-    assert "t1 is being drained" in said and "--undo" in said and "does not have" not in said, said
+    back = f"stripewise store drain {store.root} t1 --undo"
+    assert f"t1 is being drained; take it back with '{back}', or plan anew" in said and "STORE" not in said, said
+    listed = stripewise("store", "plan", "ls", store.root).out
+    assert "is suspended, runs do not follow it: t1 is being drained" in listed and back in listed, listed
+    (row,) = json.loads(stripewise("store", "plan", "ls", store.root, "--json").out)
+    assert "t1 is being drained" in row["suspended"]
     assert "plan kept" not in stripewise("store", "drain", store.root, "t2").err
-    for name in ("t1", "t2"):
-        stripewise("store", "drain", store.root, name, "--undo")
+    told = [stripewise("store", "drain", store.root, name, "--undo").out for name in ("t1", "t2")]
+    assert ["is followed again" in each for each in told] == [True, False], told
+    (row,) = json.loads(stripewise("store", "plan", "ls", store.root, "--json").out)
+    assert row["suspended"] is None
     assert "is not followed" not in store.run(*copy, file).err and targets_of(store, file) == {"t1"}
 
 

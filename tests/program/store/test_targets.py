@@ -189,7 +189,7 @@ def test_a_drain_is_taken_back_whatever_kills_the_verb(make_store: Maker) -> Non
         assert done.code in (0, -signal.SIGKILL), done.report
         assert state_of(store, "t1") in ("active", "draining") and read(store, file) == content
         said = stripewise("store", "drain", store.root, "t1", "--undo").out
-        assert "active again" in said and state_of(store, "t1") == "active"
+        assert ("active again" in said) != ("is not being drained" in said) and state_of(store, "t1") == "active", said
         if done.code == 0:
             break
     else:
@@ -311,6 +311,16 @@ def test_what_cannot_be_drained_or_removed_is_said_in_one_line(make_store: Maker
     taken = ("store", "add", store.root, "t0", "--path", store.base / "x", "--class", "hdd")
     assert "t0" in stripewise(*taken, code=1).err
     assert subprocess.run([STRIPEWISE, "store", "add", store.root, "n", "--path", "/x", "--class", "q"]).returncode == 2
+
+
+def test_a_drain_that_was_refused_leaves_nothing_to_take_back_and_that_is_said(make_store: Maker) -> None:
+    store = make_store([Target("t0"), Target("t1", capacity_bytes=1 << 20)])
+    write(store, "just-eight", 8)
+    assert "nothing was moved" in stripewise("store", "drain", store.root, "t0", code=1).err
+    said = stripewise("store", "drain", store.root, "t0", "--undo").out
+    assert said == "target t0: is not being drained, so there is nothing to take back; it is active\n"
+    row = json.loads(stripewise("store", "drain", store.root, "t0", "--undo", "--json").out)
+    assert row == {"target": "t0", "state": "active", "was_draining": False}
 
 
 def test_who_has_only_looked_at_a_file_keeps_it_from_targets_that_he_does_not_know(make_store: Maker) -> None:

@@ -69,7 +69,7 @@ def rm(
 def ls(store: StoreArgument, json: JsonOption = False) -> None:
     """List the plans that a store keeps."""
     config = read_store(store)
-    rows = []
+    rows, remarks = [], []
     made = table("", "application", "processes", "policy", "files", "windows", "expected", "measured")
     for kept in config.plans:
         row = {
@@ -84,7 +84,10 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
             made.add_row(printable(kept.application), str(kept.processes), "cannot be read", "-", "-", "-", "-")
             say(f"stripewise: {printable(str(error))}")
             continue
-        rows.append({**row, **summary.as_json()})
+        why = plans.suspended(config, kept)
+        rows.append({**row, **summary.as_json(), "suspended": why or None})
+        if why:
+            remarks.append(f"the plan kept for {kept.title} is suspended, runs do not follow it: {why}")
         made.add_row(
             printable(kept.application),
             str(kept.processes),
@@ -96,5 +99,10 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
         )
     if json:
         print_json(rows)
-    else:
-        stdout().print(made)
+        return
+    if not rows:
+        typer.echo(f"no plans; 'stripewise tune --store {printable(str(store))} -- CMD' keeps one for the runs of CMD")
+        return
+    stdout().print(made)
+    for remark in remarks:
+        typer.echo(printable(remark))

@@ -129,11 +129,18 @@ def _cleared(swept: Swept) -> str:
 
 def _take_back(store: Store, target: str, json: bool) -> None:
     with MoverSession(store, {"verb": "drain", "target": target}, Limits()) as session:
-        retarget.take_back(session, target)
+        after = retarget.take_back(session, target)
     if json:
-        print_json({"target": target, "state": "active"})
+        print_json({"target": target, "state": "active", "was_draining": after is not None})
+        return
+    if after is None:
+        typer.echo(f"target {target}: is not being drained, so there is nothing to take back; it is active")
         return
     typer.echo(f"target {target}: active again, for new files of programs that start from now on")
+    for kept in plans.that_name(after.config, target):
+        why = plans.suspended(after.config, kept)
+        now = f"is still not followed: {why}" if why else "is followed again"
+        typer.echo(printable(f"the plan kept for {kept.title} {now}"))
     typer.echo(f"files with the store's own layout spread over it again with: stripewise store rebalance {store.root}")
 
 
