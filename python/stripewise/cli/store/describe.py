@@ -13,7 +13,7 @@ from ...store.nameless import nameless
 from ...store.room import known_room_bytes
 from ...units import format_size
 from ..options import JsonOption, StoreArgument
-from ..output import print_json, printable, stdout, table
+from ..output import print_json, printable, say, stdout, table
 
 #: Of the rules of one action so many are told.
 RULES_SHOWN = 3
@@ -28,6 +28,8 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
         rows = [{"id": file.id, "path": file.path, "size": file.size, "name_gone": file.id in gone} for file in files]
         print_json(rows)
         return
+    if not files:
+        say(f"no files; 'stripewise run --store {printable(str(store))} -- CMD' puts the new files of CMD here")
     # A line each, with the name last: a table is laid out as a whole, which takes minutes for 60,000 files.
     for file in files:
         wrong = f" ({file.details['error']})" if file.details.get("error") else ""

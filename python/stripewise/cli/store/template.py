@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
@@ -32,10 +33,13 @@ def add(*, store: StoreArgument, glob: GlobArgument, wanted: WantedLayout) -> No
     opened = Store(store)
     layout = wanted.of(opened.config)
     added = templates.add(opened.root, glob, layout)
-    typer.echo(printable(f"new files matching {' or '.join(added.globs)} are laid out as {opened.root / added.saved}"))
+    typer.echo(printable(f"new files matching {' or '.join(added.globs)} are laid out as: {_layout_text(layout)}"))
     for old, before in added.replaced.items():
         was = "the same layout" if before == layout else _layout_text(before)
         typer.echo(printable(f"replaced the template of {old}, which was: {was}"))
+    root = str(opened.root)
+    typer.echo(printable(f"show all templates: {shlex.join(['stripewise', 'store', 'template', 'ls', root])}"))
+    typer.echo(printable(f"remove this one: {shlex.join(['stripewise', 'store', 'template', 'rm', root, glob])}"))
     for line in _warnings(small_targets(opened), layout):
         say(f"warning: {line}")
 
@@ -79,11 +83,15 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
         print_json([{"glob": rule.glob, "layout": rule.layout} for rule in rules])
         return
     laid_out = [(rule, templates.layout_of(config, rule)) for rule in rules]
+    if not rules:
+        add_it = f"stripewise store template add {store} GLOB --stripe-size SIZE"
+        typer.echo(printable(f"no templates, new files have the store's own layout; make one with: {add_it}"))
+        return
     made = table("", "glob", "layout")
     for rule, layout in laid_out:
         made.add_row(printable(rule.glob), _layout_text(layout))
     stdout().print(made)
-    small = small_targets(Store(store)) if rules else {}
+    small = small_targets(Store(store))
     for rule, layout in laid_out:
         for line in _warnings(small, layout) if layout is not None else ():
             say(f"warning: {printable(rule.glob)}: {line}")
