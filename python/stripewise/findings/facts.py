@@ -174,17 +174,26 @@ class RunFacts:
 
     def planned(self, cluster: Cluster) -> str:
         """The command that plans a layout for these files, ready for a shell; a log is imported first."""
-        trace = self.source
         if str(cluster.source) not in (str(DEFAULT_CLUSTER.source), self.store):
             words = ["--cluster", _as_operand(str(cluster.source))]
         else:
             words = ["--cluster", "cluster.toml"] if self.store is None else ["--store", self.store]
         words += self.choice.words()
-        first = ""
-        if self.is_log:
-            trace = f"{Path(self.source).stem}-trace"
-            first = f"stripewise import darshan {_quoted(self.source)} -o {_quoted(trace)} && "
-        return f"{first}stripewise plan {_quoted(trace)} {shlex.join(words)} --policy best -o plan.json"
+        first, trace = self._trace()
+        return f"{first}stripewise plan {trace} {shlex.join(words)} --policy best -o plan.json"
+
+    @property
+    def patterns(self) -> str:
+        """The command that tells all patterns of these files, likewise."""
+        first, trace = self._trace()
+        return f"{first}{' '.join(['stripewise patterns', trace, *map(shlex.quote, self.choice.words())])}"
+
+    def _trace(self) -> tuple[str, str]:
+        """What makes a trace of a log, and the trace, quoted."""
+        if not self.is_log:
+            return "", _quoted(self.source)
+        trace = _quoted(f"{Path(self.source).stem}-trace")
+        return f"stripewise import darshan {_quoted(self.source)} -o {trace} && ", trace
 
 
 def _as_operand(name: str) -> str:

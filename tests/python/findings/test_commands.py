@@ -13,8 +13,8 @@ from pathlib import Path
 import darshan
 
 from runs import RUNS, write_rows
-from stripewise.cli.plan.show_trace import Page
-from stripewise.findings import DEFAULT_CLUSTER, facts_of
+from stripewise.cli.plan.show_trace import Page, _print_file
+from stripewise.findings import DEFAULT_CLUSTER, FileLine, facts_of
 from stripewise.layout import Layout, Region
 from stripewise.workload.layouts import TracedStore, TracedTarget, store_of_trace, write_layouts
 from test_cli import cluster_toml as cluster_toml
@@ -86,3 +86,13 @@ def test_commands_for_a_log_that_is_shown_begin_with_its_import(tmp_path):
     for source, first in ((LOG, "import"), (tmp_path / "t", "plan")):
         run = Page(tmp_path / "t", (), None, source).facts()
         assert shlex.split(run.planned(DEFAULT_CLUSTER))[1] == first
+
+
+def test_patterns_that_are_not_shown_have_the_whole_command(tmp_path, capsys):
+    run = facts_of(write_rows(tmp_path / "my trace", [(0, "read", "/d/f", 0, 4096)]))
+    line = FileLine("/d/f", 1, 1, 1, None, (1, 1, 1), None, ("reads",), (), None, 3)
+    _print_file(line, run.patterns)
+    command = f"stripewise patterns '{tmp_path}/my trace/trace.parquet'"
+    assert f"and 3 pattern(s) more: {command}\n" in capsys.readouterr().out
+    log = replace(run, source="/w/a.darshan", is_log=True).patterns
+    assert log == "stripewise import darshan /w/a.darshan -o a-trace && stripewise patterns a-trace"

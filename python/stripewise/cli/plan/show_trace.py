@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -103,7 +102,7 @@ def show_trace(page: Page, json: bool) -> None:
     if served and workload is not None and (rest := workload.requests - sum(each.requests for each in served)) > 0:
         typer.echo(f"and {rest:,} requests on files that lie elsewhere, or whose layout is not known")
     for line in summary.files:
-        _print_file(line, run.source)
+        _print_file(line, run.patterns)
     _print_findings(found, priced_by(run, on, summary.span_s), summary.span_s, why_quicker(on, run.store))
 
 
@@ -176,7 +175,7 @@ def _print_run(run: RunSummary) -> None:
     typer.echo(f"in {run.calls:,} calls by name: {run.calls_s:.3g} s of all processes")
 
 
-def _print_file(line: FileLine, trace: str) -> None:
+def _print_file(line: FileLine, patterns: str) -> None:
     if not line.sentences:
         return
     typer.echo(f"{printable(line.path)}:")
@@ -187,7 +186,7 @@ def _print_file(line: FileLine, trace: str) -> None:
     if line.copied is not None:
         typer.echo(f"  {line.copied.sentence}")
     if line.more:
-        typer.echo(f"  and {line.more:,} pattern(s) more: stripewise patterns {printable(shlex.quote(trace))}")
+        typer.echo(f"  and {line.more:,} pattern(s) more: {printable(patterns)}")
     said = [] if line.mb_s is None else [f"{line.mb_s:,.0f} MB/s while requests were under way"]
     if line.latency_ms is not None:
         half, most = line.latency_ms
