@@ -111,7 +111,7 @@ def check_followed(config: StoreConfig, plan: Plan, path: Path) -> None:
                 f"{name} is being drained; take it back with '{undo_drain(config.root, name)}', or plan anew"
             )
         if states.get(name, "removed") == "removed":
-            raise PlanError(f"the store has no target {name} any more; plan anew")
+            raise PlanError(f"the store has no target '{name}' now; plan anew")
     try:
         check_plan(plan, config.cluster, path)
     except PlanError as error:

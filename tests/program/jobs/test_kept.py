@@ -246,7 +246,7 @@ def test_a_plan_for_a_target_that_is_gone_is_not_followed(make_store: Maker) -> 
     assert targets_of(store, file) == {"t1"}
     stripewise("store", "drain", store.root, "t1", "--remove")
     said = store.run(*copy, file)
-    assert "is not followed: the store has no target t1 any more; plan anew" in said.err, said.report
+    assert "is not followed: the store has no target 't1' now; plan anew" in said.err, said.report
     assert "mover" not in said.err, said.report
     assert "suspended" in stripewise("store", "plan", "ls", store.root).out
     assert targets_of(store, file) != {"t1"}
