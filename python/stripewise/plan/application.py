@@ -5,9 +5,10 @@ The application is the program's words without its launcher, as its own process 
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
 
 #: What starts the processes of a parallel program.
@@ -60,6 +61,35 @@ def processes_of(application: str, command: Sequence[str], environment: Mapping[
         if None not in counts:
             return sum(count for count in counts if count is not None)
     return next((count for name in VARIABLES if (count := _number(environment.get(name, "")))), None)
+
+
+def working_directory() -> str:
+    """Where a run's relative words begin; empty where the directory is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def directory_of(application: str, paths: Collection[str], directory: str, ran_here: bool = False) -> str:
+    """The working directory that says which files the application's words name: `directory`, where a relative word
+    leads from there to one of `paths`, or, where the application `ran_here`, one of them lies below it though no word
+    names it by an absolute path. Empty: whatever the directory, the files are the same.
+    """
+    if not directory.isprintable() or not directory.startswith("/"):
+        return ""
+    words = [word.partition("=")[2] if word.startswith("-") else word for word in shlex.split(application)]
+    relative = {os.path.normpath(os.path.join(directory, word)) for word in words if word and word[0] != "/"}
+    absolute = {os.path.normpath(word) for word in words if word.startswith("/")}
+    named = [path for path in paths if not any(_is_in(path, word) for word in absolute)]
+    if any(_is_in(path, word) for path in named for word in relative - {directory}):
+        return directory
+    return directory if ran_here and any(_is_in(path, directory) for path in named) else ""
+
+
+def _is_in(path: str, directory: str) -> bool:
+    """Whether it is that, or lies below it."""
+    return path == directory or path.startswith(f"{directory.rstrip('/')}/")
 
 
 def _number(text: str) -> int | None:

@@ -2,7 +2,7 @@
 
     [store]  uuid, region_bytes, default_layout ("def", "hservers" or a JSON file in the store)
     [[rule]] glob, action ("manage" or "ignore"), layout (a JSON file in the store; absent: the default)
-    [[plan]] application, processes: a plan is kept for such runs (`kept.py`)
+    [[plan]] application, processes, directory: a plan is kept for such runs (`kept.py`)
 
 Rust never reads it: `spec_json` is what it gets.
 """
@@ -57,15 +57,19 @@ class Rule:
 
 @dataclass(frozen=True)
 class KeptPlan:
-    """A plan is kept for runs of `application` (its words as a shell reads them) with `processes` processes."""
+    """A plan is kept for runs of `application` (its words as a shell reads them) with `processes` processes, in
+    `directory` alone where that says which files they are of (empty: anywhere).
+    """
 
     application: str
     processes: int
+    directory: str = ""
 
     @property
     def digest(self) -> str:
         """Sixteen hexadecimal digits that name its files, and a run that follows it."""
-        key = f"{self.processes} {self.application}".encode("utf-8", "surrogateescape")
+        where = f"\n{self.directory}" if self.directory else ""
+        key = f"{self.processes} {self.application}{where}".encode("utf-8", "surrogateescape")
         return hashlib.sha256(key).hexdigest()[:16]
 
     @property
@@ -81,8 +85,13 @@ class KeptPlan:
     @property
     def title(self) -> str:
         """For people."""
-        name = self.application if len(self.application) <= TITLE_MAX else f"{self.application[:TITLE_MAX]}..."
-        return f"'{name}' with {self.processes} process{'' if self.processes == 1 else 'es'}"
+        where = f" in {self.directory}" if self.directory else ""
+        return f"{self.name} with {self.processes} process{'' if self.processes == 1 else 'es'}{where}"
+
+    @property
+    def name(self) -> str:
+        """The application for people."""
+        return f"'{self.application}'" if len(self.application) <= TITLE_MAX else f"'{self.application[:TITLE_MAX]}...'"
 
 
 @dataclass(frozen=True)
@@ -192,6 +201,7 @@ class StoreConfig:
         for kept in self.plans:
             lines += ["", "[[plan]]", f"application = {toml_string(kept.application)}"]
             lines.append(f"processes = {kept.processes}")
+            lines += [f"directory = {toml_string(kept.directory)}"] if kept.directory else []
         return "\n".join(lines) + "\n"
 
     def with_targets(self, targets: Sequence[Target]) -> StoreConfig:
@@ -282,11 +292,12 @@ def _plans(top: Fields, path: Path) -> Iterator[KeptPlan]:
     seen = set()
     for number, entry in enumerate(top.tables("plan")):
         fields = Fields(entry, path, f"plan[{number}].", ClusterError)
-        fields.only({"application", "processes"})
-        kept = KeptPlan(fields.text("application"), fields.integer("processes", 1, PROCESSES_MAX))
-        if (kept.application, kept.processes) in seen:
+        fields.only({"application", "processes", "directory"})
+        directory = fields.text("directory") if "directory" in entry else ""
+        kept = KeptPlan(fields.text("application"), fields.integer("processes", 1, PROCESSES_MAX), directory)
+        if kept in seen:
             raise fields.error("application", f"= '{kept.application}' stands twice with as many processes", "keep one")
-        seen.add((kept.application, kept.processes))
+        seen.add(kept)
         yield kept
 
 

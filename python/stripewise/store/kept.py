@@ -48,10 +48,14 @@ def read_kept(root: Path, kept: KeptPlan) -> Plan:
 
 
 def pick(
-    plans: Sequence[KeptPlan], command: Sequence[str], environment: Mapping[str, str], processes: int | None = None
+    plans: Sequence[KeptPlan],
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    processes: int | None = None,
+    directory: str = "",
 ) -> Picked:
-    """The plan that a run of `command` follows: the application's, of as many processes as it has (None: as the command
-    or the environment says).
+    """The plan that a run of `command` in `directory` follows: the application's, of as many processes as it has (None:
+    as the command or the environment says), one of that directory before one of any.
     """
     ours = [kept for kept in plans if is_run_by(kept.application, command)]
     if not ours:
@@ -60,17 +64,30 @@ def pick(
     application = max((kept.application for kept in ours), key=len)
     ours = [kept for kept in ours if kept.application == application]
     processes = processes or processes_of(application, command, environment)
-    fitting = [kept for kept in ours if processes in (None, kept.processes)]
+    here = [kept for kept in ours if kept.directory in ("", directory)]
+    if not here:
+        return Picked(why=_elsewhere(ours, processes, directory))
+    fitting = [kept for kept in here if processes in (None, kept.processes)]
+    fitting = [kept for kept in fitting if kept.directory] or fitting
     if len(fitting) == 1:
         return Picked(fitting[0])
-    counts = ", ".join(str(count) for count in sorted(kept.processes for kept in ours))
-    title = KeptPlan(application, processes or 1).title
+    counts = ", ".join(str(count) for count in sorted({kept.processes for kept in here}))
     if processes is None:
         return Picked(
-            why=f"plans are kept for {title.rpartition(' with ')[0]} with {counts} processes, and the command does not "
+            why=f"plans are kept for {KeptPlan(application, 1).name} with {counts} processes, and the command does not "
             "say how many it has; give --processes"
         )
-    return Picked(why=f"no plan is kept for {title}, only with {counts}")
+    return Picked(why=f"no plan is kept for {KeptPlan(application, processes).title}, only with {counts}")
+
+
+def _elsewhere(plans: Sequence[KeptPlan], processes: int | None, directory: str) -> str:
+    """Why a run in another directory than those of all plans of its application follows none."""
+    kept = next((kept for kept in plans if processes in (None, kept.processes)), plans[0])
+    others = f" (nor are {len(plans) - 1} more)" if len(plans) > 1 else ""
+    return (
+        f"the plan kept for {kept.title} is not followed{others}: this run is in {directory}, where the same words name "
+        "other files; tune there, too, or run it in that directory"
+    )
 
 
 def prepare(config: StoreConfig, kept: KeptPlan) -> tuple[Plan, str]:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from ..errors import PlanError, StoreError, UsageError
 from ..files.parts import held_place, remove_part, replace_part
 from ..plan import Plan, dump_plan
-from ..plan.application import application_of
+from ..plan.application import application_of, directory_of, working_directory
 from ..plan.check import check_plan
 from .config import PLANS_DIR, KeptPlan, StoreConfig, read_store
 from .globs import matches
@@ -21,12 +21,21 @@ from .rewrite import changing, write_changed
 
 
 def keep(
-    root: Path, plan: Plan, source: Path | str, application: str | None = None, processes: int | None = None
+    root: Path,
+    plan: Plan,
+    source: Path | str,
+    application: str | None = None,
+    processes: int | None = None,
+    *,
+    ran_here: bool = False,
 ) -> tuple[KeptPlan, list[str]]:
     """Keeps `plan` for runs of its application with its number of processes, or of those that are given, in place of
-    the one kept before. Returns it with remarks. Raises StoreError, PlanError, UsageError.
+    the one kept before; for runs in this directory alone where that says which files they are of, as it may where the
+    application `ran_here`. Returns it with remarks. Raises StoreError, PlanError, UsageError.
     """
-    kept = KeptPlan(_words(source, application or application_of(plan.command)), processes or plan.processes)
+    words = _words(source, application or application_of(plan.command))
+    directory = directory_of(words, [file.path for file in plan.files], working_directory(), ran_here)
+    kept = KeptPlan(words, processes or plan.processes, directory)
     for number, file in enumerate(plan.files):
         if not file.path.startswith("/"):
             raise PlanError(f"{source}: files[{number}].path '{file.path}' is not absolute; begin it with /")
@@ -55,13 +64,16 @@ def _words(source: Path | str, application: str) -> str:
     return application_of(words)
 
 
-def forget(root: Path, application: str, processes: int | None = None) -> list[KeptPlan]:
-    """Forgets the plans of an application, with `processes` if given. Raises UsageError when there is none."""
+def forget(root: Path, application: str, processes: int | None = None, directory: str | None = None) -> list[KeptPlan]:
+    """Forgets the plans of an application, with `processes` and of `directory` if given. Raises UsageError when there
+    is none.
+    """
     with changing(root) as config:
         gone = [each for each in config.plans if each.application == application]
-        gone = [each for each in gone if processes in (None, each.processes)]
+        gone = [each for each in gone if processes in (None, each.processes) and directory in (None, each.directory)]
         if not gone:
             count = "" if processes is None else f" with {processes} process(es)"
+            count += f" in {directory}" if directory else ""
             raise UsageError(
                 f"plan rm: {config.path} keeps no plan for '{application}'{count}; see 'stripewise store plan ls'"
             )

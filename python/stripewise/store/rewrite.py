@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 IDENTITIES: dict[str, dict[str, Any]] = {
     "target": {"name": None},
     "rule": {"glob": None, "action": "manage", "layout": None},
-    "plan": {"application": None, "processes": None},
+    "plan": {"application": None, "processes": None, "directory": ""},
 }
 
 

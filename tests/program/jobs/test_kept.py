@@ -363,6 +363,35 @@ def test_another_mover_at_work_keeps_no_run_from_its_work(make_store: Maker) -> 
     assert is_managed(file) and targets_of(store, file) == {"t0"}
 
 
+def test_a_run_elsewhere_follows_no_plan_of_other_files(make_store: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = make_store(dirs(4), regions=ON["t0"])
+    for name in ("a", "b"):
+        (store.data / name).mkdir()
+        monkeypatch.chdir(store.data / name)
+        store.run("cp", "/etc/passwd", "x.dat")
+    first, second = (store.data / name / "x.dat" for name in ("a", "b"))
+    monkeypatch.chdir(first.parent)
+    keep(store, first, "t1", ["cat", "x.dat"], 1)
+    monkeypatch.chdir(second.parent)
+    said = store.run("cat", "x.dat")
+    assert f"with 1 process in {first.parent} is not followed: this run is in {second.parent}" in said.err, said.report
+    assert targets_of(store, first) == {"t0"}
+    keep(store, second, "t2", ["cat", "x.dat"], 1)
+    assert kept(store) == [("cat x.dat", 1)] * 2, "one for each directory"
+    for file, target in ((first, "t1"), (second, "t2")):
+        monkeypatch.chdir(file.parent)
+        for _ in range(30):
+            assert f"in {file.parent}" in store.run("cat", "x.dat").err
+            if targets_of(store, file) == {target}:
+                break
+        assert targets_of(store, file) == {target}
+    assert str(first.parent) in stripewise("store", "plan", "ls", store.root).out.replace("\n", "")
+    stripewise("store", "plan", "rm", store.root, "cat x.dat", "--directory", first.parent)
+    assert [row["directory"] for row in json.loads(stripewise("store", "plan", "ls", store.root, "--json").out)] == [
+        str(second.parent)
+    ]
+
+
 def test_a_plan_that_is_kept_anew_is_the_one_that_new_files_follow(make_store: Maker) -> None:
     store = make_store(dirs(4), regions=ON["t0"])
     file = store.data / "f"

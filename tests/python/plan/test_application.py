@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stripewise.plan.application import application_of, is_run_by, processes_of
+from stripewise.plan.application import application_of, directory_of, is_run_by, processes_of
 
 APP = "app out.dat -v"
 
@@ -85,3 +85,25 @@ def test_whatever_the_words_are_a_program_runs_itself(words: list[str], processe
 def test_no_text_is_too_odd(application: str, command: list[str]) -> None:
     is_run_by(application, command)
     processes_of(application, command, {})
+
+
+@pytest.mark.parametrize(
+    ("application", "path", "after_run", "directory"),
+    [
+        ("./col x.dat", "/pol/a/x.dat", False, "/pol/a"),
+        ("./col --out=out/x.dat", "/pol/a/out/x.dat", False, "/pol/a"),
+        ("./col ../x.dat", "/pol/x.dat", False, "/pol/a"),
+        ("./col out", "/pol/a/out/deep/x.dat", False, "/pol/a"),
+        ("./col", "/pol/a/x.dat", True, "/pol/a"),
+        ("./col", "/pol/a/x.dat", False, ""),
+        ("./col .", "/pol/a/x.dat", False, ""),
+        ("./col /pol/a/x.dat", "/pol/a/x.dat", True, ""),
+        ("./col --out=/pol/a", "/pol/a/x.dat", True, ""),
+        ("./col x.dat", "/scratch/x.dat", True, ""),
+        ("./col x", "/pol/a/x.dat", False, ""),
+    ],
+)
+def test_a_plan_is_of_a_directory_where_its_words_lead_to_its_files_from_there_alone(
+    application: str, path: str, after_run: bool, directory: str
+) -> None:
+    assert directory_of(application, [path], "/pol/a", after_run) == directory

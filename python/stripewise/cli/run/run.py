@@ -16,6 +16,7 @@ from ...errors import PlanError, UsageError
 from ...moving.kept_plan import kept_plan_followed
 from ...moving.mover_process import mover_process
 from ...plan import Plan
+from ...plan.application import working_directory
 from ...run import runner
 from ...run.collect import NOTHING_RECORDED, note_run, trace_directory
 from ...run.hints import Hints
@@ -70,7 +71,7 @@ class Followed:
 
 def _followed(store: Store, command: Sequence[str], asked: KeptOptions) -> Followed | None:
     """What a run follows, said; a plan that cannot be followed keeps no program from its work."""
-    picked = pick(store.config.plans, command, os.environ, asked.processes)
+    picked = pick(store.config.plans, command, os.environ, asked.processes, working_directory())
     if picked.why:
         say(f"stripewise: {printable(picked.why)}")
     if picked.kept is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -42,7 +44,8 @@ def add(
 ) -> None:
     """Keep a plan in the store for the runs of an application.
 
-    It replaces the plan kept for the same application and number of processes.
+    It replaces the plan kept for the same application and number of processes. Where a relative word of the application
+    leads from this directory to a planned file, only runs in this directory follow the plan.
     """
     kept, remarks = plans.keep(Store(store).root, read_plan(plan), plan, application, processes)
     for remark in remarks:
@@ -53,35 +56,46 @@ def add(
 def rm_command(store: Path, kept: KeptPlan) -> str:
     """The command that forgets a plan, for the shell."""
     words = ["stripewise", "store", "plan", "rm", str(store), kept.application, "--processes", str(kept.processes)]
-    return shlex.join(words)
+    return shlex.join([*words, *(["--directory", kept.directory] if kept.directory else [])])
 
 
 def rm(
     store: StoreArgument,
     application: Annotated[str, typer.Argument(metavar="'CMD...'", help="Application as shown by 'ls', quoted.")],
     processes: ProcessesOption = None,
+    directory: Annotated[
+        str | None, typer.Option("--directory", metavar="DIR", help="Only the plan for runs in this directory.")
+    ] = None,
 ) -> None:
     """Remove the plans of an application; files keep their layout."""
-    for kept in plans.forget(read_store(store).root, application, processes):
+    wanted = directory and os.path.realpath(directory)
+    for kept in plans.forget(read_store(store).root, application, processes, wanted):
         typer.echo(f"removed the plan for {printable(kept.title)}")
+
+
+def _key(kept: KeptPlan, places: Sequence[str]) -> list[str]:
+    """What says which runs follow a plan, as a table has it; in which directory where any plan has one."""
+    return [printable(kept.application), str(kept.processes), *(printable(kept.directory) or "-" for _ in places)]
 
 
 def ls(store: StoreArgument, json: JsonOption = False) -> None:
     """List the plans that a store keeps."""
     config = read_store(store)
     rows, remarks = [], []
-    made = table("", "application", "processes", "policy", "files", "windows", "expected", "measured")
+    places = ["in"] if any(kept.directory for kept in config.plans) else []
+    made = table("", "application", "processes", *places, "policy", "files", "windows", "expected", "measured")
     for kept in config.plans:
         row = {
             "application": kept.application,
             "processes": kept.processes,
+            "directory": kept.directory or None,
             "plan": str(config.root / kept.plan),
         }
         try:
             summary = summary_of(read_kept(config.root, kept))
         except PlanError as error:
             rows.append({**row, "error": str(error)})
-            made.add_row(printable(kept.application), str(kept.processes), "cannot be read", "-", "-", "-", "-")
+            made.add_row(*_key(kept, places), "cannot be read", "-", "-", "-", "-")
             say(f"stripewise: {printable(str(error))}")
             continue
         why = plans.suspended(config, kept)
@@ -89,8 +103,7 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
         if why:
             remarks.append(f"the plan kept for {kept.title} is suspended, runs do not follow it: {why}")
         made.add_row(
-            printable(kept.application),
-            str(kept.processes),
+            *_key(kept, places),
             summary.policy,
             f"{summary.files:,}",
             str(len(summary.windows)),
