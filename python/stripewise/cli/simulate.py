@@ -187,8 +187,8 @@ _COLUMNS = ("policy", "MB/s", "read MB/s", "write MB/s", "of bound", "imbalance"
             "write p50/p99 ms")  # fmt: skip
 #: Below the table; `tune` has rates of reads and writes by another definition.
 _RATES = "MB/s: over the whole run; of reads and of writes from first to last, pauses included, which tune leaves out"
-_IO_TIMES = "I/O times def: by the time with reads or writes under way, as plan and tune tell it"
-_RUN_TIMES = "run times def: by the whole run, with the program's own time between requests"
+_IO_TIMES = "I/O times def: by the time with reads under way and that with writes, added, as plan and tune tell it"
+_RUN_TIMES = "run times def: by the whole run, in which reads beside writes count once, and pauses count"
 #: Where it is of the runs that plans are made by.
 _AS_PLAN = ", all processes begun at once, as plan tells it; MB/s has them begin as traced"
 

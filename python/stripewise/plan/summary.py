@@ -120,20 +120,42 @@ class PlanSummary:
         }
 
 
-#: Factors that differ by less than this share of themselves are told as one.
-NEAR = 0.05
+#: A plan below this factor over DEF is expected to lose: rounding, or a tie, is no loss.
+LOSES = 0.99
+#: Where what a factor depends on is known to more than this factor, it is rough.
+ROUGH = 1.5
+
+
+def why_left(plan: Plan) -> str:
+    """Why files should stay where they lie rather than move as the plan has them; empty where they should move.
+
+    The one rule of `plan`, which then proposes no `apply`, and of `apply`, which then wants --anyway.
+    """
+    if plan.leave:
+        return "no layout is expected to be faster than def"
+    gain = plan.expected.likely_gain
+    return f"is expected to be {gain:.2f} times as fast as def" if gain < LOSES else ""
 
 
 def likely_text(expected: Expected) -> str:
-    """How many times as fast as def a plan is likely to be, and what says so."""
+    """How many times as fast as def a plan is likely to be, how sure that is, and what says so."""
     if expected.simulated_gain is None:
         return f"{expected.bound_gain:.2f} times as fast as def (by the bound alone, not by simulated runs)"
-    gain, run, io = expected.likely_gain, expected.simulated_gain, ""
-    if expected.simulated_io_gain is not None:
-        io = " in I/O"
-        if abs(run - gain) >= NEAR * gain:
-            io += f", {run:.2f} times with the program's own time between requests"
-    return f"about {gain:.2f} times as fast as def{io} (simulated runs of the traced requests)"
+    gain, io = expected.likely_gain, "" if expected.simulated_io_gain is None else " in I/O"
+    unsure = _unsure(expected)
+    said = f"about {gain:.2f}" if unsure <= ROUGH else f"roughly {gain:.{1 if gain < 10 else 0}f}"
+    doubt = "" if unsure <= ROUGH else f"; known to a factor of {unsure:.1f} at best"
+    return f"{said} times as fast as def{io} (simulated runs of the traced requests{doubt})"
+
+
+def _unsure(expected: Expected) -> float:
+    """By what factor the devices' figures allow the gain to differ, or its I/O and its run do, where that is more."""
+    found = 1.0
+    if expected.gain_low and expected.gain_high:
+        found = expected.gain_high / expected.gain_low
+    if (io := expected.simulated_io_gain) and (run := expected.simulated_gain):
+        found = max(found, io / run, run / io)
+    return found
 
 
 def likely_lines(expected: Expected) -> Iterator[str]:

@@ -13,15 +13,12 @@ from ...moving.mover_session import Limits
 from ...moving.plan_applier import Applied, apply_plan
 from ...plan import Plan, read_plan
 from ...plan.check import check_plan
-from ...plan.summary import run_moving, summary_of
+from ...plan.summary import run_moving, summary_of, why_left
 from ...store import Store, templates
 from ...units import format_size
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions, StoreOption
 from ..output import print_json, printable, progress, say
-
-#: A plan below this factor over DEF is expected to lose: rounding, or a tie, is no loss.
-LOSES = 0.99
 
 
 @flattened
@@ -48,17 +45,15 @@ def apply(
     """
     limits = Limits(mover.bytes_per_s, mover.max_slowdown)
     decided = read_plan(plan)
-    if not anyway and (gain := decided.expected.likely_gain) < LOSES:
-        raise PlanError(
-            f"{plan}: is expected to be {gain:.2f} times as fast as def; plan with another policy "
-            f"(best), or apply it with --anyway"
-        )
+    why = "" if anyway else why_left(decided)
+    if why and not decided.leave:
+        raise PlanError(f"{plan}: {why}; plan with another policy (best), or apply it with --anyway")
     opened = Store(store)
     # First, for what else is wrong with a plan of another store tells little.
     ids = opened.identities(decided, plan)
     for remark in check_plan(decided, opened.config.cluster, plan):
         say(f"stripewise: {remark}")
-    if decided.leave and not anyway:
+    if why:
         _say_left(plan, len(decided.files), json)
         return
     wanted = _templates(decided) if leave_templates else {}

@@ -28,9 +28,15 @@ def _factors(expected: Expected) -> Iterator[tuple[str, str]]:
         return f"{gain:.2f}", what
 
     if expected.simulated_io_gain is not None:
-        yield row(expected.simulated_io_gain, "simulated I/O: seconds with reads or writes under way, as tune measures")
+        yield row(
+            expected.simulated_io_gain,
+            "simulated I/O: seconds with reads under way and those with writes, added, as tune measures",
+        )
     if expected.simulated_gain is not None:
-        yield row(expected.simulated_gain, "simulated run: the program's own time between requests is in it, too")
+        yield row(
+            expected.simulated_gain,
+            "simulated run: from its beginning to its end, where reads beside writes count once",
+        )
     bound = "bound: the busiest target's work, without queueing and the order of requests"
     if expected.gain_low is not None and expected.gain_high is not None:
         between = f"{expected.gain_low:.2f} to {expected.gain_high:.2f} with nine chances in ten"

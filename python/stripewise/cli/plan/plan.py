@@ -14,12 +14,12 @@ from typing import Annotated
 import typer
 
 from ...cluster import read_cluster
-from ...errors import StripewiseError, UsageError
+from ...errors import NoRequestsError, StripewiseError, UsageError
 from ...files.parts import check_output
 from ...plan import Plan, read_plan, write_plan
 from ...plan.check import check_plan
 from ...plan.migrations import DIRECTIONS
-from ...plan.summary import PlanSummary, layouts_json, likely_lines, run_moving, summary_of, windows_text
+from ...plan.summary import PlanSummary, layouts_json, likely_lines, run_moving, summary_of, why_left, windows_text
 from ...policy import POLICIES, policy_named, refuse_foreign
 from ...policy.default import Default
 from ...run.recreated import as_made
@@ -27,8 +27,10 @@ from ...store import Store, plans
 from ...store.traced import on_store, plain_advice
 from ...units import format_size
 from ...workload import Workload
+from ...workload.counted import Choice
 from ...workload.made import made_in
-from ...workload.trace import read_trace, run_end
+from ...workload.maps import with_maps
+from ...workload.trace import Progress, read_trace, run_end
 from ..arguments import flattened
 from ..options import JsonOption, names_completed
 from ..output import (
@@ -163,6 +165,14 @@ def _holds(store: Store, path: str) -> bool:
     return False
 
 
+def _read(trace: Path, choice: Choice, step: Progress, store: Store | None) -> Workload:
+    """The requests to plan for."""
+    try:
+        return read_trace(trace, choice, step, lambda path: store is not None and _holds(store, path))
+    except NoRequestsError as error:
+        raise with_maps(error, trace, choice) from error
+
+
 def _of_store(workload: Workload, store: Store) -> Workload:
     found = on_store(workload, store)
     if not found.files:
@@ -253,7 +263,7 @@ def plan(
     described = read_cluster(cluster) if cluster is not None else opened.config.cluster if opened else None
     assert described is not None  # one of the two was given
     with progress("reading the trace") as step:
-        workload = read_trace(trace, files.choice(), step, lambda path: opened is not None and _holds(opened, path))
+        workload = _read(trace, files.choice(), step, opened)
     ended = run_end(trace)
     say_partial(workload.source, workload.partial)
     say_of_trace(workload.source, ended=ended.text, left_out=workload.left_out)
@@ -278,18 +288,27 @@ def plan(
         said = summary.as_json() | about | {"layouts": layouts_json(made)}
         print_json(said | ({"kept": [kept.application, kept.processes]} if kept is not None else {}))
         return
+    why = why_left(made)
     whole = "-o PLAN writes them, --json prints them" if output is None else f"{output}, or --json"
     gains = [*map(wrapped, likely_lines(made.expected)), _whereabouts(output)]
+    if made.expected.simulated_gain is None and chosen.name != Default.name:
+        against = [str(trace), "--cluster", str(cluster or asked.store), "--policy", f"def,best,{asked.policy}"]
+        against += files.choice().words() if files.flags else []
+        simulating = printable(shlex.join(["stripewise", "simulate", "--trace", *against]))
+        gains.append(f"simulated, to compare it with others: {simulating}")
     print_plan(made, summary, f"{chosen.name}: {len(made.files)} file(s)", whole, gains)
+    if why and not made.leave:
+        typer.echo(f"leave it as it is: this plan {why}")
     if kept is not None:
         typer.echo(
             f"kept for {printable(kept.title)}: 'stripewise run --store' follows it where CMD ends with these words"
         )
     if output is not None:
         store = "STORE" if asked.store is None else str(asked.store)
-        following = f"next: stripewise apply {shlex.quote(str(output))} --store {shlex.quote(store)}"
-        typer.echo(f"{output}: written; {'apply would move nothing' if made.leave else following}")
-        if summary.later_moves and not made.leave:
+        following = f"stripewise apply {shlex.quote(str(output))} --store {shlex.quote(store)}"
+        said = f"leave it as it is, or: {following} --anyway" if why else f"next: {following}"
+        typer.echo(f"{output}: written; {'apply would move nothing' if made.leave else said}")
+        if summary.later_moves and not why:
             typer.echo(f"then, for the {summary.later_moves:,} move(s) during the run: {run_moving(output, store)}")
 
 

@@ -149,6 +149,8 @@ class _Search:
             self._polish(candidates, seconds, traced_s, default)
             chosen = self._chosen(candidates, self._anew(candidates, seconds))
         chosen = self._with_fine_steps(chosen, candidates, seconds, traced_s)
+        if chosen and self._gains_no_io(candidates[chosen].plan, default.plan):
+            chosen = 0
         comment = "" if chosen else "leave it as it is: no layout is quicker than def by more than a hundredth"
         plan, bounds = candidates[chosen].plan, candidates[chosen].bounds
         low, high = gain_interval(bounds, default.bounds, self.cluster, self.processes, self.options.seed)
@@ -185,6 +187,11 @@ class _Search:
         chosen = min(tied, key=lambda n: (bounds_s[n], n))
         worth_s, worth_bound_s = seconds[chosen] * (1 + WORTHWHILE), bounds_s[chosen] * (1 + WORTHWHILE)
         return 0 if seconds[0] <= worth_s and bounds_s[0] <= worth_bound_s else chosen
+
+    def _gains_no_io(self, plan: Plan, default: Plan) -> bool:
+        """Whether a plan's I/O time in the trace is not worth it, however long its whole run is: what is told of it."""
+        mine_s, default_s = (self.judge.trials.in_flight_s(each) for each in (plan, default))
+        return default_s <= mine_s * (1 + WORTHWHILE)
 
     def _with_fine_steps(
         self, chosen: int, candidates: list[Candidate], seconds: list[float], traced_s: list[float]
