@@ -49,11 +49,14 @@ class Shown:
     waits: str = ""
     #: What may have made the run quicker than prices.
     why: str = ""
+    #: What was mapped, and so is not drawn; empty without any.
+    maps: str = ""
 
     def document(self) -> dict[str, Any]:
         """As the page takes it."""
         findings = [told(each, self.span_s, self.why) for each in self.findings]
-        return self.picture.document | {"findings": findings, "prices": self.prices, "waits": self.waits}
+        own = {"findings": findings, "prices": self.prices, "waits": self.waits, "maps": self.maps}
+        return self.picture.document | own
 
 
 def write_page(runs: Sequence[Shown], out: Path) -> None:

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import darshan
 
-from runs import RUNS, write_rows
+from runs import RUNS, opens, runs_of, write_rows
 from stripewise.cli.plan.show_trace import Page, _print_file
 from stripewise.findings import DEFAULT_CLUSTER, FileLine, facts_of
 from stripewise.layout import Layout, Region
 from stripewise.workload.layouts import TracedStore, TracedTarget, store_of_trace, write_layouts
+from stripewise.workload.maps import maps_in
+from support import MIB
 from test_cli import cluster_toml as cluster_toml
 from test_cli import stripewise
 
@@ -96,3 +98,23 @@ def test_patterns_that_are_not_shown_have_the_whole_command(tmp_path, capsys):
     assert f"and 3 pattern(s) more: {command}\n" in capsys.readouterr().out
     log = replace(run, source="/w/a.darshan", is_log=True).patterns
     assert log == "stripewise import darshan /w/a.darshan -o a-trace && stripewise patterns a-trace"
+
+
+def test_maps_are_told_for_what_goes_through_them_is_in_no_trace(tmp_path, cluster_toml):
+    rows = [*opens(1), (0, "mmap", "/d/f", 0, MIB), (0, "mmap", "/d/f", 4096, MIB), (0, "mmap", "/d/g", 0, 4096)]
+    # What the system maps is left out as its reads are, and a map that failed is none.
+    rows += [(0, "mmap", "/usr/lib/libm.so", 0, MIB), (0, "mmap", "/d/h", 0, -1)]
+    trace = write_rows(tmp_path / "t", rows)
+    (trace / "meta.json").write_text('{"version": 1}')
+    said = "2 files were mapped (1.0 MiB): what a program reads and writes through maps is not in the trace"
+    assert said in " ".join(stripewise("show", trace).stdout.split())
+    shown = json.loads(stripewise("show", trace, "--json").stdout)
+    assert shown["mapped"] == {"files": 2, "bytes": MIB + 8192}
+    for words in (("plan", trace, "--cluster", cluster_toml), ("show", trace, "--html", tmp_path / "p.html")):
+        assert said in " ".join(stripewise(*words, code=1).stderr.split()), words
+    assert maps_in(trace, ("/d/g",)).text.startswith("1 file was mapped (4.0 KiB): ")
+    assert maps_in(write_rows(tmp_path / "none", [(0, "read", "/d/f", 0, MIB)])).text == ""
+    # Beside requests the page of pictures has it, too.
+    both = write_rows(tmp_path / "both", [(0, "read", "/d/f", 0, MIB), (0, "mmap", "/d/f", 0, MIB)])
+    stripewise("show", both, "--html", tmp_path / "both.html")
+    assert runs_of((tmp_path / "both.html").read_text())[0]["maps"].startswith("1 file was mapped (1.0 MiB)")

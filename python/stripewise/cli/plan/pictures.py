@@ -8,10 +8,11 @@ from pathlib import Path
 
 import typer
 
-from ...errors import UsageError
+from ...errors import NoRequestsError, UsageError
 from ...files.parts import check_output
 from ...findings import findings_of, span_of, waits_of, why_quicker
 from ...view import Shown, ViewRequests, check_target, picture_of, read_requests, write_page, write_perfetto
+from ...workload.maps import maps_in, with_maps
 from ..output import printable, progress, say_partial
 from .options import say_of_trace
 from .show_trace import Page, priced_by
@@ -42,7 +43,10 @@ def write_pictures(pages: Sequence[Page], html: Path | None, perfetto: Path | No
 
 def _requests(page: Page) -> ViewRequests:
     with progress("reading the trace") as step:
-        requests = read_requests(page.trace, page.files, step)
+        try:
+            requests = read_requests(page.trace, page.files, step)
+        except NoRequestsError as error:
+            raise with_maps(error, page.trace, page.files) from error
     say_partial(str(page.source), requests.partial)
     say_of_trace(str(page.source), ended=requests.end.text)
     return replace(requests, source=str(page.source))
@@ -62,4 +66,5 @@ def _shown(page: Page, runs: int) -> Shown:
         priced_by(facts, on, span_s),
         waits,
         why_quicker(on, facts.store),
+        maps_in(page.trace, page.files).text,
     )

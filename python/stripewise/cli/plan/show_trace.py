@@ -27,11 +27,12 @@ from ...store.config import read_store
 from ...units import format_size
 from ...workload.counted import Choice
 from ...workload.layouts import read_layouts, store_of_trace
+from ...workload.maps import Maps, maps_in
 from ...workload.requests import Workload
 from ...workload.served import Served, served_by
 from ...workload.summary import summary_of
 from ...workload.trace import Progress, partial_reasons, read_trace, run_end
-from ..output import print_json, printable, progress, say_partial, shown, stdout, table
+from ..output import print_json, printable, progress, say_partial, shown, stdout, table, wrapped
 from .options import say_of_trace
 
 #: What the time from the first request's start to the end of the last one is called here and in pages.
@@ -75,6 +76,7 @@ def show_trace(page: Page, json: bool) -> None:
         run = page.facts(None if workload is None else {each.path for each in workload.files})
     summary, found = summary_of_run(run), findings_of(run, on)
     served = [] if workload is None else _served(page.trace, workload)
+    mapped = maps_in(page.trace, page.files)
     ended, left_out = run_end(page.trace), () if workload is None else workload.left_out
     say_partial(run.source, partial_reasons(page.trace))
     say_of_trace(run.source, ended=ended.text)
@@ -87,6 +89,7 @@ def show_trace(page: Page, json: bool) -> None:
                 "exit_status": ended.status,
                 "left_out": dict(left_out),
                 "run": asdict(summary),
+                "mapped": mapped.as_json(),
                 "targets": [row for each in served for row in _target_rows(each)],
                 "requests_on_targets": sum(each.requests for each in served),
                 "cluster": str(on.source),
@@ -96,7 +99,7 @@ def show_trace(page: Page, json: bool) -> None:
         return
     if workload is not None:
         _print_table(workload)
-    _print_run(summary)
+    _print_run(summary, mapped)
     for each in served:
         _print_targets(each)
     if served and workload is not None and (rest := workload.requests - sum(each.requests for each in served)) > 0:
@@ -167,12 +170,14 @@ def _print_targets(served: Served) -> None:
         typer.echo(f"and {len(rows) - ROWS_MAX:,} targets with less work; --json tells of them")
 
 
-def _print_run(run: RunSummary) -> None:
+def _print_run(run: RunSummary, mapped: Maps) -> None:
     typer.echo(f"{format_size(run.bytes)} in {run.requests:,} requests; {FIRST_TO_LAST}: {run.span_s:.3g} s")
     typer.echo(f"in requests: {run.io_s:.3g} s of all processes, {run.longest_io_s:.3g} s of the busiest")
     if run.syncs:
         typer.echo(f"in {run.syncs:,} calls that sync: {run.syncs_s:.3g} s of all processes")
     typer.echo(f"in {run.calls:,} calls by name: {run.calls_s:.3g} s of all processes")
+    if mapped.files:
+        typer.echo(wrapped(mapped.text))
 
 
 def _print_file(line: FileLine, patterns: str) -> None:

@@ -42,12 +42,15 @@ def collect(
     typer.echo(f"{place}/trace.parquet: {account.get('records', 0):,} records")
     # Brings pyarrow, which the verbs that run programs do without.
     from ...workload.layouts import store_of_trace
+    from ...workload.maps import maps_in
     from ...workload.trace import is_mpi_alone, partial_reasons, run_end, trace_file
     from ..plan.options import say_of_trace
 
     say_partial(f"{place}/trace.parquet", partial_reasons(place))
     say_of_trace(f"{place}/trace.parquet", ended=run_end(place).text)
     listed = _list(account, place)
+    if mapped := maps_in(place).text:
+        typer.echo(mapped)
     trace = printable(shlex.quote(str(place)))
     if is_mpi_alone(trace_file(place)):
         patterns = f"stripewise patterns {trace} --layer mpi"

@@ -48,6 +48,7 @@ function tellFigures(data) {
     ["requests", countText(reads + writes)], ["read", bytesText(total.bytes[0])], ["written", bytesText(total.bytes[1])], ["files", countText(data.files_in_all)],
     ["processes", countText(data.processes.length)], ["first to last request", timeText(total.end_ns - total.begin_ns)], ["start of the run to its last request", timeText(data.end_ns)], ["in requests, all processes", timeText(total.busy_ns[0] + total.busy_ns[1])],
     ...(data.waits ? [["waiting for devices (fsync)", data.waits]] : []),
+    ...(data.maps ? [["mapped files", data.maps]] : []),
   ]) { const box = made(row, "div"); made(box, "b", value); made(box, "span", what, "quiet"); }
 }
 
