@@ -110,6 +110,24 @@ def locked_part(root: Path, name: str, wait: bool = True) -> Iterator[None]:
         yield
 
 
+def is_locked(root: Path, name: str) -> bool:
+    """Whether somebody has the lock file `<root>/<name>`; not where that cannot be asked."""
+    try:
+        with held_place(root, name) as (at, last, _):
+            handle = os.open(last, os.O_RDONLY | os.O_NONBLOCK | _LOOK, dir_fd=at)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return False
+
+
 def remove_part(root: Path, name: str) -> None:
     """Removes the file `<root>/<name>` if it is there. Raises OSError as above."""
     with held_place(root, name) as (at, last, _), contextlib.suppress(FileNotFoundError):

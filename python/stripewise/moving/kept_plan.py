@@ -7,9 +7,10 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 
 from ..errors import StoreError, UsageError
+from ..files.parts import is_locked
 from ..plan import Plan
 from ..store import Store
-from ..store.config import KeptPlan
+from ..store.config import TUNE_LOCK, KeptPlan
 from ..store.kept import ruled
 from .mover_process import mover_process
 from .mover_session import identity_of
@@ -21,12 +22,14 @@ def kept_plan_followed(
     store: Store, kept: KeptPlan, plan: Plan, options: Sequence[str], say: Callable[[str], None]
 ) -> Iterator[None]:
     """While it lasts, a mover follows the plan, where anything is to be moved. The run goes on without one that cannot
-    start, because another is at work, say.
+    start, because another is at work, say; while a tune is at work, nothing moves under it.
     """
     path = store.root / kept.plan
     with contextlib.ExitStack() as held:
         began = False
-        if has_moves(store, plan):
+        if has_moves(store, plan) and is_locked(store.root, TUNE_LOCK):
+            say("stripewise: files stay where they are: a tune is at work on this store and measures")
+        elif has_moves(store, plan):
             try:
                 held.enter_context(mover_process(store.root, path, options, say))
                 began = True

@@ -49,6 +49,19 @@ def read_status(root: Path) -> dict[str, Any]:
     return said
 
 
+def check_idle(root: Path) -> None:
+    """Raises StoreError where a mover is at work on the store."""
+    try:
+        said = read_status(root)
+    except StoreError:
+        return
+    if said["alive"]:
+        raise StoreError(
+            f"{root}: process {said['pid']} is moving files of the store ({said['verb']}); wait until it is done, or "
+            f"stop it: stripewise mover stop {root}"
+        )
+
+
 def is_alive(root: Path, pid: int) -> bool:
     """Whether a mover works on the store: the process is there, and somebody has the movers' lock."""
     if not Path(f"/proc/{pid}").exists():

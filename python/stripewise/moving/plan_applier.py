@@ -5,16 +5,21 @@ So whatever moves bytes has the store's mover lock, keeps to limits, tells its s
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import native
+from ..errors import NoSpaceError
 from ..layout import Region
 from ..plan import Plan
 from ..store import Store
 from .mover_session import Limits, MoverSession
+
+#: What the native module says of a file that moves in pieces too large for any target beside what lies there.
+IN_THE_WAY = "no target has room to keep it while it moves"
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,7 @@ def apply_plan(
     ids: Mapping[str, str],
     limits: Limits | None = None,
     progress: native.Progress | None = None,
+    verb: str = "apply",
 ) -> Applied:
     """Gives every planned file its layout; those that free targets of limited capacity go first.
 
@@ -46,7 +52,7 @@ def apply_plan(
     """
     order = sorted(plan.files, key=lambda file: store.limited_growth(ids[file.path], file))
     return lay_out(
-        store, [Wanted(file.path, ids[file.path], file.layout, file.size) for file in order], limits, progress
+        store, [Wanted(file.path, ids[file.path], file.layout, file.size) for file in order], limits, progress, verb
     )
 
 
@@ -61,11 +67,17 @@ class Wanted:
 
 
 def lay_out(
-    store: Store, files: Sequence[Wanted], limits: Limits | None = None, progress: native.Progress | None = None
+    store: Store,
+    files: Sequence[Wanted],
+    limits: Limits | None = None,
+    progress: native.Progress | None = None,
+    verb: str = "apply",
 ) -> Applied:
-    """Gives every file its layout, one after the other. Raises as `apply_plan` does."""
+    """Gives every file its layout, one after the other; the mover's status calls it `verb`. Raises as `apply_plan`
+    does.
+    """
     begun, moved_bytes = time.monotonic(), 0
-    with MoverSession(store, {"verb": "apply"}, limits or Limits(), progress) as session:
+    with MoverSession(store, {"verb": verb}, limits or Limits(), progress) as session:
         session.expect(sum(file.size for file in files))
         for number, file in enumerate(files):
             moved = session.move(file.path, file.id, file.layout, 0, file.size)
@@ -74,5 +86,18 @@ def lay_out(
                 # The file under way may have been moved by then.
                 done = number + (not moved.error)
                 return Applied(done, moved_bytes, time.monotonic() - begun, session.signal)
+            if IN_THE_WAY in moved.message:
+                where = "" if file.path in moved.message else f"{file.path}: "
+                raise NoSpaceError(f"{where}{moved.message}{_ways_round(store)}")
             moved.check()
     return Applied(len(files), moved_bytes, time.monotonic() - begun)
+
+
+def _ways_round(store: Store) -> str:
+    """What can be done where other files leave no room, and what where it is this one that takes it."""
+    root = shlex.quote(str(store.root))
+    return (
+        f" (remove other files, or where this one takes the room: add a target with 'stripewise store add {root}', "
+        f"work on a smaller file, lay it out on fewer targets with 'stripewise store set-layout', or export it, remove it "
+        f"and adopt it anew with the layout)"
+    )

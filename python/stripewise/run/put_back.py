@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import StripewiseError
-from ..layout import Region
+from ..layout import Region, target_bytes
 from ..moving.plan_applier import Wanted, lay_out
 from ..plan import Expected, FilePlan, Plan, write_plan
 from ..plan.document import RegionPlan
@@ -33,13 +33,16 @@ def put_back(store: Store, before: Before, show: Shown) -> int | None:
         if (identity := store.resolve(path)) is not None
     ]
     with show.working("moving") as step:
-        return lay_out(store, there, progress=step).signal
+        return lay_out(store, there, progress=step, verb="tune").signal
 
 
 def put_back_or_tell(store: Store, before: Before, applied: Plan, show: Shown) -> None:
-    """The same where a circle ends early. What keeps it from that, another signal among it, is told with the layout
-    that stands, `applied`, and the command that puts the files back.
+    """The same where a circle ends early. What keeps it from that, another signal among it, is told with the files that
+    lie elsewhere and the command that puts them back.
     """
+    if not _elsewhere(store, before):
+        show.say("the files lie where they lay")
+        return
     show.say("the files go back to where they lay")
     try:
         why = "" if put_back(store, before, show) is None else "stopped by a signal"
@@ -47,13 +50,43 @@ def put_back_or_tell(store: Store, before: Before, applied: Plan, show: Shown) -
         why = str(error)
     except KeyboardInterrupt:
         why = "stopped by a signal"
-    if not why:
+    left = _elsewhere(store, before) if why else []
+    if not left:
         return
     try:
         way = f"to put them back: {_command(store, before, applied)}"
     except (StripewiseError, OSError) as error:
         way = f"their layouts before are lost, too ({error}); lay them out with 'stripewise store set-layout'"
-    show.say(f"not all files are back ({why}): they lie as {applied.policy} lays them out; {way}")
+    which = f"{len(left)} of {len(before)} file(s) lie otherwise, {left[0]} among them"
+    show.say(f"not all files are back ({why}): {which}; {way}")
+
+
+def _elsewhere(store: Store, before: Before) -> list[str]:
+    """The files that are there and have another layout than before; all where that cannot be asked."""
+    try:
+        ids = {path: store.resolve(path) for path in before}
+        return [path for path, each in ids.items() if each and store.layout(each).regions != tuple(before[path])]
+    except StripewiseError:
+        return list(before)
+
+
+def standing(store: Store, plan: Plan) -> str:
+    """How files lie that nothing puts back, for the first run made them: as the plan has them, or not."""
+    sizes = {file.path: file.size for file in store.files()}
+    there = [(file, each) for file in plan.files if (each := store.resolve(file.path)) is not None]
+    planned = [
+        file
+        for file, each in there
+        if target_bytes(store.layout(each).regions, size := sizes.get(file.path, file.size))
+        == target_bytes(file.layout, size)
+    ]
+    if len(planned) == len(there):
+        return f"the files lie as {plan.policy} lays them out, for the first run made them"
+    first = next(file.path for file, _ in there if file not in planned)
+    return (
+        f"{len(planned)} of {len(there)} file(s) lie as {plan.policy} lays them out, the others as they lay in the "
+        f"last run ({first}): the first run made them, so there is nothing to put back"
+    )
 
 
 def _command(store: Store, before: Before, applied: Plan) -> str:

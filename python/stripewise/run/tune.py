@@ -23,6 +23,7 @@ from typing import Any
 from ..errors import StoreError, StripewiseError, Terminated, WorkloadError
 from ..files.parts import locked_part
 from ..layout import Region, target_bytes
+from ..moving.mover_status import check_idle
 from ..moving.plan_applier import apply_plan
 from ..plan import Plan
 from ..plan.application import application_of, is_run_by
@@ -31,7 +32,7 @@ from ..store import Store, Temporary
 from ..store.config import TUNE_LOCK
 from ..store.globs import escape
 from ..store.kept import without_ids
-from ..store.traced import adopt_advice, on_store
+from ..store.traced import on_store, plain_advice
 from ..units import format_size
 from ..workload import Workload
 from ..workload.made import Made, made_in
@@ -41,7 +42,7 @@ from . import runner
 from .collect import collect_logs, note_run
 from .inputs import changed_inputs
 from .measure import LastObject, Measured, came_from_memory, measured, read_from_devices
-from .put_back import put_back, put_back_or_tell
+from .put_back import put_back, put_back_or_tell, standing
 from .recreated import globs_of, names_beside
 from .repeats import Repeated, together
 from .shown import Shown
@@ -108,6 +109,7 @@ class Tuner:
         self.manage = tuple(manage)
         self.turns = turns
         self.show = show
+        self.keeps_traces = False
         self.remarks: list[str] = []
         #: Measured runs whose reads memory served, with the bytes that were read and those that came from devices.
         self.cached: list[tuple[str, int, int]] = []
@@ -116,6 +118,7 @@ class Tuner:
 
     def tune(self, baseline: Policy, chosen: Sequence[Policy], keep_traces: Path | None = None) -> Tuned:
         """Runs the circle with the baseline and every chosen policy; the fastest layout stays."""
+        self.keeps_traces = keep_traces is not None
         policies = [baseline, *(policy for policy in chosen if policy.name != baseline.name)]
         with self._alone(), self._place(keep_traces) as place, self.store.configured() as temporary:
             return self._tuned(_Circle(temporary, place), policies)
@@ -140,12 +143,16 @@ class Tuner:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """While it lasts no other tune lays out this store's files. Raises StoreError where one does."""
-        try:
-            with locked_part(self.store.root, TUNE_LOCK, wait=False):
-                yield
-        except BlockingIOError as error:
-            raise StoreError(f"{self.store.root}: another tune is at work on this store; wait until it ends") from error
+        """While it lasts no other tune lays out this store's files. Raises StoreError where one does, or a mover."""
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(locked_part(self.store.root, TUNE_LOCK, wait=False))
+            except BlockingIOError as error:
+                raise StoreError(
+                    f"{self.store.root}: another tune is at work on this store; wait until it ends"
+                ) from error
+            check_idle(self.store.root)
+            yield
 
     def _tuned(self, circle: _Circle, policies: list[Policy]) -> Tuned:
         self._keep_room(circle.temporary)
@@ -164,7 +171,7 @@ class Tuner:
             if circle.applied and circle.before:
                 put_back_or_tell(self.store, circle.before, circle.plans[circle.applied], self.show)
             elif circle.applied:
-                self.show.say(f"the files lie as {circle.applied} lays them out, for the first run made them")
+                self.show.say(standing(self.store, circle.plans[circle.applied]))
             raise
 
     def _rounds(self, circle: _Circle, policies: list[Policy], workload: Workload) -> Tuned:
@@ -394,7 +401,7 @@ class Tuner:
         found = on_store(workload, self.store)
         if not found.files:
             cure = f"{CURE}. What it removes before it ends cannot be laid out"
-            cure = adopt_advice(workload, self.store, self.manage) or cure
+            cure = plain_advice(workload, self.store, self.manage, self.keeps_traces) or cure
             raise StoreError(f"{self.command[0]}: left no file in the store {self.store.root}; {cure}")
         # A script's own words are not the program's that it starts, and the words are what the next run has.
         is_told = is_run_by(application_of(found.command), self.command)
@@ -420,7 +427,7 @@ class Tuner:
         there = {file.path: identity for file in plan.files if (identity := self.store.resolve(file.path)) is not None}
         with self.show.working("moving") as step:
             files = tuple(file for file in plan.files if file.path in there)
-            applied = apply_plan(self.store, dataclasses.replace(plan, files=files), there, progress=step)
+            applied = apply_plan(self.store, dataclasses.replace(plan, files=files), there, progress=step, verb="tune")
         _go_on_unless(applied.signal)
 
 

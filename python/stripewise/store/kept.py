@@ -85,8 +85,8 @@ def _elsewhere(plans: Sequence[KeptPlan], processes: int | None, directory: str)
     kept = next((kept for kept in plans if processes in (None, kept.processes)), plans[0])
     others = f" (nor are {len(plans) - 1} more)" if len(plans) > 1 else ""
     return (
-        f"the plan kept for {kept.title} is not followed{others}: this run is in {directory}, where the same words name "
-        "other files; tune there, too, or run it in that directory"
+        f"the plan kept for {kept.title} is not followed{others}: this run is in {directory}, where the same words "
+        "name other files; tune there, too, or run it in that directory"
     )
 
 

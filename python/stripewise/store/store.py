@@ -11,14 +11,22 @@ from typing import Any
 
 from .. import native
 from ..errors import StoreError
+from ..files.parts import is_locked
 from ..layout import Layout, from_indexes, target_bytes, to_indexes
 from ..plan import FilePlan, Plan
-from .config import StoreConfig, read_store
+from .config import TUNE_LOCK, StoreConfig, read_store
+
+#: Of the 1,024 rules a store can have, so many may be temporary.
+TEMPORARY_RULES_MAX = 256
+
 
 #: Stands for "compiled from something that is not on disk": the next verb compiles store.toml again.
 FOREIGN_DIGEST = "0" * 64
-#: Of the 1,024 rules a store can have, so many may be temporary.
-TEMPORARY_RULES_MAX = 256
+
+
+def temporary_digest(digest: str) -> str:
+    """What stands for "compiled from store.toml and something that is not on disk"; `digest` is that of store.toml."""
+    return "0" * 32 + digest[:32]
 
 
 @dataclass(frozen=True)
@@ -40,12 +48,16 @@ class Store:
     def sync(self, force: bool = False) -> None:
         """Compiles store.toml for the library when it differs from what was compiled last.
 
-        With `force` as it is now, whatever it was when this store was opened.
+        With `force` as it is now, whatever it was when this store was opened. A temporary form of this very store.toml
+        stays while a tune is at work, whose new files it lays out: --reset may run other verbs.
         """
         if force:
             self.config = read_store(self.root)
         digest = self.config.digest()
-        if force or self.info().get("toml_sha256") != digest:
+        compiled = self.info().get("toml_sha256")
+        if not force and compiled == temporary_digest(digest) and is_locked(self.root, TUNE_LOCK):
+            return
+        if force or compiled != digest:
             native.call("store_configure", str(self.root), self.config.spec(digest))
 
     def info(self) -> dict[str, Any]:
@@ -127,7 +139,7 @@ class Store:
     def configured(self) -> Iterator[Temporary]:
         """Lets the caller change the compiled form for a while; store.toml's comes back at the end.
 
-        A kill in between is harmless: the digest fits no store.toml, so the next verb compiles it anew.
+        A kill in between is harmless: the digest fits no store.toml, so the next verb without a tune compiles it anew.
         """
         try:
             yield Temporary(self)
@@ -143,7 +155,8 @@ class Temporary:
 
     def default_layout(self, name: str) -> None:
         """New files get the built-in layout `name`."""
-        spec = read_store(self.store.root).spec(FOREIGN_DIGEST, default_layout=name)
+        config = read_store(self.store.root)
+        spec = config.spec(temporary_digest(config.digest()), default_layout=name)
         native.call("store_configure", str(self.store.root), spec)
 
     def templates(self, globs: Mapping[str, FilePlan]) -> None:
@@ -153,4 +166,6 @@ class Temporary:
             {"glob": glob, "action": "manage", "layout": to_indexes(file.layout, config.cluster)}
             for glob, file in list(globs.items())[:TEMPORARY_RULES_MAX]
         ]
-        native.call("store_configure", str(self.store.root), config.spec(FOREIGN_DIGEST, first=rules))
+        native.call(
+            "store_configure", str(self.store.root), config.spec(temporary_digest(config.digest()), first=rules)
+        )

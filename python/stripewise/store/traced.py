@@ -47,11 +47,15 @@ def adopt_advice(workload: Workload, store: Store, manage: Sequence[str] = ()) -
     )
 
 
-def plain_advice(workload: Workload, store: Store) -> str:
-    """What to do with plain files of the workload, so that the store serves them; empty where there are none now."""
-    copies = shlex.join(["stripewise", "replicate", workload.source, "--store", str(store.root)])
+def plain_advice(workload: Workload, store: Store, manage: Sequence[str] = (), is_kept: bool = True) -> str:
+    """What to do with plain files of the workload, so that the store serves them; empty where there are none now.
+    `manage` is as of --manage; where the trace is not kept, another one is to be made for copies.
+    """
+    copies = shlex.join(["stripewise", "replicate", workload.source if is_kept else "DIR", "--store", str(store.root)])
     beside = f"copies of what it reads can stand beside it: {copies}"
-    if advice := adopt_advice(workload, store):
+    if not is_kept:
+        beside += " (DIR: a trace by 'stripewise run --trace DIR', collected)"
+    if advice := adopt_advice(workload, store, manage):
         return f"{advice}; or leave it, and {beside}"
     plain = [file.path for file in workload.files if _is_plain(file.path)]
     if not plain:

@@ -11,10 +11,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rig import STRIPEWISE, Maker, Result, Store, Target, dirs, execute, stripewise
+from rig import STRIPEWISE, Maker, Result, Store, Target, dirs, execute, region, stripes, stripewise
 
 from stripewise.files.parts import locked_part
 from stripewise.layout import Stripes
+from stripewise.moving.mover_session import Limits, MoverSession
 from stripewise.store import Store as Opened
 from stripewise.store.config import TUNE_LOCK
 
@@ -298,9 +299,9 @@ def test_a_plain_file_that_stands_where_the_store_manages_is_to_be_adopted(make_
     job = ("--repeat", "1", "--policy", "psa", "--", "md5sum")
     told = tune(store, *job, file, code=1).err
     assert "input.bin is a plain file in a managed directory" in told and f"{advice}{file}'" in told, told
-    # Elsewhere --manage comes first, then the same.
+    # Elsewhere too, and copies that can stand beside it.
     told = tune(store, *job, outside, code=1).err
-    assert "--manage" in told and "adopt" not in told, told
+    assert f"store adopt --store {store.root} {outside}" in told and f"replicate DIR --store {store.root}" in told, told
     assert f"{advice}{outside}'" in tune(store, "--manage", outside, *job, outside, code=1).err
     stripewise("run", "--store", store.root, "--trace", trace, "--", "md5sum", file)
     stripewise("collect", trace)
@@ -364,3 +365,52 @@ def test_two_circles_on_one_store_do_not_measure_each_other(make_store: Maker) -
     assert f"{store.root}: another tune is at work on this store" in said.err
     said = tune(store, "--", "true", code=1)
     assert "true: did no I/O in run 1" in said.err or "touched no file of the store" in said.err, said.report
+
+
+def test_a_tune_names_the_mover_that_is_at_work_and_the_files_lie_where_they_lay(make_store: Maker) -> None:
+    store = make_store([SLOW, SWIFT])
+    file, flag = store.data / "f", store.base / "flag"
+    store.run("python3", "-c", READER, file)
+    with MoverSession(Opened(store.root), {"verb": "set-layout"}, Limits()):
+        said = tune(store, "--", "python3", "-c", READER, file, code=1)
+    assert f"process {os.getpid()} is moving files of the store (set-layout)" in said.err, said.report
+    assert "another tune" not in said.err and "run 1" not in said.err, said.report
+    # One that begins after the first run.
+    waits = READER + "import time\nopen(sys.argv[2], 'w').close()\ntime.sleep(3)\n"
+    words = ("tune", "--store", store.root, "--policy", "psa", "--", "python3", "-c", waits, file, flag)
+    with subprocess.Popen([STRIPEWISE, *map(str, words)], stderr=subprocess.PIPE, text=True) as process:
+        while not flag.exists():
+            time.sleep(0.02)
+        with MoverSession(Opened(store.root), {"verb": "set-layout"}, Limits()):
+            assert process.stderr is not None
+            said_last = process.stderr.read()
+            process.wait()
+    assert process.returncode == 1 and f"process {os.getpid()} is moving files" in said_last, said_last
+    assert "the files lie where they lay" in said_last and "not all files are back" not in said_last, said_last
+
+
+def test_a_reset_by_way_of_the_library_leaves_new_files_the_layouts_of_the_turn(make_store: Maker) -> None:
+    store = make_store([SLOW, SWIFT])
+    file = store.data / "f"
+    reset = shlex.join([str(STRIPEWISE), "run", "--store", str(store.root), "--", "rm", "-f", str(file)])
+    said = result(
+        tune(store, "--policy", "psa", "--repeat", "1", "--reset", reset, "--", "python3", "-c", READER, file)
+    )
+    assert not any("not laid out as planned" in remark for remark in said["remarks"]), said
+    info = Opened(store.root).info()
+    assert info["toml_sha256"] == Opened(store.root).config.digest()
+
+
+def test_a_run_beside_a_tune_moves_nothing_under_it(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    file = store.data / "f"
+    store.run("cp", "/etc/passwd", file)
+    plan = store.plan(store.base / "p.json", file, [region(0, 1024, stripes(("t1", 64)))], 1 << 20)
+    stripewise("store", "plan", "add", store.root, plan, "--application", f"cat {file}")
+    before = cycles_of(store, file)
+    with locked_part(store.root, TUNE_LOCK):
+        said = store.run("cat", file)
+        assert "following the plan" in said.err and "a tune is at work on this store" in said.err, said.report
+        refused = stripewise("run", "--store", store.root, "--migrate", plan, "--", "cat", file, code=1)
+        assert "a tune is at work on this store" in refused.err, refused.report
+    assert cycles_of(store, file) == before

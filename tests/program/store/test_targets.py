@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from rig import (
 )
 from test_migrate import check, read
 
+from stripewise.moving.mover_session import Limits, MoverSession
 from stripewise.store import Store as Opened
 
 ACKED, RANDOPS = NATIVE / "acked", NATIVE / "randops"
@@ -311,6 +313,15 @@ def test_what_cannot_be_drained_or_removed_is_said_in_one_line(make_store: Maker
     taken = ("store", "add", store.root, "t0", "--path", store.base / "x", "--class", "hdd")
     assert "t0" in stripewise(*taken, code=1).err
     assert subprocess.run([STRIPEWISE, "store", "add", store.root, "n", "--path", "/x", "--class", "q"]).returncode == 2
+
+
+def test_a_drain_that_another_mover_keeps_from_its_work_changes_nothing(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    opened = Opened(store.root)
+    with MoverSession(opened, {"verb": "set-layout"}, Limits()):
+        said = stripewise("store", "drain", store.root, "t1", code=1)
+    assert f"process {os.getpid()} is moving files" in said.err and "draining" not in said.err, said.report
+    assert [target.state for target in Opened(store.root).config.cluster.targets] == ["active", "active"]
 
 
 def test_a_drain_that_was_refused_leaves_nothing_to_take_back_and_that_is_said(make_store: Maker) -> None:

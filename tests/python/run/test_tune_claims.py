@@ -20,7 +20,7 @@ from stripewise.plan import Expected, FilePlan, Plan, Window, read_plan
 from stripewise.plan.document import RegionPlan
 from stripewise.policy import POLICIES, PlanOptions, Policy
 from stripewise.run.measure import Measured
-from stripewise.run.put_back import put_back_or_tell
+from stripewise.run.put_back import put_back_or_tell, standing
 from stripewise.run.repeats import Repeated, together
 from stripewise.run.shown import Shown
 from stripewise.run.simulated import with_simulation
@@ -144,15 +144,27 @@ def test_where_files_cannot_go_back_one_line_has_the_command(monkeypatch: pytest
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr("stripewise.run.put_back.lay_out", lambda *_, **__: SimpleNamespace(signal=2))
     file = SimpleNamespace(path="/f", size=MIB)
-    store: Any = SimpleNamespace(root=Path("/store"), files=lambda: [file], resolve=lambda path: "id")
+    lies = SimpleNamespace(regions=(Region(0, MIB, (("b", MIB),)),))
+    store: Any = SimpleNamespace(
+        root=Path("/store"), files=lambda: [file], resolve=lambda path: "id", layout=lambda identity: lies
+    )
     said: list[str] = []
     show = Shown(said.append, print, lambda _: contextlib.nullcontext(lambda done, total: None))
     put_back_or_tell(store, {"/f": (Region(0, MIB, (("a", MIB),)),)}, replace(PLAN, policy="def"), show)
     assert said[0] == "the files go back to where they lay" and len(said) == 2
-    assert "not all files are back (stopped by a signal): they lie as def lays them out; to put them back: " in said[1]
+    assert (
+        "not all files are back (stopped by a signal): 1 of 1 file(s) lie otherwise, /f among them; to put them back: "
+        in said[1]
+    )
     (left,) = tmp_path.iterdir()
     assert said[1].endswith(f"stripewise apply {left} --store /store --no-templates")
     assert read_plan(left).files[0].layout == (Region(0, MIB, (("a", MIB),)),)
+    said.clear()
+    put_back_or_tell(store, {"/f": lies.regions}, replace(PLAN, policy="best"), show)
+    assert said == ["the files lie where they lay"]
+    there = standing(store, lying("best", MIB, (0, MIB, (("b", MIB),))))
+    assert there == "the files lie as best lays them out, for the first run made them"
+    assert standing(store, lying("best", MIB, (0, MIB, (("a", MIB),)))).startswith("0 of 1 file(s) lie as best lays")
 
 
 def test_only_emulated_devices_tell_how_long_they_were_busy(capsys: pytest.CaptureFixture[str]) -> None:
@@ -184,7 +196,8 @@ def test_a_kept_plan_holds_what_it_gained_over_def(
 ) -> None:
     plans: list[Plan] = []
 
-    def keep(_root: Path, plan: Plan, _source: str) -> tuple[Any, list[str]]:
+    def keep(_root: Path, plan: Plan, _source: str, *, ran_here: bool) -> tuple[Any, list[str]]:
+        assert ran_here
         plans.append(plan)
         return SimpleNamespace(title="job"), []
 

@@ -86,7 +86,7 @@ def _move(store: Store, files: list[PlacedFile], layout: Layout, limits: Limits)
     # The mover's status is text, which a path need not be.
     wanted = [Wanted(printable(file.path), file.id, layout.regions, file.size) for file in order]
     with progress("moving") as step:
-        return lay_out(store, wanted, limits, step)
+        return lay_out(store, wanted, limits, step, "set-layout")
 
 
 def _print_json(

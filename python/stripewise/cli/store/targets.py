@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ...cluster import CLASSES
-from ...errors import StoreError, UsageError
+from ...errors import InUseError, StoreError, UsageError
 from ...moving import retarget
 from ...moving.mover_session import Limits, MoverSession
 from ...moving.retarget import Swept
@@ -92,6 +92,7 @@ def drain(
         raise UsageError("--now: needs --remove; programs started before could fill the target again")
     if undo and remove_it:
         raise UsageError("--undo: takes a target back, which --remove takes out; give one of them")
+    patience_s = parse_age(patience, "--patience")
     opened = Store(store)
     if undo:
         _take_back(opened, target, json)
@@ -101,15 +102,22 @@ def drain(
     retarget.target_named(opened, target)
     retarget.check_room(opened, target)
     if retarget.target_named(opened, target).is_active:
-        opened = retarget.write_config(opened, retarget.with_state(opened, target, "draining"))
+        # By a mover's lock, so that a drain which another mover keeps from its work changes nothing.
+        with MoverSession(opened, {"verb": "drain", "target": target}, Limits()):
+            opened = retarget.write_config(opened, retarget.with_state(opened, target, "draining"))
     for kept in plans.that_name(opened.config, target):
         cure = "plan anew" if remove_it else "take the target back (--undo), or plan anew"
         _complain(f"the plan kept for {kept.title} names {target}, so runs do not follow it from now on; {cure}")
-    with (
-        progress("draining") as step,
-        MoverSession(opened, {"verb": "drain", "target": target}, _limits(mover), step) as session,
-    ):
-        swept = retarget.drain(session, target, _complain, parse_age(patience, "--patience"), not now)
+    try:
+        with (
+            progress("draining") as step,
+            MoverSession(opened, {"verb": "drain", "target": target}, _limits(mover), step) as session,
+        ):
+            swept = retarget.drain(session, target, _complain, patience_s, not now)
+    except InUseError as error:
+        raise InUseError(
+            f"{error}; {target} is draining: run the same command again, or take it back (--undo)"
+        ) from error
     _report(store, swept, f"target {target}", _cleared(swept), json)
     if remove_it:
         _, directory = retarget.remove(Store(store), target, not now)
