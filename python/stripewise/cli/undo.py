@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..errors import StoreError
+from ..errors import InUseError, StoreError
+from ..moving.mover_status import check_idle
 from ..store.undo.decide import Decision
 from ..store.undo.run import Undone, look
 from ..store.undo.run import undo as undo_store
@@ -22,7 +25,10 @@ SHOWN = 20
 def undo(
     store: StoreArgument,
     orphans: Annotated[
-        Path | None, typer.Option("--orphans", metavar="DIR", help="Output directory for files that no link leads to.")
+        Path | None,
+        typer.Option(
+            "--orphans", metavar="DIR", help="Output directory for files that no link leads to, made if missing."
+        ),
     ] = None,
     search: Annotated[
         list[Path] | None,
@@ -42,7 +48,12 @@ def undo(
         _print_decision(store, look(store, orphans, search or []), json)
         return
     with progress("making files plain") as step:
-        done = undo_store(store, orphans, search or [], wait, _complain, step)
+        try:
+            done = undo_store(store, orphans, search or [], wait, _complain, step)
+        except InUseError:
+            # What has a file open, or keeps the store busy, may be no program but a mover.
+            check_idle(Path(os.path.realpath(store)))
+            raise
     if json:
         print_json(done.as_json())
     else:
@@ -101,6 +112,15 @@ def _print(undone: Undone) -> None:
     typer.echo(f"{printable(str(undone.root))}: the store is removed{', with ' + ' and '.join(gone) if gone else ''}")
     for path in removed.left:
         typer.echo(f"left, for the store did not make it: {printable(path)}")
+    cluster = undone.root.parent / "cluster.toml"
+    if cluster.is_file():
+        create = shlex.join(["stripewise", "store", "create", str(undone.root), "--cluster", str(cluster)])
+        typer.echo(
+            printable(
+                f"left: {cluster}, with the figures of the targets: remove it before another 'stripewise init', or "
+                f"make the store anew from it, its targets' directories made again: {create}"
+            )
+        )
     if removed.empty:
         typer.echo(f"empty now, and may be removed: {printable(' '.join(removed.empty))}")
 

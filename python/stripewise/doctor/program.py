@@ -8,10 +8,11 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from ..errors import StoreError
-from ..plan.application import starts_another
+from ..plan.application import is_interpreter, is_launcher, starts_another
 from ..preloaded import LIBRARY, OFF, without_library
 from ..run import runner
 from ..run.elf import Kind, Program, own_machine, read_program
@@ -67,6 +68,7 @@ def programs_take_the_library(examined: Examined) -> Iterator[Finding]:
     if first is None:
         yield bad(f"{command[0]} is not found", "check the command after --")
         return
+    yield from _missing(command, path)
     for each in dict.fromkeys([Path(first).absolute(), *_started(command, path)]):
         yield from _takes(each, examined)
 
@@ -85,6 +87,29 @@ def _started(command: Sequence[str], path: str | None) -> Iterator[Path]:
             is_next = is_next and starts_another(word)
         elif word == ":":
             is_next = starts_another(command[0])
+
+
+def _missing(command: Sequence[str], path: str | None) -> Iterator[Finding]:
+    """What a launcher or an interpreter is to start and is not there, where the words tell."""
+    if is_launcher(command[0]) and len(command) > 1 and not any(_started(command, path)):
+        # What stands right behind an option is its value, more often than not.
+        pairs = [pair for pair in pairwise(command) if "/" in pair[1] and pair[1][0] != "-" and "=" not in pair[1]]
+        slashed = [word for _, word in sorted(pairs, key=lambda pair: pair[0].startswith("-"))]
+        if slashed:
+            what = f"{slashed[0]} {'cannot be executed' if os.path.exists(slashed[0]) else 'is not there'}"
+        else:
+            what = f"{command[0]} starts {command[-1]}, which is not found"
+        yield bad(what, "check the words behind the launcher")
+    for word, script in pairwise(command):
+        if (
+            not is_interpreter(word)
+            or script.startswith("-")
+            or (word != command[0] and not starts_another(command[0]))
+        ):
+            continue
+        if not os.path.exists(script) and shutil.which(script, path=path) is None:
+            yield bad(f"{script}, which {word} is to run, is not there", "check the command after --")
+        return
 
 
 def out_of_reach(command: tuple[str, ...]) -> Finding | None:

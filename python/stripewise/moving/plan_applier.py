@@ -98,6 +98,6 @@ def _ways_round(store: Store) -> str:
     root = shlex.quote(str(store.root))
     return (
         f" (remove other files, or where this one takes the room: add a target with 'stripewise store add {root}', "
-        "work on a smaller file, lay it out on fewer targets with 'stripewise store set-layout', or export it, remove it and "
-        "adopt it anew with the layout)"
+        "work on a smaller file, lay it out on fewer targets with 'stripewise store set-layout', or export it, "
+        "remove it and adopt it anew with the layout)"
     )

@@ -41,6 +41,16 @@ def starts_another(word: str) -> bool:
     return bool(LAUNCHERS.fullmatch(name) or WRAPPERS.fullmatch(name))
 
 
+def is_launcher(word: str) -> bool:
+    """Whether it starts the processes of a parallel program."""
+    return bool(LAUNCHERS.fullmatch(PurePath(word).name))
+
+
+def is_interpreter(word: str) -> bool:
+    """Whether it runs a script, the next word that is no option."""
+    return bool(INTERPRETERS.fullmatch(PurePath(word).name))
+
+
 def is_run_by(application: str, command: Sequence[str]) -> bool:
     """Whether `command`, with a launcher or without, runs the application: the same program by its file's name, and
     the same arguments.

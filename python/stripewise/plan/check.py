@@ -30,7 +30,10 @@ def check_plan(plan: Plan, cluster: Cluster, source: Path | str) -> list[str]:
     _fit(held, known, cluster, f"{source}:")
     remarks = []
     if plan.cluster_digest and plan.cluster_digest != cluster.digest():
-        remarks.append(f"{source}: was made for other targets or figures than {cluster.source} has now; plan anew")
+        remarks.append(
+            f"warning: {source}: was made for other targets or figures than {cluster.source} has now; it serves all "
+            "the same, one made anew may be faster"
+        )
     stated = {name: count for name, count in plan.target_bytes.items() if count}
     if plan.target_bytes and stated != {name: count for name, count in held.items() if count}:
         remarks.append(f"{source}: target_bytes differs from the regions (edited by hand?); the regions count")

@@ -33,6 +33,18 @@ SECCOMP = "STRIPEWISE_SECCOMP"
 OURS = ("STRIPEWISE_STORE", "STRIPEWISE_TRACE", "STRIPEWISE_MANAGE", "STRIPEWISE_PLAN", OFF)
 
 
+#: A shell's exit status for a command that is not found, and for one that cannot be started.
+MISSING, UNSTARTABLE = 127, 126
+
+
+class NotStartedError(StoreError):
+    """A program cannot be started; `status` is what a shell would end with."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a program ended: a shell's exit status, the wall-clock seconds it took, and the signal that ended it.
@@ -128,15 +140,18 @@ def linked_sanitizers(command: Sequence[str]) -> list[str]:
 def run(command: Sequence[str], env: Mapping[str, str], line: Callable[[bytes], None] | None = None) -> Ended:
     """Runs `command` to its end, forwarding signals.
 
-    With `line`, its standard output goes there line by line; else it inherits ours. Raises StoreError when it cannot
-    be started.
+    With `line`, its standard output goes there line by line; else it inherits ours. Raises NotStartedError when it
+    cannot be started.
     """
     started = time.monotonic()
     try:
         child = subprocess.Popen(command, env=dict(env), stdout=subprocess.PIPE if line else None)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise StoreError(f"{command[0]}: cannot be started ({reason}); check the command after --") from error
+        status = MISSING if isinstance(error, FileNotFoundError) else UNSTARTABLE
+        raise NotStartedError(
+            status, f"{command[0]}: cannot be started ({reason}); check the command after --"
+        ) from error
     with _Forwarding(child) as forwarding:
         if line and child.stdout:
             for text in iter(lambda: child.stdout.readline(LINE_BYTES_MAX) if child.stdout else b"", b""):

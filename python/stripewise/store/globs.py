@@ -92,6 +92,17 @@ def _has_wild(glob: str) -> bool:
     return any(char in glob for char in _WILD)
 
 
+def one_of(glob: str) -> str:
+    """One of the paths that a glob means."""
+    path = ""
+    for found in _ELEMENT.finditer(os.fsencode(glob)):
+        if found["listed"] is not None:
+            path += "x" if found["not"] else os.fsdecode(found["listed"][:1])
+        else:
+            path += os.fsdecode(found["plain"]) if found["plain"] and found[0] not in _WILDCARDS else "x"
+    return path
+
+
 def _below(directory: str) -> list[str]:
     """Everything below a directory, under the name given and under its real one."""
     names = dict.fromkeys((directory, os.path.realpath(directory)))

@@ -13,7 +13,7 @@ from ..errors import LayoutError, UsageError
 from ..files.parts import remove_part
 from ..layout import Layout
 from .config import Rule, StoreConfig
-from .globs import template_globs, template_rank
+from .globs import matches, one_of, template_globs, template_rank
 from .layouts import save_layout
 from .rewrite import changing, write_changed
 from .store import Store
@@ -27,12 +27,13 @@ def templates_in(config: StoreConfig) -> list[Rule]:
 @dataclass(frozen=True)
 class Added:
     """A template: its globs, its layout's name in the store, and the layouts that the same globs had, by glob; None for
-    one that cannot be read any more.
+    one that cannot be read any more; `outside`, globs of files that stayed plain until then.
     """
 
     globs: list[str]
     saved: str
     replaced: dict[str, Layout | None]
+    outside: list[str]
 
 
 def add(root: Path, glob: str, layout: Layout) -> Added:
@@ -69,7 +70,8 @@ def _add(config: StoreConfig, patterns: list[str], layout: Layout) -> Added:
     saved = save_layout(config, name, layout)
     kept = [rule for rule in config.rules if not (rule.glob in patterns and rule.layout)]
     _write(config, _ordered([*(Rule(pattern, "manage", saved) for pattern in patterns), *kept]))
-    return Added(patterns, saved, replaced)
+    outside = [glob for glob in patterns if not any(matches(rule.glob, one_of(glob)) for rule in config.rules)]
+    return Added(patterns, saved, replaced, outside)
 
 
 def remove(root: Path, glob: str) -> list[Rule]:

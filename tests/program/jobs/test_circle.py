@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pyarrow.parquet as pq
-from rig import Maker, Target, mpiio_command, parse_mpiio, stripewise
+from rig import Maker, Target, dirs, mpiio_command, parse_mpiio, stripewise
 
 #: Two slow disks and a fast one with room for a quarter of the file.
 TARGETS = [
@@ -123,3 +123,10 @@ def test_a_file_that_is_renamed_into_place_is_planned_by_what_was_written_before
     stripewise("plan", trace, "--store", store.root, "--policy", "psa", "-o", plan)
     (file,) = json.loads(plan.read_text())["files"]
     assert file["path"] == str(names[1]) and file["size"] == 300_000
+
+
+def test_a_command_that_cannot_be_started_ends_as_in_a_shell(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    said = store.run(store.base / "nosuch", code=127)
+    assert "cannot be started (No such file or directory)" in said.err, said.report
+    assert "Permission denied" in store.run(store.root / "store.toml", code=126).err

@@ -385,7 +385,7 @@ def test_what_cannot_go_in_or_out_is_named_in_one_line(scratch: Path, kind: str)
     words: list[str | Path] = ["adopt", "--store", store.root, file]
     expected = {
         "missing": "does not exist",
-        "directory": "not a regular file",
+        "directory": "is a directory; -r",
         "link": "symbolic link",
         "managed": "managed file already",
         "hard links": "2 hard links",
@@ -458,3 +458,14 @@ def test_cat_writes_nothing_unless_all_is_there_and_says_when_the_output_is_inco
     with open("/dev/full", "wb") as full:
         said = subprocess.run([STRIPEWISE, "store", "cat", path], stdout=full, stderr=subprocess.PIPE, timeout=60)
     assert said.returncode == 1 and said.stderr.count(b"\n") == 1 and b"the output is incomplete" in said.stderr
+
+
+def test_a_directory_is_adopted_with_the_option_that_the_refusal_names(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    place = store.data / "deep"
+    place.mkdir()
+    (place / "f").write_bytes(b"x")
+    said = stripewise("store", "adopt", "--store", store.root, place, code=1).err
+    assert f"{place}: is a directory; -r {place} takes all plain files below it" in said, said
+    stripewise("store", "adopt", "--store", store.root, "-r", place)
+    assert (place / "f").is_symlink()

@@ -138,3 +138,15 @@ def test_what_cannot_be_is_one_clear_error_and_moves_nothing(files) -> None:
     said = stripewise("store", "set-layout", path, "--targets", "t0", code=1).err
     assert "'t0' is draining" in said, said
     assert [file["size"] for file in placed(*contents)] == [file["size"] for file in before]
+
+
+def test_targets_that_are_given_one_by_one_all_count_and_the_mover_has_the_verbs_name(
+    files: tuple[Store, dict[Path, bytes]],
+) -> None:
+    store, contents = files
+    file = next(iter(contents))
+    stripewise("store", "set-layout", file, "--targets", "ssd0", "--targets", "t0,t1")
+    assert [name for name, _ in cycles(file)[0]] == ["ssd0", "t0", "t1"]
+    assert stripewise("mover", "status", store.root).out.startswith("set-layout (process ")
+    said = stripewise("store", "set-layout", file, "--targets", "ssd0", "--targets", "ssd0", code=2)
+    assert "names 'ssd0' twice" in said.err, said.report

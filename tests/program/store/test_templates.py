@@ -200,3 +200,14 @@ def test_random_globs_mean_the_same_paths_in_a_program_and_to_the_verbs(make_sto
     said = {str(path): matches(glob, str(path)) for glob, path in pairs}
     assert [(glob, path) for glob, path in pairs if seen[str(path)] != said[str(path)]] == []
     assert 20 < sum(said.values()) < len(pairs) - 20
+
+
+def test_a_template_elsewhere_says_that_files_there_go_into_the_store(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    place = store.base / "else"
+    place.mkdir()
+    said = stripewise("store", "template", "add", store.root, f"{place}/", "--targets", "t1").out
+    assert f"they stayed plain files until now: new ones matching {place}/** go into the store by it" in said, said
+    for where in (f"{place}/", f"{store.data}/*.h5"):
+        said = stripewise("store", "template", "add", store.root, where, "--targets", "t0").out
+        assert "stayed plain" not in said, said

@@ -18,6 +18,8 @@ from hostile import MALLORY, Realm, as_user, chown_all, create_for, needs_root
 from rig import SOAK, STRIPEWISE, Maker, Store, dirs, execute, is_managed, stripewise, talking
 
 from stripewise import native
+from stripewise.moving.mover_session import Limits, MoverSession
+from stripewise.store import Store as Opened
 
 KILLS = 60 if SOAK else 5
 
@@ -133,7 +135,10 @@ def test_a_file_without_a_name_goes_to_the_directory_that_is_given_and_never_sil
     assert "2 file(s) have lost their name: give --orphans DIR" in said and str(full.data / "a") in said, said
     assert f"store gc {full.root} --purge --older-than 0s" in said and "2 thing(s) keep it" in said, said
     assert "2 obstacle(s)" in undo(full, "--dry-run", code=1).err
-    assert "not a directory" in undo(full, "--orphans", full.base / "none", code=1).err
+    assert "not a directory" in undo(full, "--orphans", full.plain / "a", code=1).err
+    assert "not a directory" in undo(full, "--orphans", full.base / "none/deep", code=1).err
+    rows = json.loads(undo(full, "--orphans", full.base / "new", "--dry-run", "--json").out)["files"]
+    assert sum(row["orphan"] for row in rows) == 2 and not (full.base / "new").exists()
     assert "lies in the store or a target" in undo(full, "--orphans", full.root, code=1).err
     rows = json.loads(undo(full, "--orphans", full.plain, "--dry-run", "--json").out)["files"]
     assert sum(row["orphan"] for row in rows) == 2
@@ -441,3 +446,17 @@ def test_killed_at_every_change_on_disk_it_goes_on(make_store: Maker) -> None:
         assert {path: bytes_of(path) for path in before} == before and not is_managed(store.data / "hard")
         number += step
     assert number > 20, "the kills did not hit"
+
+
+def test_the_directory_for_orphans_is_made_and_what_stays_is_named(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    store.check_at_end = False
+    store.run("cp", "/etc/passwd", store.data / "f")
+    (store.data / "f").unlink()
+    (store.root.parent / "cluster.toml").touch()
+    with MoverSession(Opened(store.root), {"verb": "set-layout"}, Limits()):
+        said = undo(store, "--orphans", store.base / "new", code=1).err
+        assert f"process {os.getpid()} is moving files of the store (set-layout)" in said, said
+    said = undo(store, "--orphans", store.base / "new").out
+    assert [path.read_bytes() for path in (store.base / "new").iterdir()] == [Path("/etc/passwd").read_bytes()]
+    assert f"left: {store.root.parent / 'cluster.toml'}, with the figures" in said and "store create" in said, said

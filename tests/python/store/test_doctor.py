@@ -129,6 +129,30 @@ def test_arguments_are_no_programs():
     assert len(found) == 2 and "/cat loads" in found[1].what
 
 
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [
+        ("mpiexec -n 4 ./nosuch", "./nosuch is not there"),
+        ("mpiexec -f ./plain -n 4 ./nosuch", "./nosuch is not there"),
+        ("mpiexec -n 4 ./plain", "./plain cannot be executed"),
+        ("mpiexec -n 4 nosuch", "mpiexec starts nosuch, which is not found"),
+        ("sh x.sh", "x.sh, which sh is to run, is not there"),
+        ("mpiexec -n 4 sh x.sh", "x.sh, which sh is to run, is not there"),
+        ("mpiexec -n 4 sh plain", ""),
+        ("mpiexec -n 4 true ./output", ""),
+        ("sh -c nosuch", ""),
+        ("true sh nosuch", ""),
+    ],
+)
+def test_what_a_launcher_or_an_interpreter_is_to_start_must_be_there(tmp_path, monkeypatch, command, missing):
+    (tmp_path / "plain").touch()
+    shutil.copy("/bin/true", tmp_path / "mpiexec")
+    monkeypatch.chdir(tmp_path)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    found = list(program.programs_take_the_library(Examined(None, tuple(command.split()), {"PATH": path})))
+    assert [each.what for each in found if each.level is not Level.OK] == [missing] * bool(missing)
+
+
 def test_what_cannot_be_started_is_said_as_the_system_says_it(tmp_path, monkeypatch):
     def gone(*_words: object, **_more: object) -> None:
         raise FileNotFoundError(2, "No such file or directory", Path("job"))

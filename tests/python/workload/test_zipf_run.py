@@ -79,4 +79,4 @@ def test_figure_11_is_computed_and_leaves_plans_that_hold(tmp_path):
     assert len(plan.migrations) == 2 and any(migration.moves for migration in plan.migrations)
     words = shlex.split((tmp_path / "mpiio-64KiB.txt").read_text())
     assert words[words.index("--reads") + 1] == "900"
-    assert check_plan(plan, cluster(12, 4, 3 * MIB), tmp_path)[0].endswith("plan anew")
+    assert "was made for other targets" in check_plan(plan, cluster(12, 4, 3 * MIB), tmp_path)[0]

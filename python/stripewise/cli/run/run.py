@@ -157,6 +157,9 @@ def run(
             ended = runner.run(command, env)
             if logs is not None and (why := note_run(logs, ended)):
                 say(f"stripewise: {printable(why)}")
+    except runner.NotStartedError as error:
+        say(f"stripewise: {printable(str(error))}")
+        raise typer.Exit(error.status) from error
     finally:
         unreached = None if root is None else program.out_of_reach(tuple(command))
         if unreached is not None:

@@ -38,7 +38,8 @@ class WantedLayout:
         ),
     ] = None
     targets: Annotated[
-        str | None, typer.Option("--targets", metavar="A,B,...", help="Targets of equal stripes (default: all).")
+        list[str] | None,
+        typer.Option("--targets", metavar="A,B,...", help="Targets of equal stripes (default: all); repeatable."),
     ] = None
     stripe: Annotated[
         list[str] | None,
@@ -54,7 +55,7 @@ class WantedLayout:
         ways = [
             self.layout is not None,
             self.like is not None,
-            self.stripe_size is not None or self.targets is not None,
+            self.stripe_size is not None or bool(self.targets),
             bool(self.stripe),
         ]
         if sum(ways) != 1:
@@ -77,11 +78,13 @@ class WantedLayout:
 
     def _equal(self, config: StoreConfig) -> Stripes:
         width = DEFAULT_STRIPE_BYTES if self.stripe_size is None else parse_size(self.stripe_size, "--stripe-size")
-        if self.targets is None:
+        if not self.targets:
             return tuple((target.name, width) for target in config.cluster.active)
-        names = [name.strip() for name in self.targets.split(",")]
+        names = [name.strip() for text in self.targets for name in text.split(",")]
         if not all(names):
-            raise UsageError(f"--targets: '{self.targets}' has an empty name; write names with commas between them")
+            raise UsageError(
+                f"--targets: '{' '.join(self.targets)}' has an empty name; write names with commas between them"
+            )
         return tuple((name, width) for name in names)
 
 

@@ -27,7 +27,8 @@ def add(*, store: StoreArgument, glob: GlobArgument, wanted: WantedLayout) -> No
     """Set the layout of new files that match GLOB; a template of the same glob is replaced, and shown.
 
     A directory stands for all files below it. A path takes precedence over globs, globs over directories, a directory
-    over its parents.
+    over its parents. New files that no rule of the store meant until then go into the store by it, with the output
+    saying so.
     """
     wanted.check("template add")
     opened = Store(store)
@@ -37,6 +38,9 @@ def add(*, store: StoreArgument, glob: GlobArgument, wanted: WantedLayout) -> No
     for old, before in added.replaced.items():
         was = "the same layout" if before == layout else _layout_text(before)
         typer.echo(printable(f"replaced the template of {old}, which was: {was}"))
+    if added.outside:
+        globs = " or ".join(added.outside)
+        typer.echo(printable(f"they stayed plain files until now: new ones matching {globs} go into the store by it"))
     root = str(opened.root)
     typer.echo(printable(f"show all templates: {shlex.join(['stripewise', 'store', 'template', 'ls', root])}"))
     typer.echo(printable(f"remove this one: {shlex.join(['stripewise', 'store', 'template', 'rm', root, glob])}"))

@@ -111,6 +111,8 @@ def adopt(
     text = transfer.layout_text(opened, layout)
 
     def come_in(path: Path) -> dict[str, Any]:
+        if path.is_dir() and not path.is_symlink():
+            raise StoreError(f"{path}: is a directory; -r {path} takes all plain files below it")
         return transfer.retry_while_open(lambda: transfer.adopt(opened, path, text, not without_lease), wait)
 
     each(paths, Work(come_in, "adopted", _is_managed, goes_on=not files), json)

@@ -105,7 +105,9 @@ def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decisi
     made.copies = len(copies_of(store))
     files = [file for file in store.files() if not is_container(store.root, file.path)]
     recorded = {file.id: recorded_name(store, file.id) for file in files}
-    links = find_links(store.config, recorded, [*search, *([] if orphans is None else [orphans])])
+    links = find_links(
+        store.config, recorded, [*search, *([orphans] if orphans is not None and orphans.is_dir() else [])]
+    )
     made.unread = links.unread
     lost = []
     others: Counter[int] = Counter()
@@ -194,6 +196,11 @@ def _orphan_name(directory: Path, recorded: str, identity: str, taken: set[str])
     return path
 
 
+def is_new(orphans: Path) -> bool:
+    """Whether the directory for orphans is not there, and can be made."""
+    return not os.path.lexists(orphans) and orphans.absolute().parent.is_dir()
+
+
 def _places(store: Store, files: list[Outgoing], orphans: Path | None) -> list[str]:
     """Directories in which nothing can be written, and one for orphans that is none or the store's."""
     problems = []
@@ -201,11 +208,18 @@ def _places(store: Store, files: list[Outgoing], orphans: Path | None) -> list[s
     if orphans is not None:
         full = Path(os.path.realpath(orphans))
         apart = [Path(os.path.realpath(path)) for path in (store.root, *(t.path for t in store.config.cluster.targets))]
-        if not full.is_dir():
-            problems.append(f"--orphans: {orphans} is not a directory; create it")
-            directories.discard(str(full))
-        elif any(full == each or each in full.parents for each in apart):
+        if any(full == each or each in full.parents for each in apart):
             problems.append(f"--orphans: {orphans} lies in the store or a target; choose a directory of your own")
+        elif is_new(orphans):
+            # The undo makes it; who may change its parent could exchange it.
+            directories.discard(str(full))
+            if others_change(str(full.parent)) or not os.access(full.parent, os.W_OK | os.X_OK):
+                problems.append(
+                    f"--orphans: {full.parent}: is not yours alone to write; choose a directory of your own"
+                )
+        elif not full.is_dir():
+            problems.append(f"--orphans: {orphans} is not a directory; give one, or a new name in one")
+            directories.discard(str(full))
     for directory in sorted(directories):
         here = [file for file in files if file.is_orphan and os.path.dirname(file.path) == directory]
         if here and others_change(directory, is_sticky_fine=False):

@@ -16,7 +16,7 @@ from ..copies.listed import drop_all
 from ..store import Store
 from ..transfer import retry_while_open
 from . import removal
-from .decide import Decision, decide, in_use
+from .decide import Decision, decide, in_use, is_new
 from .files import Done, make_plain, nothing_new, settle
 from .removal import Removed
 
@@ -122,6 +122,11 @@ def _all_plain(
         for text in decision.obstacles():
             say(text)
         raise StoreError(f"{store.root}: {len(decision.problems)} thing(s) keep it from being undone; see above")
+    if orphans is not None and decision.orphans and is_new(orphans):
+        try:
+            orphans.mkdir(0o755)
+        except OSError as error:
+            raise StoreError(f"--orphans: {orphans} cannot be made ({error.strerror}); give another one") from error
     for directory in decision.unread:
         say(f"{directory}: cannot be read; links to the store's files there lead nowhere from now on")
     return decision, make_plain(store, decision, wait_s, say, step)
