@@ -19,6 +19,8 @@ NEARLY_ALL = 0.8
 HOT_READS, HOT_BYTES = 0.8, 0.25
 #: Of the bytes that requests move: where so many come from SSDs, what they ask for lies there.
 THERE = 0.9
+#: Of the steps from one request to the next: where so many have one length, places follow a stride, not chance.
+STRIDED = 0.8
 #: A file is looked at in so many blocks for that, of a page at least.
 BLOCKS = 4096
 #: Of requests with one before them: how many go backward where there is no order; half would by chance.
@@ -30,5 +32,7 @@ STORM_CALLS, STORM_CALLS_PER_REQUEST = 500, 2.0
 SYNCS_MIN, SYNC_S, SYNCED_BYTES = 16, 0.1, 16 * MIB
 #: What system calls move over what MPI-IO calls asked for, and the bytes above it that matter.
 SIEVED, SIEVED_BYTES = 2.0, 1 * MIB
+#: How often a process reads each byte, on average, from which that is a habit, and the bytes above once that matter.
+REREAD, REREAD_BYTES = 4.0, 16 * MIB
 #: One rank's bytes over the mean of all ranks from which they are uneven, and the bytes below which it does not matter.
 UNEVEN, UNEVEN_BYTES = 2.0, 16 * MIB

@@ -15,6 +15,7 @@ from .causes.gaps import gapped_requests
 from .causes.hot import hot_reads
 from .causes.interleaved import interleaved_requests
 from .causes.metadata import metadata_storm
+from .causes.reread import reread
 from .causes.scattered import scattered_requests
 from .causes.sieving import sieving
 from .causes.small import small_requests
@@ -105,6 +106,10 @@ def _of_file(file: FileFacts, run: RunFacts, cluster: Cluster) -> Iterator[Findi
     yield from (finding for _, finding in of_requests)
     if (sieved := sieving(file, run, cluster)) is not None:
         yield sieved
+    # Reads of a hot region are reads of the same bytes.
+    is_told = run.is_estimated or any(each.cause == "hot_region" for _, each in of_requests)
+    if not is_told and (again := reread(file, run, cluster)) is not None:
+        yield again
     if (waited := frequent_syncs(file, run, cluster)) is not None:
         yield waited
     if not of_requests and (uneven := uneven_ranks(file, run, cluster)) is not None:

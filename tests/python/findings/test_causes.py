@@ -14,7 +14,7 @@ from runs import RUNS, opens, write_rows
 from stripewise.errors import WorkloadError
 from stripewise.findings import DEFAULT_CLUSTER, facts_of, findings_of, summary_of_run
 from stripewise.workload.trace import META_VERSION
-from support import KIB
+from support import KIB, MIB
 from test_cli import cluster_toml as cluster_toml
 from test_cli import stripewise
 
@@ -123,3 +123,37 @@ def test_any_trace_gives_a_page_or_one_error(tmp_path, rows):
     assert (summary.requests, summary.bytes) == (len(moved), sum(each[4] for each in moved))
     for found in findings_of(run, DEFAULT_CLUSTER):
         assert found.price is None or 0 <= found.price.low <= found.price.high
+
+
+def test_sieving_tells_reads_and_writes(tmp_path):
+    """Each of both moves four times what was asked for; writes alone are told as well."""
+
+    def rows(op):
+        asked = [(0, f"mpi_{op}", "/d/f", k * MIB, 256 * KIB) for k in range(16)]
+        return asked + [(0, op, "/d/f", k * MIB, MIB) for k in range(16)]
+
+    def found(name, *ops):
+        (one,) = findings_of(
+            facts_of(write_rows(tmp_path / name, [row for op in ops for row in rows(op)])), DEFAULT_CLUSTER
+        )
+        return one
+
+    both, read, written = found("b", "read", "write"), found("r", "read"), found("w", "write")
+    assert [each.title.removeprefix("data sieving multiplies ") for each in (both, read, written)] == [
+        "reads and writes", "reads", "writes",
+    ]  # fmt: skip
+    assert both.evidence == (*read.evidence, *written.evidence)
+    assert "MPI-IO writes 4.0 MiB, the system calls below move 16.0 MiB, 4.0 times as much" in both.evidence
+    assert both.price.high == pytest.approx(read.price.high + written.price.high)
+
+
+def test_bytes_that_a_process_reads_many_times_are_a_finding(tmp_path):
+    # One column of chunks of 1 MiB: each is read anew for every row of it, 12 times.
+    chunks = [(0, "read", "/d/f", k % 64 * MIB, MIB) for k in range(64 * 12)]
+    (found,) = findings_of(facts_of(write_rows(tmp_path / "t", chunks)), DEFAULT_CLUSTER)
+    assert found.cause == "reread" and "768.0 MiB read of 64.0 MiB" in found.evidence[0]
+    assert "12.0 times each" in found.evidence[0] and found.price.low > 0
+    # Three times is no habit, and of 12 processes each has read once.
+    assert not findings_of(facts_of(write_rows(tmp_path / "3", chunks[: 64 * 3])), DEFAULT_CLUSTER)
+    each = [(k // 64, *row[1:]) for k, row in enumerate(chunks)]
+    assert not findings_of(facts_of(write_rows(tmp_path / "12", each)), DEFAULT_CLUSTER)

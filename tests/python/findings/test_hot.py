@@ -88,3 +88,9 @@ def test_a_hot_region_that_lies_on_the_ssds_already_is_not_advised_to_go_there(t
     place = write_rows(tmp_path / "t", RUNS["a hot region"][0])
     laid(place, "/d/f", Layout((Region(0, 256 * MIB, tuple((name, 64 * KIB) for name in names)),)))
     assert [each.cause for each in found_in(place)] == expected
+
+
+def test_a_stride_that_is_repeated_is_neither_random_nor_a_region(tmp_path):
+    reads = [(0, "read", "/d/f", k % 500 * 64 * KIB, 8 * KIB) for k in range(1500)]
+    (found,) = found_in(write_rows(tmp_path / "t", [(0, "truncate", "/d/f", 512 * MIB, 0), *reads]))
+    assert found.cause == "gaps" and "8.0 KiB (median)" in found.evidence[0]

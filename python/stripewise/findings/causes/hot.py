@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from ...cluster import Cluster, Target
 from ...units import GRANULE_BYTES, format_size
@@ -20,6 +21,14 @@ def _have_room(servers: Sequence[Target], hot_bytes: int) -> bool:
     return all(each.usable_bytes == 0 or each.usable_bytes >= share for each in servers)
 
 
+def _is_strided(rank: npt.NDArray[np.int64], offset: npt.NDArray[np.int64]) -> bool:
+    """Whether places follow one stride, however often the whole is repeated: neither random nor one region."""
+    steps = np.diff(offset)[rank[1:] == rank[:-1]]
+    steps = steps[steps != 0]
+    most = int(np.unique(steps, return_counts=True)[1].max(initial=0))
+    return most > 0 and most >= choices.STRIDED * len(steps)
+
+
 def hot_reads(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
     """Of the smallest part of the file, in blocks, that most reads begin in."""
     reads = ~file.write
@@ -27,6 +36,8 @@ def hot_reads(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | Non
     if count < choices.REQUESTS_MIN or (apart := 1 - float(file.follows[reads].mean())) <= choices.MOST:
         return None
     offset = file.offset[reads]
+    if _is_strided(file.rank[reads], offset):
+        return None
     extent = file.extent
     median = int(np.median(file.size[reads]))
     block = max(-(-extent // choices.BLOCKS), median, GRANULE_BYTES)

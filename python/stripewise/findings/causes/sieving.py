@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ...cluster import Cluster
@@ -10,13 +11,30 @@ from .. import choices
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
 from ..layers import MpiCalls
-from ..price import load_of, saved
+from ..price import Seconds, load_of, saved
 
 
 def sieving(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
-    """Of a file whose MPI-IO calls are known: its system calls move a multiple of what these asked for."""
-    if file.wanted is None:
+    """Of a file whose MPI-IO calls are known: its system calls move a multiple of what these asked for.
+
+    Of its reads, its writes or both, which processes do in turn; the cure is of what costs more.
+    """
+    if (found := list(_sieved(file, cluster))) == []:
         return None
+    dearest = max(found, key=lambda each: each.price.high if each.price is not None else 0.0)
+    prices = [each.price for each in found if each.price is not None]
+    return replace(
+        dearest,
+        title=f"data sieving multiplies {' and '.join(each.title for each in found)}",
+        evidence=tuple(line for each in found for line in each.evidence),
+        price=Seconds(sum(each.low for each in prices), sum(each.high for each in prices)),
+    )
+
+
+def _sieved(file: FileFacts, cluster: Cluster) -> Iterator[Finding]:
+    """A finding of reads and one of writes, where they are sieved; its title is the word for these."""
+    if file.wanted is None:
+        return
     read, written = (int(file.size[file.write == write].sum()) for write in (False, True))
     for op, moved, asked, write in (
         ("reads", read, file.wanted.read, False),
@@ -27,16 +45,15 @@ def sieving(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
         chosen = file.asked.of(file.write == write)
         now, then = load_of(chosen, cluster), load_of(replace(chosen, count=chosen.count * (asked / moved)), cluster)
         times = f", {moved / asked:.1f} times as much" if asked else ", to write parts of what it read"
-        return Finding(
+        yield Finding(
             "sieving",
-            f"data sieving multiplies {op}",
+            op,
             file.path,
             (f"MPI-IO {op} {format_size(asked)}, the system calls below move {format_size(moved)}{times}",),
             saved(now, then),
             "against the bytes that were asked for, in requests of the same sizes",
             _advice(next((each for each in file.layers if each.op == op[:-1]), None), write),
         )
-    return None
 
 
 def _advice(calls: MpiCalls | None, write: bool) -> str:
