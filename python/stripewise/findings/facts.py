@@ -177,7 +177,7 @@ class RunFacts:
         if str(cluster.source) not in (str(DEFAULT_CLUSTER.source), self.store):
             words = ["--cluster", _as_operand(str(cluster.source))]
         else:
-            words = ["--cluster", "cluster.toml"] if self.store is None else ["--store", self.store]
+            words = ["--cluster", "CLUSTER"] if self.store is None else ["--store", self.store]
         words += self.choice.words()
         first, trace = self._trace()
         return f"{first}stripewise plan {trace} {shlex.join(words)} --policy best -o plan.json"

@@ -23,17 +23,23 @@ def ior_command(each: Described, path: str, processes: int) -> str:
     """The command line, or a line beginning with # that says why there is none."""
     shape = _blocks(each, processes)
     if isinstance(shape, str):
-        return f"# IOR: {shape}"
+        return _none(shape, each, path)
     block, transfer, segments, extra = shape
     modes = {"read": "-r", "write": "-w"}
     if each.operation not in modes:
-        return "# IOR: reads and writes in one loop; use --as fio"
+        return _none("reads and writes in one loop; use --as fio", each, path)
     ranks = len(each.pattern.ranks)
     words = ["mpiexec", "-n", str(ranks), "ior", "-a", "POSIX", modes[each.operation], "-E", "-k"]
     words += ["-t", _size(transfer), "-b", _size(block), "-s", str(segments), *extra]
     if each.repetitions > 1:
         words += ["-i", str(each.repetitions)]
     return " ".join([*words, "-o", shlex.quote(path)])
+
+
+def _none(why: str, each: Described, path: str) -> str:
+    """The comment that stands for a pattern that has no command."""
+    text = f"# IOR: {why}; {path}: {each.sentence}"
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def _blocks(each: Described, processes: int) -> tuple[int, int, int, list[str]] | str:

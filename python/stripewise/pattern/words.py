@@ -188,10 +188,22 @@ def _from_to(values: Sequence[int], text: Callable[[int], str]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def _way_text(places: Sequence[Distribution]) -> str:
+    """How requests follow each other: by chance half of them go back."""
+    if all(each.is_forward for each in places):
+        return "forward in random strides"
+    runs, back = sum(each.sequential for each in places), max(each.backward for each in places)
+    steps = sum(each.requests - 1 for each in places)
+    again = f"going back {'once' if back == 1 else f'up to {back:,} times'}"
+    if runs + sum(each.backward for each in places) == steps and runs * 2 > steps:
+        return f"one behind the other, {again},"
+    return "at random offsets"
+
+
 def places_text(places: Sequence[Distribution]) -> str:
     """How the random requests of all ranks lie."""
     sizes = _from_to([size for each in places for size in (each.size_min, each.size_max)], size_text)
-    how = "forward in random strides" if all(each.is_forward for each in places) else "at random offsets"
+    how = _way_text(places)
     low, high = min(each.low for each in places), max(each.high for each in places)
     alignment = gcd(*(each.alignment_bytes for each in places))
     aligned = f", aligned to {size_text(alignment)}" if alignment > 1 else ""
@@ -221,6 +233,9 @@ def interval_text(segments: Sequence[Segment]) -> str:
     if any(each is None for each in found):
         return ""
     middle = sorted(each for each in found if each is not None)[len(found) // 2]
+    if middle == 1:
+        # The clock of a prediction: an order.
+        return ""
     for unit, name in ((10**9, "s"), (10**6, "ms"), (10**3, "us")):
         if middle >= unit:
             return f", one every {middle / unit:.3g} {name}"

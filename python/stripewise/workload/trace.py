@@ -199,10 +199,14 @@ class RunEnd:
     status: int | None = None
     signal: int | None = None
     is_noted: bool = False
+    #: Of a trace that `patterns predict` made: nothing ran.
+    is_predicted: bool = False
 
     @property
     def text(self) -> str:
         """A phrase where it did not end well, or nobody knows; empty where it did, or none was to know."""
+        if self.is_predicted:
+            return "nothing ran: the trace is a prediction, its times are only an order"
         if self.signal is not None:
             name = signal.Signals(self.signal).name if self.signal in set(signal.Signals) else str(self.signal)
             return f"the run failed: it was ended by signal {name}"
@@ -222,7 +226,7 @@ def run_end(path: Path) -> RunEnd:
     meta = read_meta(path)
     found = [meta.get(key) for key in ("exit_status", "signal")]
     status, number = (each if isinstance(each, int) and not isinstance(each, bool) else None for each in found)
-    return RunEnd(status, number, "exit_status" in meta)
+    return RunEnd(status, number, "exit_status" in meta, meta.get("predicted") is True)
 
 
 def wanted_files(

@@ -53,7 +53,7 @@ def test_a_path_that_begins_as_an_option_is_none(tmp_path, monkeypatch):
 
 def test_without_a_cluster_the_command_names_one_to_write(tmp_path):
     (command,) = commands(write_rows(tmp_path / "t", RUNS["no order, no preferred place"][0]))
-    assert shlex.split(command)[3:5] == ["--cluster", "cluster.toml"]
+    assert shlex.split(command)[3:5] == ["--cluster", "CLUSTER"]
 
 
 def test_of_files_that_lie_in_one_store_the_command_names_it_while_it_is_there(tmp_path, cluster_toml):
@@ -79,7 +79,7 @@ def test_a_log_is_imported_before_it_is_planned(tmp_path, cluster_toml):
     log.write_bytes(LOG.read_bytes())
     stripewise("import", "darshan", log, "-o", tmp_path / "t")
     run = replace(facts_of(tmp_path / "t"), source=str(log), is_log=True)
-    plan = in_a_shell(run.planned(DEFAULT_CLUSTER), tmp_path)
+    plan = in_a_shell(run.planned(DEFAULT_CLUSTER).replace("CLUSTER", str(cluster_toml)), tmp_path)
     assert plan["files"] and (tmp_path / "a log's-trace" / "trace.parquet").is_file()
 
 

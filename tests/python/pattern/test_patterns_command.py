@@ -35,6 +35,8 @@ def test_segments_are_printed_as_the_ior_command_that_makes_them(ior):
 def test_what_ior_cannot_say_is_a_comment(tmp_path):
     trace = write_trace(tmp_path / "t", ALL["mpi_tile_io"](4))
     assert stripewise("patterns", trace, "--as", "ior").stdout.startswith("# IOR: ")
+    # A pattern without a command is named.
+    assert "; /scratch/out.dat: Each of" in stripewise("patterns", trace, "--as", "ior").stdout
 
 
 def test_what_fio_cannot_say_is_a_log_to_replay(tmp_path):
@@ -116,6 +118,10 @@ def test_a_prediction_is_a_trace_that_other_verbs_read(tmp_path):
     assert "16 processes: 46,080 requests" in said
     assert read_table(tmp_path / "out") == ALL["btio"](16)
     assert json.loads(stripewise("show", tmp_path / "out", "--json").stdout)["processes"] == 16
+    shown = stripewise("show", tmp_path / "out")
+    assert "requests; nothing ran: times are the prediction's order" in " ".join(shown.stdout.split())
+    assert "nothing ran: the trace is a prediction" in " ".join(shown.stderr.split())
+    assert "first to last request:" not in shown.stdout and "memory" not in shown.stdout and " ns" not in shown.stdout
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,8 @@ import pytest
 from generators import ALL, KIB, MIB
 from pattern_traces import write_trace
 from stripewise.pattern import report_of
+from stripewise.pattern.local import Distribution
+from stripewise.pattern.words import places_text
 
 #: Of 8 processes, whose grid of tiles is 2 rows of 4.
 GOLDEN = {
@@ -262,3 +265,16 @@ def test_the_json_has_every_aspect(tmp_path):
     assert pattern["formulas"]["grid"] == [4]
     assert pattern["formulas"]["numbers"][0] == {"what": "at", "constant": 0, "coefficients": [32 * MIB, 64 * KIB]}
     assert (pattern["records"], pattern["bytes"], pattern["span"]) == (1024, 64 * MIB, [0, 64 * MIB])
+
+
+def test_what_is_written_in_pieces_and_then_read_is_not_at_random(tmp_path):
+    pieces = [(op, at, MIB) for op in ("write", "read") for at in (0, MIB)]
+    place = (Distribution(0, 2 * MIB, MIB, MIB, MIB, ((0, 2), (1, 2)), 4 * MIB, 0, 2, 1),)
+    assert "of 1 MiB one behind the other, going back once, in 0 B to 2 MiB" in places_text(place)
+    said = [
+        each.sentence for file in report_of(write_trace(tmp_path / "t", {0: pieces})).files for each in file.patterns
+    ]
+    assert "random" not in " ".join(said)
+    # By chance half of them go back, and none begins where another ended.
+    chance = replace(place[0], forward=2, sequential=0)
+    assert "at random offsets" in places_text((chance,))

@@ -56,7 +56,7 @@ def _shown(page: Page, runs: int) -> Shown:
     requests = _requests(page)
     facts = page.facts(set(requests.files))
     layers = {file.path: [each.sentence for each in (*file.layers, file.copied) if each] for file in facts.files}
-    on, span_s = page.priced_on(), span_of(facts)
+    on, span_s = page.priced_on(), 0.0 if requests.end.is_predicted else span_of(facts)
     calls, seconds = waits_of(facts)
     waits = f"{seconds:.3g} s in {calls:,} call(s)" if calls else ""
     return Shown(

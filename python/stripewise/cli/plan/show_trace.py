@@ -78,6 +78,8 @@ def show_trace(page: Page, json: bool) -> None:
     served = [] if workload is None else _served(page.trace, workload)
     mapped = maps_in(page.trace, page.files)
     ended, left_out = run_end(page.trace), () if workload is None else workload.left_out
+    # Times of a prediction are only an order: prices are compared with no time.
+    span_s = 0.0 if ended.is_predicted else summary.span_s
     say_partial(run.source, partial_reasons(page.trace))
     say_of_trace(run.source, ended=ended.text)
     if json:
@@ -98,15 +100,15 @@ def show_trace(page: Page, json: bool) -> None:
         )
         return
     if workload is not None:
-        _print_table(workload)
-    _print_run(summary, mapped)
+        _print_table(workload, ended.is_predicted)
+    _print_run(summary, mapped, ended.is_predicted)
     for each in served:
         _print_targets(each)
     if served and workload is not None and (rest := workload.requests - sum(each.requests for each in served)) > 0:
         typer.echo(f"and {rest:,} requests on files that lie elsewhere, or whose layout is not known")
     for line in summary.files:
         _print_file(line, run.patterns)
-    _print_findings(found, priced_by(run, on, summary.span_s), summary.span_s, why_quicker(on, run.store))
+    _print_findings(found, priced_by(run, on, span_s), span_s, why_quicker(on, run.store))
 
 
 def _workload(trace: Path, files: Choice, step: Progress) -> Workload | None:
@@ -117,7 +119,7 @@ def _workload(trace: Path, files: Choice, step: Progress) -> Workload | None:
         return None
 
 
-def _print_table(workload: Workload) -> None:
+def _print_table(workload: Workload, is_predicted: bool) -> None:
     rows = sorted(map(summary_of, workload.files), key=lambda row: -(row.read_bytes + row.written_bytes))
     made = table(
         f"{workload.requests:,} requests of {workload.processes} process(es)",
@@ -128,7 +130,7 @@ def _print_table(workload: Workload) -> None:
             printable(row.path),
             *(format_size(row.size_bytes), f"{row.reads:,}", f"{row.writes:,}"),
             *(format_size(count) for count in (row.read_bytes, row.written_bytes, row.request_bytes_median)),
-            f"{shown(row.span_s, 2)} s",
+            "-" if is_predicted else f"{shown(row.span_s, 2)} s",
         )
     stdout().print(made)
     if len(rows) > ROWS_MAX:
@@ -170,8 +172,12 @@ def _print_targets(served: Served) -> None:
         typer.echo(f"and {len(rows) - ROWS_MAX:,} targets with less work; --json tells of them")
 
 
-def _print_run(run: RunSummary, mapped: Maps) -> None:
-    typer.echo(f"{format_size(run.bytes)} in {run.requests:,} requests; {FIRST_TO_LAST}: {run.span_s:.3g} s")
+def _print_run(run: RunSummary, mapped: Maps, is_predicted: bool) -> None:
+    moved = f"{format_size(run.bytes)} in {run.requests:,} requests"
+    if is_predicted:
+        typer.echo(f"{moved}; nothing ran: times are the prediction's order")
+        return
+    typer.echo(f"{moved}; {FIRST_TO_LAST}: {run.span_s:.3g} s")
     typer.echo(f"in requests: {run.io_s:.3g} s of all processes, {run.longest_io_s:.3g} s of the busiest")
     if run.syncs:
         typer.echo(f"in {run.syncs:,} calls that sync: {run.syncs_s:.3g} s of all processes")
