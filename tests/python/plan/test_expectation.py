@@ -17,9 +17,9 @@ from stripewise.plan.migrations import Migration, Move
 from stripewise.plan.summary import summary_of, why_left, windows_text
 from stripewise.policy import PlanOptions
 from stripewise.policy.best.reasons import as_other
-from test_cli import a_trace, cluster_toml, stripewise
+from test_cli import a_trace, cluster_toml, paper, store, stripewise
 
-__all__ = ["a_trace", "cluster_toml"]
+__all__ = ["a_trace", "cluster_toml", "paper", "store"]
 
 BOUND = Expected(8.0, 64.0, 1.0, 7.5, gain_low=6.75, gain_high=9.25)
 
@@ -200,3 +200,16 @@ def test_several_policies_are_compared_by_simulate(a_trace: Path, cluster_toml: 
     said = stripewise("plan", a_trace, "--cluster", cluster_toml, "--policy", "def,h2dp", code=2).stderr
     command = f"stripewise simulate --trace {a_trace} --cluster {cluster_toml} --policy def,h2dp"
     assert f"plan takes one policy; to compare several: {command}" in " ".join(said.split())
+
+
+def test_a_plan_for_files_of_no_store_names_the_whole_command_that_works(
+    tmp_path: Path, store: Path, paper: object, a_trace: Path
+) -> None:
+    plan = tmp_path / "p.json"
+    said = stripewise("plan", a_trace, "--store", store, "--policy", "h2dp", "-o", plan, code=2).stderr
+    *_, command = " ".join(said.split()).partition("stripewise plan ")
+    assert command == f"{a_trace} --cluster {store} --policy h2dp -o {plan}"
+    stripewise("plan", *command.split())
+    assert plan.is_file()
+    said = " ".join(stripewise("plan", a_trace, code=2).stderr.split())
+    assert f"stripewise plan {a_trace} --cluster CLUSTER" in said and "or --store STORE" in said

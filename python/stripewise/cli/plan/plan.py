@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -173,12 +173,30 @@ def _read(trace: Path, choice: Choice, step: Progress, store: Store | None) -> W
         raise with_maps(error, trace, choice) from error
 
 
-def _of_store(workload: Workload, store: Store) -> Workload:
+def _of_store(workload: Workload, store: Store, asked: PlanRequest, words: Sequence[str]) -> Workload:
+    """What of a workload lies in the store; UsageError with the command that plans for it where nothing does."""
     found = on_store(workload, store)
-    if not found.files:
-        cure = plain_advice(workload, store) or "drop --store, or trace a run that makes its files in the store"
-        raise UsageError(f"--store: {store.root} holds none of the files in {workload.source}; {cure}")
-    return found
+    if found.files:
+        return found
+    command = ["stripewise", "plan", str(asked.trace), "--cluster", str(asked.cluster or store.root), *words]
+    if asked.policy != "best":
+        command += ["--policy", asked.policy]
+    if asked.output is not None:
+        command += ["-o", str(asked.output)]
+    cure = plain_advice(workload, store) or "trace a run that makes its files in the store"
+    raise UsageError(
+        f"--store: {store.root} holds none of the files in {workload.source}; {cure}; to plan on its devices whatever "
+        f"lies there: {printable(shlex.join(command))}"
+    )
+
+
+def _no_devices(trace: Path) -> UsageError:
+    """What to raise where nothing tells which devices to plan on, with the commands that do."""
+    words = shlex.join(["stripewise", "plan", str(trace)])
+    return UsageError(
+        f"plan: give the devices: {printable(words)} --cluster CLUSTER (cluster.toml, store.toml or a store's "
+        "directory), or --store STORE for files that lie in a store"
+    )
 
 
 def _check(path: Path, cluster: Path | None, json: bool) -> None:
@@ -249,7 +267,7 @@ def plan(
     if trace is None:
         raise UsageError("plan: give a collected TRACE, or --check plan.json")
     if cluster is None and asked.store is None:
-        raise UsageError("plan: give --cluster cluster.toml, or --store")
+        raise _no_devices(trace)
     if asked.keep and asked.store is None:
         raise UsageError("--keep: needs --store, where the plan is kept")
     _refuse_several(asked)
@@ -269,7 +287,7 @@ def plan(
     say_of_trace(workload.source, ended=ended.text, left_out=workload.left_out)
     about = {"exit_status": ended.status, "left_out": dict(workload.left_out)}
     if opened is not None:
-        workload = _of_store(workload, opened)
+        workload = _of_store(workload, opened, asked, files.choice().words() if files.flags else [])
         reserved = opened.used_by_others([each.path for each in workload.files])
         options = dataclasses.replace(options, reserved_bytes=reserved)
     with progress(f"planning with {chosen.name}"):
@@ -306,8 +324,8 @@ def plan(
     if output is not None:
         store = "STORE" if asked.store is None else str(asked.store)
         following = f"stripewise apply {shlex.quote(str(output))} --store {shlex.quote(store)}"
-        said = f"leave it as it is, or: {following} --anyway" if why else f"next: {following}"
-        typer.echo(f"{output}: written; {'apply would move nothing' if made.leave else said}")
+        then = f"leave it as it is, or: {following} --anyway" if why else f"next: {following}"
+        typer.echo(f"{output}: written; {'apply would move nothing' if made.leave else then}")
         if summary.later_moves and not why:
             typer.echo(f"then, for the {summary.later_moves:,} move(s) during the run: {run_moving(output, store)}")
 

@@ -14,7 +14,7 @@ from ..options import JsonOption
 from ..output import print_json, printable, regions_drawn, wrapped
 
 #: So many rows of regions are shown of a file; the rest is counted (--json has all).
-ROWS_SHOWN = 64
+ROWS_SHOWN = 12
 
 
 def layout(
@@ -30,16 +30,22 @@ def layout(
     if json:
         print_json({"files": [file.as_json() for file in found]})
         return
-    for file in found:
+    for number, file in enumerate(found):
+        if number:
+            typer.echo()
         show(file)
 
 
 def show(file: PlacedFile) -> None:
     """One file, for people."""
-    typer.echo(f"{printable(file.path)}: {format_size(file.size)}")
+    regions = len(file.layout.regions)
+    typer.echo(f"{printable(file.path)}: {format_size(file.size)}, {regions:,} region(s)")
     typer.echo(f"  file {file.id} of {printable(file.store)}")
-    for line in regions_drawn(file.layout.regions, ROWS_SHOWN, file.size):
+    lines = list(regions_drawn(file.layout.regions, ROWS_SHOWN, file.size))
+    for line in lines:
         typer.echo(line)
+    if lines[-1].endswith(" more region(s)"):
+        typer.echo("  all regions: --json")
     held = _amounts({name: count for name, count in file.target_bytes.items() if count})
     said = f"held by {held}" if held else "held by no target: it has no byte"
     if file.replica_bytes:
