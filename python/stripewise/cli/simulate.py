@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -192,6 +193,20 @@ _RUN_TIMES = "run times def: by the whole run, in which reads beside writes coun
 #: Where it is of the runs that plans are made by.
 _AS_PLAN = ", all processes begun at once, as plan tells it; MB/s has them begin as traced"
 
+#: Rates of neighbouring points of a sweep that differ by more than this factor jump.
+JUMP = 5.0
+_JUMPS = (
+    "rates jump where processes that keep their order for ever ask a disk for its bytes in order, and no access but "
+    "the first pays a startup; real processes overtake each other: docs/simulator.md, No jitter"
+)
+
+
+def _jumps(points: Sequence[Sequence[Outcome]]) -> bool:
+    """Whether the rate of a policy differs by a multiple between neighbouring points of a sweep."""
+    rates = [[float(outcome.report["mb_s"]) for outcome in of_point] for of_point in points]
+    pairs = [pair for one, other in itertools.pairwise(rates) for pair in zip(one, other, strict=False)]
+    return any(max(pair) > JUMP * min(pair) for pair in pairs)
+
 
 def print_outcomes(source: str, cluster: Cluster, points: Sequence[tuple[object, Sequence[Outcome]]], key: str) -> None:
     """The comparison for people; one block of rows per value of `key`, where something is swept."""
@@ -210,6 +225,8 @@ def print_outcomes(source: str, cluster: Cluster, points: Sequence[tuple[object,
     stdout().print(made)
     for note in (_RATES, *([_IO_TIMES] if has_io else []), *([_RUN_TIMES + _AS_PLAN * has_io] if has_def else [])):
         typer.echo(wrapped(note))
+    if key == "processes" and _jumps([outcomes for _, outcomes in points]):
+        typer.echo(wrapped(_JUMPS))
 
 
 @contextlib.contextmanager

@@ -388,3 +388,20 @@ def test_a_store_keeps_a_mechanical_disk_and_bad_ones_are_refused_by_key(tmp_pat
         workload, servers = on_disks(tmp_path, f"\n[target.device]\n{wrong}\n")
         told = said("--workload", workload, "--cluster", servers, code=1)
         assert key in told.replace("\n", " ") and "c.toml" in told, told
+
+
+def test_rates_that_jump_in_a_sweep_over_processes_are_explained(tmp_path):
+    """A disk that processes ask for its bytes in order pays no startup, with as many of them as it takes for that."""
+    load, servers = tmp_path / "w.toml", tmp_path / "c.toml"
+    load.write_text('kind = "strided"\nprocesses = 4\nrequest_bytes = "64KiB"\nfile_bytes = "64MiB"\n')
+
+    def shown(discount: float) -> str:
+        disk = 'class = "hdd"\nstartup_read_s = 8e-3\nstartup_write_s = 8e-3\nper_byte_read_s = 1e-8\n'
+        disk += f"per_byte_write_s = 1e-8\n[target.device]\nsequential_discount = {discount}\n"
+        each = [f'[[target]]\nname = "h{n}"\npath = "{tmp_path / str(n)}"\n{disk}' for n in range(4)]
+        servers.write_text("version = 1\n" + "".join(each))
+        words = ("--workload", str(load), "--cluster", str(servers), "--policy", "def", "--sweep", "processes=2..8")
+        return " ".join(said(*words).split())
+
+    assert "rates jump where processes that keep their order" in shown(1.0)
+    assert "rates jump" not in shown(0.0)
