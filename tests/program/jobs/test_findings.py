@@ -81,3 +81,14 @@ def test_sieving_is_done_without_only_where_pieces_are_large(scratch: Path, piec
     stripewise("collect", trace)
     found = json.loads(stripewise("show", trace, "--json").out)["findings"]
     assert [each["advice"] for each in found if each["cause"] == "sieving"] == [advice]
+
+
+def test_a_program_that_reads_by_maps_alone_is_told_so(scratch: Path) -> None:
+    trace, file = scratch / "mapped", scratch / "data.bin"
+    file.write_bytes(bytes(4 << 20))
+    script = "import mmap, sys; f = open(sys.argv[1], 'rb'); mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)[:]"
+    stripewise("run", "--trace", trace, "--", sys.executable, "-c", script, file)
+    said = stripewise("collect", trace).out
+    told = "1 file was mapped (4.0 MiB): what a program reads and writes through maps is not in the trace"
+    assert f"{told}\nnothing to plan: no read or write moved a byte\n" in said and "next:" not in said, said
+    assert told in " ".join(stripewise("show", trace).out.split())

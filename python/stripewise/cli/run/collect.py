@@ -51,6 +51,9 @@ def collect(
     listed = _list(account, place)
     if mapped := maps_in(place).text:
         typer.echo(mapped)
+        if not listed and not is_mpi_alone(trace_file(place)):
+            typer.echo("nothing to plan: no read or write moved a byte")
+            return
     trace = printable(shlex.quote(str(place)))
     if is_mpi_alone(trace_file(place)):
         patterns = f"stripewise patterns {trace} --layer mpi"
