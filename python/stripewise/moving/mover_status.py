@@ -49,13 +49,14 @@ def read_status(root: Path) -> dict[str, Any]:
     return said
 
 
-def check_idle(root: Path) -> None:
-    """Raises StoreError where a mover is at work on the store."""
+def check_idle(root: Path, file: str | None = None) -> None:
+    """Raises StoreError where a mover is at work on the store, or on the `file` of it that is given."""
     try:
         said = read_status(root)
     except StoreError:
         return
-    if said["alive"]:
+    moving = said.get("moving") or {}
+    if said["alive"] and file in (None, moving.get("file")):
         raise StoreError(
             f"{root}: process {said['pid']} is moving files of the store ({said['verb']}); wait until it is done, or "
             f"stop it: stripewise mover stop {root}"

@@ -15,7 +15,10 @@ import pytest
 
 from stripewise.cli.run import tune as verb
 from stripewise.cluster import Cluster
+from stripewise.errors import NoSpaceError
 from stripewise.layout import Region, Stripes
+from stripewise.moving import plan_applier
+from stripewise.moving.mover_session import Moved
 from stripewise.plan import Expected, FilePlan, Plan, Window, read_plan
 from stripewise.plan.document import RegionPlan
 from stripewise.policy import POLICIES, PlanOptions, Policy
@@ -227,3 +230,14 @@ def test_planning_between_two_runs_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     show = Shown(lambda text: None, lambda text: None, working)
     tuner = Tuner(store, ["job"], PlanOptions(), [], Turns(), show)
     assert tuner._plan(Planned(), Workload((), 1)) is PLAN and told == ["planning with own", "planned"]
+
+
+def test_where_a_file_leaves_itself_no_room_the_ways_round_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "the region at byte 0 fits its targets, but no target has room to keep it while it moves; free some space"
+    session = SimpleNamespace(
+        signal=None, expect=lambda size: None, move=lambda *_: Moved(0, "no space", said, "NoSpaceError")
+    )
+    monkeypatch.setattr(plan_applier, "MoverSession", lambda *_: contextlib.nullcontext(session))
+    store: Any = SimpleNamespace(root=Path("/store"))
+    with pytest.raises(NoSpaceError, match=r"^/f: the region.*store add /store', work on a smaller file"):
+        plan_applier.lay_out(store, [plan_applier.Wanted("/f", "id", (), MIB)])

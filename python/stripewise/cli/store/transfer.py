@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ...errors import StoreError, StripewiseError, UsageError
+from ...errors import InUseError, StoreError, StripewiseError, UsageError
+from ...moving.mover_status import check_idle
 from ...store import Store, transfer
 from ...units import format_size, parse_size
 from ..options import JsonOption, StoreOption
@@ -136,7 +137,13 @@ def export(
     paths = list(files or [])
 
     def go_out(path: Path) -> dict[str, Any]:
-        return transfer.retry_while_open(lambda: transfer.export(path), wait)
+        try:
+            return transfer.retry_while_open(lambda: transfer.export(path), wait)
+        except InUseError:
+            # What has the file open may be no program but a mover.
+            if _is_managed(path):
+                check_idle(transfer.store_of(path)[0].root, str(path.absolute()))
+            raise
 
     if bool(paths) == (everything is not None):
         raise UsageError("store export: name files, or a store with --all")
