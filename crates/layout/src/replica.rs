@@ -45,6 +45,70 @@ pub struct ReplicaHit {
     pub offset: ReplicaOffset,
 }
 
+/// Bytes of a replica that a range of the file holds: they lie in one block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Overlap {
+    /// The first of them in the file.
+    pub at: Logical,
+    /// Bytes.
+    pub len: u64,
+    /// The first of them in the replica.
+    pub offset: ReplicaOffset,
+}
+
+/// The overlaps of a replica with a range of the file, in the file's order.
+#[derive(Clone, Debug)]
+pub struct Overlaps {
+    base: u64,
+    block: u64,
+    loops: [Loop; DIMS],
+    at: u64,
+    end: u64,
+}
+
+impl Overlaps {
+    /// Which step each loop is at in the last block that begins at or before `rest` (from the base on), where it begins, and its number.
+    fn block_before(&self, rest: u64) -> ([u64; DIMS], u64, u64) {
+        let (mut digits, mut start, mut rank) = ([0; DIMS], 0, 0);
+        for (digit, step) in digits.iter_mut().zip(&self.loops).filter(|(_, step)| step.count > 1) {
+            *digit = steps(rest - start, step.stride).min(step.count - 1);
+            start += *digit * step.stride;
+            rank += *digit * step.inner;
+        }
+        (digits, start, rank)
+    }
+
+    /// Where the block after the one at these steps begins, from the base on.
+    fn block_after(&self, mut digits: [u64; DIMS], mut start: u64) -> Option<u64> {
+        for (digit, step) in digits.iter_mut().zip(&self.loops).rev() {
+            if *digit + 1 < step.count {
+                return Some(start + step.stride);
+            }
+            start -= *digit * step.stride;
+        }
+        None
+    }
+}
+
+impl Iterator for Overlaps {
+    type Item = Overlap;
+
+    fn next(&mut self) -> Option<Overlap> {
+        while self.at < self.end {
+            self.at = self.at.max(self.base);
+            let (digits, start, rank) = self.block_before(self.at - self.base);
+            let within = self.at - self.base - start;
+            if within < self.block {
+                let (at, len) = (self.at, (self.block - within).min(self.end.saturating_sub(self.at)));
+                self.at += len;
+                return (len > 0).then_some(Overlap { at: Logical(at), len, offset: ReplicaOffset(rank * self.block + within) });
+            }
+            self.at = self.block_after(digits, start).map_or(u64::MAX, |start| self.base + start);
+        }
+        None
+    }
+}
+
 /// Where the blocks of a replica lie: all that a look-up needs of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocks<'a> {
@@ -192,6 +256,13 @@ impl<'a> ReplicaRef<'a> {
     #[must_use]
     pub fn locate(&self, at: Logical, len: u64) -> Option<ReplicaOffset> {
         self.blocks().locate(at.0, len)
+    }
+
+    /// Which of its bytes `[at, at + len)` of the file holds, block by block; `at + len` is at most 2^63.
+    #[must_use]
+    pub fn overlaps(&self, at: Logical, len: u64) -> Overlaps {
+        let (loops, _) = self.blocks().by_stride();
+        Overlaps { base: self.base, block: self.block, loops, at: at.0, end: at.0.saturating_add(len) }
     }
 
     /// The logical byte that lies at `offset`; `None` past the end.

@@ -64,6 +64,21 @@ proptest! {
             }
         }
         prop_assert_eq!(mapped.inverse(ReplicaOffset(mapped.total())), None);
+        // What a range holds of it, block by block.
+        let last = starts.iter().max().unwrap() + r.block;
+        for (at, len) in [(0, last + 9), (r.base + shift, len), (r.base + shift, len * 7), (r.base.saturating_sub(shift), len)] {
+            let end = at + len;
+            let inside = starts.iter().enumerate().filter(|(_, start)| **start < end && at < **start + r.block);
+            let mut expected: Vec<(u64, u64, u64)> = inside
+                .map(|(rank, start)| {
+                    let from = at.max(*start);
+                    (from, end.min(start + r.block) - from, rank as u64 * r.block + from - start)
+                })
+                .collect();
+            expected.sort_unstable();
+            let found: Vec<_> = mapped.overlaps(Logical(at), len).map(|o| (o.at.0, o.len, o.offset.0)).collect();
+            prop_assert_eq!(found, expected);
+        }
         let before = Logical(r.base.saturating_sub(1));
         prop_assert_eq!(mapped.locate(before, 1).is_some(), r.base == 0);
     }
