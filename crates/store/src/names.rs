@@ -57,21 +57,27 @@ pub fn next_layout_name(generation: u64) -> PartName {
     name
 }
 
-/// Whether `text` matches the shell pattern `glob`: `?` and `*` stay within one path component, `**` crosses them, `[a-z]` and
-/// `[!a-z]` are classes. An unclosed class stands for itself.
+/// Whether `text` matches the shell pattern `glob`: `?` and `*` stay within one path component, `**` crosses them, `**/` as a
+/// component stands for no directory, too, `[a-z]` and `[!a-z]` are classes. An unclosed class stands for itself.
 pub fn glob_matches(glob: &[u8], text: &[u8]) -> bool {
     let (mut g, mut t) = (0, 0);
-    let mut retry: Option<(usize, usize, bool)> = None;
+    // Behind the last star of each kind: where the pattern goes on, and the first byte of the text that the star has not taken yet. A star within a component
+    // that cannot take more leaves it to the one across components before it; what stands before that one needs no other try.
+    let (mut within, mut across): (Option<(usize, usize)>, _) = (None, None);
     loop {
         match glob.get(g) {
             Some(b'*') => {
                 let deep = glob.get(g + 1) == Some(&b'*');
+                let begins_component = g == 0 || glob.get(g - 1) == Some(&b'/');
                 g += if deep { 2 } else { 1 };
-                // "**/" also stands for no directory at all.
-                if deep && glob.get(g) == Some(&b'/') && glob_matches(glob.get(g + 1..).unwrap_or(&[]), text.get(t..).unwrap_or(&[])) {
+                if deep
+                    && begins_component
+                    && glob.get(g) == Some(&b'/')
+                    && glob_matches(glob.get(g + 1..).unwrap_or(&[]), text.get(t..).unwrap_or(&[]))
+                {
                     return true;
                 }
-                retry = Some((g, t, deep));
+                (within, across) = if deep { (None, Some((g, t))) } else { (Some((g, t)), across) };
                 continue;
             }
             None if t == text.len() => return true,
@@ -84,14 +90,10 @@ pub fn glob_matches(glob: &[u8], text: &[u8]) -> bool {
             }
             None => {}
         }
-        match retry {
-            Some((after, from, deep)) if from < text.len() && (deep || text.get(from) != Some(&b'/')) => {
-                g = after;
-                t = from + 1;
-                retry = Some((after, t, deep));
-            }
-            _ => return false,
-        }
+        within = within.filter(|(_, from)| text.get(*from).is_some_and(|c| *c != b'/'));
+        let Some((after, from)) = within.or(across).filter(|(_, from)| *from < text.len()) else { return false };
+        (g, t) = (after, from + 1);
+        *if within.is_some() { &mut within } else { &mut across } = Some((g, t));
     }
 }
 
@@ -176,6 +178,34 @@ mod tests {
             [(b"/a/*.dat", b"/a/b/x.dat"), (b"/a/?", b"/a/"), (b"/a/**", b"/b/x"), (b"/a/[!x]", b"/a/x"), (b"/a/*", b"/a/b/c"), (b"a", b"ab")];
         for (glob, text) in no {
             assert!(!glob_matches(glob, text), "{glob:?} {text:?}");
+        }
+    }
+
+    /// The same by trying everything.
+    fn matches_slowly(before: u8, glob: &[u8], text: &[u8]) -> bool {
+        let tails = |past: usize| (0..=past).map(|from| text.get(from..).unwrap_or(&[]));
+        match glob {
+            [] => text.is_empty(),
+            [b'*', b'*', rest @ ..] => {
+                let is_component = before == b'/' && rest.first() == Some(&b'/');
+                let is_none_at_all = is_component && matches_slowly(b'/', rest.get(1..).unwrap_or(&[]), text);
+                is_none_at_all || tails(text.len()).any(|tail| matches_slowly(b'*', rest, tail))
+            }
+            [b'*', rest @ ..] => {
+                let component = text.iter().take_while(|c| **c != b'/').count();
+                tails(component).any(|tail| matches_slowly(b'*', rest, tail))
+            }
+            _ => match_one(glob, text.first().copied())
+                .is_some_and(|used| matches_slowly(glob[used - 1], glob.get(used..).unwrap_or(&[]), text.get(1..).unwrap_or(&[]))),
+        }
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn any_glob_matches_what_trying_everything_matches(glob in "[ab/?*\\[\\]]{0,9}", text in "[ab/]{0,9}") {
+            proptest::prop_assert_eq!(glob_matches(glob.as_bytes(), text.as_bytes()), matches_slowly(b'/', glob.as_bytes(), text.as_bytes()));
         }
     }
 }

@@ -1,6 +1,7 @@
 """Which paths a store manages: shell patterns over absolute paths, as the preloaded library matches them.
 
-`*` and `?` stay within a path component, `**` crosses them, `[...]` are classes.
+`*` and `?` stay within a path component, `**` crosses them, `**/` as a component is no directory, too, `[...]` are
+classes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ _WILD = "*?["
 _SPECIAL = _WILD + "\\"
 _WILDCARDS = {b"**/": b"(?:.*/)?", b"**": b".*", b"*": b"[^/]*", b"?": b"[^/]"}
 #: What a pattern is made of: a wildcard, a class, or a byte, which may stand behind a backslash.
-_ELEMENT = re.compile(rb"\*\*/|\*\*|\*|\?|\[(?P<not>(?:!|(?!!)))(?P<listed>.[^]]*)\]|\\?(?P<plain>.)", re.DOTALL)
+_ELEMENT = re.compile(
+    rb"(?<![^/])\*\*/|\*\*|\*|\?|\[(?P<not>(?:!|(?!!)))(?P<listed>.[^]]*)\]|\\?(?P<plain>.)", re.DOTALL
+)
 _RANGE = re.compile(rb"(.)(?:-(.))?", re.DOTALL)
 #: The preloaded library leaves alone what lies here: devices, and what the kernel tells (runtime/open/create.rs).
 _NEVER = ("/dev", "/proc", "/sys")

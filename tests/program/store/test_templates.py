@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import shlex
 import sys
 from pathlib import Path
@@ -184,8 +183,7 @@ def test_random_globs_mean_the_same_paths_in_a_program_and_to_the_verbs(make_sto
                 ("a", "b", "*", "**", "**/", "?", "[ab]", "[!a]", "[]-a]", "\\a", "/"), k=chance.randint(1, 3)
             )
         )
-        # The library goes back to its last star alone: a * behind a ** may end its search too early.
-        if "//" not in glob and "//" not in name and len(re.findall(r"\*+", glob)) < 2 and "***" not in glob:
+        if "//" not in glob and "//" not in name and "***" not in glob:
             pairs.append((f"{store.data}/{number}/{glob}", store.data / str(number) / name))
     with changing(store.root) as config:
         saved = save_layout(config, "x", cycle_layout((("t1", 65536),), config, "x"))
