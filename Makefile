@@ -198,7 +198,7 @@ results: build
 soak: build $(NATIVE)
 	tools/programs.sh
 	command -v pjdfstest || cargo install --locked --quiet pjdfstest || echo 'pjdfstest cannot be installed: its test does not run'
-	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-store --test all -- --nocapture model:: history:: sizes:: interleaved:: crash::
+	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-store --test all -- --nocapture model:: history:: sizes:: interleaved:: marked:: crash::
 	STRIPEWISE_SOAK=1 STRIPEWISE_SEED=$(SEED) STRIPEWISE_HISTORIES=$(N) cargo test --locked --quiet -p stripewise-swd --test all -- --nocapture history:: adversary::
 	tools/fuzz.sh 60
 	STRIPEWISE_SOAK=1 $(PY) -m pytest -rs tests/python/importing --timeout=7200

@@ -1,4 +1,4 @@
-//! Copies of plain files for Python: made, listed, dropped.
+//! Copies of files for Python: made, listed, dropped.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use stripewise_store::admin::transfer::places::place;
 
 use crate::store::{as_json, text, with_store};
 
-/// Makes copies of a plain file, in place of earlier ones: {"name", "container", "replicas", "bytes", "seconds"}. `spec_json` is {"replicas": [{"base",
+/// Makes copies of a file, in place of earlier ones: {"name", "container", "replicas", "bytes", "seconds"}. `spec_json` is {"replicas": [{"base",
 /// "block", "dims", "regions"}]}. A signal whose handler raises stops it, and nothing is left.
 #[pyfunction]
 #[pyo3(signature = (store, path, spec_json, lease=true, bytes_per_s=0))]

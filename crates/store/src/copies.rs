@@ -1,9 +1,10 @@
-//! Copies of a plain file beside it: which of its bytes stand a second time in the store, in another order, and how the plain file was when they were made.
+//! Copies of a file: which of its bytes stand a second time in the store, in another order. They are of a plain file beside it, and then the record says how
+//! that was when they were made; or of a managed file, whose writers mark what they write ([`crate::marks`]).
 //!
 //! A file's copies are one managed file, the container. Each replica has a domain of it, one behind the other, in which the bytes of its pattern stand in
 //! their order of access; where a domain lies on targets is the container's layout. So moves, checks and upkeep of copies are those of any managed file. The
-//! record says which byte of the plain file is where in the container. It lies in `copies/` under the plain file's device and inode, and counts as long as
-//! that file is as it was, and its state word says so.
+//! record says which byte of the file is where in the container. It lies in `copies/` under the plain file's device and inode, and counts as long as that file
+//! is as it was, and its state word says so; that of a managed file lies under [`MANAGED_DEV`] and the file's id.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -32,8 +33,12 @@ const VERSION: u32 = 1;
 pub const IN_USE: u32 = 1;
 /// The state of one whose copies are dropped: nobody may use them any more, and nobody makes them valid again.
 pub const DROPPED: u32 = 2;
+/// The state of one whose copies, of a managed file, are being made: readers do not use them, and writers mark what they write.
+pub const BUILDING: u32 = 3;
+/// In a device's place for a managed file, whose id stands in the inode's.
+pub const MANAGED_DEV: u64 = u64::MAX;
 
-/// What a plain file was when its copies were made; one of which any of these differs is another, or was changed.
+/// What a plain file was when its copies were made; one of which any of these differs is another, or was changed. Of a managed file only its id and size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Original {
     /// Device.
@@ -49,6 +54,23 @@ pub struct Original {
 }
 
 impl Original {
+    /// A managed file of so many bytes.
+    #[must_use]
+    pub const fn managed(id: u64, size: u64) -> Self {
+        Self { dev: MANAGED_DEV, ino: id, size, mtime_ns: 0, ctime_ns: 0 }
+    }
+
+    /// Whether it is a managed file.
+    #[must_use]
+    pub const fn is_managed(&self) -> bool {
+        self.dev == MANAGED_DEV
+    }
+
+    /// Whether copies of it can be those of a file that is like this: a managed one may have changed since.
+    fn may_be(&self, now: &Self) -> bool {
+        if self.is_managed() { (self.dev, self.ino) == (now.dev, now.ino) } else { self == now }
+    }
+
     /// The name of its record: device and inode, 16 hexadecimal digits each.
     #[must_use]
     pub fn record_name(&self) -> PartName {
@@ -80,8 +102,9 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes)
 }
 
-/// The plain file that a record's head names.
-fn original_in(head: &[u8]) -> Original {
+/// The file that a record's head names.
+#[must_use]
+pub fn original_in(head: &[u8]) -> Original {
     Original {
         dev: u64_at(head, 32),
         ino: u64_at(head, 40),
@@ -111,10 +134,11 @@ pub fn state_in(bytes: &[u8]) -> u32 {
 }
 
 impl<'a> Record<'a> {
-    /// Whether a record that begins with these bytes can count for a plain file that is like this: what is cheap to ask before it is read whole.
+    /// Whether a record that begins with these bytes can count for a file that is like this: what is cheap to ask before it is read whole.
     #[must_use]
     pub fn may_count(head: &[u8], now: &Original) -> bool {
-        head.starts_with(MAGIC) && u32_at(head, STATE_AT) == IN_USE && original_in(head) == *now
+        let (original, state) = (original_in(head), u32_at(head, STATE_AT));
+        head.starts_with(MAGIC) && (state == IN_USE || state == BUILDING && original.is_managed()) && original.may_be(now)
     }
 
     /// A record's bytes, whatever their state; `None` for what is damaged, cut off, newer, or of a plain file that cannot be.
@@ -164,10 +188,16 @@ impl<'a> Record<'a> {
         Some(self.view.replica(hit.index)?.domain_base + hit.offset.0)
     }
 
-    /// Whether the plain file is still the one whose bytes were copied.
+    /// Whether the file is still the one whose bytes were copied.
     #[must_use]
     pub fn is_of(&self, now: &Original) -> bool {
-        self.original == *now
+        self.original.may_be(now)
+    }
+
+    /// Whether any replica holds a byte of `[at, at + len)` of the file.
+    #[must_use]
+    pub fn holds_any(&self, at: u64, len: u64) -> bool {
+        self.replicas().any(|replica| replica.overlaps(Logical(at), len).next().is_some())
     }
 }
 

@@ -52,7 +52,9 @@ pub struct CtlHeader {
     pub flags: AtomicU64,
     /// Names (hard links) besides the first, as of the last link or unlink by the library.
     pub more_names: AtomicU64,
-    pad1: [u8; 32],
+    /// Changes whenever copies of the file are made: who has the file open looks for them anew ([`crate::marks`]).
+    pub copies: AtomicU64,
+    pad1: [u8; 24],
     /// State in bits 0-2, number of the move above.
     pub move_word: AtomicU64,
     /// First byte of the span that moves.

@@ -5,6 +5,7 @@ pub mod bin;
 pub mod copies;
 pub mod ctl;
 pub mod locks;
+pub mod marks;
 pub mod moving;
 pub mod names;
 pub mod rights;

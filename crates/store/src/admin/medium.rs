@@ -70,8 +70,14 @@ pub enum FsyncPoint {
     CopyRecord,
     /// `copies/`, after a record got its name.
     CopyDir,
-    /// The word that says that copies are dropped, before their container goes.
+    /// The word that says whether copies count.
     CopyState,
+    /// The marks of copies, before a record needs them.
+    CopyMarks,
+    /// The same, before copies are dropped.
+    CopyDropped,
+    /// Control words, after they name other copies.
+    CopyWord,
 }
 
 /// How to open a file.

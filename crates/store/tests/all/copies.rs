@@ -26,27 +26,27 @@ const SIZE: usize = 200_001;
 /// From here on there is a hole.
 const DATA: usize = 95_000;
 
-fn base() -> PathBuf {
+pub fn base() -> PathBuf {
     PathBuf::from("/b")
 }
 
-fn path() -> PathBuf {
+pub fn path() -> PathBuf {
     base().join("d/f")
 }
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     base().join("store")
 }
 
 /// No block is like another, and some are holes.
-fn content(size: usize) -> Vec<u8> {
+pub fn content(size: usize) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..size as u64).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect();
     bytes.get_mut(30_000..50_000.min(size)).into_iter().for_each(|hole| hole.fill(0));
     bytes
 }
 
 /// The file of most tests.
-fn sparse() -> Vec<u8> {
+pub fn sparse() -> Vec<u8> {
     let mut bytes = content(DATA);
     bytes.resize(SIZE, 0);
     bytes
@@ -64,7 +64,7 @@ fn disk_with(bytes: &[u8]) -> FakeDisk {
     disk
 }
 
-fn plain() -> FakeDisk {
+pub fn plain() -> FakeDisk {
     disk_with(&sparse())
 }
 
@@ -73,7 +73,7 @@ fn region(start: u64, len: u64, stripes: &[(u32, u64)]) -> RegionJson {
 }
 
 /// Two columns of rows of 3,000 bytes, all of the first part in blocks of 1,000, and a hole, so that only head tells how long the container is.
-fn columns() -> ReplicasJson {
+pub fn columns() -> ReplicasJson {
     let column = |base| ReplicaJson {
         base,
         block: 700,
@@ -85,7 +85,7 @@ fn columns() -> ReplicasJson {
     ReplicasJson { replicas: vec![column(100), column(1500), all, hole] }
 }
 
-fn make_them(disk: &FakeDisk) -> Result<(), StoreError> {
+pub fn make_them(disk: &FakeDisk) -> Result<(), StoreError> {
     make(&Store::open(disk, &root())?, &path(), &columns(), Options::default(), &mut |_, _| true).map(drop)
 }
 

@@ -170,7 +170,7 @@ fn of_commands_that_copy_one_file_at_a_time_at_least_one_succeeds_and_one_set_of
 }
 
 #[test]
-fn what_is_no_plain_file_is_refused_by_name() {
+fn what_can_have_no_copies_is_refused_by_name() {
     let rig = Rig::new(create::Users::Owner);
     let refused = |path: &Path, why: &str| {
         let error = rig.make(path).unwrap_err().to_string();
@@ -182,7 +182,9 @@ fn what_is_no_plain_file_is_refused_by_name() {
     fs::write(rig.base.join("short"), "x").unwrap();
     refused(&rig.base.join("none"), "does not exist");
     refused(&rig.base.join("link"), "is a symbolic link; name the file it leads to");
-    refused(&rig.base.join("managed"), "copies of managed files are not made yet");
+    refused(&rig.base.join("managed"), "replicas[0] ends at byte 49500, the file has 0 bytes");
+    symlink("/stripewise:/elsewhere/0123456789abcdef", rig.base.join("others")).unwrap();
+    refused(&rig.base.join("others"), "is a managed file of the store /elsewhere; give that one");
     refused(&rig.base.join("store"), "is not a regular file");
     refused(&rig.store.root.join("inside"), "which belongs to the store");
     refused(&rig.base.join("short"), "replicas[0] ends at byte 49500, the file has 1 bytes");

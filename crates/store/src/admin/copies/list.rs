@@ -6,14 +6,16 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{is_container_of, link_path, linked, record_path};
+use super::{is_container_of, link_path, linked, marking, record_path};
 use crate::admin::error::{Context, Result};
 use crate::admin::ids::{id_text, path_of};
 use crate::admin::info::current_size;
 use crate::admin::medium::{Kind, read_small};
 use crate::admin::metadata::container::{copies_dir, parse_name};
+use crate::admin::metadata::link::recorded;
 use crate::admin::store::Store;
-use crate::copies::{CONTAINER_SUFFIX, IN_USE, Original, RECORD_BYTES_MAX, Record, state_in};
+use crate::copies::{BUILDING, CONTAINER_SUFFIX, IN_USE, Original, RECORD_BYTES_MAX, Record, state_in};
+use crate::marks::MARKS_SUFFIX;
 
 /// Whether copies count, or why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -51,6 +53,8 @@ pub struct CopyInfo {
     pub replicas: usize,
     /// Bytes of the container.
     pub bytes: u64,
+    /// Bytes of a managed file that were written without them since: its home is read there.
+    pub stale_bytes: u64,
     /// Whether they count.
     pub state: State,
 }
@@ -67,7 +71,7 @@ pub fn list(store: &Store<'_>) -> Result<Vec<CopyInfo>> {
     let mut names = BTreeSet::new();
     for name in store.medium.list(&dir).doing("list", &dir)? {
         let bytes = name.as_bytes();
-        let stem = bytes.strip_suffix(CONTAINER_SUFFIX).unwrap_or(bytes);
+        let stem = bytes.strip_suffix(CONTAINER_SUFFIX).or_else(|| bytes.strip_suffix(MARKS_SUFFIX)).unwrap_or(bytes);
         if parse_name(stem).is_some() {
             names.insert(String::from_utf8_lossy(stem).into_owned());
         }
@@ -78,7 +82,7 @@ pub fn list(store: &Store<'_>) -> Result<Vec<CopyInfo>> {
 fn info(store: &Store<'_>, name: String) -> Result<CopyInfo> {
     let record = record_path(store, &name);
     let container = linked(store, &name)?;
-    let mut info = CopyInfo { path: String::new(), container: String::new(), replicas: 0, bytes: 0, state: State::Damaged, name };
+    let mut info = CopyInfo { path: String::new(), container: String::new(), replicas: 0, bytes: 0, stale_bytes: 0, state: State::Damaged, name };
     if store.medium.stat(&record).doing("look at", &record)?.is_none() {
         info.state = State::Unfinished;
         of_container(store, container, &mut info);
@@ -96,7 +100,9 @@ fn info(store: &Store<'_>, name: String) -> Result<CopyInfo> {
     let is_whole = of_container(store, Some(parsed.container), &mut info) && is_container_of(store, parsed.container, &info.name)?;
     info.state = match state_in(&bytes) {
         _ if !is_whole || store.medium.stat(&link_path(store, &info.name)).doing("look at", &record)?.is_none() => State::Damaged,
+        IN_USE if parsed.original.is_managed() => of_managed_file(store, &parsed, &mut info)?,
         IN_USE => of_plain_file(store, &path, &parsed.original),
+        BUILDING => State::Unfinished,
         _ => State::Dropped,
     };
     Ok(info)
@@ -111,6 +117,25 @@ fn of_container(store: &Store<'_>, id: Option<u64>, info: &mut CopyInfo) -> bool
         Err(_) => return false,
     }
     true
+}
+
+/// What a managed file has become; where it has another name now, that is noted.
+fn of_managed_file(store: &Store<'_>, record: &Record<'_>, info: &mut CopyInfo) -> Result<State> {
+    let id = record.original.ino;
+    let head = store.part(id, "head");
+    if store.medium.stat(&head).doing("look at", &head)?.is_none() {
+        return Ok(State::Gone);
+    }
+    if let Some((_, _, path)) = recorded(store, id)? {
+        info.path = path.to_string_lossy().into_owned();
+    }
+    Ok(match marking::stale_bytes(store, &info.name, &record.original, record.container)? {
+        Some(bytes) => {
+            info.stale_bytes = bytes;
+            State::InUse
+        }
+        None => State::Changed,
+    })
 }
 
 /// What the plain file has become, by the path that it had.

@@ -1,5 +1,5 @@
-//! Making copies of a plain file. All of the container is durable before the record says that it may be used, and the record is written only where the plain
-//! file is what it was before the first byte was read.
+//! Making copies of a file. All of the container is durable before the record says that it may be used. Of a plain file the record is written last, where that
+//! is what it was before the first byte was read; of a managed one first, so that writers mark what they change while it is copied.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -9,13 +9,14 @@ use serde::Serialize;
 use stripewise_layout::{Layout, Span, View};
 use stripewise_target::interface::Opening;
 
+use super::source::{Source, changed, gone};
 use super::spec::{Plan, ReplicasJson};
-use super::{FILLING, gather, link_path, record_path, remove, standing};
+use super::{FILLING, gather, link_path, marking, record_path, remove, standing};
 use crate::admin::capacity::check_room;
 use crate::admin::check::scrub::{Pace, sum_new_file};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::{id_text, path_of};
-use crate::admin::medium::{Attributes, CHUNK_BYTES, FsyncPoint, Kind, Leased, Lock, Open, Others, Root, Stat, put_file};
+use crate::admin::medium::{Attributes, CHUNK_BYTES, FsyncPoint, Lock, Open, Root, Stat, put_file};
 use crate::admin::metadata::container::copies_dir;
 use crate::admin::metadata::newfile::{give_name, make_head, make_parts};
 use crate::admin::metadata::publish::{make_objects, objects_of, sync_dir, sync_slices, targets_of};
@@ -26,11 +27,9 @@ use crate::admin::moves::apply::forget_usage;
 use crate::admin::spec::plain_layout;
 use crate::admin::store::Store;
 use crate::admin::transfer::adopt::fresh_id;
-use crate::copies::{Original, encode};
+use crate::copies::{BUILDING, IN_USE, Original, STATE_AT, encode};
 use crate::names::link_text;
 
-/// For so long a plain file must have been left alone: longer than any step of a file system's clock, so that whoever writes it later moves its times.
-const AGE_MS: u64 = 2000;
 /// Programs look for a directory of copies this often (`crates/runtime/src/copies.rs`); whoever makes the first one waits longer.
 const DIR_SEEN_MS: u64 = 200;
 /// Zeros in so many bytes at once stay a hole.
@@ -68,7 +67,7 @@ pub enum Earlier {
 /// What was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Made {
-    /// Device and inode of the plain file, as in the record's name.
+    /// Device and inode of the file, as in the record's name.
     pub name: String,
     /// The id of the container.
     pub container: String,
@@ -80,27 +79,25 @@ pub struct Made {
     pub earlier: Earlier,
 }
 
-/// Makes copies of the plain file at `path` (absolute, its directory resolved); earlier ones go, but for the same ones that still count: these stay, and
+/// Makes copies of the file at `path` (absolute, its directory resolved); earlier ones go, but for the same ones that still count: these stay, and
 /// nothing is made. `step` is told bytes done and in all, and says whether to go on.
 ///
 /// # Errors
 /// `Invalid` for what cannot be copied, `InUse` when somebody writes the file or has just written it, `NoSpace` before anything is made, `Stopped`. Then
 /// nothing is left of them.
 pub fn make(store: &Store<'_>, path: &Path, replicas: &ReplicasJson, options: Options, step: &mut dyn FnMut(u64, u64) -> bool) -> Result<Made> {
-    let _session = store.lock_shared()?;
     let place = path.parent().unwrap_or(Path::new("/"));
     store.medium.hold(place, Root::Place).doing("open", place)?;
-    check_path(store, path)?;
-    let source = open_source(store, path, options.lease)?;
-    let was = settled(store, source.as_ref(), path)?;
-    let original = Original { dev: was.dev, ino: was.ino, size: was.size, mtime_ns: was.mtime_ns, ctime_ns: was.ctime_ns };
+    let source = Source::at(store, path, options.lease).map_err(|e| if Source::is_leaving(store, path, &e) { gone(path) } else { e })?;
+    let original = source.original();
     let name = String::from_utf8_lossy(original.record_name().as_bytes()).into_owned();
-    let plan = Plan::of(replicas, path, was.size, store.targets.len())?;
-    check_users(store, path, &was)?;
+    let plan = Plan::of(replicas, path, original.size, store.targets.len())?;
+    check_users(store, path, source.uid())?;
     let made = |id, earlier| Made { name: name.clone(), container: id_text(id), replicas: plan.layout.replicas.len(), bytes: plan.bytes, earlier };
     if let Some(id) = standing::container_of_same(store, &name, path, &original, &plan)? {
         return Ok(made(id, Earlier::Same));
     }
+    let is_managed = original.is_managed();
     let earlier = if standing::has_record(store, &name)? { Earlier::Replaced } else { Earlier::None };
     let id = fresh_id(store)?;
     let refuse = |e| StoreError::Invalid(format!("{}: its replicas: {e}", path.display()));
@@ -110,8 +107,24 @@ pub fn make(store: &Store<'_>, path: &Path, replicas: &ReplicasJson, options: Op
     remove::clear(store, &name)?;
     check_targets(store, path, &layout, &View::parse(&bytes).map_err(refuse)?, plan.bytes)?;
     make_dir(store)?;
-    let mut making = Making { store, id, path, name: &name, source, was, alone: None };
-    let filled = making.fill(&layout, &plan, options, step).and_then(|filling| making.publish(&record).map(|()| filling));
+    let mut making = Making { store, id, path, name: &name, original, source, alone: None };
+    let filled = making.prepare(&layout).and_then(|filling| {
+        if is_managed {
+            making.publish(&record, BUILDING)?;
+            making.source.announce(store, path, id)?;
+        }
+        making.fill(&layout, &plan, options, step)?;
+        making.source.settle(store, path)?;
+        if is_managed {
+            making.count()?
+        } else {
+            making.publish(&record, IN_USE)?
+        }
+        making.source.check(path)?;
+        let mark = store.part(id, FILLING);
+        store.medium.unlink(&mark).doing("remove", &mark)?;
+        Ok(filling)
+    });
     making.alone = None;
     let result = match filled {
         Ok(filling) => {
@@ -121,7 +134,7 @@ pub fn make(store: &Store<'_>, path: &Path, replicas: &ReplicasJson, options: Op
         // The first error is the one to report; what cannot be undone now is undone by the next try or gc.
         Err(e) => {
             let _ = making.undo();
-            Err(e)
+            Err(if making.source.is_gone(store)? { gone(path) } else { e })
         }
     };
     forget_usage(store, store.medium.devices(&store.run_dir(), store.targets.len(), false).unwrap_or(None).as_deref());
@@ -133,15 +146,15 @@ struct Making<'a> {
     id: u64,
     path: &'a Path,
     name: &'a str,
-    source: Box<dyn Leased>,
-    was: Stat,
+    original: Original,
+    source: Source,
     /// While the container is filled, nobody moves it.
     alone: Option<Box<dyn Lock>>,
 }
 
 impl Making<'_> {
-    /// Makes the container, whole and durable, under its name. Returns what tells others that it is being filled.
-    fn fill(&mut self, layout: &Layout, plan: &Plan, options: Options, step: &mut dyn FnMut(u64, u64) -> bool) -> Result<Box<dyn Lock>> {
+    /// Makes the container, empty, under its name. Returns what tells others that it is being filled.
+    fn prepare(&mut self, layout: &Layout) -> Result<Box<dyn Lock>> {
         let (store, id, medium) = (self.store, self.id, self.store.medium);
         let like = rights(store)?;
         make_head(store, id, Some(&like))?;
@@ -157,8 +170,14 @@ impl Making<'_> {
         })?;
         let text = path_of(link_text(store.root.as_os_str().as_bytes(), id).as_bytes());
         medium.own_link(&link, &text, like.uid, like.gid).doing("give the owner of the file to", &link)?;
+        make_objects(store, id, &objects_of(layout), &BTreeSet::new())?;
+        Ok(filling)
+    }
+
+    /// Fills it, until it is whole and durable.
+    fn fill(&mut self, layout: &Layout, plan: &Plan, options: Options, step: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
+        let (store, id, medium) = (self.store, self.id, self.store.medium);
         let objects = objects_of(layout);
-        make_objects(store, id, &objects, &BTreeSet::new())?;
         self.copy(plan, options, step)?;
         sync_slices(store, id, &objects, Span::to_end(0), FsyncPoint::SliceData)?;
         let ctl = store.part(id, "ctl");
@@ -166,7 +185,8 @@ impl Making<'_> {
         map.ctl().raise_size(plan.bytes);
         mirror_size(store, id, map.ctl())?;
         sum_new_file(store, id, &objects)?;
-        Ok(filling)
+        self.alone = None;
+        Ok(())
     }
 
     fn copy(&self, plan: &Plan, options: Options, step: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
@@ -178,17 +198,18 @@ impl Making<'_> {
         let mut objects = Objects::new(store, self.id, view(store, self.id, &bytes)?, Opening::BOTH);
         let pace = Pace::new(options.bytes_per_s);
         let chunk = if options.bytes_per_s == 0 { CHUNK_BYTES } else { (options.bytes_per_s / 10).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES) };
+        let mut read = self.source.reader(store, path)?;
         let (mut buf, mut done) = (Vec::new(), 0);
         for replica in (0..record.replica_count()).filter_map(|index| record.replica(index)) {
             let total = replica.total();
             let mut at = 0;
             while at < total {
-                self.still_ours()?;
+                self.source.check(path)?;
                 if !step(done, plan.bytes) {
                     return Err(StoreError::Stopped(format!("{}: stopped; nothing of its copies is left", path.display())));
                 }
                 buf.resize(chunk.min(total - at) as usize, 0);
-                if !gather::fill(self.source.as_ref(), &replica, at, &mut buf).doing("read", path)? {
+                if !gather::fill(&mut read, &replica, at, &mut buf)? {
                     return Err(changed(path));
                 }
                 write(&mut objects, replica.domain_base + at, &buf)?;
@@ -200,32 +221,27 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// Writes the record, where the plain file is what it was.
-    fn publish(&mut self, record: &[u8]) -> Result<()> {
-        let (store, path) = (self.store, self.path);
-        // What is copied must not be lost to a power cut that leaves the file's times.
-        self.source.sync(FsyncPoint::CopySource).doing("flush", path)?;
-        self.still_ours()?;
-        let named = store.medium.stat(path).doing("look at", path)?;
-        let now = self.source.stat().doing("look at", path)?;
-        if !is_same(&now, &self.was) || !named.is_some_and(|named| is_same(&named, &self.was)) {
-            return Err(changed(path));
-        }
-        self.alone = None;
+    /// Writes the record, and the marks of a managed file before it.
+    fn publish(&self, record: &[u8], state: u32) -> Result<()> {
+        let store = self.store;
         let like = rights(store)?;
+        if self.original.is_managed() {
+            marking::make(store, self.name, &self.original, self.id, &like)?;
+        }
+        let mut record = record.to_vec();
+        if let Some(word) = record.get_mut(STATE_AT..STATE_AT + 4) {
+            word.copy_from_slice(&state.to_le_bytes());
+        }
         let to = record_path(store, self.name);
-        put_file(store.medium, &to, record, Some(&like), (FsyncPoint::CopyRecord, FsyncPoint::CopyDir)).doing("write", &to)?;
-        self.still_ours()?;
-        let filling = store.part(self.id, FILLING);
-        store.medium.unlink(&filling).doing("remove", &filling)
+        put_file(store.medium, &to, &record, Some(&like), (FsyncPoint::CopyRecord, FsyncPoint::CopyDir)).doing("write", &to)
     }
 
-    fn still_ours(&self) -> Result<()> {
-        if self.source.is_wanted().doing("watch the lease of", self.path)? {
-            let path = self.path.display();
-            return Err(StoreError::InUse(format!("a program opened {path} for writing while it was being copied; try again when that has ended")));
-        }
-        Ok(())
+    /// Says that the copies of a managed file may be used.
+    fn count(&self) -> Result<()> {
+        let record = record_path(self.store, self.name);
+        let file = self.store.medium.open(&record, Open::Write).doing("open", &record)?;
+        file.write_at(&IN_USE.to_le_bytes(), STATE_AT as u64).doing("write", &record)?;
+        file.sync(FsyncPoint::CopyState).doing("flush", &record)
     }
 
     /// Removes all that was made.
@@ -256,7 +272,7 @@ fn stat_of(store: &Store<'_>, dir: &Path) -> Result<Stat> {
 }
 
 /// Copies are the store's owner's: he makes them, or somebody does of a file that is his; and nobody else puts files into the store.
-fn check_users(store: &Store<'_>, path: &Path, was: &Stat) -> Result<()> {
+fn check_users(store: &Store<'_>, path: &Path, uid: u32) -> Result<()> {
     let (root, files) = (stat_of(store, &store.root)?, stat_of(store, &store.files_dir())?);
     if files.mode & 0o022 != 0 {
         return Err(StoreError::Invalid(format!(
@@ -266,7 +282,7 @@ fn check_users(store: &Store<'_>, path: &Path, was: &Stat) -> Result<()> {
     }
     // SAFETY: no preconditions.
     let me = unsafe { libc::geteuid() };
-    if me != root.uid && was.uid != root.uid {
+    if me != root.uid && uid != root.uid {
         return Err(StoreError::Invalid(format!(
             "{}: belongs to another user than the store, who would get its bytes; make copies in a store of your own",
             path.display()
@@ -288,63 +304,6 @@ fn write(objects: &mut Objects<'_>, at: u64, buf: &[u8]) -> Result<()> {
         from += data;
     }
     Ok(())
-}
-
-fn is_same(one: &Stat, other: &Stat) -> bool {
-    let of = |stat: &Stat| (stat.dev, stat.ino, stat.size, stat.mtime_ns, stat.ctime_ns);
-    of(one) == of(other)
-}
-
-fn check_path(store: &Store<'_>, path: &Path) -> Result<()> {
-    let invalid = |why: &str| Err(StoreError::Invalid(format!("{}: {why}", path.display())));
-    let Some(stat) = store.medium.stat(path).doing("look at", path)? else {
-        return Err(StoreError::NotFound(format!("{} does not exist; name a plain file", path.display())));
-    };
-    if stat.kind == Kind::Link {
-        let text = store.medium.read_link(path).doing("read", path)?;
-        let is_managed = crate::names::parse_link(text.as_os_str().as_bytes()).is_some();
-        return invalid(if is_managed {
-            "is a managed file; copies of managed files are not made yet"
-        } else {
-            "is a symbolic link; name the file it leads to"
-        });
-    }
-    if stat.kind != Kind::File {
-        return invalid("is not a regular file; only those have copies");
-    }
-    let inside = std::iter::once(&store.root).chain(store.targets.iter().map(|target| &target.path)).find(|dir| path.starts_with(dir));
-    match inside {
-        Some(dir) => invalid(&format!("lies in {}, which belongs to the store; move it elsewhere first", dir.display())),
-        None => Ok(()),
-    }
-}
-
-fn open_source(store: &Store<'_>, path: &Path, lease: bool) -> Result<Box<dyn Leased>> {
-    match store.medium.open_leased(path, Others::Readers, lease) {
-        Ok(Some(file)) => Ok(file),
-        Ok(None) => Err(StoreError::InUse(format!("{} is open for writing in a program; close it there, then make its copies", path.display()))),
-        Err(e) if e.kind() == std::io::ErrorKind::Unsupported => Err(StoreError::Invalid(format!(
-            "{}: no lease on it, so that nobody can tell who opens it for writing: its file system knows none, or you are neither its owner nor root; \
-             stop all programs that write it and add --without-lease",
-            path.display()
-        ))),
-        Err(e) => Err(StoreError::io("open", path, e)),
-    }
-}
-
-/// What the plain file is, once it has been left alone long enough. By its last change of anything, which nobody can set.
-fn settled(store: &Store<'_>, source: &dyn Leased, path: &Path) -> Result<Stat> {
-    let was = source.stat().doing("look at", path)?;
-    let age_ms = store.medium.now_s().saturating_mul(1000).saturating_sub(was.ctime_ns / 1_000_000);
-    let young_ms = (AGE_MS as i64).saturating_sub(age_ms);
-    if young_ms > 0 {
-        // A clock that is behind the file system's is no reason to wait longer.
-        store.medium.pause((young_ms as u64).min(AGE_MS) + 100);
-        if !is_same(&source.stat().doing("look at", path)?, &was) {
-            return Err(StoreError::InUse(format!("{} is being changed; make its copies when it is not", path.display())));
-        }
-    }
-    Ok(was)
 }
 
 /// Whether all targets of the copies are there and have room for them.
@@ -373,8 +332,4 @@ fn make_dir(store: &Store<'_>) -> Result<()> {
     sync_dir(store, &store.root, FsyncPoint::StoreDir)?;
     store.medium.pause(DIR_SEEN_MS);
     Ok(())
-}
-
-fn changed(path: &Path) -> StoreError {
-    StoreError::InUse(format!("{} was changed while it was being copied; try again later", path.display()))
 }

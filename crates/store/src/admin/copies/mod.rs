@@ -4,7 +4,9 @@
 mod gather;
 pub mod list;
 pub mod make;
+mod marking;
 pub mod remove;
+mod source;
 pub mod spec;
 mod standing;
 
@@ -18,6 +20,7 @@ use super::metadata::container::copies_dir;
 use super::metadata::link::recorded;
 use super::store::Store;
 use crate::copies::CONTAINER_SUFFIX;
+use crate::marks::MARKS_SUFFIX;
 use crate::names::parse_link;
 
 /// Part of a container's directory that whoever fills it has locked.
@@ -26,6 +29,13 @@ const FILLING: &str = "copying";
 /// The record of a name.
 fn record_path(store: &Store<'_>, name: &str) -> PathBuf {
     copies_dir(store).join(name)
+}
+
+/// The marks of a managed file's copies.
+fn marks_path(store: &Store<'_>, name: &str) -> PathBuf {
+    let mut text = name.as_bytes().to_vec();
+    text.extend_from_slice(MARKS_SUFFIX);
+    copies_dir(store).join(OsStr::from_bytes(&text))
 }
 
 /// The link of its container.

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{FILLING, is_container_of, link_path, linked, record_path};
+use super::{FILLING, is_container_of, link_path, linked, marking, marks_path, record_path};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::medium::{FsyncPoint, Open, read_small};
 use crate::admin::metadata::container::parse_name;
@@ -11,7 +11,7 @@ use crate::admin::metadata::settle::empty_trash;
 use crate::admin::metadata::trash::to_trash;
 use crate::admin::metadata::unlinked::alone;
 use crate::admin::store::Store;
-use crate::copies::{DROPPED, RECORD_BYTES_MAX, Record, STATE_AT, STATE_BYTES};
+use crate::copies::{BUILDING, DROPPED, RECORD_BYTES_MAX, Record, STATE_AT, STATE_BYTES, state_in};
 use crate::ctl::FLAG_UNLINKED;
 
 /// Drops the copies of a name (`<dev>-<ino>`), or what is left of them.
@@ -36,17 +36,17 @@ pub fn drop(store: &Store<'_>, name: &str) -> Result<()> {
 /// # Errors
 /// As [`drop`], but for `NotFound`.
 pub(crate) fn clear(store: &Store<'_>, name: &str) -> Result<bool> {
-    let (record, link) = (record_path(store, name), link_path(store, name));
+    let (record, link, marks) = (record_path(store, name), link_path(store, name), marks_path(store, name));
     let is_there = |path: &std::path::Path| -> Result<bool> { Ok(store.medium.stat(path).doing("look at", path)?.is_some()) };
     let (has_record, has_link) = (is_there(&record)?, is_there(&link)?);
-    if !has_record && !has_link {
+    if !has_record && !has_link && !is_there(&marks)? {
         return Ok(false);
     }
     let id = match linked(store, name)? {
         None if has_record => container_in(store, name),
         linked => linked,
     };
-    if !has_record
+    if (!has_record || is_building(store, name))
         && let Some(id) = id
         && is_being_filled(store, id)?
     {
@@ -72,14 +72,22 @@ pub(crate) fn clear(store: &Store<'_>, name: &str) -> Result<bool> {
 pub(super) fn retract(store: &Store<'_>, name: &str) -> Result<()> {
     let record = record_path(store, name);
     if store.medium.stat(&record).doing("look at", &record)?.is_none() {
-        return Ok(());
+        return unlink(store, &marks_path(store, name));
     }
     let file = store.medium.open(&record, Open::Write).doing("open", &record)?;
     if file.len().doing("look at", &record)? >= STATE_BYTES as u64 {
+        marking::note_boot(store, name)?;
         file.write_at(&DROPPED.to_le_bytes(), STATE_AT as u64).doing("write", &record)?;
         file.sync(FsyncPoint::CopyState).doing("flush", &record)?;
     }
-    unlink(store, &record)
+    unlink(store, &record)?;
+    // Nobody looks for them without a record.
+    unlink(store, &marks_path(store, name))
+}
+
+/// Whether a record says that its copies are being made.
+fn is_building(store: &Store<'_>, name: &str) -> bool {
+    read_small(store.medium, &record_path(store, name), RECORD_BYTES_MAX).is_ok_and(|bytes| state_in(&bytes) == BUILDING)
 }
 
 /// Removes a container that has no name any more; where somebody has it open, he does.

@@ -6,7 +6,7 @@ use std::path::Path;
 use stripewise_layout::Layout;
 
 use super::spec::Plan;
-use super::{is_container_of, linked, record_path};
+use super::{is_container_of, linked, marking, record_path};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::info::current_size;
 use crate::admin::medium::read_small;
@@ -27,6 +27,9 @@ pub(super) fn container_of_same(store: &Store<'_>, name: &str, path: &Path, orig
         return Ok(None);
     }
     if linked(store, name)? != Some(id) || !is_container_of(store, id, name)? {
+        return Ok(None);
+    }
+    if original.is_managed() && marking::stale_bytes(store, name, original, id)? != Some(0) {
         return Ok(None);
     }
     let Ok(layout) = store.layout(id) else { return Ok(None) };
