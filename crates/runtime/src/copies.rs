@@ -2,6 +2,9 @@
 //! and where in the container a block stands. Whoever opens a plain file to write it drops its copies first.
 //!
 //! A process looks for copies in the store that it was started with. Without a directory `copies` there none of this costs a call but a look now and then.
+//! [`managed`] has those of managed files, which are found by their control words.
+
+pub mod managed;
 
 use crate::base::config;
 use crate::base::guard;
@@ -14,21 +17,29 @@ use crate::store::part::{self, Held, borrow};
 use crate::store::{self, take_file};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use stripewise_store::copies::original_in;
 use stripewise_store::copies::{DROPPED, HEAD_BYTES, IN_USE, Original, RECORD_BYTES_MAX, Record, STATE_AT, STATE_BYTES, state_of};
+use stripewise_store::marks::{self, Marks};
 use stripewise_target::time::now_ns;
 use stripewise_target::within::{self, Expected, OpenFlags};
 
-/// Plain files with copies that one process knows at a time.
+/// Files with copies that one process knows at a time.
 const KEPT_MAX: usize = 256;
 /// How long a look for the directory of records counts that found none.
 const LOOK_NS: u64 = 100_000_000;
 /// Of the descriptors that the process may have, so many for one container.
 const DESCRIPTORS_PER_CONTAINER: usize = 64;
 
-/// A plain file with copies, known since it was opened.
+/// A file with copies, known since it was opened, or since its copies were made.
 struct Kept {
-    /// Open files that read it.
+    /// Open files that read it; of a managed one the file, and its writes that are under way.
     refs: AtomicU32,
+    /// Store of a managed file, plus one; 0: it is a plain file.
+    store: AtomicU32,
+    /// The container was asked for when they counted, and not to be had.
+    is_refused: AtomicBool,
+    /// Of a managed file.
+    marks: UnsafeCell<Option<Marks>>,
     /// Its record's bytes, mapped or copied; null where the place is free. Written under TABLE while nobody refers to it.
     base: AtomicPtr<u8>,
     record: UnsafeCell<Option<(Record<'static>, usize)>>,
@@ -44,13 +55,16 @@ struct Kept {
     history: AtomicU32,
 }
 
-// SAFETY: `record` is written under TABLE while `refs` is 0, and read by those who hold a reference.
+// SAFETY: `record` and `marks` are written under TABLE while `refs` is 0, and read by those who hold a reference.
 unsafe impl Sync for Kept {}
 
 static TABLE: Lock = Lock::new();
 static KEPT: [Kept; KEPT_MAX] = [const {
     Kept {
         refs: AtomicU32::new(0),
+        store: AtomicU32::new(0),
+        is_refused: AtomicBool::new(false),
+        marks: UnsafeCell::new(None),
         base: AtomicPtr::new(core::ptr::null_mut()),
         record: UnsafeCell::new(None),
         state: AtomicPtr::new(core::ptr::null_mut()),
@@ -114,21 +128,31 @@ fn look_for_dir() -> Option<i32> {
     fds::held(&DIR)
 }
 
-/// The record of a plain file, opened.
-fn open_record(dir: i32, st: &libc::stat, flags: OpenFlags, owners: &[u32]) -> Option<(Held, part::Stat)> {
-    let name = original_of(st).record_name();
+/// The record of a file, opened; `None` where there is none that could be one.
+fn open_record(dir: i32, of: &Original, flags: OpenFlags, owners: &[u32]) -> Sys<Option<(Held, part::Stat)>> {
+    let name = of.record_name();
     let expected = Expected::of(owners).at_most(RECORD_BYTES_MAX);
-    let (fd, stat) = within::open_file(borrow(dir), part::c(&name).ok()?, flags, expected).ok()?;
-    let fd = Held::new(fd);
-    (stat.st_size as usize >= HEAD_BYTES).then_some((fd, stat))
+    match within::open_file(borrow(dir), part::c(&name)?, flags, expected) {
+        Ok((fd, stat)) => Ok(Some((Held::new(fd), stat)).filter(|(_, stat)| stat.st_size as usize >= HEAD_BYTES)),
+        Err(refusal) => match Errno(refusal.errno().raw_os_error()) {
+            errno @ Errno(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EIO) => Err(errno),
+            _ => Ok(None),
+        },
+    }
 }
 
-/// Whether the head of a record says that it may count for the file; what does not is not read whole.
-fn may_count(fd: &Held, now: &Original) -> bool {
+/// The head of a record, where it says that it may count for the file; what does not is not read whole.
+fn counting_head(fd: &Held, now: &Original) -> Sys<Option<[u8; HEAD_BYTES]>> {
     let mut head = [0u8; HEAD_BYTES];
     // SAFETY: its own bytes.
-    let got = unsafe { sys::pread(fd.fd(), head.as_mut_ptr(), HEAD_BYTES, 0) };
-    got == Ok(HEAD_BYTES) && Record::may_count(&head, now)
+    let got = unsafe { sys::pread(fd.fd(), head.as_mut_ptr(), HEAD_BYTES, 0) }?;
+    Ok(Some(head).filter(|head| got == HEAD_BYTES && Record::may_count(head, now)))
+}
+
+/// Bytes that a managed file had when its copies were made, by their record; `None` where none count.
+fn size_in_record(dir: i32, now: &Original) -> Sys<Option<u64>> {
+    let Some((fd, _)) = file::freeing_idle(|| open_record(dir, now, OpenFlags::RDONLY, &[]))? else { return Ok(None) };
+    Ok(counting_head(&fd, now)?.map(|head| original_in(&head).size))
 }
 
 /// For a plain descriptor that was opened for reading: the place of its file's copies, with a reference; `None` where there are none that count.
@@ -150,7 +174,7 @@ fn find_in(dir: i32, fd: i32) -> Option<u32> {
     let known = KEPT.iter().enumerate().find(|(_, kept)| kept.is_of(&now));
     let (place, kept) = match known {
         Some(found) => found,
-        None => load(dir, &st, &now)?,
+        None => load_record(dir, &now, &[sys::geteuid()]).ok()??,
     };
     if kept.refs.load(Ordering::Acquire) == 0 {
         let store = store::attach_at_once(config::store_path()?).ok()?;
@@ -171,49 +195,55 @@ fn find_in(dir: i32, fd: i32) -> Option<u32> {
     Some(place as u32)
 }
 
-/// Reads the record of a plain file to a free place, or that of one that nobody reads any more.
-fn load(dir: i32, st: &libc::stat, now: &Original) -> Option<(usize, &'static Kept)> {
-    let (fd, stat) = open_record(dir, st, OpenFlags::RDONLY, &[sys::geteuid()])?;
-    if stat.st_mode & 0o077 != 0 || !may_count(&fd, now) {
-        return None;
+/// Reads the record of a file to a free place, or that of one that nobody reads any more; `None` where none counts.
+///
+/// # Errors
+/// Where there may be one, and it cannot be read now.
+fn load_record(dir: i32, now: &Original, owners: &[u32]) -> Sys<Option<(usize, &'static Kept)>> {
+    let Some((fd, stat)) = open_record(dir, now, OpenFlags::RDONLY, owners)? else { return Ok(None) };
+    if stat.st_mode & 0o077 != 0 || counting_head(&fd, now)?.is_none() {
+        return Ok(None);
     }
     let unused = |kept: &Kept| kept.refs.load(Ordering::Acquire) == 0;
     let is_free = |kept: &Kept| unused(kept) && kept.base.load(Ordering::Acquire).is_null();
     let mut places = KEPT.iter().enumerate();
-    let (place, kept) = places.clone().find(|(_, kept)| is_free(kept)).or_else(|| places.find(|(_, kept)| unused(kept)))?;
+    let found = places.clone().find(|(_, kept)| is_free(kept)).or_else(|| places.find(|(_, kept)| unused(kept)));
+    let (place, kept) = found.ok_or(Errno(libc::ENFILE))?;
     kept.forget();
-    let bytes = take_file(&fd, &stat).ok()?;
+    let bytes = take_file(&fd, &stat)?;
     let give_back = || {
         // SAFETY: mapped just now, and nobody refers to it.
         unsafe { sys::munmap(bytes.as_ptr().cast_mut(), bytes.len()) };
     };
     let Some(record) = Record::parse(bytes).filter(|record| record.is_of(now)) else {
         give_back();
-        return None;
+        return Ok(None);
     };
-    let Ok(state) = sys::mmap(fd.fd(), STATE_BYTES, libc::PROT_READ, libc::MAP_SHARED) else {
-        give_back();
-        return None;
-    };
+    let state = sys::mmap(fd.fd(), STATE_BYTES, libc::PROT_READ, libc::MAP_SHARED).inspect_err(|_| give_back())?;
     kept.state_cut.store(false, Ordering::Relaxed);
     kept.is_stale.store(false, Ordering::Relaxed);
+    kept.is_refused.store(false, Ordering::Relaxed);
     kept.history.store(0, Ordering::Relaxed);
     guard::watch(state, STATE_BYTES, &kept.state_cut);
     // SAFETY: under TABLE, and nobody refers to it.
     unsafe { *kept.record.get() = Some((record, bytes.len())) };
     kept.state.store(state, Ordering::Release);
     kept.base.store(bytes.as_ptr().cast_mut(), Ordering::Release);
-    kept.is_in_use().then_some((place, kept))
+    Ok((now.is_managed() || kept.is_in_use()).then_some((place, kept)))
 }
 
 /// A reference less; with the last one the container is closed.
 pub fn release(place: u32) {
     let Some(kept) = KEPT.get(place as usize) else { return };
-    let _held = TABLE.lock();
-    if kept.refs.fetch_sub(1, Ordering::AcqRel) == 1
-        && let Some(index) = kept.container.swap(0, Ordering::AcqRel).checked_sub(1)
-    {
-        file::release(index);
+    let held = TABLE.lock();
+    if kept.refs.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if let Some(index) = kept.container.swap(0, Ordering::AcqRel).checked_sub(1) {
+            file::release(index);
+        }
+        // A plain file's stays at hand: nothing else knows the file while it is closed.
+        if held.is_some() && kept.store.load(Ordering::Relaxed) != 0 {
+            kept.forget();
+        }
     }
 }
 
@@ -222,6 +252,8 @@ pub struct Counted {
     kept: &'static Kept,
     record: &'static Record<'static>,
     container: &'static File,
+    /// Of a managed file.
+    marks: Option<Marks>,
 }
 
 /// The copies of the plain file behind `fd`; `None` where that is to be read. The caller's descriptor holds a reference to `place`.
@@ -233,7 +265,7 @@ pub fn counted(place: u32, fd: i32) -> Option<Counted> {
     // SAFETY: the caller's descriptor holds a reference.
     let (record, _) = unsafe { (*kept.record.get()).as_ref() }?;
     let container = file::get(kept.container.load(Ordering::Acquire).checked_sub(1)?)?;
-    Some(Counted { kept, record, container })
+    Some(Counted { kept, record, container, marks: None })
 }
 
 impl Counted {
@@ -247,10 +279,21 @@ impl Counted {
         self.container
     }
 
-    /// The first byte in the container of `len` bytes at `at` of the plain file.
+    /// The first byte in the container of `len` bytes at `at` of the file.
     #[inline]
     pub fn place_of(&self, at: u64, len: u64) -> Option<u64> {
         self.record.lookup(at, len, &self.kept.history)
+    }
+
+    /// Whether there are marks to look at.
+    pub fn has_marks(&self) -> bool {
+        self.marks.is_some()
+    }
+
+    /// A look at the marks of those bytes: copies answer for them where it gives the same after they were read, and not `None`.
+    #[inline]
+    pub fn look(&self, at: u64, len: u64) -> Option<u64> {
+        self.marks.as_ref().map_or(Some(0), |marks| marks::look(marks, at, len))
     }
 
     /// Whether what was read counts: they have not been dropped meanwhile, for then the container may be going.
@@ -267,11 +310,16 @@ impl Kept {
         record.is_some_and(|(record, _)| record.is_of(now)) && self.is_in_use() && !self.is_stale.load(Ordering::Relaxed)
     }
 
-    /// Whether the shared word says that the copies may be used.
-    fn is_in_use(&self) -> bool {
+    /// The shared word; 0 where there is none.
+    fn state(&self) -> u32 {
         let state = self.state.load(Ordering::Acquire);
         // SAFETY: mapped as long as it is not null; one that was cut reads as 0.
-        !state.is_null() && unsafe { state_of(state) }.load(Ordering::SeqCst) == IN_USE && !self.state_cut.load(Ordering::Relaxed)
+        if state.is_null() { 0 } else { unsafe { state_of(state) }.load(Ordering::SeqCst) }
+    }
+
+    /// Whether the shared word says that the copies may be used.
+    fn is_in_use(&self) -> bool {
+        self.state() == IN_USE && !self.state_cut.load(Ordering::Relaxed)
     }
 
     /// Whether the copies may be used: nobody has dropped them, and what the descriptor leads to now is the plain file, as it was.
@@ -294,6 +342,17 @@ impl Kept {
 
     /// Frees the place, under TABLE; nobody refers to it.
     fn forget(&self) {
+        self.store.store(0, Ordering::Relaxed);
+        // SAFETY: under TABLE.
+        if let Some(marks) = unsafe { (*self.marks.get()).take() } {
+            guard::forget(marks.base());
+            // SAFETY: mapped by `managed::load`, and nobody refers to it.
+            unsafe { sys::munmap(marks.base(), self.marks_len()) };
+        }
+        // Of a managed file that was closed under the lock of the table of files.
+        if let Some(index) = self.container.swap(0, Ordering::AcqRel).checked_sub(1) {
+            file::release(index);
+        }
         let state = self.state.swap(core::ptr::null_mut(), Ordering::AcqRel);
         if !state.is_null() {
             guard::forget(state);
@@ -347,7 +406,7 @@ fn drop_copies(dir: i32, st: &libc::stat) -> Sys<()> {
     if sys::limit(libc::RLIMIT_FSIZE) < STATE_BYTES as u64 {
         return Ok(());
     }
-    let (fd, _) = file::freeing_idle(|| open_record(dir, st, OpenFlags::WRONLY, &[]).ok_or(Errno(libc::EMFILE)))?;
+    let Some((fd, _)) = file::freeing_idle(|| open_record(dir, &original_of(st), OpenFlags::WRONLY, &[]))? else { return Ok(()) };
     let word = DROPPED.to_le_bytes();
     // SAFETY: its own bytes.
     unsafe { sys::pwrite(fd.fd(), word.as_ptr(), word.len(), STATE_AT as u64) }.map(drop)
@@ -365,7 +424,8 @@ pub fn after_fork() {
     for kept in KEPT.iter().filter(|kept| kept.refs.load(Ordering::Acquire) == 0) {
         kept.state.store(core::ptr::null_mut(), Ordering::Release);
         kept.base.store(core::ptr::null_mut(), Ordering::Release);
+        kept.container.store(0, Ordering::Release);
         // SAFETY: the only thread, and nobody refers to it.
-        unsafe { *kept.record.get() = None };
+        unsafe { (*kept.record.get(), *kept.marks.get()) = (None, None) };
     }
 }

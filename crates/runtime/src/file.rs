@@ -3,6 +3,7 @@
 pub mod access;
 
 mod family;
+pub mod known;
 mod layouts;
 pub mod lines;
 mod objects;
@@ -19,6 +20,7 @@ pub use table::{
     release, table_lock, with_known,
 };
 
+use self::known::Known;
 use self::lines::Lines;
 use crate::base::guard;
 use crate::base::lock::Lock;
@@ -112,6 +114,8 @@ pub struct File {
     opening: AtomicBool,
     /// Its lines in ctl for writes that extend the file.
     pub lines: Lines,
+    /// What is known of its copies.
+    pub copies: Known,
 }
 
 // SAFETY: `ctl` is written under TABLE before `refs` becomes positive.
@@ -340,6 +344,7 @@ impl File {
 
     /// Closes what it has open, where nobody uses it any more.
     fn drop_parts(&'static self) {
+        self.copies.take().give_back(true);
         self.drop_objects();
         fds::close_internal(&self.ctl_fd);
         fds::close_internal(&self.dir_fd);

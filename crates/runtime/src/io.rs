@@ -10,11 +10,14 @@ pub mod ioctl;
 pub mod limit;
 pub mod size;
 
+mod copied;
 mod rounds;
 mod source;
+mod twice;
 
 use crate::base::sys::{Errno, Sys};
 use crate::base::vector::Buffers;
+use crate::copies::managed;
 use crate::file::File;
 use crate::gate;
 use crate::gate::extending::{self, Change};
@@ -34,8 +37,14 @@ pub fn read_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> S
 
 /// The same of a file that this process has open, by whatever descriptor.
 pub fn read_file(file: &'static File, buffers: &Buffers<'_>, at: u64, flags: i32) -> Sys<u64> {
+    read_some(file, buffers, buffers.len(), at, flags)
+}
+
+/// The same of the first `most` bytes of the buffers.
+pub fn read_some(file: &'static File, buffers: &Buffers<'_>, most: u64, at: u64, flags: i32) -> Sys<u64> {
     check_end(at, buffers.len())?;
     // Held until an emulated device is done as well: how long programs stay inside tells a mover how their I/O fares.
+    managed::refresh(file);
     let passed = gate::for_read(file)?;
     let size = file.size()?;
     if at >= size || buffers.len() == 0 {
@@ -43,8 +52,11 @@ pub fn read_file(file: &'static File, buffers: &Buffers<'_>, at: u64, flags: i32
         file.size()?;
         return Ok(0);
     }
-    let len = buffers.len().min(size - at);
+    let len = most.min(size - at);
     let is_nowait = flags & libc::RWF_NOWAIT != 0;
+    if let Some(read) = copied::read(file, buffers, len, at) {
+        return Ok(read.min(file.size()?.saturating_sub(at)));
+    }
     let moved = move_bytes(&Asked { source: Source::home(file, &passed), buffers, at, len, direction: Direction::Read, is_nowait });
     // A truncate that came in between has made zeros of what lies behind the new end: they are not the file's bytes.
     let read = moved.result(at)?.min(file.size()?.saturating_sub(at));
@@ -65,28 +77,48 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
     }
     check_end(at, buffers.len())?;
     let len = limit::clip(at, buffers.len())?;
-    let end = at.checked_add(len).filter(|end| *end < MAX_LOGICAL).ok_or(Errno(libc::EFBIG))?;
     let is_nowait = flags & libc::RWF_NOWAIT != 0;
-    let mut wrote: Option<Moved> = None;
-    let size_before = extending::change(file, Change { at, len, reach: end, writes_all: true }, |passed| {
-        let moved = move_bytes(&Asked { source: Source::home(file, passed), buffers, at, len, direction: Direction::Write, is_nowait });
-        // With nothing written the file stays as long as it is.
-        let reached = if moved.prefix > at { moved.prefix } else { 0 };
-        let leaves_bytes = moved.some && moved.prefix < end && end > passed.ctl.size();
-        let until_ns = moved.until_ns;
-        wrote = Some(moved);
-        (Written { reached, leaves_bytes }, until_ns)
-    })?;
-    let wrote = wrote.ok_or(Errno(libc::EIO))?.result(at)?;
-    if at > size_before {
-        crate::map::cover::grew(file);
-    }
+    managed::refresh(file);
+    let wrote =
+        if managed::has_any(file) { twice::write(file, buffers, at, len, is_nowait) } else { write_home(file, buffers, at, (len, is_nowait), None) }?;
     open.touch(file);
     // An object's bytes alone would not be enough: the size is kept elsewhere.
     if open.is_sync() || flags & (libc::RWF_DSYNC | libc::RWF_SYNC) != 0 {
         crate::io::size::sync(file, open, true)?;
     }
     Ok(wrote)
+}
+
+/// Writes the first `len` bytes at `at`. Where they are in `memory` of our own, the file's copies follow.
+pub fn write_home(file: &'static File, buffers: &Buffers<'_>, at: u64, (len, is_nowait): (u64, bool), memory: Option<*mut u8>) -> Sys<u64> {
+    let end = at.checked_add(len).filter(|end| *end < MAX_LOGICAL).ok_or(Errno(libc::EFBIG))?;
+    let (mut wrote, mut marked) = (Err(Errno(libc::EIO)), None);
+    let size_before = extending::change(file, Change { at, len, reach: end, writes_all: true }, |passed| {
+        match managed::begin(file, at, len) {
+            Ok(found) => marked = found,
+            Err(errno) => {
+                wrote = Err(errno);
+                return (Written { reached: 0, leaves_bytes: false }, 0);
+            }
+        }
+        let moved = move_bytes(&Asked { source: Source::home(file, passed), buffers, at, len, direction: Direction::Write, is_nowait });
+        // With nothing written the file stays as long as it is.
+        let reached = if moved.prefix > at { moved.prefix } else { 0 };
+        let leaves_bytes = moved.some && moved.prefix < end && end > passed.ctl.size();
+        let until_ns = moved.until_ns;
+        wrote = moved.result(at);
+        (Written { reached, leaves_bytes }, until_ns)
+    })?;
+    // What was written in part may have holes that were written nevertheless: copies of it are stale.
+    if let (Some(marked), Some(memory), Ok(bytes)) = (marked, memory, wrote)
+        && bytes == len
+    {
+        copied::follow(marked, memory);
+    }
+    if wrote.is_ok() && at > size_before {
+        crate::map::cover::grew(file);
+    }
+    wrote
 }
 
 /// Writes at the end of the file, under its exclusive lock; returns (bytes, new end).

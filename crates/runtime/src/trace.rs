@@ -2,6 +2,7 @@
 
 use crate::base::sys::{self, Errno, Sys};
 use crate::base::tls;
+use crate::copies::managed;
 use crate::fds::{self, INTERNAL, TRACED};
 use crate::names;
 use crate::open;
@@ -57,7 +58,11 @@ pub fn put_record(record_: &Record) {
 /// Ticks at the start of a call, 0 when tracing is off.
 #[inline]
 pub fn begin() -> u64 {
-    if on() { now_ticks() } else { 0 }
+    if !on() {
+        return 0;
+    }
+    managed::was_copied();
+    now_ticks()
 }
 
 /// Ticks, for the shim.
@@ -173,6 +178,9 @@ fn put_data(fd: i32, op: Op, at: u64, requested: u64, result: &Sys<i64>, start: 
     let Ok(open) = open::another(fd) else { return };
     let (done, errno) = split(result);
     let mut bits = flags::MANAGED | if open.is_append() { flags::APPEND } else { 0 };
+    if op == Op::Read && managed::was_copied() {
+        bits |= flags::COPIED;
+    }
     let offset = if at == u64::MAX {
         bits |= flags::IMPLICIT_OFFSET;
         sys::lseek(open.offset_fd(fd), 0, libc::SEEK_CUR).unwrap_or(0).saturating_sub(done.max(0) as u64)

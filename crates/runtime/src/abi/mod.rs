@@ -18,6 +18,7 @@ use crate::descriptors;
 use crate::file;
 use crate::io;
 use crate::io::size;
+use crate::mpi;
 use crate::names::{Managed, find};
 use crate::open;
 use crate::open::by_name;
@@ -71,10 +72,12 @@ pub unsafe extern "C" fn sw_openat(dirfd: i32, path: *const c_char, flags: i32, 
             // SAFETY: the kernel has read it.
             by_name::record(unsafe { CStr::from_ptr(path) }, dirfd, flags, &result, managed, start);
         }
-        if let Ok(fd) = result
-            && !managed
-        {
-            copies::opened(fd as i32, flags);
+        if let Ok(fd) = result {
+            if managed {
+                mpi::managed_was_opened(fd as i32);
+            } else {
+                copies::opened(fd as i32, flags);
+            }
         }
         stdio::arrived(result)
     })

@@ -2,6 +2,7 @@
 //! between the process and itself.
 
 use crate::base::sys::{Errno, Sys, call, getpid};
+use stripewise_target::op::Memory;
 use syscalls::Sysno;
 
 /// Writes zeros into the program's memory as the kernel would: a bad address is an error, not a signal. Returns the bytes before it.
@@ -20,6 +21,27 @@ pub fn zero(to: *mut u8, len: usize) -> Sys<usize> {
                 // SAFETY: a sandbox forbids the call: the program's buffer, which it promised to be writable.
                 unsafe { core::ptr::write_bytes(to.wrapping_add(done), 0, len - done) };
                 done = len;
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// Copies stretches of the program's memory to `to`, which has room for all of them; a bad address is an error, not a signal. Returns the bytes before it.
+pub fn gather(from: impl Iterator<Item = Memory>, to: *mut u8) -> Sys<usize> {
+    let mut done = 0;
+    for stretch in from {
+        let local = libc::iovec { iov_base: to.wrapping_add(done).cast(), iov_len: stretch.len };
+        let remote = libc::iovec { iov_base: stretch.base.cast(), iov_len: stretch.len };
+        match call(Sysno::process_vm_readv, [getpid() as usize, &raw const local as usize, 1, &raw const remote as usize, 1, 0]) {
+            Ok(n) if n as usize == stretch.len => done += stretch.len,
+            Ok(n) if n > 0 || done > 0 => return Ok(done + n as usize),
+            Err(Errno(libc::EFAULT)) if done > 0 => return Ok(done),
+            Ok(_) | Err(Errno(libc::EFAULT)) => return Err(Errno(libc::EFAULT)),
+            Err(_) => {
+                // SAFETY: a sandbox forbids the call: the program's buffer, which it promised to be readable.
+                unsafe { core::ptr::copy_nonoverlapping(stretch.base, to.wrapping_add(done), stretch.len) };
+                done += stretch.len;
             }
         }
     }

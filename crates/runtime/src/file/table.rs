@@ -2,6 +2,7 @@
 //! and again (make, git, an interpreter), so directory, control words and layout of the last ones stay at hand, idle. Nobody notices an idle file: it has no
 //! locks, so others remove, export and move it at will, and no objects, whose blocks would outlive it. It is looked at again before it is used.
 
+use super::known::Known;
 use super::lines::Lines;
 use super::{File, MAX_OBJECTS, New, removal};
 use crate::base::lock::Lock;
@@ -175,6 +176,7 @@ pub fn release(index: u32) {
     if file.refs.fetch_sub(1, Ordering::AcqRel) != 1 {
         return;
     }
+    let left = file.copies.take();
     if file.is_unlinked() {
         removal::remove_if_last(file);
         close(index as usize, file);
@@ -184,6 +186,9 @@ pub fn release(index: u32) {
     } else {
         close(index as usize, file);
     }
+    let is_locked = table.is_none();
+    drop(table);
+    left.give_back(is_locked);
 }
 
 fn set_idle(index: usize, since: u64) {
@@ -322,6 +327,7 @@ impl File {
             has_parents_locks: AtomicBool::new(false),
             opening: AtomicBool::new(false),
             lines: Lines::new(),
+            copies: Known::nothing(),
         }
     }
 

@@ -2,6 +2,7 @@
 //! what each does. A cut that its maker did not live to end is ended by whoever finds its intent under the file's exclusive lock.
 
 use crate::base::sys::{Errno, Sys, of_target};
+use crate::copies::managed;
 use crate::file::File;
 use crate::gate::epoch;
 use crate::gate::{self, Passed};
@@ -64,7 +65,8 @@ impl Cutter for Cutting {
         self.drain_all()?;
         let at = self.at.map_or_else(|| self.file.size(), Ok)?;
         self.passed = Some(gate::for_resize(self.file, at, MAX_LOGICAL - at)?);
-        Ok(())
+        // Before anybody sees the new size: a file that grows again has zeros there.
+        managed::invalidate(self.file, at, MAX_LOGICAL - at)
     }
 
     fn trim(&mut self, size: u64) -> Sys<()> {

@@ -1,6 +1,7 @@
 //! Size, place and durability of managed files: seek, truncate, fallocate, sync.
 
 use crate::base::sys::{self, Errno, Sys, of_target};
+use crate::copies::managed;
 use crate::file::File;
 use crate::gate::cutting;
 use crate::gate::extending::{self, Change};
@@ -238,7 +239,10 @@ pub fn fallocate(open: &OpenFile, mode: i32, at: i64, len: i64) -> Sys<()> {
     extending::change(file, what, |passed| {
         let size = passed.ctl.size();
         let stop = if keep { end.min(size) } else { end };
-        result = limit::grow(size, stop).and_then(|()| allocate(file, passed, mode, at, stop));
+        let makes_zeros = mode & (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_ZERO_RANGE) != 0;
+        result = limit::grow(size, stop)
+            .and_then(|()| if makes_zeros { managed::invalidate(file, at, len) } else { Ok(()) })
+            .and_then(|()| allocate(file, passed, mode, at, stop));
         let reached = if result.is_ok() && !keep { end } else { 0 };
         (Written { reached, leaves_bytes: result.is_err() && stop > size }, 0)
     })?;

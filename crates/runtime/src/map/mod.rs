@@ -12,6 +12,7 @@ pub mod remap;
 use crate::base::log;
 use crate::base::process;
 use crate::base::sys::{self, Errno, Sys};
+use crate::copies::managed;
 use crate::file::File;
 use crate::gate::cutting;
 use crate::io::capacity;
@@ -114,6 +115,7 @@ fn fill(open: &OpenFile, file: &'static File, range: Range, prot: i32, flags: i3
     let read_only = is_shared(flags) && open.flags() & libc::O_ACCMODE == libc::O_RDONLY;
     let pin = records::pin(file)?;
     let result = (|| {
+        may_write(file, range.offset, range.bytes, flags, read_only)?;
         // Programs map more than there is, and look there once the file has grown.
         if file.may_write() {
             let passed = crate::gate::for_read(file)?;
@@ -143,6 +145,15 @@ fn fill(open: &OpenFile, file: &'static File, range: Range, prot: i32, flags: i3
         Err(errno @ Errno(libc::ENOMEM | libc::ENODEV)) => copy::copy(open, file, range, prot, flags, errno),
         Err(errno) => Err(errno),
     }
+}
+
+/// Before a pinned file is mapped: what may be written there, now or once the map is made writable, nobody sees, so copies answer for it no more.
+fn may_write(file: &'static File, offset: u64, bytes: u64, flags: i32, read_only: bool) -> Sys<()> {
+    if !is_shared(flags) || read_only {
+        return Ok(());
+    }
+    let _inside = crate::gate::for_read(file)?;
+    managed::invalidate(file, offset, bytes)
 }
 
 /// A shared map for writing takes its blocks at once where a target has a capacity of its own: later nothing could be refused any more.

@@ -216,5 +216,6 @@ fn extend(map: &Map, start: usize, at: usize, bytes: usize) -> Sys<()> {
     let file = file::get(map.file).ok_or(Errno(libc::EIO))?;
     let short = if cover::cover(file)? { None } else { Some(file.size()?) };
     let offset = map.offset + (start - map.start) as u64 + (at - start) as u64;
+    super::may_write(file, offset, bytes as u64, map.flags, map.read_only)?;
     pieces::place(file, Range { start: at, bytes: bytes as u64, offset }, map.prot, map.flags, map.read_only, short)
 }

@@ -78,13 +78,22 @@ fn is_traced() -> bool {
     sw_mpi_watched.load(Relaxed) & TRACED != 0
 }
 
-/// A plain file with copies was opened: where an MPI-IO call of this thread has done that, its reads may be redirected.
+/// A file with copies was opened: where an MPI-IO call of this thread has done that, its reads may be redirected.
 pub fn copied_was_opened(fd: i32) {
     // SAFETY: this thread's own block.
     let thread = unsafe { &mut *tls::thread() };
     if thread.mpi != 0 {
         thread.mpi_copied = (i64::from(fd) + 1) as u64;
         sw_mpi_watched.fetch_or(SERVED, Relaxed);
+    }
+}
+
+/// The same of a managed file, which may have some.
+#[inline]
+pub fn managed_was_opened(fd: i32) {
+    // SAFETY: this thread's own block.
+    if unsafe { (*tls::thread()).mpi } != 0 && opening::has_copies(fd) {
+        copied_was_opened(fd);
     }
 }
 

@@ -4,10 +4,15 @@ use super::files::{self, Opened, layers};
 use super::library::{self, Handle, Library};
 use super::{Call, LAYERS, is_traced, layers_of, leave};
 use crate::base::{sys, tls};
+use crate::copies::managed;
 use crate::names;
+use crate::open::another;
 use crate::trace;
 use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::Ordering::Relaxed;
+use stripewise_store::copies::MANAGED_DEV;
+use stripewise_store::names::parse_link;
+use stripewise_target::text::PATH_MAX;
 use stripewise_trace::clock::now_ticks;
 use stripewise_trace::format::{NOTE_BYTES_MAX, entry_kind};
 
@@ -44,10 +49,25 @@ pub(super) fn file_id(name: &CStr) -> u32 {
     trace::file_id(absolute.as_ref().map_or(path, |name| name.as_bytes()), 0, 0)
 }
 
+/// Whether the managed file behind a descriptor that was opened for reading has copies.
+pub(super) fn has_copies(fd: i32) -> bool {
+    another(fd).is_ok_and(|open| {
+        open.readable().is_ok_and(|file| {
+            managed::refresh(file);
+            managed::has_any(file)
+        })
+    })
+}
+
 /// The descriptor that the call has opened, if it leads to the named file and that has copies; and which file it is.
 fn copied(name: &CStr) -> Option<(i32, (u64, u64))> {
     // SAFETY: this thread's own block.
     let fd = i32::try_from(unsafe { (*tls::thread()).mpi_copied }.checked_sub(1)?).ok()?;
+    if let Ok(open) = another(fd) {
+        let mut text = [0; PATH_MAX];
+        let (_, id) = parse_link(sys::readlinkat(libc::AT_FDCWD, without_driver(name), &mut text).ok()?)?;
+        return open.file().is_ok_and(|file| file.id() == id).then_some((fd, (MANAGED_DEV, id)));
+    }
     let (named, open) = (sys::stat(without_driver(name), 0).ok()?, sys::fstat(fd).ok()?);
     let id = |st: &libc::stat| (st.st_dev, st.st_ino);
     (id(&named) == id(&open)).then_some((fd, id(&open)))

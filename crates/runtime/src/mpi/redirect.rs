@@ -1,4 +1,4 @@
-//! Reads of MPI files whose plain file has copies (`crate::copies`): a view's ranges are looked up one by one, before the MPI library sieves or exchanges
+//! Reads of MPI files whose file has copies (`crate::copies`): a view's ranges are looked up one by one, before the MPI library sieves or exchanges
 //! them, and what stands side by side in the copies is one read. All of a call's bytes come from copies, or none.
 
 use super::describe::Described;
@@ -6,11 +6,13 @@ use super::library::{Handle, Library};
 use super::room::Room;
 use crate::base::lock::Lock;
 use crate::base::vector::{Buffers, REQUEST_MAX};
-use crate::copies::{self, Counted};
+use crate::copies::{self, Counted, managed};
+use crate::gate;
 use crate::io;
-use crate::open::of_copied;
+use crate::open::{of_copied, of_fd};
 use crate::trace;
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::*, fence};
+use stripewise_store::copies::MANAGED_DEV;
 use stripewise_trace::clock::now_ticks;
 use stripewise_trace::datatype::Tile;
 use stripewise_trace::{Op, flags};
@@ -123,11 +125,22 @@ impl Served {
     fn read_by(&self, view: &View, at: u64, bytes: u64, to: *mut u8, is_dense: impl FnOnce() -> bool) -> Option<()> {
         let start = trace::begin();
         let fd = self.fd.load(Acquire) - 1;
-        let open = of_copied(fd).ok()?;
-        let copies = copies::counted(open.copies()?, fd)?;
-        if !copies.is_of((self.dev.load(Relaxed), self.ino.load(Relaxed))) {
+        let of = (self.dev.load(Relaxed), self.ino.load(Relaxed));
+        // Held until the bytes are there: the open file, and the epoch, in which what is known of a managed file's copies stays.
+        let (open, mut passed) = (if of.0 == MANAGED_DEV { of_fd(fd) } else { of_copied(fd) }.ok()?, None);
+        let copies = match open.copies() {
+            Some(place) => copies::counted(place, fd)?,
+            None => {
+                let file = open.readable().ok()?;
+                managed::refresh(file);
+                passed = Some(gate::for_read(file).ok()?);
+                managed::counted(file)?
+            }
+        };
+        if !copies.is_of(of) {
             return None;
         }
+        let before = view.look(&copies, at, bytes)?;
         let mut found = 0;
         view.stretches(&copies, at, bytes, &mut |_, len, before| {
             found += 1;
@@ -140,9 +153,11 @@ impl Served {
             // SAFETY: the program's buffer is as long as it asked for.
             read_whole(&copies, from, unsafe { to.add(place) }, len)
         })?;
-        if !copies.still_count() {
+        fence(SeqCst);
+        if !copies.still_count() || view.look(&copies, at, bytes) != Some(before) {
             return None;
         }
+        drop(passed);
         if start != 0 {
             view.record(fd, at, bytes, (start, now_ticks()));
         }
@@ -197,6 +212,18 @@ impl View {
         };
         self.ranges(at, bytes, &mut range)?;
         each(first, len, before as usize)
+    }
+
+    /// Looks at the marks of all ranges of the file.
+    fn look(&self, copies: &Counted, at: u64, bytes: u64) -> Option<u64> {
+        let mut sum = 0u64;
+        if copies.has_marks() {
+            self.ranges(at, bytes, &mut |offset, len| {
+                sum = sum.wrapping_add(copies.look(u64::try_from(offset).ok()?, len)?);
+                Some(())
+            })?;
+        }
+        Some(sum)
     }
 
     /// Hands out the ranges of the file: (offset, bytes).
