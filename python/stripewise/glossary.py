@@ -55,7 +55,7 @@ WORDS: dict[str, Entry] = {
         f"{_PDLA}, section 3.3; {_RADAR}, section II",
     ),
     "s": Entry("Stripe width on SServers; in other headings: seconds.", f"{_H2DP}, Algorithm 1"),
-    "container": Entry("The managed file that holds the copies of one plain file."),
+    "container": Entry("The managed file that holds the copies of one file."),
     "state": Entry(
         "Of copies: in use; changed or gone, as the plain file is; dropped by who opened it for writing; unfinished, "
         "being made or interrupted; damaged."

@@ -11,7 +11,7 @@ import typer
 from ..errors import StoreError
 from ..replicas import Decision
 from ..replicas.accesses import Extent
-from ..replicas.building import MANAGED, Skipped, build_all
+from ..replicas.building import ELSEWHERE, Skipped, build_all
 from ..replicas.standing import Turn
 from ..store.copies.build import Built
 from ..units import format_size
@@ -19,7 +19,7 @@ from .output import print_json, printable, wrapped
 
 #: Lines of what is left out for one reason; --json has all.
 SKIPPED_MAX = 20
-#: Managed files that are named.
+#: Files of other stores that are named.
 FILES_MAX = 8
 
 
@@ -37,9 +37,9 @@ def build_chosen(
     extents: Mapping[str, Extent],
     making: Making,
     said: dict[str, Any] | None,
-    managed: Sequence[Skipped] = (),
+    elsewhere: Sequence[Skipped] = (),
 ) -> None:
-    """Builds what a manager chose, and tells it as it goes, or as JSON behind what `said` holds, and `managed` with it.
+    """Builds what a manager chose, and tells it as it goes, or as JSON behind what `said` holds, `elsewhere` with it.
 
     Raises StoreError where the store refused some.
     """
@@ -73,7 +73,7 @@ def build_chosen(
                     if not each.is_up_to_date
                 ],
                 "up_to_date": [_as_json(each) for each in built if each.is_up_to_date],
-                "skipped": [each.as_json() for each in (*managed, *left_out)],
+                "skipped": [each.as_json() for each in (*elsewhere, *left_out)],
             }
         )
     else:
@@ -93,15 +93,13 @@ def _made(built: Built) -> str:
     return f"{built.path}: {count}, {format_size(built.bytes)}, {built.seconds:.3g} s{instead}"
 
 
-def say_managed(files: Sequence[str], is_estimate: bool) -> None:
-    """One line on managed files: priced in an estimate, and left out of what is built."""
+def say_elsewhere(files: Sequence[str]) -> None:
+    """One line on managed files of other stores, which are left out."""
     if not files:
         return
     more = f" and {len(files) - FILES_MAX:,} more" if len(files) > FILES_MAX else ""
     names = f"{', '.join(files[:FILES_MAX])}{more}"
-    done = "priced only" if is_estimate else "left out"
-    instead = "'stripewise plan' gives such files a layout instead"
-    typer.echo(wrapped(printable(f"{done}: {names}: {MANAGED}; {instead}")))
+    typer.echo(wrapped(printable(f"left out: {names}: {ELSEWHERE}; give that one with --store")))
 
 
 def _tell_skipped(skipped: Mapping[str, Sequence[Skipped]]) -> None:

@@ -31,7 +31,7 @@ from ..replicas import (
     decay_named,
     decide,
 )  # fmt: skip
-from ..replicas.building import managed_files, without_files
+from ..replicas.building import files_elsewhere, without_files
 from ..replicas.candidate import VERSION
 from ..replicas.managers import PER_SSERVER
 from ..replicas.prices import space_bytes
@@ -46,7 +46,7 @@ from .arguments import flattened
 from .options import BandwidthOption, JsonOption, names_completed
 from .output import print_json, printable, say, say_partial, stdout, stripes_text, table, wrapped
 from .plan.options import FileOptions, say_of_trace
-from .replica_building import Making, build_chosen, say_managed
+from .replica_building import Making, build_chosen, say_elsewhere
 from .replica_watching import take_up_all
 
 LAYERS = ("auto", "posix", "mpi")
@@ -201,9 +201,8 @@ def replicate(
 ) -> None:
     """Copy what a run reads, in its order of access.
 
-    Or say only what copies are worth. They stand beside the files, which are plain ones, and are used by programs that
-    open these only to read; whoever writes one, ends them. Of managed files none can be built yet. The same copies that
-    still count are left alone.
+    Or say only what copies are worth. Programs that read plain files use them until one is opened for writing; copies
+    of managed files are written with them. The same copies that still count are left alone.
 
     Managers: h-pdla (a replica per pattern on HServers), s-pdla (critical patterns on SServers or both), radar (read
     patterns, by benefit and space). For comparison: s-orig (files on SServers), ns-pdla (all patterns on SServers).
@@ -242,11 +241,11 @@ def _take_up(
         found = Found((*given, *found.patterns), found.without, found.extents)
         layouts = {path: layout for store in read_layouts(trace) for path, layout in store.layouts.items()}
         setting = Setting(cluster, layouts)
-        managed = managed_files(found, layouts)
-        found, left_out = without_files(found, () if building.what_if else managed)
+        elsewhere = files_elsewhere(found, turn.store) if turn is not None else []
+        found, left_out = without_files(found, elsewhere)
         decisions = [decide(name, found, setting, options) for name in names]
         said = {"version": VERSION, "cluster": str(cluster.source), "managers": [each.as_json() for each in decisions]}
-        said["managed"] = managed
+        said["elsewhere"] = elsewhere
         if json and building.what_if:
             print_json(said)
             return
@@ -261,14 +260,14 @@ def _take_up(
                 break
         if not building.what_if and turn is not None:
             if not json:
-                say_managed(managed, is_estimate=False)
-                if found.patterns or not managed:
+                say_elsewhere(elsewhere)
+                if found.patterns or not elsewhere:
                     _tell(decisions[0], options)
             build_chosen(turn, decisions[0], found.extents, making, said if json else None, left_out)
             return
         for decision in decisions:
             _tell(decision, options)
-        say_managed(managed, is_estimate=True)
+        say_elsewhere(elsewhere)
         paths = {each.file for each in found.patterns}
         typer.echo(wrapped(f"priced on {printable(str(cluster.source))}; {_lying(paths, setting)}"))
 

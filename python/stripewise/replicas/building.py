@@ -1,4 +1,4 @@
-"""Building what a manager has chosen: copies of plain files in a store, file by file, and why others are left out."""
+"""Building what a manager has chosen: copies in a store, file by file, and why others are left out."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..store.copies.build import Blocks, Built, build, layout_from
 from .accesses import Extent, Found
 from .candidate import Candidate
 
-#: Why a managed file has none.
-MANAGED = "copies of managed files cannot be built yet"
+#: Why a file of another store has none.
+ELSEWHERE = "is a managed file of another store"
 
 
 @dataclass(frozen=True)
@@ -67,28 +67,30 @@ def build_all(
             continue
         blocks = [part for each in copies for part in blocks_of(each)]
         try:
-            yield build(store, os.path.realpath(path), blocks, lease, bytes_per_s)
+            # The link of a managed file leads to no file that the kernel finds.
+            full = os.path.abspath(path) if root_of(path) is not None else os.path.realpath(path)
+            yield build(store, full, blocks, lease, bytes_per_s)
         except StoreError as error:
             yield _skipped(copies, str(error), is_error=True)
 
 
-def managed_files(found: Found, in_stores: Collection[str] = ()) -> list[str]:
-    """The files of patterns that are managed, in order; of those that are gone the ones that were, `in_stores`."""
-    paths = sorted({each.file for each in found.patterns})
-    return [path for path in paths if _is_managed(path) or (path in in_stores and not os.path.lexists(path))]
+def files_elsewhere(found: Found, store: Store) -> list[str]:
+    """The files of patterns that another store manages, in order."""
+    roots = {path: root_of(path) for path in {each.file for each in found.patterns}}
+    return sorted(path for path, root in roots.items() if root not in (None, os.path.realpath(store.root)))
 
 
 def without_files(found: Found, files: Collection[str]) -> tuple[Found, list[Skipped]]:
-    """The patterns of other files, which alone are decided about; and those that are left out, for they are managed."""
+    """The patterns of other files, which alone are decided about; and those that are left out."""
     kept = tuple(each for each in found.patterns if each.file not in files)
-    gone = [Skipped(each.file, each.words, MANAGED) for each in found.patterns if each.file in files]
+    gone = [Skipped(each.file, each.words, ELSEWHERE) for each in found.patterns if each.file in files]
     return replace(found, patterns=kept), gone
 
 
 def obstacle(path: str, copies: Iterable[Candidate], extent: Extent | None) -> str | None:
     """Why a file of a trace has no copies made; None where nothing is in the way."""
-    if _is_managed(path):
-        return MANAGED
+    if root_of(path) is not None:
+        return None
     try:
         now = os.stat(path)
     except FileNotFoundError:
@@ -104,11 +106,13 @@ def obstacle(path: str, copies: Iterable[Candidate], extent: Extent | None) -> s
     return None
 
 
-def _is_managed(path: str) -> bool:
+def root_of(path: str) -> str | None:
+    """The store that manages the file at `path`; None for a plain file, or none at all."""
     with contextlib.suppress(StoreError):
-        return bool(native.call("store_resolve", os.path.abspath(path)))
+        found = native.call("store_resolve", os.path.abspath(path))
+        return os.path.realpath(found["store"]) if found else None
     # A path that cannot be followed leads to no file of a store.
-    return False
+    return None
 
 
 def _skipped(candidates: Iterable[Candidate], reason: str, is_error: bool = False) -> list[Skipped]:

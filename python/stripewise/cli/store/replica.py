@@ -1,4 +1,4 @@
-"""`stripewise store replica`: the copies of plain files that a store holds; `stripewise replicate` makes them."""
+"""`stripewise store replica`: the copies of files that a store holds; `stripewise replicate` makes them."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from ..output import print_json, printable, say, stdout, table
 
 
 def ls(store: StoreArgument, json: JsonOption = False) -> None:
-    """List the copies of plain files, and whether programs still use them."""
+    """List the copies of files, and whether programs still use them."""
     found = copies_of(Store(store))
     if json:
         print_json([each.as_json() for each in found])
         return
     made = table("", "file", "replicas", "size", "state")
     for each in found:
-        made.add_row(printable(_called(each)), f"{each.replicas:,}", format_size(each.bytes), each.state)
+        made.add_row(printable(_called(each)), f"{each.replicas:,}", format_size(each.bytes), _state(each))
     stdout().print(made)
 
 
 def rm(
     store: StoreArgument,
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="FILE...", help="Plain files, or names as 'ls --json' shows them.")
+        list[str] | None, typer.Argument(metavar="FILE...", help="Files, or names as 'ls --json' shows them.")
     ] = None,
     stale: Annotated[bool, typer.Option("--stale", help="All copies that no program uses any more.")] = False,
 ) -> None:
-    """Remove the copies of plain files; the files stay as they are.
+    """Remove the copies of files; the files stay as they are.
 
-    Programs that read them go on with the plain file.
+    Programs that read them go on with the file.
     """
     if bool(files) == stale:
-        raise UsageError("replica rm: give the plain files whose copies are to go, or --stale")
+        raise UsageError("replica rm: give the files whose copies are to go, or --stale")
     opened = Store(store)
     if files:
         gone = drop_files(opened, files)
@@ -53,5 +53,10 @@ def rm(
 
 
 def _called(copies: Copies) -> str:
-    """The plain file's path, else the name of its record."""
+    """The file's path, else the name of its record."""
     return copies.path or copies.name
+
+
+def _state(copies: Copies) -> str:
+    """With how much of a managed file is read from its home, for it was written without its copies."""
+    return f"{copies.state}, {format_size(copies.stale_bytes)} stale" if copies.stale_bytes else copies.state

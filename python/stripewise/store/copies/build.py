@@ -1,4 +1,4 @@
-"""Building the copies of one plain file: replicas of strided blocks, each on a layout of its own bytes."""
+"""Building the copies of one file: replicas of strided blocks, each on a layout of its own bytes."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Built:
-    """What was made of one plain file."""
+    """What was made of one file."""
 
     path: str
-    #: Device and inode, as `replica ls --json` shows them.
+    #: Device and inode, or the id of a managed file, as `replica ls --json` shows them.
     name: str
     #: The id of the managed file that holds the copies.
     container: str
@@ -48,9 +48,10 @@ class Built:
 
 
 def build(store: Store, path: str, blocks: Sequence[Blocks], lease: bool = True, bytes_per_s: int = 0) -> Built:
-    """Makes copies of the plain file at `path`, in place of earlier ones; the same that still count are left alone.
+    """Makes copies of the file at `path`, in place of earlier ones; the same that still count are left alone.
 
-    Raises InUseError while somebody writes it, NoSpaceError, InvalidError, and other StoreErrors; nothing is left then.
+    Raises InUseError while somebody writes a plain file, or has a managed one mapped, NoSpaceError, InvalidError, and
+    other StoreErrors; nothing is left then.
     """
     cluster = store.config.cluster
     replicas = [

@@ -18,7 +18,7 @@ IN_USE = "in use"
 
 @dataclass(frozen=True)
 class Copies:
-    """The copies of one plain file; `state` is in use, changed, gone, dropped, unfinished or damaged."""
+    """The copies of one file; `state` is in use, changed, gone, dropped, unfinished or damaged."""
 
     name: str
     path: str
@@ -26,6 +26,8 @@ class Copies:
     replicas: int
     bytes: int
     state: str
+    #: Bytes of a managed file that were written without its copies since.
+    stale_bytes: int = 0
 
     @property
     def is_stale(self) -> bool:
@@ -40,6 +42,7 @@ class Copies:
             "container": self.container,
             "replicas": self.replicas,
             "bytes": self.bytes,
+            "stale_bytes": self.stale_bytes,
             "state": self.state,
         }
 
@@ -48,19 +51,22 @@ def copies_of(store: Store) -> list[Copies]:
     """All copies of a store, by path."""
     rows = native.call("store_copies", str(store.root))["copies"]
     found = [
-        Copies(row["name"], row["path"], row["container"], int(row["replicas"]), int(row["bytes"]), row["state"])
+        Copies(
+            row["name"], row["path"], row["container"], int(row["replicas"]), int(row["bytes"]), row["state"],
+            int(row["stale_bytes"]),
+        )
         for row in rows
-    ]
+    ]  # fmt: skip
     return sorted(found, key=lambda each: (each.path, each.name))
 
 
 def drop(store: Store, copies: Copies) -> None:
-    """Drops them: readers that have the plain file open go on with it. Raises StoreError."""
+    """Drops them: readers that have the file open go on with it. Raises StoreError."""
     native.call("store_copies_drop", str(store.root), copies.name)
 
 
 def drop_files(store: Store, files: Sequence[str]) -> list[Copies]:
-    """Drops the copies of plain files, by path, or by name as `replica ls --json` shows it; returns them.
+    """Drops the copies of files, by path, or by name as `replica ls --json` shows it; returns them.
 
     Raises NotFoundError for a file without any, before the first is dropped.
     """
