@@ -25,7 +25,8 @@ static int descriptors(void)
         char target[PATH_MAX];
         ssize_t got = readlinkat(dirfd(dir), entry->d_name, target, sizeof target);
         bool is_trash = got > 6 && memcmp(target + got - 6, "/trash", 6) == 0;
-        count += !is_trash;
+        bool is_copies = got > 7 && memcmp(target + got - 7, "/copies", 7) == 0;
+        count += !is_trash && !is_copies;
     }
     if (dir != NULL)
         closedir(dir);
@@ -54,6 +55,14 @@ struct leaks leaks_now(void)
     return (struct leaks){descriptors(), lines_of("/proc/self/maps")};
 }
 
+static void show_areas(void)
+{
+    char line[PATH_MAX + 128];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL)
+        fprintf(stderr, "  %s", line);
+}
+
 static void show_descriptors(void)
 {
     for (int fd = 0; fd < 1 << 20; fd++) {
@@ -72,5 +81,6 @@ void leaks_check(const struct leaks *before)
         return;
     fprintf(stderr, "randops: %d descriptors and %d memory areas at the start, %d and %d at the end\n", before->descriptors, before->areas, now.descriptors, now.areas);
     show_descriptors();
+    show_areas();
     exit(1);
 }

@@ -1,10 +1,11 @@
-"""Copies of plain files from the command line: built of a traced run, listed, dropped, collected, undone, killed."""
+"""Copies of files from the command line: built of a traced run, listed, dropped, collected, undone, killed."""
 
 from __future__ import annotations
 
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from rig import STRIPEWISE, Maker, Store, dirs, stripewise, wait_until
+
+from stripewise.units import format_size
 
 KIB = 1024
 BLOCK, COLUMNS, ROWS = 16 * KIB, 4, 64
@@ -113,48 +116,53 @@ def test_rm_drops_the_named_or_the_stale_ones(store: tuple[Store, Path]) -> None
     assert "--stale" in stripewise("store", "replica", "rm", made.root, code=2).err
 
 
-def test_what_cannot_be_copied_is_left_out_with_its_reason(store: tuple[Store, Path]) -> None:
+def test_what_cannot_be_copied_is_left_out_with_its_reason(store: tuple[Store, Path], make_store: Maker) -> None:
     made, path = store
     trace = traced(made, path)
     managed = made.data / "managed"
     made.run("cp", path, managed)
     short = made.plain / "short"
     short.write_bytes(DATA[: SIZE // 2])
-    patterns = [word for each in (managed, short, made.plain / "none") for word in by_hand(each)]
+    elsewhere = make_store(dirs(2))
+    others = elsewhere.data / "others"
+    elsewhere.run("cp", path, others)
+    patterns = [word for each in (managed, others, short, made.plain / "none") for word in by_hand(each)]
     home = ("--pattern", f"{made.plain}/home,write:0:16KiB:64KiBx64@4")
     said = " ".join(build(made, trace, *patterns, *home).split())
-    assert f"left out: {managed}: copies of managed files cannot be built yet; 'stripewise plan' gives such" in said
-    assert f"h-pdla: {managed}" not in said and f"h-pdla: {short}" in said
+    assert f"left out: {others}: is a managed file of another store; give that one with --store" in said
+    assert f"h-pdla: {others}" not in said and f"h-pdla: {short}" in said and f"h-pdla: {managed}" in said
     assert (
         f"the file has changed since the trace: {SIZE // 2:,} bytes, the run reached byte {SIZE - 3 * BLOCK:,}: {short}"
         in said
     )
     assert f"not made, the file does not exist any more: {made.plain / 'none'}" in said
     assert f"only copies of what it reads are made: {made.plain / 'home'}" in said
-    assert states(made) == {"array": "in use"}
+    assert states(made) == {"array": "in use", "managed": "in use"}
 
 
-def test_copies_of_managed_files_are_priced_and_said_not_to_be_buildable_and_take_no_room(
-    store: tuple[Store, Path],
-) -> None:
+def test_a_managed_files_copies_are_written_with_it_and_read_from(store: tuple[Store, Path]) -> None:
     made, path = store
     managed = made.data / "managed"
     made.run("cp", path, managed)
-    other = made.plain / "other"
-    other.write_bytes(DATA)
-    # Patterns by hand come first, that of the managed file before all: it would take the space.
-    words = ["--manager", "h-pdla", "--space", "1MiB", *by_hand(managed), *by_hand(path)]
-    trace = traced(made, other)
-    estimate = " ".join(stripewise("replicate", trace, "--what-if", *words).out.split())
-    assert f"h-pdla: {managed}" in estimate and f"priced only: {managed}: copies of managed files cannot be" in estimate
-    told = json.loads(stripewise("replicate", trace, "--what-if", *words, "--json").out)
-    assert told["managed"] == [str(managed)]
-    done = ["replicate", trace, "--store", made.root, *words, "--json"]
-    built = json.loads(stripewise(*done).out)
-    assert [each["file"] for each in built["made"]] == [str(path)] and built["managed"] == [str(managed)]
-    assert [(each["file"], each["reason"]) for each in built["skipped"]] == [
-        (str(managed), "copies of managed files cannot be built yet")
-    ]
+    trace = traced(made, managed)
+    words = ["replicate", trace, "--store", made.root, "--manager", "h-pdla", "--file", managed]
+    told = json.loads(stripewise(*words, "--json").out)
+    assert [each["file"] for each in told["made"]] == [str(managed)] and told["elsewhere"] == []
+    assert f"{managed}: up to date: " in " ".join(stripewise(*words).out.split())
+    shutil.rmtree(trace)
+    again = traced(made, managed)
+    assert "copies of it served" in stripewise("show", again).out
+    made.run("dd", f"of={managed}", "if=/dev/zero", "bs=100000", "count=1", "conv=notrunc", "status=none")
+    assert states(made) == {"managed": "in use"}
+    made.run("truncate", "-s", str(SIZE - BLOCK), managed)
+    made.run("truncate", "-s", str(SIZE), managed)
+    (listed,) = json.loads(stripewise("store", "replica", "ls", made.root, "--json").out)
+    assert listed["state"] == "in use" and 0 < listed["stale_bytes"] <= 2 * BLOCK
+    assert f"in use, {format_size(listed['stale_bytes'])} stale" in stripewise("store", "replica", "ls", made.root).out
+    assert "in place of earlier copies" in " ".join(stripewise(*words).out.split())
+    made.run("cp", managed, made.plain / "out")
+    expected = bytes(100_000) + DATA[100_000 : SIZE - BLOCK] + bytes(BLOCK)
+    assert (made.plain / "out").read_bytes() == expected
 
 
 def test_the_same_copies_are_left_alone_and_others_are_said_to_be_replaced(store: tuple[Store, Path]) -> None:

@@ -21,13 +21,14 @@ PROCESSES, STEPS = 3, 400 if SOAK else 40
 COPIED = 1 << 13
 
 
-@pytest.fixture
-def array(make_store: Maker) -> tuple[Store, Path, Path]:
-    """A store, a plain file with copies of most of its columns, and a file of the same bytes that has none."""
+@pytest.fixture(params=["plain", "managed"])
+def array(request: pytest.FixtureRequest, make_store: Maker) -> tuple[Store, Path, Path]:
+    """A store, a plain or a managed file with copies of most of its columns, and a file of the same bytes without."""
     store = make_store(EMULATED)
-    path, twin, data = store.plain / "array", store.plain / "twin", random.Random(1).randbytes(SIZE)
-    for name in (path, twin):
-        name.write_bytes(data)
+    twin = store.plain / "twin"
+    twin.write_bytes(random.Random(1).randbytes(SIZE))
+    path = (store.plain if request.param == "plain" else store.data) / "array"
+    stripewise("run", "--store", store.root, "--", "cp", twin, path)
     make_copies(store, path, [column(number, store) for number in range(COLUMNS - 2)])
     return store, path, twin
 
@@ -158,7 +159,8 @@ def test_who_writes_the_file_meanwhile_is_read(array: tuple[Store, Path, Path], 
     words = [MPIEXEC, "-n", "3", sys.executable, "-c", WRITTEN, path, twin, str(BLOCK), str(COLUMNS), str(ROWS)]
     stripewise("run", "--store", store.root, "--trace", tmp_path / "trace", "--", *words)
     served = [each for op, each in reads(tmp_path / "trace", path) if op == "mpi_read"]
-    assert sorted(served) == [False] * 3 + [True] * 3
+    # A managed file's copies are written with it.
+    assert sorted(served) == ([True] * 6 if path.parent == store.data else [False] * 3 + [True] * 3)
 
 
 #: Threads of one process read by its individual pointer: together every block once.
