@@ -1,4 +1,4 @@
-"""What copies of plain files cost and give: reads of 4 KiB, and columns behind MPI-IO views."""
+"""What copies cost and give: reads of 4 KiB, columns behind MPI-IO views, and writes that they follow."""
 
 from __future__ import annotations
 
@@ -39,9 +39,26 @@ if comm.rank == 0:
 """
 
 
+#: Writes in turns to a file with one copy of all of it, and to two without: nanoseconds of the median call each.
+WRITES = """
+import json, os, statistics, sys, time
+size, request, rounds = map(int, sys.argv[1:4])
+fds = [os.open(path, os.O_RDWR) for path in sys.argv[4:]]
+took, data = [[] for _ in fds], os.urandom(request)
+for number in range(rounds):
+    at = number * request % size
+    for fd, all_of_it in zip(fds, took):
+        start = time.perf_counter_ns()
+        os.pwrite(fd, data, at)
+        all_of_it.append(time.perf_counter_ns() - start)
+print(json.dumps([statistics.median(each) for each in took]))
+"""
+WRITE_BYTES = {"64k": 64 << 10, "1m": 1 << 20}
+
+
 def copies(scratch: Path, effort: Effort) -> list[dict[str, object]]:
-    """The entries `replica.nohit_added_ns`, `replica.hit_added_ns` and `replica.mpi_*`."""
-    store, _ = make_store(scratch / "copies", [(f"t{n}", "hdd", "dir", 0.0, 0.0, 0.0) for n in range(4)])
+    """The entries `replica.nohit_added_ns`, `replica.hit_added_ns`, `replica.mpi_*` and `replica.write_update_*`."""
+    store, data = make_store(scratch / "copies", [(f"t{n}", "hdd", "dir", 0.0, 0.0, 0.0) for n in range(4)])
     rows = max(1, effort.file_mib // 2)
     without, small, array = (scratch / name for name in ("without-copies", "with-copies", "columns"))
     for path, size in ((without, SMALL_BYTES), (small, SMALL_BYTES), (array, rows * ROW_BYTES)):
@@ -59,6 +76,7 @@ def copies(scratch: Path, effort: Effort) -> list[dict[str, object]]:
             "replica.hit_added_ns", hit, "ns, the look at the file's times included", baseline, (direct + hit) / direct
         ),
         *_behind_views(store, array, rows, effort),
+        *_writes(store, data, rows, effort),
     ]
 
 
@@ -101,3 +119,24 @@ def _behind_views(store: Path, array: Path, rows: int, effort: Effort) -> list[d
         return _entry(f"replica.mpi_{how}_s", seconds[how, True], unit, baseline, seconds[how, True] / plain)
 
     return [entry("independent"), entry("collective")]
+
+
+def _writes(store: Path, data: Path, rows: int, effort: Effort) -> list[dict[str, object]]:
+    """A write that is also one of a copy, over two writes of files without copies."""
+    size = rows * ROW_BYTES
+    files = [data / name for name in ("copied", "one", "other")]
+    for path in files:
+        run(STRIPEWISE, "run", "--store", store, "--", "dd", "if=/dev/urandom", f"of={path}", "bs=1M", f"count={rows}")
+    _copy(store, files[0], [(0, size, 1)])
+    entries = []
+    for name, request in WRITE_BYTES.items():
+        ratios, told = [], [0.0, 0.0, 0.0]
+        for _ in range(effort.turns):
+            command = [sys.executable, "-c", WRITES, size, request, 20 * rows, *files]
+            told = json.loads(run(STRIPEWISE, "run", "--store", store, "--", *command))
+            ratios.append(told[0] / (told[1] + told[2]))
+        unit = f"times two writes of {request >> 10} KiB to managed files without copies, in the page cache"
+        baseline = f"last turn {told[1]:,.0f} + {told[2]:,.0f} ns, with one copy {told[0]:,.0f} ns; goal 1.15"
+        ratio = statistics.median(ratios)
+        entries.append(_entry(f"replica.write_update_{name}_ratio", ratio, unit, baseline, ratio / 1.15))
+    return entries
