@@ -57,8 +57,8 @@ WORDS: dict[str, Entry] = {
     "s": Entry("Stripe width on SServers; in other headings: seconds.", f"{_H2DP}, Algorithm 1"),
     "container": Entry("The managed file that holds the copies of one file."),
     "state": Entry(
-        "Of copies: in use; changed or gone, as the plain file is; dropped by who opened it for writing; unfinished, "
-        "being made or interrupted; damaged."
+        "Of copies: in use (of what is stale the managed file's home is read); changed or gone, as the file is; "
+        "dropped by who opened a plain one for writing; unfinished, being made or interrupted; damaged."
     ),
     "rotated": Entry("Of stripes: the regions of a row have one cycle, each begun at another of its targets."),
     "rule": Entry(

@@ -17,8 +17,8 @@ use crate::store::part::{self, Held, borrow};
 use crate::store::{self, take_file};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use stripewise_store::copies::original_in;
 use stripewise_store::copies::{DROPPED, HEAD_BYTES, IN_USE, Original, RECORD_BYTES_MAX, Record, STATE_AT, STATE_BYTES, state_of};
+use stripewise_store::ctl::Ctl;
 use stripewise_store::marks::{self, Marks};
 use stripewise_target::time::now_ns;
 use stripewise_target::within::{self, Expected, OpenFlags};
@@ -36,8 +36,8 @@ struct Kept {
     refs: AtomicU32,
     /// Store of a managed file, plus one; 0: it is a plain file.
     store: AtomicU32,
-    /// The container was asked for when they counted, and not to be had.
-    is_refused: AtomicBool,
+    /// The container was asked for when they counted, and not to be had; CLOCK_MONOTONIC, ns.
+    refused_until_ns: AtomicU64,
     /// Of a managed file.
     marks: UnsafeCell<Option<Marks>>,
     /// Its record's bytes, mapped or copied; null where the place is free. Written under TABLE while nobody refers to it.
@@ -63,7 +63,7 @@ static KEPT: [Kept; KEPT_MAX] = [const {
     Kept {
         refs: AtomicU32::new(0),
         store: AtomicU32::new(0),
-        is_refused: AtomicBool::new(false),
+        refused_until_ns: AtomicU64::new(0),
         marks: UnsafeCell::new(None),
         base: AtomicPtr::new(core::ptr::null_mut()),
         record: UnsafeCell::new(None),
@@ -141,18 +141,12 @@ fn open_record(dir: i32, of: &Original, flags: OpenFlags, owners: &[u32]) -> Sys
     }
 }
 
-/// The head of a record, where it says that it may count for the file; what does not is not read whole.
-fn counting_head(fd: &Held, now: &Original) -> Sys<Option<[u8; HEAD_BYTES]>> {
+/// Whether the head of a record says that it may count for the file; what does not is not read whole.
+fn may_count(fd: &Held, now: &Original) -> bool {
     let mut head = [0u8; HEAD_BYTES];
     // SAFETY: its own bytes.
-    let got = unsafe { sys::pread(fd.fd(), head.as_mut_ptr(), HEAD_BYTES, 0) }?;
-    Ok(Some(head).filter(|head| got == HEAD_BYTES && Record::may_count(head, now)))
-}
-
-/// Bytes that a managed file had when its copies were made, by their record; `None` where none count.
-fn size_in_record(dir: i32, now: &Original) -> Sys<Option<u64>> {
-    let Some((fd, _)) = file::freeing_idle(|| open_record(dir, now, OpenFlags::RDONLY, &[]))? else { return Ok(None) };
-    Ok(counting_head(&fd, now)?.map(|head| original_in(&head).size))
+    let got = unsafe { sys::pread(fd.fd(), head.as_mut_ptr(), HEAD_BYTES, 0) };
+    got == Ok(HEAD_BYTES) && Record::may_count(&head, now)
 }
 
 /// For a plain descriptor that was opened for reading: the place of its file's copies, with a reference; `None` where there are none that count.
@@ -201,7 +195,7 @@ fn find_in(dir: i32, fd: i32) -> Option<u32> {
 /// Where there may be one, and it cannot be read now.
 fn load_record(dir: i32, now: &Original, owners: &[u32]) -> Sys<Option<(usize, &'static Kept)>> {
     let Some((fd, stat)) = open_record(dir, now, OpenFlags::RDONLY, owners)? else { return Ok(None) };
-    if stat.st_mode & 0o077 != 0 || counting_head(&fd, now)?.is_none() {
+    if stat.st_mode & 0o077 != 0 || !may_count(&fd, now) {
         return Ok(None);
     }
     let unused = |kept: &Kept| kept.refs.load(Ordering::Acquire) == 0;
@@ -222,7 +216,7 @@ fn load_record(dir: i32, now: &Original, owners: &[u32]) -> Sys<Option<(usize, &
     let state = sys::mmap(fd.fd(), STATE_BYTES, libc::PROT_READ, libc::MAP_SHARED).inspect_err(|_| give_back())?;
     kept.state_cut.store(false, Ordering::Relaxed);
     kept.is_stale.store(false, Ordering::Relaxed);
-    kept.is_refused.store(false, Ordering::Relaxed);
+    kept.refused_until_ns.store(0, Ordering::Relaxed);
     kept.history.store(0, Ordering::Relaxed);
     guard::watch(state, STATE_BYTES, &kept.state_cut);
     // SAFETY: under TABLE, and nobody refers to it.
@@ -252,8 +246,8 @@ pub struct Counted {
     kept: &'static Kept,
     record: &'static Record<'static>,
     container: &'static File,
-    /// Of a managed file.
-    marks: Option<Marks>,
+    /// Of a managed file its marks, and the words that say whose copies count.
+    marked: Option<(Marks, Ctl)>,
 }
 
 /// The copies of the plain file behind `fd`; `None` where that is to be read. The caller's descriptor holds a reference to `place`.
@@ -265,7 +259,7 @@ pub fn counted(place: u32, fd: i32) -> Option<Counted> {
     // SAFETY: the caller's descriptor holds a reference.
     let (record, _) = unsafe { (*kept.record.get()).as_ref() }?;
     let container = file::get(kept.container.load(Ordering::Acquire).checked_sub(1)?)?;
-    Some(Counted { kept, record, container, marks: None })
+    Some(Counted { kept, record, container, marked: None })
 }
 
 impl Counted {
@@ -287,18 +281,19 @@ impl Counted {
 
     /// Whether there are marks to look at.
     pub fn has_marks(&self) -> bool {
-        self.marks.is_some()
+        self.marked.is_some()
     }
 
     /// A look at the marks of those bytes: copies answer for them where it gives the same after they were read, and not `None`.
     #[inline]
     pub fn look(&self, at: u64, len: u64) -> Option<u64> {
-        self.marks.as_ref().map_or(Some(0), |marks| marks::look(marks, at, len))
+        self.marked.as_ref().map_or(Some(0), |(marks, _)| marks::look(marks, at, len))
     }
 
     /// Whether what was read counts: they have not been dropped meanwhile, for then the container may be going.
     pub fn still_count(&self) -> bool {
-        self.kept.is_in_use()
+        let is_theirs = |ctl: &Ctl| ctl.header().copies.load(Ordering::SeqCst) == self.record.container;
+        self.kept.is_in_use() && self.marked.as_ref().is_none_or(|(_, ctl)| is_theirs(ctl))
     }
 }
 

@@ -54,7 +54,7 @@ pub fn read_some(file: &'static File, buffers: &Buffers<'_>, most: u64, at: u64,
     }
     let len = most.min(size - at);
     let is_nowait = flags & libc::RWF_NOWAIT != 0;
-    if let Some(read) = copied::read(file, buffers, len, at) {
+    if !is_nowait && let Some(read) = copied::read(file, buffers, len, at) {
         return Ok(read.min(file.size()?.saturating_sub(at)));
     }
     let moved = move_bytes(&Asked { source: Source::home(file, &passed), buffers, at, len, direction: Direction::Read, is_nowait });
@@ -79,8 +79,11 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
     let len = limit::clip(at, buffers.len())?;
     let is_nowait = flags & libc::RWF_NOWAIT != 0;
     managed::refresh(file);
-    let wrote =
-        if managed::has_any(file) { twice::write(file, buffers, at, len, is_nowait) } else { write_home(file, buffers, at, (len, is_nowait), None) }?;
+    let wrote = if managed::has_any(file) && !is_nowait {
+        twice::write(file, buffers, at, len)
+    } else {
+        write_home(file, buffers, at, (len, is_nowait), None)
+    }?;
     open.touch(file);
     // An object's bytes alone would not be enough: the size is kept elsewhere.
     if open.is_sync() || flags & (libc::RWF_DSYNC | libc::RWF_SYNC) != 0 {

@@ -94,6 +94,25 @@ pub struct Record<'a> {
     index: Option<ReplicaIndex<'a>>,
 }
 
+/// How much of a request replicas hold.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Pieces {
+    /// Pieces, each in one block.
+    pub count: u64,
+    /// Bytes of all.
+    pub bytes: u64,
+}
+
+impl Pieces {
+    /// Whether there are many small ones, of which each would be a write of its own: the copies are stale then, and the write takes as long as without them.
+    #[must_use]
+    pub const fn are_small(&self) -> bool {
+        const FEW: u64 = 4;
+        const SMALL_BYTES: u64 = 4096;
+        self.count > FEW && self.bytes < self.count * SMALL_BYTES
+    }
+}
+
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes)
 }
@@ -194,10 +213,11 @@ impl<'a> Record<'a> {
         self.original.may_be(now)
     }
 
-    /// Whether any replica holds a byte of `[at, at + len)` of the file.
+    /// In how many pieces replicas hold bytes of `[at, at + len)` of the file.
     #[must_use]
-    pub fn holds_any(&self, at: u64, len: u64) -> bool {
-        self.replicas().any(|replica| replica.overlaps(Logical(at), len).next().is_some())
+    pub fn pieces(&self, at: u64, len: u64) -> Pieces {
+        let overlaps = self.replicas().flat_map(|replica| replica.overlaps(Logical(at), len));
+        overlaps.fold(Pieces::default(), |pieces, overlap| Pieces { count: pieces.count + 1, bytes: pieces.bytes + overlap.len })
     }
 }
 

@@ -21,6 +21,8 @@ pub const CTL_MAGIC: [u8; 8] = *b"SWCTL001";
 pub const FLAG_UNLINKED: u64 = 1;
 /// Flag: a cut is intended, and drains or cuts; writers wait. With nobody who has the exclusive lock, its maker has died: whoever gets the lock ends it.
 pub const FLAG_TRUNCATING: u64 = 2;
+/// In [`CtlHeader::copies`]: there are none any more, which is not durable yet; whoever writes the file makes it so first.
+pub const COPIES_LEAVE: u64 = u64::MAX;
 /// Where the lines for notes of extending writers begin, and their length.
 const LINES_AT: usize = 256;
 const LINE_BYTES: usize = 32;
@@ -52,7 +54,7 @@ pub struct CtlHeader {
     pub flags: AtomicU64,
     /// Names (hard links) besides the first, as of the last link or unlink by the library.
     pub more_names: AtomicU64,
-    /// Changes whenever copies of the file are made: who has the file open looks for them anew ([`crate::marks`]).
+    /// The container of the copies that count ([`crate::marks`]); 0 where none do.
     pub copies: AtomicU64,
     pad1: [u8; 24],
     /// State in bits 0-2, number of the move above.

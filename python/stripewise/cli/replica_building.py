@@ -11,11 +11,11 @@ import typer
 from ..errors import StoreError
 from ..replicas import Decision
 from ..replicas.accesses import Extent
-from ..replicas.building import ELSEWHERE, Skipped, build_all
+from ..replicas.building import ELSEWHERE, Skipped, build_all, root_of
 from ..replicas.standing import Turn
 from ..store.copies.build import Built
 from ..units import format_size
-from .output import print_json, printable, wrapped
+from .output import print_json, printable, say, wrapped
 
 #: Lines of what is left out for one reason; --json has all.
 SKIPPED_MAX = 20
@@ -46,6 +46,13 @@ def build_chosen(
     skipped: dict[str, list[Skipped]] = {}
     evicted = turn.make_way(decision)
     chosen, built = turn.to_make(decision)
+    for file in sorted({each.file for each in chosen if not each.is_home}):
+        written = extents[file].written_bytes if file in extents else 0
+        if written and root_of(file) is not None:
+            say(
+                f"stripewise: {printable(file)}: the run writes {format_size(written)} of it, and writes go to its "
+                "copies too: that time is in no gain; 'stripewise store replica rm' drops them"
+            )
     if said is None:
         for file, why in evicted.items():
             typer.echo(wrapped(printable(f"{file}: its copies are removed: {why}")))

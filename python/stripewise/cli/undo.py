@@ -80,7 +80,7 @@ def _print_decision(store: Path, decision: Decision | None, json: bool) -> None:
             typer.echo(f"and {more:,} more")
         typer.echo(f"{len(decision.files)} file(s), {format_size(decision.data_bytes)} of data, would become plain")
         if decision.copies:
-            typer.echo(f"the copies of {decision.copies} plain file(s) would be dropped; the files stay as they are")
+            typer.echo(f"the copies of {decision.copies} file(s) would be dropped; the files stay as they are")
         _print_kept(store, decision)
         for text in decision.obstacles():
             _complain(text)
@@ -129,6 +129,6 @@ def _counts(decision: Decision) -> list[tuple[int, str]]:
     pairs = [
         (decision.plans, "kept plan(s)"),
         (decision.templates, "template(s)"),
-        (decision.copies, "plain file's copies" if decision.copies == 1 else "plain files' copies"),
+        (decision.copies, "file's copies" if decision.copies == 1 else "files' copies"),
     ]
     return [(count, what) for count, what in pairs if count]

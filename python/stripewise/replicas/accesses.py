@@ -102,10 +102,11 @@ class Accesses:
 
 @dataclass(frozen=True)
 class Extent:
-    """What a manager must know of a file: its size as far as the trace tells, and the bytes read of it."""
+    """What a manager must know of a file: its size as far as the trace tells, and the bytes read of it and written."""
 
     size_bytes: int
     read_bytes: int
+    written_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,8 @@ def accesses_of(report: PatternReport) -> Found:
     for file in report.files:
         records = file.recognised.records
         reads = np.array([kind.op == "read" for kind in file.kinds])[records.kind]
-        extents[file.path] = Extent(int((records.offset + records.size).max()), int(records.size[reads].sum()))
+        ends = records.offset + records.size
+        extents[file.path] = Extent(int(ends.max()), int(records.size[reads].sum()), int(records.size[~reads].sum()))
         for described in file.patterns:
             if not described.pattern.segments[0].is_regular:
                 without.append((file.path, described.sentence, "random requests follow no pattern"))

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,10 +17,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from churning import churning, sound
-from rig import NATIVE, SOAK, STRIPEWISE, Maker, Store, execute, stripewise
+from rig import NATIVE, SOAK, STRIPEWISE, Maker, Store, Target, dirs, execute, stripewise, wait_until
 from test_randops import leftovers
 
 import mixed
+from stripewise import native
 
 RANDOPS, REBUILD, MIXED = NATIVE / "randops", Path(__file__).with_name("rebuild.py"), mixed.__file__
 OPERATIONS = 40_000 if SOAK else 4_000
@@ -110,3 +112,98 @@ def test_processes_that_share_blocks_read_what_they_wrote(
         # Of several processes the blocks are stale soon: they share them.
         assert moving or processes > 1 or served(trace) > 0
     sound(store)
+
+
+#: Reads a block from a copy in one process, writes it in another that finds the record as given, and reads it again.
+UNMARKABLE = """
+import os, subprocess, sys
+path, record, damage = sys.argv[1:]
+def in_child(what):
+    code = f"import os; f = os.open({path!r}, os.O_RDWR); print({what})"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+fd = os.open(path, os.O_RDONLY)
+assert os.pread(fd, 3, 0) == b"old"
+names = [record, record + ".marks"]
+if damage == "rights":
+    os.chmod(record, 0o640)
+elif damage == "names":
+    [os.link(name, name + "-kept") for name in names]
+elif damage == "moved":
+    os.rename(os.path.dirname(record), os.path.dirname(record) + "-away")
+assert in_child("os.pwrite(f, b'new', 0)") == "3"
+assert os.pread(fd, 3, 0) == b"new", "the reader that has the copies"
+if damage == "rights":
+    os.chmod(record, 0o600)
+elif damage == "names":
+    [os.unlink(name + "-kept") for name in names]
+elif damage == "moved":
+    os.rename(os.path.dirname(record) + "-away", os.path.dirname(record))
+assert in_child("os.pread(f, 3, 0)") == "b'new'", "one that comes when all is as it was"
+"""
+
+
+@pytest.mark.parametrize("damage", ["none", "rights", "names", "moved"])
+def test_a_writer_that_cannot_mark_ends_the_copies(make_store: Maker, damage: str) -> None:
+    store = make_store(dirs(2))
+    file = store.data / "file"
+    store.program("sh", "-c", f"yes old | head -c 100000 > {file}")
+    region = {"start": 0, "len": 1 << 20, "stripes": [[0, 65536], [1, 65536]]}
+    wanted = [{"base": 0, "block": 16384, "dims": [[16384, 6]], "regions": [region]}]
+    made = native.call("store_copies_make", str(store.root), str(file), json.dumps({"replicas": wanted}))
+    record = store.root / "copies" / made["name"]
+    store.program(sys.executable, "-c", UNMARKABLE, file, record, damage)
+    listed = stripewise("store", "replica", "ls", store.root, "--json").out
+    assert [each["state"] for each in json.loads(listed)] == ["in use" if damage == "none" else "changed"]
+
+
+#: Memory that the kernel writes from, and that no other way reads.
+UNREADABLE = """
+import ctypes, mmap, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+pointer, size, number, offset = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_long
+libc.mmap.restype, libc.mmap.argtypes = pointer, [pointer, size, number, number, number, offset]
+libc.pwrite.restype, libc.pwrite.argtypes = ctypes.c_ssize_t, [number, pointer, size, offset]
+at = libc.mmap(None, 4096, 2, 0x22, -1, 0)
+ctypes.memmove(at, b"new", 3)
+fd = os.open(sys.argv[1], os.O_RDWR)
+assert libc.pwrite(fd, at, 4096, 0) == 4096, os.strerror(ctypes.get_errno())
+assert os.pread(fd, 3, 0) == b"new"
+"""
+
+
+def test_memory_that_may_only_be_written_can_be_written_from(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    file = store.data / "file"
+    store.program("sh", "-c", f"yes old | head -c 100000 > {file}")
+    region = {"start": 0, "len": 1 << 20, "stripes": [[0, 65536]]}
+    wanted = [{"base": 0, "block": 16384, "dims": [], "regions": [region]}]
+    native.call("store_copies_make", str(store.root), str(file), json.dumps({"replicas": wanted}))
+    store.program(sys.executable, "-c", UNREADABLE, file)
+
+
+def test_who_makes_copies_can_be_stopped_while_a_program_stays_in_an_io(make_store: Maker) -> None:
+    slow = Target("t0", kind="emulated", startup_s=30.0)
+    store = make_store([slow, Target("t1")])
+    quick, other = store.data / "quick", store.data / "slow"
+    for file, target in ((quick, "t1"), (other, "t0")):
+        stripewise("store", "template", "add", store.root, file, "--targets", target)
+    store.program("sh", "-c", f"head -c 100000 /dev/urandom > {quick}")
+    writing = subprocess.Popen(
+        [sys.executable, "-c", "import os, sys; os.write(os.open(sys.argv[1], os.O_CREAT | os.O_RDWR), b'x')", other],
+        env=store.environment(),
+    )
+    code = "import sys; from stripewise import native; native.call('store_copies_make', *sys.argv[1:])"
+    wanted = [{"base": 0, "block": 9, "dims": [], "regions": [{"start": 0, "len": 1 << 20, "stripes": [[1, 65536]]}]}]
+    making = subprocess.Popen(
+        [sys.executable, "-c", code, store.root, quick, json.dumps({"replicas": wanted})], stderr=subprocess.PIPE
+    )
+    try:
+        copies = store.root / "copies"
+        assert wait_until(lambda: copies.exists() and any(each.suffix == ".marks" for each in copies.iterdir()))
+        making.send_signal(signal.SIGINT)
+        assert b"KeyboardInterrupt" in making.communicate(timeout=20)[1] and writing.poll() is None
+    finally:
+        for process in (making, writing):
+            process.kill()
+            process.wait()
+    assert not list(copies.iterdir())

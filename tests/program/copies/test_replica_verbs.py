@@ -94,7 +94,7 @@ def test_copies_of_what_a_run_read_are_built_listed_used_up_and_dropped(store: t
     with path.open("r+b") as file:
         file.write(b"other")
     assert states(made) == {"array": "changed"}
-    assert "1 plain file(s) whose copies were dropped" in stripewise("store", "gc", made.root).out
+    assert "1 file(s) whose copies were dropped" in stripewise("store", "gc", made.root).out
     assert states(made) == {} and made.files() == []
 
 
@@ -202,9 +202,9 @@ def test_undo_drops_copies_first_and_keeps_the_files(store: tuple[Store, Path]) 
     managed = made.data / "managed"
     made.run("cp", path, managed)
     looked = stripewise("undo", made.root, "--dry-run").out
-    assert "the copies of 1 plain file(s) would be dropped" in looked and "1 file(s), " in looked
+    assert "the copies of 1 file(s) would be dropped" in looked and "1 file(s), " in looked
     assert states(made) == {"array": "in use"}
-    assert "1 plain file's copies" in stripewise("undo", made.root).out
+    assert "1 file's copies" in stripewise("undo", made.root).out
     assert not made.root.exists() and path.read_bytes() == managed.read_bytes() == DATA and not managed.is_symlink()
     left = [file for target in made.targets for file in (made.base / "targets" / target.name).iterdir()]
     assert not left

@@ -2,7 +2,7 @@
 //!
 //! Whether a file has copies stands in its control words: the id of their container, 0 without any. A file that has none costs its reads and writes one look
 //! at that word. The word is looked at inside the epoch, and whoever makes copies sets it and waits until all have left theirs, so no writer of that time is
-//! unmarked.
+//! unmarked. A writer that cannot mark, whatever keeps it from that, takes the word away: then the copies count for nobody any more.
 
 use super::{Counted, DESCRIPTORS_PER_CONTAINER, KEPT, Kept, TABLE, load_record, release};
 use crate::base::guard;
@@ -17,13 +17,16 @@ use crate::store::part::{self, Held, borrow};
 use core::sync::atomic::Ordering;
 use stripewise_layout::{Logical, Overlap, ReplicaRef};
 use stripewise_store::copies::{BUILDING, COPIES_DIR, IN_USE, Original, Record};
-use stripewise_store::ctl::Ctl;
+use stripewise_store::ctl::{COPIES_LEAVE, CTL_HEADER_BYTES, Ctl};
 use stripewise_store::marks::{self, Blocks, MARKS_HEAD_BYTES, MARKS_SUFFIX, Marks};
 use stripewise_target::text::PartName;
+use stripewise_target::time::now_ns;
 use stripewise_target::within::{self, Expected, OpenFlags};
 
 /// How long one who has learned of other copies waits for those who use what was known before.
 const PATIENCE_NS: u64 = 1_000_000_000;
+/// A container that could not be opened is asked for again after so long.
+const AGAIN_NS: u64 = 1_000_000_000;
 
 /// Before the gate: looks for copies that were made since.
 #[inline]
@@ -34,6 +37,9 @@ pub fn refresh(file: &'static File) {
     }
     if file.copies.has_any() {
         open_container(file);
+        if file.copies.has_old() && !epoch::is_inside() && epoch::quiesce(PATIENCE_NS) {
+            file.copies.take_old().for_each(|place| release(place - 1));
+        }
     }
 }
 
@@ -41,7 +47,7 @@ pub fn refresh(file: &'static File) {
 #[inline(never)]
 fn open_container(file: &'static File) {
     let Some(kept) = kept_at(file.copies.place()) else { return };
-    let is_wanted = || kept.container.load(Ordering::Acquire) == 0 && !kept.is_refused.load(Ordering::Relaxed) && kept.is_in_use();
+    let is_wanted = || kept.container.load(Ordering::Acquire) == 0 && kept.is_in_use() && kept.refused_until_ns.load(Ordering::Relaxed) <= now_ns();
     if is_wanted()
         && let Some(_held) = TABLE.lock()
         && kept_at(file.copies.place()).is_some_and(|now| core::ptr::eq(now, kept))
@@ -49,7 +55,7 @@ fn open_container(file: &'static File) {
         && let Some(record) = kept.record()
     {
         kept.open_container(file, record.container);
-        kept.is_refused.store(kept.container.load(Ordering::Acquire) == 0, Ordering::Relaxed);
+        kept.refused_until_ns.store(now_ns() + AGAIN_NS, Ordering::Relaxed);
     }
 }
 
@@ -59,10 +65,15 @@ fn learn(file: &'static File, ctl: &Ctl) {
     let before = {
         // Two who learn of different copies would leave the place of the ones with the container of the others.
         let Some(_held) = TABLE.lock() else { return };
+        let is_inside = epoch::is_inside();
+        if is_inside && file.copies.is_old_full() {
+            return;
+        }
         let container = ctl.header().copies.load(Ordering::SeqCst);
-        let place = match if container == 0 { Ok(None) } else { find(file, container) } {
-            Ok(found) => found.map_or(0, |place| place + 1),
-            Err(_) => NO_PLACE,
+        // Only the word says that there are none: what cannot be found or opened here may be read elsewhere.
+        let place = match container {
+            0 => 0,
+            container => find(file, container).ok().flatten().map_or(NO_PLACE, |place| place + 1),
         };
         known::given_back_by(give_back);
         let before = file.copies.place.swap(place, Ordering::AcqRel);
@@ -237,7 +248,7 @@ pub fn counted(file: &'static File) -> Option<Counted> {
     if !kept.is_in_use() || !file.copies.is_current(&file.ctl()?) {
         return None;
     }
-    Some(Counted { kept, record: kept.record()?, container: kept.container()?, marks: Some(kept.marks()?) })
+    Some(Counted { kept, record: kept.record()?, container: kept.container()?, marked: Some((kept.marks()?, file.ctl()?)) })
 }
 
 /// Whether writes of the file may go to copies as well.
@@ -269,19 +280,30 @@ pub fn begin(file: &'static File, at: u64, len: u64) -> Sys<Option<Marked>> {
 
 #[inline(never)]
 fn mark(file: &'static File, ctl: &Ctl, at: u64, len: u64) -> Sys<Option<Marked>> {
-    let Some((kept, place)) = writable(file, ctl, at, len)? else { return Ok(None) };
+    let Some((kept, place)) = writable(file, ctl)? else { return Ok(None) };
     let Some((record, marks)) = kept.record().zip(kept.marks()) else { return Ok(None) };
-    if !record.holds_any(at, len) {
+    let pieces = record.pieces(at, len);
+    if pieces.count == 0 {
         return Ok(None);
     }
-    note_boot(file, &marks)?;
-    if !kept.is_in_use() || kept.container().is_none() {
+    if note_boot(file, &marks).is_err() {
+        return drop_copies(ctl).map(|()| None);
+    }
+    let marked = if kept.is_in_use() && kept.container().is_some() && !pieces.are_small() {
+        kept.refs.fetch_add(1, Ordering::AcqRel);
+        marks::begin(&marks, at, len);
+        Some(Marked { kept, place, at, len })
+    } else {
         marks::invalidate(&marks, at, len);
-        return Ok(None);
-    }
-    kept.refs.fetch_add(1, Ordering::AcqRel);
-    marks::begin(&marks, at, len);
-    Ok(Some(Marked { kept, place, at, len }))
+        None
+    };
+    is_marked(kept, ctl)?;
+    Ok(marked)
+}
+
+/// Whether the marks that were just set are where others see them: memory that was cut has become this process's own.
+fn is_marked(kept: &Kept, ctl: &Ctl) -> Sys<()> {
+    if kept.state_cut.load(Ordering::SeqCst) { drop_copies(ctl) } else { Ok(()) }
 }
 
 /// Before the home of `[at, at + len)` changes in another way than by a write, inside the epoch or pinned: its copies are stale from now on.
@@ -294,23 +316,26 @@ pub fn invalidate(file: &'static File, at: u64, len: u64) -> Sys<()> {
     if file.copies.is_current(&ctl) && !file.copies.has_any() {
         return Ok(());
     }
-    if let Some((kept, _)) = writable(file, &ctl, at, len)?
+    if let Some((kept, _)) = writable(file, &ctl)?
         && let Some(marks) = kept.marks()
     {
-        note_boot(file, &marks)?;
+        if note_boot(file, &marks).is_err() {
+            return drop_copies(&ctl);
+        }
         marks::invalidate(&marks, at, len);
+        is_marked(kept, &ctl)?;
     }
     Ok(())
 }
 
 /// What is known of the copies of a file that is to be changed; `None` where none count, or they are marked already.
 #[cold]
-fn writable(file: &'static File, ctl: &Ctl, at: u64, len: u64) -> Sys<Option<(&'static Kept, u32)>> {
+fn writable(file: &'static File, ctl: &Ctl) -> Sys<Option<(&'static Kept, u32)>> {
     if !file.copies.is_current(ctl) {
         learn(file, ctl);
     }
     match file.copies.place() {
-        place if place == NO_PLACE || !file.copies.is_current(ctl) => invalidate_without_place(file, ctl, at, len).map(|()| None),
+        place if place == NO_PLACE || !file.copies.is_current(ctl) => drop_copies(ctl).map(|()| None),
         place => Ok(kept_at(place).filter(|kept| matches!(kept.state(), IN_USE | BUILDING)).map(|kept| (kept, place - 1))),
     }
 }
@@ -319,23 +344,22 @@ fn note_boot(file: &File, marks: &Marks) -> Sys<()> {
     marks.note_boot(file.store()?.boot_id(), || sys::msync(marks.base() as usize, MARKS_HEAD_BYTES, libc::MS_SYNC).map(|_| ()))
 }
 
-/// The same for one who has no place to keep what he knows: his marks are mapped for this once.
-#[inline(never)]
-fn invalidate_without_place(file: &'static File, ctl: &Ctl, at: u64, len: u64) -> Sys<()> {
-    let dir = match file::freeing_idle(|| dir_of(file)) {
-        Err(Errno(libc::ENOENT)) => return Ok(()),
-        dir => dir?,
-    };
-    let now = Original::managed(file.id(), 0);
-    let Some(size) = super::size_in_record(dir.fd(), &now)? else { return Ok(()) };
-    let Some(marks) = file::freeing_idle(|| map_marks(&dir, &now, size, ctl.header().copies.load(Ordering::SeqCst)))? else { return Ok(()) };
-    let done = if marks.count_in(file.store()?.boot_id()) { note_boot(file, &marks) } else { Ok(()) };
-    if done.is_ok() {
-        marks::invalidate(&marks, at, len);
+/// Takes the word away, durably: for a writer that cannot mark, inside the epoch and before it writes.
+#[cold]
+fn drop_copies(ctl: &Ctl) -> Sys<()> {
+    let word = &ctl.header().copies;
+    let exchange = |from, to| word.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    let mut container = word.load(Ordering::SeqCst);
+    while container != 0 {
+        // Until it is gone for good all who write see to that.
+        if container == COPIES_LEAVE || exchange(container, COPIES_LEAVE) {
+            sys::msync(ctl.base() as usize, CTL_HEADER_BYTES, libc::MS_SYNC)?;
+            exchange(COPIES_LEAVE, 0);
+            return Ok(());
+        }
+        container = word.load(Ordering::SeqCst);
     }
-    // SAFETY: mapped just now, and nobody else refers to it.
-    unsafe { sys::munmap(marks.base(), Blocks::of(size).bytes()) };
-    done
+    Ok(())
 }
 
 impl Marked {

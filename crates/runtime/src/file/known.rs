@@ -32,6 +32,21 @@ impl Known {
         self.container.load(Ordering::Acquire) == ctl.header().copies.load(Ordering::SeqCst)
     }
 
+    /// Whether earlier ones are kept.
+    pub fn has_old(&self) -> bool {
+        self.old.iter().any(|place| place.load(Ordering::Relaxed) != 0)
+    }
+
+    /// Whether no more can be.
+    pub fn is_old_full(&self) -> bool {
+        self.old.iter().all(|place| place.load(Ordering::Relaxed) != 0)
+    }
+
+    /// Takes the earlier ones: places, plus one.
+    pub fn take_old(&self) -> impl Iterator<Item = u32> {
+        self.old.iter().map(|place| place.swap(0, Ordering::AcqRel)).filter(|place| !matches!(*place, 0 | NO_PLACE))
+    }
+
     /// Whether there may be copies that are known.
     #[inline]
     pub fn has_any(&self) -> bool {

@@ -39,13 +39,14 @@ impl Drop for Room {
 /// Writes `len` bytes at `at`, chunk by chunk; returns the contiguous prefix that was written, or the error when that is nothing.
 #[cold]
 #[inline(never)]
-pub fn write(file: &'static File, buffers: &Buffers<'_>, at: u64, len: u64, is_nowait: bool) -> Sys<u64> {
-    let Ok(room) = Room::take() else { return write_home(file, buffers, at, (len, is_nowait), None) };
+pub fn write(file: &'static File, buffers: &Buffers<'_>, at: u64, len: u64) -> Sys<u64> {
+    let alone = || write_home(file, buffers, at, (len, false), None);
+    let Ok(room) = Room::take() else { return alone() };
     let mut done = 0;
     while done < len {
         let step = memory::gather(buffers.stretches(done, (len - done).min(CHUNK_BYTES as u64)), room.0).and_then(|got| {
             let chunk = [libc::iovec { iov_base: room.0.cast(), iov_len: got }];
-            write_home(file, &Buffers::of(&chunk)?, at + done, (got as u64, is_nowait), Some(room.0)).map(|wrote| (wrote, got as u64))
+            write_home(file, &Buffers::of(&chunk)?, at + done, (got as u64, false), Some(room.0)).map(|wrote| (wrote, got as u64))
         });
         match step {
             Ok((wrote, got)) => {
@@ -55,6 +56,8 @@ pub fn write(file: &'static File, buffers: &Buffers<'_>, at: u64, len: u64, is_n
                 }
             }
             Err(_) if done > 0 => break,
+            // Memory that only the kernel's own copy can read: the copies are stale then.
+            Err(Errno(libc::EFAULT)) => return alone(),
             Err(errno) => return Err(errno),
         }
     }

@@ -52,7 +52,7 @@ _COUNTS = {
     "unfinished": "of them never finished",
     "journals": "adoption(s) or export(s) settled",
     "slots": "record(s) of programs that have ended",
-    "copies": "plain file(s) whose copies were dropped",
+    "copies": "file(s) whose copies were dropped",
 }
 
 

@@ -111,7 +111,7 @@ pub fn make(store: &Store<'_>, path: &Path, replicas: &ReplicasJson, options: Op
     let filled = making.prepare(&layout).and_then(|filling| {
         if is_managed {
             making.publish(&record, BUILDING)?;
-            making.source.announce(store, path, id)?;
+            making.source.announce(store, path, id, &mut || step(0, plan.bytes))?;
         }
         making.fill(&layout, &plan, options, step)?;
         making.source.settle(store, path)?;

@@ -6,13 +6,16 @@ use std::sync::atomic::Ordering;
 use super::marks_path;
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::medium::{Attributes, FsyncPoint, Open, put_file, read_small};
+use crate::admin::metadata::container::parse_name;
 use crate::admin::store::Store;
-use crate::copies::Original;
+use crate::copies::{MANAGED_DEV, Original};
 use crate::ctl::boot_words;
 use crate::marks::{self, BOOT_AT, Blocks, Marks, head_bytes};
 
 /// How long one look at the programs that are inside an I/O lasts.
 const PATIENCE_NS: u64 = 100_000_000;
+/// After so many nobody waits any longer.
+const LOOKS: u32 = 300;
 
 /// Writes clear marks, durably.
 pub(super) fn make(store: &Store<'_>, name: &str, original: &Original, container: u64, like: &Attributes) -> Result<()> {
@@ -28,14 +31,26 @@ pub(super) fn make(store: &Store<'_>, name: &str, original: &Original, container
 ///
 /// # Errors
 /// `InUse` for a file that programs have mapped: what they write there nobody marks. `Io`.
-pub(super) fn announce(store: &Store<'_>, id: u64, path: &Path, container: u64) -> Result<()> {
+pub(super) fn announce(store: &Store<'_>, id: u64, path: &Path, container: u64, go_on: &mut dyn FnMut() -> bool) -> Result<()> {
     let (medium, ctl) = (store.medium, store.part(id, "ctl"));
     let map = medium.ctl(&ctl, true).doing("map", &ctl)?;
     map.ctl().header().copies.store(container, Ordering::SeqCst);
     // What a power cut leaves of the word must not be that of copies before these.
     medium.open(&ctl, Open::Read).and_then(|file| file.sync(FsyncPoint::CopyWord)).doing("flush", &ctl)?;
     let run = store.run_dir();
-    while !medium.grace(&run, PATIENCE_NS).doing("wait for the programs in", &run)? {}
+    let mut looks = 0;
+    while !medium.grace(&run, PATIENCE_NS).doing("wait for the programs in", &run)? {
+        if !go_on() {
+            return Err(StoreError::Stopped(format!("{}: stopped; nothing of its copies is left", path.display())));
+        }
+        looks += 1;
+        if looks == LOOKS {
+            let path = path.display();
+            return Err(StoreError::InUse(format!(
+                "a program of the store is stopped inside an I/O, so {path} gets no copies; let it go on, or end it"
+            )));
+        }
+    }
     if medium.is_pinned(&ctl).doing("look at the maps of", &ctl)? {
         return Err(StoreError::InUse(format!("a program has {} mapped; make its copies when it is not", path.display())));
     }
@@ -60,6 +75,14 @@ pub(super) fn note_boot(store: &Store<'_>, name: &str) -> Result<()> {
     }
     file.write_at(&boot, BOOT_AT as u64).doing("write", &path)?;
     file.sync(FsyncPoint::CopyDropped).doing("flush", &path)
+}
+
+/// After copies were dropped: whoever has the file open need not look for them any more.
+pub(super) fn forget(store: &Store<'_>, name: &str, container: u64) {
+    let Some((MANAGED_DEV, id)) = parse_name(name.as_bytes()) else { return };
+    if let Ok(map) = store.medium.ctl(&store.part(id, "ctl"), false) {
+        let _ = map.ctl().header().copies.compare_exchange(container, 0, Ordering::SeqCst, Ordering::SeqCst);
+    }
 }
 
 /// Bytes that the copies of a managed file do not answer for any more; `None` where they do not count at all.

@@ -79,6 +79,9 @@ pub(super) fn retract(store: &Store<'_>, name: &str) -> Result<()> {
         marking::note_boot(store, name)?;
         file.write_at(&DROPPED.to_le_bytes(), STATE_AT as u64).doing("write", &record)?;
         file.sync(FsyncPoint::CopyState).doing("flush", &record)?;
+        if let Some(container) = container_in(store, name) {
+            marking::forget(store, name, container);
+        }
     }
     unlink(store, &record)?;
     // Nobody looks for them without a record.

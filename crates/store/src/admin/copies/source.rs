@@ -133,10 +133,10 @@ impl Source {
     }
 
     /// From now on the writers of a managed file mark what they write, of whom none is at it who does not know of the copies in `container` yet.
-    pub(super) fn announce(&self, store: &Store<'_>, path: &Path, container: u64) -> Result<()> {
+    pub(super) fn announce(&self, store: &Store<'_>, path: &Path, container: u64, go_on: &mut dyn FnMut() -> bool) -> Result<()> {
         match self {
             Self::Plain { .. } => Ok(()),
-            Self::Managed { id, .. } => marking::announce(store, *id, path, container),
+            Self::Managed { id, .. } => marking::announce(store, *id, path, container, go_on),
         }
     }
 
