@@ -130,6 +130,9 @@ elif damage == "names":
     [os.link(name, name + "-kept") for name in names]
 elif damage == "moved":
     os.rename(os.path.dirname(record), os.path.dirname(record) + "-away")
+elif damage == "cut":
+    kept = open(record, "rb").read()
+    os.truncate(record, 0)
 assert in_child("os.pwrite(f, b'new', 0)") == "3"
 assert os.pread(fd, 3, 0) == b"new", "the reader that has the copies"
 if damage == "rights":
@@ -138,11 +141,13 @@ elif damage == "names":
     [os.unlink(name + "-kept") for name in names]
 elif damage == "moved":
     os.rename(os.path.dirname(record) + "-away", os.path.dirname(record))
+elif damage == "cut":
+    open(record, "r+b").write(kept)
 assert in_child("os.pread(f, 3, 0)") == "b'new'", "one that comes when all is as it was"
 """
 
 
-@pytest.mark.parametrize("damage", ["none", "rights", "names", "moved"])
+@pytest.mark.parametrize("damage", ["none", "rights", "names", "moved", "cut"])
 def test_a_writer_that_cannot_mark_ends_the_copies(make_store: Maker, damage: str) -> None:
     store = make_store(dirs(2))
     file = store.data / "file"

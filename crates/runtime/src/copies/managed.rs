@@ -14,17 +14,18 @@ use crate::file::known::{self, NO_PLACE};
 use crate::file::{self, File};
 use crate::gate::epoch;
 use crate::store::part::{self, Held, borrow};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 use stripewise_layout::{Logical, Overlap, ReplicaRef};
-use stripewise_store::copies::{BUILDING, COPIES_DIR, IN_USE, Original, Record};
+use stripewise_store::copies::{BUILDING, COPIES_DIR, DROPPED, IN_USE, Original, Record};
 use stripewise_store::ctl::{COPIES_LEAVE, CTL_HEADER_BYTES, Ctl};
 use stripewise_store::marks::{self, Blocks, MARKS_HEAD_BYTES, MARKS_SUFFIX, Marks};
 use stripewise_target::text::PartName;
 use stripewise_target::time::now_ns;
 use stripewise_target::within::{self, Expected, OpenFlags};
 
-/// How long one who has learned of other copies waits for those who use what was known before.
-const PATIENCE_NS: u64 = 1_000_000_000;
+/// How long one who would give back earlier copies waits for those who may use them, and how often he tries.
+const PATIENCE_NS: u64 = 1_000_000;
+const LOOK_NS: u64 = 100_000_000;
 /// A container that could not be opened is asked for again after so long.
 const AGAIN_NS: u64 = 1_000_000_000;
 
@@ -37,9 +38,23 @@ pub fn refresh(file: &'static File) {
     }
     if file.copies.has_any() {
         open_container(file);
-        if file.copies.has_old() && !epoch::is_inside() && epoch::quiesce(PATIENCE_NS) {
-            file.copies.take_old().for_each(|place| release(place - 1));
+        if file.copies.has_old() {
+            release_old(file);
         }
+    }
+}
+
+/// Gives back earlier copies once nobody uses them. One thread may stay in an I/O for long: the others look now and then.
+#[cold]
+fn release_old(file: &'static File) {
+    static LOOKED_NS: AtomicU64 = AtomicU64::new(0);
+    let now = now_ns();
+    if now.wrapping_sub(LOOKED_NS.load(Ordering::Relaxed)) < LOOK_NS || epoch::is_inside() {
+        return;
+    }
+    LOOKED_NS.store(now, Ordering::Relaxed);
+    if epoch::quiesce(PATIENCE_NS) {
+        file.copies.take_old().for_each(|place| release(place - 1));
     }
 }
 
@@ -268,7 +283,7 @@ pub struct Marked {
 /// Before the home of `[at, at + len)` is written, inside the epoch: marks those bytes; `None` where no copies are to be written after it.
 ///
 /// # Errors
-/// Those of learning of copies, and of making the first mark of a boot durable: then nothing may be written.
+/// Those of making it durable that there are no copies any more, where the bytes cannot be marked: then nothing may be written.
 #[inline]
 pub fn begin(file: &'static File, at: u64, len: u64) -> Sys<Option<Marked>> {
     let ctl = file.ctl().ok_or(Errno(libc::EIO))?;
@@ -336,7 +351,14 @@ fn writable(file: &'static File, ctl: &Ctl) -> Sys<Option<(&'static Kept, u32)>>
     }
     match file.copies.place() {
         place if place == NO_PLACE || !file.copies.is_current(ctl) => drop_copies(ctl).map(|()| None),
-        place => Ok(kept_at(place).filter(|kept| matches!(kept.state(), IN_USE | BUILDING)).map(|kept| (kept, place - 1))),
+        place => match kept_at(place) {
+            Some(kept) if matches!(kept.state(), IN_USE | BUILDING) && !kept.state_cut.load(Ordering::SeqCst) => Ok(Some((kept, place - 1))),
+            // Who has dropped them has noted the boot before.
+            None => Ok(None),
+            Some(kept) if kept.state() == DROPPED => Ok(None),
+            // A record that somebody has cut may be whole to others.
+            Some(_) => drop_copies(ctl).map(|()| None),
+        },
     }
 }
 
