@@ -57,8 +57,8 @@ WORDS: dict[str, Entry] = {
     "s": Entry("Stripe width on SServers; in other headings: seconds.", f"{_H2DP}, Algorithm 1"),
     "container": Entry("The managed file that holds the copies of one file."),
     "state": Entry(
-        "Of copies: in use (of what is stale the managed file's home is read); changed or gone, as the file is; "
-        "dropped by who opened a plain one for writing; unfinished, being made or interrupted; damaged."
+        "Of copies: in use, with so much stale where parts of a managed file were written without its copies (these are "
+        "read from the file's home until 'replicate' is run again); changed or gone, as the file is; dropped by who opened a plain one for writing; unfinished, being made or interrupted; damaged."
     ),
     "rotated": Entry("Of stripes: the regions of a row have one cycle, each begun at another of its targets."),
     "rule": Entry(
@@ -136,7 +136,10 @@ WORDS: dict[str, Entry] = {
     # Models.
     "bound": Entry("What no schedule beats: the time of the busiest server or link.", "SLAL, eq. 5"),
     "bound MB/s": Entry("Rate that such requests reach at best, back to back, on all servers."),
-    "bound ratio": Entry("The bound over the time that the run took: 1 is as good as can be."),
+    "bound ratio": Entry(
+        "The time of the busiest target over the measured I/O time, of one layout: at 1 that target never rests, and "
+        "only another layout can be faster."
+    ),
     "busiest": Entry("Milliseconds that the request adds to its busiest server."),
     "connect": Entry("T_E: the time to open connections to servers.", f"{_H2DP}, Table 2"),
     "emulated": Entry("Of a target: a directory whose accesses are slowed down to a device's figures."),
@@ -145,7 +148,10 @@ WORDS: dict[str, Entry] = {
         f"{_SLAL}, eq. 6",
     ),
     "network": Entry("T_X: the time of bytes on links.", f"{_H2DP}, Table 2"),
-    "of bound": Entry("The bound over the simulated time: 1 is as good as can be."),
+    "of bound": Entry(
+        "The bound of the row's own layout over the simulated time: at 1 this layout can be no faster. Another layout "
+        "has a bound of its own, and may be."
+    ),
     "per byte": Entry("Seconds that a device takes for each byte, beside its startup."),
     "pieces": Entry("Accesses that one request makes, on H and S servers."),
     "process models": Entry("Prices of p processes spread over equal servers.", f"{_PDLA}, Tables 2, 4 and 5; RADAR"),

@@ -14,7 +14,7 @@ from ..replicas.accesses import Extent
 from ..replicas.building import ELSEWHERE, Skipped, build_all, root_of
 from ..replicas.standing import Turn
 from ..store.copies.build import Built
-from ..units import format_size
+from ..units import format_size, seconds_text
 from .output import print_json, printable, say, wrapped
 
 #: Lines of what is left out for one reason; --json has all.
@@ -97,7 +97,7 @@ def _made(built: Built) -> str:
     if built.is_up_to_date:
         return f"{built.path}: up to date: {count}, {format_size(built.bytes)}, left alone"
     instead = ", in place of earlier copies" if built.has_replaced else ""
-    return f"{built.path}: {count}, {format_size(built.bytes)}, {built.seconds:.3g} s{instead}"
+    return f"{built.path}: {count}, {format_size(built.bytes)}, {seconds_text(built.seconds)} s{instead}"
 
 
 def say_elsewhere(files: Sequence[str]) -> None:

@@ -39,7 +39,7 @@ from ..replicas.standing import turn_of
 from ..replicas.stored import read_stored
 from ..store import Store
 from ..store.config import read_store
-from ..units import format_size, parse_size, parse_span
+from ..units import format_size, parse_size, parse_span, seconds_text
 from ..workload.layouts import read_layouts, store_of_trace
 from ..workload.trace import partial_reasons, run_end
 from .arguments import flattened
@@ -254,8 +254,8 @@ def _take_up(
             now_s = each.original_s
             if not given and now_s and (span_s := span_of(facts_of(trace, files.choice()))) * QUICKER < now_s:
                 say(
-                    f"stripewise: {trace}: first to last request took {_seconds(span_s)} s, and the model says "
-                    f"{_seconds(now_s)} s: memory or faster devices serve these, so copies may be slower"
+                    f"stripewise: {trace}: first to last request took {seconds_text(span_s)} s, and the model says "
+                    f"{seconds_text(now_s)} s: memory or faster devices serve these, so copies may be slower"
                 )
                 break
         if not building.what_if and turn is not None:
@@ -294,8 +294,8 @@ def _tell(decision: Decision, options: Options) -> None:
         for each in mine[:ROWS_MAX]:
             fast = "-" if each.times_as_fast is None else f"{each.times_as_fast:.2f}"
             made.add_row(
-                printable(each.words), _layout_text(each), _seconds(each.gain_s), fast,
-                format_size(each.total_bytes), _seconds(each.build_s),
+                printable(each.words), _layout_text(each), seconds_text(each.gain_s), fast,
+                format_size(each.total_bytes), seconds_text(each.build_s),
             )  # fmt: skip
         stdout().print(made)
         if len(mine) > ROWS_MAX:
@@ -320,7 +320,7 @@ def _sum(decision: Decision, options: Options) -> str:
     if not count:
         return f"{decision.manager}: no replica is worth making"
     less = decision.original_s - decision.replica_s
-    saved = f"{_seconds(abs(less))} s {'less' if less >= 0 else 'more'}"
+    saved = f"{seconds_text(abs(less))} s {'less' if less >= 0 else 'more'}"
     fast = f" ({decision.original_s / decision.replica_s:.2f} times as fast)" if decision.replica_s else ""
     bound, held = "", sum(space_bytes(each.space_bytes for each in decision.of_run).values())
     if options.space_bytes is not None:
@@ -328,9 +328,9 @@ def _sum(decision: Decision, options: Options) -> str:
         bound = f" (at most {format_size(options.space_bytes)}{each})"
     return (
         f"{decision.manager}: {count:,} replica{'' if count == 1 else 's'}, "
-        f"I/O by the model {_seconds(decision.original_s)} s now, "
+        f"I/O by the model {seconds_text(decision.original_s)} s now, "
         f"{saved}{fast}, {format_size(held)} of space{bound}, "
-        f"{_seconds(decision.build_s)} s to build"
+        f"{seconds_text(decision.build_s)} s to build"
     )
 
 
@@ -349,10 +349,6 @@ def _by_reason(decision: Decision) -> Iterator[tuple[str, list[Refused]]]:
     for each in decision.refused:
         found.setdefault(each.reason, []).append(each)
     yield from found.items()
-
-
-def _seconds(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _layout_text(each: Candidate) -> str:

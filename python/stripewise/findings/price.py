@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ..cluster import Cluster
 from ..cluster.cluster import Network, Target
 from ..layout import Layout
-from ..units import STRIPE_FALLBACK_BYTES
+from ..units import STRIPE_FALLBACK_BYTES, seconds_text
 from ..workload.served import dealt
 from . import choices
 
@@ -55,12 +55,8 @@ class Seconds:
     @property
     def text(self) -> str:
         """For people."""
-        low, high = _seconds(self.low), _seconds(self.high)
+        low, high = seconds_text(self.low), seconds_text(self.high)
         return f"{high} s" if low == high else f"{low} to {high} s"
-
-
-def _seconds(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 @dataclass(frozen=True)

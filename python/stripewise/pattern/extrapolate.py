@@ -29,6 +29,10 @@ class Run:
     patterns: tuple[GlobalPattern, ...]
 
 
+#: What the numbers of a loop or a request are called for people.
+WORDS = {"at": "first byte", "stride": "distance", "count": "rounds", "size": "request bytes"}
+
+
 @dataclass(frozen=True)
 class Scaled:
     """A global pattern with its numbers as formulas of P."""
@@ -62,7 +66,7 @@ class Scaled:
         """Where formulas that fit the runs disagree at so many processes: one phrase each."""
         named = [(f"extent {axis + 1} of the grid", each) for axis, each in enumerate(self.grid)]
         for what, series in self.numbers:
-            named += [(f"{what}, {_role(place)}", each) for place, each in enumerate(series)]
+            named += [(f"{WORDS[what]}, {_role(place)}", each) for place, each in enumerate(series)]
         return [f"{what}: {' or '.join(said)}" for what, each in named if len(said := _said(each, processes)) > 1]
 
 
@@ -74,7 +78,7 @@ def _said(fitting: Sequence[Formula], processes: int) -> list[str]:
     found: dict[Fraction, str] = {}
     for formula in fitting:
         found.setdefault(formula.value(processes), formula.text)
-    return [f"{text} = {value}" for value, text in found.items()]
+    return [f"{value}" if text == f"{value}" else f"{value} (by {text})" for value, text in found.items()]
 
 
 _SETS: dict[str, Callable[[int], range]] = {
@@ -167,7 +171,7 @@ def _in_processes(
             return None
         found[place] = fitting_all
         if names[place] in ("count", "size") and some[place].is_constant:
-            terms += _terms(f"{names[place]}{place}", [fitting_all[0][0]])
+            terms += _terms(WORDS[names[place]].replace(" ", "-"), [fitting_all[0][0]])
     return tuple(grid), tuple((name, found[place]) for place, name in enumerate(names))
 
 

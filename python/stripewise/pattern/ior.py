@@ -19,8 +19,8 @@ def _size(count: int) -> str:
     return str(count)
 
 
-def ior_command(each: Described, path: str, processes: int) -> str:
-    """The command line, or a line beginning with # that says why there is none."""
+def ior_command(each: Described, path: str, processes: int, api: str = "POSIX") -> str:
+    """The command line, or a line beginning with # that says why there is none; `api` is what IOR is to call."""
     shape = _blocks(each, processes)
     if isinstance(shape, str):
         return _none(shape, each, path)
@@ -29,7 +29,7 @@ def ior_command(each: Described, path: str, processes: int) -> str:
     if each.operation not in modes:
         return _none("reads and writes in one loop; use --as fio", each, path)
     ranks = len(each.pattern.ranks)
-    words = ["mpiexec", "-n", str(ranks), "ior", "-a", "POSIX", modes[each.operation], "-E", "-k"]
+    words = ["mpiexec", "-n", str(ranks), "ior", "-a", api, modes[each.operation], "-E", "-k"]
     words += ["-t", _size(transfer), "-b", _size(block), "-s", str(segments), *extra]
     if each.repetitions > 1:
         words += ["-i", str(each.repetitions)]

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from ..errors import WorkloadError
 from ..files.parts import write_durably
-from .extrapolate import Run, Scaled, scaled
+from .extrapolate import WORDS, Run, Scaled, scaled
 from .local import expanded
 from .records import Kind
 from .report import PatternReport
@@ -65,9 +65,9 @@ class Prediction:
         found = []
         for file in self.files:
             for each in file.patterns:
-                said = [f"{name} = {_series_text(series)}" for name, series in each.numbers]
-                grid = f"grid {' x '.join(row[0].text for row in each.grid)}; " if each.grid else ""
-                found.append(f"{file.path}: {each.ranks}: {grid}{'; '.join(said)}")
+                said = _nest_text(each) or "; ".join(f"{WORDS[name]} {_series_text(row)}" for name, row in each.numbers)
+                grid = f"in a grid of {' x '.join(row[0].text for row in each.grid)} processes; " if each.grid else ""
+                found.append(f"{file.path}: {_of_ranks(each.ranks)}: {grid}{said}")
         return found
 
     def records(self, file: FilePrediction) -> Iterator[tuple[int, Any, Any, Any]]:
@@ -139,9 +139,34 @@ class Prediction:
         return pa.table({name: pa.array(made[name], SCHEMA.field(name).type) for name in SCHEMA.names})
 
 
+def _of_ranks(name: str) -> str:
+    """The set of ranks in words."""
+    return {"first": "rank 0", "last": "the last rank"}.get(name, f"{name} ranks" if name == "all" else f"all {name}")
+
+
+def _nest_text(scaled: Scaled) -> str:
+    """Loops within each other as one sentence, the outermost first; empty where a loop holds several requests, or one
+    that begins elsewhere than the loop.
+    """
+    said = [(name, _series_text(series)) for name, series in scaled.numbers]
+    (_, begin), (_, outer), *rest = said
+    loops, names = [], [name for name, _ in rest]
+    while names[:3] == ["count", "at", "stride"]:
+        (_, count), (_, at), (_, stride), *rest = rest
+        if at != "0":
+            return ""
+        loops.append(f"{count} rounds, one every {stride} bytes, of " if stride != "0" else f"{count} rounds of ")
+        names = [name for name, _ in rest]
+    return f"from byte {begin} on: {''.join(loops)}{rest[0][1]} bytes" if names == ["size"] and outer == "0" else ""
+
+
 def _series_text(series: Sequence[Sequence[Any]]) -> str:
     names = ["", " x r"] if len(series) == 2 else ["", *(f" x c{axis}" for axis in range(1, len(series)))]
-    said = [f"({each[0].text}){name}" for each, name in zip(series, names, strict=True) if each[0].text != "0"]
+    said = [
+        f"{f'({each[0].text})' if ' ' in each[0].text else each[0].text}{name}"
+        for each, name in zip(series, names, strict=True)
+        if each[0].text != "0"
+    ]
     return " + ".join(said) or "0"
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from math import gcd
 
-from ..units import GIB, KIB, MIB
+from ..units import GIB, KIB, MIB, time_text
 from .local import LARGE_BYTES, SMALL_BYTES, Distribution, Segment
 from .ranks import RankFormula
 from .records import Kind
@@ -236,10 +236,7 @@ def interval_text(segments: Sequence[Segment]) -> str:
     if middle == 1:
         # The clock of a prediction: an order.
         return ""
-    for unit, name in ((10**9, "s"), (10**6, "ms"), (10**3, "us")):
-        if middle >= unit:
-            return f", one every {middle / unit:.3g} {name}"
-    return f", one every {middle} ns"
+    return f", one every {time_text(middle / 1e9)}"
 
 
 def sentence(pattern: GlobalPattern, kinds: Sequence[Kind], processes: int, is_ranked: bool = True) -> str:

@@ -20,7 +20,7 @@ from ..errors import ClusterError
 from ..layout import Layout, rotate, whole_file
 from ..model.figures import parameters
 from ..model.one_class import ClassParameters, group_counts, one_dh, one_dv, pdla_by_corners, two_d
-from ..units import GIB, STRIPE_FALLBACK_BYTES, format_size
+from ..units import GIB, STRIPE_FALLBACK_BYTES, format_size, seconds_text
 from . import schemes
 from .accesses import Accesses, Extent, merged
 from .blocks import StridedBlocks
@@ -109,7 +109,7 @@ class Critical:
     @property
     def told(self) -> str:
         """The three times, for people."""
-        return f"T_H {self.on_h.seconds:.3g} s, T_S {self.on_s.seconds:.3g} s, T_HS {self.on_both.seconds:.3g} s"
+        return f"T_H {seconds_text(self.on_h.seconds)} s, T_S {seconds_text(self.on_s.seconds)} s, T_HS {seconds_text(self.on_both.seconds)} s"
 
 
 def critical_of(pattern: Accesses, cluster: Cluster) -> Critical:

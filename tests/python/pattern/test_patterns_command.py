@@ -32,6 +32,17 @@ def test_segments_are_printed_as_the_ior_command_that_makes_them(ior):
     ]
 
 
+def test_calls_of_mpi_io_are_made_by_ior_as_calls_of_mpi_io(ior):
+    place = ior / "trace.parquet"
+    rows = pq.read_table(place)
+    mpi = {"layer": pa.array(["mpi"] * len(rows)), "op": pa.array([f"mpi_{op}" for op in rows["op"].to_pylist()])}
+    for name, column in mpi.items():
+        rows = rows.set_column(rows.column_names.index(name), name, column)
+    pq.write_table(rows, place)
+    said = stripewise("patterns", ior, "--as", "ior", "--layer", "mpi").stdout.splitlines()
+    assert [line.split(" -E")[0] for line in said] == [f"mpiexec -n 4 ior -a MPIIO {mode}" for mode in ("-w", "-r")]
+
+
 def test_what_ior_cannot_say_is_a_comment(tmp_path):
     trace = write_trace(tmp_path / "t", ALL["mpi_tile_io"](4))
     assert stripewise("patterns", trace, "--as", "ior").stdout.startswith("# IOR: ")
@@ -116,6 +127,8 @@ def test_a_prediction_is_a_trace_that_other_verbs_read(tmp_path):
     traces = [write_trace(tmp_path / f"p{p}", ALL["btio"](p)) for p in (4, 8, 12)]
     said = stripewise("patterns", "predict", *traces, "--processes", 16, "-o", tmp_path / "out").stdout
     assert "16 processes: 46,080 requests" in said
+    assert "on: 5 rounds, one every 35389440 bytes, of " in said and "one every 3840 bytes, of 3840 bytes\n" in said
+    assert "not sure: /scratch/out.dat: rounds, of rank 0: 5 or 0 (by 5 x (3 div side(P)))" in said
     assert read_table(tmp_path / "out") == ALL["btio"](16)
     assert json.loads(stripewise("show", tmp_path / "out", "--json").stdout)["processes"] == 16
     shown = stripewise("show", tmp_path / "out")

@@ -174,16 +174,16 @@ def test_what_tune_measured_stays_in_the_plan(tmp_path: Path) -> None:
 def test_a_layout_that_moves_nothing_says_that_it_was_quicker_than_those_that_move() -> None:
     still, moving = planned(), planned(Migration(1, 2 * 10**8, (MOVED,)), windows=2)
     asked = PlanOptions()
-    shortest = "as best has it: of 2 layouts none had a run that was shorter by more than 0.2% in simulation"
+    shortest = "this is the layout that best proposes: of 2 layouts none had a run that was shorter by more than 0.2% in simulation"
     assert as_other(still, [still, moving], 1, asked) == as_other(moving, [still, moving], 2, asked) == shortest
     than = "those with moves between the 65 windows among them"
     assert as_other(still, [still, moving], 65, asked) == f"{shortest}, {than}"
     assert than not in as_other(still, [still], 65, asked)
     # The options with which that policy plans just this, where they are not those of this plan.
     coarse = replace(still, policy="h2dp", options={"step_bytes": 64 << 10, "stripe_bytes": 64 << 10})
-    assert as_other(coarse, [coarse], 1, asked).startswith("as h2dp has it with --step-size 64KiB: of 1 layouts")
+    assert as_other(coarse, [coarse], 1, asked).startswith("this is the layout that h2dp proposes with --step-size 64KiB: of 1 ")
     wide = replace(coarse, policy="def", options={"step_bytes": 64 << 10, "stripe_bytes": 1 << 20})
-    assert as_other(wide, [wide], 1, asked).startswith("as def has it with --stripe-size 1MiB: of 1 layouts")
+    assert as_other(wide, [wide], 1, asked).startswith("this is the layout that def proposes with --stripe-size 1MiB: of 1 ")
 
 
 def test_apply_tells_which_of_several_files_a_template_is_like() -> None:

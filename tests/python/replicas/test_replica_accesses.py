@@ -36,7 +36,7 @@ def test_a_rank_that_does_something_else_has_a_local_pattern(tmp_path):
     assert [(each.is_global, each.processes, each.operation) for each in found.patterns] == [
         (True, 3, "write"), (False, 1, "read"),
     ]  # fmt: skip
-    assert found.extents == {"/d/f": Extent(48 * MIB, 5 * 4 * KIB)}
+    assert found.extents == {"/d/f": Extent(48 * MIB, 5 * 4 * KIB, 48 * MIB)}
 
 
 def test_ranks_without_a_formula_that_stay_apart_are_local_patterns(tmp_path):

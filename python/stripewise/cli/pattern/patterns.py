@@ -26,6 +26,8 @@ from ..plan.options import FileOptions, say_of_trace
 
 FORMS = ("ior", "fio")
 LAYERS = ("posix", "mpi")
+#: Of each layer, what IOR calls it.
+IOR_APIS = {"posix": "POSIX", "mpi": "MPIIO"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +140,7 @@ def _tell(report: PatternReport, options: PatternOptions, end: RunEnd) -> None:
             typer.echo(f"{printable(file.path)}: {file.records:,} requests in {len(file.patterns)} pattern(s)")
         for number, each in enumerate(file.patterns):
             if options.as_ == "ior":
-                typer.echo(ior_command(each, file.path, report.processes))
+                typer.echo(ior_command(each, file.path, report.processes, IOR_APIS[options.layer]))
             elif options.as_ == "fio":
                 typer.echo(_fio(file, each, number, options.output))
             else:

@@ -11,6 +11,7 @@ import typer
 from ...errors import NoRequestsError, UsageError
 from ...files.parts import check_output
 from ...findings import findings_of, span_of, waits_of, why_quicker
+from ...units import seconds_text
 from ...view import Shown, ViewRequests, check_target, picture_of, read_requests, write_page, write_perfetto
 from ...workload.maps import maps_in, with_maps
 from ..output import printable, progress, say_partial
@@ -58,7 +59,7 @@ def _shown(page: Page, runs: int) -> Shown:
     layers = {file.path: [each.sentence for each in (*file.layers, file.copied) if each] for file in facts.files}
     on, span_s = page.priced_on(), 0.0 if requests.end.is_predicted else span_of(facts)
     calls, seconds = waits_of(facts)
-    waits = f"{seconds:.3g} s in {calls:,} call(s)" if calls else ""
+    waits = f"{seconds_text(seconds)} s in {calls:,} call(s)" if calls else ""
     return Shown(
         picture_of(requests, page.trace, runs, layers),
         findings_of(facts, on),

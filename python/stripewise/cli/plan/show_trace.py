@@ -24,7 +24,7 @@ from ...findings import (
     why_quicker,
 )
 from ...store.config import read_store
-from ...units import format_size
+from ...units import format_size, seconds_text, time_text
 from ...workload.counted import Choice
 from ...workload.layouts import read_layouts, store_of_trace
 from ...workload.maps import Maps, maps_in
@@ -177,11 +177,13 @@ def _print_run(run: RunSummary, mapped: Maps, is_predicted: bool) -> None:
     if is_predicted:
         typer.echo(f"{moved}; nothing ran: times are the prediction's order")
         return
-    typer.echo(f"{moved}; {FIRST_TO_LAST}: {run.span_s:.3g} s")
-    typer.echo(f"in requests: {run.io_s:.3g} s of all processes, {run.longest_io_s:.3g} s of the busiest")
+    typer.echo(f"{moved}; {FIRST_TO_LAST}: {seconds_text(run.span_s)} s")
+    typer.echo(
+        f"in requests: {seconds_text(run.io_s)} s of all processes, {seconds_text(run.longest_io_s)} s of the busiest"
+    )
     if run.syncs:
-        typer.echo(f"in {run.syncs:,} calls that sync: {run.syncs_s:.3g} s of all processes")
-    typer.echo(f"in {run.calls:,} calls by name: {run.calls_s:.3g} s of all processes")
+        typer.echo(f"in {run.syncs:,} calls that sync: {seconds_text(run.syncs_s)} s of all processes")
+    typer.echo(f"in {run.calls:,} calls by name: {seconds_text(run.calls_s)} s of all processes")
     if mapped.files:
         typer.echo(wrapped(mapped.text))
 
@@ -201,7 +203,7 @@ def _print_file(line: FileLine, patterns: str) -> None:
     said = [] if line.mb_s is None else [f"{line.mb_s:,.0f} MB/s while requests were under way"]
     if line.latency_ms is not None:
         half, most = line.latency_ms
-        said.append(f"a request takes {half:.3g} ms (median), 99 of 100 up to {most:.3g} ms")
+        said.append(f"a request takes {time_text(half / 1e3)} (median), 99 of 100 up to {time_text(most / 1e3)}")
     if said:
         typer.echo(f"  {'; '.join(said)}")
 
@@ -209,7 +211,7 @@ def _print_file(line: FileLine, patterns: str) -> None:
 def priced_by(run: RunFacts, on: Cluster, span_s: float) -> str:
     """What prices of findings are, beside the run's own seconds."""
     devices = f"the devices of {on.source}" if str(on.source) == run.store else str(on.source)
-    itself = f"; {FIRST_TO_LAST} of this run: {span_s:.3g} s" if span_s > 0 else ""
+    itself = f"; {FIRST_TO_LAST} of this run: {seconds_text(span_s)} s" if span_s > 0 else ""
     return f"prices by the model on {devices}{itself}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...units import seconds_text
 from .. import choices
 from ..facts import RunFacts
 from ..finding import Finding
@@ -21,7 +22,7 @@ def metadata_storm(run: RunFacts) -> Finding | None:
         None,
         (
             f"{found.calls:,} calls ({told}) on {found.files:,} files, {run.requests:,} requests that moved bytes",
-            f"{found.total_s:.3g} s in them, {found.longest_s:.3g} s of the process that waited longest",
+            f"{seconds_text(found.total_s)} s in them, {seconds_text(found.longest_s)} s of the process that waited longest",
         ),
         Seconds(found.longest_s, found.total_s),
         "measured in this run: the longest process, and all processes together",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...cluster import Cluster
-from ...units import format_size
+from ...units import format_size, seconds_text
 from .. import choices
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
@@ -31,7 +31,7 @@ def frequent_syncs(file: FileFacts, _run: RunFacts, _cluster: Cluster) -> Findin
         file.path,
         (
             f"{len(syncs):,} syncs (fsync and the like) for {format_size(each)} written each, on average",
-            f"{file.who} {int(ranks[longest])} is {waited:.3g} s in syncs, {moved_s:.3g} s in its reads and writes",
+            f"{file.who} {int(ranks[longest])} is {seconds_text(waited)} s in syncs, {seconds_text(moved_s)} s in its reads and writes",
         ),
         Seconds(waited, float(spent.sum())),
         f"measured in this run: the longest {file.who}, and all {file.who_all} together",

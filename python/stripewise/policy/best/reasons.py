@@ -121,7 +121,7 @@ def as_other(chosen: Plan, plans: Sequence[Plan], windows: int, asked: PlanOptio
     flags = [flag for flag in flags if chosen.policy != "def" or flag.startswith("--stripe")]
     made = f" with {' '.join(flags)}" if flags else ""
     least = f"of {len(plans):,} layouts none had a run that was shorter by more than {TIED:.1%} in simulation"
-    said = f"as {chosen.policy} has it{made}: {least}"
+    said = f"this is the layout that {chosen.policy} proposes{made}: {least}"
     if windows == 1 or len(chosen.windows) > 1:
         return said
     if any(plan.migrations for plan in plans):
